@@ -1,0 +1,35 @@
+"""likewise: sentence embeddings, made, compared and understood.
+
+>>> from likewise import Embedder, similarity
+>>> embedder = Embedder.load()                                   # all-MiniLM-L6-v2
+>>> vectors = embedder.encode(["A cat sleeps.", "A kitten naps."])   # (2, 384), float32
+>>> similarity.cosine(vectors, vectors)                          # doctest: +SKIP
+
+Importing this package costs nothing: each name below arrives with its first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import similarity
+    from .embedder import Embedder
+    from .errors import LikewiseError
+    from .ragged import Ragged
+
+__all__ = ["Embedder", "LikewiseError", "Ragged", "similarity"]
+__version__ = "0.1.0"
+
+_HOMES = {"Embedder": "embedder", "Ragged": "ragged", "LikewiseError": "errors"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    if name == "similarity":
+        return import_module(".similarity", __name__)
+    raise AttributeError(f"likewise has no {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,94 @@
+"""Attention over packed sentences: the one file in which padding may exist.
+
+Three ways to the same numbers, chosen by where the tensors are: on CUDA in half precision one kernel reads the
+packed tokens as they lie; on a CPU neighbours of equal length are one block (sorting by length makes them
+neighbours); anywhere else sentences are padded here, and unpadded before anyone sees it.
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from ..ragged import Ragged
+
+Bias = Callable[[int], Float[Tensor, "H t t"]]
+"""What is added to the scores of a sentence of t tokens: relative positions, say."""
+
+SHORT = 96  # in bf16 on a CPU, two plain products beat the fused kernel up to about this length
+
+
+def attend(
+    q: Float[Tensor, "T H K"],
+    k: Float[Tensor, "T H K"],
+    v: Float[Tensor, "T H K"],
+    tokens: Ragged,
+    *,
+    bias: Bias | None = None,
+    window: int | None = None,
+    dropout: float = 0.0,
+) -> Float[Tensor, "T H K"]:
+    """Each token looks at the tokens of its own sentence, or at those within `window` positions of it."""
+    if q.is_cuda and q.dtype in (torch.float16, torch.bfloat16) and bias is None and not dropout:
+        return _variable(q, k, v, tokens, window)
+    if q.device.type == "cpu":
+        return _by_length(q, k, v, tokens, bias, window, dropout)
+    return _padded(q, k, v, tokens, bias, window, dropout)
+
+
+def _variable(q: Tensor, k: Tensor, v: Tensor, tokens: Ragged, window: int | None) -> Tensor:
+    from torch.nn.attention.varlen import varlen_attn  # only there on CUDA
+
+    longest = max(tokens.lengths)
+    reach = (-1, -1) if window is None or window >= longest else (window, window)
+    return varlen_attn(q, k, v, tokens.offsets, tokens.offsets, longest, longest, window_size=reach)  # type: ignore[return-value]
+
+
+def _by_length(
+    q: Tensor, k: Tensor, v: Tensor, tokens: Ragged, bias: Bias | None, window: int | None, dropout: float
+) -> Tensor:
+    blocks = []
+    for run in tokens.runs:
+        if run.length:
+            mask = _mask(run.length, q, bias, window)
+            shape = (run.count, run.length, *q.shape[1:])
+            parts = [x[run.rows].view(shape).transpose(1, 2) for x in (q, k, v)]
+            blocks.append(_block(*parts, mask, dropout).transpose(1, 2).reshape(-1, *q.shape[1:]))
+    return blocks[0] if len(blocks) == 1 else torch.cat(blocks) if blocks else torch.empty_like(v)
+
+
+def _block(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+    """Attention of (n, H, t, K) blocks."""
+    if q.dtype == torch.bfloat16 and q.shape[2] <= SHORT and mask is None and not dropout:
+        scores = (q * q.shape[-1] ** -0.5) @ k.transpose(2, 3)
+        return scores.softmax(-1) @ v
+    return scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+
+
+def _padded(
+    q: Tensor, k: Tensor, v: Tensor, tokens: Ragged, bias: Bias | None, window: int | None, dropout: float
+) -> Tensor:
+    longest = max(tokens.lengths, default=0)
+    here = (tokens.sentence, tokens.position)
+    padded = [x.new_zeros(len(tokens), longest, *x.shape[1:]).index_put(here, x) for x in (q, k, v)]
+    real = torch.arange(longest, device=q.device)[None] < tokens.counts[:, None]
+    mask = torch.zeros(len(tokens), 1, 1, longest, dtype=q.dtype, device=q.device)
+    mask = mask.masked_fill(~real[:, None, None], torch.finfo(q.dtype).min)
+    extra = _mask(longest, q, bias, window)
+    if extra is not None:
+        mask = mask + extra.clamp(min=torch.finfo(q.dtype).min / 2)
+    out = scaled_dot_product_attention(*(x.transpose(1, 2) for x in padded), attn_mask=mask, dropout_p=dropout)
+    return out.transpose(1, 2)[here]
+
+
+def _mask(length: int, like: Tensor, bias: Bias | None, window: int | None) -> Tensor | None:
+    """What is added to all scores of one length: the bias, and −∞ beyond the window."""
+    mask = None if bias is None else bias(length).to(like.dtype)
+    if window is not None and window < length - 1:
+        at = torch.arange(length, device=like.device)
+        far = (at[:, None] - at[None]).abs() > window
+        mask = like.new_zeros(length, length) if mask is None else mask
+        mask = mask.masked_fill(far, -torch.inf)
+    return mask

@@ -1,0 +1,57 @@
+"""Any other architecture (XLNet, DeBERTa, …) through transformers' AutoModel [extra: transformers].
+
+Slower than an encoder of ours, since it pads; the vectors are those of transformers.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ..errors import BadModel
+from ..ragged import Ragged
+
+UNBOUNDED = 1 << 20  # for models whose positions are only relative
+
+
+class AutoEncoder(nn.Module):
+    """A transformers model behind our interface: packed tokens in, layers out."""
+
+    def __init__(self, folder: Path, dtype: torch.dtype) -> None:
+        super().__init__()
+        try:
+            self.model = transformers.AutoModel.from_pretrained(
+                folder, dtype=dtype, use_safetensors=True, trust_remote_code=False, local_files_only=True
+            ).eval()
+        except (ValueError, OSError, RuntimeError) as error:
+            raise BadModel(f"transformers cannot read {folder}: {error}") from error
+        self.config: dict[str, Any] = self.model.config.to_dict()
+        self.pad = self.config.get("pad_token_id") or 0
+
+    @property
+    def width(self) -> int:
+        return int(self.model.config.hidden_size)
+
+    @property
+    def depth(self) -> int:
+        return int(self.model.config.num_hidden_layers)
+
+    @property
+    def longest(self) -> int:
+        positions = getattr(self.model.config, "max_position_embeddings", None)
+        return int(positions) if positions and positions > 0 else UNBOUNDED
+
+    def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
+        ids = nn.utils.rnn.pad_sequence(tokens.split(), batch_first=True, padding_value=self.pad)
+        real = torch.arange(ids.shape[1], device=ids.device)[None] < tokens.counts[:, None]
+        states = self.model(input_ids=ids, attention_mask=real.long(), output_hidden_states=True).hidden_states
+        for state in states:
+            yield state[tokens.sentence, tokens.position]
+
+    def save(self, folder: Path) -> None:
+        """As transformers writes it."""
+        self.model.save_pretrained(folder)

@@ -1,0 +1,185 @@
+"""A folder's config.json and safetensors, to an encoder; and back.
+
+Nothing is unpickled and no code of the folder runs. The shapes that the config asks for are compared with the
+header of the weights before any memory is taken, so a broken or hostile folder fails at once.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Float
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from ..errors import BadModel, missing
+from ..ragged import Ragged
+from .families import FAMILIES, Family
+
+PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
+
+
+class Encoder(Protocol):
+    """What the rest of the house knows of an encoder."""
+
+    config: dict[str, Any]
+
+    @property
+    def width(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def longest(self) -> int: ...
+    def __call__(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]: ...
+
+
+def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> nn.Module:
+    """The encoder of a Hugging Face folder, in evaluation mode; `dtype` is what its weights are turned into."""
+    config = read_config(folder)
+    family = FAMILIES.get(config.get("model_type", ""))
+    if family is None:
+        return _through_transformers(folder, config, dtype)
+    with torch.device("meta"):
+        module = family.build(config)
+    with ExitStack() as stack:
+        weights = Weights(folder, stack)
+        sources = {ours: _sources(ours, family, weights) for ours in module.state_dict()}
+        _compare(module, sources, weights, folder)
+        state = {ours: torch.cat([weights.read(n, dtype) for n in names]) for ours, names in sources.items()}
+    module.load_state_dict(state, assign=True)
+    module.config = config  # type: ignore[assignment]
+    return module.eval()
+
+
+def save_encoder(module: nn.Module, folder: Path) -> None:
+    """config.json and model.safetensors, named as transformers names them."""
+    config: dict[str, Any] = dict(module.config)  # type: ignore[arg-type]
+    family = FAMILIES.get(config.get("model_type", ""))
+    if family is None:
+        module.save(folder)  # type: ignore[operator]
+        return
+    weights: dict[str, Tensor] = {}
+    for ours, tensor in module.state_dict().items():
+        names = _theirs(ours, family)
+        parts = tensor.detach().cpu().chunk(len(names))
+        weights |= {name: part.contiguous() for name, part in zip(names, parts, strict=True)}
+    (folder / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The folder's config.json, as a dictionary."""
+    path = folder / "config.json"
+    try:
+        config = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise BadModel(f"{folder} holds no config.json, so it is no model folder") from None
+    except (ValueError, RecursionError) as error:
+        raise BadModel(f"{path} is no JSON: {error}") from None
+    if not isinstance(config, dict):
+        raise BadModel(f"{path} holds a {type(config).__name__}; wanted an object")
+    return config
+
+
+class Weights:
+    """The tensors of one safetensors file, or of the shards that an index names, read one at a time."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder
+        self.files = {path.name: _open(path, stack) for path in _files(folder)}
+        self.home = {name: file for file, handle in self.files.items() for name in handle.keys()}  # noqa: SIM118
+        self.suffixes = sorted(self.home, key=len)
+
+    def find(self, name: str) -> str:
+        """The tensor of this name, whatever prefix (`bert.`, `model.`) the file puts before it."""
+        older = re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", name))
+        for wanted in (name, older):
+            if wanted in self.home:
+                return wanted
+            for candidate in self.suffixes:
+                if candidate.endswith("." + wanted):
+                    return candidate
+        raise BadModel(f"{self.folder} lacks the tensor {name}; its weights hold {len(self.home)} others")
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self.files[self.home[name]].get_slice(name).get_shape())
+
+    def read(self, name: str, dtype: torch.dtype) -> Tensor:
+        tensor: Tensor = self.files[self.home[name]].get_tensor(name).to(dtype)
+        if not torch.isfinite(tensor.sum(dtype=torch.float32)):
+            raise BadModel(f"the tensor {name} in {self.folder} is not finite; the file is damaged or training diverged")
+        return tensor
+
+
+def _open(path: Path, stack: ExitStack) -> Any:
+    try:
+        return stack.enter_context(safe_open(path, framework="pt"))
+    except (SafetensorError, OSError) as error:
+        raise BadModel(f"{path} cannot be read ({error}); it may have been cut short: fetch it again") from error
+
+
+def _files(folder: Path) -> list[Path]:
+    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if whole.is_file():
+        return [whole]
+    if index.is_file():
+        try:
+            names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            raise BadModel(f"{index} names no shards: {error!r}") from None
+        for name in names:
+            if not isinstance(name, str) or Path(name).name != name:
+                raise BadModel(f"{index} names the shard {name!r}, which is not a file of this folder")
+            if not (folder / name).is_file():
+                raise BadModel(f"{folder} lacks the shard {name}")
+        return [folder / name for name in names]
+    pickled = [name for name in PICKLED if (folder / name).exists()]
+    if pickled:
+        raise BadModel(
+            f"{folder} holds {pickled[0]}, and only safetensors are read here: a pickle can run any code when it is "
+            "opened. Convert it once, where you trust it: transformers.AutoModel.from_pretrained(folder)"
+            ".save_pretrained(folder) writes model.safetensors."
+        )
+    raise BadModel(f"{folder} holds no model.safetensors")
+
+
+def _theirs(ours: str, family: Family) -> tuple[str, ...]:
+    """Our parameter's names on their side: one, or the three that a fused one joins."""
+    module, _, parameter = ours.rpartition(".")
+    block = re.search(r"(?<=blocks\.)\d+", module)
+    template = family.names[re.sub(r"(?<=blocks\.)\d+", "{i}", module)]
+    parts = (template,) if isinstance(template, str) else template
+    return tuple(f"{part.replace('{i}', block[0] if block else '')}.{parameter}" for part in parts)
+
+
+def _sources(ours: str, family: Family, weights: Weights) -> tuple[str, ...]:
+    return tuple(weights.find(name) for name in _theirs(ours, family))
+
+
+def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights: Weights, folder: Path) -> None:
+    for ours, tensor in module.state_dict().items():
+        names = sources[ours]
+        wanted = (tensor.shape[0] // len(names), *tensor.shape[1:])
+        for name in names:
+            if weights.shape(name) != wanted:
+                raise BadModel(
+                    f"config.json in {folder} asks for {name} of shape {wanted}, and the weights hold {weights.shape(name)}"
+                )
+
+
+def _through_transformers(folder: Path, config: Mapping[str, Any], dtype: torch.dtype) -> nn.Module:
+    kind = config.get("model_type")
+    if not isinstance(kind, str):
+        raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")
+    _files(folder)  # refuses pickles before anyone else opens them
+    try:
+        from .automodel import AutoEncoder
+    except ImportError:
+        why = f"{folder} holds a {kind!r} encoder; those known here are {', '.join(FAMILIES)}, and any other one"
+        raise missing("transformers", "transformers", why) from None
+    return AutoEncoder(folder, dtype)

@@ -1,0 +1,261 @@
+"""FAMILIES: others' config.json and weight names, to ours. A new encoder of a known kind is a row here.
+
+Names are templates of modules, without `.weight` or `.bias`; `{i}` is the number of a block. Three names on their
+side mean that ours holds the three of them, one below the other.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from ..errors import BadModel
+from .bert import Bert, Shape
+from .layers import ACTIVATIONS
+from .modernbert import ModernBert, ModernShape
+
+Config = Mapping[str, Any]
+Names = Mapping[str, str | tuple[str, ...]]
+
+LARGEST = 10**8  # no size of a real encoder comes near; a config that asks for more is broken or hostile
+DEEPEST = 1000
+
+
+@dataclass(frozen=True)
+class Family:
+    """How to read one architecture of the Hugging Face hub."""
+
+    build: Callable[[Config], nn.Module]
+    names: Names
+    depth_key: str = "num_hidden_layers"
+
+
+def size(config: Config, key: str, default: int | None = None, least: int = 1) -> int:
+    """A whole number of the config that a real model could have."""
+    value = config.get(key, default)
+    most = DEEPEST if key in ("num_hidden_layers", "n_layers", "num_hidden_groups") else LARGEST
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise BadModel(f"config.json says {key} = {value!r}; wanted a whole number from {least} to {most:,}")
+    return value
+
+
+def number(config: Config, key: str, default: float) -> float:
+    """A finite number of the config, not below 0."""
+    value = config.get(key, default)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise BadModel(f"config.json says {key} = {value!r}; wanted a number not below 0")
+    return float(value)
+
+
+def activation(config: Config, key: str, default: str) -> str:
+    name = config.get(key, default)
+    if name not in ACTIVATIONS:
+        raise BadModel(f"config.json says {key} = {name!r}; the activations known here are {', '.join(ACTIVATIONS)}")
+    return str(name)
+
+
+def refuse(config: Config, **unwanted: Any) -> None:
+    """An error where the config asks for a variant that ours would silently compute wrongly."""
+    for key, plain in unwanted.items():
+        if config.get(key, plain) not in (plain, None):
+            raise BadModel(f"config.json says {key} = {config[key]!r}; the encoder here knows only {plain!r}")
+
+
+def _bert_shape(config: Config, **more: Any) -> Shape:
+    refuse(config, position_embedding_type="absolute", is_decoder=False)
+    shape = Shape(
+        vocabulary=size(config, "vocab_size"),
+        width=size(config, "hidden_size"),
+        depth=size(config, "num_hidden_layers"),
+        heads=size(config, "num_attention_heads"),
+        inner=size(config, "intermediate_size"),
+        positions=size(config, "max_position_embeddings", 512),
+        eps=number(config, "layer_norm_eps", 1e-12),
+        activation=activation(config, "hidden_act", "gelu"),
+        dropout=number(config, "hidden_dropout_prob", 0.1),
+        attention_dropout=number(config, "attention_probs_dropout_prob", 0.1),
+        **{"segments": size(config, "type_vocab_size", 2, least=0), **more},
+    )
+    return _divisible(shape)
+
+
+def _divisible(shape: Shape) -> Shape:
+    if shape.width % shape.heads:
+        raise BadModel(f"config.json asks for {shape.heads} heads in a width of {shape.width}, which they do not divide")
+    return shape
+
+
+def _bert(config: Config) -> nn.Module:
+    return Bert(_bert_shape(config))
+
+
+def _electra(config: Config) -> nn.Module:
+    narrow, wide = size(config, "embedding_size", 128), size(config, "hidden_size")
+    return Bert(_bert_shape(config, word_width=narrow if narrow != wide else 0))
+
+
+def _albert(config: Config) -> nn.Module:
+    refuse(config, inner_group_num=1)
+    groups = size(config, "num_hidden_groups", 1)
+    plain = {"hidden_act": "gelu_new", "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, **config}
+    return Bert(_bert_shape(plain, word_width=size(config, "embedding_size", 128), groups=groups))
+
+
+def _roberta(config: Config) -> nn.Module:
+    return Bert(_bert_shape(config, first_position=size(config, "pad_token_id", 1, least=0) + 1))
+
+
+def _mpnet(config: Config) -> nn.Module:
+    buckets = size(config, "relative_attention_num_buckets", 32)
+    first = size(config, "pad_token_id", 1, least=0) + 1
+    return Bert(_bert_shape(config, first_position=first, segments=0, buckets=buckets))
+
+
+def _distilbert(config: Config) -> nn.Module:
+    shape = Shape(
+        vocabulary=size(config, "vocab_size"),
+        width=size(config, "dim"),
+        depth=size(config, "n_layers"),
+        heads=size(config, "n_heads"),
+        inner=size(config, "hidden_dim"),
+        positions=size(config, "max_position_embeddings", 512),
+        eps=1e-12,
+        activation=activation(config, "activation", "gelu"),
+        segments=0,
+        dropout=number(config, "dropout", 0.1),
+        attention_dropout=number(config, "attention_dropout", 0.1),
+    )
+    return Bert(_divisible(shape))
+
+
+def _modernbert(config: Config) -> nn.Module:
+    depth, every = size(config, "num_hidden_layers"), size(config, "global_attn_every_n_layers", 3)
+    kinds = config.get("layer_types") or ["sliding_attention" if i % every else "full_attention" for i in range(depth)]
+    if len(kinds) != depth or set(kinds) - {"sliding_attention", "full_attention"}:
+        raise BadModel(f"config.json says layer_types = {kinds!r}; wanted {depth} times sliding_ or full_attention")
+    local = tuple(kind == "sliding_attention" for kind in kinds)
+    shape = ModernShape(
+        vocabulary=size(config, "vocab_size"),
+        width=size(config, "hidden_size"),
+        depth=depth,
+        heads=size(config, "num_attention_heads"),
+        inner=size(config, "intermediate_size"),
+        positions=size(config, "max_position_embeddings", 8192),
+        eps=number(config, "norm_eps", 1e-5),
+        reach=size(config, "local_attention", 128) // 2,
+        thetas=tuple(_theta(config, is_local) for is_local in local),
+        local=local,
+        activation=activation(config, "hidden_activation", "gelu"),
+        norm_bias=bool(config.get("norm_bias", False)),
+        attention_bias=bool(config.get("attention_bias", False)),
+        inner_bias=bool(config.get("mlp_bias", False)),
+        dropout=number(config, "mlp_dropout", 0.0),
+        attention_dropout=number(config, "attention_dropout", 0.0),
+    )
+    if shape.width % (2 * shape.heads):
+        raise BadModel(f"config.json asks for {shape.heads} rotary heads in a width of {shape.width}")
+    return ModernBert(shape)
+
+
+def _theta(config: Config, is_local: bool) -> float:
+    """The rotary base: its own key in older configs, in `rope_parameters` in newer ones."""
+    kind, key = ("sliding_attention", "local_rope_theta") if is_local else ("full_attention", "global_rope_theta")
+    newer = (config.get("rope_parameters") or {}).get(kind) or {}
+    refuse(newer, rope_type="default")
+    default = 10_000.0 if is_local else 160_000.0
+    theta = config.get(key) or newer.get("rope_theta") or default
+    return number({key: theta}, key, default)
+
+
+_BERT_BLOCK = {
+    "qkv": tuple(f"attention.self.{part}" for part in ("query", "key", "value")),
+    "out": "attention.output.dense",
+    "norm1": "attention.output.LayerNorm",
+    "up": "intermediate.dense",
+    "down": "output.dense",
+    "norm2": "output.LayerNorm",
+}
+_EMBEDDINGS = {
+    "embeddings.words": "embeddings.word_embeddings",
+    "embeddings.positions": "embeddings.position_embeddings",
+    "embeddings.segments": "embeddings.token_type_embeddings",
+    "embeddings.norm": "embeddings.LayerNorm",
+}
+
+
+def _blocks(at: str, block: Names) -> Names:
+    """The names of a block's parts, under the name of the block."""
+    put: Callable[[str | tuple[str, ...]], str | tuple[str, ...]] = lambda n: (  # noqa: E731
+        f"{at}.{n}" if isinstance(n, str) else tuple(f"{at}.{part}" for part in n)
+    )
+    return {f"blocks.{{i}}.{ours}": put(theirs) for ours, theirs in block.items()}
+
+
+_BERT = {**_EMBEDDINGS, **_blocks("encoder.layer.{i}", _BERT_BLOCK)}
+_MPNET_BLOCK = {
+    **_BERT_BLOCK,
+    "qkv": tuple(f"attention.attn.{part}" for part in "qkv"),
+    "out": "attention.attn.o",
+    "norm1": "attention.LayerNorm",
+}
+_DISTILBERT_BLOCK = {
+    "qkv": tuple(f"attention.{part}_lin" for part in "qkv"),
+    "out": "attention.out_lin",
+    "norm1": "sa_layer_norm",
+    "up": "ffn.lin1",
+    "down": "ffn.lin2",
+    "norm2": "output_layer_norm",
+}
+_ALBERT_BLOCK = {
+    "qkv": tuple(f"attention.{part}" for part in ("query", "key", "value")),
+    "out": "attention.dense",
+    "norm1": "attention.LayerNorm",
+    "up": "ffn",
+    "down": "ffn_output",
+    "norm2": "full_layer_layer_norm",
+}
+_MODERN_BLOCK = {
+    "norm1": "attn_norm",
+    "qkv": "attn.Wqkv",
+    "out": "attn.Wo",
+    "norm2": "mlp_norm",
+    "up": "mlp.Wi",
+    "down": "mlp.Wo",
+}
+
+FAMILIES: dict[str, Family] = {
+    "bert": Family(_bert, _BERT),
+    "roberta": Family(_roberta, _BERT),
+    "xlm-roberta": Family(_roberta, _BERT),
+    "camembert": Family(_roberta, _BERT),
+    "electra": Family(_electra, {**_BERT, "embeddings.widen": "embeddings_project"}),
+    "mpnet": Family(
+        _mpnet,
+        {
+            **_EMBEDDINGS,
+            **_blocks("encoder.layer.{i}", _MPNET_BLOCK),
+            "relative.table": "encoder.relative_attention_bias",
+        },
+    ),
+    "distilbert": Family(_distilbert, {**_EMBEDDINGS, **_blocks("transformer.layer.{i}", _DISTILBERT_BLOCK)}, "n_layers"),
+    "albert": Family(
+        _albert,
+        {
+            **_EMBEDDINGS,
+            "embeddings.widen": "encoder.embedding_hidden_mapping_in",
+            **_blocks("encoder.albert_layer_groups.{i}.albert_layers.0", _ALBERT_BLOCK),
+        },
+    ),
+    "modernbert": Family(
+        _modernbert,
+        {
+            "words": "embeddings.tok_embeddings",
+            "norm": "embeddings.norm",
+            **_blocks("layers.{i}", _MODERN_BLOCK),
+            "last_norm": "final_norm",
+        },
+    ),
+}

@@ -1,0 +1,46 @@
+"""Everything that likewise raises on purpose.
+
+LikewiseError
+├── BadInput        a text, a list or an option that cannot be used          (a ValueError)
+│   └── TooLong     a text with more tokens than the model reads, where that was forbidden
+├── BadModel        a model folder that is broken, unknown or unsafe         (a ValueError)
+│   └── ModelNotFound   a name that leads to no model                        (a FileNotFoundError)
+├── MissingExtra    an optional package is needed for what was asked         (an ImportError)
+└── OutOfMemory     one single text does not fit, however small the batch    (a MemoryError)
+"""
+
+
+class LikewiseError(Exception):
+    """The root: catch this one to catch all."""
+
+
+class BadInput(LikewiseError, ValueError):
+    """A text, a list or an option that cannot be used."""
+
+
+class TooLong(BadInput):
+    """A text with more tokens than the model reads, under `overflow="error"`."""
+
+
+class BadModel(LikewiseError, ValueError):
+    """A model folder that is broken, unknown or unsafe."""
+
+
+class ModelNotFound(BadModel, FileNotFoundError):
+    """A name that leads to no model; the message lists what was tried."""
+
+    def __str__(self) -> str:  # FileNotFoundError would print an errno
+        return str(self.args[0]) if self.args else ""
+
+
+class MissingExtra(LikewiseError, ImportError):
+    """An optional package is missing; the message says what to install."""
+
+
+class OutOfMemory(LikewiseError, MemoryError):
+    """One single text does not fit into memory, however small the batch."""
+
+
+def missing(package: str, extra: str, purpose: str) -> MissingExtra:
+    """The error for an optional package that is not there."""
+    return MissingExtra(f'{purpose} needs the package {package}; install it with: pip install "likewise[{extra}]"')

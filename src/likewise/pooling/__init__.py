@@ -1,0 +1,26 @@
+"""Poolings: layers to one vector a sentence."""
+
+from typing import Protocol
+
+from jaxtyping import Float
+from torch import Tensor
+
+from ..ragged import Layers, Ragged
+from .reduce import Reduce
+
+
+class Pooling(Protocol):
+    """`(layers, tokens) → vectors`, and how it is written down in a model folder."""
+
+    @property
+    def spec(self) -> str: ...
+    def width(self, encoder_width: int) -> int: ...
+    def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N E"]: ...
+
+
+def pooling_of(spec: str) -> Pooling:
+    """The pooling of this name: `"mean"`, `"cls"`, `"cls+max"` …"""
+    return Reduce.parse(spec)
+
+
+__all__ = ["Pooling", "Reduce", "pooling_of"]

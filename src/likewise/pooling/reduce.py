@@ -1,0 +1,95 @@
+"""The poolings that read only the last layer: cls, mean, max and their kin, alone or side by side."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..errors import BadModel
+from ..ragged import Layers, Ragged
+
+Reduction = Callable[[Float[Tensor, "T D"], Ragged], Float[Tensor, "N D"]]
+
+
+def last(layers: Layers) -> Float[Tensor, "T D"]:
+    """The last layer, none of the others kept."""
+    return deque(layers, maxlen=1)[0]
+
+
+def cls(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The first token's vector."""
+    return x[tokens.offsets[:-1].long()]
+
+
+def last_token(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The last token's vector."""
+    return x[tokens.offsets[1:].long() - 1]
+
+
+def total(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The sum of a sentence's vectors, added up in fp32 or better."""
+    exact = x.to(torch.promote_types(x.dtype, torch.float32))
+    return torch.segment_reduce(exact, "sum", lengths=tokens.counts, axis=0)
+
+
+def mean(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The mean over all tokens, special ones included (Reimers and Gurevych 2019, MEAN)."""
+    return total(x, tokens) / tokens.counts[:, None]
+
+
+def mean_sqrt_len(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The sum over the square root of the length."""
+    return total(x, tokens) / tokens.counts[:, None].sqrt()
+
+
+def weighted_mean(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The mean with weights 1, 2, 3 …: later tokens count more (Muennighoff 2022)."""
+    weights = (tokens.position + 1).to(x.dtype if x.dtype == torch.float64 else torch.float32)
+    n = tokens.counts[:, None]
+    return total(x * weights[:, None], tokens) / (n * (n + 1) / 2)
+
+
+def maximum(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The largest value of each dimension over time (MAX)."""
+    return torch.segment_reduce(x, "max", lengths=tokens.counts, axis=0)
+
+
+REDUCTIONS: dict[str, Reduction] = {
+    "cls": cls,
+    "max": maximum,
+    "mean": mean,
+    "mean-sqrt-len": mean_sqrt_len,
+    "weighted-mean": weighted_mean,
+    "last-token": last_token,
+}
+"""In the order in which concatenations are laid out."""
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """One reduction or several side by side, `"mean"` or `"cls+mean"`, as a pooling."""
+
+    names: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, spec: str) -> "Reduce":
+        names = tuple(spec.split("+"))
+        unknown = [name for name in names if name not in REDUCTIONS]
+        if unknown or len(set(names)) != len(names):
+            raise BadModel(f"the pooling {spec!r} is unknown; there are {', '.join(REDUCTIONS)}, and sums such as cls+mean")
+        return cls(tuple(name for name in REDUCTIONS if name in names))
+
+    @property
+    def spec(self) -> str:
+        return "+".join(self.names)
+
+    def width(self, encoder_width: int) -> int:
+        return len(self.names) * encoder_width
+
+    def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N E"]:
+        x = last(layers)
+        exact = torch.promote_types(x.dtype, torch.float32)
+        return torch.cat([REDUCTIONS[name](x, tokens).to(exact) for name in self.names], dim=1)

@@ -1,0 +1,89 @@
+"""Progress of long work: texts, tokens, their rates and the time left, on stderr; plain lines where it is no terminal."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+PATIENCE = 1.5  # seconds of work before anything is shown
+PLAIN_EVERY = 10.0  # seconds between lines where stderr is no terminal
+
+
+@dataclass
+class Meter:
+    """How far the work is; `progress=callable` is called with one of these now and then."""
+
+    total: int | None
+    texts: int = 0
+    tokens: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the rest will take at the rate so far, where the total is known."""
+        return None if self.total is None or not self.texts else self.seconds * (self.total - self.texts) / self.texts
+
+    def __str__(self) -> str:
+        seconds = max(self.seconds, 1e-9)
+        of = "" if self.total is None else f" of {self.total:,}"
+        left = "" if self.left is None else f" · {clock(self.left)} left"
+        return f"{self.texts:,}{of} texts · {self.texts / seconds:,.0f} texts/s · {self.tokens / seconds:,.0f} tokens/s{left}"
+
+
+Advance = Callable[[int, int], None]
+
+
+@contextmanager
+def measured(progress: bool | Callable[[Meter], None] | None, total: int | None) -> Iterator[Advance]:
+    """Gives `advance(texts, tokens)`. `None` shows only on a terminal, `True` always, `False` never."""
+    meter = Meter(total)
+    if progress is None:
+        progress = sys.stderr.isatty()
+    show = progress if callable(progress) else _line() if progress else None
+
+    def advance(texts: int, tokens: int) -> None:
+        meter.texts += texts
+        meter.tokens += tokens
+        if show is not None:
+            show(meter)
+
+    try:
+        yield advance
+    finally:
+        if isinstance(show, _Line):
+            show.close(meter)
+
+
+def _line() -> "_Line":
+    return _Line(live=sys.stderr.isatty())
+
+
+@dataclass
+class _Line:
+    """One line that rewrites itself, or a new line now and then."""
+
+    live: bool
+    shown: float = 0.0
+    wrote: bool = False
+
+    def __call__(self, meter: Meter) -> None:
+        now = time.perf_counter()
+        if meter.seconds > PATIENCE and now - self.shown > (0.1 if self.live else PLAIN_EVERY):
+            self.shown, self.wrote = now, True
+            print(f"\r\x1b[K{meter}" if self.live else str(meter), end="" if self.live else "\n", file=sys.stderr, flush=True)
+
+    def close(self, meter: Meter) -> None:
+        if self.wrote:
+            print(f"\r\x1b[K{meter}" if self.live else str(meter), file=sys.stderr, flush=True)
+
+
+def clock(seconds: float) -> str:
+    """75 → 1:15"""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

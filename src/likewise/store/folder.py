@@ -1,0 +1,157 @@
+"""What a model folder says of itself: sentence-transformers' JSON in both of its formats; the older one is written.
+
+A plain Hugging Face folder, with no modules.json, is given mean pooling, and the manifest says so.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ..errors import BadModel
+from .files import read_json
+
+POOLING_FLAGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean-sqrt-len",
+    "pooling_mode_weightedmean_tokens": "weighted-mean",
+    "pooling_mode_lasttoken": "last-token",
+}
+NEWER_NAMES = {"mean_sqrt_len_tokens": "mean-sqrt-len", "weightedmean": "weighted-mean", "lasttoken": "last-token"}
+HEADS = ("Dense", "LayerNorm", "Normalize")
+SETTINGS = tuple(f"sentence_{kind}_config.json" for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlnet", "xlm-roberta"))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A head as the folder describes it: its kind, its settings, and where its weights lie."""
+
+    kind: str
+    config: Mapping[str, Any]
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a model is made of, before any weight is read."""
+
+    encoder: Path
+    pooling: str = "mean"
+    include_prompt: bool = True
+    heads: tuple[Part, ...] = ()
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    default_prompt: str | None = None
+    max_length: int | None = None
+    lowercase: bool = False
+    notice: str | None = None
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a folder in either of sentence-transformers' formats, or of a plain encoder."""
+    modules = read_json(folder / "modules.json")
+    if modules is None:
+        return _plain(folder)
+    parts = [_part(folder, module) for module in _rows(modules, folder)]
+    if not parts or parts[0].kind != "Transformer":
+        raise BadModel(f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; wanted Transformer")
+    poolings = [part for part in parts if part.kind == "Pooling"]
+    heads = [part for part in parts[1:] if part.kind not in ("Pooling", "Dropout")]
+    unknown = sorted({part.kind for part in heads} - set(HEADS))
+    if unknown or len(poolings) != 1 or parts[1].kind != "Pooling":
+        kinds = ", ".join(part.kind for part in parts)
+        raise BadModel(
+            f"{folder} is made of {kinds}; wanted Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
+        )
+    spoken = read_json(folder / "config_sentence_transformers.json", {})
+    return Manifest(
+        encoder=parts[0].folder,
+        pooling=_pooling(poolings[0]),
+        include_prompt=bool(poolings[0].config.get("include_prompt", True)),
+        heads=tuple(heads),
+        prompts=_prompts(spoken, folder),
+        default_prompt=spoken.get("default_prompt_name"),
+        **_limits(parts[0].folder),
+    )
+
+
+def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
+    """The JSON of a model folder, in the format that every version of sentence-transformers loads."""
+    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    modules += [(f"{i}_{part.kind}", part.kind) for i, part in enumerate(manifest.heads, 2)]
+    rows = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(modules)
+    ]
+    _write(folder / "modules.json", rows)
+    flags = {key: name in manifest.pooling.split("+") for key, name in POOLING_FLAGS.items()}
+    pooling = {"word_embedding_dimension": width, **flags, "include_prompt": manifest.include_prompt}
+    _write(folder / "1_Pooling" / "config.json", pooling)
+    for (path, _), part in zip(modules[2:], manifest.heads, strict=True):
+        _write(folder / path / "config.json", dict(part.config))
+    settings = {"max_seq_length": manifest.max_length, "do_lower_case": manifest.lowercase}
+    _write(folder / "sentence_bert_config.json", settings)
+    spoken = {
+        "prompts": dict(manifest.prompts),
+        "default_prompt_name": manifest.default_prompt,
+        "similarity_fn_name": "cosine",
+    }
+    _write(folder / "config_sentence_transformers.json", spoken)
+
+
+def _plain(folder: Path) -> Manifest:
+    if not (folder / "config.json").is_file():
+        raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is no model folder")
+    notice = f"{folder.name} is a plain encoder without a pooling of its own; its tokens' mean is taken"
+    return Manifest(encoder=folder, notice=notice, **_limits(folder))
+
+
+def _rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
+    if not isinstance(modules, list) or not all(
+        isinstance(m, dict) and isinstance(m.get("path"), str) and isinstance(m.get("type"), str) for m in modules
+    ):
+        raise BadModel(f"modules.json in {folder} is not a list of modules with a path and a type each")
+    return modules
+
+
+def _part(folder: Path, module: Mapping[str, Any]) -> Part:
+    path = PurePosixPath(module["path"].replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or ":" in str(path):
+        raise BadModel(f"modules.json in {folder} points to {module['path']!r}, which lies outside the folder")
+    kind = module["type"].rpartition(".")[2]
+    place = folder / path
+    config = {} if kind == "Transformer" else read_json(place / "config.json", {})
+    if not isinstance(config, dict):
+        raise BadModel(f"{place / 'config.json'} is not an object")
+    return Part(kind, config, place)
+
+
+def _pooling(part: Part) -> str:
+    newer = part.config.get("pooling_mode")
+    if newer is not None:
+        names = [newer] if isinstance(newer, str) else list(newer)
+        return "+".join(NEWER_NAMES.get(name, name) for name in names)
+    names = [name for key, name in POOLING_FLAGS.items() if part.config.get(key)]
+    return "+".join(names) or "mean"
+
+
+def _prompts(spoken: Any, folder: Path) -> Mapping[str, str]:
+    prompts = spoken.get("prompts") or {}
+    if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
+        raise BadModel(f"config_sentence_transformers.json in {folder} holds prompts that are not texts")
+    return prompts
+
+
+def _limits(folder: Path) -> dict[str, Any]:
+    """The longest input in tokens, special ones included, and whether texts are lower-cased first."""
+    older: dict[str, Any] = next((found for name in SETTINGS if (found := read_json(folder / name))), {})
+    newer = read_json(folder / "tokenizer_config.json", {}).get("model_max_length")
+    given = [n for n in (older.get("max_seq_length"), newer) if isinstance(n, int | float) and 0 < n < 1 << 30]
+    return {"max_length": int(given[0]) if given else None, "lowercase": bool(older.get("do_lower_case"))}
+
+
+def _write(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=2) + "\n", "utf-8")

@@ -1,0 +1,48 @@
+"""What may be encoded: any column or iterator of texts, taken a window at a time and checked text by text."""
+
+from collections.abc import Iterable, Iterator, Sized
+from typing import Any
+
+from ..errors import BadInput
+
+TEXTS = 16_384  # of one window: enough for equal lengths to meet, little enough to forget
+LETTERS = 1 << 24  # of one window, so that long texts do not pile up
+
+
+def windows(texts: Iterable[str], start: int = 0) -> Iterator[list[str]]:
+    """The texts in order, in lists of bounded size; an error names the index of what is no text."""
+    window: list[str] = []
+    letters = 0
+    for i, text in enumerate(_iterable(texts), start):
+        text = text.as_py() if hasattr(text, "as_py") else text  # Arrow's scalars
+        if not isinstance(text, str):
+            raise BadInput(f"texts[{i}] is {_told(text)}; wanted a str")
+        window.append(text)
+        letters += len(text)
+        if len(window) == TEXTS or letters >= LETTERS:
+            yield window
+            window, letters = [], 0
+    if window:
+        yield window
+
+
+def count(texts: Iterable[str]) -> int | None:
+    """How many texts there are, if that can be known without taking them."""
+    return len(texts) if isinstance(texts, Sized) else None
+
+
+def _iterable(texts: Any) -> Iterable[Any]:
+    if isinstance(texts, str | bytes):
+        raise BadInput(f"encode takes a list of texts, and got one {type(texts).__name__}: write encode([text])[0]")
+    if isinstance(texts, dict | set | frozenset):
+        raise BadInput(f"encode takes texts in an order, and got a {type(texts).__name__}: give it a list")
+    if getattr(texts, "ndim", 1) != 1:
+        raise BadInput(f"encode takes one column of texts, and got a table of {texts.ndim} dimensions: name the column")
+    if not isinstance(texts, Iterable):
+        raise BadInput(f"encode takes a list, a column or an iterator of texts, and got {_told(texts)}")
+    return texts
+
+
+def _told(value: Any) -> str:
+    shown = repr(value)
+    return f"{shown if len(shown) <= 40 else shown[:37] + '…'} ({type(value).__name__})"

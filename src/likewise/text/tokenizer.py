@@ -1,0 +1,151 @@
+"""Text to token ids through the model's own tokenizer.json, and what did not fit."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tokenizers
+
+from ..errors import BadInput, BadModel
+
+OVERLAP = 8  # neighbouring windows of a long text share a window's 8th part
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """Texts to lists of ids, without ever cutting anything: lengths are the caller's business.
+
+    `prefix` and `suffix` are the special tokens that the model wants around a text, `[CLS]` and `[SEP]` say, and
+    `max_length` counts them in. `companions` are the texts of the small files
+    that other libraries want beside tokenizer.json. No call changes any state, so threads may share one.
+    """
+
+    backend: tokenizers.Tokenizer
+    max_length: int
+    lowercase: bool
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    companions: Mapping[str, str]
+
+    @classmethod
+    def load(cls, folder: Path, max_length: int, lowercase: bool = False) -> "Tokenizer":
+        backend = _backend(folder)
+        backend.no_truncation()
+        backend.no_padding()
+        probe = backend.encode("a")
+        inside = [i for i, special in enumerate(probe.special_tokens_mask) if not special]
+        if not inside:
+            raise BadModel(f"the tokenizer in {folder} makes no token of the letter 'a', so it cannot read text")
+        prefix, suffix = probe.ids[: inside[0]], probe.ids[inside[-1] + 1 :]
+        if max_length <= len(prefix) + len(suffix):
+            raise BadModel(
+                f"max_length is {max_length}, and {len(prefix) + len(suffix)} special tokens leave no room for text"
+            )
+        return cls(backend, max_length, lowercase, tuple(prefix), tuple(suffix), _companions(folder))
+
+    def save(self, folder: Path) -> None:
+        """tokenizer.json and its companions."""
+        self.backend.save(str(folder / "tokenizer.json"))
+        for name, text in self.companions.items():
+            (folder / name).write_text(text, "utf-8")
+
+    @property
+    def room(self) -> int:
+        """Tokens of text that fit beside the special ones."""
+        return self.max_length - len(self.prefix) - len(self.suffix)
+
+    @property
+    def vocabulary(self) -> int:
+        """One more than the largest id that this tokenizer can give."""
+        return max(self.backend.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+
+    def contents(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of each text, whole, without special tokens."""
+        if self.lowercase:
+            texts = [text.lower() for text in texts]
+        clean = [text if text.isascii() else _scalar(text) for text in texts]
+        return [e.ids for e in self.backend.encode_batch_fast(clean, add_special_tokens=False)]
+
+    def framed(self, content: Sequence[int]) -> list[int]:
+        """Ids with the special tokens around them."""
+        return [*self.prefix, *content, *self.suffix]
+
+    def tokens(self, content: Sequence[int]) -> list[str]:
+        """The word pieces behind framed ids."""
+        return [self.backend.id_to_token(i) or "" for i in self.framed(content)]
+
+    def windows(self, content: Sequence[int], lead: Sequence[int] = ()) -> list[list[int]]:
+        """A long text as overlapping windows of equal length, evenly spread so that every token is in one.
+
+        `lead` (a prompt's ids) stands before each window if it stands before the text.
+        """
+        if len(content) <= self.room:
+            return [list(content)]
+        lead = list(lead) if list(content[: len(lead)]) == list(lead) else []
+        body, room = list(content[len(lead) :]), self.room - len(lead)
+        if room < 1:
+            raise BadInput(f"the prompt takes {len(lead)} tokens of {self.room} and leaves no room for text")
+        stride = max(1, room - room // OVERLAP)
+        count = -(-(len(body) - room) // stride) + 1
+        last = len(body) - room
+        starts = [round(i * last / (count - 1)) for i in range(count)] if count > 1 else [0]
+        return [lead + body[s : s + room] for s in starts]
+
+
+def _companions(folder: Path) -> dict[str, str]:
+    names = ("tokenizer_config.json", "special_tokens_map.json")
+    found = {name: (folder / name).read_text("utf-8") for name in names if (folder / name).is_file()}
+    return {names[0]: json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}), **found}
+
+
+def _scalar(text: str) -> str:
+    """The text with surrogate pairs joined, and lone surrogates (which no UTF-8 can hold) as U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _backend(folder: Path) -> tokenizers.Tokenizer:
+    """tokenizer.json, or the older vocab.txt (WordPiece) or vocab.json with merges.txt (byte-level BPE)."""
+    whole, words, pairs = folder / "tokenizer.json", folder / "vocab.txt", folder / "vocab.json"
+    try:
+        if whole.is_file():
+            return tokenizers.Tokenizer.from_file(str(whole))
+        if words.is_file():
+            return _wordpiece(folder, words)
+        if pairs.is_file() and (folder / "merges.txt").is_file():
+            return _byte_pairs(pairs, folder / "merges.txt")
+    except BadModel:
+        raise
+    except Exception as error:  # the library raises bare Exception for any fault in these files
+        raise BadModel(f"the tokenizer in {folder} cannot be read: {error}") from error
+    hint = " (a SentencePiece model is there: save it once as tokenizer.json with transformers' fast tokenizer)"
+    found = hint if list(folder.glob("*.model")) else ""
+    raise BadModel(f"{folder} holds no tokenizer.json, vocab.txt, or vocab.json with merges.txt{found}")
+
+
+def _wordpiece(folder: Path, vocabulary: Path) -> tokenizers.Tokenizer:
+    settings = folder / "tokenizer_config.json"
+    options = json.loads(settings.read_text("utf-8")) if settings.is_file() else {}
+    words = vocabulary.read_text("utf-8").splitlines()
+    classes = ("[CLS]", "[SEP]") if "[CLS]" in words else ("<s>", "</s>")
+    if not {*classes, "[UNK]"} <= set(words):
+        raise BadModel(f"{vocabulary} lacks {classes[0]}, {classes[1]} or [UNK]")
+    made = tokenizers.BertWordPieceTokenizer(
+        vocab={w: i for i, w in enumerate(words)},
+        lowercase=bool(options.get("do_lower_case", True)),
+        strip_accents=options.get("strip_accents"),
+        handle_chinese_chars=bool(options.get("tokenize_chinese_chars", True)),
+        cls_token=classes[0],
+        sep_token=classes[1],
+    )
+    return made._tokenizer
+
+
+def _byte_pairs(vocabulary: Path, merges: Path) -> tokenizers.Tokenizer:
+    made = tokenizers.ByteLevelBPETokenizer(str(vocabulary), str(merges))
+    begin, end = made.token_to_id("<s>"), made.token_to_id("</s>")
+    if begin is None or end is None:
+        raise BadModel(f"{vocabulary} lacks <s> or </s>")
+    backend: tokenizers.Tokenizer = made._tokenizer
+    backend.post_processor = tokenizers.processors.RobertaProcessing(("</s>", end), ("<s>", begin), add_prefix_space=False)
+    return backend
