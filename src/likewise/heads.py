@@ -1,13 +1,17 @@
 """Heads: what is done to a sentence's vector after pooling. Each maps (N, E) to (N, E′)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Float
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from .errors import BadModel
+from .errors import BadInput, BadModel
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "Identity": nn.Identity,
@@ -68,3 +72,62 @@ def out_width(heads: nn.Module, width: int) -> int:
     with torch.no_grad():
         device = next((p.device for p in heads.parameters()), torch.device("cpu"))
         return int(heads(torch.zeros(1, width, device=device)).shape[1])
+
+
+def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
+    """The head that a model folder describes, with its weights."""
+    if kind == "Normalize":
+        return Normalize()
+    try:
+        head = _dense(config) if kind == "Dense" else Norm(int(config["dimension"]))
+        head.load_state_dict(load_file(folder / "model.safetensors"))
+    except FileNotFoundError:
+        raise BadModel(f"{folder} holds no model.safetensors (only safetensors are read here)") from None
+    except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
+        raise BadModel(f"the {kind} head in {folder} cannot be read: {error!r}") from error
+    return head
+
+
+def _dense(config: Mapping[str, Any]) -> Dense:
+    activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
+    return Dense(int(config["in_features"]), int(config["out_features"]), bool(config.get("bias", True)), activation)
+
+
+def truncated(heads: Sequence[nn.Module], width: int) -> list[nn.Module]:
+    """The heads with a truncation after them, normalised again if they normalise."""
+    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+        raise BadInput(f"truncate is {width!r}; wanted how many numbers to keep")
+    again = [Normalize()] if any(isinstance(head, Normalize) for head in heads) else []
+    return [*heads, Truncate(width), *again]
+
+
+def describe(heads: nn.Module, width: int) -> list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]:
+    """Kind, settings and weights of each head, in sentence-transformers' words.
+
+    It has no word for a truncation, which is therefore a Dense that keeps the first rows.
+    """
+    found: list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]] = []
+    for head in heads.children():
+        told = _keeping(width, head.width) if isinstance(head, Truncate) else head
+        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in told.state_dict().items()}
+        if isinstance(told, Dense):
+            kind = type(told.activation)
+            config = {
+                "in_features": told.linear.in_features,
+                "out_features": told.linear.out_features,
+                "bias": told.linear.bias is not None,
+                "activation_function": f"{kind.__module__}.{kind.__name__}",
+            }
+            found.append(("Dense", config, weights))
+        elif isinstance(told, Norm):
+            found.append(("LayerNorm", {"dimension": told.norm.normalized_shape[0]}, weights))
+        else:
+            found.append(("Normalize", {}, weights))
+        width = out_width(head, width)
+    return found
+
+
+def _keeping(inputs: int, outputs: int) -> Dense:
+    keep = Dense(inputs, min(inputs, outputs), bias=False, activation="Identity")
+    nn.init.eye_(keep.linear.weight)
+    return keep

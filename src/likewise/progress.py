@@ -1,4 +1,4 @@
-"""Progress of long work: texts, tokens, their rates and the time left, on stderr; plain lines where it is no terminal."""
+"""Progress of long work: texts, tokens, rates and the time left, on stderr; plain lines where it is no terminal."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ class Meter:
     """How far the work is; `progress=callable` is called with one of these now and then."""
 
     total: int | None
-    texts: int = 0
+    texts: float = 0
     tokens: int = 0
     began: float = field(default_factory=time.perf_counter)
 
@@ -32,10 +32,11 @@ class Meter:
         seconds = max(self.seconds, 1e-9)
         of = "" if self.total is None else f" of {self.total:,}"
         left = "" if self.left is None else f" · {clock(self.left)} left"
-        return f"{self.texts:,}{of} texts · {self.texts / seconds:,.0f} texts/s · {self.tokens / seconds:,.0f} tokens/s{left}"
+        rates = f"{self.texts / seconds:,.0f} texts/s · {self.tokens / seconds:,.0f} tokens/s"
+        return f"{round(self.texts):,}{of} texts · {rates}{left}"
 
 
-Advance = Callable[[int, int], None]
+Advance = Callable[[float, int], None]
 
 
 @contextmanager
@@ -46,7 +47,7 @@ def measured(progress: bool | Callable[[Meter], None] | None, total: int | None)
         progress = sys.stderr.isatty()
     show = progress if callable(progress) else _line() if progress else None
 
-    def advance(texts: int, tokens: int) -> None:
+    def advance(texts: float, tokens: int) -> None:
         meter.texts += texts
         meter.tokens += tokens
         if show is not None:
@@ -75,7 +76,12 @@ class _Line:
         now = time.perf_counter()
         if meter.seconds > PATIENCE and now - self.shown > (0.1 if self.live else PLAIN_EVERY):
             self.shown, self.wrote = now, True
-            print(f"\r\x1b[K{meter}" if self.live else str(meter), end="" if self.live else "\n", file=sys.stderr, flush=True)
+            print(
+                f"\r\x1b[K{meter}" if self.live else str(meter),
+                end="" if self.live else "\n",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def close(self, meter: Meter) -> None:
         if self.wrote:

@@ -12,15 +12,15 @@ from torch import Tensor
 
 
 class Run(NamedTuple):
-    """Neighbouring sentences of one length: rows `start : start + count * length` of the values."""
+    """Neighbouring sentences of one length: rows `start : start + sentences * length` of the values."""
 
     start: int
-    count: int
+    sentences: int
     length: int
 
     @property
     def rows(self) -> slice:
-        return slice(self.start, self.start + self.count * self.length)
+        return slice(self.start, self.start + self.sentences * self.length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +49,11 @@ class Ragged:
 
     def split(self) -> tuple[Shaped[Tensor, "t ..."], ...]:
         """One tensor a sentence."""
-        return self.values.split(self.lengths)
+        return torch.split(self.values, list(self.lengths))
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
-        """Neighbours of equal length, so that they can be seen as one (count, length, …) block."""
+        """Neighbours of equal length, so that they can be seen as one (sentences, length, …) block."""
         runs, start = [], 0
         for length, group in groupby(self.lengths):
             run = Run(start, len(list(group)), length)

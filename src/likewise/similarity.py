@@ -16,7 +16,7 @@ def _unit(x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
 
 def cosine(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
     """Cosine of the angle between rows, −1 … 1; 0 beside a zero row."""
-    return _unit(a) @ _unit(b).T
+    return np.asarray(_unit(a) @ _unit(b).T)
 
 
 def dot(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
@@ -27,7 +27,7 @@ def dot(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Float[np.nd
 def euclidean(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
     """Minus the Euclidean distance between rows."""
     squares = (a * a).sum(1)[:, None] - 2 * (a @ b.T) + (b * b).sum(1)[None, :]
-    return -np.sqrt(np.maximum(squares, 0))
+    return np.asarray(-np.sqrt(np.maximum(squares, 0)))
 
 
 def manhattan(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:

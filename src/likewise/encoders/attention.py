@@ -53,9 +53,9 @@ def _by_length(
     for run in tokens.runs:
         if run.length:
             mask = _mask(run.length, q, bias, window)
-            shape = (run.count, run.length, *q.shape[1:])
-            parts = [x[run.rows].view(shape).transpose(1, 2) for x in (q, k, v)]
-            blocks.append(_block(*parts, mask, dropout).transpose(1, 2).reshape(-1, *q.shape[1:]))
+            shape = (run.sentences, run.length, *q.shape[1:])
+            a, b, c = (x[run.rows].view(shape).transpose(1, 2) for x in (q, k, v))
+            blocks.append(_block(a, b, c, mask, dropout).transpose(1, 2).reshape(-1, *q.shape[1:]))
     return blocks[0] if len(blocks) == 1 else torch.cat(blocks) if blocks else torch.empty_like(v)
 
 
@@ -63,7 +63,7 @@ def _block(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float)
     """Attention of (n, H, t, K) blocks."""
     if q.dtype == torch.bfloat16 and q.shape[2] <= SHORT and mask is None and not dropout:
         scores = (q * q.shape[-1] ** -0.5) @ k.transpose(2, 3)
-        return scores.softmax(-1) @ v
+        return torch.matmul(scores.softmax(-1), v)
     return scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
 
 
@@ -72,14 +72,15 @@ def _padded(
 ) -> Tensor:
     longest = max(tokens.lengths, default=0)
     here = (tokens.sentence, tokens.position)
-    padded = [x.new_zeros(len(tokens), longest, *x.shape[1:]).index_put(here, x) for x in (q, k, v)]
+    shape = (len(tokens), longest, *q.shape[1:])
+    a, b, c = (x.new_zeros(shape).index_put(here, x).transpose(1, 2) for x in (q, k, v))
     real = torch.arange(longest, device=q.device)[None] < tokens.counts[:, None]
     mask = torch.zeros(len(tokens), 1, 1, longest, dtype=q.dtype, device=q.device)
     mask = mask.masked_fill(~real[:, None, None], torch.finfo(q.dtype).min)
     extra = _mask(longest, q, bias, window)
     if extra is not None:
         mask = mask + extra.clamp(min=torch.finfo(q.dtype).min / 2)
-    out = scaled_dot_product_attention(*(x.transpose(1, 2) for x in padded), attn_mask=mask, dropout_p=dropout)
+    out = scaled_dot_product_attention(a, b, c, attn_mask=mask, dropout_p=dropout)
     return out.transpose(1, 2)[here]
 
 

@@ -5,7 +5,6 @@ Slower than an encoder of ours, since it pads; the vectors are those of transfor
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import torch
 import transformers
@@ -14,11 +13,12 @@ from torch import Tensor, nn
 
 from ..errors import BadModel
 from ..ragged import Ragged
+from .encoder import Encoder
 
 UNBOUNDED = 1 << 20  # for models whose positions are only relative
 
 
-class AutoEncoder(nn.Module):
+class AutoEncoder(Encoder):
     """A transformers model behind our interface: packed tokens in, layers out."""
 
     def __init__(self, folder: Path, dtype: torch.dtype) -> None:
@@ -29,24 +29,15 @@ class AutoEncoder(nn.Module):
             ).eval()
         except (ValueError, OSError, RuntimeError) as error:
             raise BadModel(f"transformers cannot read {folder}: {error}") from error
-        self.config: dict[str, Any] = self.model.config.to_dict()
+        made = self.model.config
+        positions = getattr(made, "max_position_embeddings", None)
+        self.config = made.to_dict()
+        self.width, self.depth = int(made.hidden_size), int(made.num_hidden_layers)
+        self.longest = int(positions) if positions and positions > 0 else UNBOUNDED
         self.pad = self.config.get("pad_token_id") or 0
 
-    @property
-    def width(self) -> int:
-        return int(self.model.config.hidden_size)
-
-    @property
-    def depth(self) -> int:
-        return int(self.model.config.num_hidden_layers)
-
-    @property
-    def longest(self) -> int:
-        positions = getattr(self.model.config, "max_position_embeddings", None)
-        return int(positions) if positions and positions > 0 else UNBOUNDED
-
     def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
-        ids = nn.utils.rnn.pad_sequence(tokens.split(), batch_first=True, padding_value=self.pad)
+        ids = nn.utils.rnn.pad_sequence(list(tokens.split()), batch_first=True, padding_value=self.pad)
         real = torch.arange(ids.shape[1], device=ids.device)[None] < tokens.counts[:, None]
         states = self.model(input_ids=ids, attention_mask=real.long(), output_hidden_states=True).hidden_states
         for state in states:

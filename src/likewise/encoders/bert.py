@@ -7,13 +7,13 @@ segments, how wide the word vectors are, whether blocks share weights, whether p
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..ragged import Ragged
 from .attention import Bias, attend
-from .layers import ACTIVATIONS, LayerNorm, Linear
+from .encoder import Encoder
+from .layers import ACTIVATIONS, Embedding, LayerNorm, Linear
 from .mpnet import RelativeBias
 
 
@@ -49,9 +49,9 @@ class Embeddings(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         width = shape.word_width or shape.width
-        self.words = nn.Embedding(shape.vocabulary, width)
-        self.positions = nn.Embedding(shape.positions, width)
-        self.segments = nn.Embedding(shape.segments, width) if shape.segments else None
+        self.words = Embedding(shape.vocabulary, width)
+        self.positions = Embedding(shape.positions, width)
+        self.segments = Embedding(shape.segments, width) if shape.segments else None
         self.norm = LayerNorm(width, shape.eps)
         self.widen = Linear(width, shape.width) if shape.word_width else None
         self.drop = nn.Dropout(shape.dropout)
@@ -62,7 +62,8 @@ class Embeddings(nn.Module):
         if self.segments is not None:
             x = x + self.segments.weight[0]
         x = self.drop(self.norm(x))
-        return x if self.widen is None else self.widen(x)
+        wide: Tensor = x if self.widen is None else self.widen(x)
+        return wide
 
 
 class Block(nn.Module):
@@ -86,30 +87,20 @@ class Block(nn.Module):
         dropout = self.attention_dropout if self.training else 0.0
         looked = attend(q, k, v, tokens, bias=bias, dropout=dropout).reshape(x.shape)
         x = self.norm1(x + self.drop(self.out(looked)))
-        return self.norm2(x + self.drop(self.down(self.activation(self.up(x)))))
+        wide: Tensor = self.down(self.activation(self.up(x)))
+        out: Tensor = self.norm2(x + self.drop(wide))
+        return out
 
 
-class Bert(nn.Module):
+class Bert(Encoder):
     """Tokens to layers: the embeddings, then the output of each block, computed as they are asked for."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.shape = shape
+        self.shape, self.width, self.depth, self.longest = shape, shape.width, shape.depth, shape.longest
         self.embeddings = Embeddings(shape)
         self.relative = RelativeBias(shape.buckets, shape.heads) if shape.buckets else None
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.groups or shape.depth))
-
-    @property
-    def width(self) -> int:
-        return self.shape.width
-
-    @property
-    def depth(self) -> int:
-        return self.shape.depth
-
-    @property
-    def longest(self) -> int:
-        return self.shape.longest
 
     def block(self, i: int) -> nn.Module:
         """The block at depth i; ALBERT's groups of blocks are one block asked many times."""
@@ -122,5 +113,3 @@ class Bert(nn.Module):
         for i in range(self.depth):
             x = self.block(i)(x, tokens, bias)
             yield x
-
-

@@ -6,39 +6,24 @@ header of the weights before any memory is taken, so a broken or hostile folder 
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
-from jaxtyping import Float
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..errors import BadModel, missing
-from ..ragged import Ragged
+from .encoder import Encoder
 from .families import FAMILIES, Family
 
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
 
 
-class Encoder(Protocol):
-    """What the rest of the house knows of an encoder."""
-
-    config: dict[str, Any]
-
-    @property
-    def width(self) -> int: ...
-    @property
-    def depth(self) -> int: ...
-    @property
-    def longest(self) -> int: ...
-    def __call__(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]: ...
-
-
-def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> nn.Module:
+def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     """The encoder of a Hugging Face folder, in evaluation mode; `dtype` is what its weights are turned into."""
     config = read_config(folder)
     family = FAMILIES.get(config.get("model_type", ""))
@@ -52,13 +37,13 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> nn.Module:
         _compare(module, sources, weights, folder)
         state = {ours: torch.cat([weights.read(n, dtype) for n in names]) for ours, names in sources.items()}
     module.load_state_dict(state, assign=True)
-    module.config = config  # type: ignore[assignment]
+    module.config = config
     return module.eval()
 
 
-def save_encoder(module: nn.Module, folder: Path) -> None:
+def save_encoder(module: Encoder, folder: Path) -> None:
     """config.json and model.safetensors, named as transformers names them."""
-    config: dict[str, Any] = dict(module.config)  # type: ignore[arg-type]
+    config = module.config
     family = FAMILIES.get(config.get("model_type", ""))
     if family is None:
         module.save(folder)  # type: ignore[operator]
@@ -93,7 +78,7 @@ class Weights:
         self.folder = folder
         self.files = {path.name: _open(path, stack) for path in _files(folder)}
         self.home = {name: file for file, handle in self.files.items() for name in handle.keys()}  # noqa: SIM118
-        self.suffixes = sorted(self.home, key=len)
+        self.names: list[str] = sorted(self.home, key=len)
 
     def find(self, name: str) -> str:
         """The tensor of this name, whatever prefix (`bert.`, `model.`) the file puts before it."""
@@ -101,9 +86,9 @@ class Weights:
         for wanted in (name, older):
             if wanted in self.home:
                 return wanted
-            for candidate in self.suffixes:
-                if candidate.endswith("." + wanted):
-                    return candidate
+            found = [candidate for candidate in self.names if candidate.endswith("." + wanted)]
+            if found:
+                return found[0]
         raise BadModel(f"{self.folder} lacks the tensor {name}; its weights hold {len(self.home)} others")
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -112,7 +97,9 @@ class Weights:
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
         tensor: Tensor = self.files[self.home[name]].get_tensor(name).to(dtype)
         if not torch.isfinite(tensor.sum(dtype=torch.float32)):
-            raise BadModel(f"the tensor {name} in {self.folder} is not finite; the file is damaged or training diverged")
+            raise BadModel(
+                f"the tensor {name} in {self.folder} is not finite; the file is damaged or training diverged"
+            )
         return tensor
 
 
@@ -168,11 +155,12 @@ def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights:
         for name in names:
             if weights.shape(name) != wanted:
                 raise BadModel(
-                    f"config.json in {folder} asks for {name} of shape {wanted}, and the weights hold {weights.shape(name)}"
+                    f"config.json in {folder} asks for {name} of shape {wanted}, "
+                    f"and the weights hold {weights.shape(name)}"
                 )
 
 
-def _through_transformers(folder: Path, config: Mapping[str, Any], dtype: torch.dtype) -> nn.Module:
+def _through_transformers(folder: Path, config: Mapping[str, Any], dtype: torch.dtype) -> Encoder:
     kind = config.get("model_type")
     if not isinstance(kind, str):
         raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
-
 from ..errors import BadModel
 from .bert import Bert, Shape
+from .encoder import Encoder
 from .layers import ACTIVATIONS
 from .modernbert import ModernBert, ModernShape
 
@@ -26,7 +25,7 @@ DEEPEST = 1000
 class Family:
     """How to read one architecture of the Hugging Face hub."""
 
-    build: Callable[[Config], nn.Module]
+    build: Callable[[Config], Encoder]
     names: Names
     depth_key: str = "num_hidden_layers"
 
@@ -84,37 +83,39 @@ def _bert_shape(config: Config, **more: Any) -> Shape:
 
 def _divisible(shape: Shape) -> Shape:
     if shape.width % shape.heads:
-        raise BadModel(f"config.json asks for {shape.heads} heads in a width of {shape.width}, which they do not divide")
+        raise BadModel(
+            f"config.json asks for {shape.heads} heads in a width of {shape.width}, which they do not divide"
+        )
     return shape
 
 
-def _bert(config: Config) -> nn.Module:
+def _bert(config: Config) -> Encoder:
     return Bert(_bert_shape(config))
 
 
-def _electra(config: Config) -> nn.Module:
+def _electra(config: Config) -> Encoder:
     narrow, wide = size(config, "embedding_size", 128), size(config, "hidden_size")
     return Bert(_bert_shape(config, word_width=narrow if narrow != wide else 0))
 
 
-def _albert(config: Config) -> nn.Module:
+def _albert(config: Config) -> Encoder:
     refuse(config, inner_group_num=1)
     groups = size(config, "num_hidden_groups", 1)
     plain = {"hidden_act": "gelu_new", "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, **config}
     return Bert(_bert_shape(plain, word_width=size(config, "embedding_size", 128), groups=groups))
 
 
-def _roberta(config: Config) -> nn.Module:
+def _roberta(config: Config) -> Encoder:
     return Bert(_bert_shape(config, first_position=size(config, "pad_token_id", 1, least=0) + 1))
 
 
-def _mpnet(config: Config) -> nn.Module:
+def _mpnet(config: Config) -> Encoder:
     buckets = size(config, "relative_attention_num_buckets", 32)
     first = size(config, "pad_token_id", 1, least=0) + 1
     return Bert(_bert_shape(config, first_position=first, segments=0, buckets=buckets))
 
 
-def _distilbert(config: Config) -> nn.Module:
+def _distilbert(config: Config) -> Encoder:
     shape = Shape(
         vocabulary=size(config, "vocab_size"),
         width=size(config, "dim"),
@@ -131,7 +132,7 @@ def _distilbert(config: Config) -> nn.Module:
     return Bert(_divisible(shape))
 
 
-def _modernbert(config: Config) -> nn.Module:
+def _modernbert(config: Config) -> Encoder:
     depth, every = size(config, "num_hidden_layers"), size(config, "global_attn_every_n_layers", 3)
     kinds = config.get("layer_types") or ["sliding_attention" if i % every else "full_attention" for i in range(depth)]
     if len(kinds) != depth or set(kinds) - {"sliding_attention", "full_attention"}:
@@ -170,7 +171,7 @@ def _theta(config: Config, is_local: bool) -> float:
     return number({key: theta}, key, default)
 
 
-_BERT_BLOCK = {
+_BERT_BLOCK: Names = {
     "qkv": tuple(f"attention.self.{part}" for part in ("query", "key", "value")),
     "out": "attention.output.dense",
     "norm1": "attention.output.LayerNorm",
@@ -195,13 +196,13 @@ def _blocks(at: str, block: Names) -> Names:
 
 
 _BERT = {**_EMBEDDINGS, **_blocks("encoder.layer.{i}", _BERT_BLOCK)}
-_MPNET_BLOCK = {
+_MPNET_BLOCK: Names = {
     **_BERT_BLOCK,
     "qkv": tuple(f"attention.attn.{part}" for part in "qkv"),
     "out": "attention.attn.o",
     "norm1": "attention.LayerNorm",
 }
-_DISTILBERT_BLOCK = {
+_DISTILBERT_BLOCK: Names = {
     "qkv": tuple(f"attention.{part}_lin" for part in "qkv"),
     "out": "attention.out_lin",
     "norm1": "sa_layer_norm",
@@ -209,7 +210,7 @@ _DISTILBERT_BLOCK = {
     "down": "ffn.lin2",
     "norm2": "output_layer_norm",
 }
-_ALBERT_BLOCK = {
+_ALBERT_BLOCK: Names = {
     "qkv": tuple(f"attention.{part}" for part in ("query", "key", "value")),
     "out": "attention.dense",
     "norm1": "attention.LayerNorm",
@@ -217,7 +218,7 @@ _ALBERT_BLOCK = {
     "down": "ffn_output",
     "norm2": "full_layer_layer_norm",
 }
-_MODERN_BLOCK = {
+_MODERN_BLOCK: Names = {
     "norm1": "attn_norm",
     "qkv": "attn.Wqkv",
     "out": "attn.Wo",
@@ -240,7 +241,9 @@ FAMILIES: dict[str, Family] = {
             "relative.table": "encoder.relative_attention_bias",
         },
     ),
-    "distilbert": Family(_distilbert, {**_EMBEDDINGS, **_blocks("transformer.layer.{i}", _DISTILBERT_BLOCK)}, "n_layers"),
+    "distilbert": Family(
+        _distilbert, {**_EMBEDDINGS, **_blocks("transformer.layer.{i}", _DISTILBERT_BLOCK)}, "n_layers"
+    ),
     "albert": Family(
         _albert,
         {

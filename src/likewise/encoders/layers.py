@@ -1,4 +1,8 @@
-"""The layers that every transformer here is built of, where they differ from torch's own."""
+"""The layers that every transformer here is built of, where they differ from torch's own.
+
+None of them fills its weights when it is made: they come from a checkpoint, or from `randomise`. (torch's way
+costs a second on the meta device, where it imports a compiler to draw numbers that nobody will see.)
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,15 +10,25 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812
+from torch.nn import functional as F
 
-_PACK = getattr(torch.ops.mkldnn, "_reorder_linear_weight", None) if torch.backends.mkldnn.is_available() else None
+_HAS_ONEDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+_PACK = getattr(torch.ops.mkldnn, "_reorder_linear_weight", None) if _HAS_ONEDNN else None
 _PACKED = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if _PACK else None
 PACKS = _PACKED is not None
 """Whether this build of torch has oneDNN's products with weights laid out ahead of time."""
 
+
+def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """The Gaussian error linear unit, x Φ(x).
+
+    Without gradients it works in place: taking new memory for the result can cost more than computing it.
+    """
+    return F.gelu(x) if torch.is_grad_enabled() else torch.ops.aten.gelu_(x)
+
+
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": F.gelu,
+    "gelu": gelu,
     "gelu_new": lambda x: F.gelu(x, approximate="tanh"),
     "gelu_pytorch_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "relu": F.relu,
@@ -28,8 +42,16 @@ class Linear(nn.Linear):
 
     _packed: tuple[tuple[int, int], Tensor] | None = None
 
+    def reset_parameters(self) -> None:
+        """Nothing; see the file's head."""
+
     def forward(self, x: Float[Tensor, "... I"]) -> Float[Tensor, "... O"]:
-        if not PACKS or torch.is_grad_enabled() or x.device.type != "cpu" or x.dtype not in (torch.float32, torch.bfloat16):
+        if (
+            not PACKS
+            or torch.is_grad_enabled()
+            or x.device.type != "cpu"
+            or x.dtype not in (torch.float32, torch.bfloat16)
+        ):
             return F.linear(x, self.weight, self.bias)
         return _PACKED(x, self.packed(), self.bias, "none", [], "")  # type: ignore[no-any-return,misc]
 
@@ -49,3 +71,25 @@ class LayerNorm(nn.LayerNorm):
 
     def __init__(self, width: int, eps: float, bias: bool = True) -> None:
         super().__init__(width, eps=eps, bias=bias)
+
+    def reset_parameters(self) -> None:
+        """Nothing; see the file's head."""
+
+
+class Embedding(nn.Embedding):
+    """A table of vectors."""
+
+    def reset_parameters(self) -> None:
+        """Nothing; see the file's head."""
+
+
+def randomise(module: nn.Module, deviation: float = 0.02) -> nn.Module:
+    """Fresh weights as BERT's authors drew them: N(0, 0.02), biases 0, norms 1. The generator is torch's own."""
+    for part in module.modules():
+        if isinstance(part, nn.Linear | nn.Embedding):
+            nn.init.normal_(part.weight, std=deviation)
+        if isinstance(part, nn.LayerNorm):
+            nn.init.ones_(part.weight)
+        if isinstance(part, nn.Linear | nn.LayerNorm) and part.bias is not None:
+            nn.init.zeros_(part.bias)
+    return module

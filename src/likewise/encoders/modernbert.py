@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from ..ragged import Ragged
 from .attention import attend
-from .layers import ACTIVATIONS, LayerNorm, Linear
+from .encoder import Encoder
+from .layers import ACTIVATIONS, Embedding, LayerNorm, Linear
 
 
 @dataclass(frozen=True)
@@ -65,32 +66,21 @@ class ModernBlock(nn.Module):
         looked = attend(rotate(q, rotation), rotate(k, rotation), v, tokens, window=self.window, dropout=dropout)
         x = x + self.drop(self.out(looked.reshape(x.shape)))
         value, gate = self.up(self.norm2(x)).chunk(2, dim=-1)
-        return x + self.down(self.drop(self.activation(value) * gate))
+        wide: Tensor = self.down(self.drop(self.activation(value) * gate))
+        return x + wide
 
 
-class ModernBert(nn.Module):
+class ModernBert(Encoder):
     """Tokens to layers; the last one is normalised, as its poolings expect."""
 
     def __init__(self, shape: ModernShape) -> None:
         super().__init__()
-        self.shape = shape
-        self.words = nn.Embedding(shape.vocabulary, shape.width)
+        self.shape, self.width, self.depth, self.longest = shape, shape.width, shape.depth, shape.longest
+        self.words = Embedding(shape.vocabulary, shape.width)
         self.norm = LayerNorm(shape.width, shape.eps, shape.norm_bias)
         self.drop = nn.Dropout(shape.dropout)
         self.blocks = nn.ModuleList(ModernBlock(shape, i) for i in range(shape.depth))
         self.last_norm = LayerNorm(shape.width, shape.eps, shape.norm_bias)
-
-    @property
-    def width(self) -> int:
-        return self.shape.width
-
-    @property
-    def depth(self) -> int:
-        return self.shape.depth
-
-    @property
-    def longest(self) -> int:
-        return self.shape.longest
 
     def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         x = self.drop(self.norm(self.words(tokens.values)))

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from .attention import Bias
+from .layers import Embedding
 
 FAR = 128  # distances from here on share the last bucket
 
@@ -17,7 +18,7 @@ class RelativeBias(nn.Module):
 
     def __init__(self, buckets: int, heads: int) -> None:
         super().__init__()
-        self.table = nn.Embedding(buckets, heads)
+        self.table = Embedding(buckets, heads)
 
     def forward(self, length: int) -> Float[Tensor, "H t t"]:
         at = torch.arange(length, device=self.table.weight.device)

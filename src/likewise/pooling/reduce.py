@@ -79,7 +79,9 @@ class Reduce:
         names = tuple(spec.split("+"))
         unknown = [name for name in names if name not in REDUCTIONS]
         if unknown or len(set(names)) != len(names):
-            raise BadModel(f"the pooling {spec!r} is unknown; there are {', '.join(REDUCTIONS)}, and sums such as cls+mean")
+            raise BadModel(
+                f"the pooling {spec!r} is unknown; there are {', '.join(REDUCTIONS)}, and sums such as cls+mean"
+            )
         return cls(tuple(name for name in REDUCTIONS if name in names))
 
     @property

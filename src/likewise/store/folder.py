@@ -22,7 +22,10 @@ POOLING_FLAGS = {
 }
 NEWER_NAMES = {"mean_sqrt_len_tokens": "mean-sqrt-len", "weightedmean": "weighted-mean", "lasttoken": "last-token"}
 HEADS = ("Dense", "LayerNorm", "Normalize")
-SETTINGS = tuple(f"sentence_{kind}_config.json" for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlnet", "xlm-roberta"))
+SETTINGS = tuple(
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlnet", "xlm-roberta")
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,9 @@ def read_manifest(folder: Path) -> Manifest:
         return _plain(folder)
     parts = [_part(folder, module) for module in _rows(modules, folder)]
     if not parts or parts[0].kind != "Transformer":
-        raise BadModel(f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; wanted Transformer")
+        raise BadModel(
+            f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; wanted Transformer"
+        )
     poolings = [part for part in parts if part.kind == "Pooling"]
     heads = [part for part in parts[1:] if part.kind not in ("Pooling", "Dropout")]
     unknown = sorted({part.kind for part in heads} - set(HEADS))

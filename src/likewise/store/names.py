@@ -47,7 +47,9 @@ def locate(name: str | Path) -> Path:
         if found is not None:
             return found
     places = "".join(f"\n  · {line}" for line in tried)
-    raise ModelNotFound(f"there is no model {str(name)!r}. Tried:{places}\nThe models at hand are listed by: likewise models")
+    raise ModelNotFound(
+        f"there is no model {str(name)!r}. Tried:{places}\nThe models at hand are listed by: likewise models"
+    )
 
 
 def available() -> dict[str, Path | None]:

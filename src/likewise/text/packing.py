@@ -1,8 +1,13 @@
 """Which sentences share a batch: longest first, never more than a budget of tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
+
+from ..errors import OutOfMemory
+
+T = TypeVar("T")
 
 
 def plan(lengths: Sequence[int], budget: int) -> list[list[int]]:
@@ -23,3 +28,28 @@ def plan(lengths: Sequence[int], budget: int) -> list[list[int]]:
         batches[-1].append(i)
         room -= lengths[i]
     return batches
+
+
+def in_batches(
+    lengths: Sequence[int], budget: int, attempt: Callable[[list[int]], T | None]
+) -> Iterator[tuple[list[int], T]]:
+    """Each batch of the plan and what `attempt` made of it.
+
+    `attempt` gives None where memory ran out; the batch is then halved and tried again, and no later batch is as
+    large as the one that failed.
+    """
+    waiting = plan(lengths, budget)[::-1]
+    limit = budget
+    while waiting:
+        batch = waiting.pop()
+        size = sum(lengths[i] for i in batch)
+        if len(batch) == 1 or size <= limit:
+            made = attempt(batch)
+            if made is not None:
+                yield batch, made
+                continue
+            if len(batch) == 1:
+                raise OutOfMemory(f"memory does not suffice for one single text of {size:,} tokens")
+            limit = size // 2
+        half = len(batch) // 2
+        waiting += [batch[half:], batch[:half]]

@@ -138,7 +138,8 @@ def _wordpiece(folder: Path, vocabulary: Path) -> tokenizers.Tokenizer:
         cls_token=classes[0],
         sep_token=classes[1],
     )
-    return made._tokenizer
+    backend: tokenizers.Tokenizer = made._tokenizer
+    return backend
 
 
 def _byte_pairs(vocabulary: Path, merges: Path) -> tokenizers.Tokenizer:
@@ -147,5 +148,7 @@ def _byte_pairs(vocabulary: Path, merges: Path) -> tokenizers.Tokenizer:
     if begin is None or end is None:
         raise BadModel(f"{vocabulary} lacks <s> or </s>")
     backend: tokenizers.Tokenizer = made._tokenizer
-    backend.post_processor = tokenizers.processors.RobertaProcessing(("</s>", end), ("<s>", begin), add_prefix_space=False)
+    backend.post_processor = tokenizers.processors.RobertaProcessing(
+        ("</s>", end), ("<s>", begin), add_prefix_space=False
+    )
     return backend

@@ -1,0 +1,29 @@
+"""What an encoder is: a module whose call is an iterator of hidden states, first to last.
+
+Layers as an iterator is the choice from which most simplicity flows: a pooling that reads the last one keeps one, a
+pooling over all layers takes them as they come, and one that stops at layer 4 runs four blocks and no more.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ..ragged import Ragged
+
+
+class Encoder(nn.Module):
+    """Tokens to layers: the embeddings, then the output of each block, computed as they are asked for."""
+
+    config: dict[str, Any]
+    """The config.json that it was made from."""
+    width: int
+    """D, the width of a hidden state."""
+    depth: int
+    """Blocks; an encoder yields one layer more than it has blocks."""
+    longest: int
+    """The most tokens that one sentence may have."""
+
+    def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
+        raise TypeError(f"{type(self).__name__} does not say how it turns {len(tokens)} sentences into layers")

@@ -1,0 +1,1 @@
+"""Finding structure in many vectors: pairs, clusters."""

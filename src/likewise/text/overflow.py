@@ -1,0 +1,73 @@
+"""What of a text the model reads, and what it loses: nothing is cut without a word."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Int
+
+from ..errors import BadInput, TooLong
+
+Overflow = Literal["error", "warn", "truncate", "mean"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the model reads of each text, in tokens without the special ones."""
+
+    tokens: Int[np.ndarray, " N"]
+    used: Int[np.ndarray, " N"]
+
+    @property
+    def lost(self) -> Int[np.ndarray, " N"]:
+        """Tokens beyond what the model reads."""
+        return np.asarray(self.tokens - self.used)
+
+    @property
+    def cut(self) -> Int[np.ndarray, " C"]:
+        """Indices of the texts that lose something."""
+        return np.flatnonzero(self.lost)
+
+
+@dataclass
+class Tally:
+    """Texts seen by one call so far, and those that have more tokens than `room`."""
+
+    room: int
+    overflow: Overflow
+    texts: int = 0
+    cut: int = 0
+    first: int | None = None
+    longest: int = 0
+
+    def __post_init__(self) -> None:
+        if self.overflow not in get_args(Overflow):
+            raise BadInput(f"there is no overflow={self.overflow!r}; there are {', '.join(get_args(Overflow))}")
+
+    def add(self, lengths: Sequence[int] | Int[np.ndarray, " n"]) -> None:
+        """Counts texts of these many tokens; under "error" the first that is too long raises."""
+        counted = np.asarray(lengths, dtype=np.int64)
+        over = np.flatnonzero(counted > self.room)
+        if len(over):
+            index = self.texts + int(over[0])
+            if self.overflow == "error":
+                raise TooLong(
+                    f"texts[{index}] has {int(counted[over[0]]):,} tokens and the model reads {self.room:,}. To go on, "
+                    'choose overflow="mean" (all of it, in windows), "warn" or "truncate" (its beginning)'
+                )
+            self.cut += len(over)
+            self.first = index if self.first is None else self.first
+            self.longest = max(self.longest, int(counted.max()))
+        self.texts += len(counted)
+
+    def warn(self) -> None:
+        """Says what was cut, under "warn"."""
+        if self.cut and self.overflow == "warn":
+            warnings.warn(
+                f"{self.cut:,} of {self.texts:,} texts were cut to the {self.room} tokens that the model reads "
+                f"(the first is texts[{self.first}], the longest has {self.longest:,} tokens). "
+                'overflow="mean" reads all of them, overflow="truncate" silences this',
+                stacklevel=4,
+            )
