@@ -287,13 +287,14 @@ class Embedder(nn.Module):
         ]
         flat = [piece for several in pieces for piece in several]
         owner = [i for i, several in enumerate(pieces) for _ in several]
-        share = np.bincount(rows) / np.bincount(owner)  # of the texts that a piece's end completes
+        ids = [self.tokenizer.framed(piece) for piece in flat]
+        share = len(window) / sum(map(len, ids))  # texts that a token stands for, so that progress is even
         skip = 0 if self.manifest.include_prompt or not lead else len(self.tokenizer.prefix) + len(lead_ids)
         pooled = self._pool_all(
-            [self.tokenizer.framed(piece) for piece in flat],
+            ids,
             skip,
             budget,
-            lambda batch: advance(sum(share[owner[i]] for i in batch), sum(len(flat[i]) for i in batch)),
+            lambda tokens: advance(share * tokens, tokens),
         )
         vectors = self._heads(pooled if len(flat) == len(pieces) else _joined(pooled, flat, owner))
         self._check_finite(vectors[rows], tally.texts - len(window))
@@ -301,7 +302,7 @@ class Embedder(nn.Module):
 
     @torch.inference_mode()
     def _pool_all(
-        self, ids: list[list[int]], skip: int, budget: int, done: Callable[[list[int]], None]
+        self, ids: list[list[int]], skip: int, budget: int, done: Callable[[int], None]
     ) -> Float[Tensor, "P W"]:
         """The pooled vectors of all pieces, in fp32, batch by batch."""
         pooled = torch.empty(len(ids), self.pooling.width(self.encoder.width), device=self.device)
@@ -318,7 +319,7 @@ class Embedder(nn.Module):
 
         for batch, vectors in in_batches([len(i) for i in ids], budget, attempt):
             pooled[batch] = vectors
-            done(batch)
+            done(sum(len(ids[i]) for i in batch))
         return pooled
 
     def _check_finite(self, vectors: Float[np.ndarray, "n E"], start: int) -> None:

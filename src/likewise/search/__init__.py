@@ -1,1 +1,5 @@
 """Finding the nearest vectors."""
+
+from .exact import Hits, search
+
+__all__ = ["Hits", "search"]

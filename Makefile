@@ -1,0 +1,56 @@
+# What a person types is what CI runs. Everything happens in .venv, in this folder.
+PYTHON ?= python3
+BIN := .venv/bin
+export HF_HUB_OFFLINE ?= 1
+export HF_HUB_DISABLE_TELEMETRY ?= 1
+export TOKENIZERS_PARALLELISM ?= true
+
+.PHONY: help setup demo test check fix parity bench table clean
+
+help:
+	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
+	@echo "make test    the tests"
+	@echo "make check   style, types, who may import whom"
+	@echo "make fix     what the formatter can mend"
+	@echo "make parity  our numbers beside the reference libraries'"
+	@echo "make bench   measurements into benchmarks/results, and README's table from them"
+
+setup: .venv/made
+
+# torch first: a bare "torch" from an index can bring gigabytes of CUDA; a build that is there already is kept
+.venv/made: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/pip install --quiet -e ".[torch,minilm,parquet,map]" --group test --group check
+	@touch $@
+
+.venv/parity: .venv/made
+	$(BIN)/pip install --quiet --group parity
+	@touch $@
+
+demo: setup
+	$(BIN)/python examples/stdlib_map.py
+
+test: setup
+	$(BIN)/python -m pytest -q -n 2
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+parity: .venv/parity
+	$(BIN)/python -m pytest -q tests/parity
+
+bench: .venv/parity
+	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.table
+
+clean:
+	rm -rf .venv out

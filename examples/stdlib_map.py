@@ -1,0 +1,220 @@
+"""What does Python's standard library talk about? The main job on real input, offline; `make demo` runs this.
+
+It reads the docstrings of the standard library of the Python that runs it, embeds their sentences, finds the most
+similar pairs, groups them, answers three questions, and draws a map. Reimers and Gurevych (2019) tell that for
+10,000 sentences a cross-encoder needs 65 hours to find the most similar pair, and Sentence-BERT 5 seconds.
+"""
+
+import argparse
+import ast
+import json
+import re
+import sysconfig
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from likewise import Embedder
+from likewise.mine import Pair, communities, pairs
+from likewise.search import search
+from likewise.store import atomic
+
+QUESTIONS = (
+    "How do I run a function in the background?",
+    "Where can I compress a file?",
+    "What turns text into a date?",
+)
+TESTS = {"test", "tests", "idle_test", "site-packages", "dist-packages"}
+NEAR_COPIES = 0.995  # pairs above this differ by a bracket
+IN_OTHER_WORDS = 0.4  # at most this share of their words is common to the pairs shown
+OVERVIEW = "65 hours with a cross-encoder, 5 seconds with sentence embeddings"
+
+console = Console(highlight=False)
+
+
+def sentences(root: Path) -> dict[str, str]:
+    """Distinct sentences of all docstrings below the folder, and the module where each was first seen."""
+    found: dict[str, str] = {}
+    for path in sorted(root.rglob("*.py")):
+        place = path.relative_to(root)
+        if TESTS.isdisjoint(place.parts):
+            for sentence in docstring_sentences(path):
+                found.setdefault(sentence, ".".join(place.with_suffix("").parts))
+    return found
+
+
+def docstring_sentences(path: Path) -> Iterator[str]:
+    """Whole sentences of prose; no examples, no tables, no signatures."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for paragraph in re.split(r"\n\s*\n", ast.get_docstring(node) or ""):
+                if ">>>" not in paragraph:
+                    yield from filter(is_prose, re.split(r"(?<=[.!?]) (?=[A-Z])", " ".join(paragraph.split())))
+
+
+def is_prose(sentence: str) -> bool:
+    """Between 25 and 220 characters, most of them letters, from a capital to a full stop."""
+    letters = sum(c.isalpha() or c == " " for c in sentence)
+    return (
+        25 <= len(sentence) <= 220 and sentence[0].isupper() and sentence[-1] in ".!?" and letters > 0.8 * len(sentence)
+    )
+
+
+class Clock:
+    """The time of each step."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - began
+
+
+def themes(groups: Sequence[np.ndarray], texts: Sequence[str], words: int = 3) -> list[str]:
+    """The words that mark each group: frequent in it, rare elsewhere (tf-idf with groups as documents)."""
+    bags = [Counter(w for i in group for w in words_of(texts[i])) for group in groups]
+    spread = Counter(word for text in texts for word in words_of(text))
+    return [
+        ", ".join(sorted(bag, key=lambda w: -(bag[w] / len(group)) * np.log(len(texts) / spread[w]))[:words])
+        for bag, group in zip(bags, groups, strict=True)
+    ]
+
+
+def words_of(text: str) -> set[str]:
+    return words_of(text)
+
+
+def in_other_words(found: Sequence[Pair], texts: Sequence[str]) -> list[Pair]:
+    """The pairs that share few words: those that no search by words would find."""
+    shared = [(words_of(texts[i]), words_of(texts[j]), pair) for pair in found for i, j, _ in [pair]]
+    return [pair for a, b, pair in shared if len(a & b) <= IN_OTHER_WORDS * len(a | b)]
+
+
+def show_pairs(found: Sequence[Pair], texts: Sequence[str], homes: Sequence[str]) -> None:
+    for i, j, score in found:
+        console.print(f"  [bold green]{score:.3f}[/]  {escape(texts[i])}  [dim]{homes[i]}[/]")
+        console.print(f"         {escape(texts[j])}  [dim]{homes[j]}[/]")
+
+
+def show_groups(groups: Sequence[np.ndarray], names: Sequence[str], texts: Sequence[str], most: int = 12) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False, width=min(console.width, 130))
+    table.add_column(justify="right", style="bold green")
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(overflow="ellipsis", no_wrap=True, ratio=1)
+    for group, name in list(zip(groups, names, strict=True))[:most]:
+        table.add_row(str(len(group)), name, escape(texts[group[0]]))
+    console.print(table)
+
+
+def show_answers(embedder: Embedder, vectors: np.ndarray, texts: Sequence[str], homes: Sequence[str]) -> None:
+    hits = search(embedder.encode(QUESTIONS), vectors, k=3)
+    for question, indices, scores in zip(QUESTIONS, *hits, strict=True):
+        console.print(f"  [bold]{question}[/]")
+        for i, score in zip(indices, scores, strict=True):
+            console.print(f"    [green]{score:.2f}[/]  {escape(texts[i])}  [dim]{homes[i]}[/]")
+
+
+def layout(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Two dimensions in which neighbours stay neighbours (t-SNE on 30 principal components)."""
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE
+
+    few = PCA(30, random_state=seed).fit_transform(vectors)
+    return np.asarray(TSNE(init="pca", max_iter=600, random_state=seed).fit_transform(few))
+
+
+def draw(vectors: np.ndarray, groups: Sequence[np.ndarray], names: Sequence[str], path: Path, named: int = 45) -> None:
+    """The map: every grouped sentence a dot in its group's colour, the largest groups named."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(14, 11), dpi=140)
+    colours = plt.get_cmap("tab20").colors
+    points = np.split(layout(vectors[np.concatenate(groups)]), np.cumsum([len(group) for group in groups])[:-1])
+    for n, dots in enumerate(points):
+        axes.scatter(*dots.T, s=9, color=colours[n % 20], linewidths=0)
+    for n, (dots, name) in enumerate(zip(points, names, strict=True)):
+        if n < named:
+            x, y = np.median(dots, axis=0)
+            box = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.2}
+            axes.text(x, y, name, fontsize=7.5, ha="center", va="center", bbox=box)
+    axes.set_title(
+        f"{sum(map(len, groups)):,} sentences of the standard library's docstrings, in {len(groups)} groups",
+        loc="left",
+        fontsize=13,
+    )
+    axes.axis("off")
+    with atomic(path) as partial:
+        figure.savefig(partial, bbox_inches="tight", facecolor="white")
+    plt.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--out", type=Path, default=Path("out"), help="where the map goes (%(default)s)")
+    parser.add_argument("--model", default="all-MiniLM-L6-v2", help="(%(default)s)")
+    parser.add_argument("--limit", type=int, help="only so many sentences")
+    parser.add_argument("--json", action="store_true", help="also write the steps' times as JSON")
+    args = parser.parse_args()
+    clock = Clock()
+
+    console.rule("[bold]What does Python's standard library talk about?")
+    with clock.step("read the docstrings"):
+        found = sentences(Path(sysconfig.get_path("stdlib")))
+        texts, homes = list(found)[: args.limit], list(found.values())[: args.limit]
+    console.print(f"{len(texts):,} distinct sentences from {len(set(homes)):,} modules. Embedding them …")
+    with clock.step("load the model"):
+        embedder = Embedder.load(args.model)
+    with clock.step("embed the sentences"):
+        vectors = embedder.encode(texts, progress=True)
+    with clock.step("compare all pairs"):
+        alike = pairs(vectors, 2000, below=NEAR_COPIES)
+    with clock.step("group them"):
+        groups = communities(vectors, threshold=0.6, smallest=12)
+        names = themes(groups, texts)
+
+    console.print(
+        f"\n[bold]The most similar pairs[/] of {len(texts) * (len(texts) - 1) // 2:,} that say it in other words"
+    )
+    show_pairs(in_other_words(alike, texts)[:6], texts, homes)
+    console.print(f"\n[bold]{len(groups)} groups[/] of at least 12 sentences, the largest by the words that mark them")
+    show_groups(groups, names, texts)
+    console.print("\n[bold]Three questions[/], answered by meaning rather than by word")
+    with clock.step("answer three questions"):
+        show_answers(embedder, vectors, texts, homes)
+    console.print("\nDrawing the map …")
+    path = args.out / "stdlib-map.png"
+    with clock.step("draw the map"):
+        draw(vectors, groups, names, path)
+
+    console.print("\n[bold]How long it took[/]")
+    for name, seconds in clock.seconds.items():
+        console.print(f"  {name:24} {seconds:8.2f} s")
+    work = sum(clock.seconds[name] for name in ("embed the sentences", "compare all pairs"))
+    console.print(
+        f"\nTo find the most similar pair among {len(texts):,} sentences took [bold green]{work:.1f} s[/] here.\n"
+        f"[dim]The paper, for 10,000 on a V100: {OVERVIEW}.[/]\n\nThe map: [bold]{path}[/]"
+    )
+    if args.json:
+        with atomic(args.out / "stdlib-map.json") as partial:
+            partial.write_text(json.dumps({"sentences": len(texts), "groups": len(groups), "seconds": clock.seconds}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""What verbs with a model share: its options, and how many threads it may use."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..store.names import DEFAULT
+
+if TYPE_CHECKING:
+    from ..embedder import Embedder
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """--model and how it runs."""
+    group = parser.add_argument_group("the model")
+    group.add_argument("-m", "--model", default=DEFAULT, help="a folder, a carried model or a hub name (%(default)s)")
+    group.add_argument("--pooling", help="another pooling than the model's own: mean, cls, max, cls+mean …")
+    group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="fp32 on a CPU, bf16 on a GPU")
+    group.add_argument("--device", help="cpu, cuda …; the GPU if there is one")
+    group.add_argument("--max-length", type=int, metavar="TOKENS", help="another longest input than the model's own")
+    group.add_argument("--truncate", type=int, metavar="WIDTH", help="keep so many numbers of each vector (Matryoshka)")
+    group.add_argument("--threads", type=int, help="CPU threads; as many as this process may use")
+
+
+def load(args: argparse.Namespace) -> "Embedder":
+    """The embedder that the options ask for."""
+    import torch
+
+    from ..embedder import Embedder
+
+    torch.set_num_threads(args.threads or allowed_cpus())
+    return Embedder.load(
+        args.model,
+        precision=args.precision,
+        device=args.device,
+        pooling=args.pooling,
+        max_length=args.max_length,
+        truncate=args.truncate,
+    )
+
+
+def allowed_cpus(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """CPUs that this process may use: its affinity, or the container's quota where that is less."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = limit.read_text().split()
+        return max(1, min(cpus, int(quota) // int(period)))
+    except (OSError, ValueError):  # no cgroup, or no limit ("max")
+        return cpus

@@ -1,0 +1,82 @@
+"""Vectors into a file, a block at a time, so that a million rows need no million rows of memory."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import BadInput, missing
+from ..store import atomic
+
+Write = Callable[[Sequence[str], Float[np.ndarray, "n E"]], None]
+Open = Callable[[Path, int, dict[str, str]], AbstractContextManager[Write]]
+
+
+def writer(path: Path, width: int, about: dict[str, str]) -> AbstractContextManager[Write]:
+    """Gives `write(texts, vectors)`; the file appears under its name when all is written, or not at all.
+
+    `about` (the model and its fingerprint) is kept where the format has a place for it, as Parquet does.
+    """
+    if path.suffix.lower() not in WRITABLE:
+        raise BadInput(f"{path} is of no kind that is written here; there are {', '.join(WRITABLE)}")
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; wanted the name of a file")
+    return WRITABLE[path.suffix.lower()](path, width, about)
+
+
+@contextmanager
+def _npy(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  # noqa: ARG001
+    rows = 0
+    with atomic(path) as partial, partial.open("wb") as file:
+        _npy_header(file, rows, width)
+
+        def write(texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:  # noqa: ARG001
+            nonlocal rows
+            file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
+            rows += len(vectors)
+
+        yield write
+        file.seek(0)
+        _npy_header(file, rows, width)  # as long as the first: NumPy leaves room for the count to grow
+
+
+def _npy_header(file: BinaryIO, rows: int, width: int) -> None:
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, width)})
+
+
+@contextmanager
+def _jsonl(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  # noqa: ARG001
+    with atomic(path) as partial, partial.open("w", encoding="utf-8", errors="surrogatepass") as file:
+
+        def write(texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
+            for text, vector in zip(texts, vectors, strict=True):
+                numbers = ", ".join(f"{x:.8g}" for x in vector)
+                file.write(f'{{"text": {json.dumps(text, ensure_ascii=False)}, "vector": [{numbers}]}}\n')
+
+        yield write
+
+
+@contextmanager
+def _parquet(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise missing("pyarrow", "parquet", f"writing {path.name}") from None
+    fields: list[Any] = [("text", pa.string()), ("vector", pa.list_(pa.float32(), width))]
+    schema = pa.schema(fields, metadata=about)
+    with atomic(path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as file:
+
+        def write(texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
+            flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
+            columns = [pa.array(texts, pa.string()), pa.FixedSizeListArray.from_arrays(flat, width)]
+            file.write_table(pa.Table.from_arrays(columns, schema=schema))
+
+        yield write
+
+
+WRITABLE: dict[str, Open] = {".npy": _npy, ".jsonl": _jsonl, ".parquet": _parquet}
