@@ -1,0 +1,1 @@
+"""One question a file; results/ holds what each printed last, with date, machine and commit."""

@@ -1,0 +1,45 @@
+"""How long does one text take, in a process that is warm?"""
+
+from statistics import median, quantiles
+
+import torch
+
+from likewise import Embedder
+from likewise.store import DEFAULT, locate
+
+from .record import in_turn, save
+
+TEXTS = {
+    "one sentence": ["Which pooling should I use for a retrieval model?"],
+    "one paragraph": [" ".join(["Sentence embeddings map a sentence to a vector of fixed size."] * 15)],
+}
+
+
+def main() -> None:
+    from sentence_transformers import SentenceTransformer
+
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        ours, half = Embedder.load(precision="fp32"), Embedder.load(precision="bf16")
+        peer = SentenceTransformer(str(locate(DEFAULT)), device="cpu")
+        for name, text in TEXTS.items():
+            seconds = in_turn(
+                {
+                    "sentence-transformers fp32": lambda text=text: peer.encode(text, show_progress_bar=False),
+                    "likewise fp32": lambda text=text: ours.encode(text),
+                    "likewise bf16": lambda text=text: half.encode(text),
+                },
+                rounds=100,
+            )
+            told = {
+                who: {"median_ms": 1e3 * median(s), "p95_ms": 1e3 * quantiles(s, n=20)[-1]}
+                for who, s in seconds.items()
+            }
+            found.append({"text": name, "threads": threads, "contenders": told})
+            print(name, f"{threads} thread(s):", {who: round(t["median_ms"], 2) for who, t in told.items()}, "ms")
+    save("latency", found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""How much memory does it take to encode a million short texts from an iterator into a .npy file?
+
+Beyond the model and one window of texts and vectors, nothing should grow with the number of texts.
+"""
+
+import argparse
+import resource
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from likewise import Embedder
+from likewise.files import writer
+
+from .record import save
+
+
+def texts(count: int) -> Iterator[str]:
+    """Distinct short texts."""
+    return (f"item {i:x}" for i in range(count))
+
+
+def resident() -> float:
+    """MB of this process that lie in memory now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+def peak() -> float:
+    """The most MB that this process has had in memory."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--precision", default="bf16")
+    args = parser.parse_args()
+    embedder = Embedder.load(precision=args.precision)
+    embedder.encode(["one text, so that everything is in place"])
+    before = resident()
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "vectors.npy"
+        with writer(out, embedder.width, {}) as write:
+            for block in embedder.encode_stream(texts(args.count), progress=True):
+                write([], block)
+        rows = len(np.load(out, mmap_mode="r"))
+    assert rows == args.count, rows
+    added = peak() - before
+    print(f"{rows:,} texts: {before:.0f} MB with the model, {peak():.0f} MB at most, {added:.0f} MB more")
+    save(
+        "memory", {"texts": rows, "precision": args.precision, "model_mb": before, "peak_mb": peak(), "added_mb": added}
+    )
+
+
+if __name__ == "__main__":
+    main()

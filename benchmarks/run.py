@@ -1,0 +1,16 @@
+"""All measurements, one after the other, each in a process of its own."""
+
+import subprocess
+import sys
+
+QUESTIONS = ("cold_start", "latency", "throughput", "memory")
+
+
+def main() -> None:
+    for question in QUESTIONS:
+        print(f"── {question}", flush=True)
+        subprocess.run([sys.executable, "-m", f"benchmarks.{question}"], check=True)
+
+
+if __name__ == "__main__":
+    main()

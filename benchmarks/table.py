@@ -1,0 +1,73 @@
+"""Draws README's table of numbers from benchmarks/results, so that no figure is typed by hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .record import RESULTS
+
+README = Path(__file__).parent.parent / "README.md"
+BEGIN, END = "<!-- numbers: drawn by benchmarks/table.py -->", "<!-- end of numbers -->"
+
+
+def read(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    return found
+
+
+def throughput() -> list[str]:
+    rows = []
+    for told in read("throughput")["results"]:
+        peer = told["contenders"]["sentence-transformers fp32"]["texts_per_s"]
+        for precision in ("fp32", "bf16"):
+            ours = told["contenders"][f"likewise {precision}"]
+            threads = f"{told['threads']} thread" + "s" * (told["threads"] > 1)
+            rows.append(
+                f"| {told['corpus']}, {precision}, {threads} | {ours['texts_per_s']:,.0f} texts/s "
+                f"| {peer:,.0f} texts/s (fp32) | **{ours['times_peer']:.2f} ×** |"
+            )
+    return rows
+
+
+def latency() -> list[str]:
+    rows = []
+    for told in read("latency")["results"]:
+        if told["threads"] == 1:
+            ours, peer = (
+                told["contenders"][f"{who} fp32"]["median_ms"] for who in ("likewise", "sentence-transformers")
+            )
+            rows.append(f"| {told['text']}, fp32, warm | {ours:.1f} ms | {peer:.1f} ms | **{peer / ours:.2f} ×** |")
+    return rows
+
+
+def cold_start() -> list[str]:
+    told = read("cold_start")["results"]
+    ours, peer = (told[f"{who}: first vector"]["wall_s"] for who in ("likewise", "sentence-transformers"))
+    return [f"| first vector of a new process | {ours:.2f} s | {peer:.2f} s | **{peer / ours:.1f} ×** |"]
+
+
+def memory() -> list[str]:
+    told = read("memory")["results"]
+    return [f"| memory beyond the model, {told['texts']:,} texts to .npy | {told['added_mb']:.0f} MB | – | |"]
+
+
+def main() -> None:
+    where = read("throughput")["machine"]
+    lines = ["| | likewise | sentence-transformers 6.2 | |", "|---|---|---|---|"]
+    lines += [*throughput(), *latency(), *cold_start(), *memory()]
+    limits = [told["share_of_limit_fp32"] for told in read("throughput")["results"]]
+    lines += [
+        "",
+        f"all-MiniLM-L6-v2; contenders in turn in one run, medians; {where['cpu']}, {where['cores']} cores, torch "
+        f"{where['torch']}, {where['date']}, commit {where['commit']}. Of the time that the encoder's matrix products "
+        f"alone would take, fp32 reaches {min(limits):.0%} to {max(limits):.0%}. Scripts and raw figures: "
+        "[benchmarks/](benchmarks/).",
+    ]
+    text = README.read_text("utf-8")
+    before, rest = text.split(BEGIN)
+    README.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + rest.split(END)[1], "utf-8")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
