@@ -19,10 +19,10 @@ def main() -> None:
     from sentence_transformers import SentenceTransformer
 
     found = []
+    ours, half = Embedder.load(precision="fp32"), Embedder.load(precision="bf16")
+    peer = SentenceTransformer(str(locate(DEFAULT)), device="cpu")
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        ours, half = Embedder.load(precision="fp32"), Embedder.load(precision="bf16")
-        peer = SentenceTransformer(str(locate(DEFAULT)), device="cpu")
         for name, text in TEXTS.items():
             seconds = in_turn(
                 {
