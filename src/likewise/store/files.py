@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadModel
+from ..errors import BadInput, BadModel
 
 
 def read_json(path: Path, default: Any = None) -> Any:
@@ -25,8 +25,11 @@ def read_json(path: Path, default: Any = None) -> Any:
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """A path to write to; it becomes `path` when the block ends, and is removed if the block fails."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror} ({path.parent})") from None
     os.close(handle)
     partial = Path(name)
     partial.chmod(0o666 & ~_umask())
