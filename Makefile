@@ -45,7 +45,10 @@ fix: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-parity: .venv/parity
+.models/all-mpnet-base-v2: .venv/made
+	$(BIN)/python tests/parity/assemble.py .models
+
+parity: .venv/parity .models/all-mpnet-base-v2
 	$(BIN)/python -m pytest -q tests/parity
 
 bench: .venv/parity
@@ -53,4 +56,4 @@ bench: .venv/parity
 	$(BIN)/python -m benchmarks.table
 
 clean:
-	rm -rf .venv out
+	rm -rf .venv .models out
