@@ -1,0 +1,134 @@
+"""The command line says what it did, in words or JSON, and turns every error into one line."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from likewise import Embedder
+from likewise.cli import main
+from likewise.cli.main import VERBS
+from likewise.cli.model import allowed_cpus
+
+
+@pytest.fixture
+def model(folders):
+    return str(folders("bert"))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_and_a_line_in_the_overview(verb, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([verb, "--help"])
+    assert stopped.value.code == 0
+    assert "usage: likewise" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert f"    {verb} " in capsys.readouterr().out
+
+
+def test_encode_writes_what_the_library_gives(model, tmp_path, capsys):
+    texts = ["a cat", "the dog", "a cat", ""]
+    (tmp_path / "in.txt").write_text("".join(t + "\n" for t in texts))
+    out = tmp_path / "out.npy"
+    assert main(["encode", str(tmp_path / "in.txt"), "-o", str(out), "--model", model, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    embedder = Embedder.load(model)
+    assert (told["rows"], told["width"], told["fingerprint"]) == (4, embedder.width, embedder.fingerprint)
+    np.testing.assert_allclose(np.load(out), embedder.encode(texts), atol=1e-6)
+
+
+def test_encode_reads_lines_from_standard_input(model, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))
+    out = tmp_path / "out.jsonl"
+    assert main(["encode", "-", "-o", str(out), "--model", model, "-q"]) == 0
+    assert [json.loads(line)["text"] for line in out.read_text().splitlines()] == ["one", "two"]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.filterwarnings("default")
+def test_truncation_is_said_on_the_command_line_too(model, tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("the cat and the dog " * 60 + "\n")
+    assert main(["encode", str(tmp_path / "in.txt"), "-o", str(tmp_path / "o.npy"), "--model", model]) == 0
+    assert "1 of 1 texts were cut" in capsys.readouterr().err
+
+
+def test_similarity_shows_a_matrix_and_gives_it_as_json(model, capsys):
+    assert main(["similarity", "a cat", "the dog", "a [cat]", "--model", model]) == 0
+    shown = capsys.readouterr().out
+    assert "a cat" in shown
+    assert "a [cat]" in shown
+    assert shown.count("1.00") >= 3
+    assert main(["similarity", "a cat", "the dog", "--model", model, "--json", "--metric", "euclidean"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["matrix"][0][1] == pytest.approx(told["matrix"][1][0], abs=1e-6)
+    assert told["matrix"][0][1] < 0
+
+
+def test_info_tells_what_a_model_is_made_of(model, capsys):
+    assert main(["info", model, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["encoder"], told["layers"], told["width"]) == ("bert", 3, 32)
+    assert main(["info", model]) == 0
+    assert told["fingerprint"] in capsys.readouterr().out
+
+
+def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeypatch, capsys):
+    monkeypatch.setenv("LIKEWISE_MODELS", os.path.dirname(model))  # noqa: PTH120
+    assert main(["models", "--json"]) == 0
+    names = [row["name"] for row in json.loads(capsys.readouterr().out)]
+    assert "all-MiniLM-L6-v2" in names
+    assert os.path.basename(model) in names  # noqa: PTH119
+    assert main(["models"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["encode", "nowhere.txt", "-o", "o.npy"], "nowhere.txt is not there"),
+        (["similarity", "alone"], "two or more texts are wanted; got 1"),
+        (["info", "./no/such/model"], "there is no model"),
+        (["info", "all-MiniLM-L6-v2", "--pooling", "median"], "the pooling 'median' is unknown"),
+    ],
+)
+def test_an_error_is_one_line_and_exit_2(words, told, capsys, unchecked):
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("likewise: ")
+    assert told in error
+
+
+def test_an_interruption_leaves_nothing(model, tmp_path, monkeypatch, capsys):
+    (tmp_path / "in.txt").write_text("one\n")
+
+    def interrupted(*_args, **_kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("likewise.embedder.Embedder.encode_stream", interrupted)
+    assert main(["encode", str(tmp_path / "in.txt"), "-o", str(tmp_path / "o.npy"), "--model", model]) == 130
+    assert [p.name for p in tmp_path.iterdir()] == ["in.txt"]
+    assert "stopped" in capsys.readouterr().err
+
+
+def test_help_loads_neither_torch_nor_numpy():
+    script = (
+        "import sys; sys.argv = ['likewise', '--help']\n"
+        "from likewise.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "assert not {'torch', 'numpy', 'rich'} & set(sys.modules), 'heavy modules were imported'\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(
+    ("quota", "most"), [("max 100000", None), ("100000 100000", 1), ("50000 100000", 1), ("x", None)]
+)
+def test_a_container_s_quota_bounds_the_threads(quota, most, tmp_path):
+    (tmp_path / "cpu.max").write_text(quota)
+    free = allowed_cpus(tmp_path / "nowhere")
+    assert allowed_cpus(tmp_path / "cpu.max") == (most or free)
