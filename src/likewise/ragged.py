@@ -62,7 +62,7 @@ class Ragged:
         return tuple(runs)
 
     @cached_property
-    def offsets(self) -> Int[Tensor, " N+1"]:
+    def offsets(self) -> Int[Tensor, " bounds"]:
         """Where each sentence begins, and at the end T; int32, as attention kernels want it."""
         return torch.tensor([0, *accumulate(self.lengths)], dtype=torch.int32, device=self.values.device)
 

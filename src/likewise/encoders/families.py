@@ -51,9 +51,9 @@ def number(config: Config, key: str, default: float) -> float:
 
 def activation(config: Config, key: str, default: str) -> str:
     name = config.get(key, default)
-    if name not in ACTIVATIONS:
+    if not isinstance(name, str) or name not in ACTIVATIONS:
         raise BadModel(f"config.json says {key} = {name!r}; the activations known here are {', '.join(ACTIVATIONS)}")
-    return str(name)
+    return name
 
 
 def refuse(config: Config, **unwanted: Any) -> None:
@@ -135,7 +135,8 @@ def _distilbert(config: Config) -> Encoder:
 def _modernbert(config: Config) -> Encoder:
     depth, every = size(config, "num_hidden_layers"), size(config, "global_attn_every_n_layers", 3)
     kinds = config.get("layer_types") or ["sliding_attention" if i % every else "full_attention" for i in range(depth)]
-    if len(kinds) != depth or set(kinds) - {"sliding_attention", "full_attention"}:
+    known = ("sliding_attention", "full_attention")
+    if not isinstance(kinds, list) or len(kinds) != depth or any(kind not in known for kind in kinds):
         raise BadModel(f"config.json says layer_types = {kinds!r}; wanted {depth} times sliding_ or full_attention")
     local = tuple(kind == "sliding_attention" for kind in kinds)
     shape = ModernShape(
@@ -164,7 +165,10 @@ def _modernbert(config: Config) -> Encoder:
 def _theta(config: Config, is_local: bool) -> float:
     """The rotary base: its own key in older configs, in `rope_parameters` in newer ones."""
     kind, key = ("sliding_attention", "local_rope_theta") if is_local else ("full_attention", "global_rope_theta")
-    newer = (config.get("rope_parameters") or {}).get(kind) or {}
+    ropes = config.get("rope_parameters") or {}
+    newer = (ropes.get(kind) or {}) if isinstance(ropes, dict) else ropes
+    if not isinstance(newer, dict):
+        raise BadModel(f"config.json says rope_parameters = {ropes!r}; wanted an object for each kind of attention")
     refuse(newer, rope_type="default")
     default = 10_000.0 if is_local else 160_000.0
     theta = config.get(key) or newer.get("rope_theta") or default

@@ -51,6 +51,7 @@ class Linear(nn.Linear):
             or torch.is_grad_enabled()
             or x.device.type != "cpu"
             or x.dtype not in (torch.float32, torch.bfloat16)
+            or self.weight.is_inference()  # such a tensor does not tell when it is changed
         ):
             return F.linear(x, self.weight, self.bias)
         return _PACKED(x, self.packed(), self.bias, "none", [], "")  # type: ignore[no-any-return,misc]

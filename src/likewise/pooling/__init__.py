@@ -1,6 +1,6 @@
 """Poolings: layers to one vector a sentence."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
@@ -9,6 +9,7 @@ from ..ragged import Layers, Ragged
 from .reduce import Reduce
 
 
+@runtime_checkable
 class Pooling(Protocol):
     """`(layers, tokens) → vectors`, and how it is written down in a model folder."""
 

@@ -1,0 +1,126 @@
+"""Attention over packed sentences, beside a loop over sentences, heads and tokens."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.encoders.attention import SHORT, _by_length, _padded, attend
+from likewise.encoders.mpnet import RelativeBias, bucket
+from likewise.ragged import Ragged
+from tests.tiny import packed
+
+HEADS, WIDTH = 3, 4
+WAYS = {"by length": _by_length, "padded": _padded}
+
+
+def _bias(length: int) -> torch.Tensor:
+    """Depends on the two positions alone, as relative positions do."""
+    generator = torch.Generator().manual_seed(7)
+    return torch.randn(HEADS, 20, 20, generator=generator, dtype=torch.float64)[:, :length, :length]
+
+
+def _slow(q, k, v, tokens, bias, window):
+    """One token of one head of one sentence at a time, in float64."""
+    out, start = torch.zeros_like(v, dtype=torch.float64), 0
+    q, k, v = q.double(), k.double(), v.double()
+    for length in tokens.lengths:
+        extra = bias(length) if bias else torch.zeros(HEADS, length, length)
+        for h in range(HEADS):
+            for i in range(length):
+                seen = [j for j in range(length) if window is None or abs(i - j) <= window]
+                scores = [q[start + i, h] @ k[start + j, h] / math.sqrt(WIDTH) + extra[h, i, j] for j in seen]
+                shares = torch.stack(scores).softmax(0)
+                out[start + i, h] = sum(s * v[start + j, h] for s, j in zip(shares, seen, strict=True))
+        start += length
+    return out
+
+
+def _qkv(lengths, dtype=torch.float32):
+    return (Ragged.like(packed(lengths), packed(lengths, HEADS, WIDTH, seed=s).values.to(dtype)) for s in range(3))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("window", [None, 0, 1, 3, 100])
+def test_every_way_equals_the_loop(way, biased, window):
+    lengths = [9, 9, 4, 1, 1, 1, 6, 2]
+    q, k, v = _qkv(lengths)
+    bias = _bias if biased else None
+    found = WAYS[way](q.values, k.values, v.values, q, bias, window, 0.0)
+    torch.testing.assert_close(found.double(), _slow(q.values, k.values, v.values, q, bias, window), atol=2e-6, rtol=0)
+
+
+@given(st.lists(st.integers(0, 7), max_size=6), st.one_of(st.none(), st.integers(0, 4)))
+def test_both_ways_agree_on_any_lengths_empty_sentences_too(lengths, window):
+    q, k, v = _qkv(lengths)
+    one, other = (way(q.values, k.values, v.values, q, None, window, 0.0) for way in WAYS.values())
+    torch.testing.assert_close(one, other, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("window", [None, 2])
+def test_gradients_are_those_of_the_loop(way, window):
+    lengths = [5, 3, 3, 1]
+    q, k, v = ([x.values.requires_grad_() for x in _qkv(lengths)])
+    tokens, weights = packed(lengths), packed(lengths, HEADS, WIDTH, seed=9).values
+    found = torch.autograd.grad((WAYS[way](q, k, v, tokens, _bias, window, 0.0) * weights).sum(), [q, k, v])
+    wanted = torch.autograd.grad((_slow(q, k, v, tokens, _bias, window) * weights).sum(), [q, k, v])
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, atol=5e-6, rtol=1e-5)
+        assert one.abs().max() > 0
+
+
+@pytest.mark.parametrize("length", [SHORT, SHORT + 1])
+def test_half_precision_is_near_full_precision(length):
+    q, k, v = _qkv([length, length, 3], torch.bfloat16)
+    full = attend(q.values.float(), k.values.float(), v.values.float(), q)
+    half = attend(q.values, k.values, v.values, q)
+    assert half.dtype == torch.bfloat16
+    torch.testing.assert_close(half.float(), full, atol=3e-2, rtol=0)
+
+
+def test_a_sentence_never_sees_another():
+    q, k, v = _qkv([4, 4, 2])
+    changed = v.values.clone()
+    changed[:4] += 100
+    before, after = (attend(q.values, k.values, x, q) for x in (v.values, changed))
+    assert torch.equal(before[4:], after[4:])
+    assert not torch.equal(before[:4], after[:4])
+
+
+def test_no_sentences_give_no_rows():
+    q, k, v = _qkv([])
+    assert attend(q.values, k.values, v.values, q).shape == (0, HEADS, WIDTH)
+
+
+def _slow_bucket(offset: int, buckets: int, far: int = 128) -> int:
+    """T5's rule, one distance at a time."""
+    half = buckets // 2
+    first, distance = (half if offset > 0 else 0), abs(offset)
+    near = half // 2
+    if distance < near:
+        return first + distance
+    share = math.log(distance / near) / math.log(far / near)
+    return first + min(near + int(share * (half - near) + 1e-6), half - 1)
+
+
+@pytest.mark.parametrize("buckets", [8, 32])
+def test_relative_buckets_are_those_of_the_rule(buckets):
+    at = torch.arange(300)
+    offsets = at[None] - at[:, None]
+    wanted = {o: _slow_bucket(o, buckets) for o in range(-299, 300)}
+    assert bucket(offsets, buckets).tolist() == [[wanted[o] for o in row] for row in offsets.tolist()]
+
+
+def test_the_relative_bias_depends_on_the_distance_alone_and_is_made_once_a_length():
+    relative = RelativeBias(8, HEADS)
+    torch.nn.init.normal_(relative.table.weight)
+    cached = relative.cached()
+    bias = cached(6)
+    assert cached(6) is bias
+    assert bias.shape == (HEADS, 6, 6)
+    assert torch.equal(bias[:, 1:, 1:], bias[:, :-1, :-1])
+    assert not torch.equal(bias[:, 0, 1], bias[:, 1, 0]), "before and after are different"

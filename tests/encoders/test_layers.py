@@ -1,0 +1,132 @@
+"""The layers, where they differ from torch's own."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from likewise.encoders.layers import ACTIVATIONS, LayerNorm, Linear, gelu, randomise
+
+
+def _linear(dtype=torch.float32, bias=True) -> Linear:
+    torch.manual_seed(0)
+    return randomise(Linear(24, 40, bias=bias), 1.0).to(dtype)
+
+
+def _plain(linear: Linear, x: torch.Tensor) -> torch.Tensor:
+    return F.linear(x, linear.weight, linear.bias)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 1e-5), (torch.bfloat16, 0.25), (torch.float16, 0.05)])
+def test_the_packed_product_is_the_plain_one(dtype, close, bias):
+    linear, x = _linear(dtype, bias), torch.randn(7, 24).to(dtype)
+    with torch.no_grad():
+        found = linear(x)
+    assert found.dtype == dtype
+    wanted = F.linear(x.double(), linear.weight.double(), None if linear.bias is None else linear.bias.double())
+    torch.testing.assert_close(found.double(), wanted, atol=close, rtol=0)
+
+
+def _in_place(linear):
+    with torch.no_grad():
+        linear.weight.mul_(2)
+
+
+
+def _another(linear):
+    linear.weight = torch.nn.Parameter(linear.weight.detach() * 2)
+
+
+def _by_loading(linear):
+    linear.load_state_dict({name: tensor * 2 for name, tensor in linear.state_dict().items()})
+
+
+def _by_assigning(linear):
+    linear.load_state_dict({name: tensor * 2 for name, tensor in linear.state_dict().items()}, assign=True)
+
+
+def _by_a_step(linear):
+    optimizer = torch.optim.SGD(linear.parameters(), 0.5)
+    linear(torch.ones(1, 24)).sum().backward()
+    optimizer.step()
+
+
+def _by_many_replacements(linear):
+    for _ in range(20):  # memory is used again, so the address alone tells nothing
+        linear.weight.data = linear.weight.data * 1.5
+
+
+CHANGES = [_in_place, _another, _by_loading, _by_assigning, _by_a_step, _by_many_replacements]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda f: f.__name__.strip("_"))
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_a_changed_weight_is_noticed(change, mode):
+    linear, x = _linear(), torch.randn(5, 24)
+    with mode():
+        before = linear(x)
+    change(linear)
+    with mode():
+        after = linear(x)
+    torch.testing.assert_close(after, _plain(linear, x), atol=1e-4, rtol=1e-5)
+    assert not torch.allclose(before, after)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["copy", "pickle"])
+def test_a_layer_that_has_packed_can_be_copied_and_pickled(again):
+    linear, x = _linear(), torch.randn(5, 24)
+    with torch.inference_mode():
+        before = linear(x)
+    twin = again(linear)
+    with torch.inference_mode():
+        assert torch.equal(twin(x), before)
+    with torch.no_grad():
+        twin.weight.zero_()
+        assert torch.equal(linear(x), before), "the copy shares nothing"
+
+
+def test_a_layer_made_in_inference_mode_works():
+    with torch.inference_mode():
+        linear, x = _linear(), torch.randn(5, 24)
+        torch.testing.assert_close(linear(x), _plain(linear, x))
+
+
+def test_the_packed_weight_is_no_part_of_the_state():
+    linear = _linear()
+    with torch.no_grad():
+        linear(torch.randn(2, 24))
+    assert set(linear.state_dict()) == {"weight", "bias"}
+
+
+def test_gradients_flow_through_linear():
+    linear, x = _linear(), torch.randn(5, 24, requires_grad=True)
+    linear(x).square().sum().backward()
+    assert linear.weight.grad.abs().sum() > 0
+    assert x.grad.abs().sum() > 0
+
+
+def test_gelu_without_gradients_is_gelu_with_them():
+    x = torch.randn(100)
+    wanted = F.gelu(x)
+    assert torch.equal(gelu(x.clone().requires_grad_()), wanted)
+    with torch.no_grad():
+        torch.testing.assert_close(gelu(x.clone()), wanted)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_are_smooth_gates(name):
+    out = ACTIVATIONS[name](torch.tensor([-30.0, 0.0, 30.0]))
+    torch.testing.assert_close(out, torch.tensor([0.0, 0.0, 30.0]), atol=1e-4, rtol=0)
+
+
+def test_fresh_weights_are_drawn_as_bert_was():
+    torch.manual_seed(0)
+    parts = torch.nn.ModuleList([Linear(200, 200), LayerNorm(8, 1e-5), LayerNorm(8, 1e-5, bias=False)])
+    linear, norm, bare = randomise(parts).requires_grad_(False)
+    assert linear.weight.std() == pytest.approx(0.02, rel=0.05)
+    assert linear.bias.abs().max() == 0
+    assert norm.weight.tolist() == [1] * 8
+    assert bare.bias is None

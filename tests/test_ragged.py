@@ -1,0 +1,62 @@
+"""Ragged: sentences laid end to end."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise import Ragged
+from tests.tiny import packed
+
+rows = st.lists(st.lists(st.integers(0, 1000), max_size=12), max_size=12)
+
+
+@given(rows)
+def test_what_is_packed_comes_back_sentence_by_sentence(rows):
+    tokens = Ragged.of(rows)
+    assert [part.tolist() for part in tokens.split()] == rows
+    assert len(tokens) == len(rows)
+    assert tokens.values.dtype == torch.int64
+
+
+@given(rows)
+def test_every_token_knows_its_sentence_and_its_place_in_it(rows):
+    tokens = Ragged.of(rows)
+    assert tokens.sentence.tolist() == [i for i, row in enumerate(rows) for _ in row]
+    assert tokens.position.tolist() == [j for row in rows for j, _ in enumerate(row)]
+    assert tokens.counts.tolist() == [len(row) for row in rows]
+    begins = [sum(len(r) for r in rows[:i]) for i in range(len(rows) + 1)]
+    assert tokens.offsets.tolist() == begins
+    assert tokens.offsets.dtype == torch.int32
+
+
+@given(rows)
+def test_runs_are_neighbours_of_one_length_and_cover_every_row_once(rows):
+    tokens = Ragged.of(rows)
+    lengths = [run.length for run in tokens.runs for _ in range(run.sentences)]
+    assert lengths == [len(row) for row in rows]
+    assert [i for run in tokens.runs for i in range(run.rows.start, run.rows.stop)] == list(range(len(tokens.values)))
+    assert all(a.length != b.length for a, b in zip(tokens.runs, tokens.runs[1:], strict=False))
+
+
+@given(rows.filter(len), st.data())
+def test_without_first_drops_tokens_but_leaves_the_last_one(rows, data):
+    skip = data.draw(st.lists(st.integers(0, 15), min_size=len(rows), max_size=len(rows)))
+    tokens = Ragged.of(rows)
+    shorter, kept = tokens.without_first(skip)
+    wanted = [row[min(s, max(len(row) - 1, 0)) :] for row, s in zip(rows, skip, strict=True)]
+    assert [part.tolist() for part in shorter.split()] == wanted
+    assert torch.equal(tokens.values[kept], shorter.values)
+
+
+def test_like_keeps_the_sentences_and_changes_the_values():
+    tokens = packed([2, 3], 4)
+    other = tokens.like(torch.zeros(5, 7))
+    assert other.lengths == tokens.lengths
+    assert other.values.shape == (5, 7)
+
+
+@pytest.mark.parametrize("lengths", [(2,), (4, -1), (1, 1, 2)])
+def test_lengths_that_do_not_add_up_are_refused(lengths):
+    with pytest.raises(ValueError, match="add up to"):
+        Ragged(torch.zeros(3), lengths)

@@ -1,0 +1,67 @@
+"""How alike two vectors are."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise import similarity
+from likewise.similarity import SIMILARITIES
+
+
+def _rows(seed: int, count: int, width: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(count, width))
+
+
+def _slow(name: str, a: np.ndarray, b: np.ndarray) -> float:
+    """One pair, one number at a time."""
+    if name == "dot":
+        return sum(x * y for x, y in zip(a, b, strict=True))
+    if name == "cosine":
+        lengths = math.sqrt(_slow("dot", a, a) * _slow("dot", b, b))
+        return _slow("dot", a, b) / lengths if lengths else 0.0
+    if name == "euclidean":
+        return -math.sqrt(sum((x - y) ** 2 for x, y in zip(a, b, strict=True)))
+    return -sum(abs(x - y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
+@given(seed=st.integers(0, 99), m=st.integers(0, 5), n=st.integers(0, 5), width=st.integers(1, 9))
+def test_each_equals_a_loop_over_pairs(name, seed, m, n, width):
+    a, b = _rows(seed, m, width), _rows(seed + 100, n, width)
+    found = SIMILARITIES[name](a, b)
+    assert found.shape == (m, n)
+    for i in range(m):
+        for j in range(n):
+            assert found[i, j] == pytest.approx(_slow(name, a[i], b[j]), abs=1e-7)
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
+def test_more_is_more_alike(name):
+    a = np.array([[1.0, 0.0]])
+    near, far = np.array([[1.0, 0.0]]), np.array([[-3.0, 4.0]])
+    assert SIMILARITIES[name](a, near)[0, 0] > SIMILARITIES[name](a, far)[0, 0]
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
+def test_the_type_of_the_vectors_is_kept(name):
+    a = _rows(0, 3, 4).astype(np.float32)
+    assert SIMILARITIES[name](a, a).dtype == np.float32
+
+
+def test_a_zero_row_has_cosine_zero_and_no_nan():
+    assert similarity.cosine(np.zeros((1, 3)), np.ones((2, 3))).tolist() == [[0.0, 0.0]]
+
+
+def test_manhattan_in_blocks_equals_manhattan_at_once(monkeypatch):
+    a, b = _rows(1, 23, 5), _rows(2, 7, 5)
+    at_once = similarity.manhattan(a, b)
+    monkeypatch.setattr(similarity, "_BLOCK", 70)
+    assert np.array_equal(similarity.manhattan(a, b), at_once)
+
+
+def test_a_vector_is_never_further_than_nothing_from_itself():
+    a = _rows(3, 50, 300).astype(np.float32) * 100
+    assert np.isfinite(similarity.euclidean(a, a)).all()

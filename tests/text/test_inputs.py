@@ -1,0 +1,90 @@
+"""What may be encoded."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from likewise.errors import BadInput
+from likewise.text import inputs
+from likewise.text.inputs import count, windows
+
+pytestmark = pytest.mark.usefixtures("unchecked")
+
+TEXTS = ["a", "", "ccc", "d", "é😀"]
+
+
+def _columns() -> dict[str, object]:
+    return {
+        "list": TEXTS,
+        "tuple": tuple(TEXTS),
+        "generator": (t for t in TEXTS),
+        "numpy str": np.array(TEXTS),
+        "numpy object": np.array(TEXTS, dtype=object),
+        "pandas": pd.Series(TEXTS, index=[9, 8, 7, 6, 5]),
+        "pandas string": pd.Series(TEXTS, dtype="string"),
+        "arrow": pa.array(TEXTS),
+        "arrow large": pa.array(TEXTS, pa.large_string()),
+        "arrow chunked": pa.chunked_array([TEXTS[:2], [], TEXTS[2:]]),
+        "arrow dictionary": pa.array(TEXTS).dictionary_encode(),
+        "dict values": dict(enumerate(TEXTS)).values(),
+    }
+
+
+@pytest.mark.parametrize("kind", _columns())
+def test_every_kind_of_column_is_the_same_texts(kind):
+    assert [t for window in windows(_columns()[kind]) for t in window] == TEXTS
+
+
+@pytest.mark.parametrize("kind", _columns())
+def test_lengths_are_known_where_they_can_be(kind):
+    assert count(_columns()[kind]) == (None if kind == "generator" else 5)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, 1.5, b"bytes", float("nan"), ["nested"], {"a": 1}, np.float64(2)], ids=repr)
+def test_what_is_no_text_is_named_by_its_index(wrong):
+    with pytest.raises(BadInput, match=r"texts\[2\] is .*; wanted a str"):
+        list(windows(["a", "b", wrong, "c"]))
+
+
+def test_a_missing_value_of_a_column_is_named_by_its_index():
+    for column in (pd.Series(["a", None]), pd.Series(["a", None], dtype="string"), pa.array(["a", None])):
+        with pytest.raises(BadInput, match=r"texts\[1\]"):
+            list(windows(column))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("one text", r"one str: write encode\(\[text\]\)\[0\]"),
+        (b"one text", "one bytes"),
+        ({"a": "b"}, "got a dict"),
+        ({"a", "b"}, "got a set"),
+        (frozenset("a"), "got a frozenset"),
+        (np.array([["a", "b"]]), "2 dimensions"),
+        (np.array("a"), "0 dimensions"),
+        (pd.DataFrame({"a": ["b"]}), "2 dimensions"),
+        (None, r"got None \(NoneType\)"),
+        (7, r"got 7 \(int\)"),
+        (pa.table({"a": ["b"]}), "texts|table"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_column_of_texts_says_what_it_is(wrong, message):
+    with pytest.raises(BadInput, match=message):
+        list(windows(wrong))
+
+
+def test_an_error_shows_little_of_a_large_value():
+    with pytest.raises(BadInput) as caught:
+        list(windows([list(range(10_000))]))
+    assert len(str(caught.value)) < 120
+
+
+def test_a_window_holds_few_texts_and_few_letters(monkeypatch):
+    monkeypatch.setattr(inputs, "TEXTS", 3)
+    monkeypatch.setattr(inputs, "LETTERS", 10)
+    given = ["a"] * 7 + ["b" * 9, "c", "d" * 50, "e"]
+    found = list(windows(given))
+    assert [t for window in found for t in window] == given
+    assert [len(window) for window in found] == [3, 3, 2, 2, 1]

@@ -1,0 +1,152 @@
+"""Text to token ids, and windows over what is too long."""
+
+import json
+
+import pytest
+import tokenizers
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.errors import BadInput, BadModel
+from likewise.text.tokenizer import OVERLAP, Tokenizer
+from tests.tiny import wordpieces
+
+
+def _tokenizer(folder, backend=None, **how) -> Tokenizer:
+    (backend or wordpieces()).save(str(folder / "tokenizer.json"))
+    return Tokenizer.load(folder, **{"max_length": 20, **how})
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory) -> Tokenizer:
+    return _tokenizer(tmp_path_factory.mktemp("tokenizer"))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_framed_contents_are_what_the_backend_gives_with_special_tokens(plain, text):
+    assert plain.framed(plain.contents([text])[0]) == wordpieces().encode(text).ids
+
+
+@given(st.text())
+def test_any_str_has_ids_lone_surrogates_too(plain, text):
+    ids = plain.contents([text])[0]
+    assert all(0 <= i < plain.vocabulary for i in ids)
+
+
+def test_a_surrogate_pair_is_the_letter_that_it_means(plain):
+    assert plain.contents(["\ud83d\ude00a"]) == plain.contents(["😀a"])
+
+
+def test_nothing_is_cut_by_the_tokenizer_itself(tmp_path):
+    backend = wordpieces()
+    backend.enable_truncation(4)
+    backend.enable_padding(length=30)
+    assert len(_tokenizer(tmp_path, backend).contents(["a b c d e f g h"])[0]) == 8
+
+
+def test_special_tokens_around_a_text_are_found(plain, tmp_path):
+    backend = wordpieces()
+    assert plain.prefix == (backend.token_to_id("[CLS]"),)
+    assert plain.suffix == (backend.token_to_id("[SEP]"),)
+    assert plain.room == 18
+    assert plain.tokens(plain.contents(["the dogs"])[0]) == ["[CLS]", "the", "dog", "##s", "[SEP]"]
+
+
+def test_lower_casing_happens_where_it_is_asked_for(tmp_path):
+    cased = _tokenizer(tmp_path, wordpieces(lowercase=False))
+    lowered = Tokenizer.load(tmp_path, 20, lowercase=True)
+    assert cased.contents(["THE Cat"]) != cased.contents(["the cat"])
+    assert lowered.contents(["THE Cat"]) == cased.contents(["the cat"])
+
+
+@given(st.integers(0, 300), st.integers(0, 8))
+def test_windows_cover_every_token_and_are_equally_long(plain, count, leading):
+    lead, body = list(range(1000, 1000 + leading)), list(range(count))
+    windows = plain.windows(lead + body, lead)
+    if leading + count <= plain.room:
+        assert windows == [lead + body]
+        return
+    assert {len(window) for window in windows} == {plain.room}
+    assert all(window[:leading] == lead for window in windows)
+    bodies = [window[leading:] for window in windows]
+    assert all(b == list(range(b[0], b[-1] + 1)) for b in bodies), "a window has a hole"
+    assert sorted({token for b in bodies for token in b}) == body
+
+
+@given(st.integers(19, 500))
+def test_neighbouring_windows_overlap_but_not_needlessly(plain, count):
+    windows = plain.windows(list(range(count)))
+    for a, b in zip(windows, windows[1:], strict=False):
+        assert b[0] <= a[-1] + 1 - plain.room // OVERLAP + 1
+    stride = plain.room - plain.room // OVERLAP
+    assert len(windows) <= -(-(count - plain.room) // stride) + 1
+
+
+def test_a_lead_that_the_tokenizer_merged_away_is_not_put_before_windows(plain):
+    windows = plain.windows(list(range(50)), [7, 8])
+    assert windows[0][0] == 0
+
+
+def test_a_prompt_that_leaves_no_room_is_refused(plain):
+    lead = list(range(18))
+    with pytest.raises(BadInput, match="18 tokens of 18"):
+        plain.windows([*lead, 1, 2], lead)
+
+
+def test_what_is_saved_gives_the_same_ids(plain, tmp_path):
+    plain.save(tmp_path)
+    again = Tokenizer.load(tmp_path, plain.max_length)
+    assert again.contents(["the quick dogs, 1 + 1"]) == plain.contents(["the quick dogs, 1 + 1"])
+    assert json.loads((tmp_path / "tokenizer_config.json").read_text())["tokenizer_class"]
+
+
+def test_companions_are_carried_along(tmp_path):
+    (tmp_path / "special_tokens_map.json").write_text('{"pad_token": "[PAD]"}')
+    (tmp_path / "new").mkdir()
+    _tokenizer(tmp_path).save(tmp_path / "new")
+    assert (tmp_path / "new/special_tokens_map.json").read_text() == '{"pad_token": "[PAD]"}'
+
+
+def test_a_vocab_txt_alone_is_read_as_wordpiece(plain, tmp_path):
+    vocabulary = sorted(plain.backend.get_vocab().items(), key=lambda pair: pair[1])
+    (tmp_path / "vocab.txt").write_text("\n".join(word for word, _ in vocabulary), "utf-8")
+    older = Tokenizer.load(tmp_path, 20)
+    assert older.contents(["The Cat and dogs"]) == plain.contents(["The Cat and dogs"])
+    assert (older.prefix, older.suffix) == (plain.prefix, plain.suffix)
+
+
+def test_vocab_json_with_merges_is_read_as_byte_pairs(tmp_path):
+    made = tokenizers.ByteLevelBPETokenizer()
+    made.train_from_iterator(["the cat sat on the mat"] * 5, 300, special_tokens=["<s>", "<pad>", "</s>", "<unk>"])
+    made.save_model(str(tmp_path))
+    read = Tokenizer.load(tmp_path, 20)
+    assert read.prefix == (0,)
+    assert read.suffix == (2,)
+    assert made.decode(read.contents(["the cat 😀"])[0]) == "the cat 😀"
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "holds no tokenizer.json"),
+        ({"x.model": "?"}, "SentencePiece model is there"),
+        ({"tokenizer.json": "{"}, "cannot be read"),
+        ({"tokenizer.json": "[]"}, "cannot be read"),
+        ({"vocab.txt": "a\nb"}, "lacks"),
+        ({"vocab.txt": "[CLS]\n[SEP]\n[UNK]\na", "tokenizer_config.json": "[1"}, "cannot be read|no JSON"),
+        ({"vocab.txt": "[CLS]\n[SEP]\n[UNK]\na", "tokenizer_config.json": "[1]"}, "cannot be read|object"),
+        ({"vocab.json": "{", "merges.txt": ""}, "cannot be read"),
+        ({"vocab.json": '{"a": 0}', "merges.txt": "#version: 0.2\n"}, "lacks <s>"),
+    ],
+)
+def test_a_broken_tokenizer_says_what_is_wrong(tmp_path, files, message):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(BadModel, match=message):
+        Tokenizer.load(tmp_path, 20)
+
+
+@pytest.mark.parametrize("max_length", [-1, 0, 2])
+def test_a_length_without_room_for_text_is_refused(tmp_path, max_length):
+    with pytest.raises(BadModel, match="2 special tokens leave no room"):
+        _tokenizer(tmp_path, max_length=max_length)

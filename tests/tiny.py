@@ -1,0 +1,190 @@
+"""Models small enough to read: a folder of any family, its weights drawn at random, made in milliseconds."""
+
+import json
+import string
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from likewise.encoders.checkpoint import save_encoder
+from likewise.encoders.encoder import Encoder
+from likewise.encoders.families import FAMILIES
+from likewise.encoders.layers import randomise
+from likewise.ragged import Ragged
+
+POSITIONS = 66
+_BERT = {
+    "vocab_size": 200,
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": POSITIONS,
+    "type_vocab_size": 2,
+    "layer_norm_eps": 1e-12,
+    "hidden_act": "gelu",
+    "pad_token_id": 0,
+}
+_ROBERTA = {**_BERT, "type_vocab_size": 1, "layer_norm_eps": 1e-5, "pad_token_id": 1}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "bert": _BERT,
+    "roberta": _ROBERTA,
+    "xlm-roberta": _ROBERTA,
+    "camembert": _ROBERTA,
+    "electra": {**_BERT, "embedding_size": 16},
+    "mpnet": {**_ROBERTA, "relative_attention_num_buckets": 32},
+    "distilbert": {
+        "vocab_size": 200,
+        "dim": 32,
+        "n_layers": 3,
+        "n_heads": 4,
+        "hidden_dim": 48,
+        "max_position_embeddings": POSITIONS,
+        "activation": "gelu",
+        "pad_token_id": 0,
+    },
+    "albert": {
+        **_BERT,
+        "num_hidden_layers": 4,
+        "num_hidden_groups": 2,
+        "embedding_size": 16,
+        "hidden_act": "gelu_new",
+        "inner_group_num": 1,
+    },
+    "modernbert": {
+        **_BERT,
+        "num_hidden_layers": 4,
+        "local_attention": 8,
+        "global_attn_every_n_layers": 2,
+        "global_rope_theta": 160000.0,
+        "local_rope_theta": 10000.0,
+        "norm_eps": 1e-5,
+    },
+}
+"""A config.json of every family, without its `model_type`."""
+
+TEXTS = [
+    "A cat sleeps.",
+    "a kitten naps on the warm sill, while the rain falls and falls",
+    "",
+    "x",
+    "The quick brown fox jumps over the lazy dog",
+    "A cat sleeps.",
+    "1 2 3",
+    "dogs bark at night",
+    "nine words are in this one, or nearly so",
+]
+"""Lengths of many kinds, one text twice, one empty."""
+
+LONG = "the cat sat on a mat and then the dog came home again, " * 12
+"""More tokens than a tiny model reads."""
+
+
+def config_of(family: str) -> dict[str, Any]:
+    return {"model_type": family, **CONFIGS[family]}
+
+
+def random_encoder(config: Mapping[str, Any], seed: int = 0) -> Encoder:
+    """An encoder of this config in which every number is drawn, biases and norms too, so that none is idle."""
+    torch.manual_seed(seed)
+    module = FAMILIES[config["model_type"]].build(config)
+    module.config = dict(config)
+    randomise(module, 0.1)
+    for part in module.modules():
+        if isinstance(part, nn.LayerNorm):
+            nn.init.normal_(part.weight, 1.0, 0.1)
+        if isinstance(part, nn.Linear | nn.LayerNorm) and part.bias is not None:
+            nn.init.normal_(part.bias, 0.0, 0.1)
+    return module.eval()
+
+
+def wordpieces(rounded: bool = False, lowercase: bool = True) -> tokenizers.Tokenizer:
+    """A WordPiece tokenizer of letters, digits and a few words; `rounded` has RoBERTa's special tokens, pad = 1."""
+    begin, end = ("<s>", "</s>") if rounded else ("[CLS]", "[SEP]")
+    special = ["<s>", "<pad>", "</s>", "<unk>"] if rounded else ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    unknown = special[3] if rounded else special[1]
+    letters = [*string.ascii_lowercase, *string.digits, *".,!?:'", *string.ascii_uppercase]
+    words = ["the", "cat", "dog", "##ing", "and", "on", "quick", "query"]
+    vocabulary = [*special, *letters, *(f"##{c}" for c in string.ascii_lowercase + string.digits), *words]
+    made = tokenizers.Tokenizer(
+        tokenizers.models.WordPiece({w: i for i, w in enumerate(vocabulary)}, unk_token=unknown)
+    )
+    made.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase)
+    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    made.add_special_tokens(special)
+    made.post_processor = tokenizers.processors.TemplateProcessing(
+        single=f"{begin} $A {end}",
+        special_tokens=[(begin, made.token_to_id(begin)), (end, made.token_to_id(end))],
+    )
+    return made
+
+
+def model_folder(
+    folder: Path,
+    family: str = "bert",
+    *,
+    pooling: Mapping[str, Any] | None = None,
+    heads: Sequence[str] = ("Normalize",),
+    plain: bool = False,
+    seed: int = 0,
+    changes: Mapping[str, Any] | None = None,
+    max_length: int | None = None,
+    lowercase: bool = True,
+    settings: Mapping[str, Any] | None = None,
+    spoken: Mapping[str, Any] | None = None,
+) -> Path:
+    """A model folder in sentence-transformers' older format, its JSON written by hand; `plain` has no modules.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = {**config_of(family), **(changes or {})}
+    save_encoder(random_encoder(config, seed), folder)
+    wordpieces(config.get("pad_token_id") == 1, lowercase).save(str(folder / "tokenizer.json"))
+    if plain:
+        return folder
+    kinds = [("", "Transformer"), ("1_Pooling", "Pooling"), *((f"{i}_{k}", k) for i, k in enumerate(heads, 2))]
+    rows = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(kinds)
+    ]
+    write(folder / "modules.json", rows)
+    write(folder / "1_Pooling/config.json", pooling or {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True})
+    if settings or max_length:
+        write(folder / "sentence_bert_config.json", settings or {"max_seq_length": max_length, "do_lower_case": False})
+    if spoken:
+        write(folder / "config_sentence_transformers.json", spoken)
+    return folder
+
+
+def write(path: Path, value: Any) -> None:
+    """JSON into a file, its folder made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), "utf-8")
+
+
+def amend(path: Path, **changes: Any) -> None:
+    """Other values for some keys of a JSON file; None takes a key away."""
+    value = {**json.loads(path.read_text("utf-8")), **changes}
+    write(path, {k: v for k, v in value.items() if v is not None})
+
+
+def reweigh(folder: Path, change: Any) -> None:
+    """Each tensor of model.safetensors through `change(name, tensor)`; None drops it."""
+    old = load_file(folder / "model.safetensors")
+    new = {name: change(name, tensor) for name, tensor in old.items()}
+    save_file({k: v.contiguous() for k, v in new.items() if v is not None}, folder / "model.safetensors")
+
+
+def pack(lengths: Sequence[int], vocabulary: int = 100, seed: int = 0) -> Ragged:
+    """Random ids in sentences of these lengths."""
+    torch.manual_seed(seed)
+    return Ragged(torch.randint(4, vocabulary, (sum(lengths),)), tuple(lengths))
+
+
+def packed(lengths: Sequence[int], *shape: int, seed: int = 0) -> Ragged:
+    """Random vectors in sentences of these lengths."""
+    torch.manual_seed(seed)
+    return Ragged(torch.randn(sum(lengths), *shape), tuple(lengths))
