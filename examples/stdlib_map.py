@@ -22,7 +22,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from likewise import Embedder
-from likewise.mine import Pair, communities, pairs
+from likewise.mine import Pair, closest_pairs, communities
 from likewise.search import search
 from likewise.store import atomic
 
@@ -184,7 +184,7 @@ def main() -> None:
     with clock.step("embed the sentences"):
         vectors = embedder.encode(texts, progress=True)
     with clock.step("compare all pairs"):
-        alike = pairs(vectors, 2000, below=NEAR_COPIES)
+        alike = closest_pairs(vectors, 2000, below=NEAR_COPIES)
     with clock.step("group them"):
         groups = communities(vectors, threshold=0.6, smallest=12)
         names = themes(groups, texts)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
-from likewise.mine import pairs
+from likewise.mine import closest_pairs
 from likewise.similarity import cosine
 
 
@@ -20,18 +20,18 @@ def every_pair(vectors: np.ndarray, k: int, below: float) -> list[tuple[int, int
 def test_pairs_are_those_of_the_full_matrix(block, k, monkeypatch):
     monkeypatch.setattr("likewise.mine.pairs.BLOCK", block)
     vectors = np.random.default_rng(1).normal(size=(30, 5))
-    assert [(p.i, p.j) for p in pairs(vectors, k)] == every_pair(vectors, k, 2.0)
+    assert [(p.i, p.j) for p in closest_pairs(vectors, k)] == every_pair(vectors, k, 2.0)
 
 
 def test_near_copies_can_be_left_out():
     vectors = np.random.default_rng(2).normal(size=(20, 5))
     vectors[7] = vectors[3]
-    assert (3, 7) in [(p.i, p.j) for p in pairs(vectors, 1)]
-    assert [(p.i, p.j) for p in pairs(vectors, 5, below=0.999)] == every_pair(vectors, 5, 0.999)
+    assert (3, 7) in [(p.i, p.j) for p in closest_pairs(vectors, 1)]
+    assert [(p.i, p.j) for p in closest_pairs(vectors, 5, below=0.999)] == every_pair(vectors, 5, 0.999)
 
 
 def test_few_vectors_have_few_pairs():
-    assert pairs(np.eye(1), 3) == []
-    assert len(pairs(np.eye(3), 10)) == 3
+    assert closest_pairs(np.eye(1), 3) == []
+    assert len(closest_pairs(np.eye(3), 10)) == 3
     with pytest.raises(BadInput, match="1 or more pairs; got 0"):
-        pairs(np.eye(3), 0)
+        closest_pairs(np.eye(3), 0)

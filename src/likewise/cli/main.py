@@ -29,6 +29,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28)
+        self._action_max_length = 18
 
 
 def parser() -> argparse.ArgumentParser:

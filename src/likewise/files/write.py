@@ -54,7 +54,7 @@ def _jsonl(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  #
 
         def write(texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
             for text, vector in zip(texts, vectors, strict=True):
-                numbers = ", ".join(f"{x:.8g}" for x in vector)
+                numbers = ", ".join(f"{x:.9g}" for x in vector)
                 file.write(f'{{"text": {json.dumps(text, ensure_ascii=False)}, "vector": [{numbers}]}}\n')
 
         yield write

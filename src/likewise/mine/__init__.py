@@ -1,6 +1,6 @@
 """Finding structure in many vectors: the most similar pairs, and groups."""
 
 from .clusters import communities
-from .pairs import Pair, pairs
+from .pairs import Pair, closest_pairs
 
-__all__ = ["Pair", "communities", "pairs"]
+__all__ = ["Pair", "closest_pairs", "communities"]

@@ -19,7 +19,7 @@ class Pair(NamedTuple):
     score: float
 
 
-def pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2.0) -> list[Pair]:
+def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2.0) -> list[Pair]:
     """The k pairs of greatest cosine that is less than `below`, best first (leave out exact duplicates by `below`)."""
     if k < 1:
         raise BadInput(f"wanted k of 1 or more pairs; got {k}")
