@@ -26,9 +26,12 @@ PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.inde
 def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     """The encoder of a Hugging Face folder, in evaluation mode; `dtype` is what its weights are turned into."""
     config = read_config(folder)
-    family = FAMILIES.get(config.get("model_type", ""))
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or not kind:
+        raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")
+    family = FAMILIES.get(kind)
     if family is None:
-        return _through_transformers(folder, config, dtype)
+        return _through_transformers(folder, kind, dtype)
     with torch.device("meta"):
         module = family.build(config)
     with ExitStack() as stack:
@@ -160,10 +163,7 @@ def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights:
                 )
 
 
-def _through_transformers(folder: Path, config: Mapping[str, Any], dtype: torch.dtype) -> Encoder:
-    kind = config.get("model_type")
-    if not isinstance(kind, str):
-        raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")
+def _through_transformers(folder: Path, kind: str, dtype: torch.dtype) -> Encoder:
     _files(folder)  # refuses pickles before anyone else opens them
     try:
         from .automodel import AutoEncoder
