@@ -45,8 +45,12 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
 
 
 def save_encoder(module: Encoder, folder: Path) -> None:
-    """config.json and model.safetensors, named as transformers names them."""
-    config = module.config
+    """config.json and model.safetensors, named as transformers names them.
+
+    The config tells the precision that the weights have here: transformers loads them in the one that it names.
+    """
+    dtype = str(next(module.parameters()).dtype).removeprefix("torch.")
+    config = {**{key: value for key, value in module.config.items() if key != "dtype"}, "torch_dtype": dtype}
     family = FAMILIES.get(config.get("model_type", ""))
     if family is None:
         module.save(folder)  # type: ignore[operator]
