@@ -2,7 +2,7 @@
 
 from jaxtyping import config, install_import_hook
 
-import tests.checks
+import tests.checks  # noqa: F401, the hook finds it by name
 
 install_import_hook("likewise", "tests.checks.checked")  # before anything imports likewise
 

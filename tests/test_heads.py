@@ -113,6 +113,8 @@ def test_a_head_with_broken_weights_says_so(tmp_path):
 
 
 def test_a_head_with_numbers_that_are_not_finite_is_refused(tmp_path):
-    save_file({"norm.weight": torch.tensor([1.0, torch.nan]), "norm.bias": torch.zeros(2)}, tmp_path / "model.safetensors")
+    save_file(
+        {"norm.weight": torch.tensor([1.0, torch.nan]), "norm.bias": torch.zeros(2)}, tmp_path / "model.safetensors"
+    )
     with pytest.raises(BadModel, match="finite"):
         read_head("LayerNorm", {"dimension": 2}, tmp_path)

@@ -72,7 +72,12 @@ def test_short_work_shows_nothing(screen, monkeypatch):
 def test_a_callable_is_given_a_meter_whose_texts_end_at_the_total(tiny, overflow):
     seen = []
     texts = [*TEXTS, LONG, LONG + " end", *TEXTS]
-    tiny.encode(texts, progress=lambda meter: seen.append((meter.texts, meter.tokens, meter.total)), overflow=overflow, batch_tokens=70)
+    tiny.encode(
+        texts,
+        progress=lambda meter: seen.append((meter.texts, meter.tokens, meter.total)),
+        overflow=overflow,
+        batch_tokens=70,
+    )
     assert len(seen) > 3
     assert [t for t, _, _ in seen] == sorted(t for t, _, _ in seen)
     assert seen[-1][0] == pytest.approx(len(texts))

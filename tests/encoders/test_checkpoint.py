@@ -67,7 +67,11 @@ def test_the_oldest_names_of_norms_are_known(own, tiny):
 
 def test_weights_that_are_not_used_do_no_harm(own, tiny):
     folder = own()
-    extra = {"pooler.dense.weight": torch.ones(3), "cls.predictions.bias": torch.ones(1), "embeddings.position_ids": torch.arange(4)}
+    extra = {
+        "pooler.dense.weight": torch.ones(3),
+        "cls.predictions.bias": torch.ones(1),
+        "embeddings.position_ids": torch.arange(4),
+    }
     save_file({**load_file(folder / WEIGHTS), **extra}, folder / WEIGHTS)
     assert Embedder.load(folder).fingerprint == tiny.fingerprint
 
@@ -81,7 +85,9 @@ def test_a_shard_outside_the_folder_is_refused(own, name):
         load_encoder(folder)
 
 
-@pytest.mark.parametrize("index", [[], {}, {"weight_map": 3}, {"weight_map": {"a": ["b"]}}, {"weight_map": {"a": "b", "c": 3}}])
+@pytest.mark.parametrize(
+    "index", [[], {}, {"weight_map": 3}, {"weight_map": {"a": ["b"]}}, {"weight_map": {"a": "b", "c": 3}}]
+)
 def test_a_broken_index_is_refused(own, index):
     folder = own()
     (folder / WEIGHTS).unlink()

@@ -99,7 +99,9 @@ def test_narrow_and_wide_words_of_electra(change, tmp_path):
 
 
 @pytest.mark.parametrize("style", ["older", "newer"])
-@pytest.mark.parametrize("change", [{}, {"norm_bias": True, "attention_bias": True, "mlp_bias": True}], ids=["plain", "biased"])
+@pytest.mark.parametrize(
+    "change", [{}, {"norm_bias": True, "attention_bias": True, "mlp_bias": True}], ids=["plain", "biased"]
+)
 def test_modernbert_beyond_its_local_window_in_both_styles_of_config(style, change, tmp_path):
     model = _theirs("modernbert", **change, max_position_embeddings=300)
     model.save_pretrained(tmp_path)
@@ -124,8 +126,14 @@ def test_mpnet_beyond_its_farthest_bucket(tmp_path):
 OTHERS = {
     "xlnet": lambda: transformers.XLNetConfig(vocab_size=200, d_model=32, n_layer=2, n_head=4, d_inner=48),
     "deberta-v2": lambda: transformers.DebertaV2Config(
-        vocab_size=200, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
-        relative_attention=True, pos_att_type=["p2c", "c2p"], max_position_embeddings=64,
+        vocab_size=200,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        relative_attention=True,
+        pos_att_type=["p2c", "c2p"],
+        max_position_embeddings=64,
     ),
 }
 

@@ -11,7 +11,7 @@ import torch
 import transformers
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.models import Dense, LayerNorm, Normalize, Pooling, Transformer
+from sentence_transformers.sentence_transformer.modules import Dense, LayerNorm, Normalize, Pooling, Transformer
 
 from likewise import Embedder
 from likewise.heads import Dense as OurDense
@@ -95,7 +95,9 @@ def test_sentence_transformers_reads_the_folders_that_we_write(pooling, tmp_path
     np.testing.assert_allclose(embedder.encode(texts, overflow="truncate"), theirs, atol=2e-6, rtol=0)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", ("cls", "mean")])
+@pytest.mark.parametrize(
+    "pooling", ["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", ("cls", "mean")]
+)
 def test_we_read_the_folders_that_sentence_transformers_writes(pooling, tmp_path):
     torch.manual_seed(2)
     encoder = Transformer(str(_plain(tmp_path / "plain")), max_seq_length=40)

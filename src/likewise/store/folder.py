@@ -132,12 +132,11 @@ def _part(folder: Path, module: Mapping[str, Any]) -> Part:
 def _pooling(part: Part) -> str:
     newer = part.config.get("pooling_mode")
     if newer is not None:
-        names = newer if isinstance(newer, list) else [newer]
+        names: list[str] = newer if isinstance(newer, list) else [newer]
         if not all(isinstance(name, str) for name in names):
             raise BadModel(f"{part.folder / 'config.json'} says pooling_mode = {newer!r}; wanted a name, or several")
         return "+".join(NEWER_NAMES.get(name, name) for name in names)
-    names = [name for key, name in POOLING_FLAGS.items() if part.config.get(key)]
-    return "+".join(names) or "mean"
+    return "+".join(name for key, name in POOLING_FLAGS.items() if part.config.get(key)) or "mean"
 
 
 def _prompts(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
