@@ -1,4 +1,4 @@
-"""Our numbers beside those of transformers and sentence-transformers. Importing these is slow, hence a step of its own."""
+"""Our numbers beside those of transformers and sentence-transformers; importing these is slow, hence a step apart."""
 
 import os
 from pathlib import Path
