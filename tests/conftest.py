@@ -2,7 +2,9 @@
 
 from jaxtyping import config, install_import_hook
 
-install_import_hook("likewise", "beartype.beartype")  # before anything imports likewise
+import tests.checks  # noqa: F401, the hook finds it by name
+
+install_import_hook("likewise", "tests.checks.checked")  # before anything imports likewise
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -151,7 +151,9 @@ def model_folder(
         for i, (path, kind) in enumerate(kinds)
     ]
     write(folder / "modules.json", rows)
-    write(folder / "1_Pooling/config.json", pooling or {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True})
+    write(
+        folder / "1_Pooling/config.json", pooling or {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True}
+    )
     if settings or max_length:
         write(folder / "sentence_bert_config.json", settings or {"max_seq_length": max_length, "do_lower_case": False})
     if spoken:

@@ -161,7 +161,7 @@ class Embedder(nn.Module):
         batch_tokens: int | None = None,
     ) -> Iterator[Float[np.ndarray, "n E"]]:
         """As `encode`, a block of rows at a time, so that neither texts nor vectors need fit into memory."""
-        if batch_tokens is not None and (not isinstance(batch_tokens, int) or batch_tokens < 1):
+        if batch_tokens is not None and (type(batch_tokens) is not int or batch_tokens < 1):
             raise BadInput(f"batch_tokens is {batch_tokens!r}; wanted a whole number above 0")
         lead = self._prompt(prompt)
         tally = Tally(self.tokenizer.room, overflow)
@@ -253,6 +253,7 @@ class Embedder(nn.Module):
         m = self.manifest
         words = [self.pooling.spec, str(self.heads), m.include_prompt, dict(m.prompts), m.default_prompt]
         words += [self.tokenizer.max_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
+        words.append(str(getattr(self.encoder, "shape", self.encoder.config)))
         digest = hashlib.sha256(json.dumps(words).encode())
         for name, tensor in sorted(self.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -278,7 +279,11 @@ class Embedder(nn.Module):
         distinct = {text: i for i, text in enumerate(dict.fromkeys(window))}
         rows = np.fromiter((distinct[text] for text in window), np.int64, len(window))
         contents = self.tokenizer.contents([lead + text for text in distinct])
-        tally.add(np.asarray([len(content) for content in contents], np.int64)[rows])
+        lengths = np.asarray([len(content) for content in contents], np.int64)[rows]
+        tally.add(lengths)
+        if not self.tokenizer.framed([]) and not lengths.all():
+            index = tally.texts - len(window) + int(np.flatnonzero(lengths == 0)[0])
+            raise BadInput(f"texts[{index}] has no tokens, and this model puts no special ones around a text")
         lead_ids = self.tokenizer.contents([lead])[0] if lead else []
         windowed = tally.overflow == "mean"
         pieces = [

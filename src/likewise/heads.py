@@ -80,7 +80,10 @@ def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
         return Normalize()
     try:
         head = _dense(config) if kind == "Dense" else Norm(int(config["dimension"]))
-        head.load_state_dict(load_file(folder / "model.safetensors"))
+        weights = load_file(folder / "model.safetensors")
+        if not all(torch.isfinite(tensor).all() for tensor in weights.values()):
+            raise ValueError("its weights are not all finite")
+        head.load_state_dict(weights)
     except FileNotFoundError:
         raise BadModel(f"{folder} holds no model.safetensors (only safetensors are read here)") from None
     except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:

@@ -64,7 +64,7 @@ def test_both_ways_agree_on_any_lengths_empty_sentences_too(lengths, window):
 @pytest.mark.parametrize("window", [None, 2])
 def test_gradients_are_those_of_the_loop(way, window):
     lengths = [5, 3, 3, 1]
-    q, k, v = ([x.values.requires_grad_() for x in _qkv(lengths)])
+    q, k, v = [x.values.requires_grad_() for x in _qkv(lengths)]
     tokens, weights = packed(lengths), packed(lengths, HEADS, WIDTH, seed=9).values
     found = torch.autograd.grad((WAYS[way](q, k, v, tokens, _bias, window, 0.0) * weights).sum(), [q, k, v])
     wanted = torch.autograd.grad((_slow(q, k, v, tokens, _bias, window) * weights).sum(), [q, k, v])

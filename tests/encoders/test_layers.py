@@ -35,7 +35,6 @@ def _in_place(linear):
         linear.weight.mul_(2)
 
 
-
 def _another(linear):
     linear.weight = torch.nn.Parameter(linear.weight.detach() * 2)
 

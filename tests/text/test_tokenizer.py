@@ -1,5 +1,6 @@
 """Text to token ids, and windows over what is too long."""
 
+import itertools
 import json
 
 import pytest
@@ -76,7 +77,7 @@ def test_windows_cover_every_token_and_are_equally_long(plain, count, leading):
 @given(st.integers(19, 500))
 def test_neighbouring_windows_overlap_but_not_needlessly(plain, count):
     windows = plain.windows(list(range(count)))
-    for a, b in zip(windows, windows[1:], strict=False):
+    for a, b in itertools.pairwise(windows):
         assert b[0] <= a[-1] + 1 - plain.room // OVERLAP + 1
     stride = plain.room - plain.room // OVERLAP
     assert len(windows) <= -(-(count - plain.room) // stride) + 1

@@ -15,6 +15,7 @@ from ..errors import BadModel
 from ..ragged import Ragged
 from .encoder import Encoder
 
+INCIDENTAL = ("_name_or_path", "architectures", "transformers_version", "dtype", "torch_dtype")  # change no vector
 UNBOUNDED = 1 << 20  # for models whose positions are only relative
 
 
@@ -31,7 +32,7 @@ class AutoEncoder(Encoder):
             raise BadModel(f"transformers cannot read {folder}: {error}") from error
         made = self.model.config
         positions = getattr(made, "max_position_embeddings", None)
-        self.config = made.to_dict()
+        self.config = {key: value for key, value in made.to_dict().items() if key not in INCIDENTAL}
         self.width, self.depth = int(made.hidden_size), int(made.num_hidden_layers)
         self.longest = int(positions) if positions and positions > 0 else UNBOUNDED
         self.pad = self.config.get("pad_token_id") or 0

@@ -26,9 +26,12 @@ PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.inde
 def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     """The encoder of a Hugging Face folder, in evaluation mode; `dtype` is what its weights are turned into."""
     config = read_config(folder)
-    family = FAMILIES.get(config.get("model_type", ""))
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or not kind:
+        raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")
+    family = FAMILIES.get(kind)
     if family is None:
-        return _through_transformers(folder, config, dtype)
+        return _through_transformers(folder, kind, dtype)
     with torch.device("meta"):
         module = family.build(config)
     with ExitStack() as stack:
@@ -42,8 +45,12 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
 
 
 def save_encoder(module: Encoder, folder: Path) -> None:
-    """config.json and model.safetensors, named as transformers names them."""
-    config = module.config
+    """config.json and model.safetensors, named as transformers names them.
+
+    The config tells the precision that the weights have here: transformers loads them in the one that it names.
+    """
+    dtype = str(next(module.parameters()).dtype).removeprefix("torch.")
+    config = {**{key: value for key, value in module.config.items() if key != "dtype"}, "torch_dtype": dtype}
     family = FAMILIES.get(config.get("model_type", ""))
     if family is None:
         module.save(folder)  # type: ignore[operator]
@@ -160,10 +167,7 @@ def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights:
                 )
 
 
-def _through_transformers(folder: Path, config: Mapping[str, Any], dtype: torch.dtype) -> Encoder:
-    kind = config.get("model_type")
-    if not isinstance(kind, str):
-        raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")
+def _through_transformers(folder: Path, kind: str, dtype: torch.dtype) -> Encoder:
     _files(folder)  # refuses pickles before anyone else opens them
     try:
         from .automodel import AutoEncoder

@@ -18,7 +18,7 @@ Config = Mapping[str, Any]
 Names = Mapping[str, str | tuple[str, ...]]
 
 LARGEST = 10**8  # no size of a real encoder comes near; a config that asks for more is broken or hostile
-DEEPEST = 1000
+DEEPEST = 200
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,14 @@ def read_json(path: Path, default: Any = None) -> Any:
         raise BadModel(f"{path} is no JSON: {error}") from None
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """The object that the file holds; an empty one if it is not there."""
+    value = read_json(path, {})
+    if not isinstance(value, dict):
+        raise BadModel(f"{path} holds a {type(value).__name__}; wanted an object")
+    return value
+
+
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """A path to write to; it becomes `path` when the block ends, and is removed if the block fails."""

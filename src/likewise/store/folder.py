@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..errors import BadModel
-from .files import read_json
+from .files import read_json, read_object
 
 POOLING_FLAGS = {
     "pooling_mode_cls_token": "cls",
@@ -70,14 +70,13 @@ def read_manifest(folder: Path) -> Manifest:
         raise BadModel(
             f"{folder} is made of {kinds}; wanted Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
         )
-    spoken = read_json(folder / "config_sentence_transformers.json", {})
+    spoken = read_object(folder / "config_sentence_transformers.json")
     return Manifest(
         encoder=parts[0].folder,
         pooling=_pooling(poolings[0]),
         include_prompt=bool(poolings[0].config.get("include_prompt", True)),
         heads=tuple(heads),
-        prompts=_prompts(spoken, folder),
-        default_prompt=spoken.get("default_prompt_name"),
+        **_prompts(spoken, folder),
         **_limits(parts[0].folder),
     )
 
@@ -127,32 +126,33 @@ def _part(folder: Path, module: Mapping[str, Any]) -> Part:
         raise BadModel(f"modules.json in {folder} points to {module['path']!r}, which lies outside the folder")
     kind = module["type"].rpartition(".")[2]
     place = folder / path
-    config = {} if kind == "Transformer" else read_json(place / "config.json", {})
-    if not isinstance(config, dict):
-        raise BadModel(f"{place / 'config.json'} is not an object")
-    return Part(kind, config, place)
+    return Part(kind, {} if kind == "Transformer" else read_object(place / "config.json"), place)
 
 
 def _pooling(part: Part) -> str:
     newer = part.config.get("pooling_mode")
     if newer is not None:
-        names = [newer] if isinstance(newer, str) else list(newer)
+        names: list[str] = newer if isinstance(newer, list) else [newer]
+        if not all(isinstance(name, str) for name in names):
+            raise BadModel(f"{part.folder / 'config.json'} says pooling_mode = {newer!r}; wanted a name, or several")
         return "+".join(NEWER_NAMES.get(name, name) for name in names)
-    names = [name for key, name in POOLING_FLAGS.items() if part.config.get(key)]
-    return "+".join(names) or "mean"
+    return "+".join(name for key, name in POOLING_FLAGS.items() if part.config.get(key)) or "mean"
 
 
-def _prompts(spoken: Any, folder: Path) -> Mapping[str, str]:
-    prompts = spoken.get("prompts") or {}
+def _prompts(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The prompts, and the name of the one that is put before a text where none is asked for."""
+    prompts, default = spoken.get("prompts") or {}, spoken.get("default_prompt_name")
     if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
         raise BadModel(f"config_sentence_transformers.json in {folder} holds prompts that are not texts")
-    return prompts
+    if default is not None and not isinstance(default, str):
+        raise BadModel(f"config_sentence_transformers.json in {folder} names the default prompt {default!r}")
+    return {"prompts": prompts, "default_prompt": default}
 
 
 def _limits(folder: Path) -> dict[str, Any]:
     """The longest input in tokens, special ones included, and whether texts are lower-cased first."""
-    older: dict[str, Any] = next((found for name in SETTINGS if (found := read_json(folder / name))), {})
-    newer = read_json(folder / "tokenizer_config.json", {}).get("model_max_length")
+    older = next((found for name in SETTINGS if (found := read_object(folder / name))), {})
+    newer = read_object(folder / "tokenizer_config.json").get("model_max_length")
     given = [n for n in (older.get("max_seq_length"), newer) if isinstance(n, int | float) and 0 < n < 1 << 30]
     return {"max_length": int(given[0]) if given else None, "lowercase": bool(older.get("do_lower_case"))}
 

@@ -42,7 +42,7 @@ class Tokenizer:
             raise BadModel(
                 f"max_length is {max_length}, and {len(prefix) + len(suffix)} special tokens leave no room for text"
             )
-        return cls(backend, max_length, lowercase, tuple(prefix), tuple(suffix), _companions(folder))
+        return cls(backend, max_length, lowercase, tuple(prefix), tuple(suffix), _companions(folder, backend))
 
     def save(self, folder: Path) -> None:
         """tokenizer.json and its companions."""
@@ -93,10 +93,13 @@ class Tokenizer:
         return [lead + body[s : s + room] for s in starts]
 
 
-def _companions(folder: Path) -> dict[str, str]:
+def _companions(folder: Path, backend: tokenizers.Tokenizer) -> dict[str, str]:
+    """The folder's own files, or the little without which sentence-transformers does not load and pad."""
     names = ("tokenizer_config.json", "special_tokens_map.json")
     found = {name: (folder / name).read_text("utf-8") for name in names if (folder / name).is_file()}
-    return {names[0]: json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}), **found}
+    pad = next((word for word in ("[PAD]", "<pad>") if backend.token_to_id(word) is not None), None)
+    least = {"tokenizer_class": "PreTrainedTokenizerFast", **({"pad_token": pad} if pad else {})}
+    return {names[0]: json.dumps(least), **found}
 
 
 def _scalar(text: str) -> str:

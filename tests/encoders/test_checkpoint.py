@@ -1,0 +1,231 @@
+"""Weights of a folder: all precisions and layouts that are safe, and nothing that is not."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from likewise import Embedder
+from likewise.encoders import checkpoint
+from likewise.encoders.checkpoint import load_encoder
+from likewise.encoders.families import FAMILIES
+from likewise.errors import BadModel, LikewiseError, MissingExtra
+from tests.tiny import CONFIGS, TEXTS, amend, config_of, reweigh, write
+
+WEIGHTS = "model.safetensors"
+
+
+def _shards(folder) -> None:
+    """One file of weights becomes two and an index."""
+    weights = load_file(folder / WEIGHTS)
+    parts = {"model-00001-of-00002.safetensors": {}, "model-00002-of-00002.safetensors": {}}
+    for i, (name, tensor) in enumerate(weights.items()):
+        parts[list(parts)[i % 2]][name] = tensor
+    for file, tensors in parts.items():
+        save_file(tensors, folder / file)
+    homes = {name: file for file, tensors in parts.items() for name in tensors}
+    write(folder / f"{WEIGHTS}.index.json", {"metadata": {}, "weight_map": homes})
+    (folder / WEIGHTS).unlink()
+
+
+@pytest.mark.parametrize(("dtype", "close"), [(torch.float16, 2e-3), (torch.bfloat16, 2e-2), (torch.float64, 1e-7)])
+def test_weights_stored_in_another_precision_are_turned_into_fp32(own, tiny, dtype, close):
+    folder = own()
+    reweigh(folder, lambda _, tensor: tensor.to(dtype))
+    embedder = Embedder.load(folder)
+    assert embedder.precision == "fp32"
+    np.testing.assert_allclose(embedder.encode(TEXTS), tiny.encode(TEXTS), atol=close)
+
+
+def test_weights_in_shards_are_the_same_weights(own, tiny):
+    folder = own()
+    _shards(folder)
+    assert Embedder.load(folder).fingerprint == tiny.fingerprint
+
+
+@pytest.mark.parametrize("rename", [lambda n: f"bert.{n}", lambda n: f"model.deep.{n}"], ids=["bert.", "model.deep."])
+def test_any_prefix_may_stand_before_the_names(own, tiny, rename):
+    folder = own()
+    save_file({rename(n): t for n, t in load_file(folder / WEIGHTS).items()}, folder / WEIGHTS)
+    assert Embedder.load(folder).fingerprint == tiny.fingerprint
+
+
+def test_the_oldest_names_of_norms_are_known(own, tiny):
+    folder = own()
+
+    def older(name):
+        return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+
+    save_file({older(n): t for n, t in load_file(folder / WEIGHTS).items()}, folder / WEIGHTS)
+    assert Embedder.load(folder).fingerprint == tiny.fingerprint
+
+
+def test_weights_that_are_not_used_do_no_harm(own, tiny):
+    folder = own()
+    extra = {
+        "pooler.dense.weight": torch.ones(3),
+        "cls.predictions.bias": torch.ones(1),
+        "embeddings.position_ids": torch.arange(4),
+    }
+    save_file({**load_file(folder / WEIGHTS), **extra}, folder / WEIGHTS)
+    assert Embedder.load(folder).fingerprint == tiny.fingerprint
+
+
+@pytest.mark.parametrize("name", ["../model.safetensors", "/etc/passwd", "sub/model.safetensors", 3, None])
+def test_a_shard_outside_the_folder_is_refused(own, name):
+    folder = own()
+    (folder / WEIGHTS).unlink()
+    write(folder / f"{WEIGHTS}.index.json", {"weight_map": {"a": name}})
+    with pytest.raises(BadModel, match="not a file of this folder"):
+        load_encoder(folder)
+
+
+@pytest.mark.parametrize(
+    "index", [[], {}, {"weight_map": 3}, {"weight_map": {"a": ["b"]}}, {"weight_map": {"a": "b", "c": 3}}]
+)
+def test_a_broken_index_is_refused(own, index):
+    folder = own()
+    (folder / WEIGHTS).unlink()
+    write(folder / f"{WEIGHTS}.index.json", index)
+    with pytest.raises(BadModel, match="names no shards|names the shard"):
+        load_encoder(folder)
+
+
+def test_a_missing_shard_is_named(own):
+    folder = own()
+    _shards(folder)
+    (folder / "model-00002-of-00002.safetensors").unlink()
+    with pytest.raises(BadModel, match="lacks the shard model-00002"):
+        load_encoder(folder)
+
+
+@pytest.mark.parametrize("name", checkpoint.PICKLED)
+def test_a_pickle_is_refused_with_the_way_out(own, name):
+    folder = own()
+    (folder / WEIGHTS).rename(folder / name)
+    with pytest.raises(BadModel, match=r"only safetensors are read.*save_pretrained"):
+        load_encoder(folder)
+
+
+def test_a_pickle_is_refused_for_other_architectures_too(own):
+    folder = own()
+    amend(folder / "config.json", model_type="xlnet")
+    (folder / WEIGHTS).rename(folder / "pytorch_model.bin")
+    with pytest.raises(BadModel, match="only safetensors are read"):
+        load_encoder(folder)
+
+
+def test_missing_weights_are_missed(own):
+    folder = own()
+    (folder / WEIGHTS).unlink()
+    with pytest.raises(BadModel, match="holds no model.safetensors"):
+        load_encoder(folder)
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, 5000, -1])
+def test_a_file_that_was_cut_short_is_told_from_a_whole_one(own, keep):
+    folder = own()
+    content = (folder / WEIGHTS).read_bytes()
+    (folder / WEIGHTS).write_bytes(content[:keep])
+    with pytest.raises(BadModel, match="cut short: fetch it again"):
+        load_encoder(folder)
+
+
+def test_a_missing_tensor_is_named(own):
+    folder = own()
+    reweigh(folder, lambda name, t: None if name == "encoder.layer.1.output.dense.bias" else t)
+    with pytest.raises(BadModel, match="lacks the tensor encoder.layer.1.output.dense.bias"):
+        load_encoder(folder)
+
+
+def test_a_tensor_of_another_shape_is_named_with_both_shapes(own):
+    folder = own()
+    reweigh(folder, lambda name, t: t[:-1] if name == "encoder.layer.0.intermediate.dense.weight" else t)
+    with pytest.raises(BadModel, match=r"intermediate.dense.weight of shape \(48, 32\).* hold \(47, 32\)"):
+        load_encoder(folder)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_a_tensor_that_is_not_finite_is_named(own, bad):
+    folder = own()
+
+    def spoil(name, tensor):
+        if name == "encoder.layer.2.attention.self.key.weight":
+            tensor[3, 4] = bad
+        return tensor
+
+    reweigh(folder, spoil)
+    with pytest.raises(BadModel, match=r"encoder.layer.2.attention.self.key.weight in .* is not finite"):
+        load_encoder(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"num_hidden_layers": 10**9},
+        {"vocab_size": 10**8, "hidden_size": 10**4},
+        {"vocab_size": 10**12},
+        {"hidden_size": 10**8, "intermediate_size": 10**8, "num_attention_heads": 1},
+        {"num_hidden_layers": 200, "hidden_size": 10**6},
+        {"max_position_embeddings": 10**8},
+    ],
+    ids=str,
+)
+def test_a_config_that_asks_for_the_moon_fails_at_once(own, change):
+    folder = own(plain=True)
+    amend(folder / "config.json", **change)
+    began = time.perf_counter()
+    with pytest.raises(BadModel, match="config.json|lacks the tensor"):
+        load_encoder(folder)
+    assert time.perf_counter() - began < 2
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "3", "null", "[" * 100_000, ""], ids=lambda text: repr(text[:5]))
+def test_a_broken_config_is_named(own, text):
+    folder = own()
+    (folder / "config.json").write_text(text)
+    with pytest.raises(BadModel, match="config.json"):
+        load_encoder(folder)
+
+
+@pytest.mark.parametrize("kind", [None, 3, ["bert"], {}, ""])
+def test_a_config_without_a_kind_lists_those_known(own, kind):
+    folder = own()
+    amend(folder / "config.json", model_type=None)
+    config = json.loads((folder / "config.json").read_text())
+    write(folder / "config.json", config if kind is None else {**config, "model_type": kind})
+    with pytest.raises(BadModel, match="names no model_type; known here are bert, roberta"):
+        load_encoder(folder)
+
+
+def test_another_architecture_without_transformers_says_what_to_install(own, monkeypatch):
+    folder = own()
+    amend(folder / "config.json", model_type="xlnet")
+    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
+    monkeypatch.delitem(__import__("sys").modules, "likewise.encoders.automodel", raising=False)
+    with pytest.raises(MissingExtra, match=r'"likewise\[transformers\]"'):
+        load_encoder(folder)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(data=st.data())
+def test_any_value_in_a_config_gives_an_encoder_or_an_error_of_ours(family, data):
+    key = data.draw(st.sampled_from([*CONFIGS[family], "layer_types", "rope_parameters", "norm_bias", "is_decoder"]))
+    config = {**config_of(family), key: data.draw(values)}
+    try:
+        with torch.device("meta"):
+            FAMILIES[family].build(config)
+    except LikewiseError as error:
+        assert key in str(error) or "heads" in str(error)

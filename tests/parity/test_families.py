@@ -1,0 +1,163 @@
+"""Every family beside transformers, on random weights, at every layer."""
+
+import json
+
+import pytest
+import torch
+import transformers
+
+from likewise import Embedder, Ragged
+from likewise.encoders.automodel import AutoEncoder
+from likewise.encoders.checkpoint import load_encoder, save_encoder
+from likewise.encoders.families import FAMILIES
+from likewise.errors import BadModel
+from tests.tiny import config_of, pack, wordpieces
+
+LENGTHS = [1, 3, 7, 7, 31, 13, 64]
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(3)
+    transformers.logging.disable_progress_bar()
+
+
+def _theirs(family, **changes):
+    """transformers' own model of this shape, every weight drawn at random."""
+    config = transformers.AutoConfig.for_model(**{**config_of(family), **changes})
+    model = transformers.AutoModel.from_config(config, attn_implementation="eager").eval()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            weight.normal_(1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0, 0.1)
+    return model
+
+
+@torch.no_grad()
+def _check(model, encoder, tokens: Ragged, close=1e-5) -> None:
+    layers = list(encoder(tokens))
+    start = 0
+    for sentence in tokens.split():
+        states = model(input_ids=sentence[None], output_hidden_states=True).hidden_states
+        assert len(states) == len(layers)
+        for ours, theirs in zip(layers, states, strict=True):
+            torch.testing.assert_close(ours[start : start + len(sentence)], theirs[0], atol=close, rtol=0)
+        start += len(sentence)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_all_layers_are_those_of_transformers(family, tmp_path):
+    model = _theirs(family)
+    model.save_pretrained(tmp_path)
+    _check(model, load_encoder(tmp_path), pack(LENGTHS))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_transformers_reads_what_we_write(family, tmp_path):
+    _theirs(family).save_pretrained(tmp_path / "theirs")
+    (tmp_path / "ours").mkdir()
+    encoder = load_encoder(tmp_path / "theirs")
+    save_encoder(encoder, tmp_path / "ours")
+    model = transformers.AutoModel.from_pretrained(tmp_path / "ours", attn_implementation="eager").eval()
+    _check(model, encoder, pack(LENGTHS))
+
+
+@pytest.mark.parametrize("stored", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("loaded", [torch.float16, torch.bfloat16, torch.float32])
+def test_what_we_write_says_its_own_precision(stored, loaded, tmp_path):
+    _theirs("bert").to(getattr(torch, stored)).save_pretrained(tmp_path / "theirs")
+    (tmp_path / "ours").mkdir()
+    save_encoder(load_encoder(tmp_path / "theirs", loaded), tmp_path / "ours")
+    assert transformers.AutoModel.from_pretrained(tmp_path / "ours").dtype == loaded
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hidden_act": "relu"},
+        {"hidden_act": "gelu_new"},
+        {"num_attention_heads": 1},
+        {"layer_norm_eps": 0.1},
+        {"num_hidden_layers": 1},
+        {"type_vocab_size": 4},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet", "electra", "albert"])
+def test_what_a_config_may_change_is_changed(family, change, tmp_path):
+    if family == "albert" and "num_hidden_layers" in change:
+        change = {"num_hidden_layers": 5, "num_hidden_groups": 3}
+    model = _theirs(family, **change)
+    model.save_pretrained(tmp_path)
+    _check(model, load_encoder(tmp_path), pack([9, 5]))
+
+
+@pytest.mark.parametrize(("change"), [{"embedding_size": 32}, {"embedding_size": 8}], ids=str)
+def test_narrow_and_wide_words_of_electra(change, tmp_path):
+    model = _theirs("electra", **change)
+    model.save_pretrained(tmp_path)
+    _check(model, load_encoder(tmp_path), pack([9, 5]))
+
+
+@pytest.mark.parametrize("style", ["older", "newer"])
+@pytest.mark.parametrize(
+    "change", [{}, {"norm_bias": True, "attention_bias": True, "mlp_bias": True}], ids=["plain", "biased"]
+)
+def test_modernbert_beyond_its_local_window_in_both_styles_of_config(style, change, tmp_path):
+    model = _theirs("modernbert", **change, max_position_embeddings=300)
+    model.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert "rope_parameters" in config
+    if style == "older":
+        for key in ("rope_parameters", "layer_types"):
+            config.pop(key, None)
+        config |= {"global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "global_attn_every_n_layers": 2}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    encoder = load_encoder(tmp_path)
+    assert encoder.shape.reach == 4
+    _check(model, encoder, pack([129, 3, 250, 9, 8, 5, 4, 1], seed=1), close=2e-5)
+
+
+def test_mpnet_beyond_its_farthest_bucket(tmp_path):
+    model = _theirs("mpnet", max_position_embeddings=400)
+    model.save_pretrained(tmp_path)
+    _check(model, load_encoder(tmp_path), pack([301, 129, 128, 17]), close=2e-5)
+
+
+OTHERS = {
+    "xlnet": lambda: transformers.XLNetConfig(vocab_size=200, d_model=32, n_layer=2, n_head=4, d_inner=48),
+    "deberta-v2": lambda: transformers.DebertaV2Config(
+        vocab_size=200,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        relative_attention=True,
+        pos_att_type=["p2c", "c2p"],
+        max_position_embeddings=64,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_any_other_architecture_comes_through_transformers(kind, tmp_path):
+    model = transformers.AutoModel.from_config(OTHERS[kind]()).eval()
+    model.save_pretrained(tmp_path / "model")
+    wordpieces().save(str(tmp_path / "model/tokenizer.json"))
+    encoder = load_encoder(tmp_path / "model")
+    assert isinstance(encoder, AutoEncoder)
+    _check(model, encoder, pack([9, 1, 5, 5]))
+    embedder = Embedder.load(tmp_path / "model", pooling="mean")
+    vectors = embedder.encode(["a cat", "the quick dog"])
+    embedder.save(tmp_path / "saved")
+    again = Embedder.load(tmp_path / "saved")
+    assert abs(again.encode(["a cat", "the quick dog"]) - vectors).max() < 1e-6
+    assert again.fingerprint == embedder.fingerprint
+
+
+def test_an_architecture_that_nobody_knows_is_refused(tmp_path):
+    model = _theirs("bert")
+    model.save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "no-such-kind"}')
+    with pytest.raises(BadModel, match="transformers cannot read"):
+        load_encoder(tmp_path)

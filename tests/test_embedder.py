@@ -1,0 +1,451 @@
+"""Texts to vectors, from one end to the other."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import likewise
+from likewise import Embedder, LikewiseError
+from likewise.embedder import PRECISIONS
+from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
+from likewise.pooling.reduce import REDUCTIONS
+from likewise.text import inputs
+from likewise.text.overflow import Overflow
+from tests.tiny import LONG, TEXTS, amend, reweigh
+
+POLICIES = get_args(Overflow)
+
+
+def _close(a, b, atol=1e-6):
+    np.testing.assert_allclose(a, b, atol=atol, rtol=0)
+
+
+# poolings, heads, precisions
+
+
+@pytest.mark.parametrize("spec", [*REDUCTIONS, "cls+mean", "max+mean+last-token"])
+def test_every_pooling_gives_the_same_alone_and_in_company_and_after_saving(spec, folders, tmp_path):
+    embedder = Embedder.load(folders("bert"), pooling=spec)
+    vectors = embedder.encode(TEXTS)
+    assert vectors.shape == (len(TEXTS), 32 * len(spec.split("+"))) == (len(TEXTS), embedder.width)
+    _close(vectors, np.concatenate([embedder.encode([text]) for text in TEXTS]))
+    embedder.save(tmp_path / "saved")
+    again = Embedder.load(tmp_path / "saved")
+    assert np.array_equal(again.encode(TEXTS), vectors)
+    assert again.fingerprint == embedder.fingerprint
+
+
+@pytest.mark.parametrize("truncate", [1, 8, 32, 100])
+def test_a_truncated_model_has_the_first_numbers_at_length_one_and_reloads_equal(truncate, tiny, folders, tmp_path):
+    embedder = Embedder.load(folders("bert"), truncate=truncate)
+    wanted = tiny.encode(TEXTS)[:, :truncate]
+    _close(embedder.encode(TEXTS), wanted / np.linalg.norm(wanted, axis=1, keepdims=True))
+    assert embedder.width == min(truncate, 32)
+    embedder.save(tmp_path / "saved")
+    assert np.array_equal(Embedder.load(tmp_path / "saved").encode(TEXTS), embedder.encode(TEXTS))
+
+
+def test_without_heads_vectors_have_the_length_that_they_have(own):
+    lengths = np.linalg.norm(Embedder.load(own(heads=())).encode(TEXTS), axis=1)
+    assert np.abs(lengths - 1).min() > 0.1
+
+
+def test_heads_that_do_not_fit_the_pooling_are_refused(own, folders):
+    embedder = Embedder.load(folders("bert"), truncate=8)
+    embedder.save(own().parent / "narrow")
+    with pytest.raises(BadModel, match=r"the pooling cls\+mean gives 64 numbers, which the heads cannot take"):
+        Embedder.load(own().parent / "narrow", pooling="cls+mean")
+
+
+def test_a_tokenizer_with_more_ids_than_the_encoder_has_vectors_is_refused(own):
+    with pytest.raises(BadModel, match="the tokenizer knows 116 ids, and the encoder has vectors for 50"):
+        Embedder.load(own(changes={"vocab_size": 50}))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_model_keeps_its_precision_when_saved_and_is_the_same_again(precision, folders, tmp_path):
+    embedder = Embedder.load(folders("bert"), precision=precision)
+    embedder.save(tmp_path / "saved")
+    again = Embedder.load(tmp_path / "saved", precision=precision)
+    assert again.fingerprint == embedder.fingerprint
+    assert np.array_equal(again.encode(TEXTS), embedder.encode(TEXTS))
+
+
+@pytest.mark.parametrize("options", [{"engine": "abacus"}, {"precision": "fp8"}])
+@pytest.mark.usefixtures("unchecked")
+def test_unknown_options_are_refused_with_the_list_of_them(options, folders):
+    with pytest.raises(BadInput, match="there (is|are):? |there is: torch"):
+        Embedder.load(folders("bert"), **options)
+
+
+# fingerprints
+
+CHANGES = {
+    "a weight": lambda f: reweigh(f, lambda n, t: t + 1e-3 if n == "encoder.layer.1.output.dense.bias" else t),
+    "the activation": lambda f: amend(f / "config.json", hidden_act="relu"),
+    "the number of heads": lambda f: amend(f / "config.json", num_attention_heads=8),
+    "a norm's epsilon": lambda f: amend(f / "config.json", layer_norm_eps=0.1),
+    "the pooling": lambda f: amend(f / "1_Pooling/config.json", pooling_mode_max_tokens=True),
+    "the longest input": lambda f: amend(f / "sentence_bert_config.json", max_seq_length=9),
+    "lower-casing": lambda f: amend(f / "sentence_bert_config.json", do_lower_case=True),
+    "the prompts": lambda f: amend(f / "config_sentence_transformers.json", prompts={"query": "other"}),
+    "the heads": lambda f: (f / "modules.json").write_text(
+        json.dumps(json.loads((f / "modules.json").read_text())[:2])
+    ),
+    "a word": lambda f: (f / "tokenizer.json").write_text((f / "tokenizer.json").read_text().replace('"cat"', '"dot"')),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_fingerprint_changes_with_anything_that_changes_vectors(change, own):
+    folder = own(max_length=20, spoken={"prompts": {"query": "query: "}})
+    before = Embedder.load(folder).fingerprint
+    assert Embedder.load(folder).fingerprint == before
+    CHANGES[change](folder)
+    assert Embedder.load(folder).fingerprint != before
+
+
+# prompts
+
+
+@pytest.fixture
+def prompted(own) -> Embedder:
+    spoken = {"prompts": {"query": "query: ", "none": ""}, "default_prompt_name": "query"}
+    return Embedder.load(own(spoken=spoken))
+
+
+def test_a_prompt_is_put_before_every_text_by_name_by_text_or_by_default(prompted, tiny):
+    wanted = tiny.encode([f"query: {text}" for text in TEXTS])
+    for vectors in (
+        prompted.encode(TEXTS),
+        prompted.encode(TEXTS, prompt="query"),
+        prompted.encode(TEXTS, prompt="query: "),
+        tiny.encode(TEXTS, prompt="query: "),
+    ):
+        _close(vectors, wanted)
+    _close(prompted.encode(TEXTS, prompt="none"), tiny.encode(TEXTS))
+
+
+def test_prompts_count_for_tokens_layers_and_reports_too(prompted):
+    assert prompted.pieces(["cat"]) == [["[CLS]", "query", ":", "cat", "[SEP]"]]
+    assert prompted.encode_tokens(["cat"])[0].shape == (5, 32)
+    assert prompted.encode_report(["cat"]).tokens.tolist() == [3]
+
+
+def test_prompts_are_saved(prompted, tmp_path):
+    prompted.save(tmp_path / "saved")
+    again = Embedder.load(tmp_path / "saved")
+    assert again.manifest.prompts == prompted.manifest.prompts
+    assert np.array_equal(again.encode(TEXTS), prompted.encode(TEXTS))
+
+
+@pytest.mark.parametrize("spec", REDUCTIONS)
+def test_a_pooling_may_be_told_to_pass_over_the_prompt(spec, own, tmp_path):
+    flag = {"pooling_mode": spec.replace("-", "_"), "include_prompt": False}
+    from likewise.store.folder import NEWER_NAMES
+
+    flag["pooling_mode"] = next((newer for newer, ours in NEWER_NAMES.items() if ours == spec), spec)
+    embedder = Embedder.load(own(pooling=flag, heads=()))
+    texts = ["a cat", "dogs and the cat sleep", ""]
+    found = embedder.encode(texts, prompt="query: ")
+    for row, layer in zip(found, embedder.encode_tokens(texts, prompt="query: "), strict=True):
+        tokens = likewise.Ragged(torch.from_numpy(layer[3:].copy()), (len(layer) - 3,))
+        _close(row, embedder.pooling(iter([tokens.values]), tokens)[0].numpy())
+    _close(embedder.encode(texts), Embedder.load(own(pooling={**flag, "include_prompt": True}, heads=())).encode(texts))
+    embedder.save(tmp_path / "saved")
+    assert np.array_equal(Embedder.load(tmp_path / "saved").encode(texts, prompt="query: "), found)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_prompt_that_is_no_text_is_refused(tiny):
+    with pytest.raises(BadInput, match=r"wanted a text or one of the names \(none\)"):
+        tiny.encode(TEXTS, prompt=3)
+
+
+def test_lower_casing_is_the_models_own(own):
+    settings = {"max_seq_length": 40, "do_lower_case": True}
+    lowered = Embedder.load(own(lowercase=False, settings=settings))
+    cased = Embedder.load(own(lowercase=False))
+    assert np.array_equal(*lowered.encode(["THE CAT", "the cat"]))
+    assert not np.allclose(*cased.encode(["THE CAT", "the cat"]))
+
+
+# texts that are too long
+
+
+@pytest.mark.parametrize("overflow", POLICIES)
+def test_under_every_policy_texts_that_fit_are_the_same(overflow, tiny):
+    _close(tiny.encode(TEXTS, overflow=overflow), tiny.encode(TEXTS))
+
+
+def test_error_names_the_index_of_the_first_text_that_is_too_long(tiny):
+    with pytest.raises(TooLong, match=r"texts\[9\] has [0-9,]+ tokens and the model reads 64"):
+        tiny.encode([*TEXTS, LONG, TEXTS[0], LONG * 2], overflow="error")
+
+
+def test_warn_says_what_was_cut_and_truncate_is_silent(tiny):
+    with pytest.warns(UserWarning, match="2 of 11 texts were cut to the 64 tokens"):
+        loud = tiny.encode([*TEXTS, LONG, LONG])
+    assert np.array_equal(tiny.encode([*TEXTS, LONG, LONG], overflow="truncate"), loud)
+
+
+def test_the_tail_of_a_long_text_counts_under_mean_and_not_under_truncate(tiny):
+    pair = [LONG + "cat", LONG + "quick"]
+    cut, whole = tiny.encode(pair, overflow="truncate"), tiny.encode(pair, overflow="mean")
+    assert np.array_equal(cut[0], cut[1])
+    assert np.abs(whole[0] - whole[1]).max() > 1e-4
+
+
+@pytest.mark.parametrize("prompt", [None, "query: "])
+def test_mean_is_the_mean_of_the_windows_vectors_by_their_tokens(prompt, own):
+    embedder = Embedder.load(own(heads=()))
+    lead = embedder.tokenizer.contents([prompt])[0] if prompt else []
+    content = embedder.tokenizer.contents([(prompt or "") + LONG])[0]
+    windows = embedder.tokenizer.windows(content, lead)
+    assert len(windows) > 2
+    with torch.inference_mode():
+        parts = [embedder(likewise.Ragged.of([embedder.tokenizer.framed(w)]))[0].numpy() for w in windows]
+    found = embedder.encode([LONG, "cat"], prompt=prompt, overflow="mean")
+    _close(found[0], np.average(parts, axis=0, weights=[len(w) + 2 for w in windows]))
+    _close(found[1:], embedder.encode(["cat"], prompt=prompt))
+
+
+def test_a_report_says_what_would_be_read(tiny):
+    report = tiny.encode_report([*TEXTS, LONG])
+    assert report.tokens.tolist() == [len(c) for c in tiny.tokenizer.contents([*TEXTS, LONG])]
+    assert report.used.max() == tiny.tokenizer.room == 64
+    assert report.cut.tolist() == [len(TEXTS)]
+
+
+def test_layers_and_tokens_follow_the_policies_too(tiny):
+    with pytest.raises(BadInput, match="joins windows into one vector"):
+        tiny.encode_layers([LONG], overflow="mean")
+    with pytest.raises(TooLong, match=r"texts\[0\]"):
+        tiny.encode_tokens([LONG], overflow="error")
+    with pytest.warns(UserWarning, match="1 of 1 texts were cut"):
+        assert tiny.encode_tokens([LONG])[0].shape == (66, 32)
+    assert tiny.encode_layers([LONG], overflow="truncate")[0].shape == (4, 66, 32)
+
+
+# odd input
+
+ODD = {
+    "empty": "",
+    "blank": " \t\n\u3000",
+    "nul": "a\0b",
+    "high surrogate": "a\ud800",
+    "low surrogate": "\udfff",
+    "pair of surrogates": "\ud83d\ude00",
+    "right to left": "שלום עולם مرحبا",
+    "emoji": "👩‍👩‍👧‍👦🏳️‍🌈",
+    "combining": "e" + "\u0301" * 200,
+    "hundred thousand words": "the " * 100_000,
+    "one long word": "a" * 50_000,
+    "special tokens": "[CLS] [SEP] [PAD] [MASK] [UNK]",
+    "controls": "".join(map(chr, range(32))),
+    "noncharacters": "\ufffe\uffff\U0010ffff\ufeff",
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("overflow", ["truncate", "mean"])
+def test_any_text_has_a_finite_unit_vector_that_its_neighbours_do_not_change(kind, overflow, tiny):
+    vectors = tiny.encode(["a cat", ODD[kind], "a cat"], overflow=overflow)
+    _close(np.linalg.norm(vectors, axis=1), 1)
+    _close(vectors[1], tiny.encode([ODD[kind]], overflow=overflow)[0])
+    _close(vectors[[0, 2]], tiny.encode(["a cat", "a cat"]))
+
+
+@given(st.lists(st.text(), max_size=5))
+def test_any_list_of_strs_has_finite_unit_vectors(tiny, texts):
+    vectors = tiny.encode(texts, overflow="mean")
+    assert vectors.shape == (len(texts), 32)
+    _close(np.linalg.norm(vectors, axis=1), 1)
+
+
+@pytest.mark.parametrize(
+    "nothing", [[], (), iter([]), np.array([], dtype=str), pd.Series([], dtype=str)], ids=lambda v: type(v).__name__
+)
+def test_no_texts_give_no_rows_of_the_right_width(nothing, tiny):
+    vectors = tiny.encode(nothing)
+    assert vectors.shape == (0, 32)
+    assert vectors.dtype == np.float32
+    assert tiny.encode_layers([]) == tiny.encode_tokens([]) == tiny.pieces([]) == []
+    assert tiny.encode_report([]).tokens.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [None, 3, b"x", "bare", {"a": "b"}, {"a"}, np.array([["a"]]), pd.DataFrame({"a": ["b"]}), ["a", None], ["a", b"b"]],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("verb", ["encode", "encode_tokens", "encode_layers", "encode_report"])
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_list_of_texts_is_refused(verb, wrong, tiny):
+    with pytest.raises(BadInput, match=r"encode takes|texts\[1\]"):
+        getattr(tiny, verb)(wrong)
+
+
+def test_every_kind_of_column_gives_the_vectors_of_the_list(tiny):
+    wanted = tiny.encode(TEXTS)
+    columns = [
+        np.array(TEXTS),
+        pd.Series(TEXTS, index=range(9, 0, -1)),
+        pa.array(TEXTS),
+        pa.chunked_array([TEXTS[:4], TEXTS[4:]]),
+    ]
+    for column in [*columns, tuple(TEXTS), (text for text in TEXTS)]:
+        assert np.array_equal(tiny.encode(column), wanted)
+
+
+@pytest.mark.parametrize("overflow", ["cut", None, 3, ["warn"]])
+@pytest.mark.usefixtures("unchecked")
+def test_an_unknown_policy_is_refused(overflow, tiny):
+    for verb in (tiny.encode, tiny.encode_layers):
+        with pytest.raises(BadInput, match="there are error, warn, truncate, mean"):
+            verb(TEXTS, overflow=overflow)
+
+
+@pytest.mark.parametrize("budget", [0, -1, 1.5, "many", True])
+@pytest.mark.usefixtures("unchecked")
+def test_a_budget_that_is_no_number_of_tokens_is_refused(budget, tiny):
+    with pytest.raises(BadInput, match="wanted a whole number above 0"):
+        tiny.encode(TEXTS, batch_tokens=budget)
+
+
+def test_a_tokenizer_without_special_tokens_has_no_vector_for_an_empty_text(own):
+    folder = own(pooling={"pooling_mode_cls_token": True})
+    amend(folder / "tokenizer.json", post_processor=None)
+    embedder = Embedder.load(folder)
+    assert embedder.encode(["a", "b c"]).shape == (2, 32)
+    for texts in (["a", ""], ["a", "", "b"]):
+        with pytest.raises(BadInput, match=r"texts\[1\] has no tokens"):
+            embedder.encode(texts)
+
+
+def test_a_vector_that_is_not_finite_names_its_text(own):
+    embedder = Embedder.load(own())
+    with torch.no_grad():
+        embedder.encoder.embeddings.words.weight[embedder.tokenizer.contents(["q"])[0][0]] = torch.inf
+    with pytest.raises(BadModel, match=r"texts\[2\] gave a vector that is not finite in fp32"):
+        embedder.encode(["a", "b", "q", "q"])
+
+
+# memory, iterators, threads
+
+
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError("out of memory"), MemoryError(), RuntimeError("can't allocate")]
+)
+def test_when_memory_runs_out_smaller_batches_give_the_same_vectors(error, own, tiny):
+    embedder, sizes = Embedder.load(own()), []
+
+    def costly(module, args):
+        sizes.append(len(args[0].values))
+        if sizes[-1] > 20:
+            raise error
+
+    embedder.encoder.register_forward_pre_hook(costly)
+    short = [f"the cat and the dog {i}" for i in range(20)]
+    _close(embedder.encode(short), tiny.encode(short))
+    assert max(sizes) > 20
+    with pytest.raises(OutOfMemory, match="one single text of 66 tokens"):
+        embedder.encode(["a", LONG], overflow="truncate")
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory(own):
+    embedder = Embedder.load(own())
+
+    def broken(module, args):
+        raise RuntimeError("shapes do not match")
+
+    embedder.encoder.register_forward_pre_hook(broken)
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        embedder.encode(["a", "b"])
+
+
+def test_an_iterator_is_read_a_window_ahead_and_no_further(tiny, monkeypatch):
+    monkeypatch.setattr(inputs, "TEXTS", 10)
+    read = 0
+
+    def endless():
+        nonlocal read
+        for text in cycle(TEXTS):
+            read += 1
+            yield text
+
+    blocks = tiny.encode_stream(endless())
+    for i, block in enumerate(islice(blocks, 5), 1):
+        assert len(block) == 10
+        assert read == 10 * i
+    texts = list(islice(cycle(TEXTS), 37))
+    _close(tiny.encode(iter(texts)), tiny.encode(texts))
+    assert sum(len(block) for block in tiny.encode_stream(texts)) == 37
+
+
+def test_indices_in_errors_count_from_the_first_text_of_all_windows(tiny, monkeypatch):
+    monkeypatch.setattr(inputs, "TEXTS", 4)
+    with pytest.raises(TooLong, match=r"texts\[9\]"):
+        tiny.encode([*TEXTS, LONG], overflow="error")
+    with pytest.warns(UserWarning, match=r"1 of 10 texts .*the first is texts\[9\]"):
+        tiny.encode([*TEXTS, LONG])
+
+
+def test_eight_threads_get_what_one_gets(own):
+    embedder = Embedder.load(own())
+    jobs = [[f"{i} {text}" for text in TEXTS] for i in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(embedder.encode, jobs))
+    for vectors, texts in zip(found, jobs, strict=True):
+        assert np.array_equal(vectors, embedder.encode(texts))
+
+
+def test_encoding_leaves_gradients_switched_on_and_training_untouched(tiny):
+    tiny.encode(TEXTS)
+    assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled()
+
+
+def test_a_changed_weight_changes_the_vectors(own):
+    embedder = Embedder.load(own())
+    before = embedder.encode(TEXTS)
+    with torch.no_grad():
+        embedder.encoder.blocks[1].up.weight.mul_(-1)
+    assert np.abs(embedder.encode(TEXTS) - before).max() > 1e-4
+
+
+# the package
+
+
+def test_importing_costs_neither_torch_nor_numpy():
+    code = "import likewise, sys; assert 'torch' not in sys.modules and 'numpy' not in sys.modules"
+    path = os.pathsep.join(p for p in sys.path if p)
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": path})
+
+
+def test_every_public_name_is_there():
+    for name in likewise.__all__:
+        assert getattr(likewise, name) is not None
+        assert name in dir(likewise)
+    with pytest.raises(AttributeError, match="likewise has no 'nothing'; it has Embedder"):
+        likewise.nothing  # noqa: B018
+
+
+def test_every_error_of_ours_has_one_root():
+    from likewise import errors
+
+    kinds = [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, Exception)]
+    assert all(issubclass(kind, LikewiseError) for kind in kinds)
+    assert isinstance(errors.missing("p", "e", "this"), ImportError)
