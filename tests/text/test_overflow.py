@@ -33,7 +33,7 @@ def test_a_warning_says_how_many_were_cut_which_first_and_how_to_go_on():
     assert 'overflow="truncate"' in str(caught[0].message)
 
 
-@pytest.mark.parametrize("overflow", set(get_args(Overflow)) - {"warn", "error"})
+@pytest.mark.parametrize("overflow", ["truncate", "mean"])
 def test_the_other_policies_are_silent(overflow):
     tally = Tally(10, overflow)
     tally.add([100])
