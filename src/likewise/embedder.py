@@ -212,7 +212,9 @@ class Embedder(nn.Module):
         return [self.tokenizer.tokens(content[: self.tokenizer.room]) for content in contents]
 
     def save(self, folder: str | Path) -> None:
-        """A folder that `load` and every version of sentence-transformers read; written whole or not at all.
+        """A folder that `load` and, unless the pooling is SBERT-WK, every version of sentence-transformers read.
+
+        It is written whole or not at all.
 
         Weights keep the precision they have here. What the encoder does not use (a masked-LM head, BERT's own
         pooler) is not written.

@@ -12,7 +12,9 @@ elimination in matrices of a few numbers, again for all words at once:
 K holds the cosines among the m neighbours of layer k, and c those of the neighbours with layer k itself.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
 from itertools import islice
 from typing import Any, Literal, NamedTuple, get_args
 from warnings import warn
@@ -20,10 +22,10 @@ from warnings import warn
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 from ..errors import BadModel
 from ..ragged import Layers, Ragged
-from .reduce import total
 
 Boundary = Literal["reference", "symmetric"]
 Alignment = Literal["code", "paper"]
@@ -38,9 +40,9 @@ CHUNK = {"cpu": 1 << 20, "cuda": 1 << 28}  # bytes of the paths looked at in one
 class Dissected(NamedTuple):
     """What the paths of T words through L layers say."""
 
-    novelty: Float[Tensor, "T L"]
-    alignment: Float[Tensor, "T L"]
-    weights: Float[Tensor, "T L"]
+    novelty: Float[Tensor, "L T"]
+    alignment: Float[Tensor, "L T"]
+    weights: Float[Tensor, "L T"]
     importance: Float[Tensor, " T"]
 
 
@@ -89,7 +91,9 @@ class Dissection:
         options = {key.strip(): _value(text.strip()) for key, _, text in parts}
         known = [field.name for field in fields(cls)]
         if name != NAME or len(options) < len(parts) or not set(options) <= set(known):
-            raise BadModel(f"the pooling {spec!r} is unknown; wanted {NAME}:key=value,… with keys of {', '.join(known)}")
+            raise BadModel(
+                f"the pooling {spec!r} is unknown; wanted {NAME}:key=value,… with keys of {', '.join(known)}"
+            )
         made = cls(**options)
         if "start" not in options:
             made = cls(**options, start=max(0, min(START, depth - made.window)))
@@ -117,29 +121,17 @@ class Dissection:
             )
 
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N D"]:
-        kept = list(islice(layers, self.start, None))
-        self.check(self.start + len(kept))
-        words, importance = self._words(kept)
-        shares = shares_in_sentence(importance, tokens, self.robust)
-        return total(words.mul(shares[:, None].to(words.dtype)), tokens)
+        paths = list(islice(layers, self.start, None))
+        self.check(self.start + len(paths))
+        found = self.dissect(cosines_between(paths), noise_of(paths[0].dtype))
+        shares = shares_in_sentence(found.importance, tokens, self.robust)
+        return summed(paths, torch.where(shares != 0, found.weights * shares, 0), tokens)
 
-    def _words(self, layers: list[Float[Tensor, "T D"]]) -> tuple[Float[Tensor, "T D"], Float[Tensor, " T"]]:
-        """The path of each token as one vector, and the token's importance; a chunk of tokens at a time."""
-        like = layers[0]
-        exact = torch.promote_types(like.dtype, torch.float32)
-        step = max(1, CHUNK.get(like.device.type, CHUNK["cuda"]) // (len(layers) * like.shape[1] * exact.itemsize))
-        words, importance = [], []
-        for chunk in zip(*(layer.split(step) for layer in layers), strict=True):
-            paths = torch.stack(chunk, dim=1).to(exact)
-            found = self.dissect(paths)
-            words.append(torch.bmm(found.weights[:, None].to(exact), paths).squeeze(1))
-            importance.append(found.importance)
-        return torch.cat(words), torch.cat(importance)
+    def dissect(self, cosines: Float[Tensor, "L L T"], noise: float) -> Dissected:
+        """Novelty, alignment, weights and importance of words, from the cosines between their layers.
 
-    def dissect(self, paths: Float[Tensor, "T L D"]) -> Dissected:
-        """Novelty, alignment, weights and importance of words, from their vectors at all layers (fp32 or fp64)."""
-        noise = 16 * torch.finfo(paths.dtype).eps
-        cosines = cosines_between_layers(paths)
+        `noise` is how far the cosines may be off.
+        """
         systems, present = self._systems(cosines)
         residual = eliminate(systems, noise)
         count = present[:-1].sum(0)[:, None]
@@ -149,12 +141,10 @@ class Dissection:
         novelty = _root(residual)
         alignment = 1 / agreement if self.alignment == "paper" else _root(1 - residual) / (2 * (count + 1) * agreement)
         weights = self._weights(novelty, alignment, noise)
-        importance = torch.diagonal(cosines, offset=1).var(dim=1, correction=0)
-        return Dissected(novelty.T, alignment.T, weights.T, importance)
+        steps = torch.diagonal(cosines, offset=1)
+        return Dissected(novelty, alignment, weights, (steps - steps.mean(1, keepdim=True)).square().mean(1))
 
-    def _systems(
-        self, cosines: Float[Tensor, "L L T"]
-    ) -> tuple[Float[Tensor, "S S L T"], Bool[Tensor, "S L"]]:
+    def _systems(self, cosines: Float[Tensor, "L L T"]) -> tuple[Float[Tensor, "S S L T"], Bool[Tensor, "S L"]]:
         """For each layer the cosines among its neighbours and, last, itself; zeros where a neighbour is missing."""
         count, device = len(cosines), cosines.device
         layer = torch.arange(count, device=device)
@@ -177,14 +167,44 @@ class Dissection:
         return (new + _shares(alignment, noise, new)) / 2
 
 
-def cosines_between_layers(paths: Float[Tensor, "T L D"]) -> Float[Tensor, "L L T"]:
+def cosines_between(paths: Sequence[Float[Tensor, "T D"]]) -> Float[Tensor, "L L T"]:
     """The cosine of each word's vectors at any two layers, in fp64 where the device has it; 0 beside a zero vector."""
-    products = torch.bmm(paths, paths.transpose(1, 2)).permute(1, 2, 0)
-    if paths.device.type != "mps":
+    products = torch.cat([torch.bmm(x, x.transpose(1, 2)) for x in _chunks(paths)]).permute(1, 2, 0)
+    if products.device.type != "mps":
         products = products.double()
-    squares = torch.diagonal(products).T
-    inverse = squares.clamp(min=torch.finfo(torch.float32).tiny).rsqrt()
+    squares, least = torch.diagonal(products).T, torch.finfo(torch.float32).tiny
+    inverse = torch.where(squares > least, squares.clamp(min=least).rsqrt(), 0)
     return products * inverse[:, None] * inverse
+
+
+def noise_of(dtype: torch.dtype) -> float:
+    """How far cosines of vectors of this precision may be off; below fp32 they are measured in fp32."""
+    return 16 * torch.finfo(torch.promote_types(dtype, torch.float32)).eps
+
+
+def summed(
+    paths: Sequence[Float[Tensor, "T D"]], weights: Float[Tensor, "L T"], tokens: Ragged
+) -> Float[Tensor, "N D"]:
+    """The sum over a sentence's words and their layers, by weight.
+
+    A bag of embeddings is just that for one layer, and it reads each vector once and writes none.
+    """
+    rows, starts = torch.arange(len(tokens.values), device=weights.device), tokens.offsets[:-1].long()
+    exact = torch.promote_types(paths[0].dtype, torch.float32)
+    bags = (
+        embedding_bag(rows, x.to(exact), starts, mode="sum", per_sample_weights=share.to(exact))
+        for x, share in zip(paths, weights, strict=True)
+    )
+    return reduce(torch.add, bags)
+
+
+def _chunks(paths: Sequence[Float[Tensor, "T D"]]) -> Iterator[Float[Tensor, "t L D"]]:
+    """The layers of some words side by side in fp32 or better, few enough words to stay in the cache."""
+    like = paths[0]
+    exact = torch.promote_types(like.dtype, torch.float32)
+    step = max(1, CHUNK.get(like.device.type, CHUNK["cuda"]) // (len(paths) * like.shape[1] * exact.itemsize))
+    for parts in zip(*(torch.split(layer, step) for layer in paths), strict=True):
+        yield torch.stack(parts, dim=1).to(exact)
 
 
 def eliminate(systems: Float[Tensor, "S S *rest"], noise: float) -> Float[Tensor, "*rest"]:
@@ -203,7 +223,9 @@ def eliminate(systems: Float[Tensor, "S S *rest"], noise: float) -> Float[Tensor
 def shares_in_sentence(importance: Float[Tensor, " T"], tokens: Ragged, robust: bool = True) -> Float[Tensor, " T"]:
     """Each token's share in the importance of its sentence: they add up to 1, and the last token's is 0."""
     if min(tokens.lengths, default=2) < 2:
-        warn(f"{NAME} leaves out a sentence's last token, and a sentence without another one becomes zeros", stacklevel=3)
+        warn(
+            f"{NAME} leaves out a sentence's last token, and a sentence without another one becomes zeros", stacklevel=3
+        )
     real = tokens.position < tokens.counts[tokens.sentence] - 1
     left = torch.where(real, importance, 0)
     sums = left.new_zeros(len(tokens)).index_add(0, tokens.sentence, left)[tokens.sentence]
@@ -213,9 +235,7 @@ def shares_in_sentence(importance: Float[Tensor, " T"], tokens: Ragged, robust: 
     return torch.where(sums > NO_VARIANCE * others, left / sums.clamp(min=NO_VARIANCE), real / others)
 
 
-def _shares(
-    x: Float[Tensor, "L T"], least: float, otherwise: Float[Tensor, "L T"]
-) -> Float[Tensor, "L T"]:
+def _shares(x: Float[Tensor, "L T"], least: float, otherwise: Float[Tensor, "L T"]) -> Float[Tensor, "L T"]:
     """Each layer's share in the sum over layers; something else where that sum is nothing."""
     sums = x.sum(0)
     return torch.where(sums > least, x / sums.clamp(min=least), otherwise)
