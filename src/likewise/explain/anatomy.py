@@ -19,6 +19,7 @@ from ..errors import BadInput
 from ..pooling import Dissection
 from ..pooling.dissection import cosines_between, noise_of, shares_in_sentence
 from ..ragged import Ragged
+from ..text.inputs import windows
 from ..text.packing import plan
 
 BUDGET = 2048  # tokens of one pass; their vectors at all layers are held at once
@@ -135,7 +136,9 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
     """
     depth, own = embedder.encoder.depth, embedder.pooling
     pooling = own if isinstance(own, Dissection) else Dissection.parse(f"sbert-wk:window={window}", depth)
-    contents = [content[: embedder.tokenizer.room] for content in embedder.tokenizer.contents(texts) if content]
+    tokenizer = embedder.tokenizer
+    ids_of_texts = (ids for window_of_texts in windows(texts) for ids in tokenizer.contents(window_of_texts))
+    contents = [content[: tokenizer.room] for content in ids_of_texts if content]
     if len(contents) < FEWEST_TEXTS:
         raise BadInput(f"{len(contents)} texts hold words; wanted {FEWEST_TEXTS} or more, and a few hundred are good")
     found = [_measure(embedder, [contents[i] for i in batch], pooling.window) for batch in _batches(contents)]

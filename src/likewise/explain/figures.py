@@ -11,6 +11,8 @@ from .anatomy import Anatomy, Word
 
 STYLE = {
     "font.size": 9,
+    "axes.titlesize": 9,
+    "figure.titlesize": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.frameon": False,
@@ -58,12 +60,14 @@ def path(found: Anatomy, title: str = "") -> Figure:
     _curve(left, found.alignment, "alignment", ORANGE, "s")
     _curve(right, found.anisotropy, "anisotropy", RED, "o")
     _curve(right, found.context, "context", GREEN, "s")
-    left.set(ylabel="of the path", ylim=(0, 1))
-    right.set(ylabel="cosine", ylim=(min(0.0, float(found.context.min())) - 0.02, 1))
+    left.set(title="the path of a word", ylim=(0, 1))
+    right.set(
+        title="words beside each other", ylabel="mean cosine", ylim=(min(0.0, float(found.context.min())) - 0.02, 1)
+    )
     for axes in (left, right):
         axes.set(xlabel="layer", xticks=range(0, len(found.novelty), 1 + len(found.novelty) // 14))
         axes.legend()
-    figure.suptitle(title, fontsize=9)
+    figure.suptitle(title)
     return figure
 
 
@@ -77,6 +81,7 @@ def importance(found: Anatomy, title: str = "") -> Figure:
     axes.axhline(1, color="0.7", linewidth=0.8, zorder=0)
     axes.scatter(idf, share, s=size, color=BLUE, alpha=0.45, linewidths=0)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.set(xlabel="idf", ylabel="importance (1 is an equal share)")
     axes.set_title(f"{title}   layers from {found.start}, ρ = {found.correlation:+.2f}".strip())
     _name_words(axes, [*found.words[:LABELS], *found.words[-LABELS:], *sorted(found.words, key=_rarity)[:LABELS]])
