@@ -1,6 +1,7 @@
 """The anatomy of a model: its measures against slow ones, its verdicts on models that are known, and its refusals."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +108,11 @@ def test_pictures_are_drawn(found: Anatomy, tmp_path: Path) -> None:
     for path in written:
         assert path.read_bytes()[:4] in (b"\x89PNG", b"%PDF")
         assert path.stat().st_size > 5000
+
+
+def test_one_word_that_takes_everything_is_named(found: Anatomy) -> None:
+    assert not any("One word piece" in line for line in found.advice)
+    stop = replace(found.words[0], piece=".", importance=6.0, seen=found.tokens // 12)
+    greedy = replace(found, words=(stop, *found.words[1:]), correlation=0.5)
+    assert any("One word piece, '.', takes 50% of all importance" in line for line in greedy.advice)
+    assert greedy.advice[-1] == "Take the pooling mean."

@@ -27,6 +27,7 @@ FEWEST_TEXTS = 20  # below, idf says nothing
 SEEN = 3  # times that a word must occur to be listed
 INVERTED = -0.2  # rank correlations of importance and idf: below, function words rule;
 SOUND = 0.2  # above, content words do
+ONE_WORD = 0.2  # of all importance in one word piece: too much
 ALIKE = 0.95  # cosine of neighbouring layers between which little happens
 CROWDED = 0.5  # anisotropy above which a space is a narrow cone
 
@@ -74,7 +75,7 @@ class Anatomy:
     @property
     def advice(self) -> tuple[str, ...]:
         """Plain sentences: is SBERT-WK safe here, what the layers carry, which pooling to take."""
-        return (self._on_importance(), *self._on_layers(), self._on_pooling())
+        return (self._on_importance(), *self._on_one_word(), *self._on_layers(), self._on_pooling())
 
     def as_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, for JSON."""
@@ -98,6 +99,17 @@ class Anatomy:
             "your own pairs shows a gain.",
         }[self.verdict]
 
+    def _on_one_word(self) -> list[str]:
+        """A warning where one word piece, a full stop say, takes much of all importance there is."""
+        top = max(self.words, key=lambda word: word.importance * word.seen, default=None)
+        share = 0.0 if top is None else top.importance * top.seen / self.tokens
+        if top is None or share < ONE_WORD:
+            return []
+        return [
+            f"One word piece, {top.piece!r}, takes {share:.0%} of all importance, {top.importance:.1f} times an equal "
+            "share: sentences become alike because they share it."
+        ]
+
     def _on_layers(self) -> list[str]:
         steps = np.diagonal(self.similarity, offset=1)
         largest = int(steps.argmin())
@@ -120,7 +132,7 @@ class Anatomy:
 
     def _on_pooling(self) -> str:
         own = "the model's own pooling" if self.pooling.startswith("sbert-wk") else f"the pooling {self.pooling}"
-        if self.verdict == "sound":
+        if self.verdict == "sound" and not self._on_one_word():
             return f"Start from {own}, and measure sbert-wk:start={self.start} beside it on labelled pairs."
         return f"Take {own}."
 

@@ -82,6 +82,7 @@ def importance(found: Anatomy, title: str = "") -> Figure:
     axes.scatter(idf, share, s=size, color=BLUE, alpha=0.45, linewidths=0)
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
     axes.set(xlabel="idf", ylabel="importance (1 is an equal share)")
     axes.set_title(f"{title}   layers from {found.start}, ρ = {found.correlation:+.2f}".strip())
     _name_words(axes, [*found.words[:LABELS], *found.words[-LABELS:], *sorted(found.words, key=_rarity)[:LABELS]])
