@@ -95,7 +95,7 @@ def themes(groups: Sequence[np.ndarray], texts: Sequence[str], words: int = 3) -
 
 
 def words_of(text: str) -> set[str]:
-    return words_of(text)
+    return set(re.findall(r"[a-z]{3,}", text.lower()))
 
 
 def in_other_words(found: Sequence[Pair], texts: Sequence[str]) -> list[Pair]:

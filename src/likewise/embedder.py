@@ -73,7 +73,7 @@ class Embedder(nn.Module):
             engine: what computes; `"torch"`.
             precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA) or `"fp16"`.
             device: `"cpu"`, `"cuda"` …; the first GPU if there is one.
-            pooling: another pooling than the folder's, `"cls"` or `"mean+max"` say.
+            pooling: another pooling than the folder's: `"cls"`, `"mean+max"`, `"sbert-wk:start=2"` …
             max_length: another longest input, in tokens with the special ones.
             truncate: keep only so many numbers of each vector (Matryoshka), normalised again if the model does.
 
@@ -96,7 +96,7 @@ class Embedder(nn.Module):
         heads = [read_head(part.kind, part.config, part.folder) for part in manifest.heads]
         if truncate is not None:
             heads = truncated(heads, truncate)
-        chosen = pooling_of(pooling or manifest.pooling)
+        chosen = pooling_of(pooling or manifest.pooling, encoder.depth)
         return cls(tokenizer, encoder, chosen, nn.Sequential(*heads), manifest).to(place).eval()
 
     def pool(self, tokens: Ragged, skip: int = 0) -> Float[Tensor, "N W"]:
@@ -212,7 +212,9 @@ class Embedder(nn.Module):
         return [self.tokenizer.tokens(content[: self.tokenizer.room]) for content in contents]
 
     def save(self, folder: str | Path) -> None:
-        """A folder that `load` and every version of sentence-transformers read; written whole or not at all.
+        """A folder that `load` and, unless the pooling is SBERT-WK, every version of sentence-transformers read.
+
+        It is written whole or not at all.
 
         Weights keep the precision they have here. What the encoder does not use (a masked-LM head, BERT's own
         pooler) is not written.

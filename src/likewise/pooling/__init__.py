@@ -6,6 +6,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..ragged import Layers, Ragged
+from . import dissection
+from .dissection import Dissection
 from .reduce import Reduce
 
 
@@ -19,9 +21,11 @@ class Pooling(Protocol):
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N E"]: ...
 
 
-def pooling_of(spec: str) -> Pooling:
-    """The pooling of this name: `"mean"`, `"cls"`, `"cls+max"` …"""
+def pooling_of(spec: str, depth: int) -> Pooling:
+    """The pooling of this name, `"mean"`, `"cls+max"`, `"sbert-wk:start=2"` …, for an encoder of `depth` blocks."""
+    if spec.partition(":")[0] == dissection.NAME:
+        return Dissection.parse(spec, depth)
     return Reduce.parse(spec)
 
 
-__all__ = ["Pooling", "Reduce", "pooling_of"]
+__all__ = ["Dissection", "Pooling", "Reduce", "pooling_of"]

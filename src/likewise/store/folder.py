@@ -22,6 +22,8 @@ POOLING_FLAGS = {
 }
 NEWER_NAMES = {"mean_sqrt_len_tokens": "mean-sqrt-len", "weightedmean": "weighted-mean", "lasttoken": "last-token"}
 HEADS = ("Dense", "LayerNorm", "Normalize")
+OWN_POOLINGS = {"sbert-wk": "Dissection"}
+"""Poolings that only likewise knows have modules of their own, so that no other library takes them for a mean."""
 SETTINGS = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlnet", "xlm-roberta")
@@ -62,10 +64,11 @@ def read_manifest(folder: Path) -> Manifest:
         raise BadModel(
             f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; wanted Transformer"
         )
-    poolings = [part for part in parts if part.kind == "Pooling"]
-    heads = [part for part in parts[1:] if part.kind not in ("Pooling", "Dropout")]
+    kinds_of_pooling = ("Pooling", *OWN_POOLINGS.values())
+    poolings = [part for part in parts if part.kind in kinds_of_pooling]
+    heads = [part for part in parts[1:] if part.kind not in (*kinds_of_pooling, "Dropout")]
     unknown = sorted({part.kind for part in heads} - set(HEADS))
-    if unknown or len(poolings) != 1 or parts[1].kind != "Pooling":
+    if unknown or len(poolings) != 1 or parts[1] is not poolings[0]:
         kinds = ", ".join(part.kind for part in parts)
         raise BadModel(
             f"{folder} is made of {kinds}; wanted Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
@@ -83,16 +86,17 @@ def read_manifest(folder: Path) -> Manifest:
 
 def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
     """The JSON of a model folder, in the format that every version of sentence-transformers loads."""
-    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
-    modules += [(f"{i}_{part.kind}", part.kind) for i, part in enumerate(manifest.heads, 2)]
-    rows = [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-        for i, (path, kind) in enumerate(modules)
+    own = OWN_POOLINGS.get(manifest.pooling.partition(":")[0])
+    modules = [
+        ("", "sentence_transformers.models.Transformer"),
+        (f"1_{own}", f"likewise.pooling.{own}") if own else ("1_Pooling", "sentence_transformers.models.Pooling"),
+        *((f"{i}_{p.kind}", f"sentence_transformers.models.{p.kind}") for i, p in enumerate(manifest.heads, 2)),
     ]
+    rows = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(modules)]
     _write(folder / "modules.json", rows)
-    flags = {key: name in manifest.pooling.split("+") for key, name in POOLING_FLAGS.items()}
-    pooling = {"word_embedding_dimension": width, **flags, "include_prompt": manifest.include_prompt}
-    _write(folder / "1_Pooling" / "config.json", pooling)
+    told = _options(manifest.pooling) if own else _flags(manifest.pooling)
+    pooling = {"word_embedding_dimension": width, **told, "include_prompt": manifest.include_prompt}
+    _write(folder / modules[1][0] / "config.json", pooling)
     for (path, _), part in zip(modules[2:], manifest.heads, strict=True):
         _write(folder / path / "config.json", dict(part.config))
     settings = {"max_seq_length": manifest.max_length, "do_lower_case": manifest.lowercase}
@@ -129,7 +133,22 @@ def _part(folder: Path, module: Mapping[str, Any]) -> Part:
     return Part(kind, {} if kind == "Transformer" else read_object(place / "config.json"), place)
 
 
+def _flags(pooling: str) -> dict[str, bool]:
+    return {key: name in pooling.split("+") for key, name in POOLING_FLAGS.items()}
+
+
+def _options(pooling: str) -> dict[str, Any]:
+    """`"name:key=value,…"` as an object; `_pooling` is the way back."""
+    parts = [part.partition("=") for part in pooling.partition(":")[2].split(",")]
+    plain: dict[str, Any] = {"true": True, "false": False}
+    return {key: int(text) if text.isdecimal() else plain.get(text, text) for key, _, text in parts}
+
+
 def _pooling(part: Part) -> str:
+    own = {kind: name for name, kind in OWN_POOLINGS.items()}.get(part.kind)
+    if own is not None:
+        told = {k: v for k, v in part.config.items() if k not in ("word_embedding_dimension", "include_prompt")}
+        return f"{own}:{','.join(f'{key}={str(value).lower()}' for key, value in told.items())}"
     newer = part.config.get("pooling_mode")
     if newer is not None:
         names: list[str] = newer if isinstance(newer, list) else [newer]

@@ -1,0 +1,97 @@
+"""Does SBERT-WK help? Spearman × 100 on the seven STS sets of cls, mean, max and SBERT-WK, of one forward pass.
+
+    LIKEWISE_DATA=data python benchmarks/dissection_quality.py all-MiniLM-L6-v2 path/to/another/model
+
+STS12 to STS16 are one correlation over all pairs of the year ("all"); STS-B and SICK-R are their test sets.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import torch
+from scipy.stats import spearmanr
+
+from likewise import Embedder
+from likewise.pooling import pooling_of
+from likewise.ragged import Ragged
+from likewise.text.packing import plan
+
+RESULTS = Path(__file__).parent / "results" / "dissection_quality.json"
+SETS = {
+    **{f"STS{year}": f"sts{year}" for year in range(12, 17)},
+    "STS-B": "stsb/test.parquet",
+    "SICK-R": "sick/test.parquet",
+}
+POOLINGS = ("cls", "mean", "max", "sbert-wk", "sbert-wk:start=0")
+
+
+def read(place: str) -> tuple[list[str], list[str], np.ndarray]:
+    """First sentences, second sentences and scores of a test set."""
+    table = pq.read_table(Path(os.environ["LIKEWISE_DATA"]) / place, columns=["sentence1", "sentence2", "score"])
+    return table["sentence1"].to_pylist(), table["sentence2"].to_pylist(), table["score"].to_numpy()
+
+
+@torch.inference_mode()
+def encode_all(embedder: Embedder, texts: list[str]) -> dict[str, np.ndarray]:
+    """Vectors by every pooling, of length 1, from one pass through the encoder."""
+    tokenizer, poolings = embedder.tokenizer, {}
+    for spec in POOLINGS:
+        made = pooling_of(spec, embedder.encoder.depth)
+        poolings[made.spec] = made
+    vectors = {name: np.empty((len(texts), embedder.encoder.width), np.float32) for name in poolings}
+    ids = [tokenizer.framed(content[: tokenizer.room]) for content in tokenizer.contents(texts)]
+    for batch in plan([len(i) for i in ids], 2048):
+        tokens = Ragged.of([ids[i] for i in batch])
+        layers = list(embedder.encoder(tokens))
+        for name, pooling in poolings.items():
+            made = pooling(iter(layers), tokens)
+            vectors[name][batch] = torch.nn.functional.normalize(made, dim=1).numpy()
+    return vectors
+
+
+def measure(name: str, sets: dict[str, tuple[list[str], list[str], np.ndarray]]) -> dict[str, dict[str, float]]:
+    """Spearman × 100 by pooling and set, and their plain mean."""
+    embedder = Embedder.load(name, pooling="mean", precision="fp32", device="cpu")
+    texts = list(dict.fromkeys(text for first, second, _ in sets.values() for text in (*first, *second)))
+    row = {text: i for i, text in enumerate(texts)}
+    found: dict[str, dict[str, float]] = {}
+    for pooling, vectors in encode_all(embedder, texts).items():
+        scores = {}
+        for title, (first, second, gold) in sets.items():
+            a, b = (vectors[[row[text] for text in side]] for side in (first, second))
+            scores[title] = 100 * float(spearmanr((a * b).sum(1), gold).statistic)
+        found[pooling] = {**scores, "mean of seven": float(np.mean(list(scores.values())))}
+    return found
+
+
+def save(name: str, found: dict[str, dict[str, float]]) -> None:
+    """Adds a model to the results, with the date and the commit."""
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout
+    known = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    known[Path(name).name] = {"date": str(date.today()), "commit": commit.strip(), "spearman": found}
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(known, indent=2) + "\n", "utf-8")
+
+
+def main(names: list[str]) -> None:
+    torch.set_num_threads(1)
+    sets = {title: read(place if "." in place else f"{place}/test.parquet") for title, place in SETS.items()}
+    for name in names:
+        began = time.perf_counter()
+        found = measure(name, sets)
+        save(name, found)
+        for pooling, scores in found.items():
+            told = {title: round(score, 2) for title, score in scores.items()}
+            print(json.dumps({"model": Path(name).name, "pooling": pooling, **told}), flush=True)
+        print(f"# {Path(name).name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["all-MiniLM-L6-v2"])

@@ -1,0 +1,253 @@
+"""SBERT-WK (Wang and Kuo 2020): a word is what its path through the layers says, a sentence its words by importance.
+
+The published procedure factors a small matrix for every word and layer. All that it takes from those factors are
+the cosines between the layers of one word. So here these are measured for many words at once, and the rest is an
+elimination in matrices of a few numbers, again for all words at once:
+
+    novelty     β = √(1 − ρ²)             what of layer k its neighbours do not span; ρ² = cᵀ K⁻¹ c
+    alignment   A = ρ / (2 (m + 1) c̄)     how layer k agrees with what they span; c̄ is the mean of c
+    weights     α = (A / ΣA + β / Σβ) / 2
+    importance  v = variance of the cosines between consecutive layers
+
+K holds the cosines among the m neighbours of layer k, and c those of the neighbours with layer k itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import reduce
+from itertools import islice
+from typing import Any, Literal, NamedTuple, get_args
+from warnings import warn
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+from ..errors import BadModel
+from ..ragged import Layers, Ragged
+
+Boundary = Literal["reference", "symmetric"]
+Alignment = Literal["code", "paper"]
+
+NAME = "sbert-wk"
+START = 4
+LEAST_AGREEMENT = 0.05  # the mean cosine of a layer with its neighbours; below, alignments would explode
+NO_VARIANCE = 1e-12  # on average over a sentence: all its words are as important
+CHUNK = {"cpu": 1 << 20, "cuda": 1 << 28}  # bytes of the paths looked at in one go: they should stay in a CPU's cache
+
+
+class Dissected(NamedTuple):
+    """What the paths of T words through L layers say."""
+
+    novelty: Float[Tensor, "L T"]
+    alignment: Float[Tensor, "L T"]
+    weights: Float[Tensor, "L T"]
+    importance: Float[Tensor, " T"]
+
+
+@dataclass(frozen=True)
+class Dissection:
+    """SBERT-WK as a pooling: `Dissection(start=4, window=2)`, by name `"sbert-wk:start=4,window=2"`.
+
+    Args:
+        start: the first layer that is read; 0 is the embeddings.
+        window: how many layers on either side are a layer's neighbours.
+        boundary: `"reference"` as the authors' code has it: a layer with fewer than `window` layers before it
+            has no neighbour there at all. `"symmetric"`: it has those that there are.
+        alignment: `"code"` as above; `"paper"`, 1 / c̄.
+        robust: keep c̄ at 0.05 or more, and take equal shares where the formulas say 0 / 0. False is the
+            reference to the letter, infinities included.
+
+    The last token of each sentence is left out and the first one stays, [SEP] and [CLS] that is, as in the
+    reference. The layers from `start` on are held until a batch is done, and nothing else of that size.
+    """
+
+    start: int = START
+    window: int = 2
+    boundary: Boundary = "reference"
+    alignment: Alignment = "code"
+    robust: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("start", 0), ("window", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise BadModel(f"{NAME} with {name}={value!r}; wanted a whole number from {least} up")
+        for name, known in (("boundary", get_args(Boundary)), ("alignment", get_args(Alignment))):
+            if getattr(self, name) not in known:
+                raise BadModel(f"{NAME} with {name}={getattr(self, name)!r}; there are {', '.join(known)}")
+        if not isinstance(self.robust, bool):
+            raise BadModel(f"{NAME} with robust={self.robust!r}; wanted true or false")
+
+    @classmethod
+    def parse(cls, spec: str, depth: int) -> "Dissection":
+        """The pooling of this name, for an encoder of `depth` blocks (which yields one layer more).
+
+        A start that the name leaves out is 4, or less where fewer layers than the window wants would be left.
+        """
+        name, _, told = spec.partition(":")
+        parts = [part.partition("=") for part in told.split(",") if part]
+        options = {key.strip(): _value(text.strip()) for key, _, text in parts}
+        known = [field.name for field in fields(cls)]
+        if name != NAME or len(options) < len(parts) or not set(options) <= set(known):
+            raise BadModel(
+                f"the pooling {spec!r} is unknown; wanted {NAME}:key=value,… with keys of {', '.join(known)}"
+            )
+        made = cls(**options)
+        if "start" not in options:
+            made = cls(**options, start=max(0, min(START, depth - made.window)))
+        made.check(depth + 1)
+        return made
+
+    @property
+    def spec(self) -> str:
+        """The name that `parse` reads. It always tells the start."""
+        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name == "start" or self._differs(f.name)}
+        return f"{NAME}:{','.join(f'{name}={str(value).lower()}' for name, value in told.items())}"
+
+    def _differs(self, name: str) -> bool:
+        return bool(getattr(self, name) != getattr(type(self), name))
+
+    def width(self, encoder_width: int) -> int:
+        return encoder_width
+
+    def check(self, layers: int) -> None:
+        """An error unless an encoder that yields so many layers yields enough."""
+        if layers - self.start <= self.window:
+            raise BadModel(
+                f"the pooling {self.spec} wants {self.start + self.window + 1} layers or more, and the encoder has "
+                f"{layers} with its embeddings; take an earlier start or a smaller window"
+            )
+
+    def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N D"]:
+        paths = list(islice(layers, self.start, None))
+        self.check(self.start + len(paths))
+        found = self.dissect(cosines_between(paths), noise_of(paths[0].dtype))
+        shares = shares_in_sentence(found.importance, tokens, self.robust)
+        return summed(paths, torch.where(shares != 0, found.weights * shares, 0), tokens)
+
+    def dissect(self, cosines: Float[Tensor, "L L T"], noise: float) -> Dissected:
+        """Novelty, alignment, weights and importance of words, from the cosines between their layers.
+
+        `noise` is how far the cosines may be off.
+        """
+        systems, present = self._systems(cosines)
+        residual = eliminate(systems, noise)
+        count = present[:-1].sum(0)[:, None]
+        agreement = systems[:-1, -1].sum(0) / count
+        if self.robust:
+            agreement = agreement.clamp(min=LEAST_AGREEMENT)
+        novelty = _root(residual)
+        alignment = 1 / agreement if self.alignment == "paper" else _root(1 - residual) / (2 * (count + 1) * agreement)
+        weights = self._weights(novelty, alignment, noise)
+        steps = torch.diagonal(cosines, offset=1)
+        return Dissected(novelty, alignment, weights, (steps - steps.mean(1, keepdim=True)).square().mean(1))
+
+    def _systems(self, cosines: Float[Tensor, "L L T"]) -> tuple[Float[Tensor, "S S L T"], Bool[Tensor, "S L"]]:
+        """For each layer the cosines among its neighbours and, last, itself; zeros where a neighbour is missing."""
+        count, device = len(cosines), cosines.device
+        layer = torch.arange(count, device=device)
+        offset = torch.tensor([*range(-self.window, 0), *range(1, self.window + 1), 0], device=device)[:, None]
+        at = layer + offset
+        present = (at >= 0) & (at < count)
+        if self.boundary == "reference":
+            present &= (offset >= 0) | (layer >= self.window)
+        at = at.clamp(0, count - 1)
+        systems = cosines[at[:, None], at[None]]
+        return systems * (present[:, None] & present[None])[..., None], present
+
+    def _weights(
+        self, novelty: Float[Tensor, "L T"], alignment: Float[Tensor, "L T"], noise: float
+    ) -> Float[Tensor, "L T"]:
+        if not self.robust:
+            return (novelty / novelty.sum(0) + alignment / alignment.sum(0)) / 2
+        count = len(novelty)
+        new = _shares(novelty, count * noise**0.5, torch.full_like(novelty, 1 / count))
+        return (new + _shares(alignment, noise, new)) / 2
+
+
+def cosines_between(paths: Sequence[Float[Tensor, "T D"]]) -> Float[Tensor, "L L T"]:
+    """The cosine of each word's vectors at any two layers, in fp64 where the device has it; 0 beside a zero vector."""
+    products = torch.cat([torch.bmm(x, x.transpose(1, 2)) for x in _chunks(paths)]).permute(1, 2, 0)
+    if products.device.type != "mps":
+        products = products.double()
+    squares, least = torch.diagonal(products).T, torch.finfo(torch.float32).tiny
+    inverse = torch.where(squares > least, squares.clamp(min=least).rsqrt(), 0)
+    return products * inverse[:, None] * inverse
+
+
+def noise_of(dtype: torch.dtype) -> float:
+    """How far cosines of vectors of this precision may be off; below fp32 they are measured in fp32."""
+    return 16 * torch.finfo(torch.promote_types(dtype, torch.float32)).eps
+
+
+def summed(
+    paths: Sequence[Float[Tensor, "T D"]], weights: Float[Tensor, "L T"], tokens: Ragged
+) -> Float[Tensor, "N D"]:
+    """The sum over a sentence's words and their layers, by weight.
+
+    A bag of embeddings is just that for one layer, and it reads each vector once and writes none.
+    """
+    rows, starts = torch.arange(len(tokens.values), device=weights.device), tokens.offsets[:-1].long()
+    exact = torch.promote_types(paths[0].dtype, torch.float32)
+    bags = (
+        embedding_bag(rows, x.to(exact), starts, mode="sum", per_sample_weights=share.to(exact))
+        for x, share in zip(paths, weights, strict=True)
+    )
+    return reduce(torch.add, bags)
+
+
+def _chunks(paths: Sequence[Float[Tensor, "T D"]]) -> Iterator[Float[Tensor, "t L D"]]:
+    """The layers of some words side by side in fp32 or better, few enough words to stay in the cache."""
+    like = paths[0]
+    exact = torch.promote_types(like.dtype, torch.float32)
+    step = max(1, CHUNK.get(like.device.type, CHUNK["cuda"]) // (len(paths) * like.shape[1] * exact.itemsize))
+    for parts in zip(*(torch.split(layer, step) for layer in paths), strict=True):
+        yield torch.stack(parts, dim=1).to(exact)
+
+
+def eliminate(systems: Float[Tensor, "S S *rest"], noise: float) -> Float[Tensor, "*rest"]:
+    """What remains of the last unknown's square when all others are taken out: 1 − ρ².
+
+    Gauss and Cholesky without pivoting. A pivot within the noise says that this vector adds nothing to those
+    before it, and it is passed over, which gives what a pseudo-inverse would give.
+    """
+    while len(systems) > 1:
+        pivot, row = systems[0, 0], systems[0, 1:]
+        scaled = torch.where(pivot > noise, row / pivot.clamp(min=noise), 0)
+        systems = systems[1:, 1:] - row[:, None] * scaled
+    return systems[0, 0]
+
+
+def shares_in_sentence(importance: Float[Tensor, " T"], tokens: Ragged, robust: bool = True) -> Float[Tensor, " T"]:
+    """Each token's share in the importance of its sentence: they add up to 1, and the last token's is 0."""
+    if min(tokens.lengths, default=2) < 2:
+        warn(
+            f"{NAME} leaves out a sentence's last token, and a sentence without another one becomes zeros", stacklevel=3
+        )
+    real = tokens.position < tokens.counts[tokens.sentence] - 1
+    left = torch.where(real, importance, 0)
+    sums = left.new_zeros(len(tokens)).index_add(0, tokens.sentence, left)[tokens.sentence]
+    if not robust:
+        return torch.where(real, left / sums, 0)
+    others = (tokens.counts[tokens.sentence] - 1).clamp(min=1)
+    return torch.where(sums > NO_VARIANCE * others, left / sums.clamp(min=NO_VARIANCE), real / others)
+
+
+def _shares(x: Float[Tensor, "L T"], least: float, otherwise: Float[Tensor, "L T"]) -> Float[Tensor, "L T"]:
+    """Each layer's share in the sum over layers; something else where that sum is nothing."""
+    sums = x.sum(0)
+    return torch.where(sums > least, x / sums.clamp(min=least), otherwise)
+
+
+def _root(x: Float[Tensor, "*rest"]) -> Float[Tensor, "*rest"]:
+    """√x, and 0 with a gradient of 0 where rounding left x at or below 0."""
+    return torch.where(x > 0, x.clamp(min=1e-30).sqrt(), 0)
+
+
+def _value(text: str) -> Any:
+    """`"4"` → 4, `"false"` → False; any other text is itself."""
+    if text.isdecimal():
+        return int(text)
+    return {"true": True, "false": False}.get(text, text)

@@ -1,0 +1,118 @@
+"""The anatomy of a model: its measures against slow ones, its verdicts on models that are known, and its refusals."""
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from likewise import Embedder
+from likewise.cli.dissect import sample
+from likewise.errors import BadInput, BadModel
+from likewise.explain import Anatomy, anatomy
+from likewise.explain.anatomy import rank_correlation
+
+TEXTS = sample(60)
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Embedder:
+    return Embedder.load("all-MiniLM-L6-v2", device="cpu", precision="fp32")
+
+
+@pytest.fixture(scope="module")
+def found(minilm: Embedder) -> Anatomy:
+    return anatomy(minilm, TEXTS)
+
+
+def test_the_measures_are_what_loops_over_words_give(minilm: Embedder, found: Anatomy) -> None:
+    paths = [layers[:, 1:-1].astype(np.float64) for layers in minilm.encode_layers(TEXTS)]
+    units = [x / np.linalg.norm(x, axis=2, keepdims=True) for x in paths]
+    words = sum(x.shape[1] for x in units)
+    assert found.tokens == words
+    similarity = sum(np.einsum("ltd,mtd->lm", x, x) for x in units) / words
+    assert np.abs(found.similarity - similarity).max() < 1e-5
+    near = [[j for j in range(max(0, k - 2), min(7, k + 3)) if j != k] for k in range(7)]
+    assert np.abs(found.alignment - [np.mean(similarity[k, near[k]]) for k in range(7)]).max() < 1e-3
+    last = np.concatenate([x[-1] for x in units])
+    owner = np.repeat(np.arange(len(units)), [x.shape[1] for x in units])
+    cosines, same = last @ last.T, owner[:, None] == owner
+    assert found.anisotropy[-1] == pytest.approx(cosines[~same].mean(), abs=1e-5)
+    inside = cosines[same & ~np.eye(words, dtype=bool)].mean()
+    assert found.context[-1] == pytest.approx(inside - found.anisotropy[-1], abs=1e-5)
+
+
+def test_importance_is_the_variance_of_steps_over_its_mean_in_the_sentence(minilm: Embedder, found: Anatomy) -> None:
+    shares: dict[str, list[float]] = {}
+    for layers, pieces in zip(minilm.encode_layers(TEXTS), minilm.pieces(TEXTS), strict=True):
+        unit = layers[found.start :, :-1].astype(np.float64)
+        unit /= np.linalg.norm(unit, axis=2, keepdims=True)
+        variance = np.var((unit[1:] * unit[:-1]).sum(2), axis=0)
+        for piece, value in zip(pieces[1:-1], (variance / variance.mean())[1:], strict=True):
+            shares.setdefault(piece, []).append(value)
+    often = {piece: np.mean(values) for piece, values in shares.items() if len(values) >= 3}
+    assert {word.piece for word in found.words} == set(often)
+    for word in found.words:
+        assert word.importance == pytest.approx(often[word.piece], rel=1e-3)
+        assert word.seen == len(shares[word.piece])
+    assert list(found.words) == sorted(found.words, key=lambda word: -word.importance)
+
+
+def test_on_a_tuned_encoder_importance_is_inverted_and_sbert_wk_advised_against(found: Anatomy) -> None:
+    assert found.correlation < -0.3
+    assert found.verdict == "inverted"
+    assert "Do not use it" in found.advice[0]
+    assert found.advice[-1] == "Take the pooling mean."
+
+
+def test_an_own_sbert_wk_is_the_one_that_is_judged(minilm: Embedder, found: Anatomy) -> None:
+    chosen = Embedder.load("all-MiniLM-L6-v2", device="cpu", precision="fp32", pooling="sbert-wk:start=1,window=3")
+    judged = anatomy(chosen, TEXTS)
+    assert (judged.start, judged.window) == (1, 3)
+    assert judged.correlation == judged.by_start[1]
+    assert judged.by_start[1] == pytest.approx(found.by_start[1])
+
+
+def test_texts_without_words_are_left_out_and_too_few_refused(minilm: Embedder) -> None:
+    assert anatomy(minilm, [*TEXTS[:25], "", " "]).texts == 25
+    with pytest.raises(BadInput, match="19 texts hold words; wanted 20"):
+        anatomy(minilm, [*TEXTS[:19], ""])
+    with pytest.raises(BadInput, match="list of texts"):
+        anatomy(minilm, "one text that is long enough to hold twenty letters")
+
+
+def test_a_window_that_the_layers_cannot_bear_is_refused(minilm: Embedder) -> None:
+    with pytest.raises(BadModel, match="layers or more"):
+        anatomy(minilm, TEXTS, window=7)
+
+
+def test_the_rank_correlation_is_spearmans_with_ties() -> None:
+    draw = np.random.default_rng(0)
+    a, b = draw.integers(0, 9, 200), draw.integers(0, 9, 200) + draw.integers(0, 3, 200)
+    assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b).statistic, abs=1e-12)
+    assert rank_correlation(a, a) == pytest.approx(1)
+    assert rank_correlation(a, np.ones(200)) == 0
+
+
+def test_pictures_are_drawn(found: Anatomy, tmp_path: Path) -> None:
+    from likewise.explain.figures import draw
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # matplotlib's own
+        written = draw(found, tmp_path / "new", "all-MiniLM-L6-v2")
+    assert sorted(path.name for path in written) == sorted(
+        f"{name}.{kind}" for name in ("layers", "path", "importance") for kind in ("png", "pdf")
+    )
+    for path in written:
+        assert path.read_bytes()[:4] in (b"\x89PNG", b"%PDF")
+        assert path.stat().st_size > 5000
+
+
+def test_one_word_that_takes_everything_is_named(found: Anatomy) -> None:
+    assert not any("One word piece" in line for line in found.advice)
+    stop = replace(found.words[0], piece=".", importance=6.0, seen=found.tokens // 12)
+    greedy = replace(found, words=(stop, *found.words[1:]), correlation=0.5)
+    assert any("One word piece, '.', takes 50% of all importance" in line for line in greedy.advice)
+    assert greedy.advice[-1] == "Take the pooling mean."

@@ -1,0 +1,537 @@
+"""SBERT-WK against the word-by-word procedure, its invariants, what it does with bad paths, and its way to disk."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+import torch
+from torch import Tensor
+
+from likewise import Embedder
+from likewise.encoders.bert import Bert, Shape
+from likewise.encoders.layers import randomise
+from likewise.errors import BadModel
+from likewise.heads import Normalize
+from likewise.pooling import Dissection, pooling_of
+from likewise.pooling.dissection import Dissected, cosines_between, noise_of
+from likewise.ragged import Ragged
+from likewise.store import Manifest
+from likewise.text.tokenizer import Tokenizer
+
+SENTENCES = [
+    "A man is playing a guitar on the stage.",
+    "The stock market fell sharply after the announcement, and nobody knew why.",
+    "",
+    "Hi",
+    "Two dogs run through a field of tall grass, barking.",
+]
+
+
+# ── the slow procedure, word by word, as the paper and its code describe it
+
+
+def neighbours_of(k: int, layers: int, window: int, boundary: str = "reference") -> list[int]:
+    before = list(range(max(0, k - window), k))
+    if boundary == "reference" and k < window:
+        before = []
+    return before + list(range(k + 1, min(layers - 1, k + window) + 1))
+
+
+def slow_word(path: np.ndarray, window: int = 2, boundary: str = "reference") -> tuple[np.ndarray, float]:
+    """Weights of the layers of one word (L, D), by a QR factorisation a layer; and the word's importance."""
+    layers = len(path)
+    novelty, alignment = np.empty(layers), np.empty(layers)
+    for k in range(layers):
+        near = neighbours_of(k, layers, window, boundary)
+        r = np.linalg.qr(path[[*near, k]].T, mode="r")
+        column, others = r[:, -1], r[:-1, :-1]
+        novelty[k] = abs(column[-1]) / np.linalg.norm(column)
+        directions = others / np.linalg.norm(others, axis=0)
+        agreement = directions.mean(axis=1) @ (column[:-1] / np.linalg.norm(column[:-1]))
+        alignment[k] = 1 / (2 * (len(near) + 1) * agreement)
+    weights = alignment / alignment.sum() + novelty / novelty.sum()
+    unit = path / np.linalg.norm(path, axis=1, keepdims=True)
+    return weights / weights.sum(), float(np.var((unit[:-1] * unit[1:]).sum(axis=1)))
+
+
+def slow_sentence(paths: np.ndarray, window: int = 2, boundary: str = "reference") -> np.ndarray:
+    """The vector of one sentence (t, L, D): every token but the last, by importance."""
+    made = [slow_word(path, window, boundary) for path in paths[:-1]]
+    importance = np.array([variance for _, variance in made])
+    words = np.stack([weights @ path for (weights, _), path in zip(made, paths, strict=False)])
+    return importance / importance.sum() @ words
+
+
+# ── helpers
+
+
+def random_paths(words: int, layers: int, width: int, seed: int = 0) -> np.ndarray:
+    """Vectors that share a direction, as those of neighbouring layers do: x = μ + 0.3 ε."""
+    draw = np.random.default_rng(seed)
+    return draw.normal(size=(words, 1, width)) + 0.3 * draw.normal(size=(words, layers, width))
+
+
+def as_layers(paths: np.ndarray | Tensor, dtype: torch.dtype = torch.float64) -> list[Tensor]:
+    return list(torch.as_tensor(paths).to(dtype).unbind(1))
+
+
+def sentences_of(*lengths: int) -> Ragged:
+    return Ragged(torch.zeros(sum(lengths), dtype=torch.int64), lengths)
+
+
+def pooled(
+    pooling: Dissection, paths: np.ndarray | Tensor, *lengths: int, dtype: torch.dtype = torch.float64
+) -> Tensor:
+    return pooling(iter(as_layers(paths, dtype)), sentences_of(*lengths))
+
+
+def dissected(pooling: Dissection, paths: np.ndarray, dtype: torch.dtype = torch.float64) -> Dissected:
+    return pooling.dissect(cosines_between(as_layers(paths, dtype)), noise_of(dtype))
+
+
+def equiangular(layers: int, cosine: float) -> np.ndarray:
+    """One word whose vectors at any two layers have the same cosine."""
+    return np.linalg.cholesky(np.full((layers, layers), cosine) + (1 - cosine) * np.eye(layers))[None]
+
+
+@pytest.fixture(scope="module")
+def real() -> list[np.ndarray]:
+    """The paths (t, L, D) of a few sentences through all-MiniLM-L6-v2."""
+    embedder = Embedder.load("all-MiniLM-L6-v2", device="cpu")
+    return [layers.transpose(1, 0, 2) for layers in embedder.encode_layers(SENTENCES)]
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Embedder:
+    return small_model(depth=6)
+
+
+def small_model(depth: int) -> Embedder:
+    """A random BERT, and a tokenizer that knows ten words."""
+    torch.manual_seed(0)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "cat", "dog", "sleeps", "runs", "."]
+    backend = tokenizers.BertWordPieceTokenizer(vocab={word: i for i, word in enumerate(words)})._tokenizer
+    tokenizer = Tokenizer(backend, 64, False, (2,), (3,), {})
+    shape = Shape(vocabulary=len(words), width=32, depth=depth, heads=4, inner=64, positions=64, eps=1e-12)
+    encoder = randomise(Bert(shape), deviation=0.2).eval()
+    encoder.config = {
+        "model_type": "bert",
+        "vocab_size": len(words),
+        "hidden_size": 32,
+        "num_hidden_layers": depth,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "max_position_embeddings": 64,
+        "layer_norm_eps": 1e-12,
+    }
+    pooling = pooling_of("mean", depth)
+    return Embedder(tokenizer, encoder, pooling, torch.nn.Sequential(Normalize()), Manifest(Path())).eval()
+
+
+# ── against the slow procedure
+
+
+@pytest.mark.parametrize("boundary", ["reference", "symmetric"])
+@pytest.mark.parametrize(("layers", "window"), [(9, 2), (3, 2), (4, 3), (7, 1), (7, 3), (21, 2)])
+def test_in_fp64_it_is_the_slow_procedure(layers: int, window: int, boundary: str) -> None:
+    paths = random_paths(20, layers, 768, seed=layers)
+    pooling = Dissection(0, window, boundary)
+    wanted = [slow_sentence(paths[:12], window, boundary), slow_sentence(paths[12:], window, boundary)]
+    assert np.abs(pooled(pooling, paths, 12, 8).numpy() - wanted).max() < 1e-10
+
+
+def test_in_fp32_it_is_the_slow_procedure_to_rounding() -> None:
+    paths = random_paths(40, 9, 768).astype(np.float32)
+    wanted = [slow_sentence(part.astype(np.float64)) for part in (paths[:15], paths[15:])]
+    found = pooled(Dissection(0), paths, 15, 25, dtype=torch.float32)
+    assert found.dtype == torch.float32
+    assert np.abs(found.numpy() - wanted).max() < 5e-5
+
+
+@pytest.mark.parametrize("start", [0, 2, 4])
+@pytest.mark.parametrize(("dtype", "bound"), [(torch.float64, 1e-10), (torch.float32, 5e-5)])
+def test_real_sentences_come_out_as_by_the_slow_procedure(
+    real: list[np.ndarray], start: int, dtype: torch.dtype, bound: float
+) -> None:
+    wanted = [slow_sentence(paths[:, start:].astype(np.float64)) for paths in real]
+    found = pooled(Dissection(start), np.concatenate(real), *map(len, real), dtype=dtype)
+    assert np.abs(found.numpy() - wanted).max() < bound
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_layers_are_measured_in_fp32(real: list[np.ndarray], dtype: torch.dtype) -> None:
+    """What rounding the layers costs is theirs; the procedure itself adds no more than fp32 does."""
+    rounded = torch.as_tensor(np.concatenate(real)).to(dtype).double().numpy()
+    ends = np.cumsum([len(paths) for paths in real])[:-1]
+    wanted = [slow_sentence(paths[:, 2:]) for paths in np.split(rounded, ends)]
+    found = pooled(Dissection(2), rounded, *map(len, real), dtype=dtype)
+    assert found.dtype == torch.float32
+    assert np.abs(found.numpy() - wanted).max() < 5e-5
+
+
+@pytest.mark.parametrize("alignment", ["code", "paper"])
+@pytest.mark.parametrize("boundary", ["reference", "symmetric"])
+def test_gradients_are_right(boundary: str, alignment: str) -> None:
+    paths = torch.as_tensor(random_paths(5, 4, 5)).requires_grad_()
+    pooling = Dissection(0, 2, boundary, alignment)  # type: ignore[arg-type]
+    assert torch.autograd.gradcheck(lambda x: pooling(iter(x.unbind(1)), sentences_of(3, 2)), (paths,))
+
+
+def test_gradients_reach_the_words_of_a_model(tiny: Embedder) -> None:
+    embedder = Embedder(tiny.tokenizer, tiny.encoder, Dissection(2), tiny.heads, tiny.manifest)
+    embedder(Ragged.of([[2, 4, 5, 7, 3], [2, 4, 6, 3]]))[:, 0].sum().backward()
+    gradient = next(m for m in embedder.encoder.modules() if isinstance(m, torch.nn.Embedding)).weight.grad
+    assert gradient is not None
+    assert gradient.isfinite().all()
+    assert (gradient[[2, 4, 5, 6, 7]].abs().sum(1) > 0).all()
+
+
+# ── the invariants, numbered as in the literature notes
+
+
+def test_1_three_vectors_whose_weights_are_known_by_hand() -> None:
+    path = np.array([[[1, 0, 0], [0.5**0.5, 0.5**0.5, 0], [0, 1, 0]]])
+    found = dissected(Dissection(0, 1), path)
+    assert found.novelty.squeeze().numpy() == pytest.approx([0.5**0.5, 0, 0.5**0.5], abs=1e-7)
+    alignment = found.alignment.squeeze().numpy()
+    assert alignment / alignment[0] * 0.25 == pytest.approx([0.25, 0.235702, 0.25], abs=1e-6)
+    assert found.weights.squeeze().numpy() == pytest.approx([0.419906, 0.160189, 0.419906], abs=1e-6)
+    assert found.importance.item() == pytest.approx(0, abs=1e-15)
+
+
+EQUIANGULAR = [
+    (3, 1, 0.5, "reference", [0.350424, 0.299152, 0.350424]),
+    (3, 1, 0.5, "symmetric", [0.350424, 0.299152, 0.350424]),
+    (3, 2, 0.5, "reference", [0.314923, 0.370154, 0.314923]),
+    (3, 2, 0.5, "symmetric", [1 / 3] * 3),
+    (5, 2, 0.5, "reference", [0.213979, 0.213979, 0.170276, 0.187786, 0.213979]),
+    (5, 2, 0.5, "symmetric", [0.220046, 0.192726, 0.174455, 0.192726, 0.220046]),
+    (9, 2, 0.9, "reference", [0.132115, 0.132115, *[0.098510] * 5, 0.111107, 0.132115]),
+    (9, 2, 0.9, "symmetric", [0.135212, 0.113521, *[0.100507] * 5, 0.113521, 0.135212]),
+    (13, 2, 0.95, "reference", [0.095451, 0.095451, *[0.070432] * 9, 0.079758, 0.095451]),
+    (13, 2, 0.95, "symmetric", [0.097139, 0.081065, *[0.07151] * 9, 0.081065, 0.097139]),
+]
+
+
+@pytest.mark.parametrize(("layers", "window", "cosine", "boundary", "weights"), EQUIANGULAR)
+def test_2_equal_angles_have_closed_weights(
+    layers: int, window: int, cosine: float, boundary: str, weights: list[float]
+) -> None:
+    pooling = Dissection(0, window, boundary)  # type: ignore[arg-type]
+    found = dissected(pooling, equiangular(layers, cosine))
+    assert found.weights.squeeze().numpy() == pytest.approx(weights, abs=1.5e-6)
+    for k in range(layers):
+        m = len(neighbours_of(k, layers, window, boundary))
+        spanned = m * cosine**2 / (1 + (m - 1) * cosine)
+        assert found.novelty[k].item() == pytest.approx((1 - spanned) ** 0.5, abs=1e-12)
+        assert found.alignment[k].item() == pytest.approx(spanned**0.5 / cosine / (2 * (m + 1)), abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_3_weights_and_shares_add_up_to_one(dtype: torch.dtype) -> None:
+    """Pooling layers that all hold ones in one place gives one there."""
+    paths = random_paths(11, 6, 64)
+    assert dissected(Dissection(0), paths, dtype).weights.sum(0).numpy() == pytest.approx(np.ones(11), abs=1e-6)
+    paths[:, :, 0] = 1
+    assert pooled(Dissection(0), paths, 5, 6, dtype=dtype)[:, 0].numpy() == pytest.approx([1, 1], abs=1e-6)
+
+
+def test_4_turning_the_space_turns_the_vector_and_nothing_else() -> None:
+    paths = random_paths(9, 7, 24)
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(24, 24)))[0]
+    plain, turned = dissected(Dissection(0), paths), dissected(Dissection(0), paths @ turn)
+    assert (plain.weights - turned.weights).abs().max() < 1e-13
+    assert (plain.importance - turned.importance).abs().max() < 1e-13
+    wanted = pooled(Dissection(0), paths, 9).numpy() @ turn
+    assert np.abs(pooled(Dissection(0), paths @ turn, 9).numpy() - wanted).max() < 1e-12
+
+
+def test_5_the_length_of_a_layer_does_not_matter() -> None:
+    paths = random_paths(9, 7, 24)
+    plain, scaled = (dissected(Dissection(0), p) for p in (paths, paths * np.geomspace(1e-3, 1e3, 7)[:, None]))
+    assert (plain.weights - scaled.weights).abs().max() < 1e-13
+    assert (plain.importance - scaled.importance).abs().max() < 1e-13
+
+
+def test_6_turned_round_layers_have_turned_round_weights_in_symmetric_mode_only() -> None:
+    paths = random_paths(9, 7, 24)
+    gaps = {
+        mode: (dissected(Dissection(0, 2, mode), paths).weights
+               - dissected(Dissection(0, 2, mode), paths[:, ::-1].copy()).weights.flip(0)).abs().max().item()
+        for mode in ("symmetric", "reference")
+    }  # fmt: skip
+    assert gaps["symmetric"] < 1e-13
+    assert gaps["reference"] > 0.005
+
+
+@pytest.mark.parametrize("window", [1, 2, 3])
+def test_7_the_boundary_changes_only_layers_nearer_to_it_than_the_window(window: int) -> None:
+    paths = random_paths(9, 9, 24)
+    a, b = (dissected(Dissection(0, window, mode), paths) for mode in ("reference", "symmetric"))
+    for one, other in ((a.novelty, b.novelty), (a.alignment, b.alignment)):
+        differ = (one - other).abs().amax(1) > 1e-12
+        assert differ.nonzero().flatten().tolist() == list(range(1, window))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_8_a_sentence_is_the_same_alone_and_in_company(dtype: torch.dtype) -> None:
+    paths, lengths = random_paths(400, 9, 768), (40, 3, 150, 2, 5, 200)
+    together = pooled(Dissection(0), paths, *lengths, dtype=dtype)
+    ends = np.cumsum(lengths)
+    for i, (end, length) in enumerate(zip(ends, lengths, strict=True)):
+        alone = pooled(Dissection(0), paths[end - length : end], length, dtype=dtype)
+        assert (alone - together[i]).abs().max() < 1e-6
+
+
+def test_8_texts_are_embedded_the_same_alone_and_in_company(tiny: Embedder) -> None:
+    embedder = Embedder(tiny.tokenizer, tiny.encoder, Dissection(2), tiny.heads, tiny.manifest)
+    texts = ["a cat sleeps .", "dog", "", "a dog runs . a cat sleeps . a dog"]
+    together = embedder.encode(texts)
+    assert np.abs(together - np.concatenate([embedder.encode([text]) for text in texts])).max() < 1e-6
+
+
+def test_9_the_order_of_words_does_not_matter_once_they_have_their_paths() -> None:
+    paths = random_paths(10, 7, 24)
+    order = [*np.random.default_rng(2).permutation(9), 9]  # the last one is left out, so it stays last
+    assert (pooled(Dissection(0), paths, 10) - pooled(Dissection(0), paths[order], 10)).abs().max() < 1e-13
+
+
+def test_10_equal_steps_are_no_variance() -> None:
+    assert dissected(Dissection(0), equiangular(9, 0.7)).importance.abs().max() < 1e-15
+    angles = np.linspace(0, 1, 9)  # a walk along a circle: neighbouring cosines are equal, others are not
+    walk = np.stack([np.cos(angles), np.sin(angles)], axis=1)[None]
+    assert dissected(Dissection(0), walk).importance.abs().max() < 1e-15
+
+
+def test_11_is_the_first_part_of_this_file() -> None:
+    """Fast against slow on x = μ + 0.3 ε of 9 layers and 768 numbers, weight by weight."""
+    paths = random_paths(16, 9, 768, seed=5)
+    wanted = [slow_word(path) for path in paths]
+    for dtype, bound in ((torch.float64, 1e-10), (torch.float32, 5e-5)):
+        found = dissected(Dissection(0), paths, dtype)
+        assert np.abs(found.weights.T.numpy() - [weights for weights, _ in wanted]).max() < bound
+        assert np.abs(found.importance.numpy() - [variance for _, variance in wanted]).max() < bound
+
+
+def test_12_the_word_that_moves_less_evenly_weighs_more() -> None:
+    even, uneven = random_paths(2, 5, 16)
+    uneven[3:] = np.random.default_rng(3).normal(size=(2, 16))
+    v_even, v_uneven = dissected(Dissection(0), np.stack([even, uneven])).importance.tolist()
+    assert v_uneven > v_even
+    even[:, 0], uneven[:, 0] = 0.0, 1.0  # this number of the vector is now the share of the second word
+    v_even, v_uneven = dissected(Dissection(0), np.stack([even, uneven])).importance.tolist()
+    share = pooled(Dissection(0), np.stack([even, uneven, even]), 3)[0, 0].item()
+    assert share == pytest.approx(v_uneven / (v_even + v_uneven), abs=1e-12)
+
+
+# ── what the reference cannot bear
+
+DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_two_equal_neighbours_are_one(dtype: torch.dtype) -> None:
+    """A singular K: the copy adds nothing to what the neighbours span."""
+    paths = random_paths(6, 7, 48)
+    paths[:, 3] = paths[:, 4]
+    found = pooled(Dissection(0), paths, 6, dtype=dtype)
+    assert found.isfinite().all()
+    exact = torch.as_tensor(paths).to(dtype).double().numpy()
+    span, x = exact[:, [4, 6]], exact[:, 5]  # layer 5 has the neighbours 3, 4 and 6, of which 3 = 4
+    rest = [b - a.T @ np.linalg.lstsq(a.T, b, rcond=None)[0] for a, b in zip(span, x, strict=True)]
+    wanted = np.linalg.norm(rest, axis=1) / np.linalg.norm(x, axis=1)
+    novelty = dissected(Dissection(0), exact, torch.promote_types(dtype, torch.float32)).novelty[5]
+    assert novelty.numpy() == pytest.approx(wanted, abs=1e-3)
+    assert np.abs(found.double().numpy() - slow_sentence(exact)).max() < 2e-2
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_word_that_never_moves_is_itself(dtype: torch.dtype) -> None:
+    paths = np.repeat(random_paths(5, 1, 48), 7, axis=1)
+    found = pooled(Dissection(0), paths, 5, dtype=dtype)
+    exact = torch.as_tensor(paths).to(dtype).double()
+    assert (found - exact[:4, 0].mean(0)).abs().max() < 1e-6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert dissected(Dissection(0), paths).weights.sum(0).numpy() == pytest.approx(np.ones(5))
+
+
+@pytest.mark.parametrize("alignment", ["code", "paper"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_layers_that_disagree_do_not_explode(dtype: torch.dtype, alignment: str) -> None:
+    """Random vectors: the mean cosine with the neighbours is small or negative."""
+    paths = np.random.default_rng(4).normal(size=(200, 7, 16))
+    made = Dissection(0, 2, "reference", alignment)  # type: ignore[arg-type]
+    weights = dissected(made, paths, torch.promote_types(dtype, torch.float32)).weights
+    assert weights.min() >= 0
+    assert weights.max() <= 1
+    assert pooled(made, paths, 120, 80, dtype=dtype).isfinite().all()
+    to_the_letter = dissected(Dissection(0, robust=False), paths).weights.numpy()
+    assert np.abs(to_the_letter).max() > 2  # there they do
+    assert np.abs(to_the_letter.T - [slow_word(path)[0] for path in paths]).max() < 1e-6 * np.abs(to_the_letter).max()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_orthogonal_layers_weigh_by_novelty_alone(dtype: torch.dtype) -> None:
+    paths = np.eye(8)[None, :7].repeat(4, axis=0)
+    found = dissected(Dissection(0), paths, torch.promote_types(dtype, torch.float32))
+    assert found.weights.numpy() == pytest.approx(np.full((7, 4), 1 / 7), abs=1e-6)
+    assert pooled(Dissection(0), paths, 4, dtype=dtype).isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_vectors_narrower_than_the_window_are_all_spanned(dtype: torch.dtype) -> None:
+    """D < 2 · window + 1: an interior layer has no novelty left."""
+    paths = random_paths(6, 7, 3)
+    found = dissected(Dissection(0), paths, torch.promote_types(dtype, torch.float32))
+    assert found.novelty[2:5].max() < 2e-2
+    assert pooled(Dissection(0), paths, 6, dtype=dtype).isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_zero_vector_is_borne(dtype: torch.dtype) -> None:
+    paths = random_paths(6, 7, 16)
+    paths[2, 3], paths[3] = 0, 0
+    assert pooled(Dissection(0), paths, 6, dtype=dtype).isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_empty_text_is_its_first_token(dtype: torch.dtype) -> None:
+    """[CLS] [SEP]: the share of [CLS] is 1."""
+    paths = random_paths(2, 7, 48)
+    exact = torch.as_tensor(paths).to(dtype).double().numpy()
+    wanted = slow_word(exact[0])[0] @ exact[0]
+    assert np.abs(pooled(Dissection(0), paths, 2, dtype=dtype).double().numpy() - wanted).max() < 5e-5
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_sentence_of_no_or_one_token_becomes_zeros_and_is_told(dtype: torch.dtype) -> None:
+    paths = random_paths(5, 7, 48)
+    with pytest.warns(UserWarning, match="without another one becomes zeros"):
+        found = pooled(Dissection(0), paths, 1, 0, 4, dtype=dtype)
+    assert found[:2].abs().max() == 0
+    assert (found[2] - pooled(Dissection(0), paths[1:], 4, dtype=dtype)[0]).abs().max() < 1e-6
+
+
+def test_no_sentence_at_all_is_no_row() -> None:
+    assert pooled(Dissection(0), np.zeros((0, 7, 16))).shape == (0, 16)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradients_are_finite_where_the_formulas_are_not(dtype: torch.dtype) -> None:
+    paths = random_paths(8, 7, 16)
+    paths[0] = paths[0, 0]
+    paths[1], paths[2, 3], paths[3, 2] = 0, 0, paths[3, 3]
+    paths[4, :, :] = np.eye(16)[:7]
+    leaf = torch.as_tensor(paths).to(dtype).requires_grad_()
+    Dissection(0)(iter(leaf.unbind(1)), sentences_of(6, 2)).square().sum().backward()
+    assert leaf.grad is not None
+    assert leaf.grad.isfinite().all()
+
+
+def test_a_word_that_never_moves_is_0_over_0_to_the_letter_and_itself_in_robust_mode() -> None:
+    still = np.eye(5, 32)[:, None].repeat(4, axis=1)
+    assert pooled(Dissection(0, robust=False), still, 5).isnan().all()
+    assert pooled(Dissection(0), still, 5)[0, :5].tolist() == pytest.approx([0.25, 0.25, 0.25, 0.25, 0])
+
+
+def test_a_model_whose_blocks_do_nothing_still_embeds() -> None:
+    still = small_model(depth=6)
+    for block in still.encoder.blocks:  # type: ignore[union-attr]
+        torch.nn.init.zeros_(block.out.weight)
+        torch.nn.init.zeros_(block.down.weight)
+    embedder = Embedder(still.tokenizer, still.encoder, Dissection(1), still.heads, still.manifest)
+    assert np.isfinite(embedder.encode(["a cat sleeps .", "", "dog"])).all()
+
+
+# ── names, models, folders
+
+
+@pytest.mark.parametrize(("depth", "start"), [(12, 4), (6, 4), (5, 3), (2, 0)])
+def test_a_model_of_few_layers_starts_earlier(depth: int, start: int) -> None:
+    made = pooling_of("sbert-wk", depth)
+    assert isinstance(made, Dissection)
+    assert made.start == start
+
+
+@pytest.mark.parametrize(
+    ("spec", "depth"), [("sbert-wk", 1), ("sbert-wk:start=5", 6), ("sbert-wk:window=7", 6), ("sbert-wk:start=13", 12)]
+)
+def test_too_few_layers_are_refused_before_anything_is_read(spec: str, depth: int) -> None:
+    with pytest.raises(BadModel, match=r"layers or more, and the encoder has \d+"):
+        pooling_of(spec, depth)
+
+
+def test_too_few_layers_are_refused_when_they_come() -> None:
+    with pytest.raises(BadModel, match="wants 7 layers or more, and the encoder has 5"):
+        pooled(Dissection(4), random_paths(3, 5, 16), 3)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *("sbert-wk:start=-1", "sbert-wk:start=x", "sbert-wk:window=0", "sbert-wk:boundary=no"),
+        *("sbert-wk:alignment=no", "sbert-wk:robust=3", "sbert-wk:speed=9", "sbert-wk:start=1,start=2"),
+        *("sbert-wk+mean", "sbert-wk:start"),
+    ],
+)
+def test_a_name_that_makes_no_sense_is_refused(spec: str) -> None:
+    with pytest.raises(BadModel, match=r"sbert-wk|unknown"):
+        pooling_of(spec, 12)
+
+
+@pytest.mark.parametrize(
+    "pooling",
+    [Dissection(), Dissection(0, 3), Dissection(2, 1, "symmetric", "paper", robust=False), Dissection(5, robust=False)],
+)
+def test_a_name_leads_back_to_the_pooling(pooling: Dissection) -> None:
+    assert pooling_of(pooling.spec, 12) == pooling
+
+
+@pytest.mark.parametrize(
+    "spec", ["sbert-wk", "sbert-wk:start=1,window=3,boundary=symmetric,alignment=paper,robust=false"]
+)
+def test_it_is_saved_in_the_folder_of_a_model(tiny: Embedder, tmp_path: Path, spec: str) -> None:
+    embedder = Embedder(tiny.tokenizer, tiny.encoder, pooling_of(spec, 6), tiny.heads, tiny.manifest)
+    embedder.save(tmp_path)
+    again = Embedder.load(tmp_path, device="cpu")
+    assert again.pooling == embedder.pooling
+    assert again.fingerprint == embedder.fingerprint
+    texts = ["a cat sleeps .", "a dog runs"]
+    assert np.abs(again.encode(texts) - embedder.encode(texts)).max() < 1e-6
+    rows = json.loads((tmp_path / "modules.json").read_text())
+    assert [row["type"] for row in rows][1] == "likewise.pooling.Dissection"
+    config = json.loads((tmp_path / rows[1]["path"] / "config.json").read_text())
+    assert config["start"] == embedder.pooling.start  # type: ignore[attr-defined]
+    assert not (tmp_path / "1_Pooling").exists()  # which another library would take for a mean
+
+
+def test_a_folder_that_asks_for_more_layers_than_there_are_is_refused(tiny: Embedder, tmp_path: Path) -> None:
+    tiny.save(tmp_path)
+    rows = json.loads((tmp_path / "modules.json").read_text())
+    rows[1] |= {"path": "1_Dissection", "type": "likewise.pooling.Dissection"}
+    (tmp_path / "modules.json").write_text(json.dumps(rows))
+    (tmp_path / "1_Dissection").mkdir()
+    (tmp_path / "1_Dissection" / "config.json").write_text('{"start": 6}')
+    with pytest.raises(BadModel, match="wants 9 layers or more"):
+        Embedder.load(tmp_path, device="cpu")
+
+
+def test_by_name_it_changes_only_the_pooling() -> None:
+    plain, chosen = Embedder.load("all-MiniLM-L6-v2"), Embedder.load("all-MiniLM-L6-v2", pooling="sbert-wk")
+    assert chosen.pooling == Dissection(4)
+    assert str(chosen.heads) == str(plain.heads)
+    vectors = chosen.encode(SENTENCES)
+    assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-5
+    assert np.isfinite(vectors).all()
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_in_half_precision_vectors_stay_near(precision: str) -> None:
+    texts = [text for text in SENTENCES if text]
+    exact = Embedder.load("all-MiniLM-L6-v2", pooling="sbert-wk", precision="fp32", device="cpu").encode(texts)
+    half = Embedder.load("all-MiniLM-L6-v2", pooling="sbert-wk", precision=precision, device="cpu").encode(texts)  # type: ignore[arg-type]
+    assert (exact * half).sum(1).min() > 0.995
