@@ -5,7 +5,7 @@ A plain Hugging Face folder, with no modules.json, is given mean pooling, and th
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,7 +20,9 @@ POOLING_FLAGS = {
     "pooling_mode_weightedmean_tokens": "weighted-mean",
     "pooling_mode_lasttoken": "last-token",
 }
+POOLING_FOLDER = "1_Pooling"
 NEWER_NAMES = {"mean_sqrt_len_tokens": "mean-sqrt-len", "weightedmean": "weighted-mean", "lasttoken": "last-token"}
+OWN_POOLING = "likewise.pooling."  # a type that sentence-transformers has no word for, and so refuses
 HEADS = ("Dense", "LayerNorm", "Normalize")
 SETTINGS = tuple(
     f"sentence_{kind}_config.json"
@@ -30,7 +32,7 @@ SETTINGS = tuple(
 
 @dataclass(frozen=True)
 class Part:
-    """A head as the folder describes it: its kind, its settings, and where its weights lie."""
+    """A head, or a pooling of ours, as the folder describes it: its kind, its settings, and where its weights lie."""
 
     kind: str
     config: Mapping[str, Any]
@@ -42,7 +44,7 @@ class Manifest:
     """What a model is made of, before any weight is read."""
 
     encoder: Path
-    pooling: str = "mean"
+    pooling: str | Part = "mean"
     include_prompt: bool = True
     heads: tuple[Part, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -62,10 +64,10 @@ def read_manifest(folder: Path) -> Manifest:
         raise BadModel(
             f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; wanted Transformer"
         )
-    poolings = [part for part in parts if part.kind == "Pooling"]
-    heads = [part for part in parts[1:] if part.kind not in ("Pooling", "Dropout")]
+    poolings = [part for part in parts if _pools(part)]
+    heads = [part for part in parts[1:] if part.kind != "Dropout" and not _pools(part)]
     unknown = sorted({part.kind for part in heads} - set(HEADS))
-    if unknown or len(poolings) != 1 or parts[1].kind != "Pooling":
+    if unknown or len(poolings) != 1 or not _pools(parts[1]):
         kinds = ", ".join(part.kind for part in parts)
         raise BadModel(
             f"{folder} is made of {kinds}; wanted Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
@@ -84,16 +86,15 @@ def read_manifest(folder: Path) -> Manifest:
 
 def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
     """The JSON of a model folder, in the format that every version of sentence-transformers loads."""
-    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    pooling_kind, pooling = _described(manifest.pooling, width)
+    modules = [("", "Transformer"), (POOLING_FOLDER, pooling_kind)]
     modules += [(f"{i}_{part.kind}", part.kind) for i, part in enumerate(manifest.heads, 2)]
     rows = [
-        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        {"idx": i, "name": str(i), "path": path, "type": kind if "." in kind else f"sentence_transformers.models.{kind}"}
         for i, (path, kind) in enumerate(modules)
     ]
     _write(folder / "modules.json", rows)
-    flags = {key: name in manifest.pooling.split("+") for key, name in POOLING_FLAGS.items()}
-    pooling = {"word_embedding_dimension": width, **flags, "include_prompt": manifest.include_prompt}
-    _write(folder / "1_Pooling" / "config.json", pooling)
+    _write(folder / POOLING_FOLDER / "config.json", {**pooling, "include_prompt": manifest.include_prompt})
     for (path, _), part in zip(modules[2:], manifest.heads, strict=True):
         _write(folder / path / "config.json", dict(part.config))
     settings = {"max_seq_length": manifest.max_length, "do_lower_case": manifest.lowercase}
@@ -104,6 +105,14 @@ def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
         "similarity_fn_name": "cosine",
     }
     _write(folder / "config_sentence_transformers.json", spoken)
+
+
+def _described(pooling: str | Part, width: int) -> tuple[str, Mapping[str, Any]]:
+    """A pooling's type and settings; ours bears its own name, so that nobody takes it for another."""
+    if isinstance(pooling, Part):
+        return OWN_POOLING + pooling.kind, pooling.config
+    flags = {key: name in pooling.split("+") for key, name in POOLING_FLAGS.items()}
+    return "Pooling", {"word_embedding_dimension": width, **flags}
 
 
 def _plain(folder: Path) -> Manifest:
@@ -125,7 +134,8 @@ def _part(folder: Path, module: Mapping[str, Any]) -> Part:
     path = PurePosixPath(module["path"].replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in str(path):
         raise BadModel(f"modules.json in {folder} points to {module['path']!r}, which lies outside the folder")
-    kind = module["type"].rpartition(".")[2]
+    kind = module["type"]
+    kind = kind if kind.startswith(OWN_POOLING) else kind.rpartition(".")[2]
     place = folder / path
     config = {} if kind == "Transformer" else read_json(place / "config.json", {})
     if not isinstance(config, dict):
@@ -133,7 +143,13 @@ def _part(folder: Path, module: Mapping[str, Any]) -> Part:
     return Part(kind, config, place)
 
 
-def _pooling(part: Part) -> str:
+def _pools(part: Part) -> bool:
+    return part.kind == "Pooling" or part.kind.startswith(OWN_POOLING)
+
+
+def _pooling(part: Part) -> str | Part:
+    if part.kind.startswith(OWN_POOLING):
+        return replace(part, kind=part.kind.removeprefix(OWN_POOLING))
     newer = part.config.get("pooling_mode")
     if newer is not None:
         names = [newer] if isinstance(newer, str) else list(newer)
