@@ -230,7 +230,9 @@ class Embedder(nn.Module):
             self.tokenizer.save(partial)
             inside = {f"{i}_{kind}": weights for i, (kind, _, weights) in enumerate(heads, 2)}
             if isinstance(self.pooling, nn.Module):
-                inside[POOLING_FOLDER] = {n: t.detach().cpu().contiguous() for n, t in self.pooling.state_dict().items()}
+                inside[POOLING_FOLDER] = {
+                    n: t.detach().cpu().contiguous() for n, t in self.pooling.state_dict().items()
+                }
             for place, weights in inside.items():
                 if weights:
                     save_file(dict(weights), partial / place / "model.safetensors", {"format": "pt"})

@@ -90,7 +90,12 @@ def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
     modules = [("", "Transformer"), (POOLING_FOLDER, pooling_kind)]
     modules += [(f"{i}_{part.kind}", part.kind) for i, part in enumerate(manifest.heads, 2)]
     rows = [
-        {"idx": i, "name": str(i), "path": path, "type": kind if "." in kind else f"sentence_transformers.models.{kind}"}
+        {
+            "idx": i,
+            "name": str(i),
+            "path": path,
+            "type": kind if "." in kind else f"sentence_transformers.models.{kind}",
+        }
         for i, (path, kind) in enumerate(modules)
     ]
     _write(folder / "modules.json", rows)

@@ -39,14 +39,16 @@ LayerVectors = Float[np.ndarray, "S F"]
 class Recipe:
     """How to train; `benchmarks/fusion.py` and docs/logbook.md say what other choices gave."""
 
-    strengths: tuple[float, ...] = (2.0, 10.0, 50.0)
-    shares: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
+    strengths: tuple[float, ...] = (1.0, 4.0)
+    scale: float = 5.0
+    shares: tuple[float, ...] = (0.5, 1.0)
     rate: float = 1e-3
     decay: float = 1.0
-    batch: int = 1024
-    epochs: int = 24
-    patience: int = 8
+    batch: int = 512
+    epochs: int = 8
+    patience: int = 3
     held_out: float = 0.15
+    ordered: bool = True  # triplets are learned as an order of pairs (`Examples.pairs`); else by contrast in a batch
     seed: int = 0
 
 
@@ -104,6 +106,8 @@ def fuse(
         raise BadInput(f"vectors are {vectors.shape[1]} wide; the {stack.spec} make {stack.width(encoder_width)}")
     x, through = torch.from_numpy(np.ascontiguousarray(vectors)), heads or nn.Identity()
     training, held = parted(examples, recipe.held_out, recipe.seed)
+    if recipe.ordered:
+        training = Examples(*training.pairs)
     judge = _Judge(x, through, held, measure)
     narrow = stack.reduce.width(encoder_width)
     best = _Choice(judge(lambda rows: rows[:, -narrow:]), 0.0, 0.0, 0, None)
@@ -222,7 +226,7 @@ def _epochs(
             rows = x[torch.from_numpy(batch.rows.T.reshape(-1))]
             moved = change(rows)
             vectors = heads(rows[:, -change.narrow :] + change.unit * moved)
-            loss = _loss(vectors.chunk(batch.rows.shape[1]), batch) + strength * moved.square().mean()
+            loss = _loss(vectors.chunk(batch.rows.shape[1]), batch, recipe.scale) + strength * moved.square().mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -230,10 +234,10 @@ def _epochs(
         yield epoch
 
 
-def _loss(columns: Sequence[Tensor], batch: Examples) -> Tensor:
+def _loss(columns: Sequence[Tensor], batch: Examples, scale: float) -> Tensor:
     if batch.scores is None:
-        return contrastive(*columns, torch.from_numpy(batch.rows))
-    return cosent(*columns, torch.from_numpy(batch.scores).float())
+        return contrastive(*columns, torch.from_numpy(batch.rows), scale)
+    return cosent(*columns, torch.from_numpy(batch.scores).float(), scale)
 
 
 def _warm_then_down(steps: int) -> Callable[[int], float]:

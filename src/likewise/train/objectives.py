@@ -8,12 +8,14 @@ from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 SCALE = 20.0  # a cosine's differences are small beside what a softmax wants
 
 
-def cosent(u: Float[Tensor, "N E"], v: Float[Tensor, "N E"], scores: Float[Tensor, " N"]) -> Float[Tensor, ""]:
-    """log(1 + Σ exp(20 (cos_j − cos_i))) over the pairs i, j of pairs with score_i > score_j (Su 2022, CoSENT).
+def cosent(
+    u: Float[Tensor, "N E"], v: Float[Tensor, "N E"], scores: Float[Tensor, " N"], scale: float = SCALE
+) -> Float[Tensor, ""]:
+    """log(1 + Σ exp(scale (cos_j − cos_i))) over the pairs i, j of pairs with score_i > score_j (Su 2022, CoSENT).
 
     Only the order of the scores matters, as in Spearman's correlation.
     """
-    cosines = SCALE * cosine_similarity(u, v)
+    cosines = scale * cosine_similarity(u, v)
     wrong = (cosines[None] - cosines[:, None]).masked_fill(scores[:, None] <= scores[None], -torch.inf)
     return torch.cat([wrong.new_zeros(1), wrong.flatten()]).logsumexp(0)
 
@@ -23,6 +25,7 @@ def contrastive(
     positives: Float[Tensor, "N E"],
     negatives: Float[Tensor, "N E"],
     names: Int[Tensor, "N 3"],
+    scale: float = SCALE,
 ) -> Float[Tensor, ""]:
     """Each anchor is to find its positive among all positives and negatives of the batch (InfoNCE).
 
@@ -30,7 +33,7 @@ def contrastive(
     and other positives of the same anchor.
     """
     candidates = normalize(torch.cat([positives, negatives]), dim=1)
-    likeness = SCALE * normalize(anchors, dim=1) @ candidates.T
+    likeness = scale * normalize(anchors, dim=1) @ candidates.T
     right = torch.arange(len(anchors), device=anchors.device)
     return cross_entropy(likeness.masked_fill(_no_answer(names), -torch.inf), right)
 
