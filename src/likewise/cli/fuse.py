@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"{len(examples):,} examples of {len(texts):,} distinct texts; encoding each once")
     vectors = layer_vectors(embedder, texts)
     found = []
-    for exit in exits(
+    for made in exits(
         embedder,
         texts,
         vectors,
@@ -70,8 +70,8 @@ def run(args: argparse.Namespace) -> int:
         sure=lambda ours, theirs, gold: difference(ours, theirs, gold).low > 0,
         recipe=Recipe(seed=args.seed),
     ):
-        found.append(exit)
-        _say(exit, embedder, texts)
+        found.append(made)
+        _say(made, embedder, texts)
     chosen = smallest(found, lambda a, b: difference(a.fused, b.fused, a.gold).high < 0)
     if len(found) > 1:
         _say_choice(chosen, found)
@@ -122,16 +122,16 @@ def _taught(table: Table, path: Path, teacher: str, seed: int) -> tuple[list[str
     return texts, taught(Embedder.load(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
 
 
-def _say(exit: "Exit", embedder: "Embedder", texts: list[str]) -> None:
+def _say(made: "Exit", embedder: "Embedder", texts: list[str]) -> None:
     from ..evaluate.significance import difference, interval
     from ..train.depth import rate
 
-    o: Outcome = exit.outcome
+    o: Outcome = made.outcome
     some = texts[:: max(1, len(texts) // RATED)][:RATED]
     print(
-        f"{exit.depth} of {embedder.encoder.depth} blocks: Spearman × 100 on {len(o.gold):,} held-out pairs "
+        f"{made.depth} of {embedder.encoder.depth} blocks: Spearman × 100 on {len(o.gold):,} held-out pairs "
         f"{interval(o.fused, o.gold)}; plain pooling of the same blocks {interval(o.plain, o.gold)}; "
-        f"gain {difference(o.fused, o.plain, o.gold)}; {rate(exit.embedder, some):,.0f} texts/s"
+        f"gain {difference(o.fused, o.plain, o.gold)}; {rate(made.embedder, some):,.0f} texts/s"
         + ("" if o.strength else "; no gain beyond chance, so pooled plainly")
     )
 

@@ -11,7 +11,7 @@ from ..embedder import Embedder
 from ..encoders.cut import cut
 from ..pooling import Stack
 from .examples import Examples
-from .fusion import LayerVectors, Measure, Outcome, Recipe, Sure, fuse, fused, layer_vectors, reduction
+from .fusion import RECIPE, LayerVectors, Measure, Outcome, Recipe, Sure, fuse, fused, layer_vectors, reduction
 
 Below = Callable[[Outcome, Outcome], bool]
 """Whether the first outcome's held-out quality is below the second's, beyond chance."""
@@ -43,7 +43,7 @@ def exits(
     measure: Measure,
     *,
     sure: Sure | None = None,
-    recipe: Recipe = Recipe(),  # noqa: B008: frozen
+    recipe: Recipe = RECIPE,
 ) -> Iterator[Exit]:
     """A fused model for each depth, all trained on the same examples and judged on the same held-out ones.
 
@@ -63,9 +63,9 @@ def exits(
 
 def smallest(found: Sequence[Exit], below: Below) -> Exit:
     """The one of fewest blocks that is not below the deepest, beyond chance."""
-    deepest = max(found, key=lambda exit: exit.depth)
-    good = [exit for exit in found if exit is deepest or not below(exit.outcome, deepest.outcome)]
-    return min(good, key=lambda exit: exit.depth)
+    deepest = max(found, key=lambda e: e.depth)
+    good = [e for e in found if e is deepest or not below(e.outcome, deepest.outcome)]
+    return min(good, key=lambda e: e.depth)
 
 
 def rate(embedder: Embedder, texts: Sequence[str], repeats: int = 3) -> float:

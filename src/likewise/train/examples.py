@@ -43,7 +43,7 @@ class Examples:
 
     @property
     def pairs(self) -> tuple[Int[np.ndarray, "M 2"], Float[np.ndarray, " M"]]:
-        """Pairs and gold. Of triplets: an anchor is 2 beside its positive, 1 beside its negative, 0 beside another's."""
+        """Pairs and gold. Of triplets: an anchor is 2 by its positive, 1 by its negative, 0 by another's positive."""
         if self.scores is not None:
             return self.rows, self.scores
         anchors, positives, _ = self.rows.T

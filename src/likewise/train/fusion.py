@@ -52,6 +52,9 @@ class Recipe:
     seed: int = 0
 
 
+RECIPE = Recipe()
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A trained fusion, how it was chosen, and what cosines it and plain pooling gave the held-out pairs."""
@@ -88,7 +91,7 @@ def fuse(
     *,
     heads: nn.Module | None = None,
     sure: Sure | None = None,
-    recipe: Recipe = Recipe(),  # noqa: B008: frozen
+    recipe: Recipe = RECIPE,
 ) -> Outcome:
     """The fusion of the stack's layers that agrees best with held-out gold.
 
@@ -112,7 +115,7 @@ def fuse(
     narrow = stack.reduce.width(encoder_width)
     best = _Choice(judge(lambda rows: rows[:, -narrow:]), 0.0, 0.0, 0, None)
     for strength in recipe.strengths:
-        change = _Change(x[np.unique(training.rows)], encoder_width, narrow)
+        change = _Change(x[np.unique(training.rows)], narrow)
         waited = 0
         for epoch in _epochs(change, x, through, training, strength, recipe):
             tried = [(judge(change.kept(share)), share) for share in recipe.shares]
@@ -182,7 +185,7 @@ class _Judge:
 class _Change(nn.Module):
     """D x̃ + c of the file's head, in units of p's size; it begins at 0."""
 
-    def __init__(self, x: Float[Tensor, "S F"], encoder_width: int, narrow: int) -> None:
+    def __init__(self, x: Float[Tensor, "S F"], narrow: int) -> None:
         super().__init__()
         self.narrow = narrow
         self.center = x.mean(0)
@@ -236,8 +239,10 @@ def _epochs(
 
 def _loss(columns: Sequence[Tensor], batch: Examples, scale: float) -> Tensor:
     if batch.scores is None:
-        return contrastive(*columns, torch.from_numpy(batch.rows), scale)
-    return cosent(*columns, torch.from_numpy(batch.scores).float(), scale)
+        anchors, positives, negatives = columns
+        return contrastive(anchors, positives, negatives, torch.from_numpy(batch.rows), scale)
+    left, right = columns
+    return cosent(left, right, torch.from_numpy(batch.scores).float(), scale)
 
 
 def _warm_then_down(steps: int) -> Callable[[int], float]:
