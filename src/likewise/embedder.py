@@ -18,10 +18,10 @@ from .encoders.checkpoint import load_encoder, save_encoder
 from .encoders.encoder import Encoder
 from .errors import BadInput, BadModel
 from .heads import describe, out_width, read_head, truncated
-from .pooling import Pooling, pooling_of
+from .pooling import Pooling, Reduce, pooling_of, read_pooling
 from .progress import Advance, Meter, measured
 from .ragged import Ragged
-from .store import DEFAULT, Manifest, Part, fill, locate, read_manifest, write_manifest
+from .store import DEFAULT, POOLING_FOLDER, Manifest, Part, fill, locate, read_manifest, write_manifest
 from .text.inputs import count, windows
 from .text.overflow import Overflow, Report, Tally
 from .text.packing import in_batches, plan
@@ -96,7 +96,7 @@ class Embedder(nn.Module):
         heads = [read_head(part.kind, part.config, part.folder) for part in manifest.heads]
         if truncate is not None:
             heads = truncated(heads, truncate)
-        chosen = pooling_of(pooling or manifest.pooling, encoder.depth)
+        chosen = _pooling(pooling or manifest.pooling, encoder.depth)
         return cls(tokenizer, encoder, chosen, nn.Sequential(*heads), manifest).to(place).eval()
 
     def pool(self, tokens: Ragged, skip: int = 0) -> Float[Tensor, "N W"]:
@@ -222,7 +222,7 @@ class Embedder(nn.Module):
         heads = describe(self.heads, self.pooling.width(self.encoder.width))
         manifest = replace(
             self.manifest,
-            pooling=self.pooling.spec,
+            pooling=self.pooling.spec if isinstance(self.pooling, Reduce) else _own(self.pooling),
             heads=tuple(Part(kind, config, Path()) for kind, config, _ in heads),
             max_length=self.tokenizer.max_length,
             lowercase=self.tokenizer.lowercase,
@@ -230,9 +230,14 @@ class Embedder(nn.Module):
         with fill(Path(folder)) as partial:
             write_manifest(partial, manifest, self.encoder.width)
             self.tokenizer.save(partial)
-            for i, (kind, _, weights) in enumerate(heads, 2):
+            inside = {f"{i}_{kind}": weights for i, (kind, _, weights) in enumerate(heads, 2)}
+            if isinstance(self.pooling, nn.Module):
+                inside[POOLING_FOLDER] = {
+                    n: t.detach().cpu().contiguous() for n, t in self.pooling.state_dict().items()
+                }
+            for place, weights in inside.items():
                 if weights:
-                    save_file(dict(weights), partial / f"{i}_{kind}" / "model.safetensors", {"format": "pt"})
+                    save_file(dict(weights), partial / place / "model.safetensors", {"format": "pt"})
             save_encoder(self.encoder, partial)
 
     @property
@@ -349,6 +354,17 @@ class Embedder(nn.Module):
             for i, block in zip(batch, torch.split(torch.stack(layers), list(tokens.lengths), dim=1), strict=True):
                 found[i] = block.numpy().copy()
         return found
+
+
+def _pooling(described: str | Part, depth: int) -> Pooling:
+    if isinstance(described, str):
+        return pooling_of(described, depth)
+    return read_pooling(described.kind, described.config, described.folder, depth)
+
+
+def _own(pooling: Pooling) -> Part:
+    """A pooling that is no plain reduction, as its folder will describe it."""
+    return Part(type(pooling).__name__, pooling.config, Path())  # type: ignore[attr-defined]
 
 
 def _joined(

@@ -506,7 +506,6 @@ def test_it_is_saved_in_the_folder_of_a_model(tiny: Embedder, tmp_path: Path, sp
     assert [row["type"] for row in rows][1] == "likewise.pooling.Dissection"
     config = json.loads((tmp_path / rows[1]["path"] / "config.json").read_text())
     assert config["start"] == embedder.pooling.start  # type: ignore[attr-defined]
-    assert not (tmp_path / "1_Pooling").exists()  # which another library would take for a mean
 
 
 def test_a_folder_that_asks_for_more_layers_than_there_are_is_refused(tiny: Embedder, tmp_path: Path) -> None:

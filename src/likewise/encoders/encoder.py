@@ -22,6 +22,8 @@ class Encoder(nn.Module):
     """D, the width of a hidden state."""
     depth: int
     """Blocks; an encoder yields one layer more than it has blocks."""
+    nested: bool = True
+    """Whether the layers of the encoder cut at k (`cut`) are just its first k + 1 layers."""
     longest: int
     """The most tokens that one sentence may have."""
 

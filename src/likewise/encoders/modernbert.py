@@ -73,6 +73,8 @@ class ModernBlock(nn.Module):
 class ModernBert(Encoder):
     """Tokens to layers; the last one is normalised, as its poolings expect."""
 
+    nested = False
+
     def __init__(self, shape: ModernShape) -> None:
         super().__init__()
         self.shape, self.width, self.depth, self.longest = shape, shape.width, shape.depth, shape.longest

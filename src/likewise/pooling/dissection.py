@@ -12,10 +12,11 @@ elimination in matrices of a few numbers, again for all words at once:
 K holds the cosines among the m neighbours of layer k, and c those of the neighbours with layer k itself.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import reduce
 from itertools import islice
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 from warnings import warn
 
@@ -99,6 +100,22 @@ class Dissection:
             made = cls(**options, start=max(0, min(START, depth - made.window)))
         made.check(depth + 1)
         return made
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "Dissection":
+        """The dissection that the folder of a model of `depth` blocks describes."""
+        told = {field.name: config[field.name] for field in fields(cls) if field.name in config}
+        try:
+            made = cls(**told)
+            made.check(depth + 1)
+        except BadModel as error:
+            raise BadModel(f"{folder}: {error}") from None
+        return made
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """What `read` wants to know."""
+        return asdict(self)
 
     @property
     def spec(self) -> str:

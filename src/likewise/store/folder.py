@@ -5,7 +5,7 @@ A plain Hugging Face folder, with no modules.json, is given mean pooling, and th
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,10 +20,10 @@ POOLING_FLAGS = {
     "pooling_mode_weightedmean_tokens": "weighted-mean",
     "pooling_mode_lasttoken": "last-token",
 }
+POOLING_FOLDER = "1_Pooling"
 NEWER_NAMES = {"mean_sqrt_len_tokens": "mean-sqrt-len", "weightedmean": "weighted-mean", "lasttoken": "last-token"}
+OWN_POOLING = "likewise.pooling."  # a type that sentence-transformers has no word for, and so refuses
 HEADS = ("Dense", "LayerNorm", "Normalize")
-OWN_POOLINGS = {"sbert-wk": "Dissection"}
-"""Poolings that only likewise knows have modules of their own, so that no other library takes them for a mean."""
 SETTINGS = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlnet", "xlm-roberta")
@@ -32,7 +32,7 @@ SETTINGS = tuple(
 
 @dataclass(frozen=True)
 class Part:
-    """A head as the folder describes it: its kind, its settings, and where its weights lie."""
+    """A head, or a pooling of ours, as the folder describes it: its kind, its settings, and where its weights lie."""
 
     kind: str
     config: Mapping[str, Any]
@@ -44,7 +44,7 @@ class Manifest:
     """What a model is made of, before any weight is read."""
 
     encoder: Path
-    pooling: str = "mean"
+    pooling: str | Part = "mean"
     include_prompt: bool = True
     heads: tuple[Part, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -64,11 +64,10 @@ def read_manifest(folder: Path) -> Manifest:
         raise BadModel(
             f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; wanted Transformer"
         )
-    kinds_of_pooling = ("Pooling", *OWN_POOLINGS.values())
-    poolings = [part for part in parts if part.kind in kinds_of_pooling]
-    heads = [part for part in parts[1:] if part.kind not in (*kinds_of_pooling, "Dropout")]
+    poolings = [part for part in parts if _pools(part)]
+    heads = [part for part in parts[1:] if part.kind != "Dropout" and not _pools(part)]
     unknown = sorted({part.kind for part in heads} - set(HEADS))
-    if unknown or len(poolings) != 1 or parts[1] is not poolings[0]:
+    if unknown or len(poolings) != 1 or not _pools(parts[1]):
         kinds = ", ".join(part.kind for part in parts)
         raise BadModel(
             f"{folder} is made of {kinds}; wanted Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
@@ -86,17 +85,20 @@ def read_manifest(folder: Path) -> Manifest:
 
 def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
     """The JSON of a model folder, in the format that every version of sentence-transformers loads."""
-    own = OWN_POOLINGS.get(manifest.pooling.partition(":")[0])
-    modules = [
-        ("", "sentence_transformers.models.Transformer"),
-        (f"1_{own}", f"likewise.pooling.{own}") if own else ("1_Pooling", "sentence_transformers.models.Pooling"),
-        *((f"{i}_{p.kind}", f"sentence_transformers.models.{p.kind}") for i, p in enumerate(manifest.heads, 2)),
+    pooling_kind, pooling = _described(manifest.pooling, width)
+    modules = [("", "Transformer"), (POOLING_FOLDER, pooling_kind)]
+    modules += [(f"{i}_{part.kind}", part.kind) for i, part in enumerate(manifest.heads, 2)]
+    rows = [
+        {
+            "idx": i,
+            "name": str(i),
+            "path": path,
+            "type": kind if "." in kind else f"sentence_transformers.models.{kind}",
+        }
+        for i, (path, kind) in enumerate(modules)
     ]
-    rows = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(modules)]
     _write(folder / "modules.json", rows)
-    told = _options(manifest.pooling) if own else _flags(manifest.pooling)
-    pooling = {"word_embedding_dimension": width, **told, "include_prompt": manifest.include_prompt}
-    _write(folder / modules[1][0] / "config.json", pooling)
+    _write(folder / POOLING_FOLDER / "config.json", {**pooling, "include_prompt": manifest.include_prompt})
     for (path, _), part in zip(modules[2:], manifest.heads, strict=True):
         _write(folder / path / "config.json", dict(part.config))
     settings = {"max_seq_length": manifest.max_length, "do_lower_case": manifest.lowercase}
@@ -107,6 +109,14 @@ def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
         "similarity_fn_name": "cosine",
     }
     _write(folder / "config_sentence_transformers.json", spoken)
+
+
+def _described(pooling: str | Part, width: int) -> tuple[str, Mapping[str, Any]]:
+    """A pooling's type and settings; ours bears its own name, so that nobody takes it for another."""
+    if isinstance(pooling, Part):
+        return OWN_POOLING + pooling.kind, pooling.config
+    flags = {key: name in pooling.split("+") for key, name in POOLING_FLAGS.items()}
+    return "Pooling", {"word_embedding_dimension": width, **flags}
 
 
 def _plain(folder: Path) -> Manifest:
@@ -128,27 +138,19 @@ def _part(folder: Path, module: Mapping[str, Any]) -> Part:
     path = PurePosixPath(module["path"].replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in str(path):
         raise BadModel(f"modules.json in {folder} points to {module['path']!r}, which lies outside the folder")
-    kind = module["type"].rpartition(".")[2]
+    kind = module["type"]
+    kind = kind if kind.startswith(OWN_POOLING) else kind.rpartition(".")[2]
     place = folder / path
     return Part(kind, {} if kind == "Transformer" else read_object(place / "config.json"), place)
 
 
-def _flags(pooling: str) -> dict[str, bool]:
-    return {key: name in pooling.split("+") for key, name in POOLING_FLAGS.items()}
+def _pools(part: Part) -> bool:
+    return part.kind == "Pooling" or part.kind.startswith(OWN_POOLING)
 
 
-def _options(pooling: str) -> dict[str, Any]:
-    """`"name:key=value,…"` as an object; `_pooling` is the way back."""
-    parts = [part.partition("=") for part in pooling.partition(":")[2].split(",")]
-    plain: dict[str, Any] = {"true": True, "false": False}
-    return {key: int(text) if text.isdecimal() else plain.get(text, text) for key, _, text in parts}
-
-
-def _pooling(part: Part) -> str:
-    own = {kind: name for name, kind in OWN_POOLINGS.items()}.get(part.kind)
-    if own is not None:
-        told = {k: v for k, v in part.config.items() if k not in ("word_embedding_dimension", "include_prompt")}
-        return f"{own}:{','.join(f'{key}={str(value).lower()}' for key, value in told.items())}"
+def _pooling(part: Part) -> str | Part:
+    if part.kind.startswith(OWN_POOLING):
+        return replace(part, kind=part.kind.removeprefix(OWN_POOLING))
     newer = part.config.get("pooling_mode")
     if newer is not None:
         names: list[str] = newer if isinstance(newer, list) else [newer]

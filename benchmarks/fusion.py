@@ -1,0 +1,208 @@
+"""What does learned dissection gain over plain pooling, where does it lose, and how far may a model be cut?
+
+    python benchmarks/fusion.py [--cache FOLDER]
+
+all-MiniLM-L6-v2. Trained on STS-B train, measured on STS-B test and SICK-R test (never on STS12–16, which share pairs
+with STS-B train). Trained on 10,000 NLI triplets, measured on all. Figures are Spearman × 100, one over all pairs of a
+set ("all"), with 95 % intervals of a paired bootstrap. Data: the folder LIKEWISE_DATA.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import tempfile
+import time
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from likewise import Embedder
+from likewise.evaluate.metrics import spearman
+from likewise.evaluate.significance import difference, interval
+from likewise.pooling import Reduce, Stack
+from likewise.train.depth import rate, shortened
+from likewise.train.examples import Examples
+from likewise.train.fusion import RECIPE, fuse, fused, layer_vectors
+
+DATA = Path(os.environ["LIKEWISE_DATA"])
+OUT = Path(__file__).parent / "results" / "fusion.json"
+STS = tuple(f"sts{year}" for year in range(12, 17))
+TRIPLETS = 10_000
+MEAN = Reduce.parse("mean")
+
+
+class Vectors:
+    """Layer vectors of a group of data sets, computed once and kept in a folder."""
+
+    def __init__(self, embedder: Embedder, cache: Path, name: str, texts: list[str]) -> None:
+        texts = list(dict.fromkeys(texts))
+        kept = cache / f"{name}.npy"
+        if not kept.exists() or json.loads((cache / f"{name}.json").read_text()) != texts:
+            np.save(kept, layer_vectors(embedder, texts))
+            (cache / f"{name}.json").write_text(json.dumps(texts))
+        self.rows = np.load(kept)
+        self.number = {text: i for i, text in enumerate(texts)}
+
+    def pairs(self, frame: pd.DataFrame) -> Examples:
+        rows = [[self.number[a], self.number[b]] for a, b in zip(frame.sentence1, frame.sentence2, strict=True)]
+        return Examples(np.array(rows), frame.score.to_numpy(float))
+
+    def triplets(self, frame: pd.DataFrame) -> Examples:
+        return Examples(np.array([[self.number[t] for t in row] for row in frame.itertuples(index=False)]))
+
+
+def cosines(vectors: Vectors, examples: Examples, transform) -> np.ndarray:
+    rows = torch.from_numpy(vectors.rows)
+    with torch.no_grad():
+        u, v = (transform(rows[side]) for side in torch.from_numpy(examples.rows).unbind(1))
+        return torch.nn.functional.cosine_similarity(u, v).double().numpy()
+
+
+def plain(x: torch.Tensor) -> torch.Tensor:
+    return x[:, -384:]
+
+
+def through(fusion, depth: int):
+    return lambda x: fusion.map(x[:, : 384 * (depth + 1)])
+
+
+def compared(vectors: Vectors, examples: Examples, ours, theirs=plain) -> dict:
+    a, b, gold = cosines(vectors, examples, ours), cosines(vectors, examples, theirs), examples.scores
+    said = {"n": len(gold), "plain": interval(b, gold), "fused": interval(a, gold), "gain": difference(a, b, gold)}
+    return {
+        name: value if name == "n" else [round(100 * x, 2) for x in (value.value, value.low, value.high)]
+        for name, value in said.items()
+    }
+
+
+def texts(frames: list[pd.DataFrame], columns: tuple[str, ...] = ("sentence1", "sentence2")) -> list[str]:
+    return [text for frame in frames for column in columns for text in frame[column]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "likewise-fusion")
+    cache = parser.parse_args().cache
+    cache.mkdir(parents=True, exist_ok=True)
+    embedder = Embedder.load()
+    read = lambda name: pd.read_parquet(DATA / f"{name}.parquet")  # noqa: E731
+    stsb = {part: read(f"stsb/{part}") for part in ("train", "dev", "test")}
+    years = {name: read(f"{name}/test") for name in STS}
+    sick = read("sick/test")
+    columns = ("anchor", "positive", "negative")
+    triplets = read("nli/triplets").sample(TRIPLETS, random_state=0)[list(columns)]
+    b = Vectors(embedder, cache, "stsb", texts(list(stsb.values())))
+    s = Vectors(embedder, cache, "sick", texts([sick]))
+    y = Vectors(embedder, cache, "sts", texts(list(years.values())))
+    n = Vectors(embedder, cache, "nli", texts([triplets], columns))
+    seen = set(texts([stsb["train"]]))
+    fresh = stsb["test"][~stsb["test"].sentence1.isin(seen) & ~stsb["test"].sentence2.isin(seen)]
+    test, train = b.pairs(stsb["test"]), b.pairs(stsb["train"])
+    found = {
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}, "
+        f"{torch.get_num_threads()} threads",
+        "date": str(date.today()),
+        "commit": commit(),
+        "recipe": str(RECIPE),
+    }
+
+    def trained(seed: int, depth: int = 6):
+        began = time.perf_counter()
+        outcome = fuse(
+            b.rows[:, : 384 * (depth + 1)],
+            train,
+            Stack(MEAN, 0, depth),
+            384,
+            spearman,
+            recipe=replace(RECIPE, seed=seed),
+        )
+        return outcome, time.perf_counter() - began
+
+    found["stsb"] = []
+    for seed in range(3):
+        outcome, seconds = trained(seed)
+        ours = through(outcome.fusion, 6)
+        row = {
+            "seed": seed,
+            "seconds": round(seconds, 1),
+            "strength": outcome.strength,
+            "share": outcome.share,
+            "epochs": outcome.epochs,
+            "stsb dev": compared(b, b.pairs(stsb["dev"]), ours),
+            "stsb test": compared(b, test, ours),
+            "stsb test, no sentence in train": compared(b, b.pairs(fresh), ours),
+            "sick test": compared(s, s.pairs(sick), ours),
+        }
+        found["stsb"].append(row)
+        print(row, flush=True)
+        if seed == 0:
+            whole = ours
+    keep(found)
+    began = time.perf_counter()
+    outcome = fuse(n.rows, n.triplets(triplets), Stack(MEAN, 0, 6), 384, spearman)
+    nli = through(outcome.fusion, 6)
+    row = {
+        "seconds": round(time.perf_counter() - began, 1),
+        "strength": outcome.strength,
+        "share": outcome.share,
+        "epochs": outcome.epochs,
+        "stsb test": compared(b, test, nli),
+        "sick test": compared(s, s.pairs(sick), nli),
+    }
+    row |= {name: compared(y, y.pairs(frame), nli) for name, frame in years.items()}
+    sets = [row[name] for name in (*STS, "sick test")]
+    row["mean of STS12-16 and SICK"] = {
+        k: round(float(np.mean([r[k][0] for r in sets])), 2) for k in ("plain", "fused")
+    }
+    found["nli"] = row
+    print(row, flush=True)
+    keep(found)
+    sample = list(stsb["test"].sentence1)
+    found["depth"] = []
+    for depth in range(6, 0, -1):
+        outcome, _ = trained(0, depth)
+        ours = through(outcome.fusion, depth)
+        small = fused(embedder if depth == 6 else shortened(embedder, depth), outcome.fusion)
+        speed, full = rate(small, sample), rate(embedder, sample)
+        row = {
+            "depth": depth,
+            "texts/s": round(speed),
+            "times faster": round(speed / full, 2),
+            "stsb test": compared(b, test, ours),
+            "beside fused 6": compared(b, test, ours, whole)["gain"],
+            "sick test": compared(s, s.pairs(sick), ours),
+        }
+        outcome = fuse(
+            n.rows[:, : 384 * (depth + 1)],
+            n.triplets(triplets),
+            Stack(MEAN, 0, depth),
+            384,
+            spearman,
+            recipe=replace(RECIPE, strengths=(1.0,), epochs=3),
+        )
+        ours = through(outcome.fusion, depth)
+        row["trained on nli"] = {"stsb test": compared(b, test, ours)} | {
+            name: compared(y, y.pairs(frame), ours) for name, frame in years.items()
+        }
+        found["depth"].append(row)
+        print(row, flush=True)
+        keep(found)
+
+
+def commit() -> str:
+    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+
+
+def keep(found: dict) -> None:
+    OUT.parent.mkdir(exist_ok=True)
+    OUT.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

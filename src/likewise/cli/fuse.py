@@ -1,0 +1,147 @@
+"""likewise fuse: learned dissection. Trains a map over all layers in seconds; may leave the upper blocks out."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import BadInput
+from .columns import Table, numbers_of, read_table, texts_of
+
+if TYPE_CHECKING:
+    from ..embedder import Embedder
+    from ..train.depth import Exit
+    from ..train.examples import Examples
+    from ..train.fusion import Outcome
+
+TEACHER_PAIRS = 4  # a text, of pairs made for a teacher to score
+RATED = 256  # texts that speed is measured on
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The verb and its flags."""
+    verb = verbs.add_parser(
+        "fuse",
+        help="train a map over all layers (the encoder stays as it is), in seconds",
+        description="Learned dissection: every text is encoded once, then one linear map over the pooled vectors of "
+        "all layers is trained and kept close to plain pooling. What is kept is chosen on held-out pairs; "
+        "if nothing helps beyond chance there, the model stays as it was.",
+    )
+    verb.add_argument("model", help="a model's name or folder")
+    verb.add_argument(
+        "--pairs",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help=".csv, .tsv, .jsonl or .parquet with the columns sentence1, sentence2, score (or label), or anchor, "
+        "positive, negative; or a .txt of texts, a line each, with --teacher",
+    )
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="where the new model goes")
+    verb.add_argument("--teacher", metavar="MODEL", help="learn how alike this model finds the texts; no labels needed")
+    verb.add_argument(
+        "--depth",
+        metavar="K|auto",
+        help="end after K blocks; auto shows every K and takes the fewest that are not worse beyond chance",
+    )
+    verb.add_argument("--seed", type=int, default=0, help="of what is held out and in which order is trained (0)")
+    verb.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Trains, says what it gave on held-out pairs, saves."""
+    from ..embedder import Embedder
+    from ..evaluate.metrics import spearman
+    from ..evaluate.significance import difference
+    from ..train.depth import exits, smallest
+    from ..train.fusion import Recipe, layer_vectors
+
+    embedder = Embedder.load(args.model)
+    depths = _depths(args.depth, embedder.encoder.depth)
+    texts, examples = _examples(args.pairs, args.teacher, args.seed)
+    print(f"{len(examples):,} examples of {len(texts):,} distinct texts; encoding each once")
+    vectors = layer_vectors(embedder, texts)
+    found = []
+    for made in exits(
+        embedder,
+        texts,
+        vectors,
+        examples,
+        depths,
+        spearman,
+        sure=lambda ours, theirs, gold: difference(ours, theirs, gold).low > 0,
+        recipe=Recipe(seed=args.seed),
+    ):
+        found.append(made)
+        _say(made, embedder, texts)
+    chosen = smallest(found, lambda a, b: difference(a.fused, b.fused, a.gold).high < 0)
+    if len(found) > 1:
+        _say_choice(chosen, found)
+    chosen.embedder.save(args.output)
+    print(f"saved in {args.output}: {chosen.embedder.pooling.spec}, {chosen.embedder.encoder.depth} blocks")
+    return 0
+
+
+def _depths(asked: str | None, depth: int) -> list[int]:
+    if asked is None:
+        return [depth]
+    if asked == "auto":
+        return list(range(1, depth + 1))
+    if not asked.isdecimal() or not 1 <= int(asked) <= depth:
+        raise BadInput(f"--depth is {asked!r}; wanted auto, or 1 to {depth} blocks")
+    return [int(asked)]
+
+
+def _examples(path: Path, teacher: str | None, seed: int) -> tuple[list[str], "Examples"]:
+    """The distinct texts of a file, and what is to be learned of them."""
+    from ..train.examples import numbered
+
+    table = read_table(path)
+    if teacher is not None:
+        return _taught(table, path, teacher, seed)
+    score = next((name for name in ("score", "label") if name in table), None)
+    if {"sentence1", "sentence2"} <= set(table) and score is not None:
+        columns = [texts_of(table, name, path) for name in ("sentence1", "sentence2")]
+        return numbered(columns, numbers_of(table, score, path))
+    names = ("anchor", "positive", "negative")
+    if set(names) <= set(table):
+        return numbered([texts_of(table, name, path) for name in names], None)
+    raise BadInput(
+        f"{path} has the columns {', '.join(table) or '(none)'}; wanted sentence1, sentence2 and score (or label), "
+        "or anchor, positive and negative. Texts without labels want --teacher MODEL"
+    )
+
+
+def _taught(table: Table, path: Path, teacher: str, seed: int) -> tuple[list[str], "Examples"]:
+    from ..embedder import Embedder
+    from ..train.teacher import taught
+
+    known = [n for n in ("text", "sentence1", "sentence2", "anchor", "positive", "negative") if n in table]
+    if not known:
+        raise BadInput(f"{path} has the columns {', '.join(table)}; a teacher wants text, or columns of sentences")
+    texts = list(dict.fromkeys(text for name in known for text in texts_of(table, name, path)))
+    print(f"{teacher} reads {len(texts):,} texts")
+    return texts, taught(Embedder.load(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
+
+
+def _say(made: "Exit", embedder: "Embedder", texts: list[str]) -> None:
+    from ..evaluate.significance import difference, interval
+    from ..train.depth import rate
+
+    o: Outcome = made.outcome
+    some = texts[:: max(1, len(texts) // RATED)][:RATED]
+    print(
+        f"{made.depth} of {embedder.encoder.depth} blocks: Spearman × 100 on {len(o.gold):,} held-out pairs "
+        f"{interval(o.fused, o.gold)}; plain pooling of the same blocks {interval(o.plain, o.gold)}; "
+        f"gain {difference(o.fused, o.plain, o.gold)}; {rate(made.embedder, some):,.0f} texts/s"
+        + ("" if o.strength else "; no gain beyond chance, so pooled plainly")
+    )
+
+
+def _say_choice(chosen: "Exit", found: list["Exit"]) -> None:
+    from ..evaluate.significance import difference
+
+    deepest = found[-1].outcome
+    lost = difference(chosen.outcome.fused, deepest.fused, deepest.gold)
+    print(
+        f"taken: {chosen.depth} blocks; beside all of them {lost} on held-out pairs. Text of another kind may lose "
+        "more: measure it"
+    )

@@ -1,0 +1,1 @@
+"""How good vectors are, and how sure one may be of it."""

@@ -1,0 +1,94 @@
+"""Learned dissection: a trained linear map over the pooled vectors of several layers, the encoder left as it is.
+
+SBERT-WK (Wang and Kuo 2020) showed that layers hold different things and fused them by a fixed rule; here the rule is
+learned (likewise/train/fusion.py). Untrained, it is plain pooling of the last layer it reads.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from ..errors import BadModel
+from ..ragged import Layers, Ragged
+from .reduce import Reduce
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The pooled vectors of the layers `first` … `last` (0: the embeddings), side by side; no block above is run."""
+
+    reduce: Reduce
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.first <= self.last:
+            raise BadModel(f"layers {self.first} to {self.last} were asked for; wanted 0 ≤ first ≤ last")
+
+    @property
+    def spec(self) -> str:
+        return f"{self.reduce.spec} of layers {self.first} to {self.last}"
+
+    def width(self, encoder_width: int) -> int:
+        return (self.last - self.first + 1) * self.reduce.width(encoder_width)
+
+    def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N F"]:
+        pooled = [self.reduce(iter([x]), tokens) for x in islice(layers, self.first, self.last + 1)]
+        if len(pooled) != self.last - self.first + 1:
+            raise BadModel(f"the pooling reads the {self.spec}, and the encoder has too few layers for that")
+        return torch.cat(pooled, dim=1)
+
+
+class Fusion(nn.Module):
+    """A linear map of a `Stack` of layers to one vector, made so that it begins as plain pooling of the last layer."""
+
+    def __init__(self, stack: Stack, encoder_width: int) -> None:
+        super().__init__()
+        self.stack, self.encoder_width = stack, encoder_width
+        wide, narrow = stack.width(encoder_width), stack.reduce.width(encoder_width)
+        self.map = nn.Linear(wide, narrow, device="meta").to_empty(device="cpu")
+        with torch.no_grad():
+            self.map.weight.zero_()[:, -narrow:].fill_diagonal_(1)
+            self.map.bias.zero_()
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "Fusion":
+        """The fusion that the folder of a model of `depth` blocks describes."""
+        try:
+            stack = Stack(Reduce.parse(config["reduce"]), int(config["first"]), int(config["last"]))
+            made = cls(stack, int(config["encoder_width"]))
+            made.load_state_dict(load_file(folder / "model.safetensors"))
+        except FileNotFoundError:
+            raise BadModel(f"{folder} holds no model.safetensors, so the fusion has no weights") from None
+        except (KeyError, ValueError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
+            raise BadModel(f"the fusion in {folder} cannot be read: {error!r}") from error
+        if stack.last > depth:
+            raise BadModel(f"the fusion in {folder} reads layer {stack.last}, and the encoder has {depth} blocks")
+        return made
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """What `read` wants to know."""
+        first, last = self.stack.first, self.stack.last
+        return {"reduce": self.stack.reduce.spec, "first": first, "last": last, "encoder_width": self.encoder_width}
+
+    @property
+    def spec(self) -> str:
+        return f"fusion: {self.stack.spec}"
+
+    def width(self, encoder_width: int) -> int:
+        if encoder_width != self.encoder_width:
+            raise BadModel(f"the fusion was made for an encoder of width {self.encoder_width}, not {encoder_width}")
+        return self.map.out_features
+
+    def forward(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N E"]:
+        out: Tensor = self.map(self.stack(layers, tokens))
+        return out

@@ -1,0 +1,1 @@
+"""Making models better: objectives, and what is trained with them."""

@@ -1,0 +1,228 @@
+"""Fusions and their training, on a tiny random model."""
+
+import json
+import string
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tokenizers
+import torch
+
+from likewise.cli.fuse import _examples
+from likewise.embedder import Embedder
+from likewise.encoders.families import FAMILIES
+from likewise.encoders.layers import randomise
+from likewise.errors import BadInput, BadModel
+from likewise.evaluate.metrics import spearman
+from likewise.evaluate.significance import difference
+from likewise.heads import Normalize
+from likewise.pooling import Fusion, Reduce, Stack, pooling_of
+from likewise.store import Manifest
+from likewise.text.tokenizer import Tokenizer
+from likewise.train.depth import exits, smallest
+from likewise.train.examples import Examples, numbered, parted
+from likewise.train.fusion import Recipe, fuse, fused, layer_vectors
+from likewise.train.objectives import contrastive, cosent
+from likewise.train.teacher import taught
+
+WIDTH, DEPTH = 16, 3
+QUICK = Recipe(strengths=(1.0,), epochs=3, batch=64)
+
+
+def tiny(folder, family="bert", pooling="mean"):
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *string.ascii_lowercase, *("##" + c for c in string.ascii_lowercase)]
+    vocabulary = {word: i for i, word in enumerate(words)}
+    tokenizers.BertWordPieceTokenizer(vocab=vocabulary).save(str(folder / "tokenizer.json"))
+    config = {
+        "model_type": family, "vocab_size": len(words), "hidden_size": WIDTH, "num_hidden_layers": DEPTH,
+        "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 48, "embedding_size": 8,
+    }  # fmt: skip
+    torch.manual_seed(0)
+    encoder = randomise(FAMILIES[family].build(config), 0.2).eval()
+    encoder.config = config
+    heads = torch.nn.Sequential(Normalize())
+    return Embedder(Tokenizer.load(folder, 32), encoder, pooling_of(pooling), heads, Manifest(folder)).eval()
+
+
+@pytest.fixture
+def embedder(tmp_path):
+    return tiny(tmp_path)
+
+
+def sentences(n, seed=0):
+    random = np.random.default_rng(seed)
+    return ["".join(random.choice(list("abcdefgh "), size=12)) + f" {i} {'xyz'[i % 3]}" for i in range(n)]
+
+
+def labelled(n=200, seed=0, meaning=True):
+    """Pairs whose score is the share of letters in common, or is drawn at random."""
+    texts = sentences(2 * n, seed)
+    left, right = texts[::2], texts[1::2]
+    share = [len(set(a) & set(b)) / len(set(a) | set(b)) for a, b in zip(left, right, strict=True)]
+    scores = share if meaning else np.random.default_rng(seed + 1).normal(size=n)
+    return numbered([left, right], list(scores))
+
+
+def jolted(fusion, seed=0):
+    with torch.no_grad():
+        for p in fusion.parameters():
+            p.add_(0.3 * torch.randn(p.shape, generator=torch.Generator().manual_seed(seed)))
+    return fusion.eval()
+
+
+@pytest.mark.parametrize("reduce", ["mean", "cls", "cls+max"])
+def test_untrained_it_is_plain_pooling(tmp_path, reduce):
+    plain = tiny(tmp_path, pooling=reduce)
+    texts = sentences(20)
+    new = Embedder(plain.tokenizer, plain.encoder, Fusion(Stack(Reduce.parse(reduce), 0, DEPTH), WIDTH), plain.heads,
+                   plain.manifest).eval()  # fmt: skip
+    np.testing.assert_allclose(new.encode(texts), plain.encode(texts), atol=1e-6)
+
+
+@pytest.mark.parametrize("first", [0, 1, DEPTH])
+def test_a_saved_fusion_loads_with_equal_vectors_and_fingerprint(embedder, tmp_path, first):
+    made = fused(embedder, jolted(Fusion(Stack(Reduce.parse("mean"), first, DEPTH), WIDTH)))
+    made.save(tmp_path / "saved")
+    loaded = Embedder.load(tmp_path / "saved", device="cpu")
+    np.testing.assert_array_equal(loaded.encode(sentences(20)), made.encode(sentences(20)))
+    assert loaded.fingerprint == made.fingerprint != embedder.fingerprint
+    rows = [row["type"] for row in json.loads((tmp_path / "saved/modules.json").read_text())]
+    own = "likewise.pooling.Fusion" in rows
+    assert own is (first < DEPTH) and ("sentence_transformers.models.Dense" in rows) is not own
+
+
+def test_a_fusion_that_changes_nothing_is_written_as_plain_pooling(embedder):
+    assert fused(embedder, Fusion(Stack(Reduce.parse("mean"), 0, DEPTH), WIDTH)).pooling == Reduce.parse("mean")
+
+
+def test_a_fusion_runs_no_block_above_its_last_layer(embedder):
+    embedder.encoder.blocks[2].forward = None
+    made = Embedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 2), WIDTH),
+                    embedder.heads, embedder.manifest).eval()  # fmt: skip
+    assert made.encode(["a b"]).shape == (1, WIDTH)
+
+
+def test_a_fusion_of_more_layers_than_there_are_says_so(embedder):
+    made = Embedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 9), WIDTH),
+                    embedder.heads, embedder.manifest).eval()  # fmt: skip
+    with pytest.raises(BadModel, match="too few layers"):
+        made.encode(["a b"])
+
+
+def test_a_fusion_without_its_weights_is_a_bad_model(embedder, tmp_path):
+    fused(embedder, jolted(Fusion(Stack(Reduce.parse("mean"), 0, DEPTH), WIDTH))).save(tmp_path / "saved")
+    (tmp_path / "saved/1_Pooling/model.safetensors").unlink()
+    with pytest.raises(BadModel, match="no weights"):
+        Embedder.load(tmp_path / "saved")
+
+
+def test_cosent_is_its_formula():
+    u, v = torch.randn(2, 7, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    scores = torch.tensor([0, 1, 1, 2, 0.5, 3, 0], dtype=torch.float64)
+    cos = torch.nn.functional.cosine_similarity(u, v)
+    terms = [torch.exp(20 * (cos[j] - cos[i])) for i in range(7) for j in range(7) if scores[i] > scores[j]]
+    torch.testing.assert_close(cosent(u, v, scores), torch.log(1 + sum(terms)))
+    assert cosent(u, v, torch.ones(7)).item() == 0
+
+
+def test_contrast_leaves_out_what_is_no_wrong_answer():
+    a, p, n = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    names = torch.tensor([[0, 1, 2], [0, 3, 4], [5, 1, 6], [7, 8, 0]])
+    candidates = [1, 3, 1, 8, 2, 4, 6, 0]
+    unit = torch.nn.functional.normalize(torch.cat([p, n]), dim=1)
+    likeness = 20 * torch.nn.functional.normalize(a, dim=1) @ unit.T
+    losses = []
+    for i, (anchor, positive, _) in enumerate(names.tolist()):
+        wrong = [j for j, text in enumerate(candidates)
+                 if j != i and text not in (positive, anchor) and not (j < 4 and names[j, 0] == anchor)]  # fmt: skip
+        losses.append(torch.logsumexp(likeness[i, [i, *wrong]], 0) - likeness[i, i])
+    torch.testing.assert_close(contrastive(a, p, n, names), torch.stack(losses).mean())
+
+
+@pytest.mark.parametrize("texts", [400, 40])
+def test_no_sentence_is_on_both_sides(texts):
+    rows = np.random.default_rng(0).integers(texts, size=(600, 2))
+    training, held = parted(Examples(rows, np.arange(600.0)), 0.2, seed=0)
+    assert not set(training.rows.ravel()) & set(held.rows.ravel())
+
+
+@torch.no_grad()
+def trained(embedder, examples, texts, **more):
+    with torch.enable_grad():
+        stack = Stack(Reduce.parse("mean"), 0, DEPTH)
+        return fuse(layer_vectors(embedder, texts), examples, stack, WIDTH, spearman, **more)
+
+
+def test_training_helps_where_there_is_something_to_learn(embedder):
+    texts, examples = labelled(600)
+    outcome = trained(embedder, examples, texts, recipe=replace(QUICK, strengths=(0.1,), epochs=20))
+    assert difference(outcome.fused, outcome.plain, outcome.gold).low > 0
+
+
+def test_random_labels_leave_the_model_no_worse_than_plain(embedder):
+    for seed in range(3):
+        texts, examples = labelled(300, seed, meaning=False)
+        sure = lambda a, b, gold: difference(a, b, gold).low > 0  # noqa: E731
+        outcome = trained(embedder, examples, texts, recipe=QUICK, sure=sure)
+        assert difference(outcome.fused, outcome.plain, outcome.gold).high >= 0
+        assert spearman(outcome.fused, outcome.gold) >= spearman(outcome.plain, outcome.gold)
+
+
+def test_a_seed_gives_the_same_weights(embedder):
+    texts, examples = labelled()
+    a, b = (trained(embedder, examples, texts, recipe=QUICK).fusion.state_dict() for _ in range(2))
+    assert all(torch.equal(a[name], b[name]) for name in a)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_triplets_train_either_way(embedder, ordered):
+    texts = sentences(300)
+    _, examples = numbered([texts[::3], texts[1::3], texts[2::3]], None)
+    outcome = trained(embedder, examples, texts, recipe=replace(QUICK, ordered=ordered))
+    assert spearman(outcome.fused, outcome.gold) >= spearman(outcome.plain, outcome.gold)
+
+
+def test_a_teacher_scores_pairs_of_different_texts_with_its_cosines():
+    vectors = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
+    examples = taught(vectors, 200)
+    u, v = (vectors[examples.rows[:, side]] for side in (0, 1))
+    wanted = (u * v).sum(1) / np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1)
+    np.testing.assert_allclose(examples.scores, wanted, atol=1e-6)
+    assert (examples.rows[:, 0] != examples.rows[:, 1]).all()
+
+
+@pytest.mark.parametrize("family", ["bert", "albert", "modernbert"])
+def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
+    whole = tiny(tmp_path, family)
+    texts, examples = labelled(120)
+    found = list(exits(whole, texts, layer_vectors(whole, texts), examples, [1, 2, 3], spearman, recipe=QUICK))
+    assert [e.embedder.encoder.depth for e in found] == [1, 2, 3]
+    for e in found:
+        _, held = parted(examples, QUICK.held_out, QUICK.seed)
+        u, v = (e.embedder.encode([texts[i] for i in held.rows[:, side]]) for side in (0, 1))
+        np.testing.assert_allclose((u * v).sum(1), e.outcome.fused, atol=1e-4)
+    assert smallest(found, lambda a, b: False).depth == 1 and smallest(found, lambda a, b: True).depth == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", "left,right\na,b\n", "left, right"),
+        ("a.csv", "sentence1,sentence2,score\n" + "".join(f"a{i},b{i},1\n" for i in range(30)), "all scores are 1"),
+        ("a.csv", "sentence1,sentence2,score\na,b,nan\nc,d,1\n", "row 0"),
+        ("a.tsv", "sentence1\tsentence2\tlabel\na\tb\tmuch\n", "wanted a number"),
+        ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}\n', "wanted a text"),
+        ("a.jsonl", "{nonsense\n", "line 1 is no JSON"),
+        ("a.doc", "", "wanted one of"),
+    ],
+)
+def test_a_bad_file_is_named_and_what_is_wrong_with_it(tmp_path, name, content, said):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(BadInput, match=said):
+        _examples(tmp_path / name, None, 0)
+
+
+def test_too_few_pairs_are_refused():
+    with pytest.raises(BadInput, match="at least 20"):
+        parted(labelled(10)[1], 0.2, 0)
