@@ -56,6 +56,7 @@ def test_a_cut_encoder_is_smaller_unless_its_blocks_were_shared():
 
 
 @pytest.mark.parametrize("depth", [0, 5, -1, True, 2.0])
+@pytest.mark.usefixtures("unchecked")
 def test_a_depth_that_there_is_not_is_refused(depth):
     with pytest.raises(BadInput, match="4 blocks"):
         cut(whole("bert", {}), depth)

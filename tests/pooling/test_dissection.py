@@ -478,6 +478,7 @@ def test_too_few_layers_are_refused_when_they_come() -> None:
         *("sbert-wk+mean", "sbert-wk:start"),
     ],
 )
+@pytest.mark.usefixtures("unchecked")
 def test_a_name_that_makes_no_sense_is_refused(spec: str) -> None:
     with pytest.raises(BadModel, match=r"sbert-wk|unknown"):
         pooling_of(spec, 12)

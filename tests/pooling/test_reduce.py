@@ -32,7 +32,7 @@ def _slow(name: str, rows: list[torch.Tensor]) -> torch.Tensor:
 def test_each_equals_a_loop_over_tokens(name, dtype):
     tokens = packed(LENGTHS, 5)
     x = tokens.values.to(dtype)
-    found = pooling_of(name)(iter([torch.zeros_like(x), x]), tokens)
+    found = pooling_of(name, 6)(iter([torch.zeros_like(x), x]), tokens)
     wanted = torch.stack([_slow(name, list(part.double().unbind())) for part in tokens.like(x).split()])
     assert found.dtype == torch.promote_types(dtype, torch.float32)
     torch.testing.assert_close(found.double(), wanted, atol=1e-6, rtol=1e-6)
@@ -41,9 +41,9 @@ def test_each_equals_a_loop_over_tokens(name, dtype):
 @pytest.mark.parametrize("pair", list(combinations(REDUCTIONS, 2)), ids="+".join)
 def test_concatenations_lie_in_the_order_of_the_table_however_they_are_written(pair):
     tokens = packed(LENGTHS, 5)
-    both = torch.cat([pooling_of(name)(iter([tokens.values]), tokens) for name in pair], 1)
+    both = torch.cat([pooling_of(name, 6)(iter([tokens.values]), tokens) for name in pair], 1)
     for spec in ("+".join(pair), "+".join(pair[::-1])):
-        pooling = pooling_of(spec)
+        pooling = pooling_of(spec, 6)
         assert torch.equal(pooling(iter([tokens.values]), tokens), both)
         assert pooling.width(5) == 10
         assert pooling.spec == "+".join(pair)
@@ -52,9 +52,9 @@ def test_concatenations_lie_in_the_order_of_the_table_however_they_are_written(p
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_a_sentence_is_pooled_the_same_alone_and_in_company(name):
     tokens = packed(LENGTHS, 5)
-    together = pooling_of(name)(iter([tokens.values]), tokens)
+    together = pooling_of(name, 6)(iter([tokens.values]), tokens)
     for row, part in zip(together, tokens.split(), strict=True):
-        alone = pooling_of(name)(iter([part]), type(tokens)(part, (len(part),)))
+        alone = pooling_of(name, 6)(iter([part]), type(tokens)(part, (len(part),)))
         torch.testing.assert_close(alone[0], row, atol=1e-6, rtol=0)
 
 
@@ -62,16 +62,16 @@ def test_a_sentence_is_pooled_the_same_alone_and_in_company(name):
 def test_gradients_reach_the_tokens(name):
     tokens = packed(LENGTHS, 5)
     x = tokens.values.double().requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: pooling_of(name)(iter([x]), tokens), x)
-    pooling_of(name)(iter([x]), tokens).sum().backward()
+    assert torch.autograd.gradcheck(lambda x: pooling_of(name, 6)(iter([x]), tokens), x)
+    pooling_of(name, 6)(iter([x]), tokens).sum().backward()
     assert all(part.abs().sum() > 0 for part in tokens.like(x.grad).split())
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_every_reduction_is_a_pooling_that_knows_its_name(name):
-    assert isinstance(pooling_of(name), Pooling)
-    assert pooling_of(name).spec == name
-    assert pooling_of(name).width(7) == 7
+    assert isinstance(pooling_of(name, 6), Pooling)
+    assert pooling_of(name, 6).spec == name
+    assert pooling_of(name, 6).width(7) == 7
 
 
 @pytest.mark.parametrize("spec", ["", "median", "mean+", "mean+mean", "mean cls", "+"])
@@ -84,4 +84,4 @@ def test_long_half_precision_sums_are_added_up_exactly():
     tokens = packed([5000], 1)
     x = torch.ones(5000, 1, dtype=torch.bfloat16)
     for name in ("mean", "weighted-mean"):
-        assert pooling_of(name)(iter([x]), tokens).item() == pytest.approx(1, abs=1e-5)
+        assert pooling_of(name, 6)(iter([x]), tokens).item() == pytest.approx(1, abs=1e-5)
