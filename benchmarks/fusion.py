@@ -23,7 +23,7 @@ import pandas as pd
 import torch
 
 from likewise import Embedder
-from likewise.evaluate.metrics import spearman
+from likewise.correlation import spearman
 from likewise.evaluate.significance import difference, interval
 from likewise.pooling import Reduce, Stack
 from likewise.train.depth import rate, shortened

@@ -82,7 +82,6 @@ def measure(texts: list[str], rounds: int) -> dict[str, Any]:
         "share_of_limit_bf16": ratio(seconds, "likewise bf16", "limit bf16"),
         "largest_difference_to_peer_fp32": float(np.abs(a - reference).max()),
         "least_cosine_bf16_to_fp32": float((a * b).sum(1).min()),
-        "padding_share": 0.0,
         "padding_share_peer": padding(texts, lengths),
     }
 

@@ -23,6 +23,7 @@ from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
 from likewise.pooling.reduce import REDUCTIONS
 from likewise.text import inputs
 from likewise.text.overflow import Overflow
+from likewise.text.pieces import overlapping
 from tests.tiny import LONG, TEXTS, amend, reweigh
 
 POLICIES = get_args(Overflow)
@@ -47,12 +48,12 @@ def test_every_pooling_gives_the_same_alone_and_in_company_and_after_saving(spec
     assert again.fingerprint == embedder.fingerprint
 
 
-@pytest.mark.parametrize("truncate", [1, 8, 32, 100])
+@pytest.mark.parametrize("truncate", [1, 8, 32])
 def test_a_truncated_model_has_the_first_numbers_at_length_one_and_reloads_equal(truncate, tiny, folders, tmp_path):
     embedder = Embedder.load(folders("bert"), truncate=truncate)
     wanted = tiny.encode(TEXTS)[:, :truncate]
     _close(embedder.encode(TEXTS), wanted / np.linalg.norm(wanted, axis=1, keepdims=True))
-    assert embedder.width == min(truncate, 32)
+    assert embedder.width == truncate
     embedder.save(tmp_path / "saved")
     assert np.array_equal(Embedder.load(tmp_path / "saved").encode(TEXTS), embedder.encode(TEXTS))
 
@@ -69,9 +70,58 @@ def test_heads_that_do_not_fit_the_pooling_are_refused(own, folders):
         Embedder.load(own().parent / "narrow", pooling="cls+mean")
 
 
-def test_a_tokenizer_with_more_ids_than_the_encoder_has_vectors_is_refused(own):
-    with pytest.raises(BadModel, match="the tokenizer knows 116 ids, and the encoder has vectors for 50"):
-        Embedder.load(own(changes={"vocab_size": 50}))
+def test_a_token_that_the_encoder_has_no_vector_for_is_named_where_it_occurs(own):
+    embedder = Embedder.load(own(changes={"vocab_size": 50}))
+    assert np.isfinite(embedder.encode(["a b c"])).all()
+    with pytest.raises(BadInput, match=r"texts\[2\] holds the token 'query', for which the encoder has no vector"):
+        embedder.encode(["a", "b", "query", "c"])
+
+
+def test_special_tokens_without_vectors_are_of_another_model(own):
+    with pytest.raises(BadModel, match=r"ids \(2, 3\) around every text, and the encoder has vectors for 3 ids"):
+        Embedder.load(own(changes={"vocab_size": 3}))
+
+
+@pytest.mark.parametrize("widths", [(8, 16), (16, 31)])
+def test_a_fingerprint_sees_how_much_is_kept_of_a_vector(widths, folders):
+    first, second = (Embedder.load(folders("bert"), truncate=width).fingerprint for width in widths)
+    assert first != second
+
+
+@pytest.mark.parametrize("wrong", [{"max_length": 0}, {"max_length": 9999}, {"truncate": 1000}, {"pooling": ""}])
+def test_what_a_model_cannot_do_is_not_quietly_made_less(wrong, folders):
+    with pytest.raises((BadInput, BadModel), match="wanted|unknown"):
+        Embedder.load(folders("bert"), **wrong)
+
+
+def test_windows_of_a_long_text_all_bear_the_prompt_also_where_it_joins_the_text(own):
+    embedder = Embedder.load(own())
+    tokenizer, lead = embedder.tokenizer, [7, 8, 9]
+    content = [7, 8, *range(20, 120)]  # the end of the prompt became part of the first word
+    found = overlapping(tokenizer, [content], lead)
+    assert len(found) > 1
+    assert all(piece.ids[1:3] == [7, 8] for piece in found)
+    assert [piece.lead for piece in found] == [4, *[3] * (len(found) - 1)]
+    assert {i for piece in found for i in piece.ids} >= set(content)
+
+
+def test_a_stream_checks_its_options_at_once_and_warns_where_it_is_called(tiny):
+    with pytest.raises(BadInput, match="there is no overflow"):
+        tiny.encode_stream(["a"], overflow="perhaps")
+    for call in (
+        lambda: tiny.encode([LONG]),
+        lambda: list(tiny.encode_stream([LONG])),
+        lambda: tiny.encode_layers([LONG]),
+    ):
+        with pytest.warns(UserWarning, match="1 of 1 texts were cut") as caught:
+            call()
+        assert caught[0].filename == __file__
+
+
+def test_a_prompt_that_is_nearly_a_name_is_pointed_out(own):
+    embedder = Embedder.load(own(spoken={"prompts": {"query": "query: "}}))
+    with pytest.warns(UserWarning, match="the model's prompt is 'query'"):
+        embedder.encode(["a"], prompt="Query")
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -162,6 +212,7 @@ def test_a_pooling_may_be_told_to_pass_over_the_prompt(spec, own, tmp_path):
     found = embedder.encode(texts, prompt="query: ")
     for row, layer in zip(found, embedder.encode_tokens(texts, prompt="query: "), strict=True):
         tokens = likewise.Ragged(torch.from_numpy(layer[3:].copy()), (len(layer) - 3,))
+        tokens.__dict__["position"] = torch.arange(3, len(layer))  # its place in the whole text
         _close(row, embedder.pooling(iter([tokens.values]), tokens)[0].numpy())
     _close(embedder.encode(texts), Embedder.load(own(pooling={**flag, "include_prompt": True}, heads=())).encode(texts))
     embedder.save(tmp_path / "saved")
@@ -347,7 +398,12 @@ def test_a_vector_that_is_not_finite_names_its_text(own):
 
 
 @pytest.mark.parametrize(
-    "error", [torch.OutOfMemoryError("out of memory"), MemoryError(), RuntimeError("can't allocate")]
+    "error",
+    [
+        torch.OutOfMemoryError("out of memory"),
+        MemoryError(),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+    ],
 )
 def test_when_memory_runs_out_smaller_batches_give_the_same_vectors(error, own, tiny):
     embedder, sizes = Embedder.load(own()), []

@@ -42,15 +42,15 @@ def test_truncate_keeps_the_first_numbers():
 
 
 def test_a_truncation_is_normalised_again_where_the_model_normalises():
-    assert [type(h) for h in truncated([Normalize()], 3)] == [Normalize, Truncate, Normalize]
-    assert [type(h) for h in truncated([Dense(6, 6)], 3)] == [Dense, Truncate]
+    assert [type(h) for h in truncated([Normalize()], 3, 6)] == [Normalize, Truncate, Normalize]
+    assert [type(h) for h in truncated([Dense(6, 6)], 3, 6)] == [Dense, Truncate]
 
 
 @pytest.mark.parametrize("width", [0, -1, 1.5, True, "8"])
 @pytest.mark.usefixtures("unchecked")
 def test_a_truncation_to_no_whole_number_is_refused(width):
-    with pytest.raises(BadInput, match="how many numbers to keep"):
-        truncated([], width)
+    with pytest.raises(BadInput, match="how many of the 6 numbers to keep"):
+        truncated([], width, 6)
 
 
 HEADS = {

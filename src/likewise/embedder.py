@@ -5,12 +5,13 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
@@ -25,6 +26,7 @@ from .store import DEFAULT, POOLING_FOLDER, Manifest, Part, fill, locate, read_m
 from .text.inputs import count, windows
 from .text.overflow import Overflow, Report, Tally
 from .text.packing import in_batches, plan
+from .text.pieces import Piece, beginnings, overlapping
 from .text.tokenizer import Tokenizer
 
 Precision = Literal["fp32", "bf16", "fp16"]
@@ -32,7 +34,9 @@ Progress = bool | Callable[[Meter], None] | None
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 BUDGETS = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
-"""Tokens of one batch, by device (benchmarks/budget.py prints what each choice gives)."""
+"""Tokens of one batch, by device (benchmarks/budget.py prints what each choice gives; only the CPU's was measured)."""
+OUT_OF_MEMORY = ("out of memory", "not enough memory", "allocate memory")
+"""What torch's plain RuntimeErrors say when memory runs out."""
 
 
 class Embedder(nn.Module):
@@ -42,7 +46,8 @@ class Embedder(nn.Module):
     >>> embedder.encode(["A cat sleeps.", "A kitten naps."]).shape
     (2, 384)
 
-    Calls of one embedder may come from several threads at once.
+    Calls of one embedder may come from several threads at once. Change weights under `torch.no_grad()` or by an
+    optimizer: a change through `weight.data` in place tells nobody, and `encode` on a CPU would not see it.
     """
 
     def __init__(self, tokenizer: Tokenizer, encoder: Encoder, pooling: Pooling, heads: nn.Module, manifest: Manifest):
@@ -91,19 +96,19 @@ class Embedder(nn.Module):
         if manifest.notice and pooling is None:
             warnings.warn(manifest.notice, stacklevel=2)
         encoder = load_encoder(manifest.encoder, PRECISIONS[precision])
-        limit = min(max_length or manifest.max_length or encoder.longest, encoder.longest)
+        limit = min(_length(max_length, encoder) or manifest.max_length or encoder.longest, encoder.longest)
         tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
+        chosen = _pooling(manifest.pooling if pooling is None else pooling, encoder.depth)
         heads = [read_head(part.kind, part.config, part.folder) for part in manifest.heads]
         if truncate is not None:
-            heads = truncated(heads, truncate)
-        chosen = _pooling(pooling or manifest.pooling, encoder.depth)
+            heads = truncated(heads, truncate, out_width(nn.Sequential(*heads), chosen.width(encoder.width)))
         return cls(tokenizer, encoder, chosen, nn.Sequential(*heads), manifest).to(place).eval()
 
-    def pool(self, tokens: Ragged, skip: int = 0) -> Float[Tensor, "N W"]:
-        """Packed tokens to pooled vectors, before the heads; the pooling does not see the first `skip` tokens."""
+    def pool(self, tokens: Ragged, skip: Sequence[int] | None = None) -> Float[Tensor, "N W"]:
+        """Packed tokens to pooled vectors, before the heads; of each sentence the pooling misses the first `skip`."""
         layers = self.encoder(tokens)
-        if skip:
-            tokens, kept = tokens.without_first([skip] * len(tokens))
+        if skip is not None:
+            tokens, kept = tokens.without_first(skip)
             layers = (x[kept] for x in layers)
         return self.pooling(layers, tokens)
 
@@ -161,14 +166,23 @@ class Embedder(nn.Module):
         batch_tokens: int | None = None,
     ) -> Iterator[Float[np.ndarray, "n E"]]:
         """As `encode`, a block of rows at a time, so that neither texts nor vectors need fit into memory."""
-        if batch_tokens is not None and (type(batch_tokens) is not int or batch_tokens < 1):
+        if batch_tokens is not None and (
+            isinstance(batch_tokens, bool) or not isinstance(batch_tokens, Integral) or batch_tokens < 1
+        ):
             raise BadInput(f"batch_tokens is {batch_tokens!r}; wanted a whole number above 0")
         lead = self._prompt(prompt)
         tally = Tally(self.tokenizer.room, overflow)
-        with measured(progress, count(texts)) as advance:
-            for window in windows(texts):
-                yield self._encode_window(window, lead, batch_tokens or self._budget, tally, advance)
-        tally.warn()
+        budget = self._budget if batch_tokens is None else batch_tokens
+
+        def blocks() -> Iterator[Float[np.ndarray, "n E"]]:
+            try:
+                with measured(progress, count(texts)) as advance:
+                    for window in windows(texts):
+                        yield self._encode_window(window, lead, budget, tally, advance)
+            finally:
+                tally.warn()  # also of what was cut before someone stopped
+
+        return blocks()
 
     def encode_report(self, texts: Iterable[str], *, prompt: str | None = None) -> Report:
         """How many tokens each text has, and how many of them the model reads; nothing is encoded."""
@@ -208,7 +222,8 @@ class Embedder(nn.Module):
 
     def pieces(self, texts: Sequence[str], *, prompt: str | None = None) -> list[list[str]]:
         """The word pieces that the model reads of each text, in the order of `encode_tokens`."""
-        contents = self.tokenizer.contents([self._prompt(prompt) + text for text in texts])
+        lead = self._prompt(prompt)
+        contents = [c for window in windows(texts) for c in self.tokenizer.contents([lead + text for text in window])]
         return [self.tokenizer.tokens(content[: self.tokenizer.room]) for content in contents]
 
     def save(self, folder: str | Path) -> None:
@@ -277,6 +292,11 @@ class Embedder(nn.Module):
             return prompts.get(self.manifest.default_prompt or "", "")
         if not isinstance(prompt, str):
             raise BadInput(f"prompt is {prompt!r}; wanted a text or one of the names {', '.join(prompts) or '(none)'}")
+        meant = [name for name in prompts if name.lower() == prompt.lower() and name != prompt]
+        if meant and prompt not in prompts:
+            warnings.warn(
+                f"{prompt!r} is put before each text as it is; the model's prompt is {meant[0]!r}", stacklevel=4
+            )
         return prompts.get(prompt, prompt)
 
     def _encode_window(
@@ -292,47 +312,47 @@ class Embedder(nn.Module):
             index = tally.texts - len(window) + int(np.flatnonzero(lengths == 0)[0])
             raise BadInput(f"texts[{index}] has no tokens, and this model puts no special ones around a text")
         lead_ids = self.tokenizer.contents([lead])[0] if lead else []
-        windowed = tally.overflow == "mean"
-        pieces = [
-            self.tokenizer.windows(content, lead_ids) if windowed else [content[: self.tokenizer.room]]
-            for content in contents
-        ]
-        flat = [piece for several in pieces for piece in several]
-        owner = [i for i, several in enumerate(pieces) for _ in several]
-        ids = [self.tokenizer.framed(piece) for piece in flat]
-        share = len(window) / sum(map(len, ids))  # texts that a token stands for, so that progress is even
-        skip = 0 if self.manifest.include_prompt or not lead else len(self.tokenizer.prefix) + len(lead_ids)
-        pooled = self._pool_all(
-            ids,
-            skip,
-            budget,
-            lambda tokens: advance(share * tokens, tokens),
-        )
-        vectors = self._heads(pooled if len(flat) == len(pieces) else _joined(pooled, flat, owner))
-        self._check_finite(vectors[rows], tally.texts - len(window))
-        return vectors[rows]
+        cut = overlapping if tally.overflow == "mean" else beginnings
+        pieces = cut(self.tokenizer, contents, lead_ids)
+        self._check_known(pieces, rows, tally.texts - len(window))
+        share = len(window) / sum(len(piece.ids) for piece in pieces)  # texts that a token stands for: even progress
+        hides_prompt = bool(lead) and not self.manifest.include_prompt
+        pooled = self._pool_all(pieces, hides_prompt, budget, lambda tokens: advance(share * tokens, tokens))
+        vectors = self._heads(pooled if len(pieces) == len(contents) else _joined(pooled, pieces))[rows]
+        self._check_finite(vectors, tally.texts - len(window))
+        return vectors
 
     @torch.inference_mode()
     def _pool_all(
-        self, ids: list[list[int]], skip: int, budget: int, done: Callable[[int], None]
+        self, pieces: Sequence[Piece], hides_prompt: bool, budget: int, done: Callable[[int], None]
     ) -> Float[Tensor, "P W"]:
         """The pooled vectors of all pieces, in fp32, batch by batch."""
-        pooled = torch.empty(len(ids), self.pooling.width(self.encoder.width), device=self.device)
+        pooled = torch.empty(len(pieces), self.pooling.width(self.encoder.width), device=self.device)
 
         def attempt(batch: list[int]) -> Tensor | None:
+            skip = [pieces[i].lead for i in batch] if hides_prompt else None
             try:
-                return self.pool(Ragged.of([ids[i] for i in batch], self.device), skip).float()
+                return self.pool(Ragged.of([pieces[i].ids for i in batch], self.device), skip).float()
             except (torch.OutOfMemoryError, MemoryError):
                 return None
             except RuntimeError as error:
-                if "alloc" not in str(error) and "out of memory" not in str(error):
+                if not any(sign in str(error) for sign in OUT_OF_MEMORY):
                     raise
                 return None
 
-        for batch, vectors in in_batches([len(i) for i in ids], budget, attempt):
+        for batch, vectors in in_batches([len(piece.ids) for piece in pieces], budget, attempt):
             pooled[batch] = vectors
-            done(sum(len(ids[i]) for i in batch))
+            done(sum(len(pieces[i].ids) for i in batch))
         return pooled
+
+    def _check_known(self, pieces: Sequence[Piece], rows: Int[np.ndarray, " n"], start: int) -> None:
+        """Ids that the encoder has no vector for, which only some tokenizers can give at all."""
+        if self.tokenizer.vocabulary > self.encoder.vocabulary:
+            for piece in pieces:
+                if max(piece.ids) >= self.encoder.vocabulary:
+                    index = start + int(np.flatnonzero(rows == piece.owner)[0])
+                    token = self.tokenizer.backend.id_to_token(max(piece.ids))
+                    raise BadInput(f"texts[{index}] holds the token {token!r}, for which the encoder has no vector")
 
     def _check_finite(self, vectors: Float[np.ndarray, "n E"], start: int) -> None:
         bad = np.flatnonzero(~np.isfinite(vectors).all(1))
@@ -367,22 +387,23 @@ def _own(pooling: Pooling) -> Part:
     return Part(type(pooling).__name__, pooling.config, Path())  # type: ignore[attr-defined]
 
 
-def _joined(
-    pooled: Float[Tensor, "P W"], pieces: Sequence[Sequence[int]], owner: Sequence[int]
-) -> Float[Tensor, "n W"]:
+def _joined(pooled: Float[Tensor, "P W"], pieces: Sequence[Piece]) -> Float[Tensor, "n W"]:
     """The mean of each text's windows, weighted by their tokens."""
-    at = torch.tensor(owner, device=pooled.device)
-    weights = torch.tensor([float(max(1, len(piece))) for piece in pieces], device=pooled.device)
-    sums = pooled.new_zeros(owner[-1] + 1, pooled.shape[1]).index_add(0, at, pooled * weights[:, None])
-    return sums / weights.new_zeros(owner[-1] + 1).index_add(0, at, weights)[:, None]
+    at = torch.tensor([piece.owner for piece in pieces], device=pooled.device)
+    weights = torch.tensor([float(max(1, piece.weight)) for piece in pieces], device=pooled.device)
+    texts = pieces[-1].owner + 1
+    sums = pooled.new_zeros(texts, pooled.shape[1]).index_add(0, at, pooled * weights[:, None])
+    return sums / weights.new_zeros(texts).index_add(0, at, weights)[:, None]
 
 
 def _check_fit(embedder: Embedder) -> None:
     """The tokenizer's ids, the encoder's table and the heads must suit each other."""
-    words = next((m for m in embedder.encoder.modules() if isinstance(m, nn.Embedding)), None)
-    known = embedder.tokenizer.vocabulary
-    if words is not None and known > words.num_embeddings:
-        raise BadModel(f"the tokenizer knows {known:,} ids, and the encoder has vectors for {words.num_embeddings:,}")
+    specials = (*embedder.tokenizer.prefix, *embedder.tokenizer.suffix)
+    if max(specials, default=0) >= embedder.encoder.vocabulary:
+        raise BadModel(
+            f"the tokenizer puts the ids {specials} around every text, and the encoder has vectors for "
+            f"{embedder.encoder.vocabulary:,} ids: they are of different models"
+        )
     width = embedder.pooling.width(embedder.encoder.width)
     try:
         out_width(embedder.heads, width)
@@ -390,6 +411,12 @@ def _check_fit(embedder: Embedder) -> None:
         raise BadModel(
             f"the pooling {embedder.pooling.spec} gives {width} numbers, which the heads cannot take: {error}"
         ) from None
+
+
+def _length(asked: int | None, encoder: Encoder) -> int | None:
+    if asked is not None and (not isinstance(asked, int) or not 1 <= asked <= encoder.longest):
+        raise BadInput(f"max_length is {asked!r}; wanted 1 to {encoder.longest:,} tokens, which this encoder can read")
+    return asked
 
 
 def _best_device() -> torch.device:

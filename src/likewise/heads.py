@@ -63,6 +63,9 @@ class Truncate(nn.Module):
         super().__init__()
         self.width = width
 
+    def extra_repr(self) -> str:
+        return str(self.width)
+
     def forward(self, x: Float[Tensor, "N E"]) -> Float[Tensor, "N F"]:
         return x[:, : self.width]
 
@@ -79,10 +82,10 @@ def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
     if kind == "Normalize":
         return Normalize()
     try:
-        head = _dense(config) if kind == "Dense" else Norm(int(config["dimension"]))
         weights = load_file(folder / "model.safetensors")
         if not all(torch.isfinite(tensor).all() for tensor in weights.values()):
             raise ValueError("its weights are not all finite")
+        head = _dense(config, weights) if kind == "Dense" else _norm(config, weights)
         head.load_state_dict(weights)
     except FileNotFoundError:
         raise BadModel(f"{folder} holds no model.safetensors (only safetensors are read here)") from None
@@ -91,15 +94,28 @@ def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
     return head
 
 
-def _dense(config: Mapping[str, Any]) -> Dense:
+def _dense(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Dense:
     activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
-    return Dense(int(config["in_features"]), int(config["out_features"]), bool(config.get("bias", True)), activation)
+    inputs, outputs = int(config["in_features"]), int(config["out_features"])
+    _compare(weights["linear.weight"], (outputs, inputs))
+    return Dense(inputs, outputs, bool(config.get("bias", True)), activation)
 
 
-def truncated(heads: Sequence[nn.Module], width: int) -> list[nn.Module]:
-    """The heads with a truncation after them, normalised again if they normalise."""
-    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-        raise BadInput(f"truncate is {width!r}; wanted how many numbers to keep")
+def _norm(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Norm:
+    _compare(weights["norm.weight"], (int(config["dimension"]),))
+    return Norm(int(config["dimension"]))
+
+
+def _compare(weight: Tensor, wanted: tuple[int, ...]) -> None:
+    """An error before memory is taken for a head that its weights do not fill."""
+    if tuple(weight.shape) != wanted:
+        raise ValueError(f"its settings ask for the shape {wanted}, and its weights have {tuple(weight.shape)}")
+
+
+def truncated(heads: Sequence[nn.Module], width: int, most: int) -> list[nn.Module]:
+    """The heads with a truncation of their `most` numbers after them, normalised again if they normalise."""
+    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= most:
+        raise BadInput(f"truncate is {width!r}; wanted how many of the {most} numbers to keep")
     again = [Normalize()] if any(isinstance(head, Normalize) for head in heads) else []
     return [*heads, Truncate(width), *again]
 

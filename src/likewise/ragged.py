@@ -89,7 +89,9 @@ class Ragged:
         )
         kept = (self.position >= dropped[self.sentence]).nonzero().squeeze(1)
         lengths = tuple(n - int(d) for n, d in zip(self.lengths, dropped.tolist(), strict=True))
-        return Ragged(self.values[kept], lengths), kept
+        left = Ragged(self.values[kept], lengths)
+        left.__dict__["position"] = self.position[kept]  # tokens keep the place that they have in their sentence
+        return left, kept
 
 
 Layers: TypeAlias = Iterator[Tensor]

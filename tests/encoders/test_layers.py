@@ -115,7 +115,7 @@ def test_gelu_without_gradients_is_gelu_with_them():
         torch.testing.assert_close(gelu(x.clone()), wanted)
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("name", sorted(set(ACTIVATIONS) - {"tanh"}))
 def test_activations_are_smooth_gates(name):
     out = ACTIVATIONS[name](torch.tensor([-30.0, 0.0, 30.0]))
     torch.testing.assert_close(out, torch.tensor([0.0, 0.0, 30.0]), atol=1e-4, rtol=0)

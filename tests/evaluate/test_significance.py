@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from likewise.correlation import pearson, ranks, spearman
 from likewise.errors import BadInput
-from likewise.evaluate.metrics import pearson, ranks, spearman
 from likewise.evaluate.significance import _resampled, _spearmans, difference, interval
 
 

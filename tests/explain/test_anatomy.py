@@ -88,6 +88,7 @@ def test_a_window_that_the_layers_cannot_bear_is_refused(minilm: Embedder) -> No
         anatomy(minilm, TEXTS, window=7)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_the_rank_correlation_is_spearmans_with_ties() -> None:
     draw = np.random.default_rng(0)
     a, b = draw.integers(0, 9, 200), draw.integers(0, 9, 200) + draw.integers(0, 3, 200)

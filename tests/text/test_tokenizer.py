@@ -83,11 +83,6 @@ def test_neighbouring_windows_overlap_but_not_needlessly(plain, count):
     assert len(windows) <= -(-(count - plain.room) // stride) + 1
 
 
-def test_a_lead_that_the_tokenizer_merged_away_is_not_put_before_windows(plain):
-    windows = plain.windows(list(range(50)), [7, 8])
-    assert windows[0][0] == 0
-
-
 def test_a_prompt_that_leaves_no_room_is_refused(plain):
     lead = list(range(18))
     with pytest.raises(BadInput, match="18 tokens of 18"):

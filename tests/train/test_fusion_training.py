@@ -10,11 +10,11 @@ import tokenizers
 import torch
 
 from likewise.cli.fuse import _examples
+from likewise.correlation import spearman
 from likewise.embedder import Embedder
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.layers import randomise
 from likewise.errors import BadInput, BadModel
-from likewise.evaluate.metrics import spearman
 from likewise.evaluate.significance import difference
 from likewise.heads import Normalize
 from likewise.pooling import Fusion, Reduce, Stack, pooling_of

@@ -48,8 +48,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trains, says what it gave on held-out pairs, saves."""
+    from ..correlation import spearman
     from ..embedder import Embedder
-    from ..evaluate.metrics import spearman
     from ..evaluate.significance import difference
     from ..train.depth import exits, smallest
     from ..train.fusion import Recipe, layer_vectors

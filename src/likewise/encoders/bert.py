@@ -97,7 +97,8 @@ class Bert(Encoder):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.shape, self.width, self.depth, self.longest = shape, shape.width, shape.depth, shape.longest
+        self.shape, self.width, self.depth = shape, shape.width, shape.depth
+        self.vocabulary, self.longest = shape.vocabulary, shape.longest
         self.embeddings = Embeddings(shape)
         self.relative = RelativeBias(shape.buckets, shape.heads) if shape.buckets else None
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.groups or shape.depth))

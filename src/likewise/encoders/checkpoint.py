@@ -20,12 +20,15 @@ from ..errors import BadModel, missing
 from .encoder import Encoder
 from .families import FAMILIES, Family
 
+STORED = ("F64", "F32", "F16", "BF16")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
 
 
 def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     """The encoder of a Hugging Face folder, in evaluation mode; `dtype` is what its weights are turned into."""
     config = read_config(folder)
+    if config.get("quantization_config"):
+        raise BadModel(f"{folder} holds quantised weights; the model in fp32, fp16 or bf16 is wanted")
     kind = config.get("model_type")
     if not isinstance(kind, str) or not kind:
         raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")
@@ -101,6 +104,10 @@ class Weights:
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(self.files[self.home[name]].get_slice(name).get_shape())
 
+    def stored(self, name: str) -> str:
+        """How its numbers are stored."""
+        return str(self.files[self.home[name]].get_slice(name).get_dtype())
+
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
         tensor: Tensor = self.files[self.home[name]].get_tensor(name).to(dtype)
         if not torch.isfinite(tensor.sum(dtype=torch.float32)):
@@ -160,6 +167,11 @@ def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights:
         names = sources[ours]
         wanted = (tensor.shape[0] // len(names), *tensor.shape[1:])
         for name in names:
+            if weights.stored(name) not in STORED:
+                raise BadModel(
+                    f"{name} in {folder} is stored as {weights.stored(name)}; wanted {', '.join(STORED)} "
+                    "(quantised weights mean nothing without their scales)"
+                )
             if weights.shape(name) != wanted:
                 raise BadModel(
                     f"config.json in {folder} asks for {name} of shape {wanted}, "

@@ -24,6 +24,8 @@ class Encoder(nn.Module):
     """Blocks; an encoder yields one layer more than it has blocks."""
     nested: bool = True
     """Whether the layers of the encoder cut at k (`cut`) are just its first k + 1 layers."""
+    vocabulary: int
+    """Rows of the table of words: ids lie below."""
     longest: int
     """The most tokens that one sentence may have."""
 

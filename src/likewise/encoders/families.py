@@ -110,7 +110,7 @@ def _roberta(config: Config) -> Encoder:
 
 
 def _mpnet(config: Config) -> Encoder:
-    buckets = size(config, "relative_attention_num_buckets", 32)
+    buckets = size(config, "relative_attention_num_buckets", 32, least=4)
     first = size(config, "pad_token_id", 1, least=0) + 1
     return Bert(_bert_shape(config, first_position=first, segments=0, buckets=buckets))
 

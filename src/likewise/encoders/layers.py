@@ -31,6 +31,11 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": gelu,
     "gelu_new": lambda x: F.gelu(x, approximate="tanh"),
     "gelu_pytorch_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "gelu_fast": lambda x: F.gelu(x, approximate="tanh"),
+    "gelu_python": gelu,
+    "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
+    "mish": F.mish,
+    "tanh": torch.tanh,
     "relu": F.relu,
     "silu": F.silu,
     "swish": F.silu,
@@ -75,6 +80,11 @@ class Linear(nn.Linear):
             known = _Packed(source, source.data_ptr(), self.weight._version, _PACK(source))  # type: ignore[misc]
             self._packed = known
         return known.weight
+
+    def _apply(self, *args: Any, **kwargs: Any) -> "Linear":
+        self._packed = None  # the weight is about to move
+        super()._apply(*args, **kwargs)  # type: ignore[no-untyped-call]
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_packed"}

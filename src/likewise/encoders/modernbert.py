@@ -77,7 +77,8 @@ class ModernBert(Encoder):
 
     def __init__(self, shape: ModernShape) -> None:
         super().__init__()
-        self.shape, self.width, self.depth, self.longest = shape, shape.width, shape.depth, shape.longest
+        self.shape, self.width, self.depth = shape, shape.width, shape.depth
+        self.vocabulary, self.longest = shape.vocabulary, shape.longest
         self.words = Embedding(shape.vocabulary, shape.width)
         self.norm = LayerNorm(shape.width, shape.eps, shape.norm_bias)
         self.drop = nn.Dropout(shape.dropout)

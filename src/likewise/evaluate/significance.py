@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from .metrics import Numbers, checked, spearman, ties
+from ..correlation import Numbers, checked, spearman, ties
 
 RESAMPLES = 10_000
 _BLOCK = 1 << 21  # counts of a temporary

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from ..correlation import spearman
 from ..embedder import Embedder
 from ..errors import BadInput
 from ..pooling import Dissection
@@ -178,17 +179,9 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
 
 
 def rank_correlation(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"]) -> float:
-    """Spearman's ρ, equal values sharing their mean rank; 0 where one side has a single value."""
-    ranks = np.stack([_ranks(a), _ranks(b)])
-    centred = ranks - ranks.mean(axis=1, keepdims=True)
-    lengths = np.linalg.norm(centred, axis=1)
-    return float(centred[0] @ centred[1] / lengths.prod()) if lengths.all() else 0.0
-
-
-def _ranks(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    _, place, count = np.unique(x, return_inverse=True, return_counts=True)
-    mean_rank: Float[np.ndarray, " n"] = (np.cumsum(count) - (count - 1) / 2)[place]
-    return mean_rank
+    """Spearman's ρ; 0 where one side has a single value."""
+    found = spearman(a, b)
+    return 0.0 if np.isnan(found) else found
 
 
 def _idf(contents: Sequence[Sequence[int]]) -> dict[int, float]:

@@ -14,6 +14,10 @@ from ..ragged import Layers, Ragged
 Reduction = Callable[[Float[Tensor, "T D"], Ragged], Float[Tensor, "N D"]]
 
 
+SEGMENTS = ("cpu", "cuda")
+"""Where torch reduces segments; elsewhere (Apple's GPUs) the same is done by index."""
+
+
 def last(layers: Layers) -> Float[Tensor, "T D"]:
     """The last layer, none of the others kept."""
     return deque(layers, maxlen=1)[0]
@@ -32,7 +36,9 @@ def last_token(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
 def total(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
     """The sum of a sentence's vectors, added up in fp32 or better."""
     exact = x.to(torch.promote_types(x.dtype, torch.float32))
-    return torch.segment_reduce(exact, "sum", lengths=tokens.counts, axis=0)
+    if x.device.type in SEGMENTS:
+        return torch.segment_reduce(exact, "sum", lengths=tokens.counts, axis=0)
+    return exact.new_zeros(len(tokens), x.shape[1]).index_add(0, tokens.sentence, exact)
 
 
 def mean(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
@@ -48,13 +54,15 @@ def mean_sqrt_len(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D
 def weighted_mean(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
     """The mean with weights 1, 2, 3 …: later tokens count more (Muennighoff 2022)."""
     weights = (tokens.position + 1).to(x.dtype if x.dtype == torch.float64 else torch.float32)
-    n = tokens.counts[:, None]
-    return total(x * weights[:, None], tokens) / (n * (n + 1) / 2)
+    return total(x * weights[:, None], tokens) / total(weights[:, None], tokens)
 
 
 def maximum(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
     """The largest value of each dimension over time (MAX)."""
-    return torch.segment_reduce(x, "max", lengths=tokens.counts, axis=0)
+    if x.device.type in SEGMENTS:
+        return torch.segment_reduce(x, "max", lengths=tokens.counts, axis=0)
+    index = tokens.sentence[:, None].expand_as(x)
+    return x.new_full((len(tokens), x.shape[1]), -torch.inf).scatter_reduce(0, index, x, "amax")
 
 
 REDUCTIONS: dict[str, Reduction] = {

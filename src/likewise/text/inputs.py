@@ -9,11 +9,11 @@ TEXTS = 16_384  # of one window: enough for equal lengths to meet, little enough
 LETTERS = 1 << 24  # of one window, so that long texts do not pile up
 
 
-def windows(texts: Iterable[str], start: int = 0) -> Iterator[list[str]]:
+def windows(texts: Iterable[str]) -> Iterator[list[str]]:
     """The texts in order, in lists of bounded size; an error names the index of what is no text."""
     window: list[str] = []
     letters = 0
-    for i, text in enumerate(_iterable(texts), start):
+    for i, text in enumerate(_iterable(texts)):
         text = text.as_py() if hasattr(text, "as_py") else text  # Arrow's scalars
         if not isinstance(text, str):
             raise BadInput(f"texts[{i}] is {_told(text)}; wanted a str")

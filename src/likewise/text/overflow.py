@@ -1,5 +1,6 @@
 """What of a text the model reads, and what it loses: nothing is cut without a word."""
 
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,5 +70,13 @@ class Tally:
                 f"{self.cut:,} of {self.texts:,} texts were cut to the {self.room} tokens that the model reads "
                 f"(the first is texts[{self.first}], the longest has {self.longest:,} tokens). "
                 'overflow="mean" reads all of them, overflow="truncate" silences this',
-                stacklevel=4,
+                stacklevel=_to_the_caller(),
             )
+
+
+def _to_the_caller() -> int:
+    """How many frames lie between a warning and the code that called this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "likewise":
+        level, frame = level + 1, frame.f_back
+    return level

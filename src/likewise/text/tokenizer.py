@@ -17,13 +17,14 @@ class Tokenizer:
     """Texts to lists of ids, without ever cutting anything: lengths are the caller's business.
 
     `prefix` and `suffix` are the special tokens that the model wants around a text, `[CLS]` and `[SEP]` say, and
-    `max_length` counts them in. `companions` are the texts of the small files
-    that other libraries want beside tokenizer.json. No call changes any state, so threads may share one.
+    `max_length` counts them in. `vocabulary` is one more than the largest id. `companions` are the texts of the
+    small files that other libraries want beside tokenizer.json. No call changes any state, so threads may share one.
     """
 
     backend: tokenizers.Tokenizer
     max_length: int
     lowercase: bool
+    vocabulary: int
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     companions: Mapping[str, str]
@@ -42,7 +43,10 @@ class Tokenizer:
             raise BadModel(
                 f"max_length is {max_length}, and {len(prefix) + len(suffix)} special tokens leave no room for text"
             )
-        return cls(backend, max_length, lowercase, tuple(prefix), tuple(suffix), _companions(folder, backend))
+        vocabulary = max(backend.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+        return cls(
+            backend, max_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), _companions(folder, backend)
+        )
 
     def save(self, folder: Path) -> None:
         """tokenizer.json and its companions."""
@@ -54,11 +58,6 @@ class Tokenizer:
     def room(self) -> int:
         """Tokens of text that fit beside the special ones."""
         return self.max_length - len(self.prefix) - len(self.suffix)
-
-    @property
-    def vocabulary(self) -> int:
-        """One more than the largest id that this tokenizer can give."""
-        return max(self.backend.get_vocab(with_added_tokens=True).values(), default=-1) + 1
 
     def contents(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of each text, whole, without special tokens."""
@@ -78,11 +77,11 @@ class Tokenizer:
     def windows(self, content: Sequence[int], lead: Sequence[int] = ()) -> list[list[int]]:
         """A long text as overlapping windows of equal length, evenly spread so that every token is in one.
 
-        `lead` (a prompt's ids) stands before each window if it stands before the text.
+        `lead`, the ids of a prompt with which the text begins, stands before each window.
         """
         if len(content) <= self.room:
             return [list(content)]
-        lead = list(lead) if list(content[: len(lead)]) == list(lead) else []
+        lead = list(lead)
         body, room = list(content[len(lead) :]), self.room - len(lead)
         if room < 1:
             raise BadInput(f"the prompt takes {len(lead)} tokens of {self.room} and leaves no room for text")
@@ -129,7 +128,7 @@ def _backend(folder: Path) -> tokenizers.Tokenizer:
 def _wordpiece(folder: Path, vocabulary: Path) -> tokenizers.Tokenizer:
     settings = folder / "tokenizer_config.json"
     options = json.loads(settings.read_text("utf-8")) if settings.is_file() else {}
-    words = vocabulary.read_text("utf-8").splitlines()
+    words = [line.rstrip("\r") for line in vocabulary.read_text("utf-8").removesuffix("\n").split("\n")]
     classes = ("[CLS]", "[SEP]") if "[CLS]" in words else ("<s>", "</s>")
     if not {*classes, "[UNK]"} <= set(words):
         raise BadModel(f"{vocabulary} lacks {classes[0]}, {classes[1]} or [UNK]")
@@ -142,7 +141,17 @@ def _wordpiece(folder: Path, vocabulary: Path) -> tokenizers.Tokenizer:
         sep_token=classes[1],
     )
     backend: tokenizers.Tokenizer = made._tokenizer
+    _add_tokens(backend, folder / "added_tokens.json")
     return backend
+
+
+def _add_tokens(backend: tokenizers.Tokenizer, path: Path) -> None:
+    """The tokens that an older folder keeps beside its vocabulary, under the ids that they have there."""
+    added = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    backend.add_tokens(sorted(added, key=lambda token: added[token]))
+    wrong = [token for token, i in added.items() if backend.token_to_id(token) != i]
+    if wrong:
+        raise BadModel(f"{path} gives {wrong[0]!r} the id {added[wrong[0]]}, which is not the next one that is free")
 
 
 def _byte_pairs(vocabulary: Path, merges: Path) -> tokenizers.Tokenizer:

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from ..errors import BadInput
+from .errors import BadInput
 
 Numbers = Float[np.ndarray, " N"]
 
