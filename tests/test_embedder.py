@@ -105,17 +105,26 @@ def test_windows_of_a_long_text_all_bear_the_prompt_also_where_it_joins_the_text
     assert {i for piece in found for i in piece.ids} >= set(content)
 
 
-def test_a_stream_checks_its_options_at_once_and_warns_where_it_is_called(tiny):
+@pytest.mark.usefixtures("unchecked")
+def test_a_stream_checks_its_options_at_once(tiny):
     with pytest.raises(BadInput, match="there is no overflow"):
         tiny.encode_stream(["a"], overflow="perhaps")
-    for call in (
-        lambda: tiny.encode([LONG]),
-        lambda: list(tiny.encode_stream([LONG])),
-        lambda: tiny.encode_layers([LONG]),
-    ):
-        with pytest.warns(UserWarning, match="1 of 1 texts were cut") as caught:
-            call()
-        assert caught[0].filename == __file__
+
+
+def test_a_stream_that_is_left_early_still_tells_what_was_cut(tiny, monkeypatch):
+    monkeypatch.setattr(inputs, "TEXTS", 2)
+    stream = tiny.encode_stream([LONG, "a", "b", "c"])
+    next(stream)
+    with pytest.warns(UserWarning, match="1 of 2 texts were cut"):
+        stream.close()
+
+
+@pytest.mark.parametrize("call", ["m.encode(texts)", "list(m.encode_stream(texts))", "m.encode_layers(texts)"])
+def test_a_warning_points_at_the_line_that_asked(call, folders):
+    folder = str(folders("bert"))
+    script = f"from likewise import Embedder\nm = Embedder.load({folder!r})\ntexts = ['a b ' * 99]\n{call}"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "<string>:4: UserWarning: 1 of 1 texts were cut" in ran.stderr
 
 
 def test_a_prompt_that_is_nearly_a_name_is_pointed_out(own):
