@@ -22,7 +22,7 @@ from likewise.store import Manifest
 from likewise.text.tokenizer import Tokenizer
 from likewise.train.depth import exits, smallest
 from likewise.train.examples import Examples, numbered, parted
-from likewise.train.fusion import Recipe, fuse, fused, layer_vectors
+from likewise.train.fusion import Recipe, fuse, fused, imitation, layer_vectors
 from likewise.train.objectives import contrastive, cosent
 from likewise.train.teacher import taught
 
@@ -192,6 +192,14 @@ def test_a_teacher_scores_pairs_of_different_texts_with_its_cosines():
     wanted = (u * v).sum(1) / np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1)
     np.testing.assert_allclose(examples.scores, wanted, atol=1e-6)
     assert (examples.rows[:, 0] != examples.rows[:, 1]).all()
+
+
+def test_an_imitation_is_the_ridge_regression_and_finds_what_is_linear():
+    random = np.random.default_rng(0)
+    x, aim = random.normal(size=(400, 12)), random.normal(size=(12, 5))
+    found = imitation(x, x @ aim + 3)
+    np.testing.assert_allclose(found.weight.numpy().T, aim, atol=0.01)
+    np.testing.assert_allclose(found.bias.numpy(), np.full(5, 3.0), atol=0.01)
 
 
 @pytest.mark.parametrize("family", ["bert", "albert", "modernbert"])

@@ -127,12 +127,13 @@ def _say(made: "Exit", embedder: "Embedder", texts: list[str]) -> None:
     from ..train.depth import rate
 
     o: Outcome = made.outcome
+    beside = "plain pooling" if made.depth == embedder.encoder.depth else "the whole model imitated, no more"
     some = texts[:: max(1, len(texts) // RATED)][:RATED]
     print(
         f"{made.depth} of {embedder.encoder.depth} blocks: Spearman × 100 on {len(o.gold):,} held-out pairs "
-        f"{interval(o.fused, o.gold)}; plain pooling of the same blocks {interval(o.plain, o.gold)}; "
+        f"{interval(o.fused, o.gold)}; {beside} {interval(o.plain, o.gold)}; "
         f"gain {difference(o.fused, o.plain, o.gold)}; {rate(made.embedder, some):,.0f} texts/s"
-        + ("" if o.strength else "; no gain beyond chance, so pooled plainly")
+        + ("" if o.strength else "; no gain beyond chance, so that is what is kept")
     )
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,19 @@ from ..embedder import Embedder
 from ..encoders.cut import cut
 from ..pooling import Stack
 from .examples import Examples
-from .fusion import RECIPE, LayerVectors, Measure, Outcome, Recipe, Sure, fuse, fused, layer_vectors, reduction
+from .fusion import (
+    RECIPE,
+    LayerVectors,
+    Measure,
+    Outcome,
+    Recipe,
+    Sure,
+    fuse,
+    fused,
+    imitation,
+    layer_vectors,
+    reduction,
+)
 
 Below = Callable[[Outcome, Outcome], bool]
 """Whether the first outcome's held-out quality is below the second's, beyond chance."""
@@ -27,7 +40,7 @@ class Exit:
 
 
 def shortened(embedder: Embedder, depth: int) -> Embedder:
-    """The embedder with its first `depth` blocks, pooled plainly."""
+    """The embedder with its first `depth` blocks, pooled plainly; `exits` then trains it to be of use."""
     encoder = cut(embedder.encoder, depth)
     heads = nn.Sequential(*embedder.heads.children())
     made = Embedder(embedder.tokenizer, encoder, reduction(embedder), heads, embedder.manifest)
@@ -48,7 +61,8 @@ def exits(
     """A fused model for each depth, all trained on the same examples and judged on the same held-out ones.
 
     `vectors` are the whole model's `layer_vectors` of `texts`; where the layers of a cut encoder are not its first
-    layers (`Encoder.nested`), the texts are encoded anew.
+    layers (`Encoder.nested`), the texts are encoded anew. Below the whole depth training starts from an `imitation`
+    of the whole model, and `Outcome.plain` is what that alone gives.
     """
     for depth in depths:
         whole = depth == embedder.encoder.depth
@@ -56,8 +70,12 @@ def exits(
         stack = Stack(reduction(embedder), 0, depth)
         width = stack.width(embedder.encoder.width)
         seen = vectors[:, :width] if whole or embedder.encoder.nested else layer_vectors(small, texts)
-        heads = embedder.heads.cpu().requires_grad_(False)
-        outcome = fuse(seen, examples, stack, embedder.encoder.width, measure, heads=heads, sure=sure, recipe=recipe)
+        narrow = stack.reduce.width(embedder.encoder.width)
+        anchor = None if whole else imitation(seen, vectors[:, -narrow:])
+        heads = deepcopy(embedder.heads).cpu().requires_grad_(False)
+        outcome = fuse(
+            seen, examples, stack, embedder.encoder.width, measure, anchor=anchor, heads=heads, sure=sure, recipe=recipe
+        )
         yield Exit(depth, fused(small, outcome.fusion), outcome)
 
 

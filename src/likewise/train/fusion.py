@@ -8,6 +8,10 @@ all layers side by side and p those of the last, which are plain pooling, the fu
 and the loss is the objective's plus  strength · |D x̃ + c|² / |p|²  (means over the batch): what costs is how far
 vectors leave plain pooling, in parts of their own size. How strong that is, when to stop, and which share 0 ≤ a ≤ 1
 of the change is kept are chosen on held-out pairs, of which no sentence was trained on; a = 0 is plain pooling.
+
+A fusion that ends early has no good p of its own: an encoder's middle layers were never meant to be read. Its p is an
+*imitation* of the whole model's vector, the ridge regression of it on x, which needs no labels and is one solution of
+a linear system. x̃ then holds p as well; all is linear in x, so one map says it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -53,6 +57,7 @@ class Recipe:
 
 
 RECIPE = Recipe()
+RIDGE = 1e-3  # of the mean variance, in an imitation
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,7 @@ def fuse(
     encoder_width: int,
     measure: Measure,
     *,
+    anchor: nn.Linear | None = None,
     heads: nn.Module | None = None,
     sure: Sure | None = None,
     recipe: Recipe = RECIPE,
@@ -101,6 +107,7 @@ def fuse(
         stack: which layers, and how each is pooled.
         encoder_width: D.
         measure: what is to be large on held-out pairs.
+        anchor: x to p, where p is not plain pooling but an `imitation`.
         heads: the model's own heads, which the fused vectors will go through (and which stay as they are).
         sure: where given, the change is kept only if it is held-out better beyond chance, else plain pooling.
         recipe: how to train.
@@ -108,6 +115,9 @@ def fuse(
     if vectors.shape[1] != stack.width(encoder_width):
         raise BadInput(f"vectors are {vectors.shape[1]} wide; the {stack.spec} make {stack.width(encoder_width)}")
     x, through = torch.from_numpy(np.ascontiguousarray(vectors)), heads or nn.Identity()
+    if anchor is not None:
+        with torch.no_grad():
+            x = torch.cat([x, anchor(x)], dim=1)
     training, held = parted(examples, recipe.held_out, recipe.seed)
     if recipe.ordered:
         training = Examples(*training.pairs)
@@ -130,9 +140,33 @@ def fuse(
     if best.map is not None and sure is not None and not sure(fused, plain, judge.gold):
         best, fused = _Choice(best.quality, 0.0, 0.0, 0, None), plain
     fusion = Fusion(stack, encoder_width)
-    if best.map is not None:
-        fusion.map.load_state_dict(best.map.state_dict())
+    _write(fusion.map, best.map, anchor)
     return Outcome(fusion.eval(), best.strength, best.share, best.epochs, fused, plain, judge.gold)
+
+
+def imitation(x: LayerVectors, whole: Float[np.ndarray, "S E"]) -> nn.Linear:
+    """The map from lower layers' vectors to the whole model's: ridge regression, in fp64."""
+    mean, aim = x.mean(0, dtype=np.float64), whole.mean(0, dtype=np.float64)
+    centred = x - mean
+    gram = centred.T @ centred
+    gram[np.diag_indices(len(gram))] += RIDGE * np.trace(gram) / len(gram)
+    weight = torch.from_numpy(np.linalg.solve(gram, centred.T @ (whole - aim)).T)
+    made = nn.Linear(x.shape[1], whole.shape[1], device="meta").to_empty(device="cpu")
+    made.load_state_dict(
+        {"weight": weight.float(), "bias": (torch.from_numpy(aim) - weight @ torch.from_numpy(mean)).float()}
+    )
+    return made.requires_grad_(False)
+
+
+@torch.no_grad()
+def _write(to: nn.Linear, found: nn.Linear | None, anchor: nn.Linear | None) -> None:
+    """The map that was found, as a map of x alone; without one, the anchor; without that, what is there."""
+    if anchor is not None and found is not None:
+        own, through = torch.split(found.weight, [anchor.in_features, anchor.out_features], dim=1)
+        to.weight.copy_(own + through @ anchor.weight)
+        to.bias.copy_(found.bias + through @ anchor.bias)
+    elif found is not None or anchor is not None:
+        to.load_state_dict((found or anchor).state_dict())  # type: ignore[union-attr]
 
 
 def fused(embedder: Embedder, fusion: Fusion) -> Embedder:
