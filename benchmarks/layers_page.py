@@ -1,0 +1,134 @@
+"""Draws the figures of docs/what-is-in-a-layer.md and fills its tables from benchmarks/results.
+
+    python -m benchmarks.layers_page --figures all-MiniLM-L6-v2 path/to/another/model
+
+Without --figures only the tables are drawn anew.
+"""
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from .record import RESULTS
+
+PAGE = Path(__file__).parent.parent / "docs" / "what-is-in-a-layer.md"
+SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "mean of seven")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--figures", nargs="*", default=[], metavar="MODEL", help="models whose figures are drawn anew")
+    args = parser.parse_args()
+    for name in args.figures:
+        figures(name)
+    text = PAGE.read_text("utf-8")
+    for name, table in {"quality": quality, "overhead": overhead, "fusion": fusion, "nli": nli, "depth": depth}.items():
+        lines = "\n".join(table())
+        begin, end = f"<!-- table: {name} -->", "<!-- end -->"
+        text = re.sub(rf"{begin}\n.*?{end}", lambda _, b=begin, t=lines, e=end: f"{b}\n{t}\n{e}", text, flags=re.S)
+    PAGE.write_text(text, "utf-8")
+    print(f"written: {PAGE.relative_to(PAGE.parent.parent)}")
+
+
+def figures(name: str) -> None:
+    """Heat map, path and importance of one model, from sentences of the standard library's docstrings."""
+    from matplotlib import pyplot as plt
+
+    from likewise import Embedder
+    from likewise.cli.dissect import sample
+    from likewise.explain import anatomy
+    from likewise.explain.figures import layers, path
+
+    found, short = anatomy(Embedder.load(name, device="cpu"), sample()), Path(name).name
+    for kind, draw in {"layers": layers, "path": path}.items():
+        figure = draw(found, short)
+        target = PAGE.parent / "figures" / f"{short}-{kind}.png"
+        target.parent.mkdir(exist_ok=True)
+        figure.savefig(target, dpi=110, bbox_inches="tight")
+        plt.close(figure)
+
+
+def read(name: str) -> Any:
+    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+
+
+def quality() -> list[str]:
+    lines = [f"| model | pooling | {' | '.join(SETS)} |", "|---|---|" + "---|" * len(SETS)]
+    for model, told in read("dissection_quality").items():
+        best = max(told["spearman"], key=lambda pooling: told["spearman"][pooling]["mean of seven"])
+        for pooling, scores in told["spearman"].items():
+            mark = "**" if pooling == best else ""
+            lines.append(f"| {model} | {mark}{pooling}{mark} | " + " | ".join(f"{scores[s]:.2f}" for s in SETS) + " |")
+    return lines
+
+
+def overhead() -> list[str]:
+    told = read("dissection")
+    rows = told["results"]
+    by_word = {(row["model"], row["pooling"]): row["times"] for row in rows if "times" in row}
+    lines = [
+        "| model | layers read | cost on top of mean pooling, CPU time | beside word by word |",
+        "|---|---|---|---|",
+    ]
+    for row in rows:
+        if "overhead_percent" in row:
+            span = f"{row['lowest_percent']:.1f} to {row['highest_percent']:.1f}"
+            times = by_word[row["model"], row["pooling"]]
+            lines.append(
+                f"| {row['model']} | {row['layers']} | {row['overhead_percent']:.1f} % ({span}) | {times:.0f} × faster |"
+            )
+    return [*lines, "", f"{told['machine']['processor']}, one thread, {told['date']}, commit {told['commit']}."]
+
+
+def _interval(row: dict[str, Any], key: str) -> str:
+    value, low, high = row[key]
+    return f"{value:+.2f} [{low:+.2f}, {high:+.2f}]" if key == "gain" else f"{value:.2f}"
+
+
+def _row(name: str, row: dict[str, Any]) -> str:
+    return (
+        f"| {name} | {row['n']:,} | {_interval(row, 'plain')} | {_interval(row, 'fused')} | {_interval(row, 'gain')} |"
+    )
+
+
+def _head(first: str) -> list[str]:
+    return [f"| {first} | pairs | mean pooling | fused | gain, 95 % |", "|---|---|---|---|---|"]
+
+
+def fusion() -> list[str]:
+    told = read("fusion")
+    lines = _head("seed, set")
+    for run in told["stsb"]:
+        lines += [_row(f"{run['seed']}, {name}", run[name]) for name in run if isinstance(run[name], dict)]
+    seconds = " / ".join(f"{run['seconds']:.0f}" for run in told["stsb"])
+    return [*lines, "", f"Training took {seconds} s. {told['machine']}, {told['date']}, commit {told['commit']}."]
+
+
+def nli() -> list[str]:
+    told = read("fusion")["nli"]
+    mean = told["mean of STS12-16 and SICK"]
+    lines = [*_head("set"), *(_row(name, row) for name, row in told.items() if isinstance(row, dict) and "n" in row)]
+    change = mean["fused"] - mean["plain"]
+    return [*lines, f"| mean of STS12–16 and SICK-R | | {mean['plain']:.2f} | {mean['fused']:.2f} | {change:+.2f} |"]
+
+
+def depth() -> list[str]:
+    lines = [
+        "| blocks | faster than all 6 | STS-B test | gain on plain, all 6 | SICK-R test | STS12–16 |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in read("fusion")["depth"]:
+        tuned = row["imitation of train texts"]
+        near, far = tuned["stsb test, beside plain 6"], tuned["sick test"]
+        worst = min(r["gain"][0] for name, r in row["trained on nli"].items() if name.startswith("sts1"))
+        lines.append(
+            f"| {row['depth']} | {row['times faster']:.2f} × | {near['fused'][0]:.2f} | {_interval(near, 'gain')} | "
+            f"{_interval(far, 'gain')} | down to {worst:+.1f} (trained on NLI) |"
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    main()
