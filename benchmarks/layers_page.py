@@ -79,7 +79,8 @@ def overhead() -> list[str]:
             lines.append(
                 f"| {row['model']} | {row['layers']} | {row['overhead_percent']:.1f} % ({span}) | {times:.0f} × faster |"
             )
-    return [*lines, "", f"{told['machine']['processor']}, one thread, {told['date']}, commit {told['commit']}."]
+    where = told["machine"]["processor"]
+    return [*lines, "", f"{where}, one thread, {told['date']}, commit {told['commit']}."]
 
 
 def _interval(row: dict[str, Any], key: str) -> str:
