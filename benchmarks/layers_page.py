@@ -76,9 +76,8 @@ def overhead() -> list[str]:
         if "overhead_percent" in row:
             span = f"{row['lowest_percent']:.1f} to {row['highest_percent']:.1f}"
             times = by_word[row["model"], row["pooling"]]
-            lines.append(
-                f"| {row['model']} | {row['layers']} | {row['overhead_percent']:.1f} % ({span}) | {times:.0f} × faster |"
-            )
+            cost = f"{row['overhead_percent']:.1f} % ({span})"
+            lines.append(f"| {row['model']} | {row['layers']} | {cost} | {times:.0f} × faster |")
     where = told["machine"]["processor"]
     return [*lines, "", f"{where}, one thread, {told['date']}, commit {told['commit']}."]
 

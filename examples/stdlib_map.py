@@ -133,8 +133,9 @@ def layout(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
 
-    few = PCA(30, random_state=seed).fit_transform(vectors)
-    return np.asarray(TSNE(init="pca", max_iter=600, random_state=seed).fit_transform(few))
+    few = PCA(min(30, *vectors.shape), random_state=seed).fit_transform(vectors)
+    near = min(30, (len(vectors) - 1) / 3)  # neighbours that count; fewer points have fewer
+    return np.asarray(TSNE(init="pca", perplexity=near, max_iter=600, random_state=seed).fit_transform(few))
 
 
 def draw(vectors: np.ndarray, groups: Sequence[np.ndarray], names: Sequence[str], path: Path, named: int = 45) -> None:
@@ -188,6 +189,8 @@ def main() -> None:
     with clock.step("group them"):
         groups = communities(vectors, threshold=0.6, smallest=12)
         names = themes(groups, texts)
+    if not groups:
+        raise SystemExit(f"{len(texts):,} sentences hold no group of 12, so there is no map to draw: raise --limit")
 
     console.print(
         f"\n[bold]The most similar pairs[/] of {len(texts) * (len(texts) - 1) // 2:,} that say it in other words"

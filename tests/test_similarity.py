@@ -65,3 +65,24 @@ def test_manhattan_in_blocks_equals_manhattan_at_once(monkeypatch):
 def test_a_vector_is_never_further_than_nothing_from_itself():
     a = _rows(3, 50, 300).astype(np.float32) * 100
     assert np.isfinite(similarity.euclidean(a, a)).all()
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-3, 1e3])
+def test_equal_rows_are_at_distance_zero_and_near_ones_are_told_apart(size):
+    a = (_rows(4, 60, 384) * size).astype(np.float32)
+    assert (np.diag(similarity.euclidean(a, a)) == 0).all()
+    b = a * np.float32(1 + 1e-4)
+    wanted = -np.linalg.norm(a.astype(float) - b, axis=1)
+    np.testing.assert_allclose(np.diag(similarity.euclidean(a, b)), wanted, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
+@pytest.mark.parametrize(
+    ("dtype", "factor"), [(np.int8, 30), (np.uint8, 1), (np.int64, 1000), (np.float16, 9000), (np.float16, 1e-4)]
+)
+def test_whole_numbers_and_half_precision_are_compared_in_float32(name, dtype, factor):
+    a = np.clip(_rows(5, 4, 16) * factor, -128, 127) if dtype is np.int8 else _rows(5, 4, 16) * factor
+    a = (np.abs(a) if dtype is np.uint8 else a).astype(dtype)
+    found = SIMILARITIES[name](a, a[::-1])
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, SIMILARITIES[name](a.astype(float), a[::-1].astype(float)), rtol=1e-4, atol=1e-6)

@@ -25,7 +25,14 @@ _HOMES = {"Embedder": "embedder", "Ragged": "ragged", "LikewiseError": "errors"}
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        try:
+            return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            from .errors import missing
+
+            raise missing("torch", "torch", f"likewise.{name}") from None
     if name == "similarity":
         return import_module(".similarity", __name__)
     raise AttributeError(f"likewise has no {name!r}; it has {', '.join(__all__)}")

@@ -227,9 +227,10 @@ class Embedder(nn.Module):
         return [self.tokenizer.tokens(content[: self.tokenizer.room]) for content in contents]
 
     def save(self, folder: str | Path) -> None:
-        """A folder that `load` and, unless the pooling is SBERT-WK, every version of sentence-transformers read.
+        """A folder that `load` and, unless the pooling is ours alone (SBERT-WK, a fusion), every version of sentence-transformers read.
 
-        It is written whole or not at all.
+        A new folder appears whole or not at all; in one that is there, files are replaced one by one, modules.json
+        last, and files of yours stay.
 
         Weights keep the precision they have here. What the encoder does not use (a masked-LM head, BERT's own
         pooler) is not written.

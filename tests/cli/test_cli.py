@@ -102,6 +102,57 @@ def test_an_error_is_one_line_and_exit_2(words, told, capsys, unchecked):
     assert told in error
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--device", "foo"], "--device foo cannot be used here: "),
+        (["--device", "meta"], "--device meta cannot be used here: "),
+        (["--device", "cuda:77"], "--device cuda:77 cannot be used here: "),
+        (["--threads", "-1"], "--threads is -1; wanted 1 or more"),
+        (["--threads", "0"], "--threads is 0; wanted 1 or more"),
+    ],
+)
+def test_a_device_and_threads_that_cannot_be_are_one_line(options, told, model, capsys):
+    assert main(["info", model, *options]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"likewise: {told}")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["-o", "o.xyz"], "o.xyz is of no kind that is written here"),
+        (["-o", "o.npy", "--batch-tokens", "0"], "--batch-tokens is 0; wanted 1 or more"),
+    ],
+)
+def test_what_can_be_checked_is_checked_before_the_model_is_loaded(options, told, tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("one\n")
+    assert main(["encode", str(tmp_path / "in.txt"), *options, "--model", "no-such-model"]) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["similarity", "-"], ["encode", "-", "-o", "o.npy"]])
+def test_standard_input_that_is_not_utf8_is_one_line(words, model, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo \xff\n"), errors="surrogateescape"))
+    assert main([*words, "--model", model]) == 2
+    assert "standard input, line 2 is not UTF-8 (byte 5 is 0xff)" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_standard_input_is_utf8_whatever_the_locale(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("ключ\n".encode()), encoding="ascii"))
+    assert main(["encode", "-", "-o", str(tmp_path / "o.jsonl"), "--model", model, "-q"]) == 0
+    assert json.loads((tmp_path / "o.jsonl").read_text("utf-8"))["text"] == "ключ"
+
+
+def test_rows_of_a_column_and_vectors_match(model, tmp_path):
+    (tmp_path / "in.csv").write_text("text\na cat\n\nthe dog\n")
+    assert main(["encode", str(tmp_path / "in.csv"), "-o", str(tmp_path / "o.npy"), "--model", model, "-q"]) == 0
+    assert len(np.load(tmp_path / "o.npy")) == 3
+
+
 def test_an_interruption_leaves_nothing(model, tmp_path, monkeypatch, capsys):
     (tmp_path / "in.txt").write_text("one\n")
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from likewise.errors import BadInput
-from likewise.files import READABLE, Texts
+from likewise.files import READABLE, Table, Texts
 
 TEXTS = ["one", 'with "quotes", commas', "two\nlines", "", "tab\there", "ключ 🙂 שלום"]
 
@@ -57,8 +57,13 @@ def test_a_json_line_may_be_a_bare_text(tmp_path):
     [
         ("t.jsonl", b'{"text": 3}\n', "line 1: wanted a text, found '3'"),
         ("t.jsonl", b'"a"\n{broken\n', "line 2 is no JSON"),
-        ("t.txt", b"fine\nnot \xff utf-8\n", "not UTF-8"),
-        ("t.csv", b"n,text\n1,a\n2\n", "line 3: there is no 'text'"),
+        ("t.jsonl", b"[1]\n", "line 1 holds a list; wanted an object or a text"),
+        ("t.txt", b"fine\n" * 9999 + b"not \xff utf-8\n", r"line 10000 is not UTF-8 \(byte 5 is 0xff\)"),
+        ("t.csv", b"text\n\xff\n", "line 2 is not UTF-8"),
+        ("t.csv", b"n,text\n1,a\n2\n", "line 3: this row has 1 fields, and the first line names 2 columns"),
+        ("t.csv", b"n,text\n1,a,cut at its comma\n", "line 2: this row has 3 fields"),
+        ("t.csv", b"text\na\rb\n", "line 2 cannot be read"),
+        ("t.csv", b"", "which column holds the texts"),
         ("t.parquet", b"PAR1 no", "no Parquet file"),
     ],
 )
@@ -76,6 +81,63 @@ def test_a_null_in_parquet_is_named(tmp_path):
 
 def test_missing_files_folders_and_unknown_kinds_are_refused(tmp_path):
     (tmp_path / "folder.txt").mkdir()
-    for name, told in (("nowhere.txt", "not there"), ("folder.txt", "no file"), ("t.docx", "of no kind")):
+    for name, told in (
+        ("nowhere.txt", "not there"),
+        ("folder.txt", "no file"),
+        ("t.docx", "ends in '.docx'; wanted one of .txt"),
+    ):
         with pytest.raises(BadInput, match=told):
             Texts(tmp_path / name)
+
+
+@pytest.mark.parametrize("kind", [".csv", ".tsv"])
+def test_a_blank_line_is_a_text_where_there_is_one_column_and_no_row_where_there_are_more(kind, tmp_path):
+    path = tmp_path / f"t{kind}"
+    path.write_text('text\na\n\n""\nb\n\n')
+    assert list(Texts(path)) == ["a", "", "", "b", ""]
+    assert len(Texts(path)) == 5
+    path.write_text("n,text\n1,a\n\n2,b\n".replace(",", "," if kind == ".csv" else "\t"))
+    assert list(Texts(path)) == ["a", "b"]
+
+
+def test_parquet_is_counted_without_being_read(tmp_path, monkeypatch):
+    path = written(tmp_path, ".parquet", TEXTS)
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", None)
+    assert len(Texts(path)) == len(TEXTS)
+
+
+def test_a_parquet_file_damaged_inside_is_named(tmp_path):
+    path = written(tmp_path, ".parquet", [f"text {i} of many" for i in range(3000)])
+    whole = bytearray(path.read_bytes())
+    whole[4:2000] = bytes(1996)
+    path.write_bytes(whole)
+    with pytest.raises(BadInput, match="cannot be read after row 0"):
+        list(Texts(path))
+
+
+@pytest.mark.parametrize("kind", [k for k in READABLE if k != ".txt"])
+def test_a_table_has_several_columns_numbers_too(kind, tmp_path):
+    path = written(tmp_path, kind, ["a", "b, c"])
+    table = Table.read(path, lambda names: sorted(set(names)))
+    assert table.texts("text") == ["a", "b, c"]
+    assert table.numbers("n") == ([0, 1] if kind == ".parquet" else [1, 1])
+    assert Table.read(path, lambda names: ["text"]).columns == {"text": ["a", "b, c"]}
+    with pytest.raises(BadInput, match=r"(line|row) \d: text is 'a'; wanted a number"):
+        table.numbers("text")
+
+
+@pytest.mark.parametrize("blank", ["", "  ", None])
+def test_a_blank_text_in_a_table_is_named(blank, tmp_path):
+    pq.write_table(pa.table({"text": ["a", blank]}), tmp_path / "t.parquet")
+    with pytest.raises(BadInput, match=r"row 1: text is .*; wanted a text"):
+        Table.read(tmp_path / "t.parquet", lambda names: names).texts("text")
+
+
+def test_a_table_of_no_rows_still_asks_for_its_columns(tmp_path):
+    (tmp_path / "t.jsonl").write_text("")
+
+    def none(names):
+        raise BadInput(f"wanted something, found {names}")
+
+    with pytest.raises(BadInput, match=r"found \[\]"):
+        Table.read(tmp_path / "t.jsonl", none)

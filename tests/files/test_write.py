@@ -74,3 +74,19 @@ def test_a_million_rows_have_room_in_the_header(tmp_path):
         for _ in range(4):
             write([], np.zeros((300_000, 1), np.float32))
     assert np.load(path, mmap_mode="r").shape == (1_200_000, 1)
+
+
+HALF = ["whole \U0001f642", "half \ud83d of it"]
+
+
+def test_half_a_surrogate_pair_is_readable_json(tmp_path):
+    with writer(tmp_path / "out.jsonl", 3, {}) as write:
+        write(HALF, VECTORS[:2])
+    assert read(tmp_path / "out.jsonl")[0] == HALF
+    assert HALF[0] in (tmp_path / "out.jsonl").read_text("utf-8")
+
+
+def test_half_a_surrogate_pair_is_refused_for_parquet(tmp_path):
+    with pytest.raises(BadInput, match=r"'half \\ud83d of it' is none"), writer(tmp_path / "o.parquet", 3, {}) as write:
+        write(HALF, VECTORS[:2])
+    assert not list(tmp_path.iterdir())

@@ -45,3 +45,11 @@ def test_blocks_change_nothing(monkeypatch):
 
 def test_no_vectors_no_groups():
     assert communities(np.empty((0, 4))) == []
+
+
+def test_vectors_are_normalised_once(monkeypatch):
+    rows = []
+    monkeypatch.setattr("likewise.mine.clusters.BLOCK", 3)
+    monkeypatch.setattr("likewise.mine.clusters.unit", lambda x: rows.append(len(x)) or x)
+    communities(bundles())
+    assert rows == [24]

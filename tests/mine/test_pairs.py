@@ -1,5 +1,7 @@
 """The pairs mined in blocks are the pairs of the full matrix."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -35,3 +37,20 @@ def test_few_vectors_have_few_pairs():
     assert len(closest_pairs(np.eye(3), 10)) == 3
     with pytest.raises(BadInput, match="1 or more pairs; got 0"):
         closest_pairs(np.eye(3), 0)
+
+
+def test_equal_scores_keep_the_order_of_the_rows(monkeypatch):
+    monkeypatch.setattr("likewise.mine.pairs.BLOCK", 3)
+    found = closest_pairs(np.ones((8, 2)), 10)
+    assert [(p.i, p.j) for p in found] == [*((0, j) for j in range(1, 8)), (1, 2), (1, 3), (1, 4)]
+
+
+def test_memory_is_bounded_by_a_tile():
+    vectors = np.random.default_rng(0).normal(size=(6000, 8)).astype(np.float32)
+    tracemalloc.start()
+    try:
+        closest_pairs(vectors, 10)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 100e6, "the whole matrix has 144 MB"

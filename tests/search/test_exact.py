@@ -38,3 +38,53 @@ def test_a_small_or_empty_corpus_gives_what_it_has():
 def test_what_cannot_be_asked_is_said(wrong):
     with pytest.raises(BadInput, match="wanted k of 1 or more and one of cosine"):
         search(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32), **wrong)
+
+
+def test_ties_at_the_edge_of_k_keep_the_earlier_rows(monkeypatch):
+    monkeypatch.setattr(exact, "BLOCK", 6)
+    corpus = np.array([[1, 0], [0, 1], [1, 0], [0, 1], [0, 1], [1, 0], [0, 1], [1, 0]], np.float32)
+    hits = search(np.array([[1, 0.1], [0, 1]], np.float32), corpus, k=3, metric="dot")
+    assert hits.indices.tolist() == [[0, 2, 5], [1, 3, 4]]
+
+
+def test_blocks_of_queries_change_nothing_and_bound_the_scores(monkeypatch):
+    draw = np.random.default_rng(3)
+    queries, corpus = draw.normal(size=(25, 4)).astype(np.float32), draw.normal(size=(30, 4)).astype(np.float32)
+    whole = search(queries, corpus, k=4)
+    sizes = []
+
+    def seen(scores, k):
+        sizes.append(scores.shape)
+        return best(scores, k)
+
+    best = exact._best
+    monkeypatch.setattr(exact, "_best", seen)
+    monkeypatch.setattr(exact, "QUERIES", 7)
+    monkeypatch.setattr(exact, "BLOCK", 16)
+    cut = search(queries, corpus, k=4)
+    assert cut.indices.tolist() == whole.indices.tolist()
+    np.testing.assert_allclose(cut.scores, whole.scores, atol=1e-6)
+    assert max(sizes) == (7, 16)
+
+
+def test_the_corpus_is_normalised_once(monkeypatch):
+    rows = []
+    monkeypatch.setattr(exact, "BLOCK", 2)
+    monkeypatch.setattr(exact, "QUERIES", 2)
+    monkeypatch.setattr(exact, "unit", lambda x: rows.append(len(x)) or x)
+    search(np.eye(5, dtype=np.float32), np.eye(5, dtype=np.float32))
+    assert rows == [5, 5]
+
+
+@pytest.mark.parametrize(
+    ("queries", "corpus", "told"),
+    [((3,), (4, 3), r"got \(3,\) and \(4, 3\)"), ((2, 3), (4, 5), r"got \(2, 3\) and \(4, 5\)")],
+)
+def test_shapes_that_do_not_fit_are_named(queries, corpus, told, unchecked):
+    with pytest.raises(BadInput, match=told):
+        search(np.ones(queries, np.float32), np.ones(corpus, np.float32))
+
+
+def test_what_is_not_finite_is_refused():
+    with pytest.raises(BadInput, match="not finite"):
+        search(np.array([[np.nan, 1]], np.float32), np.eye(2, dtype=np.float32), k=1)

@@ -1,14 +1,19 @@
 """Names to folders, what the JSON in a folder says, and files that are written whole or not at all."""
 
 import hashlib
+import json
 import os
+import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from likewise import Embedder
-from likewise.errors import BadModel, ModelNotFound
+from likewise.cli import main
+from likewise.errors import BadInput, BadModel, ModelNotFound
 from likewise.store import atomic, available, fill, locate, names, read_json, read_manifest, write_manifest
 from likewise.store.folder import NEWER_NAMES, POOLING_FLAGS, SETTINGS
 from tests.tiny import amend, model_folder, write
@@ -176,6 +181,27 @@ def test_what_is_written_is_read_again(own, tmp_path):
     assert again == replace(manifest, encoder=tmp_path / "new", heads=moved)
 
 
+@pytest.mark.parametrize("name", [None, "cosine", "dot"])
+def test_what_vectors_are_compared_with_is_kept(name, own, tmp_path):
+    manifest = read_manifest(own(spoken={"similarity_fn_name": name}))
+    assert manifest.similarity == name
+    Embedder.load(manifest.encoder).save(tmp_path / "new")
+    assert read_json(tmp_path / "new" / "config_sentence_transformers.json")["similarity_fn_name"] == name
+
+
+@pytest.mark.parametrize(
+    ("spoken", "told"),
+    [
+        ({"similarity_fn_name": 3}, "similarity_fn_name = 3"),
+        ({"prompts": {"q": "Q: "}, "default_prompt_name": "query"}, "default prompt 'query', and its prompts are q"),
+        ({"default_prompt_name": "query"}, r"default prompt 'query', and its prompts are \(none\)"),
+    ],
+)
+def test_what_a_folder_says_must_make_sense(spoken, told, own):
+    with pytest.raises(BadModel, match=told):
+        read_manifest(own(spoken=spoken))
+
+
 def test_atomic_writes_whole_or_not_at_all(tmp_path):
     path = tmp_path / "deep" / "file.json"
     with atomic(path) as partial:
@@ -212,21 +238,92 @@ def test_a_save_that_fails_leaves_nothing_behind(own, tmp_path, monkeypatch):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_file_in_the_way_is_named(tmp_path):
+def test_a_target_that_cannot_be_written_to_is_named(tmp_path):
     (tmp_path / "model").write_text("x")
-    with pytest.raises(BadModel, match="is a file"), fill(tmp_path / "model"):
+    with pytest.raises(BadInput, match="is a file"), fill(tmp_path / "model"):
         pass
+    with pytest.raises(BadInput, match="model/deeper cannot be written"), fill(tmp_path / "model" / "deeper"):
+        pass
+    (tmp_path / "there" / "a").mkdir(parents=True)
+    with pytest.raises(BadInput, match="there cannot be written"), fill(tmp_path / "there") as partial:
+        (partial / "a").write_text("a file where a folder is")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model", "there"]
+
+
+MODES = """
+import os, sys
+from pathlib import Path
+os.umask({mask})
+from likewise.store import atomic, fill
+from safetensors.numpy import save_file
+import numpy as np
+root = Path(sys.argv[1])
+with atomic(root / "file") as partial:
+    partial.write_text("x")
+for _ in range(2):  # a new folder, and one that is there
+    with fill(root / "model") as partial:
+        (partial / "1_Pooling").mkdir()
+        for place in (partial, partial / "1_Pooling"):
+            save_file({{"a": np.ones(2)}}, place / "model.safetensors")
+    print(*(oct(p.stat().st_mode & 0o777) for p in sorted([root, *root.rglob("*")]) if p != root))
+"""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no umask")
-def test_files_are_as_readable_as_any_other(tmp_path):
-    old = os.umask(0o022)
-    try:
-        with atomic(tmp_path / "file") as partial:
-            partial.write_text("x")
-    finally:
-        os.umask(old)
-    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
+@pytest.mark.parametrize(("mask", "file", "folder"), [(0o022, "0o644", "0o755"), (0o077, "0o600", "0o700")])
+def test_files_are_as_readable_as_any_other(mask, file, folder, tmp_path):
+    script = MODES.format(mask=mask)
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], check=True, capture_output=True, text=True)
+    assert [line.split() for line in done.stdout.splitlines()] == [[file, folder, folder, file, file]] * 2
+
+
+def test_a_saved_model_is_as_readable_as_any_other_file(own, tmp_path):
+    Embedder.load(own()).save(tmp_path / "saved")
+    (tmp_path / "plain").write_text("x")
+    wanted = (tmp_path / "plain").stat().st_mode
+    assert {p.stat().st_mode for p in (tmp_path / "saved").rglob("*") if p.is_file()} == {wanted}
+
+
+def test_the_umask_is_not_touched_while_files_are_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "umask", None)
+    with atomic(tmp_path / "file") as partial:
+        partial.write_text("x")
+    with fill(tmp_path / "model") as partial:
+        (partial / "file").write_text("x")
+
+
+def test_a_new_folder_appears_by_one_renaming(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "replace", None)
+    with fill(tmp_path / "deep" / "model") as partial:
+        write(partial / "a" / "b.json", 2)
+    assert read_json(tmp_path / "deep" / "model" / "a" / "b.json") == 2
+
+
+def test_modules_json_comes_last(tmp_path, monkeypatch):
+    moved = []
+    replaced = Path.replace
+    monkeypatch.setattr(Path, "replace", lambda path, target: (moved.append(path.name), replaced(path, target))[1])
+    (tmp_path / "model").mkdir()
+    with fill(tmp_path / "model") as partial:
+        for name in ("a.json", "modules.json", "z.json"):
+            write(partial / name, 1)
+    assert moved == ["a.json", "z.json", "modules.json"]
+
+
+SHARDS = {"model.safetensors.index.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"}
+
+
+@pytest.mark.parametrize(("old", "new"), [(SHARDS, {"model.safetensors"}), ({"model.safetensors"}, SHARDS)])
+def test_weights_that_others_replace_are_removed(old, new, tmp_path):
+    folder = tmp_path / "model"
+    others = {"mine.safetensors", "README.md"}
+    for name in old | others:
+        write(folder / name, "old")
+    with fill(folder) as partial:
+        for name in new:
+            write(partial / name, "new")
+    assert {p.name for p in folder.iterdir()} == new | others
+    assert all(read_json(folder / name) == "new" for name in new)
 
 
 # names
@@ -256,6 +353,36 @@ def test_the_setting_names_a_folder_of_models(monkeypatch, tmp_path):
     monkeypatch.setenv(names.SETTING, str(tmp_path))
     assert locate("mine") == folder
     assert available()["mine"] == folder
+
+
+def test_a_folder_whose_encoder_lies_in_a_folder_of_its_own_is_listed(monkeypatch, tmp_path, capsys):
+    inside = model_folder(tmp_path / "older" / "0_Transformer", plain=True)
+    write(
+        tmp_path / "older" / "modules.json",
+        [{"path": "0_Transformer", "type": "x.Transformer"}, {"path": "1_Pooling", "type": "x.Pooling"}],
+    )
+    (tmp_path / "no model").mkdir()
+    monkeypatch.setenv(names.SETTING, str(tmp_path))
+    assert set(available()) == {"all-MiniLM-L6-v2", "older"}
+    assert main(["models", "--json"]) == 0
+    told = {row["name"]: row for row in json.loads(capsys.readouterr().out)}["older"]
+    assert told["kind"] == "bert"
+    assert told["megabytes"] == round((inside / "model.safetensors").stat().st_size / 1e6, 1)
+
+
+@pytest.mark.parametrize("message", ["", "\n", "first\nsecond"])
+def test_an_error_of_the_hub_is_told_in_one_line(message, monkeypatch):
+    def fails(*_args, **_how):
+        raise ConnectionError(message)
+
+    monkeypatch.setattr(names, "find_spec", lambda name: name if name == "huggingface_hub" else None)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=fails))
+    with pytest.raises(ModelNotFound, match=f"ConnectionError: {message.strip().partition(chr(10))[0] or 'no more'}"):
+        locate("owner/model")
+
+
+def test_the_order_of_places_is_told():
+    assert names.__doc__.index("a path") < names.__doc__.index(names.SETTING) < names.__doc__.index("a carried model")
 
 
 def test_a_name_may_not_lead_out_of_the_folder_of_models(monkeypatch, tmp_path):

@@ -50,7 +50,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ..embedder import Embedder
+    from .. import Embedder
     from ..explain import anatomy
 
     texts = read_lines(args.texts) if args.texts else sample()

@@ -14,7 +14,8 @@ EXAMPLES = """examples:
   likewise encode reviews.csv --column body -o vectors.parquet --overflow mean
   likewise encode - -o vectors.jsonl < lines.txt
 
-Texts come from .txt (a line each), .csv, .tsv, .jsonl or .parquet; vectors go to .npy (N × E, float32),
+Texts come from .txt (a line each), .csv, .tsv, .jsonl or .parquet; a blank line of a .txt, or of a .csv with one
+column, is an empty text, so that vectors match rows. Vectors go to .npy (N × E, float32),
 .parquet or .jsonl (text and vector). The file appears when all is done, or not at all."""
 
 
@@ -46,9 +47,13 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Streams texts through the model into the file."""
-    from ..files import Texts, writer
+    from ..errors import BadInput
+    from ..files import Texts, check_output, writer
     from ..files.read import standard_input
 
+    check_output(args.out)
+    if args.batch_tokens is not None and args.batch_tokens < 1:
+        raise BadInput(f"--batch-tokens is {args.batch_tokens}; wanted 1 or more")
     texts: Iterable[str] = standard_input() if args.file == "-" else Texts(Path(args.file), args.column)
     embedder = load(args)
     about = {"model": args.model, "fingerprint": embedder.fingerprint, "precision": embedder.precision}

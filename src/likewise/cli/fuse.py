@@ -1,11 +1,11 @@
 """likewise fuse: learned dissection. Trains a map over all layers in seconds; may leave the upper blocks out."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BadInput
-from .columns import Table, numbers_of, read_table, texts_of
 
 if TYPE_CHECKING:
     from ..embedder import Embedder
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ..train.examples import Examples
     from ..train.fusion import Outcome
 
+PAIR, SCORES = ("sentence1", "sentence2"), ("score", "label")
+TRIPLET = ("anchor", "positive", "negative")
 TEACHER_PAIRS = 4  # a text, of pairs made for a teacher to score
 RATED = 256  # texts that speed is measured on
 
@@ -48,8 +50,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trains, says what it gave on held-out pairs, saves."""
+    from .. import Embedder
     from ..correlation import spearman
-    from ..embedder import Embedder
     from ..evaluate.significance import difference
     from ..train.depth import exits, smallest
     from ..train.fusion import Recipe, layer_vectors
@@ -92,34 +94,55 @@ def _depths(asked: str | None, depth: int) -> list[int]:
 
 def _examples(path: Path, teacher: str | None, seed: int) -> tuple[list[str], "Examples"]:
     """The distinct texts of a file, and what is to be learned of them."""
+    from ..files import Table
     from ..train.examples import numbered
 
-    table = read_table(path)
     if teacher is not None:
-        return _taught(table, path, teacher, seed)
-    score = next((name for name in ("score", "label") if name in table), None)
-    if {"sentence1", "sentence2"} <= set(table) and score is not None:
-        columns = [texts_of(table, name, path) for name in ("sentence1", "sentence2")]
-        return numbered(columns, numbers_of(table, score, path))
-    names = ("anchor", "positive", "negative")
-    if set(names) <= set(table):
-        return numbered([texts_of(table, name, path) for name in names], None)
+        return _taught(path, teacher, seed)
+    table = Table.read(path, lambda names: _labelled(names, path))
+    *sentences, last = table.columns
+    if last in SCORES:
+        return numbered([table.texts(name) for name in sentences], table.numbers(last))
+    return numbered([table.texts(name) for name in table.columns], None)
+
+
+def _labelled(names: Sequence[str], path: Path) -> Sequence[str]:
+    """The columns that teach: two sentences and how alike they are, or triplets."""
+    score = [name for name in SCORES if name in names][:1]
+    if score and set(PAIR) <= set(names):
+        return [*PAIR, *score]
+    if set(TRIPLET) <= set(names):
+        return TRIPLET
     raise BadInput(
-        f"{path} has the columns {', '.join(table) or '(none)'}; wanted sentence1, sentence2 and score (or label), "
+        f"{path} has the columns {', '.join(names) or '(none)'}; wanted sentence1, sentence2 and score (or label), "
         "or anchor, positive and negative. Texts without labels want --teacher MODEL"
     )
 
 
-def _taught(table: Table, path: Path, teacher: str, seed: int) -> tuple[list[str], "Examples"]:
-    from ..embedder import Embedder
+def _taught(path: Path, teacher: str, seed: int) -> tuple[list[str], "Examples"]:
+    from .. import Embedder
     from ..train.teacher import taught
 
-    known = [n for n in ("text", "sentence1", "sentence2", "anchor", "positive", "negative") if n in table]
-    if not known:
-        raise BadInput(f"{path} has the columns {', '.join(table)}; a teacher wants text, or columns of sentences")
-    texts = list(dict.fromkeys(text for name in known for text in texts_of(table, name, path)))
+    texts = list(dict.fromkeys(_texts(path)))
     print(f"{teacher} reads {len(texts):,} texts")
     return texts, taught(Embedder.load(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
+
+
+def _texts(path: Path) -> list[str]:
+    """All texts of a file, column by column; blank lines between those of a .txt are left out."""
+    from ..files import Table, Texts
+
+    if path.suffix.lower() == ".txt":
+        return [text for text in Texts(path) if text.strip()]
+    table = Table.read(path, lambda names: _unlabelled(names, path))
+    return [text for name in table.columns for text in table.texts(name)]
+
+
+def _unlabelled(names: Sequence[str], path: Path) -> Sequence[str]:
+    known = [name for name in ("text", *PAIR, *TRIPLET) if name in names]
+    if not known:
+        raise BadInput(f"{path} has the columns {', '.join(names)}; a teacher wants text, or columns of sentences")
+    return known
 
 
 def _say(made: "Exit", embedder: "Embedder", texts: list[str]) -> None:

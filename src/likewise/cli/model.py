@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..errors import BadInput
 from ..store.names import DEFAULT
 
 if TYPE_CHECKING:
@@ -25,11 +26,10 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def load(args: argparse.Namespace) -> "Embedder":
     """The embedder that the options ask for."""
-    import torch
+    from .. import Embedder  # first, since it says what to install where torch is missing
 
-    from ..embedder import Embedder
-
-    torch.set_num_threads(args.threads or allowed_cpus())
+    _set_threads(args.threads)
+    _check_device(args.device)
     return Embedder.load(
         args.model,
         precision=args.precision,
@@ -38,6 +38,25 @@ def load(args: argparse.Namespace) -> "Embedder":
         max_length=args.max_length,
         truncate=args.truncate,
     )
+
+
+def _set_threads(threads: int | None) -> None:
+    import torch
+
+    if threads is not None and threads < 1:
+        raise BadInput(f"--threads is {threads}; wanted 1 or more")
+    torch.set_num_threads(threads or allowed_cpus())
+
+
+def _check_device(name: str | None) -> None:
+    """One number there and back: a device that is unknown, absent or unusable is told before a model is read."""
+    import torch
+
+    try:
+        torch.zeros(1, device=name).cpu()
+    except Exception as error:  # RuntimeError, AssertionError, NotImplementedError, by the kind of device
+        why = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
+        raise BadInput(f"--device {name} cannot be used here: {why}") from None
 
 
 def allowed_cpus(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:

@@ -41,13 +41,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _told(name: str, folder: Path | None) -> dict[str, Any]:
     from ..errors import BadModel
-    from ..store import read_json
+    from ..store import read_json, read_manifest
 
     if folder is None:
         return {"name": name, "folder": None}
     try:
-        kind = str(read_json(folder / "config.json", {}).get("model_type", "?"))
+        encoder = read_manifest(folder).encoder
+        kind = str(read_json(encoder / "config.json", {}).get("model_type", "?"))
     except (BadModel, AttributeError):
-        kind = "broken"
-    size = sum(path.stat().st_size for path in folder.glob("*.safetensors")) / 1e6
+        encoder, kind = folder, "broken"
+    size = sum(path.stat().st_size for path in encoder.glob("*.safetensors")) / 1e6
     return {"name": name, "kind": kind, "megabytes": round(size, 1), "folder": str(folder)}

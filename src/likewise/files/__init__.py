@@ -1,6 +1,6 @@
 """Columns of text in files, and vectors into files."""
 
-from .read import READABLE, Texts
-from .write import WRITABLE, writer
+from .read import READABLE, Table, Texts
+from .write import WRITABLE, check_output, writer
 
-__all__ = ["READABLE", "WRITABLE", "Texts", "writer"]
+__all__ = ["READABLE", "WRITABLE", "Table", "Texts", "check_output", "writer"]

@@ -1,127 +1,119 @@
-"""Texts from a file, one at a time: a line, or a row of a named column."""
+"""Rows from a file, one at a time: its texts, or several of its columns, numbers among them."""
 
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 from ..errors import BadInput, missing
 
 USUAL = ("text", "sentence", "sentence1", "content", "body", "question", "query", "title")
+
+Choose = Callable[[Sequence[str]], Sequence[str]]
+"""The file's columns to those that are wanted."""
+Row = tuple[str, Sequence[Any]]
+"""Where it stands ("line 3"), and its values in the wanted columns."""
 
 
 @dataclass(frozen=True)
 class Texts:
     """The texts of a .txt, .csv, .tsv, .jsonl or .parquet file; `column` where a row has several.
 
-    It can be iterated more than once and counted without being held: `len` reads the file through.
+    It can be iterated more than once and counted without being held: `len` reads the file through, or asks Parquet's
+    own count. Every row is a text, empty ones too, so that vectors match rows: a blank line of a .txt or of a .csv
+    with one column is an empty text. Where there are several columns, or JSON, a blank line is no row.
     """
 
     path: Path
     column: str | None = None
 
     def __post_init__(self) -> None:
-        if self.path.suffix.lower() not in READABLE:
-            raise BadInput(f"{self.path} is of no kind that is read here; there are {', '.join(READABLE)}")
-        if not self.path.is_file():
-            raise BadInput(f"{self.path} is not there" if not self.path.exists() else f"{self.path} is no file")
+        _check(self.path)
 
     def __iter__(self) -> Iterator[str]:
-        return READABLE[self.path.suffix.lower()](self.path, self.column)
+        if self.column is not None and self.path.suffix.lower() == ".txt":
+            raise BadInput(f"{self.path} has lines and no columns, so --column {self.column} means nothing")
+        for place, (text,) in _rows(self.path, lambda names: [_usual(names, self.column, self.path)]):
+            if not isinstance(text, str):
+                raise BadInput(f"{self.path}, {place}: wanted a text, found {str(text)[:40]!r} ({type(text).__name__})")
+            yield text
 
     def __len__(self) -> int:
         return self._length
 
     @cached_property
     def _length(self) -> int:
+        if self.path.suffix.lower() == ".parquet":
+            return int(_open_parquet(self.path).metadata.num_rows)
         return sum(1 for _ in self)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Some columns of a file, held whole; `texts` and `numbers` name the row of what is none."""
+
+    path: Path
+    columns: dict[str, list[Any]]
+    places: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path, choose: Choose) -> "Table":
+        """The columns that `choose` takes of those the file has (a .txt has one, named text)."""
+        _check(path)
+        table = cls(path, {})
+
+        def chosen(names: Sequence[str]) -> Sequence[str]:
+            table.columns.update({name: [] for name in choose(names)})
+            return list(table.columns)
+
+        for place, values in _rows(path, chosen):
+            table.places.append(place)
+            for column, value in zip(table.columns.values(), values, strict=True):
+                column.append(value)
+        if not table.columns:
+            chosen([])  # which says what is wanted
+        return table
+
+    def texts(self, name: str) -> list[str]:
+        """A column of texts, none of them blank."""
+        for place, text in zip(self.places, self.columns[name], strict=True):
+            if not isinstance(text, str) or not text.strip():
+                raise BadInput(f"{self.path}, {place}: {name} is {text!r}; wanted a text")
+        return self.columns[name]
+
+    def numbers(self, name: str) -> list[float]:
+        """A column of numbers, or of texts that spell them."""
+        found = []
+        for place, value in zip(self.places, self.columns[name], strict=True):
+            try:
+                found.append(float(value))
+            except (TypeError, ValueError):
+                raise BadInput(f"{self.path}, {place}: {name} is {value!r}; wanted a number") from None
+        return found
 
 
 def standard_input() -> Iterator[str]:
     """One text a line, as the lines come."""
-    return (line.rstrip("\r\n") for line in sys.stdin)
+    lines = _decoded(getattr(sys.stdin, "buffer", sys.stdin), "standard input")
+    return (line.rstrip("\r\n") for line in lines)
 
 
-def _open(path: Path) -> TextIO:
-    return path.open(encoding="utf-8-sig", errors="strict", newline="")
+def _check(path: Path) -> None:
+    if path.suffix.lower() not in READABLE:
+        raise BadInput(f"{path} ends in {path.suffix!r}; wanted one of {', '.join(READABLE)}")
+    if not path.is_file():
+        raise BadInput(f"{path} is not there" if not path.exists() else f"{path} is no file")
 
 
-def _decoded(read: Callable[[Path, str | None], Iterator[str]]) -> Callable[[Path, str | None], Iterator[str]]:
-    def reading(path: Path, column: str | None) -> Iterator[str]:
-        try:
-            yield from read(path, column)
-        except UnicodeDecodeError as error:
-            raise BadInput(f"{path} is not UTF-8 (byte {error.start:,} is {error.object[error.start]:#04x})") from None
-
-    return reading
+def _rows(path: Path, choose: Choose) -> Iterator[Row]:
+    return READABLE[path.suffix.lower()](path, choose)
 
 
-@_decoded
-def _lines(path: Path, column: str | None) -> Iterator[str]:
-    if column is not None:
-        raise BadInput(f"{path} has lines and no columns, so --column {column} means nothing")
-    with _open(path) as file:
-        for line in file:
-            yield line.rstrip("\r\n")
-
-
-def _separated(delimiter: str) -> Callable[[Path, str | None], Iterator[str]]:
-    @_decoded
-    def rows(path: Path, column: str | None) -> Iterator[str]:
-        csv.field_size_limit(1 << 30)
-        with _open(path) as file:
-            reader = csv.DictReader(file, delimiter=delimiter)
-            name = _choose(reader.fieldnames or (), column, path)
-            for row in reader:
-                if row[name] is None:
-                    raise BadInput(f"{path}, line {reader.line_num}: there is no {name!r} in this row")
-                yield row[name]
-
-    return rows
-
-
-@_decoded
-def _objects(path: Path, column: str | None) -> Iterator[str]:
-    with _open(path) as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise BadInput(f"{path}, line {number} is no JSON: {error}") from None
-            if isinstance(row, dict):
-                column = _choose(list(row), column, path)
-                row = row[column]
-            if not isinstance(row, str):
-                raise BadInput(f"{path}, line {number}: wanted a text, found {str(row)[:40]!r} ({type(row).__name__})")
-            yield row
-
-
-def _parquet(path: Path, column: str | None) -> Iterator[str]:
-    try:
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise missing("pyarrow", "parquet", f"reading {path.name}") from None
-    try:
-        table = pq.ParquetFile(path)
-    except (ValueError, OSError) as error:
-        raise BadInput(f"{path} is no Parquet file: {error}") from None
-    name = _choose(table.schema_arrow.names, column, path)
-    row = 0
-    for batch in table.iter_batches(columns=[name]):
-        for text in batch.column(0).to_pylist():
-            if not isinstance(text, str):
-                raise BadInput(f"{path}, row {row}: wanted a text in {name!r}, found {text!r}")
-            yield text
-            row += 1
-
-
-def _choose(names: Sequence[str], column: str | None, path: Path) -> str:
+def _usual(names: Sequence[str], column: str | None, path: Path) -> str:
     """The column that was asked for, or the one that is usually meant."""
     if column is not None and column in names:
         return column
@@ -133,7 +125,89 @@ def _choose(names: Sequence[str], column: str | None, path: Path) -> str:
     raise BadInput(f"{path}: {asked} it has {', '.join(names) or 'none'} (choose one with --column)")
 
 
-READABLE: dict[str, Callable[[Path, str | None], Iterator[str]]] = {
+def _decoded(lines: Iterable[bytes | str], source: object) -> Iterator[str]:
+    """Lines of bytes as texts, decoded one by one so that the line of an error is known."""
+    for number, line in enumerate(lines, 1):
+        try:
+            yield line if isinstance(line, str) else line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            raise BadInput(f"{source}, line {number} is not UTF-8 (byte {error.start + 1} is {byte:#04x})") from None
+
+
+def _lines(path: Path, choose: Choose) -> Iterator[Row]:
+    width = len(choose(["text"]))
+    with path.open("rb") as file:
+        for number, line in enumerate(_decoded(file, path), 1):
+            yield f"line {number}", [line.rstrip("\r\n")] * width
+
+
+def _separated(delimiter: str) -> Callable[[Path, Choose], Iterator[Row]]:
+    def rows(path: Path, choose: Choose) -> Iterator[Row]:
+        csv.field_size_limit(1 << 30)
+        with path.open("rb") as file:
+            reader = csv.reader(_decoded(file, path), delimiter=delimiter)
+            try:
+                names = next(reader, [])
+                wanted = [names.index(name) for name in choose(names)]
+                for row in reader:
+                    values = row or [""]
+                    if len(values) == len(names):
+                        yield f"line {reader.line_num}", [values[i] for i in wanted]
+                    elif row:
+                        raise BadInput(
+                            f"{path}, line {reader.line_num}: this row has {len(row)} fields, and the first line names "
+                            f"{len(names)} columns"
+                        )
+            except csv.Error as error:
+                raise BadInput(f"{path}, line {reader.line_num} cannot be read: {error}") from None
+
+    return rows
+
+
+def _objects(path: Path, choose: Choose) -> Iterator[Row]:
+    wanted: Sequence[str] | None = None
+    with path.open("rb") as file:
+        for number, line in enumerate(_decoded(file, path), 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise BadInput(f"{path}, line {number} is no JSON: {error}") from None
+            if isinstance(row, str):
+                row = {"text": row}
+            if not isinstance(row, dict):
+                raise BadInput(f"{path}, line {number} holds a {type(row).__name__}; wanted an object or a text")
+            wanted = choose(list(row)) if wanted is None else wanted
+            yield f"line {number}", [row.get(name) for name in wanted]
+
+
+def _parquet(path: Path, choose: Choose) -> Iterator[Row]:
+    file = _open_parquet(path)
+    wanted = list(choose(file.schema_arrow.names))
+    row = 0
+    try:
+        for batch in file.iter_batches(columns=wanted):
+            for values in zip(*(batch.column(name).to_pylist() for name in wanted), strict=True):
+                yield f"row {row}", values
+                row += 1
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be read after row {row}: {error}") from None
+
+
+def _open_parquet(path: Path) -> Any:
+    try:
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise missing("pyarrow", "parquet", f"reading {path.name}") from None
+    try:
+        return pq.ParquetFile(path)
+    except (ValueError, OSError) as error:
+        raise BadInput(f"{path} is no Parquet file: {error}") from None
+
+
+READABLE: dict[str, Callable[[Path, Choose], Iterator[Row]]] = {
     ".txt": _lines,
     ".csv": _separated(","),
     ".tsv": _separated("\t"),

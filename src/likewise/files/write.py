@@ -21,11 +21,16 @@ def writer(path: Path, width: int, about: dict[str, str]) -> AbstractContextMana
 
     `about` (the model and its fingerprint) is kept where the format has a place for it, as Parquet does.
     """
+    check_output(path)
+    return WRITABLE[path.suffix.lower()](path, width, about)
+
+
+def check_output(path: Path) -> None:
+    """Refuses a name that no vectors can be written to, before there are any."""
     if path.suffix.lower() not in WRITABLE:
         raise BadInput(f"{path} is of no kind that is written here; there are {', '.join(WRITABLE)}")
     if path.is_dir():
         raise BadInput(f"{path} is a folder; wanted the name of a file")
-    return WRITABLE[path.suffix.lower()](path, width, about)
 
 
 @contextmanager
@@ -50,14 +55,27 @@ def _npy_header(file: BinaryIO, rows: int, width: int) -> None:
 
 @contextmanager
 def _jsonl(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  # noqa: ARG001
-    with atomic(path) as partial, partial.open("w", encoding="utf-8", errors="surrogatepass") as file:
+    with atomic(path) as partial, partial.open("w", encoding="utf-8") as file:
 
         def write(texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
             for text, vector in zip(texts, vectors, strict=True):
                 numbers = ", ".join(f"{x:.9g}" for x in vector)
-                file.write(f'{{"text": {json.dumps(text, ensure_ascii=False)}, "vector": [{numbers}]}}\n')
+                file.write(f'{{"text": {_json(text)}, "vector": [{numbers}]}}\n')
 
         yield write
+
+
+def _json(text: str) -> str:
+    """As it is where UTF-8 can hold it; half of a surrogate pair it cannot, and JSON's escapes can."""
+    return json.dumps(text, ensure_ascii=not _is_utf8(text))
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @contextmanager
@@ -72,6 +90,9 @@ def _parquet(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:
     with atomic(path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as file:
 
         def write(texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
+            bad = next((text for text in texts if not _is_utf8(text)), None)
+            if bad is not None:
+                raise BadInput(f"{path}: Parquet holds UTF-8, and {bad[:40]!r} is none (half of a pair); write .jsonl")
             flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
             columns = [pa.array(texts, pa.string()), pa.FixedSizeListArray.from_arrays(flat, width)]
             file.write_table(pa.Table.from_arrays(columns, schema=schema))

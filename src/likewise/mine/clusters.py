@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..similarity import cosine
+from ..similarity import unit
 
 BLOCK = 2048
 
@@ -33,8 +33,9 @@ def communities(
 def _neighbours(vectors: Float[np.ndarray, "N D"], threshold: float) -> list[Int[np.ndarray, " n"]]:
     """For each row, the rows within the threshold (itself among them), nearest first."""
     found = []
+    vectors = unit(vectors)
     for start in range(0, len(vectors), BLOCK):
-        for scores in cosine(vectors[start : start + BLOCK], vectors):
+        for scores in vectors[start : start + BLOCK] @ vectors.T:
             near = np.flatnonzero(scores >= threshold)
             found.append(near[np.argsort(-scores[near], kind="stable")])
     return found

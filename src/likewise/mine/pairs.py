@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ..errors import BadInput
-from ..similarity import cosine
+from ..similarity import unit
 
-BLOCK = 2048
+BLOCK = 2048  # rows and columns of one tile of the matrix: 16 MB of scores in float32
 
 
 class Pair(NamedTuple):
@@ -23,19 +23,27 @@ def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2
     """The k pairs of greatest cosine that is less than `below`, best first (leave out exact duplicates by `below`)."""
     if k < 1:
         raise BadInput(f"wanted k of 1 or more pairs; got {k}")
+    vectors = unit(vectors)
     kept = np.empty((0, 2), np.int64)
-    scores = np.empty(0, np.float32)
-    for start in range(0, len(vectors), BLOCK):
-        block = cosine(vectors[start : start + BLOCK], vectors[start:])
-        least = scores[-1] if len(scores) == k else -np.inf
-        rows, columns = np.nonzero((block > least) & (block < below))
-        later = columns > rows  # the block begins at its own diagonal
-        found, rows, columns = block[rows[later], columns[later]], rows[later], columns[later]
-        if len(found) > k:
-            few = np.argpartition(-found, k - 1)[:k]
-            found, rows, columns = found[few], rows[few], columns[few]
-        kept = np.concatenate([kept, np.stack([rows, columns], 1) + start])
-        scores = np.concatenate([scores, found])
-        order = np.lexsort((kept[:, 1], kept[:, 0], -scores))[:k]
-        kept, scores = kept[order], scores[order]
+    scores = np.empty(0, vectors.dtype)
+    starts = range(0, len(vectors), BLOCK)
+    for top, left in ((top, left) for top in starts for left in starts if top <= left):
+        tile = np.asarray(vectors[top : top + BLOCK] @ vectors[left : left + BLOCK].T)
+        wanted = tile < below
+        if len(scores) == k:
+            wanted &= tile >= scores[-1]
+        if top == left:
+            wanted = np.triu(wanted, 1)
+        rows, columns = np.nonzero(_greatest(tile, wanted, k))
+        if len(rows):
+            kept = np.concatenate([kept, np.stack([rows + top, columns + left], 1)])
+            scores = np.concatenate([scores, tile[rows, columns]])
+            order = np.lexsort((kept[:, 1], kept[:, 0], -scores))[:k]
+            kept, scores = kept[order], scores[order]
     return [Pair(int(i), int(j), float(s)) for (i, j), s in zip(kept, scores, strict=True)]
+
+
+def _greatest(tile: Float[np.ndarray, "m n"], wanted: Bool[np.ndarray, "m n"], k: int) -> Bool[np.ndarray, "m n"]:
+    """Of the wanted places those with the k greatest numbers, and what equals the last of them."""
+    found = tile[wanted]
+    return wanted if len(found) <= k else wanted & (tile >= np.partition(found, -k)[-k])

@@ -1,14 +1,15 @@
-"""Exact search: every query against every vector, a block of the corpus at a time."""
+"""Exact search: every query against every vector, a block of queries and of the corpus at a time."""
 
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from ..errors import BadInput
-from ..similarity import SIMILARITIES
+from ..similarity import SIMILARITIES, dot, unit
 
 BLOCK = 8192  # rows of the corpus in one product
+QUERIES = 1024  # rows of queries in one product: 32 MB of scores in float32
 
 
 class Hits(NamedTuple):
@@ -19,19 +20,52 @@ class Hits(NamedTuple):
 
 
 def search(
-    queries: Float[np.ndarray, "Q D"], corpus: Float[np.ndarray, "N D"], k: int = 10, *, metric: str = "cosine"
+    queries: Shaped[np.ndarray, "Q D"], corpus: Shaped[np.ndarray, "N D"], k: int = 10, *, metric: str = "cosine"
 ) -> Hits:
-    """The k most similar rows of the corpus for each query; fewer if the corpus is smaller. Ties: the earlier row."""
+    """The k most similar rows of the corpus for each query; fewer if the corpus is smaller. Ties: the earlier row.
+
+    Memory beside the arguments is k numbers a query and one block of scores; cosine also takes one copy of the corpus.
+    """
     if k < 1 or metric not in SIMILARITIES:
         raise BadInput(f"wanted k of 1 or more and one of {', '.join(SIMILARITIES)}; got k={k}, metric={metric!r}")
-    best = Hits(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32))
-    for start in range(0, len(corpus), BLOCK):
-        scores = SIMILARITIES[metric](queries, corpus[start : start + BLOCK]).astype(np.float32, copy=False)
-        indices = np.broadcast_to(np.arange(start, start + scores.shape[1]), scores.shape)
-        best = _best(np.concatenate([best.indices, indices], 1), np.concatenate([best.scores, scores], 1), k)
-    return best
+    shapes = np.shape(queries), np.shape(corpus)
+    if [len(shape) for shape in shapes] != [2, 2] or shapes[0][1] != shapes[1][1]:
+        raise BadInput(f"wanted queries (Q, D) and a corpus (N, D) of one width; got {shapes[0]} and {shapes[1]}")
+    compare = SIMILARITIES[metric]
+    if metric == "cosine":
+        queries, corpus, compare = unit(queries), unit(corpus), dot
+    width = min(k, len(corpus))
+    hits = Hits(np.empty((len(queries), width), np.int64), np.empty((len(queries), width), np.float32))
+    for first in range(0, len(queries), QUERIES):
+        some = np.s_[first : first + QUERIES]
+        best = Hits(hits.indices[some, :0], hits.scores[some, :0])
+        for start in range(0, len(corpus), BLOCK):
+            scores = compare(queries[some], corpus[start : start + BLOCK]).astype(np.float32, copy=False)
+            if np.isnan(scores).any():
+                raise BadInput("a query or a row of the corpus holds a number that is not finite")
+            found = _best(scores, k)
+            both = Hits(
+                *(np.concatenate(pair, 1) for pair in zip(best, (found.indices + start, found.scores), strict=True))
+            )
+            best = _sorted(both, k)
+        hits.indices[some], hits.scores[some] = best
+    return hits
 
 
-def _best(indices: Int[np.ndarray, "Q n"], scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    return Hits(np.take_along_axis(indices, order, 1), np.take_along_axis(scores, order, 1))
+def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
+    """The k greatest of each row, in the order of their columns; among equals at the edge, the earlier columns."""
+    if k >= scores.shape[1]:
+        return Hits(np.broadcast_to(np.arange(scores.shape[1]), scores.shape), scores)
+    edge = np.partition(scores, -k, axis=1)[:, -k, None]
+    above, level = scores > edge, scores == edge
+    wanted = k - above.sum(1, keepdims=True)
+    tied = np.flatnonzero(level.sum(1) > wanted[:, 0])
+    level[tied] &= level[tied].cumsum(1) <= wanted[tied]
+    indices = np.nonzero(above | level)[1].reshape(-1, k)
+    return Hits(indices, np.take_along_axis(scores, indices, 1))
+
+
+def _sorted(hits: Hits, k: int) -> Hits:
+    """Best first, k of them; equals stay in the order given, which is that of the corpus."""
+    order = np.argsort(-hits.scores, axis=1, kind="stable")[:, :k]
+    return Hits(np.take_along_axis(hits.indices, order, 1), np.take_along_axis(hits.scores, order, 1))

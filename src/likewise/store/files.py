@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, BadModel
+
+WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")  # of an encoder: whole, shards, index
 
 
 def read_json(path: Path, default: Any = None) -> Any:
@@ -37,10 +40,10 @@ def atomic(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
     except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error.strerror} ({path.parent})") from None
+        raise _unwritable(path, error) from None
     os.close(handle)
     partial = Path(name)
-    partial.chmod(0o666 & ~_umask())
+    partial.chmod(0o666 & ~UMASK)
     try:
         yield partial
         partial.replace(path)
@@ -50,22 +53,71 @@ def atomic(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def fill(folder: Path) -> Iterator[Path]:
-    """A folder to write into; its files move into `folder` when the block ends, and other files there stay."""
+    """A folder to write into, which becomes `folder` when the block ends, and is removed if the block fails.
+
+    A new folder appears whole, by one renaming. Into one that is there, the files move one by one: modules.json last,
+    after an encoder's older weights are gone that could be loaded in place of the new; other files there stay. A
+    process killed in between leaves a folder that has files of both.
+
+    Raises:
+        BadInput: the folder cannot be written to.
+    """
     if folder.exists() and not folder.is_dir():
-        raise BadModel(f"{folder} is a file; wanted a folder to save into")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        raise BadInput(f"{folder} is a file; wanted a folder to save into")
+    whole = folder.absolute()
+    try:
+        whole.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{whole.name}.", dir=whole.parent))
+    except OSError as error:
+        raise _unwritable(folder, error) from None
     try:
         yield partial
-        for path in sorted(p for p in partial.rglob("*") if p.is_file()):
-            target = folder / path.relative_to(partial)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            path.replace(target)
+        partial.chmod(0o777 & ~UMASK)  # mkdtemp's is for one user
+        for path in _files(partial):
+            path.chmod(0o666 & ~UMASK)  # as is what safetensors writes
+        try:
+            _move(partial, whole)
+        except OSError as error:
+            raise _unwritable(folder, error) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _move(partial: Path, folder: Path) -> None:
+    if not folder.exists():
+        partial.rename(folder)
+        return
+    new = {path.relative_to(partial) for path in _files(partial)}
+    last = {Path("modules.json")} & new
+    for name in sorted(new - last):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (partial / name).replace(folder / name)
+    _remove_stale(folder, new)
+    for name in last:
+        (partial / name).replace(folder / name)
+
+
+def _remove_stale(folder: Path, new: set[Path]) -> None:
+    """Weights of an encoder that another one's now lie beside."""
+    if any(WEIGHTS.fullmatch(str(name)) for name in new):
+        for path in folder.iterdir():
+            if WEIGHTS.fullmatch(path.name) and Path(path.name) not in new:
+                path.unlink()
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def _unwritable(path: Path, error: OSError) -> BadInput:
+    return BadInput(f"{path} cannot be written: {error.strerror} ({path.parent})")
 
 
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+UMASK = _umask()
+"""Read once, at import: to read it is to set it, and a file that another thread makes at that instant has no mask."""

@@ -52,6 +52,7 @@ class Manifest:
     max_length: int | None = None
     lowercase: bool = False
     notice: str | None = None
+    similarity: str | None = None  # what sentence-transformers compares this model's vectors with; None is its cosine
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -79,6 +80,7 @@ def read_manifest(folder: Path) -> Manifest:
         include_prompt=bool(poolings[0].config.get("include_prompt", True)),
         heads=tuple(heads),
         **_prompts(spoken, folder),
+        similarity=_similarity(spoken, folder),
         **_limits(parts[0].folder),
     )
 
@@ -106,7 +108,7 @@ def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
     spoken = {
         "prompts": dict(manifest.prompts),
         "default_prompt_name": manifest.default_prompt,
-        "similarity_fn_name": "cosine",
+        "similarity_fn_name": manifest.similarity,
     }
     _write(folder / "config_sentence_transformers.json", spoken)
 
@@ -167,7 +169,19 @@ def _prompts(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         raise BadModel(f"config_sentence_transformers.json in {folder} holds prompts that are not texts")
     if default is not None and not isinstance(default, str):
         raise BadModel(f"config_sentence_transformers.json in {folder} names the default prompt {default!r}")
+    if default is not None and default not in prompts:
+        raise BadModel(
+            f"config_sentence_transformers.json in {folder} names the default prompt {default!r}, and its prompts are "
+            f"{', '.join(prompts) or '(none)'}"
+        )
     return {"prompts": prompts, "default_prompt": default}
+
+
+def _similarity(spoken: Mapping[str, Any], folder: Path) -> str | None:
+    name = spoken.get("similarity_fn_name")
+    if name is not None and not isinstance(name, str):
+        raise BadModel(f"config_sentence_transformers.json in {folder} says similarity_fn_name = {name!r}")
+    return name
 
 
 def _limits(folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A model's name to a folder on this machine: a path, a carried model, or the hub; in this order."""
+"""A name to a model's folder: a path, a folder in LIKEWISE_MODELS, a carried model, or the hub; in this order."""
 
 import hashlib
 import os
@@ -57,8 +57,12 @@ def available() -> dict[str, Path | None]:
     found: dict[str, Path | None] = {name: _inside(model) for name, model in CARRIED.items()}
     root = os.environ.get(SETTING)
     if root and Path(root).is_dir():
-        found |= {p.name: p for p in sorted(Path(root).iterdir()) if (p / "config.json").is_file()}
+        found |= {p.name: p for p in sorted(Path(root).iterdir()) if _is_model(p)}
     return found
+
+
+def _is_model(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("modules.json", "config.json"))
 
 
 def _folder(name: str, tried: list[str]) -> Path | None:
@@ -124,6 +128,7 @@ def _hub(name: str, tried: list[str]) -> Path | None:
         found = snapshot_download(repository, allow_patterns=WANTED_FILES, ignore_patterns=UNWANTED_FILES)
     except Exception as error:  # the hub's client raises what its network libraries raise
         offline = " (HF_HUB_OFFLINE is set)" if os.environ.get("HF_HUB_OFFLINE") else ""
-        tried.append(f"the hub's {repository}{offline}: {type(error).__name__}: {str(error).splitlines()[0][:160]}")
+        why = (str(error).strip() or "no more is known").splitlines()[0][:160]
+        tried.append(f"the hub's {repository}{offline}: {type(error).__name__}: {why}")
         return None
     return Path(found)

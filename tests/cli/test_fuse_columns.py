@@ -1,0 +1,34 @@
+"""What `likewise fuse` takes from a file."""
+
+import pytest
+
+from likewise.cli.fuse import _examples, _texts
+from likewise.errors import BadInput
+
+
+def test_pairs_and_triplets_are_found_by_the_names_of_their_columns(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("n,sentence2,sentence1,label\n" + "".join(f"{i},b{i},a{i},{i % 5}\n" for i in range(30)))
+    texts, examples = _examples(path, None, 0)
+    assert len(examples) == 30
+    assert set(texts) == {f"{side}{i}" for side in "ab" for i in range(30)}
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(f'{{"anchor": "a{i}", "positive": "p{i}", "negative": "n{i}"}}\n' for i in range(30)))
+    texts, examples = _examples(path, None, 0)
+    assert (len(examples), len(texts)) == (30, 90)
+
+
+def test_a_teacher_reads_lines_or_any_columns_of_sentences(tmp_path):
+    (tmp_path / "t.txt").write_text("a\n\nb\n")
+    assert _texts(tmp_path / "t.txt") == ["a", "b"]
+    (tmp_path / "t.csv").write_text("sentence1,sentence2\na,b\nc,d\n")
+    assert _texts(tmp_path / "t.csv") == ["a", "c", "b", "d"]
+    (tmp_path / "o.csv").write_text("left,right\na,b\n")
+    with pytest.raises(BadInput, match="has the columns left, right; a teacher wants text"):
+        _texts(tmp_path / "o.csv")
+
+
+def test_an_empty_file_says_what_is_wanted(tmp_path):
+    (tmp_path / "t.jsonl").write_text("")
+    with pytest.raises(BadInput, match=r"has the columns \(none\); wanted sentence1"):
+        _examples(tmp_path / "t.jsonl", None, 0)

@@ -1,0 +1,60 @@
+"""What the package says and gives where torch is not installed."""
+
+import subprocess
+import sys
+
+import pytest
+
+import likewise
+
+WITHOUT = "import sys; sys.modules['torch'] = None; "  # importing it is then a ModuleNotFoundError
+
+
+def run(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", WITHOUT + script], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("name", ["Embedder", "Ragged"])
+def test_what_needs_torch_says_what_to_install(name):
+    done = run(
+        "from likewise import LikewiseError\n"
+        f"try: from likewise import {name}\n"
+        "except LikewiseError as error: print(type(error).__name__, error)"
+    )
+    assert done.stderr == ""
+    told = f'likewise.{name} needs the package torch; install it with: pip install "likewise[torch]"'
+    assert done.stdout.strip() == f"MissingExtra {told}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["similarity", "a", "b"], ["info"], ["dissect", "all-MiniLM-L6-v2"], ["fuse", "m", "--pairs", "p.csv", "-o", "o"]],
+)
+def test_the_command_line_says_it_in_one_line(words):
+    done = run(f"from likewise.cli import main; sys.exit(main({words!r}))")
+    assert done.returncode == 2
+    assert done.stderr.startswith("likewise: likewise.Embedder needs the package torch")
+    assert done.stderr.count("\n") == 1
+
+
+def test_vectors_are_compared_searched_and_mined_without_torch():
+    done = run(
+        "import numpy as np\n"
+        "from likewise import similarity\n"
+        "from likewise.mine import closest_pairs\n"
+        "from likewise.search import search\n"
+        "x = np.eye(3, dtype=np.float32)\n"
+        "print(similarity.cosine(x, x).trace(), search(x, x, k=1).indices.ravel().tolist(), len(closest_pairs(x, 9)))"
+    )
+    assert done.stdout.split("\n")[0] == "3.0 [0, 1, 2] 3", done.stderr
+
+
+def test_other_missing_modules_are_not_blamed_on_torch():
+    done = run("sys.modules['tokenizers'] = None; del sys.modules['torch']; import likewise; likewise.Embedder")
+    assert "ModuleNotFoundError" in done.stderr.splitlines()[-1]
+    assert "tokenizers" in done.stderr.splitlines()[-1]
+
+
+def test_a_name_that_is_not_there_lists_those_that_are():
+    with pytest.raises(AttributeError, match="it has Embedder, LikewiseError, Ragged, similarity"):
+        likewise.nothing  # noqa: B018
