@@ -45,10 +45,7 @@ fix: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-.models/all-mpnet-base-v2: .venv/made
-	$(BIN)/python tests/parity/assemble.py .models
-
-parity: .venv/parity .models/all-mpnet-base-v2
+parity: .venv/parity
 	$(BIN)/python -m pytest -q tests/parity
 
 bench: .venv/parity
