@@ -227,7 +227,7 @@ class Embedder(nn.Module):
         return [self.tokenizer.tokens(content[: self.tokenizer.room]) for content in contents]
 
     def save(self, folder: str | Path) -> None:
-        """A folder that `load` reads; every version of sentence-transformers does too, unless the pooling is ours alone.
+        """A folder that `load` reads; sentence-transformers does too, any version, unless the pooling is ours alone.
 
         A new folder appears whole or not at all; in one that is there, files are replaced one by one, modules.json
         last, and files of yours stay.
