@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-QUESTIONS = ("cold_start", "latency", "throughput", "budget", "memory")
+QUESTIONS = ("cold_start", "latency", "throughput", "memory", "budget")
 
 
 def main() -> None:

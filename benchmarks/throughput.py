@@ -27,12 +27,12 @@ PEER_BATCH = 32  # sentence-transformers' default
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     found = []
     for threads in args.threads:
         torch.set_num_threads(threads)
-        for corpus, texts in {"STS-B test sentences": sts_sentences(), "SciFact abstracts": abstracts(160)}.items():
+        for corpus, texts in {"STS-B test sentences": sts_sentences(), "SciFact abstracts": abstracts(100)}.items():
             found.append({"corpus": corpus, "threads": threads, **measure(texts, args.rounds)})
             told = found[-1]
             print(f"{corpus}, {threads} thread(s): {told['sentences']} texts, {told['tokens']} tokens")
