@@ -59,8 +59,9 @@ def main() -> None:
     lines += [
         "",
         f"all-MiniLM-L6-v2; contenders in turn in one run, medians; {where['cpu']}, {where['cores']} cores, torch "
-        f"{where['torch']}, {where['date']}, commit {where['commit']}. Of the time that the encoder's matrix products "
-        f"alone would take, fp32 reaches {min(limits):.0%} to {max(limits):.0%}. Scripts and raw figures: "
+        f"{where['torch']}, {where['date']}, commit {where['commit']}. Of the speed at which the "
+        f"encoder's matrix products alone run through the same kernel, fp32 reaches {min(limits):.0%} to {max(limits):.0%} (long texts least: "
+        "attention is not counted in that limit). Scripts and raw figures: "
         "[benchmarks/](benchmarks/).",
     ]
     text = README.read_text("utf-8")
