@@ -59,10 +59,9 @@ def main() -> None:
     lines += [
         "",
         f"all-MiniLM-L6-v2; contenders in turn in one run, medians; {where['cpu']}, {where['cores']} cores, torch "
-        f"{where['torch']}, {where['date']}, commit {where['commit']}. Of the speed at which the "
-        f"encoder's matrix products alone run through the same kernel, fp32 reaches {min(limits):.0%} to {max(limits):.0%} (long texts least: "
-        "attention is not counted in that limit). Scripts and raw figures: "
-        "[benchmarks/](benchmarks/).",
+        f"{where['torch']}, {where['date']}, commit {where['commit']}. Of the speed at which the encoder's matrix "
+        f"products alone run through the same kernel, fp32 reaches {min(limits):.0%} to {max(limits):.0%} (least with "
+        "long texts, since attention is not counted there). Scripts and raw figures: [benchmarks/](benchmarks/).",
     ]
     text = README.read_text("utf-8")
     before, rest = text.split(BEGIN)
