@@ -106,11 +106,11 @@ class Embedder(nn.Module):
 
     def pool(self, tokens: Ragged, skip: Sequence[int] | None = None) -> Float[Tensor, "N W"]:
         """Packed tokens to pooled vectors, before the heads; of each sentence the pooling misses the first `skip`."""
-        layers = self.encoder(tokens)
+        layers, units = self.encoder(tokens), self.encoder.units(tokens)
         if skip is not None:
-            tokens, kept = tokens.without_first(skip)
+            units, kept = units.without_first(skip)
             layers = (x[kept] for x in layers)
-        return self.pooling(layers, tokens)
+        return self.pooling(layers, units)
 
     def forward(self, tokens: Ragged) -> Float[Tensor, "N E"]:
         """Packed tokens to vectors, with gradients if they are on."""
@@ -171,7 +171,7 @@ class Embedder(nn.Module):
         ):
             raise BadInput(f"batch_tokens is {batch_tokens!r}; wanted a whole number above 0")
         lead = self._prompt(prompt)
-        tally = Tally(self.tokenizer.room, overflow)
+        tally = Tally(self.tokenizer.room, overflow, skips=self.tokenizer.unknown is not None)
         budget = self._budget if batch_tokens is None else batch_tokens
 
         def blocks() -> Iterator[Float[np.ndarray, "n E"]]:
@@ -210,7 +210,7 @@ class Embedder(nn.Module):
             raise BadInput(
                 'overflow="mean" joins windows into one vector; tokens and layers know "error", "warn", "truncate"'
             )
-        tally = Tally(self.tokenizer.room, overflow)
+        tally = Tally(self.tokenizer.room, overflow, skips=self.tokenizer.unknown is not None)
         found: list[Float[np.ndarray, "L t D"]] = []
         for window in windows(texts):
             contents = self.tokenizer.contents([self._prompt(prompt) + text for text in window])
@@ -276,6 +276,7 @@ class Embedder(nn.Module):
         m = self.manifest
         words = [self.pooling.spec, str(self.heads), m.include_prompt, dict(m.prompts), m.default_prompt]
         words += [self.tokenizer.max_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
+        words += [str(self.tokenizer.unknown)] if self.tokenizer.unknown else []
         words.append(str(getattr(self.encoder, "shape", self.encoder.config)))
         digest = hashlib.sha256(json.dumps(words).encode())
         for name, tensor in sorted(self.state_dict().items()):
@@ -372,7 +373,8 @@ class Embedder(nn.Module):
         for batch in plan([len(i) for i in ids], self._budget):
             tokens = Ragged.of([ids[i] for i in batch], self.device)
             layers = [x.float().cpu() for x in self.encoder(tokens)][-1 if only_last else 0 :]
-            for i, block in zip(batch, torch.split(torch.stack(layers), list(tokens.lengths), dim=1), strict=True):
+            lengths = list(self.encoder.units(tokens).lengths)
+            for i, block in zip(batch, torch.split(torch.stack(layers), lengths, dim=1), strict=True):
                 found[i] = block.numpy().copy()
         return found
 
@@ -405,6 +407,14 @@ def _check_fit(embedder: Embedder) -> None:
             f"the tokenizer puts the ids {specials} around every text, and the encoder has vectors for "
             f"{embedder.encoder.vocabulary:,} ids: they are of different models"
         )
+    unknown = embedder.tokenizer.unknown
+    if unknown is not None and unknown.largest >= embedder.encoder.vocabulary:
+        raise BadModel(
+            f"the tokenizer gives unknown words ids up to {unknown.largest:,}, and the encoder has vectors for "
+            f"{embedder.encoder.vocabulary:,} ids: they are of different models"
+        )
+    if unknown is not None and unknown.buckets and not embedder.manifest.include_prompt:
+        raise BadModel("a model that spells words by n-grams cannot leave a prompt out of its pooling")
     width = embedder.pooling.width(embedder.encoder.width)
     try:
         out_width(embedder.heads, width)
