@@ -21,9 +21,8 @@ def cut(encoder: Encoder, depth: int) -> Encoder:
     family = FAMILIES.get(encoder.config.get("model_type", ""))
     if family is None:
         kind = encoder.config.get("model_type")
-        raise BadInput(
-            f"a {kind!r} encoder cannot be cut; those that can are {', '.join(n for n, f in FAMILIES.items() if f.depth_key)}"
-        )
+        known = ", ".join(name for name, row in FAMILIES.items() if row.depth_key)
+        raise BadInput(f"a {kind!r} encoder cannot be cut; those that can are {known}")
     if not family.depth_key:
         raise BadInput(f"a {encoder.config['model_type']!r} encoder has no blocks, so it cannot be cut")
     if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= encoder.depth:
