@@ -11,11 +11,18 @@ from ..store.names import DEFAULT
 if TYPE_CHECKING:
     from ..embedder import Embedder
 
+MODEL = "a folder, a carried model, a hub name, or a form that `likewise models` tells of"
+
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """--model and how it runs."""
     group = parser.add_argument_group("the model")
-    group.add_argument("-m", "--model", default=DEFAULT, help="a folder, a carried model or a hub name (%(default)s)")
+    group.add_argument(
+        "-m",
+        "--model",
+        default=DEFAULT,
+        help="a folder, a carried model, a hub name, or a form that `likewise models` lists (%(default)s)",
+    )
     group.add_argument("--pooling", help="another pooling than the model's own: mean, cls, max, cls+mean …")
     group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="fp32 on a CPU, bf16 on a GPU")
     group.add_argument("--device", help="cpu, cuda …; the GPU if there is one")
@@ -26,11 +33,12 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def load(args: argparse.Namespace) -> "Embedder":
     """The embedder that the options ask for."""
-    from .. import Embedder  # first, since it says what to install where torch is missing
+    from .. import Embedder  # noqa: F401  (first, since it says what to install where torch is missing)
+    from ..named import embedder_named
 
     _set_threads(args.threads)
     _check_device(args.device)
-    return Embedder.load(
+    return embedder_named(
         args.model,
         precision=args.precision,
         device=args.device,

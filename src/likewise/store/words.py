@@ -91,10 +91,9 @@ def key_of(path: Path) -> str:
 def _tokenizer(words: Sequence[str]) -> tokenizers.Tokenizer:
     ids = {word: i for i, word in reversed(list(enumerate(words, 1)))} | {UNKNOWN: 0}  # of equal words the first
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel(ids, unk_token=UNKNOWN))
-    steps = [tokenizers.normalizers.NFC()]
-    if all(word == word.lower() for word in words):
-        steps.append(tokenizers.normalizers.Lowercase())
-    made.normalizer = tokenizers.normalizers.Sequence(steps)
+    small = all(word == word.lower() for word in words)
+    letters = [tokenizers.normalizers.NFC(), *([tokenizers.normalizers.Lowercase()] if small else [])]
+    made.normalizer = tokenizers.normalizers.Sequence(letters)
     made.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(WORDS_OR_MARKS), "removed", invert=True)
     return made
 
