@@ -95,9 +95,8 @@ def randomised(embedder: Embedder, seed: int = 0) -> Embedder:
 def _words(name: str | Path) -> Embedder:
     found = Embedder.load(name, device="cpu")
     if not isinstance(found.encoder, Words):
-        raise BadInput(
-            f"{name} is a {found.encoder.config.get('model_type')!r} model; wanted word vectors: avg-glove …"
-        )
+        kind = found.encoder.config.get("model_type")
+        raise BadInput(f"{name} is a {kind!r} model; wanted a table of word vectors, avg-glove say")
     return found
 
 

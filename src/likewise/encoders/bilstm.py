@@ -48,7 +48,7 @@ class BiLSTM(Encoder):
 
     def __init__(self, shape: WordShape, width: int) -> None:
         super().__init__()
-        self.width = width
+        self.shape, self.width = shape, width
         self.words = Words(shape)
         self.vocabulary = self.words.vocabulary
         self.lstm = LSTM(shape.width, width // 2, bidirectional=True)

@@ -29,7 +29,7 @@ class DeepAveraging(Encoder):
 
     def __init__(self, shape: WordShape, pairs: int) -> None:
         super().__init__()
-        self.width = shape.width
+        self.shape, self.width = shape, shape.width
         self.words = Words(shape)
         self.vocabulary = self.words.vocabulary
         self.pairs = Embedding(pairs, shape.width)

@@ -7,6 +7,7 @@ import mmap
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -54,7 +55,7 @@ class _Reader:
     def __init__(self, whole: mmap.mmap, path: Path) -> None:
         self.whole, self.path, self.at = whole, path, 0
 
-    def take(self, kinds: str) -> tuple[int, ...]:
+    def take(self, kinds: str) -> tuple[Any, ...]:
         form = struct.Struct("<" + kinds)
         self._want(form.size)
         found = form.unpack_from(self.whole, self.at)
@@ -86,8 +87,9 @@ def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D
     magic, version = reader.take("ii")
     if magic != MAGIC or version not in VERSIONS:
         raise reader.broken(f"it is no fastText model of version {VERSIONS[0]} or {VERSIONS[1]}")
-    width, _, _, _, _, _, _, kind, buckets, least, most, _ = reader.take("12i")
-    reader.take("d")
+    width, _, _, _, _, _, _, kind, buckets, least, most, _, _ = reader.take("12id")
+    if width < 1 or buckets < 0:
+        raise reader.broken(f"its settings say width {width} and {buckets} buckets")
     if version == VERSIONS[0] and kind == SUPERVISED:
         most = 0  # such older models have no n-grams of letters
     words = _dictionary(reader)

@@ -13,7 +13,10 @@ from pathlib import Path
 import fasttext
 
 HERE = Path(__file__).parent
-WORDS = "the cat dog bird house tree sleeps runs naps barks on under a small straße élan naïve co-op ångström 日本語".split()
+WORDS = [
+    "the", "cat", "dog", "bird", "house", "tree", "sleeps", "runs", "naps", "barks", "on", "under",
+    "a", "small", "straße", "élan", "naïve", "co-op", "ångström", "日本語", "Paris",
+]  # fmt: skip
 ASKED = [*WORDS, "</s>", "dogs", "treehouse", "straßen", "ångströms", "日本", "I", "x1", "<cat>", "Ünder"]
 
 
