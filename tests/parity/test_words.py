@@ -1,4 +1,4 @@
-"""Models of word vectors are ours alone: sentence-transformers refuses them, and does not load them as something else."""
+"""Models of word vectors are ours alone: sentence-transformers refuses them, and takes them for nothing else."""
 
 import numpy as np
 import pytest
