@@ -1,7 +1,9 @@
 """What training data knows of test data: texts and pairs that are in both, and how to leave them out.
 
 Texts are compared in the form that `plain` gives: NFKC, case folded, white space collapsed. Pairs are unordered and
-counted once each. So counted, STS-B train shares 996, 596, 1,822, 1,102 and 197 pairs with STS12–16.
+counted once each. So counted, STS-B train shares 996, 596, 1,822, 1,102 and 197 pairs with STS12–16. Without
+punctuation and spaces, copies that were tokenised are found too: Flickr30k's training captions hold 1,210 texts of
+STS15, and 1,168 with them.
 """
 
 import unicodedata
@@ -39,7 +41,7 @@ class Leak:
     pairs: int  # of the test's, in the training file
     known: int  # of the test's, both of whose texts are in the training file, together or not
     of_pairs: int
-    examples: tuple[str, ...]  # shared pairs, or texts where there are none
+    examples: tuple[tuple[str, ...], ...]  # shared pairs, or texts where no pair is shared
 
     @property
     def share(self) -> float:
@@ -66,7 +68,7 @@ class _Known:
 
 
 def leaks(train: Mapping[str, Columns], test: Mapping[str, Columns], *, punctuation: bool = True) -> tuple[Leak, ...]:
-    """Every training file beside every test file, by name; `punctuation=False` leaves punctuation out of account.
+    """Every training file beside every test file, by name; `punctuation=False` compares letters and digits alone.
 
     Raises:
         BadInput: a file has none of the columns that hold texts.
@@ -105,15 +107,26 @@ def clean(
 
 
 def plain(text: str, *, punctuation: bool = True) -> str:
-    """The form in which texts are compared; without punctuation, each mark is a space.
+    """The form in which texts are compared; without punctuation, letters, marks and digits alone.
 
-    >>> plain("A  Cat\u2019s nap."), plain("A  Cat\u2019s nap.", punctuation=False)
-    ('a cat’s nap.', 'a cat s nap')
+    A text of nothing but punctuation keeps it.
+
+    >>> plain("A  Cat\u2019s nap."), plain("A cat \u2019s nap .", punctuation=False)
+    ('a cat’s nap.', 'acatsnap')
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    if not punctuation:
-        folded = "".join(" " if unicodedata.category(letter)[0] == "P" else letter for letter in folded)
-    return " ".join(folded.split())
+    folded = " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
+    return folded if punctuation else folded.translate(_LETTERS) or folded
+
+
+class _Letters(dict[int, int | None]):
+    """What str.translate leaves of a character: itself or nothing; looked up once each."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = code if unicodedata.category(chr(code))[0] in "LMN" else None
+        return self[code]
+
+
+_LETTERS = _Letters()
 
 
 def text_columns(columns: Columns) -> list[str]:
@@ -135,7 +148,7 @@ def _unordered(a: str, b: str) -> Pair:
 def _leak(train: str, knowing: _Known, test: str, tested: _Known) -> Leak:
     texts = [text for text in tested.texts if text in knowing.texts]
     pairs = [pair for pair in tested.pairs if pair in knowing.pairs]
-    shown = [" | ".join(tested.pairs[pair]) for pair in pairs[:SHOWN]] or [tested.texts[t] for t in texts[:SHOWN]]
+    shown = [tested.pairs[pair] for pair in pairs[:SHOWN]] or [(tested.texts[text],) for text in texts[:SHOWN]]
     return Leak(
         train=train,
         test=test,

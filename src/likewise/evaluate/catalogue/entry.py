@@ -49,7 +49,7 @@ class File:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set by name. `files` are found as `name/file`; `licence` in few words, `terms` where there is more."""
+    """A data set by name. `files` are found as `name/file`; `licence` in at most 15 letters, `terms` for the rest."""
 
     name: str
     title: str

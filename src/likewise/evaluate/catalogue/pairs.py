@@ -18,7 +18,8 @@ PAIRS = (
             "train": File(LABELLED, 4076, "aa23a94669a49484b0732ca71776b0cc822f7002160200a827c9d70fff9b5145", 4076),
             "test": File(LABELLED, 1725, "c4740d362073c4883c5bdfa9f68236868bb9b21cac82ce05274b6c77cbc3aba9", 1725),
         },
-        licence="Microsoft Research",
+        licence="Microsoft's",
+        terms="Microsoft Research's own, of the download.",
         citation="Dolan and Brockett 2005, Automatically constructing a corpus of sentential paraphrases, I05-5002",
         homepage="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
         obtain="msr_paraphrase_{train,test}.txt of the download (tabs, no quoting); label 1 is a paraphrase",
@@ -69,7 +70,7 @@ PAIRS = (
                 LABELLED, 4978, "f105ae7372527b601ca877a26728ec40518e33fad684dde947292c0fdc8b4014"
             ),
         },
-        licence="mixed, see terms",
+        licence="mixed",
         terms="SNLI and what is made of it CC BY-SA 4.0; MultiNLI OANC's licence and CC BY (SA) 3.0; other parts "
         "Apache-2.0, CC BY-SA 3.0, C-UDA 1.0, or not stated.",
         citation="Bowman et al. 2015, D15-1075; Williams et al. 2018, N18-1101",
@@ -89,7 +90,8 @@ PAIRS = (
                 kind="partial",
             )
         },
-        licence="Quora's, non-commercial",
+        licence="non-commercial",
+        terms="Quora's terms of use.",
         citation="Iyer, Dandekar and Csernai 2017, First Quora dataset release",
         homepage="https://quoradata.quora.com/First-Quora-Dataset-Release-Question-Pairs",
         obtain="quora_duplicate_questions.tsv of Quora's release; question1 becomes sentence1, question2 sentence2",
@@ -124,7 +126,7 @@ PAIRS = (
                 note="919 judgements to train on, 339 to test.",
             ),
         },
-        licence="CC BY 4.0, ODC-By",
+        licence="CC BY 4.0",
         terms="Claims CC BY 4.0, abstracts ODC-By 1.0.",
         citation="Wadden et al. 2020, Fact or fiction, 2020.emnlp-main.609; Thakur et al. 2021, BEIR",
         homepage="https://github.com/allenai/scifact",
@@ -148,7 +150,8 @@ PAIRS = (
                 kind="look-alike",
             ),
         },
-        licence="CC BY-SA 3.0, GFDL",
+        licence="CC BY-SA 3.0",
+        terms="Wikipedia's: CC BY-SA 3.0 and GFDL.",
         citation="made the way of Ein Dor et al. 2018, P18-2009, from WikiText-2 (Merity et al. 2017)",
         homepage="https://en.wikipedia.org/wiki/Wikipedia:Featured_articles",
         obtain="60 articles of WikiText-2's raw test file, cut into sentences and sections; articles of train and test "
@@ -185,11 +188,12 @@ PAIRS = (
                 ("image_id", *CAPTIONS), 1000, "f4db18a29e140af7517884abffa0fb7e9286cd93962cf9e0f5ef27e20dedfcf6", 1000
             ),
         },
-        licence="research only (unconfirmed)",
+        licence="research only",
+        terms="Flickr30k is for research, Multi30K CC BY-NC-SA, as is remembered; the copy measured here states none.",
         citation="Young et al. 2014, Q14-1006; Elliott et al. 2016, Multi30K, W16-3210",
         homepage="https://github.com/multi30k/dataset",
         obtain="data/task2/raw of multi30k/dataset on GitHub",
-        note="Train holds 1,210 of the 5,154 distinct STS15 sentences, and SNLI's premises are Flickr30k captions: the "
-        "columns in_sts_eval and in_snli_eval mark what to leave out.",
+        note="Train holds 1,210 of STS15's 5,156 distinct texts (letters and digits compared), and SNLI's premises "
+        "are Flickr30k captions: the columns in_sts_eval and in_snli_eval mark what to leave out.",
     ),
 )

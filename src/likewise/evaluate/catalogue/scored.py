@@ -2,7 +2,7 @@
 
 from .entry import LABELLED, SCORED, Dataset, File, Hub
 
-STS_LICENCE = "CC BY-SA 4.0 (scores)"
+STS_LICENCE = "CC BY-SA 4.0"
 STS_TERMS = (
     "The scores are CC BY-SA 4.0. The sentences keep the terms of their sources: MSRpar and MSRvid need Microsoft "
     "Research's, headlines are EMM's, StackExchange's are CC BY-SA 3.0, captions are free or CC BY-SA."
@@ -136,7 +136,8 @@ SCORED_PAIRS = (
                 note="Labels NS, DTORCD (not similar), SS, HS.",
             )
         },
-        licence="CC BY-NC (unconfirmed)",
+        licence="CC BY-NC",
+        terms="As is remembered of its release; the copy measured here states none.",
         citation="Reimers et al. 2019, Classification and clustering of arguments, P19-1054",
         homepage="https://github.com/UKPLab/acl2019-BERT-argument-classification-and-clustering",
         obtain="UKP_ASPECT.tsv of its authors (tudatalib)",
