@@ -82,7 +82,7 @@ def _all(as_json: bool) -> None:
     """Every data set, a line a file."""
     from ..evaluate.catalogue import DATASETS
     from ..evaluate.datasets import check, folder
-    from .tables import printed, table
+    from .tables import printed, said, table
 
     checked = {name: [check(f"{name}/{file}") for file in entry.files] for name, entry in DATASETS.items()}
     if as_json:
@@ -94,6 +94,8 @@ def _all(as_json: bool) -> None:
         for i, row in enumerate(_rows(name, files)):
             listed.add_row(*row, "" if i else DATASETS[name].licence)
     printed(listed)
+    for found in (found for files in checked.values() for found in files if found.state == "unreadable"):
+        said(f"{found.name}: {'; '.join(found.notes)}")
     where = folder()
     print(f"\nLIKEWISE_DATA is {where}" if where else "\nLIKEWISE_DATA, the folder of data sets, is not set")
     print("All about one, and how to get it: likewise data NAME")
@@ -120,7 +122,7 @@ def _one(name: str, as_json: bool) -> None:
     checked = [check(file) for file in files if name in (dataset.name, file)]
     if as_json:
         about = {label: value for label, value in asdict(dataset).items() if label != "files"}
-        shown = [{**_told(found), "first": _first(found)} for found in checked]
+        shown = [{**_told(found), **_first(found)} for found in checked]
         print(json.dumps({**about, "files": shown}, indent=2, ensure_ascii=False))
         return
     _describe(dataset)
@@ -141,7 +143,6 @@ def _describe(dataset: "Dataset") -> None:
 
 def _show(found: "Check", dataset: "Dataset") -> None:
     """One file: its state, its columns, its first rows."""
-    from ..evaluate.catalogue.entry import TEXTS
     from .tables import excerpt, printed, said
 
     file = dataset.files[found.name.partition("/")[2]]
@@ -149,24 +150,31 @@ def _show(found: "Check", dataset: "Dataset") -> None:
     if found.rows is not None and found.published in (None, found.rows):
         told.insert(0, f"{found.rows:,} rows")
     said(f"\n{found.name}: {'; '.join(told)}")
-    first = _first(found)
+    first, error = _first(found).values()
+    if error:
+        said(f"  {error}")
+        return
     if not first:
         hub = f"; on the hub in {file.hub.repository}" if file.hub and found.path is None else ""
         said(f"  columns wanted: {', '.join(file.columns)}{hub}")
         return
-    printed(excerpt({column: first[column] for column in file.columns}, TEXTS, 120, 2), 120, indent=2)
+    printed(excerpt({column: first[column] for column in file.columns}, 120, 2), 120, indent=2)
     others = [column for column in first if column not in file.columns]
     if others:
         said(f"  and {', '.join(others)}")
 
 
-def _first(found: "Check") -> dict[str, list[Any]]:
-    """The first rows, by column."""
+def _first(found: "Check") -> dict[str, Any]:
+    """The first rows, by column, and what keeps them from being read."""
     from ..evaluate.datasets import load
 
     if found.path is None or found.state == "unreadable":
-        return {}
-    return {column: list(values[:FIRST]) for column, values in load(found.name).columns.items()}
+        return {"first": {}, "error": None}
+    try:
+        columns = load(found.name).columns
+    except BadInput as error:
+        return {"first": {}, "error": str(error)}
+    return {"first": {column: list(values[:FIRST]) for column, values in columns.items()}, "error": None}
 
 
 def _told(found: "Check") -> dict[str, Any]:

@@ -89,7 +89,7 @@ def _print(found: "Sequence[Leak]", examples: bool) -> None:
 
     for train, group in groupby(found, lambda leak: leak.train):
         leaking, clean = _parted(group)
-        print(f"{train} knows" if leaking else f"{train} knows nothing")
+        print(f"{train} knows")
         shown = table("of the test", ">texts", ">of", ">share", ">pairs", ">known", ">of")
         for leak in leaking:
             texts = (f"{leak.texts:,}", f"{leak.of_texts:,}", f"{100 * leak.share:.1f} %")

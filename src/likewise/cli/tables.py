@@ -2,7 +2,7 @@
 
 import sys
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
@@ -15,7 +15,8 @@ __all__ = ["cut", "escape", "excerpt", "printed", "said", "table"]
 
 WIDE = 200  # columns, where there is no terminal
 GAP = 2  # between columns
-LEAST = 8  # columns of the terminal for a text
+NARROW = 16  # columns of the terminal that nothing is cut to
+LEAST = 8  # and that a text has at least
 
 
 def table(*heads: str, head: bool = True) -> Table:
@@ -27,12 +28,13 @@ def table(*heads: str, head: bool = True) -> Table:
     return made
 
 
-def excerpt(columns: Mapping[str, Sequence[Any]], texts: Collection[str], wide: int, indent: int) -> Table:
-    """Some rows, a line each: the columns of texts share the width that the others leave, and are cut to it."""
+def excerpt(columns: Mapping[str, Sequence[Any]], wide: int, indent: int) -> Table:
+    """Some rows, a line each: wide columns share the room that the others leave, and are cut to it."""
     shown = {name: [one_line(value) for value in values] for name, values in columns.items()}
     longest = {name: max(map(cell_len, (name, *values))) for name, values in shown.items()}
+    texts = [name for name in shown if longest[name] > NARROW]
     free = width(wide) - indent - sum(GAP + longest[name] for name in shown if name not in texts)
-    share = max(LEAST, free // max(1, sum(name in texts for name in shown)) - GAP)
+    share = max(LEAST, free // max(1, len(texts)) - GAP)
     made = table(*shown)
     for row in zip(*shown.values(), strict=True):
         cells = (shortened(cell, share) if name in texts else cell for name, cell in zip(shown, row, strict=True))

@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import BadInput, DataNotFound
+from ..errors import BadInput, DataNotFound, MissingExtra
 from ..files import Table, Texts
 from .catalogue import DATASETS, Dataset, File, Kind
 from .columns import read_columns
@@ -86,7 +86,7 @@ def check(name: str) -> Check:
         return Check(name, None, None, file.published, "missing")
     try:
         rows = _count(paths[0])
-    except BadInput as error:
+    except (BadInput, MissingExtra) as error:
         return Check(name, paths[0], None, file.published, "unreadable", (str(error),))
     state, notes = _compared(file, rows, _digest(paths[0], paths[0].stat().st_mtime_ns))
     return Check(name, paths[0], rows, file.published, state, notes)

@@ -148,7 +148,8 @@ def _unordered(a: str, b: str) -> Pair:
 def _leak(train: str, knowing: _Known, test: str, tested: _Known) -> Leak:
     texts = [text for text in tested.texts if text in knowing.texts]
     pairs = [pair for pair in tested.pairs if pair in knowing.pairs]
-    shown = [tested.pairs[pair] for pair in pairs[:SHOWN]] or [(tested.texts[text],) for text in texts[:SHOWN]]
+    examples: list[tuple[str, ...]] = [tested.pairs[pair] for pair in pairs[:SHOWN]]
+    examples = examples or [(tested.texts[text],) for text in texts[:SHOWN]]
     return Leak(
         train=train,
         test=test,
@@ -157,5 +158,5 @@ def _leak(train: str, knowing: _Known, test: str, tested: _Known) -> Leak:
         pairs=len(pairs),
         known=sum(a in knowing.texts and b in knowing.texts for a, b in tested.pairs),
         of_pairs=len(tested.pairs),
-        examples=tuple(shown),
+        examples=tuple(examples),
     )
