@@ -115,7 +115,9 @@ def plain(text: str, *, punctuation: bool = True) -> str:
     ('a cat’s nap.', 'acatsnap')
     """
     folded = " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
-    return folded if punctuation else folded.translate(_LETTERS) or folded
+    if punctuation:
+        return folded
+    return unicodedata.normalize("NFKC", folded.translate(_LETTERS)) or folded  # again: a mark may have a new neighbour
 
 
 class _Letters(dict[int, int | None]):

@@ -144,7 +144,7 @@ PAIRS = (
                 note="7,400 train, 4,000 test.",
             ),
             "sentences": File(
-                ("article_id", "section", "text"),
+                ("article", "section", "text"),
                 9270,
                 "9e172d9fa6d032cdbabd4bec6895b57db0873a4f30b067250300fa2970d82a5e",
                 kind="look-alike",
