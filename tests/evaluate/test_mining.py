@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from likewise.evaluate.metrics import average_precision, best_f1
 from likewise.evaluate.mining import MINING, closed, groups
 from likewise.evaluate.task import Settings
 from likewise.similarity import cosine
+from tests.evaluate.real import needs_data
+from tests.evaluate.real import read as real
 
 [TASK] = MINING
 DATA = {
@@ -50,6 +53,7 @@ def test_what_follows_from_duplicates_is_known_and_what_is_denied_is_counted():
     assert known.texts == ("a", "b", "c", "d", "e")
     assert known.pairs.tolist() == [0 * 5 + 1, 0 * 5 + 2, 1 * 5 + 2, 3 * 5 + 4]
     assert known.denied == 1  # a and c
+    assert known.largest == 3
 
 
 def test_groups_are_taken_whole_up_to_a_bound():
@@ -88,3 +92,18 @@ def test_a_model_that_knows_the_groups_finds_all_of_them():
     assert {score.name: score.value for score in result.scores if "threshold" not in score.name} == {
         name: 1 for name in (s.name for s in result.scores) if "threshold" not in name
     }
+
+
+@needs_data
+def test_the_real_duplicates_are_closed_as_connected_components_are():
+    columns = real("qqp_subset/pairs")
+    rows = {text: i for i, text in enumerate(dict.fromkeys(columns["sentence1"] + columns["sentence2"]))}
+    a, b = (np.array([rows[text] for text in columns[side]]) for side in ("sentence1", "sentence2"))
+    same = np.array(columns["label"], bool)
+    edges = scipy.sparse.coo_matrix((np.ones(same.sum()), (a[same], b[same])), shape=(len(rows), len(rows)))
+    component = scipy.sparse.csgraph.connected_components(edges, directed=False)[1]
+    sizes = np.bincount(component)
+    known = closed(Labelled(columns["sentence1"], columns["sentence2"], same), 20_000)
+    assert len(known.pairs) == (sizes * (sizes - 1) // 2).sum() == 28_402
+    assert known.largest == sizes.max()
+    assert known.denied == (component[a[~same]] == component[b[~same]]).sum()

@@ -23,6 +23,7 @@ class Known:
 
     texts: tuple[str, ...]
     pairs: Int[np.ndarray, " P"]
+    largest: int  # texts in one group
     denied: int  # of these pairs, so many are said not to be duplicates by a label of their own
 
 
@@ -47,10 +48,11 @@ def mined(encode: Encode, read: Read, settings: Settings) -> Result:  # noqa: AR
     )
     protocol = (
         f"{len(known.texts):,} questions that have a duplicate, all pairs by cosine, the closest {len(found):,} kept; "
-        f"{total:,} known duplicates, closed under transitivity"
+        f"{total:,} known duplicates: {int(pairs.same.sum()):,} labelled pairs, closed under transitivity"
     )
     notes = (
         f"recall@known looks at the closest {total:,} pairs, recall@mined at all that were kept",
+        f"groups have up to {known.largest:,} questions, and n questions make n(n − 1)/2 pairs",
         f"a pair that nobody labelled counts as wrong; {known.denied:,} of the known pairs follow from others and are "
         "denied by a label of their own",
     )
@@ -79,7 +81,7 @@ def closed(pairs: Labelled, most: int) -> Known:
     group_of = {texts[i]: g for g, rows in enumerate(together) for i in rows}
     others = {frozenset((a, b)) for a, b, yes in zip(pairs.first, pairs.second, pairs.same, strict=True) if not yes}
     denied = sum(len(pair) == 2 and len({group_of.get(text, text) for text in pair}) == 1 for pair in others)
-    return Known(tuple(texts), codes, denied)
+    return Known(tuple(texts), codes, max(map(len, together)), denied)
 
 
 def groups(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
