@@ -57,7 +57,7 @@ def unless_full(make: Callable[[], T]) -> T | None:
 
 def check_finite(rows: Float[np.ndarray, "n ..."], what: str, start: int, precision: str) -> None:
     """An error that names the first row that is not finite: `what[start + row]`."""
-    bad = np.flatnonzero(~np.isfinite(rows.reshape(len(rows), -1)).all(1)) if rows.size else []
+    bad = np.flatnonzero(~np.isfinite(rows).all(tuple(range(1, rows.ndim))))
     if len(bad):
         hint = "" if precision == "fp32" else '; try precision="fp32"'
         raise BadModel(f"{what}[{start + int(bad[0])}] gave a vector that is not finite in {precision}{hint}")

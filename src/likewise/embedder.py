@@ -19,16 +19,15 @@ from .errors import BadInput, BadModel
 from .fingerprint import fingerprint
 from .heads import describe, out_width, read_head, truncated
 from .pooling import Pooling, Reduce, pooling_of, read_pooling
-from .progress import Advance, Meter, measured
+from .progress import Advance, Progress, measured
 from .ragged import Ragged
 from .store import DEFAULT, POOLING_FOLDER, Manifest, Part, fill, locate, read_manifest, write_manifest
 from .text.inputs import count, windows
 from .text.overflow import Overflow, Report, Tally
 from .text.packing import in_batches, plan
 from .text.pieces import Piece, beginnings, overlapping
-from .text.tokenizer import Tokenizer
-
-Progress = bool | Callable[[Meter], None] | None
+from .text.prompts import prompt_of
+from .text.tokenizer import Tokenizer, longest_input
 
 
 class Embedder(nn.Module):
@@ -85,7 +84,7 @@ class Embedder(nn.Module):
         if manifest.notice and pooling is None:
             warnings.warn(manifest.notice, stacklevel=2)
         encoder = load_encoder(manifest.encoder, dtype)
-        limit = min(_length(max_length, encoder) or manifest.max_length or encoder.longest, encoder.longest)
+        limit = longest_input(max_length, manifest.max_length, encoder.longest)
         tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
         chosen = _pooling(manifest.pooling if pooling is None else pooling, encoder.depth)
         heads = [read_head(part.kind, part.config, part.folder) for part in manifest.heads]
@@ -264,17 +263,7 @@ class Embedder(nn.Module):
         return fingerprint(words, self.state_dict())
 
     def _prompt(self, prompt: str | None) -> str:
-        prompts = self.manifest.prompts
-        if prompt is None:
-            return prompts.get(self.manifest.default_prompt or "", "")
-        if not isinstance(prompt, str):
-            raise BadInput(f"prompt is {prompt!r}; wanted a text or one of the names {', '.join(prompts) or '(none)'}")
-        meant = [name for name in prompts if name.lower() == prompt.lower() and name != prompt]
-        if meant and prompt not in prompts:
-            warnings.warn(
-                f"{prompt!r} is put before each text as it is; the model's prompt is {meant[0]!r}", stacklevel=4
-            )
-        return prompts.get(prompt, prompt)
+        return prompt_of(prompt, self.manifest.prompts, self.manifest.default_prompt)
 
     def _encode_window(
         self, window: list[str], lead: str, most: int, tally: Tally, advance: Advance
@@ -308,9 +297,7 @@ class Embedder(nn.Module):
 
         def attempt(batch: list[int]) -> Tensor | None:
             skip = [pieces[i].lead for i in batch] if hides_prompt else None
-            return unless_full(
-                lambda: self.pool(Ragged.of([pieces[i].ids for i in batch], self.device), skip).float()
-            )
+            return unless_full(lambda: self.pool(Ragged.of([pieces[i].ids for i in batch], self.device), skip).float())
 
         for batch, vectors in in_batches([len(piece.ids) for piece in pieces], most, attempt):
             pooled[batch] = vectors
@@ -362,12 +349,7 @@ def _joined(pooled: Float[Tensor, "P W"], pieces: Sequence[Piece]) -> Float[Tens
 
 def _check_fit(embedder: Embedder) -> None:
     """The tokenizer's ids, the encoder's table and the heads must suit each other."""
-    specials = (*embedder.tokenizer.prefix, *embedder.tokenizer.suffix)
-    if max(specials, default=0) >= embedder.encoder.vocabulary:
-        raise BadModel(
-            f"the tokenizer puts the ids {specials} around every text, and the encoder has vectors for "
-            f"{embedder.encoder.vocabulary:,} ids: they are of different models"
-        )
+    embedder.tokenizer.check(embedder.encoder.vocabulary)
     width = embedder.pooling.width(embedder.encoder.width)
     try:
         out_width(embedder.heads, width)
@@ -375,9 +357,3 @@ def _check_fit(embedder: Embedder) -> None:
         raise BadModel(
             f"the pooling {embedder.pooling.spec} gives {width} numbers, which the heads cannot take: {error}"
         ) from None
-
-
-def _length(asked: int | None, encoder: Encoder) -> int | None:
-    if asked is not None and (not isinstance(asked, int) or not 1 <= asked <= encoder.longest):
-        raise BadInput(f"max_length is {asked!r}; wanted 1 to {encoder.longest:,} tokens, which this encoder can read")
-    return asked

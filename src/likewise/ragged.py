@@ -48,6 +48,7 @@ class Ragged:
         segments: Sequence[Sequence[int]] | None = None,
     ) -> "Ragged":
         """Lists of token ids, laid end to end, and of their segments."""
+
         def flat(lists: Sequence[Sequence[int]]) -> Tensor:
             return torch.tensor([i for row in lists for i in row], dtype=torch.int64, device=device)
 

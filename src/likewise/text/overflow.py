@@ -75,11 +75,11 @@ class Tally:
                 f"{self.cut:,} of {self.texts:,} {self.what} were cut to the {self.room} tokens that the model reads "
                 f"(the first is {self.what}[{self.first}], the longest has {self.longest:,} tokens). "
                 f'{whole}overflow="truncate" silences this',
-                stacklevel=_to_the_caller(),
+                stacklevel=to_the_caller(),
             )
 
 
-def _to_the_caller() -> int:
+def to_the_caller() -> int:
     """How many frames lie between a warning and the code that called this package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "likewise":

@@ -76,6 +76,15 @@ class Tokenizer:
         """What stands around two texts that are read together."""
         return PairFrame.of(self.backend)
 
+    def check(self, vocabulary: int) -> None:
+        """An error where an encoder of this vocabulary has no vectors for the special tokens."""
+        specials = (*self.prefix, *self.suffix)
+        if max(specials, default=0) >= vocabulary:
+            raise BadModel(
+                f"the tokenizer puts the ids {specials} around every text, and the encoder has vectors for "
+                f"{vocabulary:,} ids: they are of different models"
+            )
+
     def strange(self, contents: Sequence[Sequence[int]], vocabulary: int) -> tuple[int, str] | None:
         """The first of the contents with an id that an encoder of this vocabulary has no vector for, and its token."""
         if self.vocabulary > vocabulary:  # only some tokenizers can give such an id at all
@@ -144,6 +153,13 @@ class PairFrame:
         """The segment of every token of two texts of so many tokens."""
         sizes = (len(self.prefix), first, len(self.middle), second, len(self.suffix))
         return [kind for kind, size in zip(self.segments, sizes, strict=True) for _ in range(size)]
+
+
+def longest_input(asked: int | None, told: int | None, most: int) -> int:
+    """Tokens of the longest input: as asked for, or as the model's folder tells, or as many as its encoder can read."""
+    if asked is not None and (not isinstance(asked, int) or not 1 <= asked <= most):
+        raise BadInput(f"max_length is {asked!r}; wanted 1 to {most:,} tokens, which this encoder can read")
+    return min(asked or told or most, most)
 
 
 def longest_first(first: int, second: int, room: int) -> tuple[int, int]:
