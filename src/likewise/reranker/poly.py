@@ -268,7 +268,10 @@ class PolyEncoder(Reranker):
         contents = self._known(texts)
         if tally is not None:
             tally.add(np.asarray([len(content) for content in contents], np.int64)[rows])
-        return [self.tokenizer.framed(content[: self.tokenizer.room]) for content in contents]
+        framed = [self.tokenizer.framed(content[: self.tokenizer.room]) for content in contents]
+        if not all(framed):
+            raise BadInput("one of the texts has no tokens, and this model puts no special ones around a text")
+        return framed
 
 
 @dataclass(frozen=True)

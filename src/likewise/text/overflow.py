@@ -81,7 +81,7 @@ class Tally:
 
 def to_the_caller() -> int:
     """How many frames lie between a warning and the code that called this package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "likewise":
+    level, frame, ours = 1, sys._getframe(1), ("likewise", "contextlib")
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in ours:
         level, frame = level + 1, frame.f_back
     return level
