@@ -142,7 +142,7 @@ class CrossEncoder(Reranker):
     @torch.inference_mode()
     def _attempt(self, contents: Sequence[Contents]) -> Float[np.ndarray, "b C"] | None:
         logits: Tensor | None = unless_full(lambda: self(self._packed(contents)).float().cpu())
-        return None if logits is None else logits.numpy()
+        return None if logits is None else np.asarray(logits.numpy())
 
     def _contents(
         self, pairs: Sequence[tuple[str, str]], tally: Tally | None = None, rows: Int[np.ndarray, " n"] | None = None
