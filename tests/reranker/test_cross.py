@@ -181,6 +181,9 @@ def test_one_label_is_squeezed_by_the_sigmoid_unless_the_folder_says_otherwise(f
     _close(Reranker.load(fresh).score(PAIRS), 1 / (1 + np.exp(-logits)))
     amend(fresh / "config.json", sentence_transformers={"activation_fn": "torch.nn.modules.linear.Identity"})
     assert np.array_equal(Reranker.load(fresh).score(PAIRS), logits)
+    Reranker.load(fresh).save(fresh.parent / "saved")
+    for file in ("config.json", "config_sentence_transformers.json"):  # of versions before 6, and of 6
+        assert "torch.nn.modules.linear.Identity" in (fresh.parent / "saved" / file).read_text()
 
 
 def test_of_several_labels_the_chosen_ones_probability_is_the_score(tmp_path):

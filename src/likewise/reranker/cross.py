@@ -46,6 +46,8 @@ class CrossEncoder(Reranker):
         self.head = head
         self.labels = labels_of(encoder.config)
         self.activation = _activation(manifest.activation, len(self.labels))
+        older = {"activation_fn": _spoken(self.activation)}  # where sentence-transformers 4 and 5 look for it
+        self.encoder.config = {**encoder.config, "sentence_transformers": older}
         self.segmented = _segmented(tokenizer, encoder)
         self.room = tokenizer.max_length - tokenizer.pair.specials
         if self.room < 2:
@@ -106,11 +108,9 @@ class CrossEncoder(Reranker):
         A new folder appears whole or not at all.
         """
         head = CLASSIFIERS[self.encoder.config["model_type"]]
-        activation = type(ACTIVATIONS[self.activation]())
-        spoken = f"{activation.__module__}.{activation.__name__}"
         manifest = replace(
             self.manifest,
-            activation=spoken,
+            activation=_spoken(self.activation),
             max_length=self.tokenizer.max_length,
             lowercase=self.tokenizer.lowercase,
         )
@@ -136,8 +136,9 @@ class CrossEncoder(Reranker):
         for batch, logits in in_batches(lengths, most, lambda batch: self._attempt([contents[i] for i in batch])):
             found[batch] = logits
             advance(share * len(batch), sum(lengths[i] for i in batch))
-        check_finite(found[rows], "pairs", start, self.precision)
-        return found[rows]
+        whole = np.asarray(found[rows])
+        check_finite(whole, "pairs", start, self.precision)
+        return whole
 
     @torch.inference_mode()
     def _attempt(self, contents: Sequence[Contents]) -> Float[np.ndarray, "b C"] | None:
@@ -204,6 +205,12 @@ def _activation(named: str | None, labels: int) -> str:
     if short not in ACTIVATIONS or not named.startswith("torch."):
         raise BadModel(f"the scores want the activation {named!r}; known are torch's {', '.join(ACTIVATIONS)}")
     return short
+
+
+def _spoken(activation: str) -> str:
+    """Its name as sentence-transformers writes it."""
+    kind = type(ACTIVATIONS[activation]())
+    return f"{kind.__module__}.{kind.__name__}"
 
 
 def _head(encoder: Encoder, found: str) -> Head:
