@@ -129,8 +129,7 @@ def test_broken_vectors_are_zeros_and_said_to_be():
 def test_vectors_of_any_size_have_a_score_or_a_reason():
     huge = run("stsb", made(), lambda texts: letters(texts) * np.float32(2.0**120))
     assert huge["spearman/dot/all"] == pytest.approx(run("stsb", made())["spearman/dot/all"], abs=1e-6)
-    with np.errstate(over="ignore", invalid="ignore"):
-        beyond = run("stsb", made(), lambda texts: letters(texts).astype(float) * 1e200)
+    beyond = run("stsb", made(), lambda texts: letters(texts).astype(float) * 1e200)
     assert np.isnan(beyond["spearman/dot/all"])
     assert any("dot" in note and "not finite" in note for note in beyond.notes)
 

@@ -14,6 +14,8 @@ from .task import Columns, Encode, Evidence, Read, Score, Settings, Vectors
 Correlation = Literal["spearman", "pearson"]
 CORRELATIONS: dict[Correlation, Callable[[Numbers, Numbers], float]] = {"spearman": spearman, "pearson": pearson}
 
+_LARGEST = 1e100  # sums of squares of what is larger overflow
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -114,8 +116,8 @@ def undefined(said: Numbers, gold: Numbers) -> str | None:
     """
     if len(gold) < 2:
         return "there are fewer than two pairs"
-    if not np.isfinite(said).all():
-        return "a similarity is not finite"
+    if not (np.abs(said) < _LARGEST).all():
+        return f"a similarity is not finite, or larger than {_LARGEST:.0e}"
     if _constant(said):
         return "the model gives every pair the same number"
     if _constant(gold):

@@ -56,7 +56,8 @@ def similarity(
     of = SETS[name.removesuffix("-mean")]
     pairs = read_pairs(read, of.data, settings, part="subset" if of.subsets else None)
     a, b, notes = pairs.encoded(encode)
-    said = {kind: compare(a, b) for kind, compare in PAIRWISE.items()}
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has no correlation: a note says so
+        said = {kind: compare(a, b) for kind, compare in PAIRWISE.items()}
     scores = [score for kind, numbers in said.items() for score in _scores(kind, numbers, pairs)]
     scores.sort(key=lambda score: score.name != headline)
     reasons = (note for kind, numbers in said.items() for note in why_undefined(kind, numbers, pairs))
