@@ -3,14 +3,17 @@
 import copy
 import math
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import scipy.stats
 import torch
 
-from likewise.evaluate.pairs import read_pairs
-from likewise.evaluate.regressor import REGRESSORS, features, fit, in_order, soft_labels
+from likewise.errors import MissingExtra
+from likewise.evaluate.pairs import features, read_pairs
+from likewise.evaluate.regressor import REGRESSORS, fit, in_order, soft_labels
 from likewise.evaluate.task import Settings
 from tests.evaluate.made import letters, made, parquet
 
@@ -140,6 +143,18 @@ def test_a_model_without_differences_has_no_score_and_a_reason(vector):
     result = run("stsb-regressor", lambda texts: np.tile(vector.astype(np.float32), (len(texts), 1)))
     assert np.isnan(result.headline.value)
     assert any("the regressor has no correlation" in note for note in result.notes)
+
+
+def test_without_torch_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtra, match=r"likewise\[torch\]"):
+        run("stsb-regressor")
+
+
+def test_no_task_loads_torch_before_it_trains():
+    modules = ", ".join(f"likewise.evaluate.{name}" for name in ("sts", "regressor", "triplets", "arguments"))
+    script = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 @pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
