@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
-from likewise.evaluate.sts import PUBLISHED, SEVEN, SEVEN_WK, STS, average
+from likewise.evaluate.sts import PUBLISHED, SETS, SEVEN, SEVEN_WK, STS, average
 from likewise.evaluate.task import Result, Score, Settings
 from likewise.similarity import PAIRWISE
 from tests.evaluate.made import letters, made, parquet
@@ -203,3 +203,17 @@ def test_minilm_has_82_03_on_stsb_as_the_literature_says():
     result = TASKS["stsb"].run(Embedder.load("all-MiniLM-L6-v2").encode, parquet, Settings())
     assert 100 * result.headline.value == pytest.approx(82.03, abs=0.01)
     assert result.headline.n == 1379
+
+
+@pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
+@pytest.mark.parametrize("name", SEVEN)
+def test_what_the_notes_say_of_the_training_split_is_so(name):
+    train, test = parquet("sick/train" if name == "sick-r" else "stsb/train"), parquet(SETS[name].data)
+    trained, tested = (list(zip(columns["sentence1"], columns["sentence2"], strict=True)) for columns in (train, test))
+    assert len(tested) == SETS[name].pairs
+    if name == "stsb":
+        shared = len({text for pair in trained for text in pair} & {text for pair in tested for text in pair})
+    else:
+        known = {frozenset(pair) for pair in trained}
+        shared = sum(frozenset(pair) in known for pair in tested)
+    assert f" {shared:,} of" in f" {SETS[name].caution}"
