@@ -69,7 +69,7 @@ def ten_fold(encode: Encode, read: Read, settings: Settings, *, name: str) -> Re
     """Ten folds within each topic: dealt out pair by pair, and without leaks in two ways.
 
     Scores named `…/mean` correlate what was said of all pairs of a topic, each by the model of its fold, and average
-    over topics; `…/folds` correlates fold by fold, as Misra et al. and Sentence-BERT do.
+    over topics; `…/folds` averages over folds. The papers do not say whether their folds are within topics.
     """
     of, pairs = SETS[name], _pairs(read, settings, SETS[name])
     a, b, notes = pairs.encoded(encode)
