@@ -14,16 +14,19 @@ from .task import Columns, Encode, Evidence, Read, Score, Settings, Vectors
 Correlation = Literal["spearman", "pearson"]
 CORRELATIONS: dict[Correlation, Callable[[Numbers, Numbers], float]] = {"spearman": spearman, "pearson": pearson}
 
+_LARGEST = 1e100  # sums of squares of what is larger overflow
+
 
 @dataclass(frozen=True)
 class Pairs:
-    """N pairs and their gold; `group` numbers the part each is from, `parts` names those."""
+    """N pairs and their gold, as numbers and as it was written; `group` numbers the part each is from, of `parts`."""
 
     first: tuple[str, ...]
     second: tuple[str, ...]
     gold: Float[np.ndarray, " N"]
     group: Int[np.ndarray, " N"]
-    parts: tuple[str, ...] = ("all",)
+    parts: tuple[str, ...]
+    written: tuple[Any, ...]
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -69,6 +72,7 @@ def read_pairs(
         numbers[kept],
         np.array([names.index(parts[i]) for i in kept]),
         tuple(names),
+        tuple(said[i] for i in kept),
         (f"{lost:,} pairs of {name} have no {gold} and were left out",) if lost else (),
     )
 
@@ -84,6 +88,13 @@ def column(columns: Columns, key: str, name: str) -> Sequence[Any]:
     return columns[key]
 
 
+def features(u: Float[np.ndarray, "N E"], v: Float[np.ndarray, "N E"]) -> Float[np.ndarray, "N 2*E"]:
+    """[|u − v|, u ∗ v] in fp32, as SentEval gives them to classifiers of pairs."""
+    u, v = u.astype(np.float32), v.astype(np.float32)
+    with np.errstate(over="ignore"):
+        return np.hstack([np.abs(u - v), u * v])
+
+
 def tokenisation(settings: Settings) -> str:
     """What was done to the texts, in words."""
     return "lower-cased text" if settings.lowercase else "raw text"
@@ -93,7 +104,8 @@ def correlated(
     name: str, said: Numbers, gold: Numbers, statistic: Correlation, groups: Int[np.ndarray, " N"] | None = None
 ) -> Score:
     """A correlation, or the plain mean of those of groups, with its evidence; NaN without it where there is none."""
-    value = float(np.mean(by_group(said, gold, statistic, np.zeros(len(gold), int) if groups is None else groups)))
+    found = by_group(said, gold, statistic, np.zeros(len(gold), int) if groups is None else groups)
+    value = float(np.mean(found)) if len(found) else float("nan")
     evidence = None if np.isnan(value) else Evidence(said, gold, groups, statistic)
     return Score(name, value, len(gold), evidence)
 
@@ -114,8 +126,8 @@ def undefined(said: Numbers, gold: Numbers) -> str | None:
     """
     if len(gold) < 2:
         return "there are fewer than two pairs"
-    if not np.isfinite(said).all():
-        return "a similarity is not finite"
+    if not (np.abs(said) < _LARGEST).all():
+        return f"a similarity is not finite, or larger than {_LARGEST:.0e}"
     if _constant(said):
         return "the model gives every pair the same number"
     if _constant(gold):
