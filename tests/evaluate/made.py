@@ -1,0 +1,32 @@
+"""Pairs made up, a model that counts letters, and the plainest reader of real data."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+MIXED = np.random.default_rng(5).normal(size=(7, 5))
+
+
+def letters(texts):
+    """A model that counts letters; mixed, so that no two similarities are equal but for rounding."""
+    counts = np.array([[text.count(c) for c in "abcdeXY"] for text in texts])
+    return (counts @ MIXED + 0.1).astype(np.float32)
+
+
+def made(n=60, seed=0, subsets=("one", "two", "three")):
+    random = np.random.default_rng(seed)
+    text = ["".join(random.choice(list("abcdeXY "), size=random.integers(3, 15))) for _ in range(2 * n)]
+    return {
+        "sentence1": text[:n],
+        "sentence2": text[n:],
+        "score": (random.integers(0, 26, size=n) / 5).tolist(),
+        "subset": [subsets[i] for i in random.integers(len(subsets), size=n)],
+    }
+
+
+def parquet(name):
+    """A file of the data sets, read in the plainest way."""
+    table = pytest.importorskip("pyarrow.parquet")
+    return table.read_table(Path(os.environ["LIKEWISE_DATA"]) / f"{name}.parquet").to_pydict()
