@@ -35,6 +35,8 @@ SMALL = {
     "n_heads": 4,
     "hidden_dim": 512,
     "local_attention": 32,
+    "word_size": 64,
+    "pair_buckets": 5000,
 }
 
 

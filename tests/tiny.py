@@ -66,8 +66,14 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "local_rope_theta": 10000.0,
         "norm_eps": 1e-5,
     },
+    "words": {"vocab_size": 200, "hidden_size": 32, "ngram_buckets": 0},
+    "bilstm": {"vocab_size": 200, "word_size": 12, "hidden_size": 32, "ngram_buckets": 0},
+    "dan": {"vocab_size": 200, "hidden_size": 32, "pair_buckets": 500, "ngram_buckets": 0},
 }
 """A config.json of every family, without its `model_type`."""
+
+TRANSFORMERS = [name for name, family in FAMILIES.items() if family.depth_key]
+"""The families that have blocks, which the transformers library knows too."""
 
 TEXTS = [
     "A cat sleeps.",

@@ -94,11 +94,11 @@ class Embedder(nn.Module):
 
     def pool(self, tokens: Ragged, skip: Sequence[int] | None = None) -> Float[Tensor, "N W"]:
         """Packed tokens to pooled vectors, before the heads; of each sentence the pooling misses the first `skip`."""
-        layers = self.encoder(tokens)
+        layers, units = self.encoder(tokens), self.encoder.units(tokens)
         if skip is not None:
-            tokens, kept = tokens.without_first(skip)
+            units, kept = units.without_first(skip)
             layers = (x[kept] for x in layers)
-        return self.pooling(layers, tokens)
+        return self.pooling(layers, units)
 
     def forward(self, tokens: Ragged) -> Float[Tensor, "N E"]:
         """Packed tokens to vectors, with gradients if they are on."""
@@ -156,7 +156,7 @@ class Embedder(nn.Module):
         """As `encode`, a block of rows at a time, so that neither texts nor vectors need fit into memory."""
         most = budget(batch_tokens, self.device)
         lead = self._prompt(prompt)
-        tally = Tally(self.tokenizer.room, overflow)
+        tally = Tally(self.tokenizer.room, overflow, skips=self.tokenizer.unknown is not None)
 
         def blocks() -> Iterator[Float[np.ndarray, "n E"]]:
             try:
@@ -194,7 +194,7 @@ class Embedder(nn.Module):
             raise BadInput(
                 'overflow="mean" joins windows into one vector; tokens and layers know "error", "warn", "truncate"'
             )
-        tally = Tally(self.tokenizer.room, overflow)
+        tally = Tally(self.tokenizer.room, overflow, skips=self.tokenizer.unknown is not None)
         found: list[Float[np.ndarray, "L t D"]] = []
         for window in windows(texts):
             contents = self.tokenizer.contents([self._prompt(prompt) + text for text in window])
@@ -259,6 +259,7 @@ class Embedder(nn.Module):
         m = self.manifest
         words = [self.pooling.spec, str(self.heads), m.include_prompt, dict(m.prompts), m.default_prompt]
         words += [self.tokenizer.max_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
+        words += [str(self.tokenizer.unknown)] if self.tokenizer.unknown else []
         words.append(str(getattr(self.encoder, "shape", self.encoder.config)))
         return fingerprint(words, self.state_dict())
 
@@ -322,7 +323,8 @@ class Embedder(nn.Module):
         for batch in plan([len(i) for i in ids], budget(None, self.device)):
             tokens = Ragged.of([ids[i] for i in batch], self.device)
             layers = [x.float().cpu() for x in self.encoder(tokens)][-1 if only_last else 0 :]
-            for i, block in zip(batch, torch.split(torch.stack(layers), list(tokens.lengths), dim=1), strict=True):
+            lengths = list(self.encoder.units(tokens).lengths)
+            for i, block in zip(batch, torch.split(torch.stack(layers), lengths, dim=1), strict=True):
                 found[i] = block.numpy().copy()
         return found
 
@@ -350,6 +352,9 @@ def _joined(pooled: Float[Tensor, "P W"], pieces: Sequence[Piece]) -> Float[Tens
 def _check_fit(embedder: Embedder) -> None:
     """The tokenizer's ids, the encoder's table and the heads must suit each other."""
     embedder.tokenizer.check(embedder.encoder.vocabulary)
+    unknown = embedder.tokenizer.unknown
+    if unknown is not None and unknown.buckets and not embedder.manifest.include_prompt:
+        raise BadModel("a model that spells words by n-grams cannot leave a prompt out of its pooling")
     width = embedder.pooling.width(embedder.encoder.width)
     try:
         out_width(embedder.heads, width)

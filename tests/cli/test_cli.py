@@ -83,7 +83,9 @@ def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeyp
     names = [row["name"] for row in json.loads(capsys.readouterr().out)]
     assert "all-MiniLM-L6-v2" in names
     assert os.path.basename(model) in names  # noqa: PTH119
+    assert {"avg-glove", "tf-idf", "random(NAME)"} <= set(names)
     assert main(["models"]) == 0
+    assert "bert-cls(NAME)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,8 @@ def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeyp
         (["encode", "nowhere.txt", "-o", "o.npy"], "nowhere.txt is not there"),
         (["similarity", "alone"], "two or more texts are wanted; got 1"),
         (["info", "./no/such/model"], "there is no model"),
+        (["info", "tf-idf"], "tf-idf is fitted on the texts of a task"),
+        (["info", "bert-cls(x)", "--pooling", "mean"], "pooling=cls, and pooling=mean is asked for besides"),
         (["info", "all-MiniLM-L6-v2", "--pooling", "median"], "the pooling 'median' is unknown"),
     ],
 )

@@ -9,6 +9,7 @@ from likewise.encoders.families import FAMILIES
 from likewise.encoders.layers import randomise
 from likewise.errors import BadInput
 from likewise.ragged import Ragged
+from tests.tiny import TRANSFORMERS, config_of
 
 PLAIN = {
     "vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 24,
@@ -18,7 +19,7 @@ OTHERS = {
     "distilbert": {"vocab_size": 50, "dim": 16, "n_layers": 4, "n_heads": 2, "hidden_dim": 24,
                    "max_position_embeddings": 40},
 }  # fmt: skip
-CASES = [(family, {}) for family in FAMILIES] + [
+CASES = [(family, {}) for family in TRANSFORMERS] + [
     ("albert", {"num_hidden_groups": 2}),
     ("albert", {"num_hidden_groups": 4}),
     ("modernbert", {"layer_types": ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]}),
@@ -60,3 +61,11 @@ def test_a_cut_encoder_is_smaller_unless_its_blocks_were_shared():
 def test_a_depth_that_there_is_not_is_refused(depth):
     with pytest.raises(BadInput, match="4 blocks"):
         cut(whole("bert", {}), depth)
+
+
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f not in TRANSFORMERS])
+def test_an_encoder_without_blocks_cannot_be_cut(family):
+    encoder = FAMILIES[family].build(config_of(family))
+    encoder.config = config_of(family)
+    with pytest.raises(BadInput, match="no blocks"):
+        cut(encoder, 1)

@@ -9,9 +9,8 @@ import transformers
 from likewise import Embedder, Ragged
 from likewise.encoders.automodel import AutoEncoder
 from likewise.encoders.checkpoint import load_encoder, save_encoder
-from likewise.encoders.families import FAMILIES
 from likewise.errors import BadModel
-from tests.tiny import config_of, pack, wordpieces
+from tests.tiny import TRANSFORMERS, config_of, pack, wordpieces
 
 LENGTHS = [1, 3, 7, 7, 31, 13, 64]
 
@@ -44,14 +43,14 @@ def _check(model, encoder, tokens: Ragged, close=1e-5) -> None:
         start += len(sentence)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", TRANSFORMERS)
 def test_all_layers_are_those_of_transformers(family, tmp_path):
     model = _theirs(family)
     model.save_pretrained(tmp_path)
     _check(model, load_encoder(tmp_path), pack(LENGTHS))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", TRANSFORMERS)
 def test_transformers_reads_what_we_write(family, tmp_path):
     _theirs(family).save_pretrained(tmp_path / "theirs")
     (tmp_path / "ours").mkdir()

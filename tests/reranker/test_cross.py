@@ -14,11 +14,10 @@ from safetensors.torch import load_file, save_file
 
 from likewise import Embedder, Reranker
 from likewise.device import PRECISIONS
-from likewise.encoders.families import FAMILIES
 from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
 from likewise.reranker import CrossEncoder, PolyEncoder, cross
 from likewise.reranker.classify import CLASSIFIERS, labels_of
-from tests.tiny import LONG, TEXTS, amend, classifier_folder, reweigh
+from tests.tiny import LONG, TEXTS, TRANSFORMERS, amend, classifier_folder, reweigh
 
 families = pytest.mark.parametrize("family", CLASSIFIERS)
 PAIRS = [*zip(TEXTS, TEXTS[::-1], strict=True), ("A cat sleeps.", TEXTS[-1]), ("dogs", "dogs")]
@@ -53,7 +52,7 @@ def fresh(tmp_path):
 
 
 def test_every_family_of_encoders_has_a_classification_head():
-    assert set(CLASSIFIERS) == set(FAMILIES)
+    assert set(CLASSIFIERS) == set(TRANSFORMERS)
 
 
 # what is computed

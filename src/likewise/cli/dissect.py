@@ -50,11 +50,12 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from .. import Embedder
+    from .. import Embedder  # noqa: F401  (first, since it says what to install where torch is missing)
     from ..explain import anatomy
+    from ..named import embedder_named
 
     texts = read_lines(args.texts) if args.texts else sample()
-    found = anatomy(Embedder.load(args.model), texts, window=args.window)
+    found = anatomy(embedder_named(args.model), texts, window=args.window)
     told = json.dumps({"model": args.model, **found.as_dict()}, indent=None, ensure_ascii=False)
     print(told if args.json else report(found, Path(args.model).name))
     if args.output:

@@ -50,13 +50,14 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trains, says what it gave on held-out pairs, saves."""
-    from .. import Embedder
+    from .. import Embedder  # noqa: F401  (first, since it says what to install where torch is missing)
     from ..correlation import spearman
     from ..evaluate.significance import difference
+    from ..named import embedder_named
     from ..train.depth import exits, smallest
     from ..train.fusion import Recipe, layer_vectors
 
-    embedder = Embedder.load(args.model)
+    embedder = embedder_named(args.model)
     depths = _depths(args.depth, embedder.encoder.depth)
     texts, examples = _examples(args.pairs, args.teacher, args.seed)
     print(f"{len(examples):,} examples of {len(texts):,} distinct texts; encoding each once")
@@ -120,12 +121,12 @@ def _labelled(names: Sequence[str], path: Path) -> Sequence[str]:
 
 
 def _taught(path: Path, teacher: str, seed: int) -> tuple[list[str], "Examples"]:
-    from .. import Embedder
+    from ..named import embedder_named
     from ..train.teacher import taught
 
     texts = list(dict.fromkeys(_texts(path)))
     print(f"{teacher} reads {len(texts):,} texts")
-    return texts, taught(Embedder.load(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
+    return texts, taught(embedder_named(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
 
 
 def _texts(path: Path) -> list[str]:

@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from .model import add_model, load
+from .model import MODEL, add_model, load
 
 if TYPE_CHECKING:
     from ..embedder import Embedder
@@ -19,7 +19,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         epilog="examples:\n  likewise info all-MiniLM-L6-v2\n  likewise info ./my-model --json",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", metavar="MODEL", nargs="?", help="a folder, a carried model or a hub name")
+    parser.add_argument("name", metavar="MODEL", nargs="?", help=MODEL)
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     add_model(parser)
     parser.set_defaults(run=run)

@@ -11,11 +11,13 @@ from ..store.names import DEFAULT
 if TYPE_CHECKING:
     from ..embedder import Embedder
 
+MODEL = "a folder, a carried model, a hub name, or a form that `likewise models` tells of"
+
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """--model and how it runs."""
     group = parser.add_argument_group("the model")
-    group.add_argument("-m", "--model", default=DEFAULT, help="a folder, a carried model or a hub name (%(default)s)")
+    group.add_argument("-m", "--model", default=DEFAULT, help=f"{MODEL} (%(default)s)")
     group.add_argument("--pooling", help="another pooling than the model's own: mean, cls, max, cls+mean …")
     group.add_argument("--truncate", type=int, metavar="WIDTH", help="keep so many numbers of each vector (Matryoshka)")
     add_running(group)
@@ -31,10 +33,11 @@ def add_running(group: "argparse._ArgumentGroup") -> None:
 
 def load(args: argparse.Namespace) -> "Embedder":
     """The embedder that the options ask for."""
-    from .. import Embedder  # first, since it says what to install where torch is missing
+    from .. import Embedder  # noqa: F401  (first, since it says what to install where torch is missing)
+    from ..named import embedder_named
 
     ready(args)
-    return Embedder.load(
+    return embedder_named(
         args.model,
         precision=args.precision,
         device=args.device,

@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 EPILOG = """Models at hand are those carried by installed packages, and the folders in LIKEWISE_MODELS if it is set.
-Any folder works by its path, and names of the Hugging Face hub work where it can be reached (extra: hub)."""
+Any folder works by its path, and names of the Hugging Face hub work where it can be reached (extra: hub).
+Baselines are forms around a name or a file, NAME(pooling=cls,truncate=64) is one with options, and forms nest.
+InferSent and the Universal Sentence Encoder's two are made untrained by likewise.baselines, as their published
+weights are pickles or TensorFlow's; Skip-Thought's are not loaded either, and there is no such encoder here."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -24,27 +27,36 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the list."""
+    from ..named import BASELINES
     from ..store import CARRIED, available
 
     rows = [_told(name, folder) for name, folder in available().items()]
     if args.json:
-        print(json.dumps(rows, indent=2))
+        baselines = [{"name": form, "kind": "baseline", "about": about} for form, about in BASELINES.items()]
+        print(json.dumps([*rows, *baselines], indent=2))
         return 0
     for row in rows:
         if row["folder"] is None:
             print(f'{row["name"]:24} not installed: pip install "likewise[{CARRIED[row["name"]].extra}]"')
         else:
             print(f"{row['name']:24} {row['kind']:10} {row['megabytes']:6.0f} MB  {row['folder']}")
+    print("\nBaselines, always here:")
+    for form, about in BASELINES.items():
+        print(f"{form:24} {about}")
     print("\nMore of one: likewise info NAME")
     return 0
 
 
 def _told(name: str, folder: Path | None) -> dict[str, Any]:
     from ..errors import BadModel
-    from ..store import read_json, read_manifest
+    from ..store import CARRIED, read_json, read_manifest
 
     if folder is None:
         return {"name": name, "folder": None}
+    carried = CARRIED.get(name)
+    if carried is not None and carried.words is not None:  # made into a model folder when it is first used
+        size = (folder / carried.weights).stat().st_size / 1e6
+        return {"name": name, "kind": "words", "megabytes": round(size, 1), "folder": str(folder)}
     try:
         encoder = read_manifest(folder).encoder
         kind = str(read_json(encoder / "config.json", {}).get("model_type", "?"))

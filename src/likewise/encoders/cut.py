@@ -21,7 +21,10 @@ def cut(encoder: Encoder, depth: int) -> Encoder:
     family = FAMILIES.get(encoder.config.get("model_type", ""))
     if family is None:
         kind = encoder.config.get("model_type")
-        raise BadInput(f"a {kind!r} encoder cannot be cut; those that can are {', '.join(FAMILIES)}")
+        known = ", ".join(name for name, row in FAMILIES.items() if row.depth_key)
+        raise BadInput(f"a {kind!r} encoder cannot be cut; those that can are {known}")
+    if not family.depth_key:
+        raise BadInput(f"a {encoder.config['model_type']!r} encoder has no blocks, so it cannot be cut")
     if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= encoder.depth:
         raise BadInput(f"depth is {depth!r}; this encoder has {encoder.depth} blocks, so wanted 1 to {encoder.depth}")
     homes = _homes(encoder, depth)

@@ -29,5 +29,9 @@ class Encoder(nn.Module):
     longest: int
     """The most tokens that one sentence may have."""
 
+    def units(self, tokens: Ragged) -> Ragged:
+        """What the layers have a row for: the tokens, unless an encoder makes one vector of several of them."""
+        return tokens
+
     def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         raise TypeError(f"{type(self).__name__} does not say how it turns {len(tokens)} sentences into layers")

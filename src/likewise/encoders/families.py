@@ -10,57 +10,23 @@ from typing import Any
 
 from ..errors import BadModel
 from .bert import Bert, Shape
+from .bilstm import BiLSTM
+from .config import Config, activation, number, refuse, size
+from .dan import DeepAveraging
 from .encoder import Encoder
-from .layers import ACTIVATIONS
 from .modernbert import ModernBert, ModernShape
+from .words import Words, WordShape
 
-Config = Mapping[str, Any]
 Names = Mapping[str, str | tuple[str, ...]]
-
-LARGEST = 10**8  # no size of a real encoder comes near; a config that asks for more is broken or hostile
-DEEPEST = 200
 
 
 @dataclass(frozen=True)
 class Family:
-    """How to read one architecture of the Hugging Face hub."""
+    """How to read one architecture of the Hugging Face hub, or one of ours, which no other library knows."""
 
     build: Callable[[Config], Encoder]
     names: Names
-    depth_key: str = "num_hidden_layers"
-
-
-def size(config: Config, key: str, default: int | None = None, least: int = 1) -> int:
-    """A whole number of the config that a real model could have."""
-    value = config.get(key, default)
-    most = DEEPEST if key in ("num_hidden_layers", "n_layers", "num_hidden_groups") else LARGEST
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadModel(f"config.json says {key} = {value!r}; wanted a whole number from {least} to {most:,}")
-    return value
-
-
-def number(config: Config, key: str, default: float) -> float:
-    """A finite number of the config, not below 0."""
-    value = config.get(key, default)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise BadModel(f"config.json says {key} = {value!r}; wanted a number not below 0")
-    return float(value)
-
-
-def activation(config: Config, key: str, default: str) -> str:
-    name = config.get(key, default)
-    if not isinstance(name, str) or name not in ACTIVATIONS:
-        raise BadModel(f"config.json says {key} = {name!r}; the activations known here are {', '.join(ACTIVATIONS)}")
-    return name
-
-
-def refuse(config: Config, **unwanted: Any) -> None:
-    """An error where the config asks for a variant that ours would silently compute wrongly."""
-    for key, plain in unwanted.items():
-        if config.get(key, plain) not in (plain, None):
-            raise BadModel(f"config.json says {key} = {config[key]!r}; the encoder here knows only {plain!r}")
+    depth_key: str = "num_hidden_layers"  # "": it has no blocks
 
 
 def _bert_shape(config: Config, **more: Any) -> Shape:
@@ -160,6 +126,25 @@ def _modernbert(config: Config) -> Encoder:
     if shape.width % (2 * shape.heads):
         raise BadModel(f"config.json asks for {shape.heads} rotary heads in a width of {shape.width}")
     return ModernBert(shape)
+
+
+def _word_shape(config: Config, width_key: str) -> WordShape:
+    return WordShape(size(config, "vocab_size"), size(config, width_key), size(config, "ngram_buckets", 0, least=0))
+
+
+def _words(config: Config) -> Encoder:
+    return Words(_word_shape(config, "hidden_size"))
+
+
+def _bilstm(config: Config) -> Encoder:
+    width = size(config, "hidden_size", least=2)
+    if width % 2:
+        raise BadModel(f"config.json says hidden_size = {width}; two directions want an even number")
+    return BiLSTM(_word_shape(config, "word_size"), width)
+
+
+def _dan(config: Config) -> Encoder:
+    return DeepAveraging(_word_shape(config, "hidden_size"), size(config, "pair_buckets"))
 
 
 def _theta(config: Config, is_local: bool) -> float:
@@ -265,4 +250,7 @@ FAMILIES: dict[str, Family] = {
             "last_norm": "final_norm",
         },
     ),
+    "words": Family(_words, {"table": "table"}, ""),
+    "bilstm": Family(_bilstm, {"words.table": "words.table", "lstm": "lstm"}, ""),
+    "dan": Family(_dan, {"words.table": "words.table", "pairs": "pairs"}, ""),
 }

@@ -121,10 +121,18 @@ class Embedding(nn.Embedding):
 
 
 def randomise(module: nn.Module, deviation: float = 0.02) -> nn.Module:
-    """Fresh weights as BERT's authors drew them: N(0, 0.02), biases 0, norms 1. The generator is torch's own."""
+    """Fresh weights as BERT's authors drew them: N(0, 0.02), biases 0, norms 1. The generator is torch's own.
+
+    An LSTM's are even in ±1/√width, and the row of an unknown word is zero.
+    """
     for part in module.modules():
+        if isinstance(part, nn.LSTM):
+            for weight in part.parameters():
+                nn.init.uniform_(weight, -(part.hidden_size**-0.5), part.hidden_size**-0.5)
         if isinstance(part, nn.Linear | nn.Embedding):
             nn.init.normal_(part.weight, std=deviation)
+        if isinstance(part, nn.Embedding) and part.padding_idx is not None:
+            nn.init.zeros_(part.weight[part.padding_idx])
         if isinstance(part, nn.LayerNorm):
             nn.init.ones_(part.weight)
         if isinstance(part, nn.Linear | nn.LayerNorm) and part.bias is not None:

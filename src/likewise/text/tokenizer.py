@@ -9,6 +9,7 @@ from pathlib import Path
 import tokenizers
 
 from ..errors import BadInput, BadModel
+from .unknown import FILE, Unknown
 
 OVERLAP = 8  # neighbouring windows of a long text share a window's 8th part
 
@@ -19,7 +20,8 @@ class Tokenizer:
 
     `prefix` and `suffix` are the special tokens that the model wants around a text, `[CLS]` and `[SEP]` say, and
     `max_length` counts them in. `vocabulary` is one more than the largest id. `companions` are the texts of the
-    small files that other libraries want beside tokenizer.json. No call changes any state, so threads may share one.
+    small files that lie beside tokenizer.json. `unknown` says what becomes of words that the vocabulary lacks, in
+    models that leave them out or spell them. No call changes any state, so threads may share one.
     """
 
     backend: tokenizers.Tokenizer
@@ -29,6 +31,7 @@ class Tokenizer:
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     companions: Mapping[str, str]
+    unknown: Unknown | None = None
 
     @classmethod
     def load(cls, folder: Path, max_length: int, lowercase: bool = False) -> "Tokenizer":
@@ -45,9 +48,8 @@ class Tokenizer:
                 f"max_length is {max_length}, and {len(prefix) + len(suffix)} special tokens leave no room for text"
             )
         vocabulary = max(backend.get_vocab(with_added_tokens=True).values(), default=-1) + 1
-        return cls(
-            backend, max_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), _companions(folder, backend)
-        )
+        companions, unknown = _companions(folder, backend), Unknown.read(folder)
+        return cls(backend, max_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), companions, unknown)
 
     def save(self, folder: Path) -> None:
         """tokenizer.json and its companions."""
@@ -65,10 +67,19 @@ class Tokenizer:
         if self.lowercase:
             texts = [text.lower() for text in texts]
         clean = [text if text.isascii() else _scalar(text) for text in texts]
-        return [e.ids for e in self.backend.encode_batch_fast(clean, add_special_tokens=False)]
+        if self.unknown is not None and self.unknown.buckets:
+            encoded = self.backend.encode_batch(clean, add_special_tokens=False)
+            return [self._spelled(text, e, self.unknown) for text, e in zip(clean, encoded, strict=True)]
+        found: list[list[int]] = [e.ids for e in self.backend.encode_batch_fast(clean, add_special_tokens=False)]
+        if self.unknown is None:
+            return found
+        skipped = self.unknown.id
+        return [[i for i in ids if i != skipped] for ids in found]
 
     def framed(self, content: Sequence[int]) -> list[int]:
-        """Ids with the special tokens around them."""
+        """Ids with the special tokens around them; of a text without a known word, the unknown word's."""
+        if self.unknown is not None and not content:
+            content = [self.unknown.id]
         return [*self.prefix, *content, *self.suffix]
 
     @cached_property
@@ -77,12 +88,17 @@ class Tokenizer:
         return PairFrame.of(self.backend)
 
     def check(self, vocabulary: int) -> None:
-        """An error where an encoder of this vocabulary has no vectors for the special tokens."""
+        """An error where an encoder of this vocabulary has no vectors for special tokens or unknown words."""
         specials = (*self.prefix, *self.suffix)
         if max(specials, default=0) >= vocabulary:
             raise BadModel(
                 f"the tokenizer puts the ids {specials} around every text, and the encoder has vectors for "
                 f"{vocabulary:,} ids: they are of different models"
+            )
+        if self.unknown is not None and self.unknown.largest >= vocabulary:
+            raise BadModel(
+                f"the tokenizer gives unknown words ids up to {self.unknown.largest:,}, and the encoder has vectors "
+                f"for {vocabulary:,} ids: they are of different models"
             )
 
     def strange(self, contents: Sequence[Sequence[int]], vocabulary: int) -> tuple[int, str] | None:
@@ -94,8 +110,22 @@ class Tokenizer:
         return None
 
     def tokens(self, content: Sequence[int]) -> list[str]:
-        """The word pieces behind framed ids."""
-        return [self.backend.id_to_token(i) or "" for i in self.framed(content)]
+        """The word pieces behind framed ids; a word spelled by n-grams is one."""
+        ids = self.framed(content)
+        if self.unknown is not None:
+            ids = self.unknown.words(ids)
+        return [self.backend.id_to_token(i) or "" for i in ids]
+
+    def _spelled(self, text: str, encoded: tokenizers.Encoding, unknown: Unknown) -> list[int]:
+        """The ids of one text, with those of n-grams in the places of words that the vocabulary lacks."""
+        found: list[int] = []
+        for i, (begin, end) in zip(encoded.ids, encoded.offsets, strict=True):
+            if i != unknown.id:
+                found.append(i)
+                continue
+            normal = self.backend.normalizer
+            found += unknown.spelled(normal.normalize_str(text[begin:end]) if normal else text[begin:end])
+        return found
 
     def windows(self, content: Sequence[int], lead: Sequence[int] = ()) -> list[list[int]]:
         """A long text as overlapping windows of equal length, evenly spread so that every token is in one.
@@ -177,7 +207,7 @@ def longest_first(first: int, second: int, room: int) -> tuple[int, int]:
 
 def _companions(folder: Path, backend: tokenizers.Tokenizer) -> dict[str, str]:
     """The folder's own files, or the little without which sentence-transformers does not load and pad."""
-    names = ("tokenizer_config.json", "special_tokens_map.json")
+    names = ("tokenizer_config.json", "special_tokens_map.json", FILE)
     found = {name: (folder / name).read_text("utf-8") for name in names if (folder / name).is_file()}
     pad = next((word for word in ("[PAD]", "<pad>") if backend.token_to_id(word) is not None), None)
     least = {"tokenizer_class": "PreTrainedTokenizerFast", **({"pad_token": pad} if pad else {})}

@@ -1,0 +1,45 @@
+"""Reading a config.json: values that a real encoder could have, or an error that names the key."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import BadModel
+from .layers import ACTIVATIONS
+
+Config = Mapping[str, Any]
+
+LARGEST = 10**8  # no size of a real encoder comes near; a config that asks for more is broken or hostile
+DEEPEST = 200
+
+
+def size(config: Config, key: str, default: int | None = None, least: int = 1) -> int:
+    """A whole number of the config that a real model could have."""
+    value = config.get(key, default)
+    most = DEEPEST if key in ("num_hidden_layers", "n_layers", "num_hidden_groups") else LARGEST
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise BadModel(f"config.json says {key} = {value!r}; wanted a whole number from {least} to {most:,}")
+    return value
+
+
+def number(config: Config, key: str, default: float) -> float:
+    """A finite number of the config, not below 0."""
+    value = config.get(key, default)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise BadModel(f"config.json says {key} = {value!r}; wanted a number not below 0")
+    return float(value)
+
+
+def activation(config: Config, key: str, default: str) -> str:
+    name = config.get(key, default)
+    if not isinstance(name, str) or name not in ACTIVATIONS:
+        raise BadModel(f"config.json says {key} = {name!r}; the activations known here are {', '.join(ACTIVATIONS)}")
+    return name
+
+
+def refuse(config: Config, **unwanted: Any) -> None:
+    """An error where the config asks for a variant that ours would silently compute wrongly."""
+    for key, plain in unwanted.items():
+        if config.get(key, plain) not in (plain, None):
+            raise BadModel(f"config.json says {key} = {config[key]!r}; the encoder here knows only {plain!r}")
