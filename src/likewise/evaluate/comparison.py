@@ -93,7 +93,7 @@ def adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _classical(ours: Evidence, theirs: Evidence) -> dict[str, float]:
-    """p of the tests that fit; none where groups are averaged, for which they were not made."""
+    """P of the tests that fit; none where groups are averaged, for which they were not made."""
     if ours.groups is not None:
         return {}
     if ours.statistic in CORRELATIONS and ours.gold is not None and len(ours.said) > 3:

@@ -86,7 +86,7 @@ def mcnemar(ours: Shaped[np.ndarray, " n"], theirs: Shaped[np.ndarray, " n"]) ->
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """p of several tests, adjusted so that the chance of any false alarm among them stays below the level.
+    """P of several tests, adjusted so that the chance of any false alarm among them stays below the level.
 
     S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
     """

@@ -123,7 +123,7 @@ def _middle(members: Int[np.ndarray, "g b"], n: int) -> Float[np.ndarray, "g b"]
 
 
 def _ratio(shared: np.ndarray, squares: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """shared / √squares; NaN where squares are nothing but rounding."""
+    """Shared / √squares; NaN where squares are nothing but rounding."""
     tiny = 1e-14 * scale * scale
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(squares > tiny, shared / np.sqrt(np.maximum(squares, 0)), np.nan)
