@@ -16,6 +16,11 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     """--model and how it runs."""
     group = parser.add_argument_group("the model")
     group.add_argument("-m", "--model", default=DEFAULT, help="a folder, a carried model or a hub name (%(default)s)")
+    add_running(group)
+
+
+def add_running(group: "argparse._ArgumentGroup") -> None:
+    """How a model runs, whichever it is."""
     group.add_argument("--pooling", help="another pooling than the model's own: mean, cls, max, cls+mean …")
     group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="fp32 on a CPU, bf16 on a GPU")
     group.add_argument("--device", help="cpu, cuda …; the GPU if there is one")

@@ -1,7 +1,8 @@
 """Two models on one task: how far apart, how sure, and in words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from .significance import RESAMPLES, Interval, intervals, paired
 from .task import Evidence
 
 ALPHA = 0.05
+Pair = tuple[Evidence, Evidence]
 CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 
 
@@ -32,6 +34,10 @@ class Comparison:
     @property
     def sure(self) -> bool:
         return self.adjusted < ALPHA
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "sure": self.sure}
 
     def verdict(self, ours: str, theirs: str) -> str:
         """In words, by names of the two."""

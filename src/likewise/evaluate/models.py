@@ -4,6 +4,7 @@ A model that learns from the texts it is to encode (tf-idf) offers `fitted(texts
 fitted anew for every task, and the result says so.
 """
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,7 +78,15 @@ def _opened(model: Any) -> Opened:
             f"a {type(model).__name__} cannot be evaluated; wanted an embedder, a model's name, a function of a list "
             "of texts, or an object with `encode`"
         )
-    return Opened(lambda texts: np.asarray(from_texts(list(texts))), None, known, trained_on(model))
+    quiet = {"progress": False} if _takes_progress(from_texts) else {}  # the run has a line of its own
+    return Opened(lambda texts: np.asarray(from_texts(list(texts), **quiet)), None, known, trained_on(model))
+
+
+def _takes_progress(function: Callable[..., Any]) -> bool:
+    try:
+        return "progress" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some builtins have none
+        return False
 
 
 def _load(name: str) -> Any:
