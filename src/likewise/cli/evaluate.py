@@ -91,8 +91,8 @@ def run(args: argparse.Namespace) -> int:
         kept = "nothing was kept" if args.no_cache else "what was computed is kept, and the same command goes on there"
         print(f"\nlikewise: stopped; {kept}", file=sys.stderr)
         return 128 + signal.SIGINT
-    kept = sum(cell.kept for cell in found.cells.values())
-    line.close(f"{len(found.cells)} cells in {clock(time.perf_counter() - began)}, {kept} of them kept from before")
+    old = sum(cell.kept for cell in found.cells.values())
+    line.close(f"{len(found.cells)} cells in {clock(time.perf_counter() - began)}, {old} of them kept from before")
     show(found, args)
     return 1 if found.failed else 0
 
