@@ -160,9 +160,10 @@ def _figures() -> Any:
 
 def _list(as_json: bool) -> int:
     """Every task, by suite, with what it reads."""
+    from ..evaluate.datasets import check
     from ..evaluate.tasks import SUITES, TASKS
 
-    states = {name: {one: _state(one) for one in task.data} for name, task in TASKS.items()}
+    states = {name: {one: check(one).state for one in task.data} for name, task in TASKS.items()}
     if as_json:
         rows = [{"task": n, "suite": t.suite, "summary": t.summary, "data": states[n]} for n, t in TASKS.items()]
         print(json.dumps(rows, indent=2))
@@ -174,12 +175,6 @@ def _list(as_json: bool) -> int:
             print(f"  {name:22} {TASKS[name].summary}" + (f"  [{'; '.join(gone)}]" if gone else ""))
     print("\nWhat is missing, and how to get it: likewise data")
     return 0
-
-
-def _state(name: str) -> str:
-    from importlib import import_module
-
-    return str(import_module("likewise.evaluate.datasets").check(name).state)
 
 
 def _screen() -> tuple[int, bool]:

@@ -9,12 +9,12 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ..errors import BadInput, LikewiseError
+from . import datasets
 from .cache import Cache, code, columns_digest, digest
 from .comparison import estimates
 from .memory import Remembered
@@ -85,7 +85,7 @@ def evaluate(
     """
     wanted = chosen(tasks)
     field = contenders(models, load)
-    job = _Job(settings or Settings(), _Reader(read or _read), resamples, cache, fresh)
+    job = _Job(settings or Settings(), _Reader(read or datasets.read), resamples, cache, fresh)
     clock = _Clock(watch, len(field) * len(wanted))
     cells: dict[tuple[str, str], Cell] = {}
     notes: list[str] = []
@@ -250,8 +250,3 @@ class _Clock:
 def _why(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return " ".join(lines) if isinstance(error, LikewiseError) else f"{type(error).__name__}: {lines[0]}"
-
-
-def _read(name: str) -> Columns:
-    columns: Columns = import_module(".datasets", __package__).read(name)
-    return columns
