@@ -92,7 +92,9 @@ def run(args: argparse.Namespace) -> int:
         print(f"\nlikewise: stopped; {kept}", file=sys.stderr)
         return 128 + signal.SIGINT
     old = sum(cell.kept for cell in found.cells.values())
-    line.close(f"{len(found.cells)} cells in {clock(time.perf_counter() - began)}, {old} of them kept from before")
+    line.close(
+        f"{len(found.cells)} of {len(found.cells)} in {clock(time.perf_counter() - began)}, {old} kept from before"
+    )
     show(found, args)
     return 1 if found.failed else 0
 

@@ -16,7 +16,7 @@ from .results import Results
 ENDINGS = (".png", ".pdf", ".svg")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # Okabe and Ito
 MARKERS = "osD^vPX"
-ROOM = 0.72  # of the space of a task, that its models spread over
+ROOM = 0.6  # of the space of a task, that its models spread over
 STYLE = {
     "font.size": 9,
     "axes.spines.top": False,

@@ -7,7 +7,7 @@ import numpy as np
 from .cache import Vectors
 from .task import Encode, as_rows
 
-SLICE = 4096  # texts encoded at a time: what an interruption may cost, and how often progress is told
+SLICE = 8192  # texts encoded at a time: what an interruption may cost, and how often progress is told
 MOST = 1 << 30  # bytes of vectors held in memory; beyond that all is forgotten, and the disk asked again
 Told = Callable[[int, int], None]
 

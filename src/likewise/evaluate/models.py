@@ -1,7 +1,7 @@
 """What can be evaluated: an embedder, a model's name, the name of a function, or anything that turns texts to rows.
 
 A model that learns from the texts it is to encode (tf-idf) offers `fitted(texts)`, which gives such a function; it is
-fitted anew for every task, and the result says so.
+fitted anew for every task, on the texts of the task's first request, and the result says so.
 """
 
 import inspect
@@ -30,6 +30,7 @@ class Opened:
     fit: Fit | None
     fingerprint: str | None
     trained_on: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def _opened(model: Any) -> Opened:
     known = fingerprint if isinstance(fingerprint, str) else None
     fit = getattr(model, "fitted", None)
     if callable(fit):
-        return Opened(None, fit, known)
+        return Opened(None, fit, known, notes=_notes(model))
     from_texts = getattr(model, "encode", None)
     if not callable(from_texts):
         from_texts = model
@@ -79,7 +80,15 @@ def _opened(model: Any) -> Opened:
             "of texts, or an object with `encode`"
         )
     quiet = {"progress": False} if _takes_progress(from_texts) else {}  # the run has a line of its own
-    return Opened(lambda texts: np.asarray(from_texts(list(texts), **quiet)), None, known, trained_on(model))
+    return Opened(
+        lambda texts: np.asarray(from_texts(list(texts), **quiet)), None, known, trained_on(model), _notes(model)
+    )
+
+
+def _notes(model: Any) -> tuple[str, ...]:
+    """What a model wants to be said beside its figures."""
+    told = getattr(model, "notes", ())
+    return tuple(map(str, told)) if isinstance(told, list | tuple) else ()
 
 
 def _takes_progress(function: Callable[..., Any]) -> bool:

@@ -53,4 +53,4 @@ def leak_note(model: str, trained: Sequence[str], tasks: Sequence[Task]) -> str:
         seen = [name for name in trained if name in files or files & set(INSIDE.get(name, ()))]
         if seen:
             touched.append(f"{task.name} ({', '.join(seen)})")
-    return f"{model} was trained on data that these tasks share: {'; '.join(touched)}" if touched else ""
+    return f"{model} has seen sentences of these tasks in training: {'; '.join(touched)}" if touched else ""

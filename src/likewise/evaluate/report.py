@@ -127,8 +127,9 @@ def _where(results: Results, cells: list[Cell]) -> str:
     """The tasks of some cells, and their models where these are not all."""
     models = list(dict.fromkeys(cell.model for cell in cells))
     tasks = list(dict.fromkeys(cell.task for cell in cells))
+    alike = {cell.model for cell in results.cells.values() if bool(cell.error) == bool(cells[0].error)}
     shown = "all tasks" if len(tasks) == len(results.tasks) > 1 else ", ".join(tasks)
-    return shown if len(models) == len(results.models) else f"{', '.join(models)} · {shown}"
+    return shown if len(models) == len(alike) else f"{', '.join(models)} · {shown}"
 
 
 def _legend(results: Results, marks: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, LikewiseError
+from ..progress import clock
 from . import datasets
 from .cache import Cache, code, columns_digest, digest
 from .comparison import estimates
@@ -25,6 +26,7 @@ from .significance import RESAMPLES, Interval
 from .task import Columns, Encode, Evidence, Read, Result, Score, Settings, Task, as_rows
 from .tasks import TASKS, chosen
 
+TRANSDUCTIVE = "transductive: the model was fitted on the texts of the task itself, never on their labels"
 SECONDARY = 1_000  # resamples of a score that is no headline
 APART = 1e-3  # how far a score may be from what its evidence gives, by rounding
 
@@ -43,7 +45,7 @@ class Step:
 
     def __str__(self) -> str:
         texts = f" · {self.texts:,} of {self.of_texts:,} texts" if self.of_texts else ""
-        left = "" if self.left is None else f" · about {round(self.left):,} s left"
+        left = "" if self.left is None else f" · about {clock(self.left)} left"
         return f"{self.model} · {self.task} ({self.done + 1} of {self.total}){texts}{left}"
 
 
@@ -86,7 +88,7 @@ def evaluate(
     wanted = chosen(tasks)
     field = contenders(models, load)
     job = _Job(settings or Settings(), _Reader(read or datasets.read), resamples, cache, fresh)
-    clock = _Clock(watch, len(field) * len(wanted))
+    pace = _Pace(watch, len(field) * len(wanted))
     cells: dict[tuple[str, str], Cell] = {}
     notes: list[str] = []
     errors: list[Exception] = []
@@ -96,9 +98,10 @@ def evaluate(
         except Exception as error:
             errors.append(error)
             cells.update({(contender.name, t.name): Cell(contender.name, t.name, error=_why(error)) for t in wanted})
-            clock.skip(len(wanted))
+            pace.skip(len(wanted))
             continue
-        cells.update({(contender.name, task.name): cell for task, cell in _row(contender, model, wanted, job, clock)})
+        cells.update({(contender.name, task.name): cell for task, cell in _row(contender, model, wanted, job, pace)})
+        notes += [f"{contender.name}: {note}" for note in model.notes]
         notes += filter(None, [leak_note(contender.name, model.trained_on, wanted)])
         if cache is not None:
             cache.prune()
@@ -145,13 +148,13 @@ class _Reader:
 
 
 def _row(
-    contender: Contender, model: Opened, tasks: Sequence[Task], job: _Job, clock: "_Clock"
+    contender: Contender, model: Opened, tasks: Sequence[Task], job: _Job, pace: "_Pace"
 ) -> Iterator[tuple[Task, Cell]]:
     """The cells of one model, each kept as soon as it is there."""
     kept = job.cache.vectors(model.fingerprint) if job.cache and model.fingerprint and model.encode else None
     memory = Remembered(model.encode, None if job.fresh else kept, kept) if model.encode else None
     for task in tasks:
-        with clock.cell(contender.name, task.name) as told:
+        with pace.cell(contender.name, task.name) as told:
             yield task, _cell(contender.name, model, memory, task, job, told)
 
 
@@ -190,7 +193,7 @@ class _Fitted:
         if self._encode is None:
             assert self._fit is not None
             self._encode = self._fit(list(texts))
-            self.notes.append(f"transductive: the model was fitted on the {len(texts):,} texts of this task")
+            self.notes.append(TRANSDUCTIVE)
         return as_rows(self._encode(list(texts)), len(texts))
 
 
@@ -218,7 +221,7 @@ def _with_intervals(scores: Sequence[Score], resamples: int) -> list[Score]:
     return [replace(score, interval=found.get(i, score.interval)) for i, score in enumerate(scores)]
 
 
-class _Clock:
+class _Pace:
     """Tells `watch` of every step, and guesses the time left from the cells that were computed."""
 
     def __init__(self, watch: Watch | None, total: int) -> None:
@@ -236,8 +239,8 @@ class _Clock:
             if self._watch is None:
                 return
             now, mean = time.perf_counter() - began, sum(self._spent) / max(1, len(self._spent))
-            left = max(0.0, mean * (self._total - self._done) - now) if self._spent else None
-            self._watch(Step(model, task, self._done, self._total, texts, of_texts, left))
+            left = mean * (self._total - self._done) - now
+            self._watch(Step(model, task, self._done, self._total, texts, of_texts, left if left >= 1 else None))
 
         told(0, 0)
         yield told
