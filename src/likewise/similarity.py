@@ -1,6 +1,7 @@
 """How alike two vectors are: cosine, dot, and the two distances with their sign turned, so that more is more alike.
 
-`SIMILARITIES` compares every row with every row, `PAIRWISE` each row with its partner. Whole numbers and half precision are turned into float32 first; float32 and float64 stay what they are.
+`SIMILARITIES` compares every row with every row, `PAIRWISE` each row with its partner. Whole numbers and half
+precision are turned into float32 first; float32 and float64 stay what they are.
 """
 
 from collections.abc import Callable
