@@ -46,7 +46,7 @@ def dots(results: Results) -> Figure:
     """Tasks down, figures across: dots with 95 % whiskers, filled where a model is the best beyond chance."""
     best = winners(results) if len(results.models) > 1 else {}
     count, names = len(results.models), [task.name for task in results.tasks]
-    row = 0.2 + 0.13 * count
+    row = 0.2 + 0.09 * count
     figure = Figure(figsize=(7, 1.1 + 0.2 * -(-count // 3) + row * len(names)))
     axes = figure.add_subplot()
     for k, model in enumerate(results.models):

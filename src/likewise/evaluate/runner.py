@@ -187,13 +187,12 @@ class _Fitted:
     def __init__(self, model: Opened) -> None:
         self._fit = model.fit
         self._encode: Encode | None = None
-        self.notes: list[str] = []
+        self.notes = [] if model.notes else [TRANSDUCTIVE]  # else it says so itself
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         if self._encode is None:
             assert self._fit is not None
             self._encode = self._fit(list(texts))
-            self.notes.append(TRANSDUCTIVE)
         return as_rows(self._encode(list(texts)), len(texts))
 
 
