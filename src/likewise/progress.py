@@ -47,7 +47,7 @@ def measured(progress: Progress, total: int | None) -> Iterator[Advance]:
     meter = Meter(total)
     if progress is None:
         progress = sys.stderr.isatty()
-    show = progress if callable(progress) else _line() if progress else None
+    show = progress if callable(progress) else Line() if progress else None
 
     def advance(texts: float, tokens: int) -> None:
         meter.texts += texts
@@ -58,36 +58,31 @@ def measured(progress: Progress, total: int | None) -> Iterator[Advance]:
     try:
         yield advance
     finally:
-        if isinstance(show, _Line):
+        if isinstance(show, Line):
             show.close(meter)
 
 
-def _line() -> "_Line":
-    return _Line(live=sys.stderr.isatty())
-
-
 @dataclass
-class _Line:
-    """One line that rewrites itself, or a new line now and then."""
+class Line:
+    """One line on stderr that rewrites itself, or a new line now and then; nothing while work has only begun."""
 
-    live: bool
+    live: bool = field(default_factory=lambda: sys.stderr.isatty())
+    began: float = field(default_factory=time.perf_counter)
     shown: float = 0.0
     wrote: bool = False
 
-    def __call__(self, meter: Meter) -> None:
+    def __call__(self, state: object) -> None:
         now = time.perf_counter()
-        if meter.seconds > PATIENCE and now - self.shown > (0.1 if self.live else PLAIN_EVERY):
+        if now - self.began > PATIENCE and now - self.shown > (0.1 if self.live else PLAIN_EVERY):
             self.shown, self.wrote = now, True
-            print(
-                f"\r\x1b[K{meter}" if self.live else str(meter),
-                end="" if self.live else "\n",
-                file=sys.stderr,
-                flush=True,
-            )
+            self._print(state, "" if self.live else "\n")
 
-    def close(self, meter: Meter) -> None:
+    def close(self, state: object) -> None:
         if self.wrote:
-            print(f"\r\x1b[K{meter}" if self.live else str(meter), file=sys.stderr, flush=True)
+            self._print(state, "\n")
+
+    def _print(self, state: object, end: str) -> None:
+        print(f"\r\x1b[K{state}" if self.live else str(state), end=end, file=sys.stderr, flush=True)
 
 
 def clock(seconds: float) -> str:

@@ -3,10 +3,21 @@
 import numpy as np
 import pytest
 import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score
 
 from likewise.correlation import pearson, ranks, spearman
 from likewise.errors import BadInput
-from likewise.evaluate.significance import _resampled, _spearmans, difference, interval
+from likewise.evaluate.resamples import STATISTICS, drawn, resampled
+from likewise.evaluate.significance import difference, interval, intervals, paired
+
+SLOW = {
+    "mean": lambda said, gold: said.mean(),
+    "pearson": lambda said, gold: scipy.stats.pearsonr(said, gold).statistic,
+    "spearman": lambda said, gold: scipy.stats.spearmanr(said, gold).statistic,
+    "average_precision": lambda said, gold: average_precision_score(gold > 2, said),
+}
 
 
 def noisy(n=200, seed=0, levels=6):
@@ -23,13 +34,57 @@ def test_correlations_and_ranks_are_those_of_scipy_ties_included(seed):
     assert pearson(rough, gold) == pytest.approx(scipy.stats.pearsonr(rough, gold).statistic, abs=1e-12)
 
 
-def test_every_resample_has_the_spearman_that_scipy_gives_its_drawn_pairs():
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_every_resample_has_the_figure_that_others_give_its_drawn_items(statistic):
     gold, fine, rough = noisy(n=40)
-    fast = _spearmans([fine, rough], gold, 30, seed=3)
-    counts = np.concatenate(list(_resampled(40, 30, seed=3)))
-    for b, drawn in enumerate(np.repeat(np.arange(40), c) for c in counts):
+    truth = (gold > 2).astype(float) if statistic == "average_precision" else gold
+    fast = resampled(STATISTICS[statistic]([fine, rough], truth), 40, 30, np.random.default_rng(3))
+    counts = np.concatenate(list(drawn(40, 30, np.random.default_rng(3))), axis=1)
+    assert (counts.sum(0) == 40).all()
+    for b, items in enumerate(np.repeat(np.arange(40), c) for c in counts.T):
         for side, said in enumerate((fine, rough)):
-            assert fast[side, b] == pytest.approx(scipy.stats.spearmanr(said[drawn], gold[drawn]).statistic, abs=1e-12)
+            assert fast[side, b] == pytest.approx(SLOW[statistic](said[items], gold[items]), abs=1e-12)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_with_groups_items_are_drawn_within_them_and_the_statistic_is_their_mean(statistic):
+    gold, fine, _ = noisy(n=90)
+    groups = np.repeat([4, 0, 2], 30)
+    truth = (gold > 2).astype(float) if statistic == "average_precision" else gold
+    found = intervals([fine], truth, groups, statistic=statistic, resamples=500)[0]
+    parts = [SLOW[statistic](fine[groups == g], gold[groups == g]) for g in (0, 2, 4)]
+    assert found.value == pytest.approx(np.mean(parts), abs=1e-12)
+    shifted = fine + 100 * groups  # of no matter to a correlation inside a group, and all to one across them
+    if statistic in ("pearson", "spearman"):
+        assert intervals([shifted], truth, groups, statistic=statistic, resamples=500)[0].low == pytest.approx(
+            found.low, abs=1e-9
+        )
+    assert found.low < found.value < found.high
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=12), st.sampled_from([*STATISTICS])
+)
+def test_few_items_with_many_ties_give_an_interval_or_none_and_never_an_error(pairs, statistic):
+    said, gold = np.array(pairs, float).T
+    found, p = paired(said, said[::-1].copy(), np.minimum(gold, 1), statistic=statistic, resamples=50)
+    assert np.isnan(found.low) == np.isnan(found.high)
+    assert 0 < p <= 1
+
+
+def test_p_is_never_nothing_and_is_one_between_equals():
+    gold, fine, rough = noisy()
+    assert paired(fine, rough, gold, statistic="spearman", resamples=99)[1] == 2 / 100
+    assert paired(fine, fine, gold, statistic="spearman", resamples=99)[1] == 1
+
+
+def test_where_there_is_no_difference_p_is_below_a_tenth_one_time_in_ten():
+    random, low = np.random.default_rng(0), 0
+    for seed in range(200):
+        gold = random.normal(size=80)
+        a, b = gold + random.normal(size=80), gold + random.normal(size=80)
+        low += paired(a, b, gold, statistic="spearman", resamples=199, seed=seed)[1] <= 0.1
+    assert 8 <= low <= 36  # 20 expected, four standard deviations
 
 
 def test_an_interval_is_near_scipys_bootstrap():
@@ -69,3 +124,12 @@ def test_a_constant_side_has_no_correlation():
 def test_what_is_no_row_of_numbers_is_refused(bad):
     with pytest.raises(BadInput, match="a correlation wants"):
         spearman(bad, np.arange(3.0))
+
+
+def test_an_unknown_statistic_missing_gold_and_no_resamples_are_refused():
+    gold, fine, _ = noisy()
+    for wrong, how in (("median", {}), ("mean, pearson", {}), ("mean", {"resamples": 0})):
+        with pytest.raises(BadInput, match="there is no statistic|wanted 1 or more"):
+            intervals([fine], gold, statistic=wrong, **how)
+    with pytest.raises(BadInput, match="no gold"):
+        intervals([fine], statistic="pearson")

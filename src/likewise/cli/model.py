@@ -24,7 +24,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def add_running(group: "argparse._ArgumentGroup") -> None:
-    """How any model runs."""
+    """How a model runs, whichever it is."""
     group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="fp32 on a CPU, bf16 on a GPU")
     group.add_argument("--device", help="cpu, cuda …; the GPU if there is one")
     group.add_argument("--max-length", type=int, metavar="TOKENS", help="another longest input than the model's own")

@@ -1,1 +1,76 @@
-"""How good vectors are, and how sure one may be of it."""
+"""How good vectors are, and how sure one may be of it.
+
+>>> from likewise.evaluate import evaluate
+>>> found = evaluate(["all-MiniLM-L6-v2", my_function], "sts")   # doctest: +SKIP
+>>> found["all-MiniLM-L6-v2", "stsb"].value                      # doctest: +SKIP
+
+Importing this package costs nothing: each name below arrives with its first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .adapter import for_mteb
+    from .cache import Cache
+    from .comparison import Comparison, compared, estimate
+    from .datasets import read
+    from .hypotheses import holm, mcnemar, over_seeds, steiger, williams
+    from .report import duel, report
+    from .results import Cell, Results
+    from .runner import evaluate
+    from .significance import Interval
+    from .task import Evidence, Result, Score, Settings, Task, Vectors
+    from .tasks import SUITES, TASKS
+
+_HOMES = {
+    "adapter": ("for_mteb",),
+    "cache": ("Cache",),
+    "comparison": ("Comparison", "compared", "estimate"),
+    "datasets": ("read",),
+    "hypotheses": ("holm", "mcnemar", "over_seeds", "steiger", "williams"),
+    "report": ("duel", "report"),
+    "results": ("Cell", "Results"),
+    "runner": ("evaluate",),
+    "significance": ("Interval",),
+    "task": ("Evidence", "Result", "Score", "Settings", "Task", "Vectors"),
+    "tasks": ("SUITES", "TASKS"),
+}
+__all__ = [
+    "SUITES",
+    "TASKS",
+    "Cache",
+    "Cell",
+    "Comparison",
+    "Evidence",
+    "Interval",
+    "Result",
+    "Results",
+    "Score",
+    "Settings",
+    "Task",
+    "Vectors",
+    "compared",
+    "duel",
+    "estimate",
+    "evaluate",
+    "for_mteb",
+    "holm",
+    "mcnemar",
+    "over_seeds",
+    "read",
+    "report",
+    "steiger",
+    "williams",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f".{home}", __name__), name)
+    raise AttributeError(f"likewise.evaluate has no {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -113,13 +113,7 @@ class Vectors:
             BadInput: `encode` gave another number of rows, or no table of numbers.
         """
         rows = {text: i for i, text in enumerate(dict.fromkeys(text for column in columns for text in column))}
-        found = np.asarray(encode(list(rows)))
-        if found.ndim != 2 or len(found) != len(rows) or found.dtype.kind not in "fiu":
-            raise BadInput(
-                f"the model was given {len(rows):,} texts and returned {found.dtype} of shape {found.shape}; wanted "
-                f"numbers of shape ({len(rows)}, E), a row for each text in the order given"
-            )
-        values = found if found.dtype in (np.float32, np.float64) else found.astype(np.float32)
+        values = as_rows(encode(list(rows)), len(rows))
         broken = ~np.isfinite(values).all(axis=1)
         if not broken.any():
             return cls(rows, values, ())
@@ -128,3 +122,18 @@ class Vectors:
 
     def __getitem__(self, texts: Sequence[str]) -> Float[np.ndarray, "n E"]:
         return np.asarray(self.values[[self.rows[text] for text in texts]])
+
+
+def as_rows(found: Any, count: int) -> Float[np.ndarray, "N E"]:
+    """What an `encode` gave for `count` texts, as floating-point rows.
+
+    Raises:
+        BadInput: it is another number of rows, or no table of numbers.
+    """
+    rows: np.ndarray = np.asarray(found)
+    if rows.ndim != 2 or len(rows) != count or rows.dtype.kind not in "fiu":
+        raise BadInput(
+            f"the model was given {count:,} texts and returned {rows.dtype} of shape {rows.shape}; wanted "
+            f"numbers of shape ({count}, E), a row for each text in the order given"
+        )
+    return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float32)

@@ -1,0 +1,193 @@
+"""`likewise evaluate`: how good models are, how sure one may be of it, and which of two is better."""
+
+import argparse
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..store.names import DEFAULT
+from .model import add_running, ready
+
+if TYPE_CHECKING:
+    from ..evaluate.results import Results
+
+EXAMPLES = """examples:
+  likewise evaluate all-MiniLM-L6-v2
+  likewise evaluate all-MiniLM-L6-v2 ./my-model --tasks sts,trec --plot scores.png
+  likewise evaluate ./before ./after --tasks stsb --compare
+  likewise evaluate all-MiniLM-L6-v2 --tasks senteval --faithful --json > scores.json
+  likewise evaluate mine.models:encode --tasks stsb
+  likewise evaluate --list
+
+A MODEL is a folder, a carried model, a hub name or a form such as bert-cls(NAME), random(NAME), avg-glove and tf-idf
+(`likewise models` lists them); or package.module:function, which imports and runs your own code:
+a function of a list of texts that gives an array with a row for each, or an object with such an `encode`.
+
+Data is found through LIKEWISE_DATA. Vectors and results are kept in LIKEWISE_CACHE (or this system's folder for
+caches, 4 GB at most), so that a run that was stopped goes on where it was; another model, setting, copy of the data
+or version of this program is computed anew. The exit code is 1 where a cell could not be computed."""
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The verb's options."""
+    parser = verbs.add_parser(
+        "evaluate",
+        help="how good models are, with intervals and tests",
+        description="Runs tasks on models and shows one table: figures with 95 % intervals, and a star where a model "
+        "is better than the next best one beyond chance.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"what is to be measured ({DEFAULT})")
+    parser.add_argument("--tasks", default="sts", metavar="NAMES", help="tasks and suites with commas, or all (sts)")
+    parser.add_argument("--list", action="store_true", help="list the tasks, and which of their data is at hand")
+    how = parser.add_argument_group("how")
+    how.add_argument("--faithful", action="store_true", help="SentEval's own optimiser, step by step (slow)")
+    how.add_argument("--seed", type=int, help="of folds and classifiers (1111, SentEval's)")
+    how.add_argument("--lowercase", action="store_true", help="lower-case STS texts, as SentEval does")
+    how.add_argument("--resamples", type=int, default=10_000, metavar="N", help="of each bootstrap (%(default)s)")
+    how.add_argument("--fresh", action="store_true", help="compute again what is kept")
+    how.add_argument("--no-cache", action="store_true", help="read and keep nothing")
+    show = parser.add_argument_group("what is shown")
+    show.add_argument("--compare", action="store_true", help="two models task by task, with tests")
+    show.add_argument("--published", action="store_true", help="the figures of the papers too")
+    show.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures (.png, .pdf, .svg)")
+    form = show.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print everything as JSON")
+    form.add_argument("--csv", action="store_true", help="print every score as CSV")
+    form.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    show.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    add_running(parser.add_argument_group("every model"))
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluates and shows; 0 where all is there, 1 where a cell is missing, 130 when stopped."""
+    if args.list:
+        return _list(args.json)
+    _check(args)
+    from .. import Embedder  # noqa: F401  (first, since it says what to install where torch is missing)
+    from ..evaluate.runner import evaluate
+    from ..evaluate.task import Settings
+    from ..named import model_named
+    from ..progress import Line, clock
+
+    settings = Settings(mode="faithful" if args.faithful else "fast", lowercase=args.lowercase)
+    if args.seed is not None:
+        settings = Settings(settings.mode, args.seed, args.lowercase)
+    ready(args)
+    line, began = Line(), time.perf_counter()
+    try:
+        found = evaluate(
+            args.models or [DEFAULT],
+            args.tasks,
+            settings=settings,
+            resamples=args.resamples,
+            cache=_cache(args),
+            fresh=args.fresh,
+            load=lambda name: model_named(
+                name, precision=args.precision, device=args.device, max_length=args.max_length
+            ),
+            watch=None if args.quiet else line,
+        )
+    except KeyboardInterrupt:
+        kept = "nothing was kept" if args.no_cache else "what was computed is kept, and the same command goes on there"
+        print(f"\nlikewise: stopped; {kept}", file=sys.stderr)
+        return 128 + signal.SIGINT
+    old = sum(cell.kept for cell in found.cells.values())
+    line.close(
+        f"{len(found.cells)} of {len(found.cells)} in {clock(time.perf_counter() - began)}, {old} kept from before"
+    )
+    show(found, args)
+    return 1 if found.failed else 0
+
+
+def show(found: "Results", args: argparse.Namespace) -> None:
+    """Prints what was asked for, and draws it."""
+    from ..evaluate.report import as_csv, duel, markdown, report, versus
+
+    ours, theirs = found.models[0], found.models[-1]
+    compared = duel(found, ours, theirs) if args.compare else {}
+    if args.json:
+        told = found.as_dict()
+        if args.compare:
+            told["comparison"] = {name: one.as_dict() for name, one in compared.items()}
+        print(json.dumps(told, indent=2, ensure_ascii=False))
+    elif args.csv:
+        print(as_csv(found), end="")
+    elif args.markdown:
+        print(markdown(found), end="")
+    else:
+        width, bold = _screen()
+        print(report(found, width=width, bold=bold, published=args.published))
+        if args.compare:
+            print("\n" + versus(found, ours, theirs, compared, width=width))
+    if args.plot:
+        _draw(found, args.plot)
+
+
+def _check(args: argparse.Namespace) -> None:
+    """What would be a pity to learn after an hour."""
+    from ..errors import BadInput
+    from ..evaluate.tasks import chosen
+
+    chosen(args.tasks)
+    if args.compare and len(args.models) != 2:
+        raise BadInput(f"--compare wants two models; there are {len(args.models)}")
+    if args.resamples < 100:
+        raise BadInput(f"--resamples is {args.resamples}; wanted 100 or more, for an interval of 95 %")
+    if args.plot:
+        _figures().check(args.plot)
+
+
+def _cache(args: argparse.Namespace) -> Any:
+    from ..evaluate.cache import Cache
+
+    return None if args.no_cache else Cache.of_user()
+
+
+def _draw(found: "Results", path: Path) -> None:
+    _figures().draw(found, path)
+    print(f"drawn: {path}", file=sys.stderr)
+
+
+def _figures() -> Any:
+    from ..errors import missing
+
+    try:
+        from ..evaluate import figure
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise missing("matplotlib", "map", "drawing pictures") from None
+    return figure
+
+
+def _list(as_json: bool) -> int:
+    """Every task, by suite, with what it reads."""
+    from ..evaluate.datasets import check
+    from ..evaluate.tasks import SUITES, TASKS
+
+    states = {name: {one: check(one).state for one in task.data} for name, task in TASKS.items()}
+    if as_json:
+        rows = [{"task": n, "suite": t.suite, "summary": t.summary, "data": states[n]} for n, t in TASKS.items()]
+        print(json.dumps(rows, indent=2))
+        return 0
+    for suite, names in SUITES.items():
+        print(suite)
+        for name in names:
+            gone = [f"{one} {state}" for one, state in states[name].items() if state not in ("complete", "unchecked")]
+            print(f"  {name:22} {TASKS[name].summary}" + (f"  [{'; '.join(gone)}]" if gone else ""))
+    print("\nWhat is missing, and how to get it: likewise data")
+    return 0
+
+
+def _screen() -> tuple[int, bool]:
+    """The width to fill, and whether there is bold type."""
+    import shutil
+
+    live = sys.stdout.isatty()
+    return (shutil.get_terminal_size().columns if live else 120), live

@@ -1,0 +1,114 @@
+"""likewise evaluate: tables, exit codes, and a run that goes on where it was stopped."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from likewise.cli import main
+from likewise.evaluate import datasets
+from likewise.evaluate.tasks import SUITES, TASKS
+from tests.evaluate.toys import LOST, ONE, TWO, read, task
+
+MODEL = "tests.evaluate.toys:Counting"
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch, tmp_path):
+    """The toys are the tasks that there are."""
+    before = [(TASKS, dict(TASKS)), (SUITES, dict(SUITES))]
+    for known in (TASKS, SUITES):
+        known.clear()
+    TASKS.update({one.name: one for one in (ONE, TWO, LOST)})
+    SUITES.update(sts=("one", "two"), other=("lost",))
+    monkeypatch.setattr(datasets, "read", read)
+    monkeypatch.setenv("LIKEWISE_CACHE", str(tmp_path / "cache"))
+    yield
+    for known, entries in before:
+        known.clear()
+        known.update(entries)
+
+
+def test_the_table_is_printed_and_the_second_run_is_read_from_disk(capsys):
+    assert main(["evaluate", MODEL, "--resamples", "100"]) == 0
+    first = capsys.readouterr().out
+    assert "average sts" in first
+    assert main(["evaluate", MODEL, "--resamples", "100", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert all(cell["kept"] for cell in told["cells"])
+    assert main(["evaluate", MODEL, "--resamples", "100", "--json", "--no-cache"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert not any(cell["kept"] for cell in again["cells"])
+    assert [cell["scores"] for cell in again["cells"]] == [cell["scores"] for cell in told["cells"]]
+
+
+def test_a_missing_cell_is_exit_code_1_and_the_others_are_shown(capsys):
+    assert main(["evaluate", MODEL, "--tasks", "all", "--resamples", "100"]) == 1
+    shown = capsys.readouterr().out
+    assert "– lost: there is no data pairs/lost" in shown
+    assert "one " in shown
+
+
+@pytest.mark.parametrize("form", ["--csv", "--markdown", "--json"])
+def test_each_form_is_printed(form, capsys):
+    assert main(["evaluate", MODEL, MODEL, "--compare", "--resamples", "100", form]) == 0
+    assert "one" in capsys.readouterr().out
+
+
+def test_two_models_are_compared_and_drawn(tmp_path, capsys):
+    plot = tmp_path / "scores.png"
+    argv = ["evaluate", MODEL, "tests.evaluate.toys:Fitting", "--compare", "--plot", str(plot), "--resamples", "100"]
+    assert main(argv) == 0
+    assert "A is Counting" in capsys.readouterr().out.replace("tests.evaluate.toys:", "")
+    assert plot.is_file()
+
+
+def test_tasks_are_listed_with_the_state_of_their_data(capsys, monkeypatch):
+    TASKS.clear()
+    SUITES.clear()
+    TASKS["none"] = task("none", "stsb/test", "made")
+    SUITES["made"] = ("none",)
+    monkeypatch.delenv("LIKEWISE_DATA", raising=False)
+    assert main(["evaluate", "--list"]) == 0
+    assert "stsb/test missing" in capsys.readouterr().out
+    assert main(["evaluate", "--list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["data"] == {"stsb/test": "missing"}
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--tasks", "stsx"], "there is no task or suite 'stsx'"),
+        ([MODEL, "--compare"], "--compare wants two models"),
+        ([MODEL, "--resamples", "5"], "wanted 100 or more"),
+        ([MODEL, "--plot", "x.gif"], "wanted a file that ends with"),
+        (["no-such-model", "-q"], "there is no model 'no-such-model'"),
+        (["tests.evaluate.toys:nothing"], "cannot be imported"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(argv, said, capsys):
+    assert main(["evaluate", *argv]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_stopping_keeps_what_is_there(monkeypatch, capsys):
+    def stop(encode, read, settings, *, name):
+        raise KeyboardInterrupt
+
+    TASKS["two"] = task("two", "pairs/two", run=stop)
+    assert main(["evaluate", MODEL, "--resamples", "100"]) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+    TASKS["two"] = TWO
+    assert main(["evaluate", MODEL, "--resamples", "100", "--json"]) == 0
+    assert [cell["kept"] for cell in json.loads(capsys.readouterr().out)["cells"]] == [True, False]
+
+
+def test_help_and_the_public_names_load_no_torch():
+    code = (
+        "import sys; from likewise.cli.main import parser; parser(); import likewise.evaluate as e\n"
+        "from likewise.evaluate import evaluate, TASKS, SUITES, Settings, Result, Evidence, report\n"
+        "heavy = {'torch', 'transformers', 'scipy', 'sklearn', 'pandas', 'matplotlib', 'mteb'} & set(sys.modules)\n"
+        "assert not heavy, heavy; assert set(e.__all__) == {n for names in e._HOMES.values() for n in names}"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

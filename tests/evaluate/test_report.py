@@ -1,0 +1,160 @@
+"""The table fits the screen, marks what is sure alone, and hides nothing that went wrong."""
+
+import csv
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+
+from likewise.errors import BadInput
+from likewise.evaluate import figure
+from likewise.evaluate.grid import Grid, fitting
+from likewise.evaluate.report import as_csv, duel, markdown, report, versus, winners
+from likewise.evaluate.runner import evaluate
+from likewise.evaluate.tasks import SUITES
+from tests.evaluate.toys import LOST, ONE, TWO, WORDS, model, read, task
+
+NAMES = ("all-MiniLM-L6-v2", "bert-avg(minilm-l6-h384-raw)", "avg-glove", "all-mpnet-base-v2", "tf-idf")
+
+
+def knowing(noise, seed=0):
+    """A model of the toys' pairs that knows what people said of them, as far as noise lets it."""
+    columns = read("pairs/one")
+    gold = dict(zip(zip(columns["a"], columns["b"], strict=True), columns["score"], strict=True))
+    places = {word: i for i, word in enumerate(WORDS)}
+    random = np.random.default_rng(seed)
+    table = np.zeros((len(WORDS), len(WORDS)))
+    for (a, b), score in gold.items():
+        table[places[a], places[b]] = score + noise * random.normal()
+    left, singular, right = np.linalg.svd(table)
+    found = {word: (left * singular)[i] for word, i in places.items()}
+    other = {word: right.T[i] for word, i in places.items()}
+
+    def encode(texts):
+        return np.stack([np.concatenate([found[t], other[t]]) for t in texts])
+
+    return encode
+
+
+def crossed(encode, read, settings, *, name):
+    """As the toys' task, the left half of one vector against the right half of the other."""
+    from likewise.correlation import spearman
+    from likewise.evaluate.task import Evidence, Result, Score, Vectors
+
+    columns = read(name)
+    vectors = Vectors.of(encode, columns["a"], columns["b"])
+    half = len(WORDS)
+    said = (vectors[columns["a"]][:, :half] * vectors[columns["b"]][:, half:]).sum(1).astype(float)
+    gold = np.asarray(columns["score"], float)
+    evidence = Evidence(said, gold, statistic="spearman")
+    return Result(name, (Score("spearman/dot", spearman(said, gold), len(gold), evidence),), "crossed, n = 40")
+
+
+SURE = task("sure", "pairs/one", run=crossed, published={"somebody": 99.0})
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    models = {"good": knowing(0.05), "as good": knowing(0.05, seed=1), "bad": knowing(3.0)}
+    return evaluate(models, [SURE], read=read, resamples=400)
+
+
+@pytest.fixture(scope="module")
+def five():
+    models = {name: model(i) for i, name in enumerate(NAMES)}
+    return evaluate(models, [ONE, TWO, LOST], read=read, resamples=100)
+
+
+def rows(text):
+    """Lines by their first word, the table's before those below it."""
+    return {line.split()[0]: line for line in reversed(text.splitlines()) if line.strip()}
+
+
+def test_only_what_is_sure_is_marked(uneven):
+    assert winners(uneven) == {}  # the two good ones are not told apart
+    two = evaluate({"good": knowing(0.05), "bad": knowing(3.0)}, [SURE], read=read, resamples=400)
+    assert winners(two) == {"sure": "good"}
+    line = rows(report(two))["sure"]
+    assert line.count("*") == 1
+    assert line.index("*") < line.rindex("±")
+    assert "\x1b[1m" in report(two, bold=True)
+    assert "\x1b" not in report(two)
+    assert "|" in markdown(two)
+    assert re.search(r"\*\*.*\\\*.*\*\*", markdown(two))
+
+
+def test_two_models_are_compared_in_words(uneven):
+    found = duel(uneven, "good", "bad")
+    assert found["sure"].verdict("good", "bad") == "good is better"
+    told = versus(uneven, "good", "bad", found)
+    assert "A is better in 1, B in 0" in told
+    assert "A is better" in rows(told)["sure"]
+    assert "Williams <0.0001" in rows(told)["sure"]
+    assert json.dumps(found["sure"].as_dict())
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_five_models_fit_the_screen(five, width):
+    text = report(five, width=width, published=True)
+    assert max(map(len, text.splitlines())) <= width
+    for name in NAMES:
+        assert all(part in text for part in re.split(r"(?<=[-(])", name))
+
+
+def test_a_failed_cell_is_a_dash_with_its_reason_said_once(five):
+    text = report(five)
+    assert rows(text)["lost"].split().count("–") == 5
+    assert text.count("there is no data pairs/lost") == 1
+
+
+def test_protocol_notes_and_published_figures_stand_below(five):
+    text = report(five, published=True)
+    assert "spearman/dot, raw, n = 40" in text
+    assert "As printed in papers, not measured here" in text
+    assert "81.25" in text
+    assert "81.25" not in report(five)
+
+
+def test_a_suite_has_an_average_only_where_all_of_it_is_there(five, monkeypatch):
+    monkeypatch.setitem(SUITES, "toys", ("one", "two"))
+    found = rows(report(five))["average"]
+    expected = np.mean([five[NAMES[0], name].value for name in ("one", "two")])
+    assert f"{100 * expected:.2f}" in found
+    monkeypatch.setitem(SUITES, "toys", ("one", "two", "lost"))
+    assert "average" not in report(five)
+    monkeypatch.setitem(SUITES, "toys", ("one", "two", "three"))
+    assert "average" not in report(five)
+
+
+def test_csv_and_json_hold_every_score(five):
+    lines = list(csv.DictReader(io.StringIO(as_csv(five))))
+    assert len(lines) == 5 * (2 + 2 + 1)
+    told = json.loads(json.dumps(five.as_dict(), allow_nan=False))
+    assert len(told["cells"]) == 15
+    assert sum("error" in cell for cell in told["cells"]) == 5
+    cell = next(c for c in told["cells"] if (c["model"], c["task"]) == (NAMES[0], "one"))
+    assert cell["scores"][0]["value"] == five[NAMES[0], "one"].value
+    assert float(lines[0]["value"]) == five[NAMES[0], "one"].value
+
+
+def test_grids_are_laid_out_and_the_first_that_fits_is_taken():
+    wide, slim = Grid(("a long-name", "b"), (("x", "1.00 ± 0.50", "2"),)), Grid(("a", "b"), (("x", "1", "2"),))
+    assert fitting([(wide, 2), (slim, 1)], 10)[0] is slim
+    assert fitting([(wide, 2), (slim, 1)], 80)[0] is wide
+    assert fitting([(wide, 2), (slim, 1)], 1)[0] is slim
+    assert wide.text().splitlines()[-1] == "x  1.00 ± 0.50  2"
+    assert Grid(("a|b",), (("x", "1"),)).markdown().startswith("|  | a\\|b |")
+
+
+@pytest.mark.parametrize("ending", figure.ENDINGS)
+def test_a_picture_is_drawn_whole(five, tmp_path, ending):
+    figure.draw(five, tmp_path / f"scores{ending}")
+    assert (tmp_path / f"scores{ending}").stat().st_size > 3000
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_picture_of_another_kind_is_refused(five, tmp_path):
+    with pytest.raises(BadInput, match=r"\.png"):
+        figure.draw(five, tmp_path / "scores.txt")

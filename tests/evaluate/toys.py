@@ -1,0 +1,77 @@
+"""Tasks and models small enough to read: pairs of words whose likeness is known, and functions for models."""
+
+import numpy as np
+
+from likewise.correlation import pearson, spearman
+from likewise.errors import BadInput
+from likewise.evaluate.task import Evidence, Result, Score, Task, Vectors
+
+WORDS = [f"word {i}" for i in range(60)]
+COLUMNS = {
+    name: {"a": WORDS[k : k + 40], "b": WORDS[k + 7 : k + 20] + WORDS[:27], "score": list(np.arange(40) % 6 / 5 + k)}
+    for k, name in enumerate(("pairs/one", "pairs/two"))
+}
+
+
+def read(name):
+    if name not in COLUMNS:
+        raise BadInput(f"there is no data {name}")
+    return COLUMNS[name]
+
+
+def alike(encode, read, settings, *, name):
+    columns = read(name)
+    vectors = Vectors.of(encode, columns["a"], columns["b"])
+    said = (vectors[columns["a"]] * vectors[columns["b"]]).sum(1).astype(np.float64)
+    gold = np.asarray(columns["score"], float)
+    scores = (
+        Score("spearman/dot", spearman(said, gold), len(gold), Evidence(said, gold, statistic="spearman")),
+        Score("pearson/dot", pearson(said, gold), len(gold), Evidence(said, gold, statistic="pearson")),
+    )
+    return Result(name, scores, "spearman/dot, raw, n = 40", vectors.notes)
+
+
+def task(name, data, suite="toys", run=alike, **how):
+    def bound(encode, read, settings):
+        return run(encode, read, settings, name=data)
+
+    return Task(name, suite, (data,), f"toy pairs {name}", bound, **how)
+
+
+ONE = task("one", "pairs/one", published={"somebody": 70.0, "somebody else": 81.25})
+TWO = task("two", "pairs/two")
+LOST = task("lost", "pairs/lost")
+
+
+def model(seed, noise=1.0):
+    """A function that knows the score of both columns' pairs, and says it with noise."""
+
+    def encode(texts):
+        random = [np.random.default_rng([seed, *text.encode()]) for text in texts]
+        return np.stack([[1.0, noise * r.normal(), noise * r.normal()] for r in random])
+
+    return encode
+
+
+class Counting:
+    """A model with a fingerprint that remembers what it was asked."""
+
+    def __init__(self, fingerprint="f" * 32, seed=0):
+        self.fingerprint, self.asked, self._encode = fingerprint, [], model(seed)
+
+    def encode(self, texts):
+        self.asked += texts
+        return self._encode(texts)
+
+
+class Fitting:
+    """A model that learns from the texts: the share of each letter, less the mean over the texts."""
+
+    name = "letters"
+
+    def fitted(self, texts):
+        mean = self.letters(texts).mean(0)
+        return lambda texts: self.letters(texts) - mean
+
+    def letters(self, texts):
+        return np.array([[text.count(c) for c in "0123456789"] for text in texts], float)
