@@ -1,4 +1,4 @@
-"""SentEval's classifier: softmax regression, or one hidden layer of sigmoids, trained by Adam until a dev set tires of it.
+"""SentEval's classifier: softmax regression, or one hidden layer of sigmoids, trained until a dev set tires of it.
 
 Conneau and Kiela 2018, "SentEval". What is trained is told by *folds*: rows to learn from, rows to stop by, and the
 strengths of regularisation to try. Two ways lead to the same classifiers: one by one, as SentEval has it, and all
@@ -45,7 +45,7 @@ class Fold:
 class Classifier:
     """A trained classifier, as it was when the dev set liked it best."""
 
-    layers: tuple[Float[np.ndarray, "out in_and_bias"], ...]  # the bias is the last column
+    layers: tuple[Float[np.ndarray, "_ _"], ...]  # (out, in and bias), the bias as the last column
     dev: float  # its accuracy there
 
     def predict(self, x: Float[np.ndarray, "N D"]) -> Int[np.ndarray, " N"]:
@@ -93,7 +93,7 @@ class Draw:
 
 
 def drawn(fold: Fold, seed: int) -> Draw:
-    """SentEval seeds numpy anew for each classifier, draws what is held out (where there is no dev set), then each pass.
+    """SentEval seeds numpy anew for each classifier, draws what is held out (if there is no dev set), then each pass.
 
     Raises:
         BadInput: fewer than 20 rows, of which 5 % is nothing.

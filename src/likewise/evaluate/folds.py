@@ -1,7 +1,7 @@
 """Stratified folds, the very ones scikit-learn would draw: StratifiedKFold(k, shuffle=True, random_state=seed).
 
-SentEval's scores depend on which sentence falls into which fold, so the folds are part of the protocol. They are those of
-scikit-learn 0.22 and later; before that the same seed gave others.
+SentEval's scores depend on which sentence falls into which fold, so the folds are part of the protocol. They are those
+of scikit-learn 0.22 and later; before that the same seed gave others.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from ..errors import BadInput
 
-Indices = Int[np.ndarray, " n"]
+Indices = Int[np.ndarray, " _"]
 
 
 def stratified(labels: Int[np.ndarray, " N"], k: int, seed: int) -> Int[np.ndarray, " N"]:

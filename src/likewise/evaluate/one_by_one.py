@@ -42,7 +42,7 @@ def _fit(
 
 
 def network(width: int, classes: int, recipe: Recipe) -> nn.Sequential:
-    """Linear, or Linear, Dropout, Sigmoid, Linear: SentEval's order, whose README has tanh and whose code the sigmoid."""
+    """Linear, or Linear, Dropout, Sigmoid, Linear, as in SentEval's code (its README has tanh)."""
     if not recipe.hidden:
         return nn.Sequential(nn.Linear(width, classes))
     return nn.Sequential(
@@ -62,7 +62,7 @@ def _one_pass(
     batch: int,
 ) -> None:
     order = torch.from_numpy(draw.train[draw.random.permutation(len(draw.train))])
-    for rows in order.split(batch):
+    for rows in torch.split(order, batch):
         loss = nn.functional.cross_entropy(model(x[rows]), y[rows])
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -72,11 +72,11 @@ def _one_pass(
 @torch.no_grad()
 def _accuracy(model: nn.Sequential, x: Float[Tensor, "N D"], y: Int[Tensor, " N"], batch: int) -> float:
     model.eval()
-    right = sum(int((model(x_).argmax(1) == y_).sum()) for x_, y_ in zip(x.split(batch), y.split(batch), strict=True))
-    return right / len(x)
+    parts = zip(torch.split(x, batch), torch.split(y, batch), strict=True)
+    return sum([int((model(some).argmax(1) == truth).sum()) for some, truth in parts]) / len(x)
 
 
-def joined(model: nn.Sequential) -> list[Float[Tensor, "out in_and_bias"]]:
-    """The weights of each linear layer, the bias as their last column."""
+def joined(model: nn.Sequential) -> list[Float[Tensor, "_ _"]]:
+    """The weights of each linear layer, (out, in and bias), the bias as the last column."""
     linear = [module for module in model if isinstance(module, nn.Linear)]
     return [torch.cat([module.weight, module.bias[:, None]], 1).detach() for module in linear]

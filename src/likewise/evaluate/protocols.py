@@ -107,8 +107,8 @@ class Protocol:
 
 NESTED = Protocol(
     nested,
-    f"nested {FOLDS}-fold cross-validation; the score is the mean of the folds' accuracies, each rounded to two decimals, "
-    "from which the mean of the evidence differs by that and by folds of unequal size",
+    f"nested {FOLDS}-fold cross-validation; the score is the mean of the folds' accuracies, each rounded to two "
+    "decimals, from which the mean of the evidence differs by that and by folds of unequal size",
 )
 CROSS_VALIDATED = Protocol(cross_validated, f"l2 by {FOLDS}-fold cross-validation of train, accuracy on test")
 SPLIT = Protocol(split, "l2 by dev, accuracy on test", folded=False)

@@ -1,8 +1,8 @@
 """SentEval's transfer tasks: how well a simple classifier reads sentiment, subjectivity and the like from the vectors.
 
-Conneau and Kiela 2018. As in its code, texts are split at spaces, and sorted by (number of words, class) before folds and
-batches are drawn, which therefore depend on that order; an empty text becomes ".". What a task adds is data; the way it
-is scored is one of three protocols.
+Conneau and Kiela 2018. As in its code, texts are split at spaces, and sorted by (number of words, class) before folds
+and batches are drawn, which therefore depend on that order; an empty text becomes ".". What a task adds is data; the
+way it is scored is one of three protocols.
 """
 
 from collections.abc import Iterable, Sequence
@@ -195,7 +195,9 @@ TASKS: tuple[Task, ...] = (
     _task(Source("subj", _files("subj", "all"), (1, 0)), NESTED, "subjective or objective"),
     _task(Source("mpqa", _files("mpqa", "all")), NESTED, "opinions, positive or negative"),
     _task(Source("sst2", _files("sst2", *_SPLITS)), SPLIT, "movie reviews by phrases, positive or negative"),
-    _task(Source("trec", _files("trec", "train", "test"), _QUESTIONS, dropped="`'"), CROSS_VALIDATED, "kinds of question"),
+    _task(
+        Source("trec", _files("trec", "train", "test"), _QUESTIONS, dropped="`'"), CROSS_VALIDATED, "kinds of question"
+    ),
     _task(Source("mrpc", _files("mrpc", "train", "test"), columns=PAIR, f1=True), CROSS_VALIDATED, "paraphrase or not"),
     _task(Source("sick-e", _files("sick", "train", "trial", "test"), _ENTAILMENT, PAIR), SPLIT, "entailment"),
     _task(Source("sst2-sentence", _files("sst2_sentence", *_SPLITS)), SPLIT, "sst2 trained on sentences", "sentiment"),

@@ -24,7 +24,7 @@ from .one_by_one import joined, network
 _GATHERED = 1 << 18  # numbers of a step's rows: these are to stay in the cache of a core
 _FIRST, _SECOND, _EPSILON = 0.9, 0.999, 1e-8  # Adam's, as everywhere
 
-Weights = Float[Tensor, "G R out in_and_one"]  # of a layer; the last column is the bias, whose input is 1
+Weights = Float[Tensor, "G R _ _"]  # (folds, strengths, out, in and bias) of a layer; the bias sees an input of 1
 
 
 def train(problem: Problem, folds: Sequence[Fold], recipe: Recipe) -> list[tuple[Classifier, ...]]:
@@ -63,7 +63,7 @@ def _threads() -> Iterator[ThreadPoolExecutor]:
 class _Start:
     """The first weights, and the state of torch's generator once they are drawn."""
 
-    layers: list[Float[Tensor, "out in_and_one"]]
+    layers: list[Float[Tensor, "_ _"]]
     state: Tensor
 
 
@@ -93,7 +93,7 @@ def _train(
     while len(group.going) and passes <= recipe.limit:
         for _ in range(recipe.passes):
             order = torch.from_numpy(random.permutation(rows.shape[1]))
-            for batch in rows[group.going][:, order].split(recipe.batch, dim=1):
+            for batch in torch.split(rows[group.going][:, order], recipe.batch, dim=1):
                 group.step(_gather(x, batch), _gather(y, batch).mT)
         passes += recipe.passes
         group.look(x, y, draws)
@@ -179,7 +179,7 @@ class _Group:
 
 
 def _gather(table: Float[Tensor, "N K"], rows: Int[Tensor, "G B"]) -> Float[Tensor, "G B K"]:
-    return table.index_select(0, rows.flatten()).unflatten(0, rows.shape)  # twice as fast as table[rows]
+    return table.index_select(0, rows.flatten()).view(*rows.shape, -1)  # twice as fast as table[rows]
 
 
 def _gradients(
@@ -205,13 +205,13 @@ def _error(logits: Float[Tensor, "G R C B"], truth: Float[Tensor, "G C B"]) -> F
     return (torch.softmax(logits, 2) - truth[:, None]) / truth.shape[2]
 
 
-def _product(weights: Weights, x: Float[Tensor, "G B D1"]) -> Float[Tensor, "G R out B"]:
-    return torch.bmm(weights.flatten(1, 2), x.mT).unflatten(1, weights.shape[1:3])
+def _product(weights: Weights, x: Float[Tensor, "G B D1"]) -> Float[Tensor, "G R _ B"]:
+    return torch.bmm(weights.flatten(1, 2), x.mT).view(*weights.shape[:3], -1)
 
 
-def _outer(error: Float[Tensor, "G R out B"], x: Float[Tensor, "G B D1"]) -> Weights:
-    return torch.bmm(error.flatten(1, 2), x).unflatten(1, error.shape[1:3])
+def _outer(error: Float[Tensor, "G R _ B"], x: Float[Tensor, "G B D1"]) -> Weights:
+    return torch.bmm(error.flatten(1, 2), x).view(*error.shape[:3], -1)
 
 
-def _with_one(hidden: Float[Tensor, "G R H B"]) -> Float[Tensor, "G R H1 B"]:
+def _with_one(hidden: Float[Tensor, "G R H B"]) -> Float[Tensor, "G R _ B"]:
     return F.pad(hidden, (0, 0, 0, 1), value=1.0)
