@@ -213,7 +213,7 @@ def test_one_class_alone_is_an_error():
         BY_NAME["mr"].run(encode, data.__getitem__, Settings())
 
 
-def test_a_class_of_two_is_told_and_scored(short):
+def test_a_class_of_two_is_told_and_scored(three_folds, short):
     data = {"mr/all": {"text": DATA["mr/all"]["text"], "label": [0] * 128 + [1] * 2}}
     fast, faithful = (BY_NAME["mr"].run(encode, data.__getitem__, Settings(mode=mode)) for mode in MODES)
     assert "class 1 has 2 rows, fewer than there are folds" in fast.notes

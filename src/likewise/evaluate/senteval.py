@@ -73,8 +73,9 @@ def _words(text: str, dropped: str, lowercase: bool) -> list[str]:
 
 def features(vectors: Vectors, texts: Sequence[Sequence[str]]) -> Float[np.ndarray, "n F"]:
     """Of a text its vector u; of a pair [|u − v|, u ∘ v]."""
-    sides = [vectors[side].astype(np.float32) for side in texts]
-    return sides[0] if len(sides) == 1 else np.hstack([np.abs(sides[0] - sides[1]), sides[0] * sides[1]])
+    u, *others = [vectors[side] for side in texts]
+    found = np.hstack([np.abs(u - others[0]), u * others[0]]) if others else u
+    return found.astype(np.float32)
 
 
 def run(encode: Encode, read: Read, settings: Settings, *, source: Source, protocol: Protocol) -> Result:
@@ -107,12 +108,16 @@ def score(
     last, truth = parts[-1], y[rows[-1]]
     right = np.empty(len(truth))
     right[last.order] = outcome.said == truth
-    scores = [Score("accuracy", outcome.accuracy / 100, len(truth), Evidence(right))]
+    scores = [Score("accuracy", _share(outcome.accuracy), len(truth), Evidence(right))]
     if source.f1:
-        scores.append(Score("f1", protocols.f1(outcome.said, truth) / 100, len(truth)))
-    scores.append(Score("accuracy/dev", outcome.dev / 100, len(rows[-2 if protocol is SPLIT else 0])))
+        scores.append(Score("f1", _share(protocols.f1(outcome.said, truth)), len(truth)))
+    scores.append(Score("accuracy/dev", _share(outcome.dev), len(rows[-2 if protocol is SPLIT else 0])))
     notes = (_chosen(outcome, recipes), *vectors.notes, *(_small(parts[0], source) if protocol.folded else ()))
     return Result(source.name, tuple(scores), _told(settings, source, protocol, recipes), notes)
+
+
+def _share(percent: float) -> float:
+    return round(percent / 100, 4)  # of a figure with two decimals nothing is lost
 
 
 def _chosen(outcome: Outcome, recipes: Sequence[Recipe]) -> str:

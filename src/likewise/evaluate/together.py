@@ -32,18 +32,13 @@ def train(problem: Problem, folds: Sequence[Fold], recipe: Recipe) -> list[tuple
     x = F.pad(torch.from_numpy(problem.x).float(), (0, 1), value=1.0)
     y = F.one_hot(torch.from_numpy(problem.y), problem.classes).float()
     start = _start(x.shape[1] - 1, problem.classes, recipe)
-    groups = [
-        alike[first : first + at_once]
-        for at_once in [max(1, _GATHERED // (recipe.batch * x.shape[1]))]
-        for alike in _alike(folds)
-        for first in range(0, len(alike), at_once)
-    ]
+    at_once = max(1, _GATHERED // (recipe.batch * x.shape[1]))
+    groups = [alike[first : first + at_once] for alike in _alike(folds) for first in range(0, len(alike), at_once)]
     found: dict[int, tuple[Classifier, ...]] = {}
     with _threads() as pool:
-        for group, made in zip(
-            groups, pool.map(lambda group: _train(x, y, [folds[i] for i in group], start, recipe), groups), strict=True
-        ):
-            found |= zip(group, made, strict=True)
+        made = pool.map(lambda group: _train(x, y, [folds[i] for i in group], start, recipe), groups)
+        for group, classifiers in zip(groups, made, strict=True):
+            found |= zip(group, classifiers, strict=True)
     return [found[i] for i in range(len(folds))]
 
 
@@ -52,10 +47,11 @@ def _threads() -> Iterator[ThreadPoolExecutor]:
     """As many threads as torch may use, each of which computes alone: the products are too small to be shared."""
     count = torch.get_num_threads()
     torch.set_num_threads(1)
+    pool = ThreadPoolExecutor(count)
     try:
-        with ThreadPoolExecutor(count) as pool:
-            yield pool
+        yield pool
     finally:
+        pool.shutdown(cancel_futures=True)  # after an error or Ctrl-C nothing new begins
         torch.set_num_threads(count)
 
 
