@@ -30,6 +30,7 @@ class Settings:
 
     mode: Mode = "fast"  # of trained classifiers: all folds solved together, or SentEval's own optimiser step by step
     seed: int = 1111  # SentEval's
+    hidden: int = 0  # units of the classifiers' hidden layer: 0 in the literature, 50 in SBERT-WK's
     lowercase: bool = False  # SentEval lower-cases STS texts; mteb and SBERT do not
 
 

@@ -1,0 +1,120 @@
+"""Do the two modes of SentEval's classifiers agree, and how long does each take?
+
+    LIKEWISE_DATA=data python -m benchmarks.senteval_agreement --model all-MiniLM-L6-v2 cr trec mrpc sick-e
+
+Accuracies × 100. Texts are encoded once and before the clock starts; `--vectors` keeps them between runs. With
+`--fast-only` the faithful mode, which takes an hour or more for the large tasks, is left out.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import torch
+
+from benchmarks.record import data, save
+from likewise import Embedder
+from likewise.evaluate.senteval import SEVEN, TASKS, average
+from likewise.evaluate.task import Encode, Mode, Result, Settings, Task
+
+BY_NAME = {task.name: task for task in TASKS}
+SUITE = (*SEVEN, "sick-e")
+
+
+def read(name: str) -> dict[str, list[Any]]:
+    return dict(pq.read_table(data(f"{name}.parquet")).to_pydict())
+
+
+class Remembered:
+    """Encodes what it has not seen, and remembers it, in a file if one is named."""
+
+    def __init__(self, model: str, path: Path | None):
+        self.model, self.path = model, path
+        self.rows: dict[str, np.ndarray] = {}
+        if path and path.exists():
+            with np.load(path) as stored:
+                self.rows = dict(zip(stored["texts"].tolist(), stored["vectors"], strict=True))
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        new = [text for text in texts if text not in self.rows]
+        if new:
+            self.rows |= zip(new, Embedder.load(self.model).encode(new), strict=True)
+            if self.path:
+                np.savez(self.path, texts=list(self.rows), vectors=np.stack(list(self.rows.values())))
+        return np.stack([self.rows[text] for text in texts])
+
+
+def timed(task: Task, encode: Encode, mode: Mode) -> tuple[Result, float, float]:
+    """The result, and how long it took: by the clock and of the processor."""
+    clock, processor = time.perf_counter(), time.process_time()
+    result = task.run(encode, read, Settings(mode=mode))
+    return result, time.perf_counter() - clock, time.process_time() - processor
+
+
+def measure(task: Task, encode: Encode, modes: Sequence[Mode]) -> tuple[dict[str, Any], Result]:
+    """A task's accuracy in each mode, and where they differ; and the result of the first mode."""
+    timed_results = {mode: timed(task, encode, mode) for mode in modes}
+    row: dict[str, Any] = {"task": task.name}
+    for mode, (result, clock, processor) in timed_results.items():
+        row |= {mode: round(100 * result["accuracy"], 2), f"{mode}_chosen": result.notes[0]}
+        row |= {f"{mode}_seconds": round(clock, 1), f"{mode}_cpu_seconds": round(processor, 1)}
+    if len(modes) == 2:
+        fast, faithful = (timed_results[mode][0].headline for mode in modes)
+        row["difference"] = round(100 * (fast.value - faithful.value), 2)
+        assert fast.evidence and faithful.evidence
+        row["items_that_differ"] = int((fast.evidence.said != faithful.evidence.said).sum())
+        row["items"] = fast.n
+    return row, timed_results[modes[0]][0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="*", default=SUITE)
+    parser.add_argument("--model", default="all-MiniLM-L6-v2")
+    parser.add_argument("--vectors", type=Path, help="an .npz file of vectors, kept between runs; one for a model")
+    parser.add_argument("--fast-only", action="store_true")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    asked = parser.parse_args()
+    if unknown := set(asked.tasks) - set(BY_NAME):
+        parser.error(f"no such task: {', '.join(sorted(unknown))}; there are {', '.join(BY_NAME)}")
+    torch.set_num_threads(asked.threads)
+    modes: tuple[Mode, ...] = ("fast",) if asked.fast_only else ("fast", "faithful")
+    remembered, rows, results = Remembered(asked.model, asked.vectors), [], []
+    for name in asked.tasks:
+        task = BY_NAME[name]
+        encode_ahead(task, remembered)
+        row, result = measure(task, remembered, modes)
+        rows.append(row)
+        results.append(result)
+        print(row, flush=True)
+    found: dict[str, Any] = {"model": asked.model, "threads": asked.threads, "tasks": rows}
+    if set(SEVEN) <= set(asked.tasks):
+        found["average_of_seven"] = round(100 * average(results), 2)
+    found["fast_seconds"] = round(sum(row["fast_seconds"] for row in rows), 1)
+    print({key: value for key, value in found.items() if key != "tasks"})
+    save("senteval_fast" if asked.fast_only else "senteval_agreement", found)
+
+
+def encode_ahead(task: Task, remembered: Remembered) -> None:
+    """The vectors of a task's texts, so that its timing is of the classifiers alone."""
+
+    class Enough(Exception):
+        """The texts are encoded."""
+
+    def listen(texts: Sequence[str]) -> np.ndarray:
+        remembered(texts)
+        raise Enough
+
+    try:
+        task.run(listen, read, Settings())
+    except Enough:
+        return
+
+
+if __name__ == "__main__":
+    main()
