@@ -7,6 +7,7 @@ Accuracies × 100. Texts are encoded once and before the clock starts; `--vector
 """
 
 import argparse
+import json
 import os
 import time
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 
-from benchmarks.record import data, save
+from benchmarks.record import RESULTS, data, machine, save
 from likewise import Embedder
 from likewise.evaluate.senteval import SEVEN, TASKS, average
 from likewise.evaluate.task import Encode, Mode, Result, Settings, Task
@@ -84,20 +85,30 @@ def main() -> None:
         parser.error(f"no such task: {', '.join(sorted(unknown))}; there are {', '.join(BY_NAME)}")
     torch.set_num_threads(asked.threads)
     modes: tuple[Mode, ...] = ("fast",) if asked.fast_only else ("fast", "faithful")
-    remembered, rows, results = Remembered(asked.model, asked.vectors), [], []
+    remembered, rows, results = Remembered(asked.model, asked.vectors), {}, []
     for name in asked.tasks:
         task = BY_NAME[name]
         encode_ahead(task, remembered)
         row, result = measure(task, remembered, modes)
-        rows.append(row)
+        rows[name] = {**row, "threads": asked.threads, "commit": machine()["commit"], "date": machine()["date"]}
         results.append(result)
         print(row, flush=True)
-    found: dict[str, Any] = {"model": asked.model, "threads": asked.threads, "tasks": rows}
-    if set(SEVEN) <= set(asked.tasks):
-        found["average_of_seven"] = round(100 * average(results), 2)
-    found["fast_seconds"] = round(sum(row["fast_seconds"] for row in rows), 1)
-    print({key: value for key, value in found.items() if key != "tasks"})
-    save("senteval_fast" if asked.fast_only else "senteval_agreement", found)
+        if not asked.fast_only:  # an hour's work is kept task by task, and joined with what other runs found
+            save("senteval_agreement", {"model": asked.model, "tasks": {**known(asked.model), name: rows[name]}})
+    if asked.fast_only:
+        found: dict[str, Any] = {"model": asked.model, "tasks": rows}
+        if set(SEVEN) <= set(asked.tasks):
+            found["average_of_seven"] = round(100 * average(results), 2)
+        found["fast_seconds"] = round(sum(row["fast_seconds"] for row in rows.values()), 1)
+        print({key: value for key, value in found.items() if key != "tasks"})
+        save("senteval_fast", found)
+
+
+def known(model: str) -> dict[str, Any]:
+    """The rows of earlier runs on this model."""
+    path = RESULTS / "senteval_agreement.json"
+    found = json.loads(path.read_text("utf-8"))["results"] if path.exists() else {}
+    return dict(found["tasks"]) if found.get("model") == model else {}
 
 
 def encode_ahead(task: Task, remembered: Remembered) -> None:
