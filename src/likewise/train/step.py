@@ -1,0 +1,180 @@
+"""One step back: every column of a batch in one forward pass, and the same gradient in pieces where it must fit.
+
+The graph is cut at the vectors. Above the cut is the objective, with all rows of the batch (and of all processes);
+below it is the encoder, which can go forward and back a piece at a time, for any objective (GradCache, Gao et al.
+2021). Whether it does is a matter of memory alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..embedder import OUT_OF_MEMORY, Embedder
+from ..errors import BadInput, OutOfMemory
+from ..ragged import Ragged
+from ..text.packing import plan
+from .objectives import Objective
+from .rows import Batch
+
+Ids = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a step found: the loss, the tokens it read, and in how many pieces."""
+
+    loss: float
+    tokens: int
+    pieces: int
+
+
+@dataclass
+class Budget:
+    """Tokens that may be in flight with their gradients; halved for good when memory runs out."""
+
+    tokens: int | None = None
+
+
+def token_ids(embedder: Embedder, texts: Sequence[str]) -> list[list[int]]:
+    """The ids of each text with the special ones, what is too long cut."""
+    room = embedder.tokenizer.room
+    return [embedder.tokenizer.framed(content[:room]) for content in embedder.tokenizer.contents(texts)]
+
+
+def forward(embedder: Embedder, ids: Ids, dtype: torch.dtype | None = None) -> Float[Tensor, "M E"]:
+    """Vectors of M texts in the order given, packed by falling length; in `dtype` where it is given."""
+    order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
+    back = torch.empty(len(ids), dtype=torch.int64)
+    back[order] = torch.arange(len(ids))
+    with torch.autocast(embedder.device.type, dtype, enabled=dtype is not None):
+        vectors: Tensor = embedder(Ragged.of([ids[i] for i in order], embedder.device))
+    return vectors.float()[back.to(vectors.device)] if vectors.dtype != torch.float64 else vectors[back]
+
+
+def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:
+    """The objective of a batch whose M = N·C vectors lie column after column."""
+    device = vectors.device
+    more = {name: values.to(device) for name, values in batch.numbers.items()}
+    if objective.reads().names:
+        more["names"] = batch.names.to(device)
+    loss: Tensor = objective(*vectors.chunk(len(batch.texts)), **more)
+    return loss
+
+
+Gather = Callable[[Tensor, Batch], tuple[Tensor, Batch]]
+"""Vectors and rows of this process to those of all processes, its own first in the gradient's eyes."""
+
+
+def backward(
+    embedder: Embedder,
+    objective: Objective,
+    batch: Batch,
+    *,
+    budget: Budget | None = None,
+    dtype: torch.dtype | None = None,
+    share: float = 1.0,
+) -> Took:
+    """Adds the gradient of `share` × the objective to that of the parameters.
+
+    Args:
+        embedder: in training mode or not, as the caller likes.
+        objective: already fit to the embedder's width.
+        batch: N rows.
+        budget: tokens that may be in flight; without one, all are.
+        dtype: of autocast, bfloat16 say; None is fp32 throughout.
+        share: the loss is multiplied by it, where several batches make one step.
+
+    Raises:
+        OutOfMemory: one single text does not fit.
+    """
+    budget = budget or Budget()
+    ids = token_ids(embedder, [text for column in batch.texts for text in column])
+    lengths = [len(i) for i in ids]
+    if not all(lengths):
+        raise BadInput("a text has no tokens, and this model puts no special ones around it")
+    random = _random(embedder.device)
+    before = _gradients(embedder, objective) if budget.tokens is None or sum(lengths) > 0 else None
+    while True:
+        pieces = plan(lengths, budget.tokens or sum(lengths))
+        try:
+            return Took(_attempt(embedder, objective, batch, ids, pieces, dtype, share), sum(lengths), len(pieces))
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            if len(pieces) == len(ids):
+                raise OutOfMemory(f"memory does not suffice for one text of {max(lengths):,} tokens") from error
+        budget.tokens = max(sum(lengths[i] for i in piece) for piece in pieces) // 2
+        _restore(embedder, objective, before, random)
+
+
+def _attempt(
+    embedder: Embedder,
+    objective: Objective,
+    batch: Batch,
+    ids: Ids,
+    pieces: list[list[int]],
+    dtype: torch.dtype | None,
+    share: float,
+) -> float:
+    if len(pieces) == 1:
+        vectors = forward(embedder, ids, dtype)
+        loss, gradient = _above(objective, vectors, batch, share)
+        vectors.backward(gradient)
+        return loss
+    states, parts = [], []
+    with torch.no_grad():
+        for piece in pieces:
+            states.append(_random(embedder.device))
+            parts.append(forward(embedder, [ids[i] for i in piece], dtype))
+    order = torch.tensor([i for piece in pieces for i in piece])
+    vectors = torch.cat(parts)
+    vectors = vectors[torch.argsort(order).to(vectors.device)]
+    loss, gradient = _above(objective, vectors, batch, share)
+    after = _random(embedder.device)
+    for piece, state in zip(pieces, states, strict=True):
+        _set_random(state, embedder.device)  # the same words are dropped as when the vectors were made
+        forward(embedder, [ids[i] for i in piece], dtype).backward(gradient[piece])
+    _set_random(after, embedder.device)
+    return loss
+
+
+def _above(objective: Objective, vectors: Tensor, batch: Batch, share: float) -> tuple[float, Tensor]:
+    """The loss, and its gradient by the vectors; the objective's own parameters get theirs."""
+    leaf = vectors.detach().requires_grad_()
+    loss = loss_of(objective, leaf, batch)
+    (loss * share).backward()  # type: ignore[no-untyped-call]
+    return float(loss.detach()), leaf.grad if leaf.grad is not None else torch.zeros_like(leaf)
+
+
+Gradients = list[tuple[torch.nn.Parameter, Tensor | None]]
+
+
+def _gradients(embedder: Embedder, objective: Objective) -> Gradients:
+    """What was gathered before this step: nothing, as a rule."""
+    return [(p, None if p.grad is None else p.grad.clone()) for p in (*embedder.parameters(), *objective.parameters())]
+
+
+def _restore(embedder: Embedder, objective: Objective, before: Gradients | None, random: list[Tensor]) -> None:
+    for parameter, gradient in before or []:
+        parameter.grad = gradient
+    _set_random(random, embedder.device)
+    if embedder.device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def _random(device: torch.device) -> list[Tensor]:
+    states = [torch.get_rng_state()]
+    return [*states, torch.cuda.get_rng_state(device)] if device.type == "cuda" else states
+
+
+def _set_random(states: list[Tensor], device: torch.device) -> None:
+    torch.set_rng_state(states[0])
+    if len(states) > 1:
+        torch.cuda.set_rng_state(states[1], device)
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(s in str(error) for s in OUT_OF_MEMORY)
