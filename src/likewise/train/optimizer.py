@@ -83,13 +83,13 @@ class AdamWithoutCorrection(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]  # noqa: ARG002
         for group in self.param_groups:
-            owners = [p for p in group["params"] if p.grad is not None]
+            owners: list[Tensor] = [p for p in group["params"] if p.grad is not None]
             if owners:
                 self._step(owners, group)
 
-    def _step(self, owners: list[nn.Parameter], group: dict[str, Any]) -> None:
+    def _step(self, owners: list[Tensor], group: dict[str, Any]) -> None:
         for p in owners:
             if not self.state[p]:
                 self.state[p] = {"exp_avg": torch.zeros_like(p), "exp_avg_sq": torch.zeros_like(p)}

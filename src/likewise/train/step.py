@@ -96,7 +96,7 @@ def backward(
     if not all(lengths):
         raise BadInput("a text has no tokens, and this model puts no special ones around it")
     random = _random(embedder.device)
-    before = _gradients(embedder, objective) if budget.tokens is None or sum(lengths) > 0 else None
+    before = _gradients(embedder, objective)
     while True:
         pieces = plan(lengths, budget.tokens or sum(lengths))
         try:
@@ -107,7 +107,7 @@ def backward(
             if len(pieces) == len(ids):
                 raise OutOfMemory(f"memory does not suffice for one text of {max(lengths):,} tokens") from error
         budget.tokens = max(sum(lengths[i] for i in piece) for piece in pieces) // 2
-        _restore(embedder, objective, before, random)
+        _restore(embedder, before, random)
 
 
 def _attempt(
@@ -122,7 +122,7 @@ def _attempt(
     if len(pieces) == 1:
         vectors = forward(embedder, ids, dtype)
         loss, gradient = _above(objective, vectors, batch, share)
-        vectors.backward(gradient)
+        vectors.backward(gradient)  # type: ignore[no-untyped-call]
         return loss
     states, parts = [], []
     with torch.no_grad():
@@ -136,7 +136,7 @@ def _attempt(
     after = _random(embedder.device)
     for piece, state in zip(pieces, states, strict=True):
         _set_random(state, embedder.device)  # the same words are dropped as when the vectors were made
-        forward(embedder, [ids[i] for i in piece], dtype).backward(gradient[piece])
+        forward(embedder, [ids[i] for i in piece], dtype).backward(gradient[piece])  # type: ignore[no-untyped-call]
     _set_random(after, embedder.device)
     return loss
 
@@ -157,8 +157,8 @@ def _gradients(embedder: Embedder, objective: Objective) -> Gradients:
     return [(p, None if p.grad is None else p.grad.clone()) for p in (*embedder.parameters(), *objective.parameters())]
 
 
-def _restore(embedder: Embedder, objective: Objective, before: Gradients | None, random: list[Tensor]) -> None:
-    for parameter, gradient in before or []:
+def _restore(embedder: Embedder, before: Gradients, random: list[Tensor]) -> None:
+    for parameter, gradient in before:
         parameter.grad = gradient
     _set_random(random, embedder.device)
     if embedder.device.type == "cuda":
