@@ -106,7 +106,7 @@ def backward(
                 raise
             if len(pieces) == len(ids):
                 raise OutOfMemory(f"memory does not suffice for one text of {max(lengths):,} tokens") from error
-        budget.tokens = max(sum(lengths[i] for i in piece) for piece in pieces) // 2
+        budget.tokens = max(1, (budget.tokens or sum(lengths)) // 2)
         _restore(embedder, before, random)
 
 
