@@ -2,7 +2,8 @@
 
 LikewiseError
 ├── BadInput        a text, a list or an option that cannot be used          (a ValueError)
-│   └── TooLong     a text with more tokens than the model reads, where that was forbidden
+│   ├── TooLong     a text with more tokens than the model reads, where that was forbidden
+│   └── DataNotFound    a data set that is not at hand
 ├── BadModel        a model folder that is broken, unknown or unsafe         (a ValueError)
 │   └── ModelNotFound   a name that leads to no model                        (a FileNotFoundError)
 ├── MissingExtra    an optional package is needed for what was asked         (an ImportError)
@@ -20,6 +21,10 @@ class BadInput(LikewiseError, ValueError):
 
 class TooLong(BadInput):
     """A text with more tokens than the model reads, under `overflow="error"`."""
+
+
+class DataNotFound(BadInput):
+    """A data set that is not at hand; the message says where it was looked for, and how to get it."""
 
 
 class BadModel(LikewiseError, ValueError):

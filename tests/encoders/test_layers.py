@@ -53,12 +53,20 @@ def _by_a_step(linear):
     optimizer.step()
 
 
+def _by_a_fused_step(linear):
+    optimizer = torch.optim.AdamW(linear.parameters(), 0.5, fused=True)  # which does not raise the version
+    linear(torch.ones(1, 24)).sum().backward()
+    with torch.inference_mode():
+        linear(torch.ones(1, 24))  # packed again between the gradient and the step
+    optimizer.step()
+
+
 def _by_many_replacements(linear):
     for _ in range(20):  # memory is used again, so the address alone tells nothing
         linear.weight.data = linear.weight.data * 1.5
 
 
-CHANGES = [_in_place, _another, _by_loading, _by_assigning, _by_a_step, _by_many_replacements]
+CHANGES = [_in_place, _another, _by_loading, _by_assigning, _by_a_step, _by_a_fused_step, _by_many_replacements]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda f: f.__name__.strip("_"))

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 _HAS_ONEDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
 _PACK = getattr(torch.ops.mkldnn, "_reorder_linear_weight", None) if _HAS_ONEDNN else None
@@ -42,10 +43,22 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+class _Steps:
+    """How many steps any optimizer has made: fused ones change weights without raising their version."""
+
+    count = 0
+
+    @classmethod
+    def one_more(cls, *_: Any) -> None:
+        cls.count += 1
+
+
+register_optimizer_step_post_hook(_Steps.one_more)
+
+
 class _Packed(NamedTuple):
     source: Tensor
-    address: int
-    version: int
+    mark: tuple[int, int, int]
     weight: Tensor
 
 
@@ -72,12 +85,12 @@ class Linear(nn.Linear):
         """The weight in oneDNN's own layout, made anew whenever the weight has changed.
 
         What was packed is held on to, so that its address cannot come to mean another weight. A change in place
-        through `weight.data` tells nobody and is not noticed; one under `torch.no_grad()` is.
+        through `weight.data` tells nobody and is not noticed; one under `torch.no_grad()` or by an optimizer is.
         """
-        known = self._packed
-        if known is None or known.address != self.weight.data_ptr() or known.version != self.weight._version:
+        known, mark = self._packed, (self.weight.data_ptr(), self.weight._version, _Steps.count)
+        if known is None or known.mark != mark:
             source = self.weight.detach()
-            known = _Packed(source, source.data_ptr(), self.weight._version, _PACK(source))  # type: ignore[misc]
+            known = _Packed(source, mark, _PACK(source))  # type: ignore[misc]
             self._packed = known
         return known.weight
 
