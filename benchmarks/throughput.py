@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import torch
 
 from likewise import Embedder
-from likewise.embedder import BUDGETS
+from likewise.device import BUDGETS
 from likewise.encoders.layers import Linear
 from likewise.store import DEFAULT, locate
 from likewise.text.packing import plan

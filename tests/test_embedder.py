@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import likewise
 from likewise import Embedder, LikewiseError
-from likewise.embedder import PRECISIONS
+from likewise.device import PRECISIONS
 from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
 from likewise.pooling.reduce import REDUCTIONS
 from likewise.text import inputs

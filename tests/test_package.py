@@ -14,7 +14,7 @@ def run(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", WITHOUT + script], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("name", ["Embedder", "Ragged"])
+@pytest.mark.parametrize("name", ["Embedder", "Ragged", "Reranker"])
 def test_what_needs_torch_says_what_to_install(name):
     done = run(
         "from likewise import LikewiseError\n"
@@ -56,5 +56,5 @@ def test_other_missing_modules_are_not_blamed_on_torch():
 
 
 def test_a_name_that_is_not_there_lists_those_that_are():
-    with pytest.raises(AttributeError, match="it has Embedder, LikewiseError, Ragged, similarity"):
+    with pytest.raises(AttributeError, match="it has Embedder, LikewiseError, Ragged, Reranker, similarity"):
         likewise.nothing  # noqa: B018

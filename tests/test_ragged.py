@@ -60,3 +60,12 @@ def test_like_keeps_the_sentences_and_changes_the_values():
 def test_lengths_that_do_not_add_up_are_refused(lengths):
     with pytest.raises(ValueError, match="add up to"):
         Ragged(torch.zeros(3), lengths)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_segments_lie_as_the_values_do():
+    tokens = Ragged.of([[5, 6, 7], [8]], segments=[[0, 0, 1], [1]])
+    assert tokens.segments.tolist() == [0, 0, 1, 1]
+    assert Ragged.of([[5, 6, 7], [8]]).segments is None
+    with pytest.raises(ValueError, match="there are 4 values, and segments for 3"):
+        Ragged.of([[5, 6, 7], [8]], segments=[[0, 0, 1]])

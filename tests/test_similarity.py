@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import similarity
-from likewise.similarity import SIMILARITIES
+from likewise.errors import BadInput
+from likewise.similarity import PAIRWISE, SIMILARITIES
 
 
 def _rows(seed: int, count: int, width: int) -> np.ndarray:
@@ -86,3 +87,37 @@ def test_whole_numbers_and_half_precision_are_compared_in_float32(name, dtype, f
     found = SIMILARITIES[name](a, a[::-1])
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, SIMILARITIES[name](a.astype(float), a[::-1].astype(float)), rtol=1e-4, atol=1e-6)
+
+
+def test_there_is_a_similarity_of_rows_for_every_one_of_matrices():
+    assert list(PAIRWISE) == list(SIMILARITIES)
+
+
+@pytest.mark.parametrize("name", PAIRWISE)
+@given(seed=st.integers(0, 99), n=st.integers(0, 6), width=st.integers(1, 9))
+def test_row_with_row_is_the_diagonal_of_rows_with_rows(name, seed, n, width):
+    a, b = _rows(seed, n, width), _rows(seed + 100, n, width)
+    if n > 1:
+        a[0], b[1] = 0, a[1]
+    np.testing.assert_allclose(PAIRWISE[name](a, b), np.diag(SIMILARITIES[name](a, b)), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", PAIRWISE)
+def test_rows_keep_their_type_and_small_types_are_compared_in_float32(name):
+    a = _rows(0, 3, 4)
+    assert PAIRWISE[name](a.astype(np.float32), a.astype(np.float32)).dtype == np.float32
+    tiny = (a * 60).clip(-128, 127).astype(np.int8)
+    np.testing.assert_allclose(
+        PAIRWISE[name](tiny, tiny[::-1]), np.diag(SIMILARITIES[name](tiny, tiny[::-1])), rtol=1e-5
+    )
+
+
+def test_a_zero_row_has_cosine_zero_with_its_partner():
+    assert PAIRWISE["cosine"](np.zeros((2, 3)), np.array([[1.0, 2, 3], [0, 0, 0]])).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("name", PAIRWISE)
+@pytest.mark.usefixtures("unchecked")
+def test_one_row_is_not_silently_compared_with_many(name):
+    with pytest.raises(BadInput, match="two tables of one shape"):
+        PAIRWISE[name](np.ones((1, 3)), np.ones((4, 3)))

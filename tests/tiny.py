@@ -11,11 +11,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from likewise.encoders.checkpoint import save_encoder
+from likewise.encoders.checkpoint import named, save_encoder
 from likewise.encoders.encoder import Encoder
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.layers import randomise
 from likewise.ragged import Ragged
+from likewise.reranker.classify import CLASSIFIERS
 
 POSITIONS = 66
 _BERT = {
@@ -119,6 +120,7 @@ def wordpieces(rounded: bool = False, lowercase: bool = True) -> tokenizers.Toke
     made.add_special_tokens(special)
     made.post_processor = tokenizers.processors.TemplateProcessing(
         single=f"{begin} $A {end}",
+        pair=f"{begin} $A {end} {end} $B {end}" if rounded else f"{begin} $A {end} $B:1 {end}:1",
         special_tokens=[(begin, made.token_to_id(begin)), (end, made.token_to_id(end))],
     )
     return made
@@ -158,6 +160,18 @@ def model_folder(
         write(folder / "sentence_bert_config.json", settings or {"max_seq_length": max_length, "do_lower_case": False})
     if spoken:
         write(folder / "config_sentence_transformers.json", spoken)
+    return folder
+
+
+def classifier_folder(folder: Path, family: str = "bert", labels: int = 1, **changes: Any) -> Path:
+    """A sequence-classification folder as transformers writes it, its weights drawn at random."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = {str(i): f"LABEL_{i}" for i in range(labels)}
+    config = {**config_of(family), "id2label": names, **changes}
+    row, encoder = CLASSIFIERS[family], random_encoder(config)
+    head = randomise(row.build(config), 0.3)
+    save_encoder(encoder, folder, row.prefix, named(head, row.names))
+    wordpieces(config.get("pad_token_id") == 1).save(str(folder / "tokenizer.json"))
     return folder
 
 

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from .embedder import Embedder
     from .errors import LikewiseError
     from .ragged import Ragged
+    from .reranker import Reranker
 
-__all__ = ["Embedder", "LikewiseError", "Ragged", "similarity"]
+__all__ = ["Embedder", "LikewiseError", "Ragged", "Reranker", "similarity"]
 __version__ = "0.1.0"
 
-_HOMES = {"Embedder": "embedder", "Ragged": "ragged", "LikewiseError": "errors"}
+_HOMES = {"Embedder": "embedder", "Ragged": "ragged", "Reranker": "reranker", "LikewiseError": "errors"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,13 +1,10 @@
 """Embedder: texts to vectors. The stages composed, loaded from a folder, saved to one."""
 
-import hashlib
-import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,28 +12,22 @@ from jaxtyping import Float, Int
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from .device import Precision, budget, check_finite, placed, precision_of, unless_full
 from .encoders.checkpoint import load_encoder, save_encoder
 from .encoders.encoder import Encoder
 from .errors import BadInput, BadModel
+from .fingerprint import fingerprint
 from .heads import describe, out_width, read_head, truncated
 from .pooling import Pooling, Reduce, pooling_of, read_pooling
-from .progress import Advance, Meter, measured
+from .progress import Advance, Progress, measured
 from .ragged import Ragged
 from .store import DEFAULT, POOLING_FOLDER, Manifest, Part, fill, locate, read_manifest, write_manifest
 from .text.inputs import count, windows
 from .text.overflow import Overflow, Report, Tally
 from .text.packing import in_batches, plan
 from .text.pieces import Piece, beginnings, overlapping
-from .text.tokenizer import Tokenizer
-
-Precision = Literal["fp32", "bf16", "fp16"]
-Progress = bool | Callable[[Meter], None] | None
-
-PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-BUDGETS = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
-"""Tokens of one batch, by device (benchmarks/budget.py prints what each choice gives; only the CPU's was measured)."""
-OUT_OF_MEMORY = ("out of memory", "not enough memory", "allocate memory")
-"""What torch's plain RuntimeErrors say when memory runs out."""
+from .text.prompts import prompt_of
+from .text.tokenizer import Tokenizer, longest_input
 
 
 class Embedder(nn.Module):
@@ -88,15 +79,12 @@ class Embedder(nn.Module):
         """
         if engine != "torch":
             raise BadInput(f"there is no engine {engine!r}; there is: torch")
-        place = torch.device(device) if device is not None else _best_device()
-        precision = precision or ("bf16" if place.type == "cuda" else "fp32")
-        if precision not in PRECISIONS:
-            raise BadInput(f"there is no precision {precision!r}; there are {', '.join(PRECISIONS)}")
+        place, dtype = placed(device, precision)
         manifest = read_manifest(locate(name))
         if manifest.notice and pooling is None:
             warnings.warn(manifest.notice, stacklevel=2)
-        encoder = load_encoder(manifest.encoder, PRECISIONS[precision])
-        limit = min(_length(max_length, encoder) or manifest.max_length or encoder.longest, encoder.longest)
+        encoder = load_encoder(manifest.encoder, dtype)
+        limit = longest_input(max_length, manifest.max_length, encoder.longest)
         tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
         chosen = _pooling(manifest.pooling if pooling is None else pooling, encoder.depth)
         heads = [read_head(part.kind, part.config, part.folder) for part in manifest.heads]
@@ -166,19 +154,15 @@ class Embedder(nn.Module):
         batch_tokens: int | None = None,
     ) -> Iterator[Float[np.ndarray, "n E"]]:
         """As `encode`, a block of rows at a time, so that neither texts nor vectors need fit into memory."""
-        if batch_tokens is not None and (
-            isinstance(batch_tokens, bool) or not isinstance(batch_tokens, Integral) or batch_tokens < 1
-        ):
-            raise BadInput(f"batch_tokens is {batch_tokens!r}; wanted a whole number above 0")
+        most = budget(batch_tokens, self.device)
         lead = self._prompt(prompt)
         tally = Tally(self.tokenizer.room, overflow)
-        budget = self._budget if batch_tokens is None else batch_tokens
 
         def blocks() -> Iterator[Float[np.ndarray, "n E"]]:
             try:
                 with measured(progress, count(texts)) as advance:
                     for window in windows(texts):
-                        yield self._encode_window(window, lead, budget, tally, advance)
+                        yield self._encode_window(window, lead, most, tally, advance)
             finally:
                 tally.warn()  # also of what was cut before someone stopped
 
@@ -267,8 +251,7 @@ class Embedder(nn.Module):
 
     @property
     def precision(self) -> str:
-        dtype = next(self.encoder.parameters()).dtype
-        return next(name for name, known in PRECISIONS.items() if known == dtype)
+        return precision_of(next(self.encoder.parameters()).dtype)
 
     @property
     def fingerprint(self) -> str:
@@ -277,31 +260,13 @@ class Embedder(nn.Module):
         words = [self.pooling.spec, str(self.heads), m.include_prompt, dict(m.prompts), m.default_prompt]
         words += [self.tokenizer.max_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
         words.append(str(getattr(self.encoder, "shape", self.encoder.config)))
-        digest = hashlib.sha256(json.dumps(words).encode())
-        for name, tensor in sorted(self.state_dict().items()):
-            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
-        return digest.hexdigest()[:32]
-
-    @property
-    def _budget(self) -> int:
-        return BUDGETS.get(self.device.type, BUDGETS["cpu"])
+        return fingerprint(words, self.state_dict())
 
     def _prompt(self, prompt: str | None) -> str:
-        prompts = self.manifest.prompts
-        if prompt is None:
-            return prompts.get(self.manifest.default_prompt or "", "")
-        if not isinstance(prompt, str):
-            raise BadInput(f"prompt is {prompt!r}; wanted a text or one of the names {', '.join(prompts) or '(none)'}")
-        meant = [name for name in prompts if name.lower() == prompt.lower() and name != prompt]
-        if meant and prompt not in prompts:
-            warnings.warn(
-                f"{prompt!r} is put before each text as it is; the model's prompt is {meant[0]!r}", stacklevel=4
-            )
-        return prompts.get(prompt, prompt)
+        return prompt_of(prompt, self.manifest.prompts, self.manifest.default_prompt)
 
     def _encode_window(
-        self, window: list[str], lead: str, budget: int, tally: Tally, advance: Advance
+        self, window: list[str], lead: str, most: int, tally: Tally, advance: Advance
     ) -> Float[np.ndarray, "n E"]:
         """Distinct texts to vectors, then a row for every text."""
         distinct = {text: i for i, text in enumerate(dict.fromkeys(window))}
@@ -318,48 +283,33 @@ class Embedder(nn.Module):
         self._check_known(pieces, rows, tally.texts - len(window))
         share = len(window) / sum(len(piece.ids) for piece in pieces)  # texts that a token stands for: even progress
         hides_prompt = bool(lead) and not self.manifest.include_prompt
-        pooled = self._pool_all(pieces, hides_prompt, budget, lambda tokens: advance(share * tokens, tokens))
+        pooled = self._pool_all(pieces, hides_prompt, most, lambda tokens: advance(share * tokens, tokens))
         vectors = self._heads(pooled if len(pieces) == len(contents) else _joined(pooled, pieces))[rows]
-        self._check_finite(vectors, tally.texts - len(window))
+        check_finite(vectors, "texts", tally.texts - len(window), self.precision)
         return vectors
 
     @torch.inference_mode()
     def _pool_all(
-        self, pieces: Sequence[Piece], hides_prompt: bool, budget: int, done: Callable[[int], None]
+        self, pieces: Sequence[Piece], hides_prompt: bool, most: int, done: Callable[[int], None]
     ) -> Float[Tensor, "P W"]:
         """The pooled vectors of all pieces, in fp32, batch by batch."""
         pooled = torch.empty(len(pieces), self.pooling.width(self.encoder.width), device=self.device)
 
         def attempt(batch: list[int]) -> Tensor | None:
             skip = [pieces[i].lead for i in batch] if hides_prompt else None
-            try:
-                return self.pool(Ragged.of([pieces[i].ids for i in batch], self.device), skip).float()
-            except (torch.OutOfMemoryError, MemoryError):
-                return None
-            except RuntimeError as error:
-                if not any(sign in str(error) for sign in OUT_OF_MEMORY):
-                    raise
-                return None
+            return unless_full(lambda: self.pool(Ragged.of([pieces[i].ids for i in batch], self.device), skip).float())
 
-        for batch, vectors in in_batches([len(piece.ids) for piece in pieces], budget, attempt):
+        for batch, vectors in in_batches([len(piece.ids) for piece in pieces], most, attempt):
             pooled[batch] = vectors
             done(sum(len(pieces[i].ids) for i in batch))
         return pooled
 
     def _check_known(self, pieces: Sequence[Piece], rows: Int[np.ndarray, " n"], start: int) -> None:
-        """Ids that the encoder has no vector for, which only some tokenizers can give at all."""
-        if self.tokenizer.vocabulary > self.encoder.vocabulary:
-            for piece in pieces:
-                if max(piece.ids) >= self.encoder.vocabulary:
-                    index = start + int(np.flatnonzero(rows == piece.owner)[0])
-                    token = self.tokenizer.backend.id_to_token(max(piece.ids))
-                    raise BadInput(f"texts[{index}] holds the token {token!r}, for which the encoder has no vector")
-
-    def _check_finite(self, vectors: Float[np.ndarray, "n E"], start: int) -> None:
-        bad = np.flatnonzero(~np.isfinite(vectors).all(1))
-        if len(bad):
-            hint = "" if self.precision == "fp32" else '; try precision="fp32"'
-            raise BadModel(f"texts[{start + int(bad[0])}] gave a vector that is not finite in {self.precision}{hint}")
+        """Ids that the encoder has no vector for."""
+        strange = self.tokenizer.strange([piece.ids for piece in pieces], self.encoder.vocabulary)
+        if strange is not None:
+            index = start + int(np.flatnonzero(rows == pieces[strange[0]].owner)[0])
+            raise BadInput(f"texts[{index}] holds the token {strange[1]!r}, for which the encoder has no vector")
 
     @torch.inference_mode()
     def _heads(self, pooled: Float[Tensor, "n W"]) -> Float[np.ndarray, "n E"]:
@@ -369,7 +319,7 @@ class Embedder(nn.Module):
     @torch.inference_mode()
     def _layers(self, ids: list[list[int]], only_last: bool) -> list[Float[np.ndarray, "L t D"]]:
         found: list[Any] = [None] * len(ids)
-        for batch in plan([len(i) for i in ids], self._budget):
+        for batch in plan([len(i) for i in ids], budget(None, self.device)):
             tokens = Ragged.of([ids[i] for i in batch], self.device)
             layers = [x.float().cpu() for x in self.encoder(tokens)][-1 if only_last else 0 :]
             for i, block in zip(batch, torch.split(torch.stack(layers), list(tokens.lengths), dim=1), strict=True):
@@ -399,12 +349,7 @@ def _joined(pooled: Float[Tensor, "P W"], pieces: Sequence[Piece]) -> Float[Tens
 
 def _check_fit(embedder: Embedder) -> None:
     """The tokenizer's ids, the encoder's table and the heads must suit each other."""
-    specials = (*embedder.tokenizer.prefix, *embedder.tokenizer.suffix)
-    if max(specials, default=0) >= embedder.encoder.vocabulary:
-        raise BadModel(
-            f"the tokenizer puts the ids {specials} around every text, and the encoder has vectors for "
-            f"{embedder.encoder.vocabulary:,} ids: they are of different models"
-        )
+    embedder.tokenizer.check(embedder.encoder.vocabulary)
     width = embedder.pooling.width(embedder.encoder.width)
     try:
         out_width(embedder.heads, width)
@@ -412,15 +357,3 @@ def _check_fit(embedder: Embedder) -> None:
         raise BadModel(
             f"the pooling {embedder.pooling.spec} gives {width} numbers, which the heads cannot take: {error}"
         ) from None
-
-
-def _length(asked: int | None, encoder: Encoder) -> int | None:
-    if asked is not None and (not isinstance(asked, int) or not 1 <= asked <= encoder.longest):
-        raise BadInput(f"max_length is {asked!r}; wanted 1 to {encoder.longest:,} tokens, which this encoder can read")
-    return asked
-
-
-def _best_device() -> torch.device:
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

@@ -37,10 +37,12 @@ class Meter:
 
 
 Advance = Callable[[float, int], None]
+Progress = bool | Callable[[Meter], None] | None
+"""Whether to show it (None: on a terminal), or what is to be told."""
 
 
 @contextmanager
-def measured(progress: bool | Callable[[Meter], None] | None, total: int | None) -> Iterator[Advance]:
+def measured(progress: Progress, total: int | None) -> Iterator[Advance]:
     """Gives `advance(texts, tokens)`. `None` shows only on a terminal, `True` always, `False` never."""
     meter = Meter(total)
     if progress is None:

@@ -25,20 +25,34 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """N sentences of T tokens in all: `values` (T, …) and the N `lengths`, in the same order."""
+    """N sentences of T tokens in all: `values` (T, …) and the N `lengths`, in the same order.
+
+    `segments` says of each token which of two texts read together it is of; None is the first throughout.
+    """
 
     values: Shaped[Tensor, "T ..."]
     lengths: tuple[int, ...]
+    segments: Int[Tensor, " T"] | None = None
 
     def __post_init__(self) -> None:
         if sum(self.lengths) != len(self.values) or min(self.lengths, default=0) < 0:
             raise ValueError(f"lengths add up to {sum(self.lengths)}, and there are {len(self.values)} values")
+        if self.segments is not None and len(self.segments) != len(self.values):
+            raise ValueError(f"there are {len(self.values)} values, and segments for {len(self.segments)}")
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[int]], device: torch.device | str = "cpu") -> "Ragged":
-        """Lists of token ids, laid end to end."""
-        flat = torch.tensor([i for row in rows for i in row], dtype=torch.int64, device=device)
-        return cls(flat, tuple(len(row) for row in rows))
+    def of(
+        cls,
+        rows: Sequence[Sequence[int]],
+        device: torch.device | str = "cpu",
+        segments: Sequence[Sequence[int]] | None = None,
+    ) -> "Ragged":
+        """Lists of token ids, laid end to end, and of their segments."""
+
+        def flat(lists: Sequence[Sequence[int]]) -> Tensor:
+            return torch.tensor([i for row in lists for i in row], dtype=torch.int64, device=device)
+
+        return cls(flat(rows), tuple(len(row) for row in rows), None if segments is None else flat(segments))
 
     def __len__(self) -> int:
         return len(self.lengths)

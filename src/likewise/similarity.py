@@ -1,12 +1,15 @@
 """How alike two vectors are: cosine, dot, and the two distances with their sign turned, so that more is more alike.
 
-Whole numbers and half precision are turned into float32 first; float32 and float64 stay what they are.
+`SIMILARITIES` compares every row with every row, `PAIRWISE` each row with its partner. Whole numbers and half
+precision are turned into float32 first; float32 and float64 stay what they are.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Shaped
+
+from .errors import BadInput
 
 _BLOCK = 1 << 22  # floats of a temporary that one step of Manhattan may hold
 _DOUBT = 64.0  # a squared distance below so many roundings of the squared lengths is taken again, from the difference
@@ -61,4 +64,41 @@ SIMILARITIES: dict[str, Callable[..., Float[np.ndarray, "M N"]]] = {
     "dot": dot,
     "euclidean": euclidean,
     "manhattan": manhattan,
+}
+
+
+def _pair_cosine(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+    return np.asarray((unit(a) * unit(b)).sum(1))
+
+
+def _pair_dot(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+    return np.asarray((a * b).sum(1))
+
+
+def _pair_euclidean(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+    return np.asarray(-np.linalg.norm(a - b, axis=1))
+
+
+def _pair_manhattan(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+    return np.asarray(-np.abs(a - b).sum(1))
+
+
+def _rowwise(compare: Callable[..., Float[np.ndarray, " N"]]) -> Callable[..., Float[np.ndarray, " N"]]:
+    def rowwise(a: Shaped[np.ndarray, "N D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+        """Row i of `a` with row i of `b`; a lone row is not broadcast."""
+        a, b = _floats(a), _floats(b)
+        if a.shape != b.shape or a.ndim != 2:
+            raise BadInput(
+                f"to compare row with row, two tables of one shape are wanted; found {a.shape} and {b.shape}"
+            )
+        return compare(a, b)
+
+    return rowwise
+
+
+PAIRWISE: dict[str, Callable[..., Float[np.ndarray, " N"]]] = {
+    "cosine": _rowwise(_pair_cosine),
+    "dot": _rowwise(_pair_dot),
+    "euclidean": _rowwise(_pair_euclidean),
+    "manhattan": _rowwise(_pair_manhattan),
 }

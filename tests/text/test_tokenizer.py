@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput, BadModel
-from likewise.text.tokenizer import OVERLAP, Tokenizer
+from likewise.text.tokenizer import OVERLAP, PairFrame, Tokenizer, longest_first
 from tests.tiny import wordpieces
 
 
@@ -146,3 +146,21 @@ def test_a_broken_tokenizer_says_what_is_wrong(tmp_path, files, message):
 def test_a_length_without_room_for_text_is_refused(tmp_path, max_length):
     with pytest.raises(BadModel, match="2 special tokens leave no room"):
         _tokenizer(tmp_path, max_length=max_length)
+
+
+# pairs
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@given(st.integers(0, 12), st.integers(0, 12), st.integers(4, 30))
+def test_two_texts_are_framed_and_cut_as_the_library_that_made_the_tokenizer_does(rounded, first, second, longest):
+    backend = wordpieces(rounded)
+    frame = PairFrame.of(backend)
+    longest = max(longest, frame.specials)
+    backend.enable_truncation(longest, strategy="longest_first")
+    texts = " ".join("abcdefghijkl"[:first]), " ".join("mnopqrstuvwx"[:second])
+    wanted = backend.encode(*texts)
+    ids = [backend.encode(text, add_special_tokens=False).ids for text in texts]
+    sizes = longest_first(first, second, longest - frame.specials)
+    assert frame.ids(ids[0][: sizes[0]], ids[1][: sizes[1]]) == wanted.ids
+    assert frame.kinds(*sizes) == wanted.type_ids

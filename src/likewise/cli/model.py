@@ -17,10 +17,15 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the model")
     group.add_argument("-m", "--model", default=DEFAULT, help="a folder, a carried model or a hub name (%(default)s)")
     group.add_argument("--pooling", help="another pooling than the model's own: mean, cls, max, cls+mean …")
+    group.add_argument("--truncate", type=int, metavar="WIDTH", help="keep so many numbers of each vector (Matryoshka)")
+    add_running(group)
+
+
+def add_running(group: "argparse._ArgumentGroup") -> None:
+    """How any model runs."""
     group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="fp32 on a CPU, bf16 on a GPU")
     group.add_argument("--device", help="cpu, cuda …; the GPU if there is one")
     group.add_argument("--max-length", type=int, metavar="TOKENS", help="another longest input than the model's own")
-    group.add_argument("--truncate", type=int, metavar="WIDTH", help="keep so many numbers of each vector (Matryoshka)")
     group.add_argument("--threads", type=int, help="CPU threads; as many as this process may use")
 
 
@@ -28,8 +33,7 @@ def load(args: argparse.Namespace) -> "Embedder":
     """The embedder that the options ask for."""
     from .. import Embedder  # first, since it says what to install where torch is missing
 
-    _set_threads(args.threads)
-    _check_device(args.device)
+    ready(args)
     return Embedder.load(
         args.model,
         precision=args.precision,
@@ -38,6 +42,12 @@ def load(args: argparse.Namespace) -> "Embedder":
         max_length=args.max_length,
         truncate=args.truncate,
     )
+
+
+def ready(args: argparse.Namespace) -> None:
+    """Threads set and the device tried, before a model is read."""
+    _set_threads(args.threads)
+    _check_device(args.device)
 
 
 def _set_threads(threads: int | None) -> None:

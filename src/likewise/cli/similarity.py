@@ -55,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
 def show(texts: Sequence[str], matrix: Sequence[Sequence[float]]) -> None:
     """The matrix under numbers, with the texts beside it; a warmer colour is more alike, on a terminal."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     values = [x for i, row in enumerate(matrix) for j, x in enumerate(row) if i != j]
@@ -66,7 +67,7 @@ def show(texts: Sequence[str], matrix: Sequence[Sequence[float]]) -> None:
         table.add_column(str(j + 1), justify="right", no_wrap=True)
     for i, row in enumerate(matrix):
         cells = [f"[{_shade(x, low, high, i == j)}]{x:.2f}[/]" for j, x in enumerate(row)]
-        table.add_row(str(i + 1), _one_line(texts[i]), *cells)
+        table.add_row(str(i + 1), escape(one_line(texts[i])), *cells)
     width = None if sys.stdout.isatty() else 8 * len(texts) + 70
     Console(highlight=False, width=width).print(table)
 
@@ -78,7 +79,6 @@ def _shade(x: float, low: float, high: float, same: bool) -> str:
     return ("blue", "cyan", "green", "yellow", "bold red")[min(4, int(part * 5))]
 
 
-def _one_line(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(" ".join(text.encode("utf-8", "replace").decode().split()))
+def one_line(text: str) -> str:
+    """The text without line breaks, as a terminal can show it."""
+    return " ".join(text.encode("utf-8", "replace").decode().split())

@@ -44,7 +44,7 @@ class Shape:
 
 
 class Embeddings(nn.Module):
-    """Word + position + segment, normalised; all tokens are of segment 0."""
+    """Word + position + segment, normalised; where the tokens tell no segments, all are of segment 0."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Embeddings(nn.Module):
     def forward(self, tokens: Ragged) -> Float[Tensor, "T D"]:
         x = self.words(tokens.values) + self.positions(tokens.position + self.first_position)
         if self.segments is not None:
-            x = x + self.segments.weight[0]
+            x = x + (self.segments.weight[0] if tokens.segments is None else self.segments(tokens.segments))
         x = self.drop(self.norm(x))
         wide: Tensor = x if self.widen is None else self.widen(x)
         return wide

@@ -6,10 +6,10 @@ header of the weights before any memory is taken, so a broken or hostile folder 
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -18,7 +18,9 @@ from torch import Tensor, nn
 
 from ..errors import BadModel, missing
 from .encoder import Encoder
-from .families import FAMILIES, Family
+from .families import FAMILIES, Names
+
+M = TypeVar("M", bound=nn.Module)
 
 STORED = ("F64", "F32", "F16", "BF16")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
@@ -35,22 +37,39 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     family = FAMILIES.get(kind)
     if family is None:
         return _through_transformers(folder, kind, dtype)
+    module = load_module(lambda: family.build(config), family.names, folder, dtype)
+    module.config = config
+    return module
+
+
+def load_module(build: Callable[[], M], names: Names, folder: Path, dtype: torch.dtype) -> M:
+    """What `build` builds, with the weights that the folder holds under these names; in evaluation mode."""
     with torch.device("meta"):
-        module = family.build(config)
+        module = build()
     with ExitStack() as stack:
         weights = Weights(folder, stack)
-        sources = {ours: _sources(ours, family, weights) for ours in module.state_dict()}
+        sources = {ours: tuple(weights.find(n) for n in _theirs(ours, names)) for ours in module.state_dict()}
         _compare(module, sources, weights, folder)
-        state = {ours: torch.cat([weights.read(n, dtype) for n in names]) for ours, names in sources.items()}
+        state = {ours: torch.cat([weights.read(n, dtype) for n in found]) for ours, found in sources.items()}
     module.load_state_dict(state, assign=True)
-    module.config = config
     return module.eval()
 
 
-def save_encoder(module: Encoder, folder: Path) -> None:
+def holds(folder: Path, module: nn.Module, names: Names) -> bool:
+    """Whether the folder has a tensor for everything in the module, of whatever shape."""
+    with ExitStack() as stack:
+        weights = Weights(folder, stack)
+        try:
+            return all(weights.find(n) for ours in module.state_dict() for n in _theirs(ours, names))
+        except BadModel:
+            return False
+
+
+def save_encoder(module: Encoder, folder: Path, prefix: str = "", head: Mapping[str, Tensor] | None = None) -> None:
     """config.json and model.safetensors, named as transformers names them.
 
-    The config tells the precision that the weights have here: transformers loads them in the one that it names.
+    The config tells the precision that the weights have here: transformers loads them in the one that it names. Where
+    a head comes with it, under its own names, the encoder's begin with `prefix`, as in transformers' classifiers.
     """
     dtype = str(next(module.parameters()).dtype).removeprefix("torch.")
     config = {**{key: value for key, value in module.config.items() if key != "dtype"}, "torch_dtype": dtype}
@@ -58,13 +77,19 @@ def save_encoder(module: Encoder, folder: Path) -> None:
     if family is None:
         module.save(folder)  # type: ignore[operator]
         return
-    weights: dict[str, Tensor] = {}
-    for ours, tensor in module.state_dict().items():
-        names = _theirs(ours, family)
-        parts = tensor.detach().cpu().chunk(len(names))
-        weights |= {name: part.contiguous() for name, part in zip(names, parts, strict=True)}
+    weights = {prefix + name: tensor for name, tensor in named(module, family.names).items()} | dict(head or {})
     (folder / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def named(module: nn.Module, names: Names) -> dict[str, Tensor]:
+    """The weights of a module, under the names that they have in files."""
+    found: dict[str, Tensor] = {}
+    for ours, tensor in module.state_dict().items():
+        theirs = _theirs(ours, names)
+        parts = tensor.detach().cpu().chunk(len(theirs))
+        found |= {name: part.contiguous() for name, part in zip(theirs, parts, strict=True)}
+    return found
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -149,17 +174,13 @@ def _files(folder: Path) -> list[Path]:
     raise BadModel(f"{folder} holds no model.safetensors")
 
 
-def _theirs(ours: str, family: Family) -> tuple[str, ...]:
+def _theirs(ours: str, names: Names) -> tuple[str, ...]:
     """Our parameter's names on their side: one, or the three that a fused one joins."""
     module, _, parameter = ours.rpartition(".")
     block = re.search(r"(?<=blocks\.)\d+", module)
-    template = family.names[re.sub(r"(?<=blocks\.)\d+", "{i}", module)]
+    template = names[re.sub(r"(?<=blocks\.)\d+", "{i}", module)]
     parts = (template,) if isinstance(template, str) else template
     return tuple(f"{part.replace('{i}', block[0] if block else '')}.{parameter}" for part in parts)
-
-
-def _sources(ours: str, family: Family, weights: Weights) -> tuple[str, ...]:
-    return tuple(weights.find(name) for name in _theirs(ours, family))
 
 
 def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights: Weights, folder: Path) -> None:

@@ -3,12 +3,15 @@
 from .files import atomic, fill, read_json
 from .folder import POOLING_FOLDER, Manifest, Part, read_manifest, write_manifest
 from .names import CARRIED, DEFAULT, available, locate
+from .pairs import OWN_RERANKER, PairManifest, read_pair_manifest, write_pair_manifest
 
 __all__ = [
     "CARRIED",
     "DEFAULT",
+    "OWN_RERANKER",
     "POOLING_FOLDER",
     "Manifest",
+    "PairManifest",
     "Part",
     "atomic",
     "available",
@@ -16,5 +19,7 @@ __all__ = [
     "locate",
     "read_json",
     "read_manifest",
+    "read_pair_manifest",
     "write_manifest",
+    "write_pair_manifest",
 ]

@@ -22,7 +22,8 @@ POOLING_FLAGS = {
 }
 POOLING_FOLDER = "1_Pooling"
 NEWER_NAMES = {"mean_sqrt_len_tokens": "mean-sqrt-len", "weightedmean": "weighted-mean", "lasttoken": "last-token"}
-OWN_POOLING = "likewise.pooling."  # a type that sentence-transformers has no word for, and so refuses
+OWN = "likewise."  # types that sentence-transformers has no word for, and so refuses
+OWN_POOLING = f"{OWN}pooling."
 HEADS = ("Dense", "LayerNorm", "Normalize")
 SETTINGS = tuple(
     f"sentence_{kind}_config.json"
@@ -60,7 +61,7 @@ def read_manifest(folder: Path) -> Manifest:
     modules = read_json(folder / "modules.json")
     if modules is None:
         return _plain(folder)
-    parts = [_part(folder, module) for module in _rows(modules, folder)]
+    parts = [part_of(folder, module) for module in rows_of(modules, folder)]
     if not parts or parts[0].kind != "Transformer":
         raise BadModel(
             f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; wanted Transformer"
@@ -79,9 +80,9 @@ def read_manifest(folder: Path) -> Manifest:
         pooling=_pooling(poolings[0]),
         include_prompt=bool(poolings[0].config.get("include_prompt", True)),
         heads=tuple(heads),
-        **_prompts(spoken, folder),
+        **prompts_of(spoken, folder),
         similarity=_similarity(spoken, folder),
-        **_limits(parts[0].folder),
+        **limits_of(parts[0].folder),
     )
 
 
@@ -99,18 +100,18 @@ def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
         }
         for i, (path, kind) in enumerate(modules)
     ]
-    _write(folder / "modules.json", rows)
-    _write(folder / POOLING_FOLDER / "config.json", {**pooling, "include_prompt": manifest.include_prompt})
+    write(folder / "modules.json", rows)
+    write(folder / POOLING_FOLDER / "config.json", {**pooling, "include_prompt": manifest.include_prompt})
     for (path, _), part in zip(modules[2:], manifest.heads, strict=True):
-        _write(folder / path / "config.json", dict(part.config))
+        write(folder / path / "config.json", dict(part.config))
     settings = {"max_seq_length": manifest.max_length, "do_lower_case": manifest.lowercase}
-    _write(folder / "sentence_bert_config.json", settings)
+    write(folder / "sentence_bert_config.json", settings)
     spoken = {
         "prompts": dict(manifest.prompts),
         "default_prompt_name": manifest.default_prompt,
         "similarity_fn_name": manifest.similarity,
     }
-    _write(folder / "config_sentence_transformers.json", spoken)
+    write(folder / "config_sentence_transformers.json", spoken)
 
 
 def _described(pooling: str | Part, width: int) -> tuple[str, Mapping[str, Any]]:
@@ -125,10 +126,11 @@ def _plain(folder: Path) -> Manifest:
     if not (folder / "config.json").is_file():
         raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is no model folder")
     notice = f"{folder.name} is a plain encoder without a pooling of its own; its tokens' mean is taken"
-    return Manifest(encoder=folder, notice=notice, **_limits(folder))
+    return Manifest(encoder=folder, notice=notice, **limits_of(folder))
 
 
-def _rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
+def rows_of(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
+    """The rows of modules.json, as far as they are some."""
     if not isinstance(modules, list) or not all(
         isinstance(m, dict) and isinstance(m.get("path"), str) and isinstance(m.get("type"), str) for m in modules
     ):
@@ -136,12 +138,13 @@ def _rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
     return modules
 
 
-def _part(folder: Path, module: Mapping[str, Any]) -> Part:
+def part_of(folder: Path, module: Mapping[str, Any]) -> Part:
+    """What a row of modules.json stands for; a kind is a type's last word, or all of it where it is a type of ours."""
     path = PurePosixPath(module["path"].replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in str(path):
         raise BadModel(f"modules.json in {folder} points to {module['path']!r}, which lies outside the folder")
     kind = module["type"]
-    kind = kind if kind.startswith(OWN_POOLING) else kind.rpartition(".")[2]
+    kind = kind if kind.startswith(OWN) else kind.rpartition(".")[2]
     place = folder / path
     return Part(kind, {} if kind == "Transformer" else read_object(place / "config.json"), place)
 
@@ -162,7 +165,7 @@ def _pooling(part: Part) -> str | Part:
     return "+".join(name for key, name in POOLING_FLAGS.items() if part.config.get(key)) or "mean"
 
 
-def _prompts(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def prompts_of(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The prompts, and the name of the one that is put before a text where none is asked for."""
     prompts, default = spoken.get("prompts") or {}, spoken.get("default_prompt_name")
     if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
@@ -184,7 +187,7 @@ def _similarity(spoken: Mapping[str, Any], folder: Path) -> str | None:
     return name
 
 
-def _limits(folder: Path) -> dict[str, Any]:
+def limits_of(folder: Path) -> dict[str, Any]:
     """The longest input in tokens, special ones included, and whether texts are lower-cased first."""
     older = next((found for name in SETTINGS if (found := read_object(folder / name))), {})
     newer = read_object(folder / "tokenizer_config.json").get("model_max_length")
@@ -192,6 +195,7 @@ def _limits(folder: Path) -> dict[str, Any]:
     return {"max_length": int(given[0]) if given else None, "lowercase": bool(older.get("do_lower_case"))}
 
 
-def _write(path: Path, value: Any) -> None:
+def write(path: Path, value: Any) -> None:
+    """JSON into a file, its folder made if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=2) + "\n", "utf-8")

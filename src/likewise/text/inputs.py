@@ -16,7 +16,7 @@ def windows(texts: Iterable[str]) -> Iterator[list[str]]:
     for i, text in enumerate(_iterable(texts)):
         text = text.as_py() if hasattr(text, "as_py") else text  # Arrow's scalars
         if not isinstance(text, str):
-            raise BadInput(f"texts[{i}] is {_told(text)}; wanted a str")
+            raise BadInput(f"texts[{i}] is {told(text)}; wanted a str")
         window.append(text)
         letters += len(text)
         if len(window) == TEXTS or letters >= LETTERS:
@@ -39,10 +39,11 @@ def _iterable(texts: Any) -> Iterable[Any]:
     if getattr(texts, "ndim", 1) != 1:
         raise BadInput(f"encode takes one column of texts, and got a table of {texts.ndim} dimensions: name the column")
     if not isinstance(texts, Iterable):
-        raise BadInput(f"encode takes a list, a column or an iterator of texts, and got {_told(texts)}")
+        raise BadInput(f"encode takes a list, a column or an iterator of texts, and got {told(texts)}")
     return texts
 
 
-def _told(value: Any) -> str:
+def told(value: Any) -> str:
+    """A value as an error shows it: its beginning and its type."""
     shown = repr(value)
     return f"{shown if len(shown) <= 40 else shown[:37] + '…'} ({type(value).__name__})"

@@ -34,18 +34,21 @@ class Report:
 
 @dataclass
 class Tally:
-    """Texts seen by one call so far, and those that have more tokens than `room`."""
+    """Texts (or pairs of texts) seen by one call so far, and those that have more tokens than `room`."""
 
     room: int
     overflow: Overflow
+    what: str = "texts"
+    windows: bool = True  # whether overflow="mean" is a way out
     texts: int = 0
     cut: int = 0
     first: int | None = None
     longest: int = 0
 
     def __post_init__(self) -> None:
-        if self.overflow not in get_args(Overflow):
-            raise BadInput(f"there is no overflow={self.overflow!r}; there are {', '.join(get_args(Overflow))}")
+        ways = [way for way in get_args(Overflow) if way != "mean" or self.windows]
+        if self.overflow not in ways:
+            raise BadInput(f"there is no overflow={self.overflow!r} here; there are {', '.join(ways)}")
 
     def add(self, lengths: Sequence[int] | Int[np.ndarray, " n"]) -> None:
         """Counts texts of these many tokens; under "error" the first that is too long raises."""
@@ -54,9 +57,10 @@ class Tally:
         if len(over):
             index = self.texts + int(over[0])
             if self.overflow == "error":
+                ways = '"mean" (all of it, in windows), "warn"' if self.windows else '"warn"'
                 raise TooLong(
-                    f"texts[{index}] has {int(counted[over[0]]):,} tokens and the model reads {self.room:,}. To go on, "
-                    'choose overflow="mean" (all of it, in windows), "warn" or "truncate" (its beginning)'
+                    f"{self.what}[{index}] has {int(counted[over[0]]):,} tokens and the model reads {self.room:,}. "
+                    f'To go on, choose overflow={ways} or "truncate" (its beginning)'
                 )
             self.cut += len(over)
             self.first = index if self.first is None else self.first
@@ -66,17 +70,18 @@ class Tally:
     def warn(self) -> None:
         """Says what was cut, under "warn"."""
         if self.cut and self.overflow == "warn":
+            whole = 'overflow="mean" reads all of them, ' if self.windows else ""
             warnings.warn(
-                f"{self.cut:,} of {self.texts:,} texts were cut to the {self.room} tokens that the model reads "
-                f"(the first is texts[{self.first}], the longest has {self.longest:,} tokens). "
-                'overflow="mean" reads all of them, overflow="truncate" silences this',
-                stacklevel=_to_the_caller(),
+                f"{self.cut:,} of {self.texts:,} {self.what} were cut to the {self.room} tokens that the model reads "
+                f"(the first is {self.what}[{self.first}], the longest has {self.longest:,} tokens). "
+                f'{whole}overflow="truncate" silences this',
+                stacklevel=to_the_caller(),
             )
 
 
-def _to_the_caller() -> int:
+def to_the_caller() -> int:
     """How many frames lie between a warning and the code that called this package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "likewise":
+    level, frame, ours = 1, sys._getframe(1), ("likewise", "contextlib")
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in ours:
         level, frame = level + 1, frame.f_back
     return level

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import tokenizers
@@ -70,6 +71,28 @@ class Tokenizer:
         """Ids with the special tokens around them."""
         return [*self.prefix, *content, *self.suffix]
 
+    @cached_property
+    def pair(self) -> "PairFrame":
+        """What stands around two texts that are read together."""
+        return PairFrame.of(self.backend)
+
+    def check(self, vocabulary: int) -> None:
+        """An error where an encoder of this vocabulary has no vectors for the special tokens."""
+        specials = (*self.prefix, *self.suffix)
+        if max(specials, default=0) >= vocabulary:
+            raise BadModel(
+                f"the tokenizer puts the ids {specials} around every text, and the encoder has vectors for "
+                f"{vocabulary:,} ids: they are of different models"
+            )
+
+    def strange(self, contents: Sequence[Sequence[int]], vocabulary: int) -> tuple[int, str] | None:
+        """The first of the contents with an id that an encoder of this vocabulary has no vector for, and its token."""
+        if self.vocabulary > vocabulary:  # only some tokenizers can give such an id at all
+            for i, content in enumerate(contents):
+                if content and max(content) >= vocabulary:
+                    return i, self.backend.id_to_token(max(content)) or ""
+        return None
+
     def tokens(self, content: Sequence[int]) -> list[str]:
         """The word pieces behind framed ids."""
         return [self.backend.id_to_token(i) or "" for i in self.framed(content)]
@@ -90,6 +113,66 @@ class Tokenizer:
         last = len(body) - room
         starts = [round(i * last / (count - 1)) for i in range(count)] if count > 1 else [0]
         return [lead + body[s : s + room] for s in starts]
+
+
+@dataclass(frozen=True)
+class PairFrame:
+    """The special tokens before, between and behind two texts read together, and the segment of every part."""
+
+    prefix: tuple[int, ...]
+    middle: tuple[int, ...]
+    suffix: tuple[int, ...]
+    segments: tuple[int, int, int, int, int]  # of prefix, first text, middle, second text, suffix
+
+    @classmethod
+    def of(cls, backend: tokenizers.Tokenizer) -> "PairFrame":
+        """As the tokenizer's own post-processor frames them."""
+        probe = backend.encode("a", "a")
+        first, second = ([i for i, text in enumerate(probe.sequence_ids) if text == side] for side in (0, 1))
+        parts = (slice(first[0]), slice(first[-1] + 1, second[0]), slice(second[-1] + 1, None))
+        prefix, middle, suffix = (tuple(probe.ids[part]) for part in parts)
+        if not middle:
+            raise BadModel(
+                "the tokenizer puts nothing between two texts, so a model cannot tell where the first ends; its "
+                "post_processor in tokenizer.json wants a template for a pair ([CLS] A [SEP] B [SEP], say)"
+            )
+        kinds = probe.type_ids
+        ends = (kinds[0], kinds[first[0]], kinds[first[-1] + 1], kinds[second[0]], kinds[-1])
+        return cls(prefix, middle, suffix, ends)
+
+    @property
+    def specials(self) -> int:
+        """How many special tokens there are."""
+        return len(self.prefix) + len(self.middle) + len(self.suffix)
+
+    def ids(self, first: Sequence[int], second: Sequence[int]) -> list[int]:
+        """Two texts and what stands around them."""
+        return [*self.prefix, *first, *self.middle, *second, *self.suffix]
+
+    def kinds(self, first: int, second: int) -> list[int]:
+        """The segment of every token of two texts of so many tokens."""
+        sizes = (len(self.prefix), first, len(self.middle), second, len(self.suffix))
+        return [kind for kind, size in zip(self.segments, sizes, strict=True) for _ in range(size)]
+
+
+def longest_input(asked: int | None, told: int | None, most: int) -> int:
+    """Tokens of the longest input: as asked for, or as the model's folder tells, or as many as its encoder can read."""
+    if asked is not None and (not isinstance(asked, int) or not 1 <= asked <= most):
+        raise BadInput(f"max_length is {asked!r}; wanted 1 to {most:,} tokens, which this encoder can read")
+    return min(asked or told or most, most)
+
+
+def longest_first(first: int, second: int, room: int) -> tuple[int, int]:
+    """How many tokens of two texts are kept so that both fit into `room`: the longer one gives first.
+
+    As Hugging Face's tokenizers do it: what the shorter one leaves of its half goes to the longer, and of two halves
+    the text that is longer (the second, where they are alike) has the odd token.
+    """
+    if first + second <= room:
+        return first, second
+    half, short = room // 2, min(first, second)
+    short = min(short, half)
+    return (room - short, short) if first > second else (short, room - short)
 
 
 def _companions(folder: Path, backend: tokenizers.Tokenizer) -> dict[str, str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
-from likewise.mine import closest_pairs
+from likewise.search import closest_pairs
 from likewise.similarity import cosine
 
 
@@ -20,7 +20,7 @@ def every_pair(vectors: np.ndarray, k: int, below: float) -> list[tuple[int, int
 @pytest.mark.parametrize("block", [2, 7, 2048])
 @pytest.mark.parametrize("k", [1, 10, 10_000])
 def test_pairs_are_those_of_the_full_matrix(block, k, monkeypatch):
-    monkeypatch.setattr("likewise.mine.pairs.BLOCK", block)
+    monkeypatch.setattr("likewise.search.pairs.BLOCK", block)
     vectors = np.random.default_rng(1).normal(size=(30, 5))
     assert [(p.i, p.j) for p in closest_pairs(vectors, k)] == every_pair(vectors, k, 2.0)
 
@@ -40,7 +40,7 @@ def test_few_vectors_have_few_pairs():
 
 
 def test_equal_scores_keep_the_order_of_the_rows(monkeypatch):
-    monkeypatch.setattr("likewise.mine.pairs.BLOCK", 3)
+    monkeypatch.setattr("likewise.search.pairs.BLOCK", 3)
     found = closest_pairs(np.ones((8, 2)), 10)
     assert [(p.i, p.j) for p in found] == [*((0, j) for j in range(1, 8)), (1, 2), (1, 3), (1, 4)]
 

@@ -1,0 +1,69 @@
+"""Where a model computes: the device, the precision, how many tokens at once, and what running out of memory is."""
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Literal, TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from .errors import BadInput, BadModel
+
+T = TypeVar("T")
+Precision = Literal["fp32", "bf16", "fp16"]
+
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+BUDGETS = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
+"""Tokens of one batch, by device (benchmarks/budget.py prints what each choice gives; only the CPU's was measured)."""
+OUT_OF_MEMORY = ("out of memory", "not enough memory", "allocate memory")
+"""What torch's plain RuntimeErrors say when memory runs out."""
+
+
+def placed(device: str | torch.device | None, precision: Precision | None) -> tuple[torch.device, torch.dtype]:
+    """Where to compute and in what: the first GPU if there is one; bf16 on CUDA, else fp32."""
+    place = torch.device(device) if device is not None else _best_device()
+    precision = precision or ("bf16" if place.type == "cuda" else "fp32")
+    if precision not in PRECISIONS:
+        raise BadInput(f"there is no precision {precision!r}; there are {', '.join(PRECISIONS)}")
+    return place, PRECISIONS[precision]
+
+
+def precision_of(dtype: torch.dtype) -> str:
+    """The name of a precision."""
+    return next(name for name, known in PRECISIONS.items() if known == dtype)
+
+
+def budget(asked: int | None, device: torch.device) -> int:
+    """Tokens of one batch: as many as were asked for, or the device's usual."""
+    if asked is None:
+        return BUDGETS.get(device.type, BUDGETS["cpu"])
+    if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 1:
+        raise BadInput(f"batch_tokens is {asked!r}; wanted a whole number above 0")
+    return asked
+
+
+def unless_full(make: Callable[[], T]) -> T | None:
+    """What `make` makes, or None where memory ran out."""
+    try:
+        return make()
+    except (torch.OutOfMemoryError, MemoryError):
+        return None
+    except RuntimeError as error:
+        if not any(sign in str(error) for sign in OUT_OF_MEMORY):
+            raise
+        return None
+
+
+def check_finite(rows: Float[np.ndarray, "n ..."], what: str, start: int, precision: str) -> None:
+    """An error that names the first row that is not finite: `what[start + row]`."""
+    bad = np.flatnonzero(~np.isfinite(rows).all(tuple(range(1, rows.ndim))))
+    if len(bad):
+        hint = "" if precision == "fp32" else '; try precision="fp32"'
+        raise BadModel(f"{what}[{start + int(bad[0])}] gave a vector that is not finite in {precision}{hint}")
+
+
+def _best_device() -> torch.device:
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

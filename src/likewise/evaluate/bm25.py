@@ -1,0 +1,71 @@
+"""BM25: texts ranked by the words they share with a query; the first stage that re-ranking starts from.
+
+A text has, summed over the words of the query, idf · tf / (tf + k₁(1 − b + b · length / mean length)) (Robertson and
+Zaragoza 2009, equation 3.15), with the idf of Lucene, ln(1 + (N − n + ½) / (n + ½)), which is never negative. Words
+are lower-cased runs of letters and digits; there is no stemming and no list of stop words.
+"""
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ..errors import BadInput
+
+K1, B = 1.2, 0.75
+WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Words:
+    """N texts by their words: word w stands in `texts[starts[w]:starts[w + 1]]`, and adds `weights` there."""
+
+    ids: Mapping[str, int]
+    starts: Int[np.ndarray, " W1"]
+    texts: Int[np.ndarray, " P"]
+    weights: Float[np.ndarray, " P"]
+    size: int
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "Words":
+        """The index of these texts, all weights worked out."""
+        ids: dict[str, int] = {}
+        postings = array("q")  # word, text, how often; and again
+        lengths = np.zeros(len(texts))
+        for i, counts in enumerate(Counter(words(text)) for text in texts):
+            lengths[i] = counts.total()
+            for word, times in counts.items():
+                postings.extend((ids.setdefault(word, len(ids)), i, times))
+        word_of, text_of, tf_of = np.frombuffer(postings, np.int64).reshape(-1, 3).T
+        order = np.argsort(word_of, kind="stable")
+        holders = np.bincount(word_of, minlength=len(ids))
+        where, tf = text_of[order], tf_of[order]
+        idf = np.log(1 + (len(texts) - holders + 0.5) / (holders + 0.5))
+        mean = lengths.mean() if len(postings) else 1.0
+        weights = np.repeat(idf, holders) * tf / (tf + K1 * (1 - B + B * lengths[where] / mean))
+        return cls(ids, np.append(0, np.cumsum(holders)), where, weights, len(texts))
+
+    def nearest(self, query: str, k: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """The k best texts that share a word with the query, best first, and what they have; ties: the earlier text.
+
+        A word that the query has twice counts twice.
+        """
+        if k < 1:
+            raise BadInput(f"wanted k of 1 or more texts; got {k}")
+        scores = np.zeros(self.size)
+        for word, times in Counter(words(query)).items():
+            if word in self.ids:
+                here = np.s_[self.starts[self.ids[word]] : self.starts[self.ids[word] + 1]]
+                scores[self.texts[here]] += times * self.weights[here]
+        found = np.flatnonzero(scores)
+        best = found[np.argsort(-scores[found], kind="stable")[:k]]
+        return best, scores[best]
+
+
+def words(text: str) -> list[str]:
+    """Lower-cased runs of letters, digits and underscores, of any script."""
+    return WORD.findall(text.lower())

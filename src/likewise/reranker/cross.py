@@ -1,0 +1,253 @@
+"""CrossEncoder: an encoder reads both texts as one, so that every word of one sees every word of the other.
+
+Devlin et al. 2019 for the layout of a pair, Nogueira and Cho 2019 for ranking with it. Any sequence-classification
+folder of a known family is one.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ..device import budget, check_finite, unless_full
+from ..encoders.checkpoint import holds, load_encoder, load_module, named, save_encoder
+from ..encoders.encoder import Encoder
+from ..encoders.layers import randomise
+from ..errors import BadInput, BadModel
+from ..heads import ACTIVATIONS
+from ..progress import Advance, Progress, measured
+from ..ragged import Ragged
+from ..store import PairManifest, fill, write_pair_manifest
+from ..text.inputs import TEXTS
+from ..text.overflow import Tally
+from ..text.packing import in_batches
+from ..text.tokenizer import Tokenizer, longest_first
+from .classify import CLASSIFIERS, Classifier, Head, labels_of
+from .pairs import Pairs, columns, distinct
+from .reranker import EncodesTexts, PairOverflow, Reranker, parts_of, tokenizer_of
+
+SETTINGS = "tokenizer_config.json"
+Contents = tuple[list[int], list[int]]
+"""The ids of two texts, whole or cut, without special tokens."""
+
+
+class CrossEncoder(Reranker):
+    """Tokenizer, encoder, classification head."""
+
+    def __init__(self, tokenizer: Tokenizer, encoder: Encoder, head: Classifier, manifest: PairManifest):
+        super().__init__(tokenizer, encoder, manifest)
+        self.head = head
+        self.labels = labels_of(encoder.config)
+        self.activation = _activation(manifest.activation, len(self.labels))
+        older = {"activation_fn": _spoken(self.activation)}  # where sentence-transformers 4 and 5 look for it
+        self.encoder.config = {**encoder.config, "sentence_transformers": older}
+        self.segmented = _segmented(tokenizer, encoder)
+        self.room = tokenizer.max_length - tokenizer.pair.specials
+        if self.room < 2:
+            raise BadModel(
+                f"max_length is {tokenizer.max_length}, and {tokenizer.pair.specials} special tokens leave no room for "
+                "two texts"
+            )
+
+    @classmethod
+    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_length: int | None) -> "CrossEncoder":
+        """The cross-encoder that a folder describes."""
+        folder = manifest.encoder
+        encoder = load_encoder(folder, dtype)
+        head = _head(encoder, f"{folder} holds")
+        _check_head(folder, encoder, head)
+        made = load_module(lambda: head.build(encoder.config), head.names, folder, dtype)
+        return cls(tokenizer_of(encoder, manifest, max_length), encoder, made, manifest)
+
+    def forward(self, tokens: Ragged) -> Float[Tensor, "N C"]:
+        """Packed pairs (of `tokens`) to logits, with gradients if they are on."""
+        logits: Tensor = self.head(self.encoder(tokens), tokens)
+        return logits
+
+    def tokens(self, pairs: Pairs, documents: Iterable[str] | None = None, *, prompt: str | None = None) -> Ragged:
+        """Pairs of texts as the model reads them, those that are too long cut: what `forward` takes."""
+        first, second = columns(pairs, documents)
+        lead = self._prompt(prompt)
+        return self._packed(self._contents([(lead + a, b) for a, b in zip(first, second, strict=True)]))
+
+    def logits(
+        self,
+        pairs: Pairs,
+        documents: Iterable[str] | None = None,
+        *,
+        prompt: str | None = None,
+        overflow: PairOverflow = "warn",
+        progress: Progress = None,
+        batch_tokens: int | None = None,
+    ) -> Float[np.ndarray, "N C"]:
+        """What the head says of each pair before any activation, float32, in the order given; see `score`."""
+        tally = Tally(self.room, overflow, "pairs", windows=False)
+        most, lead = budget(batch_tokens, self.device), self._prompt(prompt)
+        first, second = columns(pairs, documents)
+        found = np.empty((len(first), len(self.labels)), np.float32)
+        try:
+            with measured(progress, len(first)) as advance:
+                for start in range(0, len(first), TEXTS):
+                    rows = slice(start, start + TEXTS)
+                    window = [(lead + a, b) for a, b in zip(first[rows], second[rows], strict=True)]
+                    found[rows] = self._window(window, most, tally, advance)
+        finally:
+            tally.warn()  # also of what was cut before someone stopped
+        return found
+
+    def save(self, folder: str | Path) -> None:
+        """A folder that `load`, transformers (as a sequence classifier) and sentence-transformers' CrossEncoder read.
+
+        A new folder appears whole or not at all.
+        """
+        head = CLASSIFIERS[self.encoder.config["model_type"]]
+        manifest = replace(
+            self.manifest,
+            activation=_spoken(self.activation),
+            max_length=self.tokenizer.max_length,
+            lowercase=self.tokenizer.lowercase,
+        )
+        with fill(Path(folder)) as partial:
+            write_pair_manifest(partial, manifest)
+            _told(self.tokenizer, self.segmented).save(partial)
+            save_encoder(self.encoder, partial, head.prefix, named(self.head, head.names))
+
+    @property
+    def _settings(self) -> list[Any]:
+        return [self.activation, list(self.labels), str(self.head.shape), self.segmented]
+
+    def _window(
+        self, window: list[tuple[str, str]], most: int, tally: Tally, advance: Advance
+    ) -> Float[np.ndarray, "n C"]:
+        """Distinct pairs to logits, then a row for every pair."""
+        pairs, rows = distinct(window)
+        start = tally.texts
+        contents = self._contents(pairs, tally, rows)
+        share = len(window) / max(1, len(pairs))
+        found = np.empty((len(contents), len(self.labels)), np.float32)
+        lengths = [len(a) + len(b) + self.tokenizer.pair.specials for a, b in contents]
+        for batch, logits in in_batches(lengths, most, lambda batch: self._attempt([contents[i] for i in batch])):
+            found[batch] = logits
+            advance(share * len(batch), sum(lengths[i] for i in batch))
+        whole = np.asarray(found[rows])
+        check_finite(whole, "pairs", start, self.precision)
+        return whole
+
+    @torch.inference_mode()
+    def _attempt(self, contents: Sequence[Contents]) -> Float[np.ndarray, "b C"] | None:
+        logits: Tensor | None = unless_full(lambda: self(self._packed(contents)).float().cpu())
+        return None if logits is None else np.asarray(logits.numpy())
+
+    def _contents(
+        self, pairs: Sequence[tuple[str, str]], tally: Tally | None = None, rows: Int[np.ndarray, " n"] | None = None
+    ) -> list[Contents]:
+        """The ids of each pair, cut to what the model reads; every distinct text is tokenised once."""
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        ids = dict(zip(texts, self._known(texts), strict=True))
+        if tally is not None:
+            tally.add(np.asarray([len(ids[a]) + len(ids[b]) for a, b in pairs], np.int64)[rows])
+        cut = ((ids[a], ids[b], longest_first(len(ids[a]), len(ids[b]), self.room)) for a, b in pairs)
+        return [(a[:n], b[:m]) for a, b, (n, m) in cut]
+
+    def _packed(self, contents: Sequence[Contents]) -> Ragged:
+        frame = self.tokenizer.pair
+        kinds = [frame.kinds(len(a), len(b)) for a, b in contents] if self.segmented else None
+        return Ragged.of([frame.ids(a, b) for a, b in contents], self.device, kinds)
+
+
+def begin(
+    source: EncodesTexts | str | Path, labels: int | Sequence[str], seed: int, max_length: int | None
+) -> CrossEncoder:
+    """An untrained cross-encoder; `Reranker.start` tells more."""
+    names = _names(labels)
+    tokenizer, encoder, manifest = parts_of(source)
+    head = _head(encoder, "this is")
+    encoder = deepcopy(encoder)
+    encoder.config = {
+        **encoder.config,
+        "architectures": [f"{head.architecture}ForSequenceClassification"],
+        "id2label": {str(i): name for i, name in enumerate(names)},
+        "label2id": {name: i for i, name in enumerate(names)},
+    }
+    encoder.config.pop("num_labels", None)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        made = head.build(encoder.config)
+        randomise(made)
+    first = next(encoder.parameters())
+    told = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
+    if max_length is not None:
+        tokenizer = tokenizer_of(encoder, told, max_length)
+    return CrossEncoder(tokenizer, encoder, made.to(first.device, first.dtype), told).eval()
+
+
+def _names(labels: int | Sequence[str]) -> list[str]:
+    if isinstance(labels, int) and not isinstance(labels, bool) and labels >= 1:
+        return [f"LABEL_{i}" for i in range(labels)]
+    listed = isinstance(labels, list | tuple) and len(labels) > 0 and all(isinstance(name, str) for name in labels)
+    if listed and len(set(labels)) == len(labels):  # type: ignore[arg-type]
+        return list(labels)  # type: ignore[arg-type]
+    raise BadInput(f"labels is {labels!r}; wanted how many, 1 or more, or their names, all different")
+
+
+def _activation(named: str | None, labels: int) -> str:
+    """Its short name; where none is told, the sigmoid for one label, as sentence-transformers has it."""
+    if named is None:
+        return "Sigmoid" if labels == 1 else "Identity"
+    short = named.rpartition(".")[2]
+    if short not in ACTIVATIONS or not named.startswith("torch."):
+        raise BadModel(f"the scores want the activation {named!r}; known are torch's {', '.join(ACTIVATIONS)}")
+    return short
+
+
+def _spoken(activation: str) -> str:
+    """Its name as sentence-transformers writes it."""
+    kind = type(ACTIVATIONS[activation]())
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+def _head(encoder: Encoder, found: str) -> Head:
+    kind = encoder.config.get("model_type", "")
+    if kind not in CLASSIFIERS:
+        raise BadModel(
+            f"{found} a {kind!r} encoder, and rerankers are made of {', '.join(CLASSIFIERS)}. "
+            "A new one is a row in CLASSIFIERS (likewise/reranker/classify.py)"
+        )
+    return CLASSIFIERS[kind]
+
+
+def _check_head(folder: Path, encoder: Encoder, head: Head) -> None:
+    """An error with the way out where the folder holds an encoder and no classification head."""
+    told = encoder.config.get("architectures") or []
+    classifies = not told or any(str(name).endswith("ForSequenceClassification") for name in told)
+    with torch.device("meta"):
+        wanted = head.build(encoder.config)
+    if not classifies or not holds(folder, wanted, head.names):
+        what = (
+            f"its config.json names {told[0]}"
+            if not classifies
+            else "the weights of a classification head are not there"
+        )
+        raise BadModel(f"{folder} holds no reranker ({what}). Reranker.start(folder) makes an untrained one of it")
+
+
+def _segmented(tokenizer: Tokenizer, encoder: Encoder) -> bool:
+    """Whether the encoder is told which text a token is of: it has a table for that, and no setting forbids it."""
+    table = getattr(getattr(encoder, "shape", None), "segments", 0)
+    inputs = json.loads(tokenizer.companions[SETTINGS]).get("model_input_names")
+    return max(tokenizer.pair.segments) < table and (inputs is None or "token_type_ids" in inputs)
+
+
+def _told(tokenizer: Tokenizer, segments: bool) -> Tokenizer:
+    """The tokenizer with its limit and its inputs written down, so that every reader of the folder does the same."""
+    inputs = ["input_ids", *(["token_type_ids"] if segments else []), "attention_mask"]
+    settings = {**json.loads(tokenizer.companions[SETTINGS]), "model_max_length": tokenizer.max_length}
+    told = json.dumps({**settings, "model_input_names": inputs}, indent=2)
+    return replace(tokenizer, companions={**tokenizer.companions, SETTINGS: told})

@@ -1,0 +1,259 @@
+"""Reranker: what cross-encoder and poly-encoder have in common, from pairs of texts to scores and ranks."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import nn
+
+from ..device import Precision, placed, precision_of
+from ..encoders.checkpoint import load_encoder
+from ..encoders.encoder import Encoder
+from ..errors import BadInput, BadModel
+from ..fingerprint import fingerprint
+from ..heads import ACTIVATIONS
+from ..progress import Progress
+from ..store import Manifest, PairManifest, locate, read_manifest, read_pair_manifest
+from ..text.prompts import prompt_of
+from ..text.tokenizer import Tokenizer, longest_input
+from .pairs import Pairs, column
+
+PairOverflow = Literal["error", "warn", "truncate"]
+
+
+@runtime_checkable
+class EncodesTexts(Protocol):
+    """What a reranker can be begun from: an Embedder, say."""
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    @property
+    def encoder(self) -> Encoder: ...
+    @property
+    def manifest(self) -> Manifest: ...
+
+
+class Reranker(nn.Module, ABC):
+    """Two texts to one score: slower than comparing vectors, and nearer to what a reader would say.
+
+    >>> reranker = Reranker.load("cross-encoder/ms-marco-MiniLM-L6-v2")      # doctest: +SKIP
+    >>> reranker.rank("how do cats sleep", ["Cats nap.", "Shares fell."])    # doctest: +SKIP
+    [(0, 0.93), (1, 0.02)]
+
+    `load` gives a `CrossEncoder` or a `PolyEncoder`, as the folder is; both are torch modules whose call gives logits
+    with gradients. Calls of one reranker may come from several threads at once.
+    """
+
+    KIND: str | None = None
+    """What modules.json calls the part that follows the encoder; None: a classification head."""
+    labels: Sequence[str]
+    """The names of the labels: C of them; one is plain scoring."""
+    activation: str
+    """What makes scores of logits, where there is one label: a name in `likewise.heads.ACTIVATIONS`."""
+
+    def __init__(self, tokenizer: Tokenizer, encoder: Encoder, manifest: PairManifest):
+        super().__init__()
+        self.tokenizer = tokenizer
+        self.encoder = encoder
+        self.manifest = manifest
+        tokenizer.check(encoder.vocabulary)
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path,
+        *,
+        precision: Precision | None = None,
+        device: str | torch.device | None = None,
+        max_length: int | None = None,
+    ) -> "Reranker":
+        """The reranker of this name or folder.
+
+        Args:
+            name: a folder (a Hugging Face sequence classifier, a CrossEncoder of sentence-transformers, or one of
+                ours), or a hub name.
+            precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA) or `"fp16"`.
+            device: `"cpu"`, `"cuda"` …; the first GPU if there is one.
+            max_length: another longest input, in tokens with the special ones.
+
+        Raises:
+            ModelNotFound: the name leads nowhere; the message lists what was tried.
+            BadModel: the folder is broken, unsafe, or holds no reranker.
+        """
+        from . import CrossEncoder, PolyEncoder  # which are rerankers
+
+        place, dtype = placed(device, precision)
+        manifest = read_pair_manifest(locate(name))
+        kinds = (CrossEncoder, PolyEncoder)
+        late = None if manifest.late is None else manifest.late.kind
+        found = next((kind for kind in kinds if late == kind.KIND), None)
+        if found is None:
+            known = ", ".join(kind.KIND for kind in kinds if kind.KIND)
+            raise BadModel(f"{manifest.encoder} holds a reranker of the kind {late!r}; known here: {known}")
+        if not issubclass(found, cls):
+            raise BadModel(f"{manifest.encoder} holds a {found.__name__}; load it with Reranker.load")
+        return found.read(manifest, dtype, max_length).to(place).eval()
+
+    @classmethod
+    def start(
+        cls,
+        source: EncodesTexts | str | Path,
+        labels: int | Sequence[str] = 1,
+        *,
+        seed: int = 0,
+        max_length: int | None = None,
+    ) -> "Reranker":
+        """An untrained cross-encoder: an encoder, copied, and a classification head drawn at random.
+
+        Its scores mean nothing before it is trained.
+
+        Args:
+            source: an embedder, or the name or folder of an embedding model or of a plain encoder.
+            labels: how many labels (1: a score), or their names.
+            seed: what the head is drawn with.
+            max_length: the longest input, in tokens of both texts with the special ones.
+        """
+        from .cross import begin
+
+        return begin(source, labels, seed, max_length)
+
+    @abstractmethod
+    def logits(
+        self,
+        pairs: Pairs,
+        documents: Iterable[str] | None = None,
+        *,
+        prompt: str | None = None,
+        overflow: PairOverflow = "warn",
+        progress: Progress = None,
+        batch_tokens: int | None = None,
+    ) -> Float[np.ndarray, "N C"]:
+        """What the model says of each pair before any activation, float32, in the order given; see `score`."""
+
+    def probabilities(
+        self, pairs: Pairs, documents: Iterable[str] | None = None, **how: Any
+    ) -> Float[np.ndarray, "N C"]:
+        """The activation of the logits; of several labels, their softmax unless the model names another activation."""
+        logits = torch.from_numpy(self.logits(pairs, documents, **how))
+        if len(self.labels) > 1 and self.activation == "Identity":
+            return np.asarray(logits.softmax(1).numpy())
+        return np.asarray(ACTIVATIONS[self.activation]()(logits).numpy())
+
+    def score(
+        self,
+        pairs: Pairs,
+        documents: Iterable[str] | None = None,
+        *,
+        label: int | str | None = None,
+        **how: Any,
+    ) -> Float[np.ndarray, " N"]:
+        """One number a pair, float32, in the order given.
+
+        Args:
+            pairs: texts two by two; or the first texts, with `documents` for the second ones.
+            documents: one for every first text.
+            label: whose probability is the score, by name or number, where the model has several labels
+                (`"entailment"`, say).
+            how: as `logits` takes it: `prompt` (put before every first text, or a name of one of the model's prompts),
+                `overflow` (a pair of more tokens than the model reads: `"error"`; `"warn"` cuts the longer text first
+                and says so; `"truncate"` cuts and is silent), `progress`, `batch_tokens`.
+
+        Raises:
+            BadInput: what was given is no pair of texts (its index is named), or an option is unknown.
+            TooLong: under `overflow="error"`.
+            OutOfMemory: one single pair does not fit into memory.
+        """
+        column = self._label(label)
+        return self.probabilities(pairs, documents, **how)[:, column]
+
+    def rank(
+        self,
+        query: str,
+        documents: Iterable[str],
+        k: int | None = None,
+        *,
+        label: int | str | None = None,
+        **how: Any,
+    ) -> list[tuple[int, float]]:
+        """The k documents that go best with the query (all of them by default): index and score, best first.
+
+        Documents of equal score keep their order.
+        """
+        if k is not None and (isinstance(k, bool) or not isinstance(k, Integral) or k < 1):
+            raise BadInput(f"k is {k!r}; wanted how many documents to keep, 1 or more")
+        if not isinstance(query, str):
+            raise BadInput(f"the query is {query!r:.40}; wanted one str (score takes many)")
+        found = column(documents, "documents")
+        scores = self.score([query] * len(found), found, label=label, **how)
+        return [(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
+
+    @abstractmethod
+    def save(self, folder: str | Path) -> None:
+        """A folder that `load` reads, weights in the precision that they have here."""
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with anything that changes scores: weights, tokenizer, head, prompts."""
+        t, m, shape = self.tokenizer, self.manifest, getattr(self.encoder, "shape", self.encoder.config)
+        words = [t.max_length, t.lowercase, t.backend.to_str(), dict(m.prompts), m.default_prompt, str(shape)]
+        return fingerprint([self.KIND, *words, *self._settings], self.state_dict())
+
+    @property
+    @abstractmethod
+    def _settings(self) -> list[Any]:
+        """What else than tokenizer, encoder and weights changes scores, as JSON can hold it."""
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    @property
+    def precision(self) -> str:
+        return precision_of(next(self.encoder.parameters()).dtype)
+
+    def _label(self, label: int | str | None) -> int:
+        """The column of a label; the one where there is but one."""
+        if label is None and len(self.labels) == 1:
+            return 0
+        known = ", ".join(self.labels[:20])
+        if label is None:
+            raise BadInput(f"this model has {len(self.labels)} labels ({known}); say which one is the score: label=…")
+        if isinstance(label, str):
+            same = [i for i, name in enumerate(self.labels) if name.lower() == label.lower()]
+            if len(same) == 1:
+                return same[0]
+        elif not isinstance(label, bool) and 0 <= label < len(self.labels):
+            return int(label)
+        raise BadInput(f"there is no label {label!r}; there are {known}")
+
+    def _known(self, texts: list[str]) -> list[list[int]]:
+        """The ids of each text, whole, without special tokens, all of them known to the encoder."""
+        contents = self.tokenizer.contents(texts)
+        strange = self.tokenizer.strange(contents, self.encoder.vocabulary)
+        if strange is not None:
+            text = texts[strange[0]]
+            raise BadInput(f"the text {text!r:.60} holds the token {strange[1]!r}, for which the encoder has no vector")
+        return contents
+
+    def _prompt(self, prompt: str | None) -> str:
+        return prompt_of(prompt, self.manifest.prompts, self.manifest.default_prompt)
+
+
+def parts_of(source: EncodesTexts | str | Path) -> tuple[Tokenizer, Encoder, Manifest]:
+    """Tokenizer, encoder and manifest of an embedder, or of the model of a name."""
+    if not isinstance(source, str | Path):
+        return source.tokenizer, source.encoder, source.manifest
+    manifest = read_manifest(locate(source))
+    encoder = load_encoder(manifest.encoder)
+    return tokenizer_of(encoder, manifest, None), encoder, manifest
+
+
+def tokenizer_of(encoder: Encoder, manifest: Manifest | PairManifest, max_length: int | None) -> Tokenizer:
+    """The tokenizer of a folder, reading as much as was asked for, or as the folder says, or as the encoder can."""
+    limit = longest_input(max_length, manifest.max_length, encoder.longest)
+    return Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
