@@ -7,12 +7,14 @@ below it is the encoder, which can go forward and back a piece at a time, for an
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..embedder import OUT_OF_MEMORY, Embedder
+from ..device import unless_full
+from ..embedder import Embedder
 from ..errors import BadInput, OutOfMemory
 from ..ragged import Ragged
 from ..text.packing import plan
@@ -99,13 +101,11 @@ def backward(
     before = _gradients(embedder, objective)
     while True:
         pieces = plan(lengths, budget.tokens or sum(lengths))
-        try:
-            return Took(_attempt(embedder, objective, batch, ids, pieces, dtype, share), sum(lengths), len(pieces))
-        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            if not _is_out_of_memory(error):
-                raise
-            if len(pieces) == len(ids):
-                raise OutOfMemory(f"memory does not suffice for one text of {max(lengths):,} tokens") from error
+        loss = unless_full(partial(_attempt, embedder, objective, batch, ids, pieces, dtype, share))
+        if loss is not None:
+            return Took(loss, sum(lengths), len(pieces))
+        if len(pieces) == len(ids):
+            raise OutOfMemory(f"memory does not suffice for one text of {max(lengths):,} tokens")
         budget.tokens = max(1, (budget.tokens or sum(lengths)) // 2)
         _restore(embedder, before, random)
 
@@ -174,7 +174,3 @@ def _set_random(states: list[Tensor], device: torch.device) -> None:
     torch.set_rng_state(states[0])
     if len(states) > 1:
         torch.cuda.set_rng_state(states[1], device)
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(s in str(error) for s in OUT_OF_MEMORY)
