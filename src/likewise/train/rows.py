@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..errors import BadInput
 from .objectives import Objective
+from .processes import Processes
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,14 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.texts[0])
+
+    def together(self, processes: Processes) -> "Batch":
+        """The batch whose part this is: numbers and names of all processes; the texts stay where they are."""
+        if processes.count == 1:
+            return self
+        whole = Batch(self.texts, {name: processes.together(values) for name, values in self.numbers.items()})
+        whole.__dict__["names"] = processes.together(self.names)
+        return whole
 
     @cached_property
     def names(self) -> Int[Tensor, "N C"]:

@@ -5,7 +5,7 @@ below it is the encoder, which can go forward and back a piece at a time, for an
 2021). Whether it does is a matter of memory alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,6 +19,7 @@ from ..errors import BadInput, OutOfMemory
 from ..ragged import Ragged
 from ..text.packing import plan
 from .objectives import Objective
+from .processes import ALONE, Processes
 from .rows import Batch
 
 Ids = Sequence[Sequence[int]]
@@ -62,12 +63,8 @@ def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -
     more = {name: values.to(device) for name, values in batch.numbers.items()}
     if objective.reads().names:
         more["names"] = batch.names.to(device)
-    loss: Tensor = objective(*vectors.chunk(len(batch.texts)), **more)
+    loss: Tensor = objective(*vectors.chunk(batch.names.shape[1]), **more)
     return loss
-
-
-Gather = Callable[[Tensor, Batch], tuple[Tensor, Batch]]
-"""Vectors and rows of this process to those of all processes, its own first in the gradient's eyes."""
 
 
 def backward(
@@ -78,6 +75,7 @@ def backward(
     budget: Budget | None = None,
     dtype: torch.dtype | None = None,
     share: float = 1.0,
+    processes: Processes = ALONE,
 ) -> Took:
     """Adds the gradient of `share` × the objective to that of the parameters.
 
@@ -88,6 +86,8 @@ def backward(
         budget: tokens that may be in flight; without one, all are.
         dtype: of autocast, bfloat16 say; None is fp32 throughout.
         share: the loss is multiplied by it, where several batches make one step.
+        processes: the batch is this one's part; the loss is that of all parts together. Gradients of the embedder
+            are its own part of the whole, to be added up (`Processes.add_up`); those of the objective are whole.
 
     Raises:
         OutOfMemory: one single text does not fit.
@@ -101,7 +101,7 @@ def backward(
     before = _gradients(embedder, objective)
     while True:
         pieces = plan(lengths, budget.tokens or sum(lengths))
-        loss = unless_full(partial(_attempt, embedder, objective, batch, ids, pieces, dtype, share))
+        loss = unless_full(partial(_attempt, embedder, objective, batch, ids, pieces, dtype, share, processes))
         if loss is not None:
             return Took(loss, sum(lengths), len(pieces))
         if len(pieces) == len(ids):
@@ -118,10 +118,11 @@ def _attempt(
     pieces: list[list[int]],
     dtype: torch.dtype | None,
     share: float,
+    processes: Processes,
 ) -> float:
     if len(pieces) == 1:
         vectors = forward(embedder, ids, dtype)
-        loss, gradient = _above(objective, vectors, batch, share)
+        loss, gradient = _above(objective, vectors, batch, share, processes)
         vectors.backward(gradient)  # type: ignore[no-untyped-call]
         return loss
     states, parts = [], []
@@ -132,7 +133,7 @@ def _attempt(
     order = torch.tensor([i for piece in pieces for i in piece])
     vectors = torch.cat(parts)
     vectors = vectors[torch.argsort(order).to(vectors.device)]
-    loss, gradient = _above(objective, vectors, batch, share)
+    loss, gradient = _above(objective, vectors, batch, share, processes)
     after = _random(embedder.device)
     for piece, state in zip(pieces, states, strict=True):
         _set_random(state, embedder.device)  # the same words are dropped as when the vectors were made
@@ -141,12 +142,17 @@ def _attempt(
     return loss
 
 
-def _above(objective: Objective, vectors: Tensor, batch: Batch, share: float) -> tuple[float, Tensor]:
+def _above(
+    objective: Objective, vectors: Tensor, batch: Batch, share: float, processes: Processes
+) -> tuple[float, Tensor]:
     """The loss, and its gradient by the vectors; the objective's own parameters get theirs."""
-    leaf = vectors.detach().requires_grad_()
-    loss = loss_of(objective, leaf, batch)
+    columns = [processes.together(column) for column in vectors.detach().chunk(len(batch.texts))]
+    leaf = torch.cat(columns).requires_grad_()
+    loss = loss_of(objective, leaf, batch.together(processes))
     (loss * share).backward()  # type: ignore[no-untyped-call]
-    return float(loss.detach()), leaf.grad if leaf.grad is not None else torch.zeros_like(leaf)
+    gradient = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+    own = processes.own(len(columns[0]))
+    return float(loss.detach()), torch.cat([part[own] for part in gradient.chunk(len(columns))])
 
 
 Gradients = list[tuple[torch.nn.Parameter, Tensor | None]]
