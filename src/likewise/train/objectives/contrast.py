@@ -4,13 +4,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...errors import BadInput
-from .objective import Labels, Loss, Names, Objective, Reads, Vectors
+from .objective import Columns, Labels, Loss, Names, Objective, Reads, Texts, Vectors
 
 SHARPEST = 0.01  # a learned temperature falls no lower (Radford et al. 2021, CLIP)
 
@@ -44,6 +45,13 @@ class Contrastive(Objective):
             turned = names[:, [1, 0]]
             found = (found + contrastive(positive, [anchor], turned, scale, group)) / 2
         return found
+
+    def check(self, texts: Texts, numbers: Columns) -> None:
+        first, more = next(iter(texts.values())), len(texts) > 2
+        one_text = len(set(first)) == 1
+        if len(first) > 1 and not more and (one_text or len(np.unique(numbers.get("group", [0, 1]))) == 1):
+            what = f"text is {first[0]!r}" if one_text else f"group is {numbers['group'][0]}"
+            raise BadInput(f"in all {len(first):,} rows the {what}: no row holds a wrong answer for another")
 
 
 class SimCSE(Contrastive):
