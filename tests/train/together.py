@@ -5,7 +5,7 @@ import sys
 import torch
 
 from likewise import Embedder
-from likewise.train.objectives import OBJECTIVES
+from likewise.train.objectives import objective_of
 from likewise.train.processes import joined
 from likewise.train.rows import Rows
 from likewise.train.step import Budget, backward
@@ -14,8 +14,8 @@ from tests.train.columns import columns_for
 
 def gradient(folder: str, name: str, processes, budget: int | None) -> dict[str, torch.Tensor]:
     torch.manual_seed(0)
-    objective, embedder = OBJECTIVES[name](), Embedder.load(folder, device="cpu").double()
-    objective.fit_to(embedder.width)
+    objective, embedder = objective_of(name), Embedder.load(folder, device="cpu").double()
+    objective.fit_to(embedder.width, embedder.encoder.vocabulary)
     objective.double()
     rows = Rows.of(columns_for(objective), objective)
     own = processes.own(len(rows))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Int, Shaped
 from torch import Tensor, distributed, nn
 
 from ..errors import BadInput
@@ -36,13 +36,21 @@ class Processes:
         each = rows // self.count
         return slice(self.rank * each, (self.rank + 1) * each)
 
-    def together(self, own: Float[Tensor, "n ..."]) -> Float[Tensor, "N ..."]:
+    def together(self, own: Shaped[Tensor, "n ..."]) -> Shaped[Tensor, "N ..."]:
         """The rows of all processes, in the order of the batch."""
         if self.count == 1:
             return own
         parts = [torch.empty_like(own) for _ in range(self.count)]
         distributed.all_gather(parts, own.contiguous())
         return torch.cat(parts)
+
+    def widened(self, own: Int[Tensor, "n W"], fill: int) -> Int[Tensor, "n V"]:
+        """As wide as the widest process's, so that they can be brought together."""
+        if self.count == 1:
+            return own
+        widest = torch.tensor(own.shape[1], device=own.device)
+        distributed.all_reduce(widest, distributed.ReduceOp.MAX)
+        return nn.functional.pad(own, (0, int(widest) - own.shape[1]), value=fill)
 
     def add_up(self, parameters: Iterable[nn.Parameter]) -> None:
         """Each gradient becomes the sum of all processes' (zeros where one has none)."""

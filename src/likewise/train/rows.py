@@ -4,24 +4,27 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from ..errors import BadInput
-from .objectives import Objective
+from .objectives import Objective, Reads
 from .processes import Processes
+
+Column: TypeAlias = Sequence[Any] | np.ndarray
+"""Texts, numbers, or rows of numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """N rows: C columns of texts, and numbers by name."""
+    """N rows: C columns of texts, and numbers by name; (N,) each, or (N, W)."""
 
     texts: tuple[tuple[str, ...], ...]
-    numbers: Mapping[str, Float[Tensor, " N"]]
+    numbers: Mapping[str, Shaped[Tensor, "N ..."]]
 
     def __len__(self) -> int:
         return len(self.texts[0])
@@ -30,7 +33,10 @@ class Batch:
         """The batch whose part this is: numbers and names of all processes; the texts stay where they are."""
         if processes.count == 1:
             return self
-        whole = Batch(self.texts, {name: processes.together(values) for name, values in self.numbers.items()})
+        numbers = {
+            name: processes.widened(values, -1) if name == "ids" else values for name, values in self.numbers.items()
+        }
+        whole = Batch(self.texts, {name: processes.together(values) for name, values in numbers.items()})
         whole.__dict__["names"] = processes.together(self.names)
         return whole
 
@@ -49,17 +55,24 @@ def name_of(text: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The columns that one objective reads, in its order."""
+    """The columns that one objective reads, in its order.
+
+    `numbers` are float32, (N,) or, of a `Matrix`, (N, W); int64 where the objective wants `Labels`. An array that is
+    float32 already stays where it is, so that a teacher's vectors may be memory-mapped. `repeats` is how often a batch
+    holds each column of texts.
+    """
 
     texts: Mapping[str, Sequence[str]]
-    numbers: Mapping[str, Float[np.ndarray, " N"]]
+    numbers: Mapping[str, Shaped[np.ndarray, "N ..."]]
+    repeats: int = 1
 
     @classmethod
-    def of(cls, columns: Mapping[str, Sequence[Any]], objective: Objective) -> "Rows":
+    def of(cls, columns: Mapping[str, Column], objective: Objective) -> "Rows":
         """Those of the columns that the objective reads: by name, or, where no name fits, texts in their order.
 
         Raises:
-            BadInput: a column is missing or superfluous, empty, of unequal length, no text, or no finite number.
+            BadInput: a column is missing or superfluous, empty, of unequal length, no text, or no finite number; or
+                the objective finds that it cannot learn from them (`Objective.check`).
         """
         reads = objective.reads()
         given = {name: values for name, values in columns.items() if len(values) and isinstance(values[0], str)}
@@ -86,9 +99,10 @@ class Rows:
         sizes = {name: len(values) for name, values in (texts | numbers).items()}
         if len(set(sizes.values())) > 1 or not any(sizes.values()):
             raise BadInput(f"columns of one length, at least a row, were wanted; found {sizes}")
-        for name, values in texts.items():
-            _check_texts(name, values)
-        return cls(texts, {name: _numbers(name, values) for name, values in numbers.items()})
+        checked = {name: _texts(name, values) for name, values in texts.items()}
+        found = {name: _numbers(name, values, reads) for name, values in numbers.items()}
+        objective.check(checked, found)
+        return cls(checked, found, reads.repeats)
 
     def __len__(self) -> int:
         return len(next(iter(self.texts.values())))
@@ -97,25 +111,44 @@ class Rows:
         """These rows."""
         texts = tuple(tuple(column[i] for i in which) for column in self.texts.values())
         picked = np.asarray(which, np.int64)
-        return Batch(texts, {name: torch.from_numpy(v[picked]) for name, v in self.numbers.items()})
+        return Batch(texts * self.repeats, {name: torch.from_numpy(v[picked]) for name, v in self.numbers.items()})
 
 
 def _told(texts: Sequence[str], numbers: Sequence[str]) -> str:
     return ", ".join((*texts, *(f"{name} (numbers)" for name in numbers)))
 
 
-def _check_texts(name: str, values: Sequence[Any]) -> None:
+def _texts(name: str, values: Column) -> Sequence[str]:
     for i, value in enumerate(values):
         if not isinstance(value, str):
             raise BadInput(f"row {i}: {name} is {value!r}; wanted a text")
+    return values.tolist() if isinstance(values, np.ndarray) else values
 
 
-def _numbers(name: str, values: Sequence[Any]) -> Float[np.ndarray, " N"]:
+def _numbers(name: str, values: Column, reads: Reads) -> Shaped[np.ndarray, "N ..."]:
+    whole, axes = name in reads.whole, 2 if name in reads.wide else 1
     try:
-        found = np.asarray(values, dtype=np.float32)
+        found = np.asarray(values)
+        found = (
+            found
+            if whole and found.dtype.kind in "iub"
+            else found.astype(np.float64 if whole else np.float32, copy=False)
+        )
     except (TypeError, ValueError):
         raise BadInput(f"the column {name} holds what is no number; {values[0]!r} is its first value") from None
-    bad = np.flatnonzero(~np.isfinite(found))
+    if found.ndim != axes:
+        wanted = "a list of numbers, as long in every row" if axes == 2 else "one number"
+        raise BadInput(f"row 0: {name} is of shape {found.shape[1:]}; wanted {wanted}")
+    with np.errstate(invalid="ignore"):
+        sums = found if axes == 1 else found.sum(1, dtype=np.float64)  # not finite where one of the numbers is not
+    bad = np.flatnonzero(~np.isfinite(sums))
     if len(bad):
         raise BadInput(f"row {int(bad[0])}: {name} is {found[bad[0]]}; wanted a finite number")
-    return found
+    return _whole(name, found) if whole else found
+
+
+def _whole(name: str, found: Shaped[np.ndarray, " N"]) -> Int[np.ndarray, " N"]:
+    bad = np.flatnonzero(found % 1)
+    if len(bad):
+        raise BadInput(f"row {int(bad[0])}: {name} is {found[bad[0]]}; wanted a whole number")
+    return found.astype(np.int64)

@@ -18,7 +18,7 @@ from ..embedder import Embedder
 from ..errors import BadInput, OutOfMemory
 from ..ragged import Ragged
 from ..text.packing import plan
-from .objectives import Objective
+from .objectives import Objective, padded
 from .processes import ALONE, Processes
 from .rows import Batch
 
@@ -41,10 +41,19 @@ class Budget:
     tokens: int | None = None
 
 
-def token_ids(embedder: Embedder, texts: Sequence[str]) -> list[list[int]]:
-    """The ids of each text with the special ones, what is too long cut."""
-    room = embedder.tokenizer.room
-    return [embedder.tokenizer.framed(content[:room]) for content in embedder.tokenizer.contents(texts)]
+def tokenized(embedder: Embedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:
+    """What the model is shown of each text, column after column: ids with the special ones, what is too long cut.
+
+    The batch is given the whole `ids` of its first column, if the objective reads them.
+    """
+    tokenizer = embedder.tokenizer
+    texts = [text for column in batch.texts for text in column]
+    contents = [content[: tokenizer.room] for content in tokenizer.contents(texts)]
+    shown = [tokenizer.framed(objective.shown(content)) for content in contents]
+    if objective.reads().ids:
+        ids = padded([tokenizer.framed(content) for content in contents[: len(batch)]], embedder.device)
+        batch = Batch(batch.texts, {**batch.numbers, "ids": ids})
+    return shown, batch
 
 
 def forward(embedder: Embedder, ids: Ids, dtype: torch.dtype | None = None) -> Float[Tensor, "M E"]:
@@ -59,12 +68,16 @@ def forward(embedder: Embedder, ids: Ids, dtype: torch.dtype | None = None) -> F
 
 def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:
     """The objective of a batch whose M = N·C vectors lie column after column."""
-    device = vectors.device
-    more = {name: values.to(device) for name, values in batch.numbers.items()}
+    more = {name: _beside(vectors, values) for name, values in batch.numbers.items()}
     if objective.reads().names:
-        more["names"] = batch.names.to(device)
+        more["names"] = batch.names.to(vectors.device)
     loss: Tensor = objective(*vectors.chunk(batch.names.shape[1]), **more)
     return loss
+
+
+def _beside(vectors: Tensor, values: Tensor) -> Tensor:
+    """Where the vectors are, and as exact; whole numbers stay whole."""
+    return values.to(vectors.device, vectors.dtype if values.is_floating_point() else values.dtype)
 
 
 def backward(
@@ -93,7 +106,7 @@ def backward(
         OutOfMemory: one single text does not fit.
     """
     budget = budget or Budget()
-    ids = token_ids(embedder, [text for column in batch.texts for text in column])
+    ids, batch = tokenized(embedder, objective, batch)
     lengths = [len(i) for i in ids]
     if not all(lengths):
         raise BadInput("a text has no tokens, and this model puts no special ones around it")

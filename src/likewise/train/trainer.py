@@ -123,7 +123,7 @@ class _Training:
         torch.manual_seed(run.seed)
         self.objectives = list(dict.fromkeys(course.objective for course in courses))
         for objective in self.objectives:
-            objective.fit_to(embedder.width)
+            objective.fit_to(embedder.width, embedder.encoder.vocabulary)
             objective.to(embedder.device)
         self.curriculum = Curriculum(courses, run.batch, run.seed, run.mix)
         self.steps = run.steps or max(1, round(run.epochs * self.curriculum.steps_of_epoch))
