@@ -138,7 +138,7 @@ def test_contrast_leaves_out_what_is_no_wrong_answer():
         wrong = [j for j, text in enumerate(candidates)
                  if j != i and text not in (positive, anchor) and not (j < 4 and names[j, 0] == anchor)]  # fmt: skip
         losses.append(torch.logsumexp(likeness[i, [i, *wrong]], 0) - likeness[i, i])
-    torch.testing.assert_close(contrastive(a, p, n, names), torch.stack(losses).mean())
+    torch.testing.assert_close(contrastive(a, [p, n], names), torch.stack(losses).mean())
 
 
 @pytest.mark.parametrize("texts", [400, 40])

@@ -274,7 +274,7 @@ def _epochs(
 def _loss(columns: Sequence[Tensor], batch: Examples, scale: float) -> Tensor:
     if batch.scores is None:
         anchors, positives, negatives = columns
-        return contrastive(anchors, positives, negatives, torch.from_numpy(batch.rows), scale)
+        return contrastive(anchors, [positives, negatives], torch.from_numpy(batch.rows), scale)
     left, right = columns
     return cosent(left, right, torch.from_numpy(batch.scores).float(), scale)
 

@@ -1,0 +1,49 @@
+"""Objectives: each in the table is tested with every strategy. A new one is a class in a file here and a row there."""
+
+from .contrast import Contrastive, SimCSE, contrastive
+from .denoising import TSDAE, padded
+from .distances import DISTANCES
+from .distillation import Distillation, MarginMSE, ScoreDistillation, SimilarityDistillation
+from .objective import Ids, Labels, Matrix, Names, Numbers, Objective, Reads, Vectors
+from .ordered import AnglE, CoSENT, cosent
+from .pairs import CONCATENATIONS, Classification, MarginPairs, Regression
+from .spec import OBJECTIVES, WRAPPERS, objective_of, options_of
+from .triplets import BatchTriplets, Triplet
+from .wrappers import Layerwise, Matryoshka, Weighted
+
+__all__ = [
+    "CONCATENATIONS",
+    "DISTANCES",
+    "OBJECTIVES",
+    "TSDAE",
+    "WRAPPERS",
+    "AnglE",
+    "BatchTriplets",
+    "Classification",
+    "CoSENT",
+    "Contrastive",
+    "Distillation",
+    "Ids",
+    "Labels",
+    "Layerwise",
+    "MarginMSE",
+    "MarginPairs",
+    "Matrix",
+    "Matryoshka",
+    "Names",
+    "Numbers",
+    "Objective",
+    "Reads",
+    "Regression",
+    "ScoreDistillation",
+    "SimCSE",
+    "SimilarityDistillation",
+    "Triplet",
+    "Vectors",
+    "Weighted",
+    "contrastive",
+    "cosent",
+    "objective_of",
+    "options_of",
+    "padded",
+]

@@ -1,0 +1,41 @@
+"""How far apart vectors are, with gradients that are finite even between equal ones."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from ...errors import BadInput
+from .objective import Numbers, Vectors
+
+
+def _minkowski(power: float) -> Callable[[Tensor, Tensor], Tensor]:
+    exact = "donot_use_mm_for_euclid_dist"  # |a|² − 2ab + |b|² loses the digits of near ones
+    return lambda a, b: torch.cdist(a, b, power, compute_mode=exact)
+
+
+DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "euclidean": _minkowski(2.0),
+    "cosine": lambda a, b: 1 - F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).mT,
+    "manhattan": _minkowski(1.0),
+}
+"""(…, M, E) and (…, N, E) to (…, M, N)."""
+
+
+def known_distance(name: str) -> str:
+    """The name, if it is one of `DISTANCES`."""
+    if name not in DISTANCES:
+        raise BadInput(f"there is no distance {name!r}; there are {', '.join(DISTANCES)}")
+    return name
+
+
+def between_all(a: Vectors, b: Float[Tensor, "M E"], name: str) -> Float[Tensor, "N M"]:
+    """From each row of `a` to each of `b`."""
+    return DISTANCES[name](a, b)
+
+
+def between_rows(a: Vectors, b: Vectors, name: str) -> Numbers:
+    """From each row of `a` to the row of `b` beside it."""
+    return DISTANCES[name](a[:, None], b[:, None])[:, 0, 0]

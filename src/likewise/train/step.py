@@ -1,0 +1,195 @@
+"""One step back: every column of a batch in one forward pass, and the same gradient in pieces where it must fit.
+
+The graph is cut at the vectors. Above the cut is the objective, with all rows of the batch (and of all processes);
+below it is the encoder, which can go forward and back a piece at a time, for any objective (GradCache, Gao et al.
+2021). Whether it does is a matter of memory alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..device import unless_full
+from ..embedder import Embedder
+from ..errors import BadInput, OutOfMemory
+from ..ragged import Ragged
+from ..text.packing import plan
+from .objectives import Objective, padded
+from .processes import ALONE, Processes
+from .rows import Batch
+
+Ids = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a step found: the loss, the tokens it read, and in how many pieces."""
+
+    loss: float
+    tokens: int
+    pieces: int
+
+
+@dataclass
+class Budget:
+    """Tokens that may be in flight with their gradients; halved for good when memory runs out."""
+
+    tokens: int | None = None
+
+
+def tokenized(embedder: Embedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:
+    """What the model is shown of each text, column after column: ids with the special ones, what is too long cut.
+
+    The batch is given the whole `ids` of its first column, if the objective reads them.
+    """
+    tokenizer = embedder.tokenizer
+    texts = [text for column in batch.texts for text in column]
+    contents = [content[: tokenizer.room] for content in tokenizer.contents(texts)]
+    shown = [tokenizer.framed(objective.shown(content)) for content in contents]
+    if objective.reads().ids:
+        ids = padded([tokenizer.framed(content) for content in contents[: len(batch)]], embedder.device)
+        batch = Batch(batch.texts, {**batch.numbers, "ids": ids})
+    return shown, batch
+
+
+def forward(embedder: Embedder, ids: Ids, dtype: torch.dtype | None = None) -> Float[Tensor, "M E"]:
+    """Vectors of M texts in the order given, packed by falling length; in `dtype` where it is given."""
+    order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
+    back = torch.empty(len(ids), dtype=torch.int64)
+    back[order] = torch.arange(len(ids))
+    with torch.autocast(embedder.device.type, dtype, enabled=dtype is not None):
+        vectors: Tensor = embedder(Ragged.of([ids[i] for i in order], embedder.device))
+    return vectors.float()[back.to(vectors.device)] if vectors.dtype != torch.float64 else vectors[back]
+
+
+def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:
+    """The objective of a batch whose M = N·C vectors lie column after column."""
+    more = {name: _beside(vectors, values) for name, values in batch.numbers.items()}
+    if objective.reads().names:
+        more["names"] = batch.names.to(vectors.device)
+    loss: Tensor = objective(*vectors.chunk(batch.names.shape[1]), **more)
+    return loss
+
+
+def _beside(vectors: Tensor, values: Tensor) -> Tensor:
+    """Where the vectors are, and as exact; whole numbers stay whole."""
+    return values.to(vectors.device, vectors.dtype if values.is_floating_point() else values.dtype)
+
+
+def backward(
+    embedder: Embedder,
+    objective: Objective,
+    batch: Batch,
+    *,
+    budget: Budget | None = None,
+    dtype: torch.dtype | None = None,
+    share: float = 1.0,
+    processes: Processes = ALONE,
+) -> Took:
+    """Adds the gradient of `share` × the objective to that of the parameters.
+
+    Args:
+        embedder: in training mode or not, as the caller likes.
+        objective: already fit to the embedder's width.
+        batch: N rows.
+        budget: tokens that may be in flight; without one, all are.
+        dtype: of autocast, bfloat16 say; None is fp32 throughout.
+        share: the loss is multiplied by it, where several batches make one step.
+        processes: the batch is this one's part; the loss is that of all parts together. Gradients of the embedder
+            are its own part of the whole, to be added up (`Processes.add_up`); those of the objective are whole.
+
+    Raises:
+        OutOfMemory: one single text does not fit.
+    """
+    budget = budget or Budget()
+    ids, batch = tokenized(embedder, objective, batch)
+    lengths = [len(i) for i in ids]
+    if not all(lengths):
+        raise BadInput("a text has no tokens, and this model puts no special ones around it")
+    random = _random(embedder.device)
+    before = _gradients(embedder, objective)
+    while True:
+        pieces = plan(lengths, budget.tokens or sum(lengths))
+        loss = unless_full(partial(_attempt, embedder, objective, batch, ids, pieces, dtype, share, processes))
+        if loss is not None:
+            return Took(loss, sum(lengths), len(pieces))
+        if len(pieces) == len(ids):
+            raise OutOfMemory(f"memory does not suffice for one text of {max(lengths):,} tokens")
+        budget.tokens = max(1, (budget.tokens or sum(lengths)) // 2)
+        _restore(embedder, before, random)
+
+
+def _attempt(
+    embedder: Embedder,
+    objective: Objective,
+    batch: Batch,
+    ids: Ids,
+    pieces: list[list[int]],
+    dtype: torch.dtype | None,
+    share: float,
+    processes: Processes,
+) -> float:
+    if len(pieces) == 1:
+        vectors = forward(embedder, ids, dtype)
+        loss, gradient = _above(objective, vectors, batch, share, processes)
+        vectors.backward(gradient)  # type: ignore[no-untyped-call]
+        return loss
+    states, parts = [], []
+    with torch.no_grad():
+        for piece in pieces:
+            states.append(_random(embedder.device))
+            parts.append(forward(embedder, [ids[i] for i in piece], dtype))
+    order = torch.tensor([i for piece in pieces for i in piece])
+    vectors = torch.cat(parts)
+    vectors = vectors[torch.argsort(order).to(vectors.device)]
+    loss, gradient = _above(objective, vectors, batch, share, processes)
+    after = _random(embedder.device)
+    for piece, state in zip(pieces, states, strict=True):
+        _set_random(state, embedder.device)  # the same words are dropped as when the vectors were made
+        forward(embedder, [ids[i] for i in piece], dtype).backward(gradient[piece])  # type: ignore[no-untyped-call]
+    _set_random(after, embedder.device)
+    return loss
+
+
+def _above(
+    objective: Objective, vectors: Tensor, batch: Batch, share: float, processes: Processes
+) -> tuple[float, Tensor]:
+    """The loss, and its gradient by the vectors; the objective's own parameters get theirs."""
+    columns = [processes.together(column) for column in vectors.detach().chunk(len(batch.texts))]
+    leaf = torch.cat(columns).requires_grad_()
+    loss = loss_of(objective, leaf, batch.together(processes))
+    (loss * share).backward()  # type: ignore[no-untyped-call]
+    gradient = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+    own = processes.own(len(columns[0]))
+    return float(loss.detach()), torch.cat([part[own] for part in gradient.chunk(len(columns))])
+
+
+Gradients = list[tuple[torch.nn.Parameter, Tensor | None]]
+
+
+def _gradients(embedder: Embedder, objective: Objective) -> Gradients:
+    """What was gathered before this step: nothing, as a rule."""
+    return [(p, None if p.grad is None else p.grad.clone()) for p in (*embedder.parameters(), *objective.parameters())]
+
+
+def _restore(embedder: Embedder, before: Gradients, random: list[Tensor]) -> None:
+    for parameter, gradient in before:
+        parameter.grad = gradient
+    _set_random(random, embedder.device)
+    if embedder.device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def _random(device: torch.device) -> list[Tensor]:
+    states = [torch.get_rng_state()]
+    return [*states, torch.cuda.get_rng_state(device)] if device.type == "cuda" else states
+
+
+def _set_random(states: list[Tensor], device: torch.device) -> None:
+    torch.set_rng_state(states[0])
+    if len(states) > 1:
+        torch.cuda.set_rng_state(states[1], device)

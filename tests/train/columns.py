@@ -1,0 +1,67 @@
+"""Columns that suit any objective of the table, and the objectives with their options and wrappers."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from likewise import Embedder
+from likewise.train.layered import layered
+from likewise.train.objectives import (
+    CONCATENATIONS,
+    OBJECTIVES,
+    Classification,
+    CoSENT,
+    Distillation,
+    Layerwise,
+    Matryoshka,
+    Objective,
+    Regression,
+    Weighted,
+    objective_of,
+)
+from likewise.train.rows import Batch, Rows
+
+TEXTS = [
+    *("a cat sleeps on the mat", "dogs bark", "the quick brown fox", "x", "1 2 3 and on", "a kitten naps, it naps"),
+    *("the dog", "nine words are in this one, or nearly so", "rain falls and falls", "cats and dogs", "a", "queries"),
+]
+WIDTH, LAYERS = 32, 3  # of the tiny model
+
+OPTIONS = (
+    *("contrastive:learned,symmetric", "contrastive:temperature=0.1", "margin-pairs:online,distance=manhattan"),
+    *("triplet:distance=cosine,margin=0.3", "triplet:distance=manhattan,margin=4", "distillation:width=7"),
+    *("batch-triplets:choose=semi-hard", "batch-triplets:choose=all,distance=cosine", "margin-mse:similarity=cosine"),
+    *("similarity-distillation:measure=mse", "tsdae:noise=0,depth=2", "contrastive:widths=8+32,layers=2"),
+    *(f"classification:parts={'+'.join(parts)}" for parts in CONCATENATIONS),
+)
+INSIDE: dict[str, Callable[[], Objective]] = {**OBJECTIVES, "distillation": partial(Distillation, width=WIDTH)}
+EVERY: dict[str, Callable[[], Objective]] = {
+    **OBJECTIVES,
+    **{spec: partial(objective_of, spec) for spec in OPTIONS},
+    **{f"{name} in widths": lambda o=o: Matryoshka(o(), [8, WIDTH], [0.5, 1]) for name, o in INSIDE.items()},
+    **{f"{name} in layers": lambda o=o: Layerwise(o(), LAYERS) for name, o in INSIDE.items()},
+    "weighted": lambda: Weighted([CoSENT(), Regression(), Classification()], [1, 2, 0.5]),
+}
+"""Whatever can be trained with, by a name for it."""
+
+
+def columns_for(objective: Objective, rows: int = 8) -> dict[str, list]:
+    """Texts and labels, drawn by a rule; a few texts come twice."""
+    reads = objective.reads()
+    names = [*reads.texts, *(["another"] if reads.more_texts else [])]
+    texts = {name: [TEXTS[(3 * i + 5 * k) % 12] for i in range(rows)] for k, name in enumerate(names)}
+    numbers = {name: [i % 2 for i in range(rows)] for name in reads.numbers if name not in reads.wide}
+    taught = [part.width for part in objective.modules() if isinstance(part, Distillation) and part.width]
+    widths = {"scores": len(names) - 1, "teacher": taught[0] if taught else WIDTH}
+    draw = np.random.default_rng(0)
+    return texts | numbers | {name: draw.normal(size=(rows, widths[name])).tolist() for name in reads.wide}
+
+
+def batch_for(objective: Objective, rows: int = 8) -> Batch:
+    return Rows.of(columns_for(objective, rows), objective).take(range(rows))
+
+
+def model_for(objective: Objective, embedder: Embedder) -> Embedder:
+    """The embedder, or, for an objective over layers, one that gives them."""
+    return layered(embedder, objective.layers) if isinstance(objective, Layerwise) else embedder

@@ -1,0 +1,131 @@
+"""Labels that teach nothing, or the wrong thing, are refused before training begins; the row is named."""
+
+import numpy as np
+import pytest
+
+from likewise.errors import BadInput
+from likewise.train.objectives import (
+    AnglE,
+    BatchTriplets,
+    Classification,
+    Contrastive,
+    CoSENT,
+    Distillation,
+    MarginMSE,
+    MarginPairs,
+    Matryoshka,
+    Regression,
+    ScoreDistillation,
+    SimCSE,
+    SimilarityDistillation,
+    Triplet,
+    Weighted,
+)
+from likewise.train.rows import Rows
+from likewise.train.step import backward
+from tests.train.columns import EVERY, columns_for, model_for
+
+PAIRS = {"sentence1": ["a", "b", "c"], "sentence2": ["d", "e", "f"]}
+SAME = {"sentence1": ["a", "b", "c"], "sentence2": ["a", "b", "c"]}
+TRIPLES = {"anchor": ["a", "b", "c"], "positive": ["d", "e", "f"], "negative": ["g", "h", "i"]}
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("objective", "columns", "said"),
+    [
+        (Classification(3), {**PAIRS, "label": [0, 3, 1]}, "row 1: label is 3; wanted 0 … 2: there are 3 labels"),
+        (Classification(3), {**PAIRS, "label": [0, 1, -1]}, "row 2: label is -1"),
+        (Classification(3), {**PAIRS, "label": [0, 1.5, 1]}, "row 1: label is 1.5; wanted a whole number"),
+        (Classification(3), {**PAIRS, "label": [0, float("nan"), 1]}, "row 1: label is nan; wanted a finite number"),
+        (Classification(3), {**PAIRS, "label": [2, 2, 2]}, "every label is 2, in all 3 rows"),
+        (Classification(3), {**SAME, "label": [0, 1, 2]}, "in all 3 rows both texts are the same"),
+        (Classification(3), {**PAIRS, "label": [[0], [1], [2]]}, "row 0: label is of shape (1,); wanted one number"),
+        (Regression(), {**PAIRS, "score": [0.0, 4.2, 5.0]}, "row 1: score is 4.2; wanted -1 … 1: divide by 5"),
+        (Regression(), {**PAIRS, "score": [0.0, 42, 100]}, "row 1: score is 42; wanted -1 … 1: divide by 100"),
+        (Regression(), {**SAME, "score": [0.0, 0.5, 1.0]}, "both texts are the same"),
+        (CoSENT(), {**PAIRS, "score": [0.5, 0.5, 0.5]}, "every score is 0.5"),
+        (CoSENT(), {**SAME, "score": [0, 1, 2]}, "both texts are the same"),
+        (AnglE(), {**PAIRS, "score": [3, 3, 3]}, "every score is 3"),
+        (
+            MarginPairs(),
+            {**PAIRS, "label": [0, 1, 2]},
+            "row 2: label is 2; wanted 0 … 1: 1 says that the two are alike",
+        ),
+        (MarginPairs(), {**PAIRS, "label": [1, 1, 1]}, "every label is 1"),
+        (Triplet(), {**TRIPLES, "negative": TRIPLES["positive"]}, "the negative is the positive"),
+        (BatchTriplets(), {"sentence": ["a", "b"], "label": [4, 4]}, "all are 4"),
+        (BatchTriplets(), {"sentence": ["a", "b"], "label": [4, 5]}, "each occurs once"),
+        (MarginMSE(), {**TRIPLES, "margin": [1, 1, 1]}, "every margin is 1"),
+        (ScoreDistillation(), {**TRIPLES, "scores": [[1], [2], [3]]}, "scores has 1 numbers a row; wanted 2"),
+        (
+            ScoreDistillation(),
+            {k: TRIPLES[k] for k in ("anchor", "positive")} | {"scores": [[1]] * 3},
+            "no distribution",
+        ),
+        (Distillation(), {"sentence": ["a", "b"], "teacher": [[1.0], [2.0, 3.0]]}, "teacher holds what is no number"),
+        (Distillation(), {"sentence": ["a", "b"], "teacher": [1.0, 2.0]}, "wanted a list of numbers"),
+        (Distillation(), {"sentence": ["a", "b"], "teacher": [[1.0, 0.0], [np.inf, -np.inf]]}, "row 1: teacher is"),
+        (Distillation(), {"sentence": ["a", "b"]}, "teacher is missing"),
+        (
+            Contrastive(),
+            {**{k: TRIPLES[k] for k in ("anchor", "positive")}, "group": [0, 0.5, 1]},
+            "row 1: group is 0.5",
+        ),
+        (Contrastive(), {"anchor": ["a", "a"], "positive": ["b", "c"]}, "in all 2 rows the text is 'a'"),
+        (
+            Contrastive(),
+            {"anchor": ["a", "d"], "positive": ["b", "c"], "group": [7, 7]},
+            "in all 2 rows the group is 7",
+        ),
+        (SimCSE(), {"sentence": ["a", "a"]}, "in all 2 rows the text is 'a'"),
+        (Matryoshka(Regression(), [8]), {**PAIRS, "score": [0, 4, 5]}, "row 1: score is 4"),
+        (Weighted([CoSENT(), Regression()]), {**PAIRS, "score": [0, 4, 5]}, "row 1: score is 4"),
+    ],
+)
+def test_labels_that_cannot_be_learned_are_refused(objective, columns, said):
+    with pytest.raises(BadInput) as refused:
+        Rows.of(columns, objective)
+    assert said in str(refused.value)
+
+
+def test_labels_that_occur_once_are_told_of():
+    with pytest.warns(UserWarning, match=r"2 labels occur once, the first in row 1 \(5\)"):
+        Rows.of({"sentence": ["a", "b", "c", "d"], "label": [4, 5, 4, 9]}, BatchTriplets())
+
+
+def test_whole_numbers_stay_exact_and_other_numbers_become_float32():
+    columns = {"anchor": ["a", "b"], "positive": ["c", "d"], "group": [2**60, 2**60 + 1]}
+    assert Rows.of(columns, Contrastive()).numbers["group"].tolist() == columns["group"]
+    assert Rows.of({**columns, "group": [1.0, 2.0]}, Contrastive()).take([1]).numbers["group"].tolist() == [2]
+    assert Rows.of({**PAIRS, "label": np.array([True, False, True])}, MarginPairs()).numbers["label"].dtype == np.int64
+    assert Rows.of({**PAIRS, "score": [0, 1, 1]}, Regression()).numbers["score"].dtype == np.float32
+
+
+def test_a_teachers_vectors_are_read_from_the_file_a_batch_at_a_time(tmp_path):
+    np.save(tmp_path / "teacher.npy", np.arange(12, dtype=np.float32).reshape(4, 3))
+    teacher = np.load(tmp_path / "teacher.npy", mmap_mode="r")
+    rows = Rows.of({"sentence": list("abcd"), "teacher": teacher}, SimilarityDistillation())
+    assert np.shares_memory(rows.numbers["teacher"], teacher)
+    assert rows.take([3, 0]).numbers["teacher"].tolist() == [[9, 10, 11], [0, 1, 2]]
+
+
+def test_a_student_narrower_than_its_teacher_is_told_what_to_do(tiny):
+    objective = Distillation()
+    batch = Rows.of({"sentence": ["a", "b"], "teacher": [[1.0] * 7] * 2}, objective).take([0, 1])
+    with pytest.raises(BadInput, match="7 numbers and the student's 32: give width=7"):
+        backward(tiny, objective, batch)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_batch_of_one_row_or_of_one_text_again_and_again_gives_finite_gradients(name, own):
+    from likewise import Embedder
+
+    objective = EVERY[name]()
+    embedder = model_for(objective, Embedder.load(own(), device="cpu"))
+    objective.fit_to(embedder.width, embedder.encoder.vocabulary)
+    rows = Rows.of(columns_for(objective), objective)
+    for which in ([0], [0, 0, 0]):
+        took = backward(embedder, objective, rows.take(which))
+        assert np.isfinite(took.loss)
+    assert all(p.grad is None or p.grad.isfinite().all() for m in (embedder, objective) for p in m.parameters())

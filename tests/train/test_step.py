@@ -1,0 +1,152 @@
+"""One step back: whatever the pieces, the gradient is the same."""
+
+import pytest
+import torch
+
+from likewise import Embedder
+from likewise.errors import OutOfMemory
+from likewise.train import step
+from likewise.train.objectives import Classification, Contrastive, Regression
+from likewise.train.step import Budget, backward, forward, tokenized
+from tests.train.columns import EVERY, batch_for, model_for
+
+
+@pytest.fixture
+def trainable(own):
+    """A tiny embedder in fp64 without dropout, and its objective, fit."""
+
+    def make(name):
+        torch.manual_seed(0)
+        objective = EVERY[name]()
+        embedder = model_for(objective, Embedder.load(own(), device="cpu")).double()
+        objective.fit_to(embedder.width, embedder.encoder.vocabulary)
+        return embedder, objective.double()
+
+    return make
+
+
+def _gradients(*modules):
+    return [p.grad.clone() for module in modules for p in module.parameters() if p.grad is not None]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_step_in_pieces_has_the_gradient_of_the_step_as_a_whole(name, trainable):
+    embedder, objective = trainable(name)
+    batch = batch_for(objective)
+    torch.manual_seed(1)  # of noise, if there is any
+    whole = backward(embedder, objective, batch)
+    expected = _gradients(embedder, objective)
+    embedder.zero_grad()
+    objective.zero_grad()
+    torch.manual_seed(1)
+    pieces = backward(embedder, objective, batch, budget=Budget(whole.tokens // 4))
+    assert whole.pieces == 1 and pieces.pieces > 3
+    assert pieces.loss == pytest.approx(whole.loss, abs=1e-12)
+    for a, b in zip(_gradients(embedder, objective), expected, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_step_has_the_gradient_that_autograd_finds_without_a_cut(name, trainable):
+    embedder, objective = trainable(name)
+    batch = batch_for(objective)
+    torch.manual_seed(1)
+    backward(embedder, objective, batch)
+    found = _gradients(embedder, objective)
+    embedder.zero_grad()
+    objective.zero_grad()
+    torch.manual_seed(1)
+    ids, batch = tokenized(embedder, objective, batch)
+    step.loss_of(objective, forward(embedder, ids), batch).backward()
+    for a, b in zip(found, _gradients(embedder, objective), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+
+
+def test_in_pieces_the_same_words_are_dropped_going_forward_and_back(trainable):
+    embedder, objective = trainable("contrastive")
+    embedder.train()
+    torch.manual_seed(3)
+    took = backward(embedder, objective, batch_for(objective), budget=Budget(40))
+    seen = torch.get_rng_state()
+    # slowly: each piece anew with the state that it began with, all graphs kept
+    expected = _gradients(embedder)
+    embedder.zero_grad()
+    torch.manual_seed(3)
+    ids, _ = tokenized(embedder, objective, batch_for(objective))
+    pieces = step.plan([len(i) for i in ids], 40)
+    vectors = torch.cat([forward(embedder, [ids[i] for i in piece]) for piece in pieces])
+    vectors = vectors[torch.argsort(torch.tensor([i for piece in pieces for i in piece]))]
+    loss = step.loss_of(objective, vectors, batch_for(objective))
+    loss.backward()
+    assert float(loss.detach()) == pytest.approx(took.loss, abs=1e-12)
+    for a, b in zip(_gradients(embedder), expected, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+    assert torch.equal(seen, torch.get_rng_state())
+
+
+def test_gradients_of_two_batches_add_up(trainable):
+    embedder, objective = trainable("regression")
+    backward(embedder, objective, batch_for(objective), share=0.25)
+    once = _gradients(embedder)
+    backward(embedder, objective, batch_for(objective), share=0.75)
+    for a, b in zip(_gradients(embedder), once, strict=True):
+        torch.testing.assert_close(a, 4 * b, atol=1e-12, rtol=1e-10)
+
+
+def test_where_memory_runs_out_the_step_is_made_in_pieces_to_the_same_gradient(trainable, monkeypatch):
+    embedder, objective = trainable("contrastive")
+    batch = batch_for(objective)
+    backward(embedder, objective, batch)
+    expected = _gradients(embedder)
+    embedder.zero_grad()
+    real, asked = step.forward, []
+
+    def narrow(embedder, ids, dtype=None):
+        asked.append(sum(map(len, ids)))
+        if asked[-1] > 60:
+            raise torch.OutOfMemoryError("out of memory, says the test")
+        return real(embedder, ids, dtype)
+
+    monkeypatch.setattr(step, "forward", narrow)
+    budget = Budget()
+    took = backward(embedder, objective, batch, budget=budget)
+    assert took.pieces > 1 and budget.tokens is not None and budget.tokens <= 60 < max(asked)
+    for a, b in zip(_gradients(embedder), expected, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+
+
+def test_one_text_that_does_not_fit_is_an_error_and_other_errors_pass_through(trainable, monkeypatch):
+    embedder, objective = trainable("regression")
+
+    def fail(error):
+        def forward(*_):
+            raise error
+
+        monkeypatch.setattr(step, "forward", forward)
+
+    fail(torch.OutOfMemoryError("out of memory"))
+    with pytest.raises(OutOfMemory, match="one text"):
+        backward(embedder, objective, batch_for(objective))
+    fail(RuntimeError("shapes do not fit"))
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        backward(embedder, objective, batch_for(objective))
+
+
+def test_bf16_gives_nearly_the_gradient_of_fp32(own):
+    embedder = Embedder.load(own(), device="cpu")
+    objective = Contrastive()
+    backward(embedder, objective, batch_for(objective))
+    exact = torch.cat([g.flatten() for g in _gradients(embedder)])
+    embedder.zero_grad()
+    backward(embedder, objective, batch_for(objective), dtype=torch.bfloat16)
+    rounded = torch.cat([g.flatten() for g in _gradients(embedder)])
+    assert torch.cosine_similarity(exact, rounded, dim=0) > 0.99
+    assert not torch.equal(exact, rounded)
+
+
+def test_an_objective_with_weights_gets_gradients_for_them(own):
+    embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
+    objective.fit_to(embedder.width)
+    backward(embedder, objective, batch_for(objective))
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in objective.parameters())
+    assert Regression().reads().numbers == ("score",)

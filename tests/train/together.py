@@ -1,0 +1,37 @@
+"""Run by torchrun: one step of two processes, each with its half of the batch; the first writes the gradient."""
+
+import sys
+
+import torch
+
+from likewise import Embedder
+from likewise.train.objectives import objective_of
+from likewise.train.processes import joined
+from likewise.train.rows import Rows
+from likewise.train.step import Budget, backward
+from tests.train.columns import columns_for
+
+
+def gradient(folder: str, name: str, processes, budget: int | None) -> dict[str, torch.Tensor]:
+    torch.manual_seed(0)
+    objective, embedder = objective_of(name), Embedder.load(folder, device="cpu").double()
+    objective.fit_to(embedder.width, embedder.encoder.vocabulary)
+    objective.double()
+    rows = Rows.of(columns_for(objective), objective)
+    own = processes.own(len(rows))
+    batch = rows.take(range(own.start, own.stop))
+    took = backward(embedder, objective, batch, budget=Budget(budget), processes=processes)
+    processes.add_up(embedder.parameters())
+    named = [*embedder.named_parameters(), *objective.named_parameters()]
+    return {"loss": torch.tensor(took.loss)} | {
+        f"{i}/{n}": p.grad for i, (n, p) in enumerate(named) if p.grad is not None
+    }
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    folder, out, *names = sys.argv[1:]
+    with joined() as processes:
+        found = {name: gradient(folder, name, processes, 40) for name in names}
+        if processes.leads:
+            torch.save(found, out)
