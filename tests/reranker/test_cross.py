@@ -514,8 +514,7 @@ def test_training_what_was_begun_leaves_the_embedder_as_it_is(tiny):
 
 
 def test_a_few_steps_of_training_teach_a_toy_task(tiny):
-    reranker = Reranker.start(tiny).train()
-    torch.manual_seed(0)  # of what is dropped
+    reranker = Reranker.start(tiny)  # nothing is dropped, so that the outcome is the same each time
     pairs = [("cat", "cat"), ("dog", "dog"), ("cat", "dog"), ("dog", "cat")]
     gold = torch.tensor([1.0, 1.0, 0.0, 0.0])
     optimizer = torch.optim.AdamW(reranker.parameters(), lr=3e-3)
@@ -525,7 +524,7 @@ def test_a_few_steps_of_training_teach_a_toy_task(tiny):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    assert (reranker.eval().score(pairs) > 0.5).tolist() == [True, True, False, False]
+    assert (reranker.score(pairs) > 0.5).tolist() == [True, True, False, False]
 
 
 def test_labels_are_counted_or_named(tiny):
