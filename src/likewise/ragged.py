@@ -61,6 +61,17 @@ class Ragged:
             start = run.rows.stop
         return tuple(runs)
 
+    def rounded(self) -> "Ragged":
+        """The same sentences, and behind them as many of one token 0 as make the number of tokens a rounder one.
+
+        An eighth more at most, and never more than 31 tokens: up to 2,048 tokens, 104 numbers are left.
+        """
+        count = len(self.values)
+        more = -count % min(32, 1 << max(0, count.bit_length() - 4))
+        if not more:
+            return self
+        return Ragged(torch.cat([self.values, self.values.new_zeros(more)]), (*self.lengths, *[1] * more))
+
     @cached_property
     def offsets(self) -> Int[Tensor, " bounds"]:
         """Where each sentence begins, and at the end T; int32, as attention kernels want it."""
