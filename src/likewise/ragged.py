@@ -22,6 +22,11 @@ class Run(NamedTuple):
     def rows(self) -> slice:
         return slice(self.start, self.start + self.sentences * self.length)
 
+    def parts(self, size: int) -> Iterator["Run"]:
+        """The same in runs of `size` sentences, and one of what is left over."""
+        for done in range(0, self.sentences, size):
+            yield Run(self.start + done * self.length, min(size, self.sentences - done), self.length)
+
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
