@@ -80,7 +80,8 @@ def _rest(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Attention of (n, H, t, K) blocks through the fused kernel, which for few tokens is faster in fp32."""
     if q.shape[2] > TINY:
         return scaled_dot_product_attention(q, k, v)
-    return scaled_dot_product_attention(*(x.contiguous().float() for x in (q, k, v))).to(q.dtype)
+    a, b, c = (x.contiguous().float() for x in (q, k, v))
+    return scaled_dot_product_attention(a, b, c).to(q.dtype)
 
 
 def _padded(
