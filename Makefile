@@ -5,11 +5,12 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo test check fix parity bench table clean
+.PHONY: help setup demo test fuzz check fix parity bench table clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
 	@echo "make test    the tests"
+	@echo "make fuzz    the tests, with other random examples every time"
 	@echo "make check   style, types, who may import whom"
 	@echo "make fix     what the formatter can mend"
 	@echo "make parity  our numbers beside the reference libraries'"
@@ -34,6 +35,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -q -n 2
+
+fuzz: setup
+	LIKEWISE_FUZZ=1 $(BIN)/python -m pytest -q -n 2
 
 check: setup
 	$(BIN)/ruff format --check .

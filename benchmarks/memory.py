@@ -1,6 +1,7 @@
 """How much memory does it take to encode a million short texts from an iterator into a .npy file?
 
-Beyond the model and one window of texts and vectors, nothing should grow with the number of texts.
+Beyond the model and one window of texts and vectors, nothing should grow with the number of texts: what lies in memory
+is noted on the way, whenever another twentieth of them is done.
 """
 
 import argparse
@@ -15,6 +16,8 @@ from likewise import Embedder
 from likewise.files import writer
 
 from .record import save
+
+STEPS = 20
 
 
 def texts(count: int) -> Iterator[str]:
@@ -40,19 +43,25 @@ def main() -> None:
     args = parser.parse_args()
     embedder = Embedder.load(precision=args.precision)
     embedder.encode(["one text, so that everything is in place"])
-    before = resident()
+    before, rows = resident(), 0
+    noted: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "vectors.npy"
         with writer(out, embedder.width, {}) as write:
             for block in embedder.encode_stream(texts(args.count), progress=True):
                 write([], block)
+                rows += len(block)
+                if rows * STEPS >= args.count * (len(noted) + 1):
+                    noted[rows] = round(resident() - before, 1)
         rows = len(np.load(out, mmap_mode="r"))
     assert rows == args.count, rows
+    half = min(n for n in noted if 2 * n >= rows)
+    growth = noted[max(noted)] - noted[half]
     added = peak() - before
     print(f"{rows:,} texts: {before:.0f} MB with the model, {peak():.0f} MB at most, {added:.0f} MB more")
-    save(
-        "memory", {"texts": rows, "precision": args.precision, "model_mb": before, "peak_mb": peak(), "added_mb": added}
-    )
+    print(f"more than the model after so many texts: {noted}; over the second half {growth:+.0f} MB")
+    found = {"model_mb": before, "peak_mb": peak(), "added_mb": added, "added_mb_by_texts": noted}
+    save("memory", {"texts": rows, "precision": args.precision, **found, "second_half_mb": growth})
 
 
 if __name__ == "__main__":

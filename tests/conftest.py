@@ -6,6 +6,7 @@ import tests.checks  # noqa: F401, the hook finds it by name
 
 install_import_hook("likewise", "tests.checks.checked")  # before anything imports likewise
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,7 +25,8 @@ settings.register_profile(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.load_profile("likewise")
+settings.register_profile("same", settings.get_profile("likewise"), derandomize=True)
+settings.load_profile("likewise" if os.environ.get("LIKEWISE_FUZZ") else "same")  # `make fuzz` draws other examples
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Ragged
+from likewise.ragged import Run
 from tests.tiny import packed
 
 rows = st.lists(st.lists(st.integers(0, 1000), max_size=12), max_size=12)
@@ -37,6 +38,31 @@ def test_runs_are_neighbours_of_one_length_and_cover_every_row_once(rows):
     assert lengths == [len(row) for row in rows]
     assert [i for run in tokens.runs for i in range(run.rows.start, run.rows.stop)] == list(range(len(tokens.values)))
     assert all(a.length != b.length for a, b in zip(tokens.runs, tokens.runs[1:], strict=False))
+
+
+@given(st.integers(0, 20), st.integers(1, 100))
+def test_parts_of_a_run_cover_it_and_all_but_the_last_are_of_the_size(sentences, size):
+    run = Run(7, sentences, 3)
+    parts = list(run.parts(size))
+    assert [i for part in parts for i in range(part.rows.start, part.rows.stop)] == list(range(*run.rows.indices(999)))
+    assert all(part.length == 3 for part in parts)
+    assert all(part.sentences == size for part in parts[:-1])
+    assert not parts or 1 <= parts[-1].sentences <= size
+
+
+@given(rows)
+def test_rounding_adds_sentences_of_one_token_behind_the_others(rows):
+    tokens = Ragged.of(rows)
+    more = len(tokens.rounded().values) - len(tokens.values)
+    assert [part.tolist() for part in tokens.rounded().split()] == rows + more * [[0]]
+
+
+def test_rounding_costs_little_and_leaves_few_numbers_of_tokens():
+    rounds = {count: len(packed([count]).rounded().values) for count in range(1, 2049)}
+    assert all(count <= rounded <= min(count + count / 8, count + 31) for count, rounded in rounds.items())
+    assert all(rounds[rounded] == rounded for rounded in rounds.values()), "what is round stays as it is"
+    assert len(set(rounds.values())) == 104
+    assert all(rounds[count] == count for count in range(1, 16)), "few tokens are not worth it"
 
 
 @given(rows.filter(len), st.data())

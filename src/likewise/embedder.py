@@ -284,26 +284,36 @@ class Embedder(nn.Module):
         self._check_known(pieces, rows, tally.texts - len(window))
         share = len(window) / sum(len(piece.ids) for piece in pieces)  # texts that a token stands for: even progress
         hides_prompt = bool(lead) and not self.manifest.include_prompt
-        pooled = self._pool_all(pieces, hides_prompt, most, lambda tokens: advance(share * tokens, tokens))
-        vectors = self._heads(pooled if len(pieces) == len(contents) else _joined(pooled, pieces))[rows]
+        vectors = self._vectors(pieces, hides_prompt, most, lambda tokens: advance(share * tokens, tokens))
+        if len(distinct) < len(window):
+            vectors = vectors[rows]
         check_finite(vectors, "texts", tally.texts - len(window), self.precision)
         return vectors
 
     @torch.inference_mode()
-    def _pool_all(
+    def _vectors(
         self, pieces: Sequence[Piece], hides_prompt: bool, most: int, done: Callable[[int], None]
-    ) -> Float[Tensor, "P W"]:
-        """The pooled vectors of all pieces, in fp32, batch by batch."""
-        pooled = torch.empty(len(pieces), self.pooling.width(self.encoder.width), device=self.device)
+    ) -> Float[np.ndarray, "n E"]:
+        """The vectors of the texts that these are pieces of; what is in pieces is joined before the heads."""
+        whole = len(pieces) == pieces[-1].owner + 1
+        width = self.width if whole else self.pooling.width(self.encoder.width)
+        found = torch.empty(len(pieces), width, device=self.device)
 
         def attempt(batch: list[int]) -> Tensor | None:
             skip = [pieces[i].lead for i in batch] if hides_prompt else None
-            return unless_full(lambda: self.pool(Ragged.of([pieces[i].ids for i in batch], self.device), skip).float())
+
+            def made() -> Tensor:
+                pooled = self.pool(Ragged.of([pieces[i].ids for i in batch], self.device), skip).float()
+                vectors: Tensor = self.heads(pooled) if whole else pooled
+                return vectors
+
+            return unless_full(made)
 
         for batch, vectors in in_batches([len(piece.ids) for piece in pieces], most, attempt):
-            pooled[batch] = vectors
+            found[batch] = vectors.float()
             done(sum(len(pieces[i].ids) for i in batch))
-        return pooled
+        vectors = found if whole else self.heads(_joined(found, pieces)).float()
+        return np.asarray(vectors.cpu().numpy())
 
     def _check_known(self, pieces: Sequence[Piece], rows: Int[np.ndarray, " n"], start: int) -> None:
         """Ids that the encoder has no vector for."""
@@ -311,11 +321,6 @@ class Embedder(nn.Module):
         if strange is not None:
             index = start + int(np.flatnonzero(rows == pieces[strange[0]].owner)[0])
             raise BadInput(f"texts[{index}] holds the token {strange[1]!r}, for which the encoder has no vector")
-
-    @torch.inference_mode()
-    def _heads(self, pooled: Float[Tensor, "n W"]) -> Float[np.ndarray, "n E"]:
-        vectors: Tensor = self.heads(pooled)
-        return np.asarray(vectors.float().cpu().numpy())
 
     @torch.inference_mode()
     def _layers(self, ids: list[list[int]], only_last: bool) -> list[Float[np.ndarray, "L t D"]]:

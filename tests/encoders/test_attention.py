@@ -7,7 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.encoders.attention import SHORT, _by_length, _padded, attend
+from likewise.encoders import attention
+from likewise.encoders.attention import BLOCK, SHORT, TINY, _by_length, _padded, attend
 from likewise.encoders.mpnet import RelativeBias, bucket
 from likewise.ragged import Ragged
 from tests.tiny import packed
@@ -73,13 +74,24 @@ def test_gradients_are_those_of_the_loop(way, window):
         assert one.abs().max() > 0
 
 
-@pytest.mark.parametrize("length", [SHORT, SHORT + 1])
+@pytest.mark.parametrize("length", [1, TINY, TINY + 1, SHORT, SHORT + 1])
 def test_half_precision_is_near_full_precision(length):
-    q, k, v = _qkv([length, length, 3], torch.bfloat16)
+    whole = BLOCK // length
+    q, k, v = _qkv([length] * (2 * whole + 1) + [3], torch.bfloat16)
     full = attend(q.values.float(), k.values.float(), v.values.float(), q)
     half = attend(q.values, k.values, v.values, q)
     assert half.dtype == torch.bfloat16
     torch.testing.assert_close(half.float(), full, atol=3e-2, rtol=0)
+
+
+@given(st.lists(st.tuples(st.integers(1, 20), st.integers(1, 500)), min_size=1, max_size=3))
+def test_plain_products_meet_one_shape_a_length_and_never_more_than_a_block(runs):
+    shapes, whole = set(), attention._products
+    q, k, v = _qkv([length for length, sentences in runs for _ in range(sentences)], torch.bfloat16)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attention, "_products", lambda q, k, v: shapes.add(q.shape) or whole(q, k, v))
+        attend(q.values, k.values, v.values, q)
+    assert all(shape == (BLOCK // shape[2], HEADS, shape[2], WIDTH) for shape in shapes)
 
 
 def test_a_sentence_never_sees_another():

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from likewise import Embedder, Ragged
 from likewise.encoders.families import FAMILIES
@@ -77,6 +78,29 @@ def test_there_is_a_layer_more_than_blocks(family, embedders):
     assert len(layers) == encoder.depth + 1
     assert {layer.shape for layer in layers} == {(18, encoder.width)}
     assert all(not torch.equal(a, b) for a, b in itertools.pairwise(layers))
+
+
+@transformers
+def test_layers_on_a_cpu_are_those_of_the_tokens_as_they_are(family, embedders):
+    encoder, tokens = embedders(family).encoder, pack([9, 9, 5, 3, 1])
+    with torch.inference_mode():
+        assert len(tokens.rounded().values) > len(tokens.values)
+        for rounded, exact in zip(encoder(tokens), encoder.states(tokens), strict=True):
+            torch.testing.assert_close(rounded, exact, atol=1e-6, rtol=0)
+
+
+@transformers
+def test_products_meet_few_numbers_of_rows(family, embedders):
+    encoder, rows = embedders(family).encoder, set()
+    linears = [part for part in encoder.modules() if isinstance(part, nn.Linear)]
+    hooks = [part.register_forward_pre_hook(lambda _, given: rows.add(given[0].shape[0])) for part in linears]
+    with torch.inference_mode():
+        for count in range(1, 401):
+            next(itertools.islice(encoder(Ragged(torch.full((count,), 5), (1,) * count)), 1, None))
+    for hook in hooks:
+        hook.remove()
+    assert linears
+    assert len(rows) == 15 + 4 * 8 + 6, "oneDNN makes and keeps code for each of them"
 
 
 @transformers

@@ -88,7 +88,9 @@ def test_what_was_encoded_apart_meets_to_the_same_scores(polys):
     scores = reranker.match(contexts, candidates)
     np.testing.assert_allclose(scores.diagonal(), reranker.score(PAIRS), rtol=1e-5, atol=1e-4)
     ranked = reranker.rank(first[1], second)
-    assert [i for i, _ in ranked] == np.argsort(-scores[1], kind="stable").tolist()
+    order = [i for i, _ in ranked]
+    assert sorted(order) == list(range(len(PAIRS)))
+    assert (np.diff(scores[1][order]) < 1e-4).all()  # neighbours may be as good as equal
     assert reranker.rank(first[1], second, k=2) == ranked[:2]
 
 

@@ -18,6 +18,8 @@ Bias = Callable[[int], Float[Tensor, "H t t"]]
 """What is added to the scores of a sentence of t tokens: relative positions, say."""
 
 SHORT = 96  # in bf16 on a CPU, two plain products beat the fused kernel up to about this length
+BLOCK = 512  # tokens of one such product: oneDNN keeps code for every shape it meets, so each length has one shape
+TINY = 16  # up to about this length the fused kernel is faster in fp32
 
 
 def attend(
@@ -53,18 +55,33 @@ def _by_length(
     for run in tokens.runs:
         if run.length:
             mask = _mask(run.length, q, bias, window)
-            shape = (run.sentences, run.length, *q.shape[1:])
-            a, b, c = (x[run.rows].view(shape).transpose(1, 2) for x in (q, k, v))
-            blocks.append(_block(a, b, c, mask, dropout).transpose(1, 2).reshape(-1, *q.shape[1:]))
+            short = q.dtype == torch.bfloat16 and run.length <= SHORT and mask is None and not dropout
+            size = BLOCK // run.length if short else run.sentences
+            for part in run.parts(size):
+                shape = (part.sentences, part.length, *q.shape[1:])
+                a, b, c = (x[part.rows].view(shape).transpose(1, 2) for x in (q, k, v))
+                if not short:
+                    block = scaled_dot_product_attention(a, b, c, attn_mask=mask, dropout_p=dropout)
+                else:
+                    block = _products(a, b, c) if part.sentences == size else _rest(a, b, c)
+                blocks.append(block.transpose(1, 2).reshape(-1, *q.shape[1:]))
     return blocks[0] if len(blocks) == 1 else torch.cat(blocks) if blocks else torch.empty_like(v)
 
 
-def _block(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """Attention of (n, H, t, K) blocks."""
-    if q.dtype == torch.bfloat16 and q.shape[2] <= SHORT and mask is None and not dropout:
-        scores = (q * q.shape[-1] ** -0.5) @ k.transpose(2, 3)
-        return torch.matmul(scores.softmax(-1), v)
-    return scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+def _products(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attention of (n, H, t, K) blocks, its scores in memory."""
+    n, heads, length, width = q.shape
+    a, b, c = (x.reshape(n * heads, length, width) for x in (q, k, v))
+    scores = torch.baddbmm(a.new_empty(1, 1, 1), a, b.transpose(1, 2), beta=0, alpha=width**-0.5)
+    return torch.bmm(scores.softmax(-1), c).view(q.shape)
+
+
+def _rest(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attention of (n, H, t, K) blocks through the fused kernel, which for few tokens is faster in fp32."""
+    if q.shape[2] > TINY:
+        return scaled_dot_product_attention(q, k, v)
+    a, b, c = (x.contiguous().float() for x in (q, k, v))
+    return scaled_dot_product_attention(a, b, c).to(q.dtype)
 
 
 def _padded(

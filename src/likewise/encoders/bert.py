@@ -107,7 +107,7 @@ class Bert(Encoder):
         """The block at depth i; ALBERT's groups of blocks are one block asked many times."""
         return self.blocks[i * len(self.blocks) // self.depth]
 
-    def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
+    def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         x = self.embeddings(tokens)
         bias = None if self.relative is None else self.relative.cached()
         yield x

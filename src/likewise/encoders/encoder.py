@@ -7,6 +7,7 @@ pooling over all layers takes them as they come, and one that stops at layer 4 r
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -34,4 +35,16 @@ class Encoder(nn.Module):
         return tokens
 
     def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
+        """The layers.
+
+        On a CPU, without gradients, tokens are rounded up: oneDNN makes and keeps code for every number of rows that
+        it meets, half a megabyte and some milliseconds a product, and keeps a thousand of them. In training they are
+        not, with gradients or without: the words that are dropped hang on how many there are.
+        """
+        rounds = tokens.values.device.type == "cpu" and not (torch.is_grad_enabled() or self.training)
+        for x in self.states(tokens.rounded() if rounds else tokens):
+            yield x[: len(tokens.values)]
+
+    def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
+        """The layers of the tokens as they are."""
         raise TypeError(f"{type(self).__name__} does not say how it turns {len(tokens)} sentences into layers")

@@ -85,7 +85,7 @@ class ModernBert(Encoder):
         self.blocks = nn.ModuleList(ModernBlock(shape, i) for i in range(shape.depth))
         self.last_norm = LayerNorm(shape.width, shape.eps, shape.norm_bias)
 
-    def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
+    def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         x = self.drop(self.norm(self.words(tokens.values)))
         yield x
         head_width = self.width // self.shape.heads
