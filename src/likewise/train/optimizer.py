@@ -11,6 +11,7 @@ from ..embedder import Embedder
 from .objectives import Objective
 from .run import Optimization
 
+
 def rate_at(step: int, steps: int, how: Optimization) -> float:
     """The share of the rate in step 0, 1, …"""
     warm = how.warmup * steps

@@ -20,6 +20,11 @@ class Course:
     objective: Objective
     name: str = "data"
 
+    @property
+    def size(self) -> int | None:
+        """Rows; None of a stream."""
+        return len(self.rows) if isinstance(self.rows, Rows) else None
+
 
 @dataclass(frozen=True, eq=False)
 class Curriculum:

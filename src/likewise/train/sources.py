@@ -8,8 +8,8 @@ import hashlib
 import operator
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,9 @@ def rows(data: Data, objective: Objective, columns: Columns | None = None) -> Ro
     """
     columns = columns or Columns()
     if callable(data):
-        return Stream(data, objective, partial(_fitted, objective=objective, columns=columns, pick=True))
+        chosen = replace(columns, where=None)
+        opened = partial(_passing, data, columns.where) if columns.where else data
+        return Stream(opened, objective, partial(_fitted, objective=objective, columns=chosen, pick=True))
     held, picked = _held(data)
     fitted = _fitted(held, objective, columns, picked)
     found = Rows.of(fitted, objective)
@@ -172,18 +174,29 @@ def _floats(name: str, values: Sequence[Any], more: str = "") -> list[float]:
 
 
 def _where(held: Held, condition: str) -> Held:
-    told = _CONDITION.fullmatch(condition)
-    if told is None or told[1] not in held:
-        columns = ", ".join(held)
-        raise BadInput(f"the condition is {condition!r}; wanted COLUMN==VALUE (or != < <= > >=) of a column of {columns}")
-    name, compare, value = told[1], _COMPARE[told[2]], told[3].strip("'\"")
-    keep = [i for i, cell in enumerate(held[name]) if _holds(compare, cell, value)]
+    name, holds = _condition(condition)
+    if name not in held:
+        raise BadInput(f"the condition is {condition!r}, and there is no column {name!r}; there are {', '.join(held)}")
+    keep = [i for i, cell in enumerate(held[name]) if holds(cell)]
     if not keep:
         raise BadInput(f"no row has {condition}; {name} of the first is {held[name][0]!r}")
     return {column: [values[i] for i in keep] for column, values in held.items()}
 
 
-def _holds(compare: Callable[[Any, Any], bool], cell: Any, value: str) -> bool:
+def _passing(opened: Callable[[], Iterable[Row]], condition: str) -> Iterator[Row]:
+    name, holds = _condition(condition)
+    return (row for row in opened() if holds(row.get(name)))
+
+
+def _condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
+    """The column that is asked about, and whether a value of it is wanted."""
+    told = _CONDITION.fullmatch(condition)
+    if told is None:
+        raise BadInput(f"the condition is {condition!r}; wanted COLUMN==VALUE, or != < <= > >=")
+    return told[1], partial(_holds, _COMPARE[told[2]], told[3].strip("'\""))
+
+
+def _holds(compare: Callable[[Any, Any], bool], value: str, cell: Any) -> bool:
     """As numbers where both are, else as texts."""
     try:
         return compare(float(cell), float(value))
