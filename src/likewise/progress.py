@@ -1,5 +1,6 @@
 """Progress of long work: texts, tokens, rates and the time left, on stderr; plain lines where it is no terminal."""
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -47,7 +48,7 @@ def measured(progress: Progress, total: int | None) -> Iterator[Advance]:
     meter = Meter(total)
     if progress is None:
         progress = sys.stderr.isatty()
-    show = progress if callable(progress) else _line() if progress else None
+    show = progress if callable(progress) else Line(sys.stderr.isatty()) if progress else None
 
     def advance(texts: float, tokens: int) -> None:
         meter.texts += texts
@@ -58,17 +59,13 @@ def measured(progress: Progress, total: int | None) -> Iterator[Advance]:
     try:
         yield advance
     finally:
-        if isinstance(show, _Line):
+        if isinstance(show, Line):
             show.close(meter)
 
 
-def _line() -> "_Line":
-    return _Line(live=sys.stderr.isatty())
-
-
 @dataclass
-class _Line:
-    """One line that rewrites itself, or a new line now and then."""
+class Line:
+    """One line that rewrites itself (`live`), or a new line now and then."""
 
     live: bool
     shown: float = 0.0
@@ -78,16 +75,19 @@ class _Line:
         now = time.perf_counter()
         if meter.seconds > PATIENCE and now - self.shown > (0.1 if self.live else PLAIN_EVERY):
             self.shown, self.wrote = now, True
-            print(
-                f"\r\x1b[K{meter}" if self.live else str(meter),
-                end="" if self.live else "\n",
-                file=sys.stderr,
-                flush=True,
-            )
+            if self.live:  # what is wider than the terminal would not be written over
+                room = shutil.get_terminal_size().columns - 1
+                print(f"\r\x1b[K{str(meter)[:room]}", end="", file=sys.stderr, flush=True)
+            else:
+                print(meter, file=sys.stderr, flush=True)
+
+    def note(self, text: str) -> None:
+        """A line that stays, above the one that moves."""
+        print(f"\r\x1b[K{text}" if self.live else text, file=sys.stderr, flush=True)
 
     def close(self, meter: Meter) -> None:
         if self.wrote:
-            print(f"\r\x1b[K{meter}" if self.live else str(meter), file=sys.stderr, flush=True)
+            self.note(str(meter))
 
 
 def clock(seconds: float) -> str:

@@ -151,7 +151,7 @@ class _Training:
         loss, tokens = sum(t.loss for t in took) / len(took), sum(t.tokens for t in took)
         rows, lr = sum(len(batch) for _, batch in batches), self.run.optimization.rate * rate
         epoch = self.step / self.plan.steps_of_epoch if self.plan.steps_of_epoch else 0.0
-        return Moment(self.step, self.plan.steps, epoch, loss, lr, norm, rows, tokens, self.seconds, scores)
+        return Moment(self.step, self.plan.steps, epoch, loss, lr, norm, rows, tokens, self.seconds, scores, self.best)
 
     def _backward(self, course: Course, batch: Batch, share: float) -> Took:
         took = backward(self.embedder, course.objective, batch, budget=self.budget, dtype=self.dtype, share=share)
