@@ -1,4 +1,4 @@
-"""How to train, as values: their fields are the names of the command line's flags and of a TOML file, with defaults and help.
+"""How to train, as values: names, defaults and help of the command line's flags and of a TOML file are these fields.
 
 Nothing here needs torch, so that `likewise train --help` does not either.
 """

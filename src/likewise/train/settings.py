@@ -58,9 +58,10 @@ def made(holder: type[T], values: Mapping[str, Any], where: str) -> T:
     Raises:
         BadInput: a name is unknown (the nearest known one is told), or a value is of another kind.
     """
-    known = settings_of(holder)
+    known = settings_of(holder)  # type: ignore[arg-type]
     check_known(values, known, where)
-    return _made(holder, {known[n].path: value_of(known[n], v, where) for n, v in values.items()})
+    whole: T = _made(holder, {known[n].path: value_of(known[n], v, where) for n, v in values.items()})
+    return whole
 
 
 def check_known(names: Iterable[str], known: Iterable[str], where: str) -> None:
@@ -103,7 +104,7 @@ def _read(value: Any, kind: Any) -> Any:
         if inside[-1] is not Ellipsis and len(parts) != len(inside):
             raise ValueError
         return tuple(_read(part, inside[0]) for part in parts)
-    if isinstance(value, bool) is not (kind is bool) or isinstance(value, float) and kind is int:
+    if isinstance(value, bool) is not (kind is bool) or (isinstance(value, float) and kind is int):
         raise TypeError
     if kind is str and not isinstance(value, str):
         raise TypeError
