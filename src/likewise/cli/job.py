@@ -26,8 +26,8 @@ class DataSet:
 
 
 @dataclass(frozen=True)
-class Job:
-    """Everything but the run's own settings."""
+class Options:
+    """Everything but the data and the run's own settings."""
 
     model: Annotated[str | None, "a folder, a carried model or a hub name"] = None
     output: Annotated[str | None, "the folder of the new model, and of its checkpoints till then"] = None
@@ -40,8 +40,15 @@ class Job:
     tensorboard: Annotated[bool, "writes TensorBoard's events into OUTPUT/tensorboard too"] = False
     record: Annotated[str | None, "a .jsonl to which a line about the finished run is added"] = None
     recipe: Annotated[str | None, "the run's name in the record and the card"] = None
-    data: tuple[DataSet, ...] = ()
-    run: Run = Run()  # noqa: RUF009, a frozen value
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done: where, with what data, how."""
+
+    options: Options
+    data: tuple[DataSet, ...]
+    run: Run
 
 
 def job_of(args: argparse.Namespace) -> Job:
@@ -51,29 +58,28 @@ def job_of(args: argparse.Namespace) -> Job:
         BadInput: a name is unknown, a value of the wrong kind, or something that is needed is missing.
     """
     given = args.model or ""
-    file, values, sets = "the command line", {}, []
-    if given.endswith(".toml"):
-        file, (values, sets) = given, _file(Path(given))
+    file = given if given.endswith(".toml") else "the command line"
+    values, sets = _file(Path(given)) if given.endswith(".toml") else ({}, [])
     told = {name: value for name in _names() if (value := getattr(args, name, None)) is not None and name != "model"}
     if given and not given.endswith(".toml"):
         told["model"] = given
     where = "the command line" if told else file
     values = {**values, **told}
     sets = _flagged(args) or sets
-    job = replace(made(Job, {n: v for n, v in values.items() if n in settings_of(Job)}, file), data=tuple(sets))
-    job = replace(job, run=made(Run, {n: v for n, v in values.items() if n in settings_of(Run)}, where))
-    for name, value, flag in (("model", job.model, "MODEL"), ("data", job.data, "--data FILE@OBJECTIVE")):
+    options = made(Options, {n: v for n, v in values.items() if n in settings_of(Options)}, where)
+    run = made(Run, {n: v for n, v in values.items() if n in settings_of(Run)}, where)
+    for name, value, flag in (("model", options.model, "MODEL"), ("data", sets, "--data FILE@OBJECTIVE")):
         if not value:
             raise BadInput(f"no {name} is told; wanted {flag}, or a TOML file that has it")
-    if not job.output and not args.dry_run:
+    if not options.output and not args.dry_run:
         raise BadInput("no output is told; wanted -o FOLDER, or --dry-run to see what would be done")
-    return job
+    return Job(options, tuple(sets), run)
 
 
 def flags(parser: argparse.ArgumentParser) -> None:
     """A flag for each setting of a job and of its run."""
     job, training = parser.add_argument_group("the job"), parser.add_argument_group("the run")
-    for group, holder in ((job, Job), (training, Run)):
+    for group, holder in ((job, Options), (training, Run)):
         for setting in settings_of(holder).values():
             if setting.name != "model":
                 _flag(group, setting)
@@ -86,6 +92,9 @@ def _flag(group: "argparse._ArgumentGroup", setting: Setting) -> None:
     shown = ",".join(map(str, default)) if isinstance(default, tuple) else default
     told = f" ({shown})" if default not in (None, (), False) and default is not True else ""
     text = (setting.help + told).replace("%", "%%")
+    if setting.kind is bool and not default:
+        group.add_argument(*names, action="store_const", const=True, help=text, dest=setting.name)
+        return
     if setting.kind is bool:
         group.add_argument(*names, action=argparse.BooleanOptionalAction, help=text, dest=setting.name)
         return
@@ -95,7 +104,7 @@ def _flag(group: "argparse._ArgumentGroup", setting: Setting) -> None:
 
 
 def _names() -> list[str]:
-    return [*settings_of(Job), *settings_of(Run)]
+    return [*settings_of(Options), *settings_of(Run)]
 
 
 def _file(path: Path) -> tuple[dict[str, Any], list[DataSet]]:

@@ -1,6 +1,7 @@
 """likewise train --dry-run: what would be done, and what the model would be shown first."""
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..train.frozen import prepared
@@ -45,17 +46,19 @@ def _planned(made: Ready, curriculum: Curriculum, plan: Plan) -> dict[str, Any]:
     data = [f"{one['name']}: {one['rows']:,} rows for {_called(one['objective'])}" for one in made.data]
     batches = f"{run.batch} rows, about {sum(tokens) / len(tokens):,.0f} tokens"
     measured = (
-        f"{job.dev}, {len(made.dev['score']):,} pairs, every {plan.measure_every:,} steps" if job.dev else "nothing"
+        f"{job.options.dev}, {len(made.dev['score']):,} pairs, every {plan.measure_every:,} steps"
+        if job.options.dev
+        else "nothing"
     )
     return {
-        "model": f"{job.model}, {made.embedder.width} numbers a text, up to {made.embedder.tokenizer.max_length} tokens",
+        "model": f"{job.options.model}: {made.embedder.tokenizer.max_length} tokens to {made.embedder.width} numbers",
         "data": "; ".join(data),
         "steps": f"{plan.steps:,}" + (f", {plan.steps_of_epoch:,.0f} an epoch" if plan.steps_of_epoch else ""),
         "warm-up": f"{plan.warmup:,} steps to {run.optimization.rate:g}, then {run.optimization.schedule}",
         "batch": batches + (f"; {run.accumulate} of them a step" if run.accumulate > 1 else ""),
         "trained": _trained(made),
         "measured": measured,
-        "saved in": job.output or "nowhere: no -o",
+        "saved in": job.options.output or "nowhere: no -o",
         "checkpoints": f"{CHECKPOINTS}/ in it, every {run.checkpoint_every:,} steps" if run.checkpoint_every else "one",
         "device": f"{made.embedder.device}, products in {run.precision}",
     }
@@ -68,14 +71,13 @@ def _trained(made: Ready) -> str:
     return f"{asked:,} of {total:,} weights"
 
 
-def _called(described: dict[str, Any]) -> str:
+def _called(described: Mapping[str, Any]) -> str:
     rest = ", ".join(f"{key} {value}" for key, value in described.items() if key != "objective")
-    return described["objective"] + (f" ({rest})" if rest else "")
+    return str(described["objective"]) + (f" ({rest})" if rest else "")
 
 
 def _show(made: Ready, course: Course, batch: "Batch") -> None:
     """Some rows of the first batch in word pieces, and which candidates are no wrong answers."""
-    assert not isinstance(course.rows, str)
     names = list(getattr(course.rows, "texts", ()))
     said(f"\nThe first batch, {len(batch)} rows of {course.name}; the model reads:")
     rows = table(">row", "column", "word pieces")

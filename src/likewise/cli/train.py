@@ -34,6 +34,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     verb = verbs.add_parser(
         "train",
         help="train a model on pairs, triplets or scores",
+        usage="likewise train MODEL|CONFIG.toml --data FILE@OBJECTIVE [--data …] -o FOLDER [options]",
         description="Trains a sentence encoder and saves it with its log, curve, record and card.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -76,10 +77,10 @@ def _train(made: "Ready", args: argparse.Namespace) -> int:
     from ..train.live import Live
     from ..train.log import Log, TensorBoard
     from ..train.stopping import asked_to_stop
-    from ..train.trainer import train
+    from ..train.trainer import Told, train
     from .training import CHECKPOINTS, finished
 
-    job, folder = made.job, Path(made.job.output or "")
+    job, folder = made.job, Path(made.job.options.output or "")
     done = None if args.fresh else finished(folder, made)
     if done is not None:
         print(f"likewise: this very run is finished in {folder}; --fresh trains it anew", file=sys.stderr)
@@ -89,9 +90,9 @@ def _train(made: "Ready", args: argparse.Namespace) -> int:
     if before is not None:
         print(f"likewise: going on after step {before.step:,}, from the checkpoint in {folder}", file=sys.stderr)
     live = Live()
-    tell = [
-        Log(folder / "log.jsonl", job.log_every),
-        *([TensorBoard(folder / "tensorboard")] if job.tensorboard else []),
+    tell: list[Told] = [
+        Log(folder / "log.jsonl", job.options.log_every),
+        *([TensorBoard(folder / "tensorboard")] if job.options.tensorboard else []),
     ]
     with asked_to_stop() as stop:
         outcome = train(

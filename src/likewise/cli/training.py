@@ -49,17 +49,25 @@ class Ready:
 
 def ready(job: Job) -> Ready:
     """Reads the data, then the model; what cannot be used is told before anything is computed."""
-    machine_ready(_Machine(job.device, job.threads))  # type: ignore[arg-type]
+    machine_ready(_Machine(job.options.device, job.options.threads))  # type: ignore[arg-type]
     made = [_course(one) for one in job.data]
-    dev = _columns(job.dev) if job.dev else {}
-    measure = spearman_of(dev, job.dev) if job.dev else None
-    assert job.model is not None
+    dev = _columns(job.options.dev) if job.options.dev else {}
+    measure = spearman_of(dev, job.options.dev) if job.options.dev else None
+    assert job.options.model is not None
     embedder = Embedder.load(
-        job.model, precision="fp32", device=job.device, pooling=job.pooling, max_length=job.max_length
+        job.options.model,
+        precision="fp32",
+        device=job.options.device,
+        pooling=job.options.pooling,
+        max_length=job.options.max_length,
     )
-    backbone = {"name": job.model, "fingerprint": embedder.fingerprint, "local": Path(job.model).exists()}
+    backbone = {
+        "name": job.options.model,
+        "fingerprint": embedder.fingerprint,
+        "local": Path(job.options.model).exists(),
+    }
     data = [described for _, described in made]
-    about = {"backbone": backbone["fingerprint"], "data": [one["digest"] for one in data], "dev": job.dev}
+    about = {"backbone": backbone["fingerprint"], "data": [one["digest"] for one in data], "dev": job.options.dev}
     return Ready(job, embedder, [course for course, _ in made], data, backbone, measure, dev, about)
 
 
@@ -97,7 +105,7 @@ def save(made: Ready, outcome: Outcome, folder: Path) -> dict[str, Any]:
         backbone=made.backbone,
         data=made.data,
         scores=_scores(made),
-        recipe=made.job.recipe,
+        recipe=made.job.options.recipe,
         identity=identity(made),
     )
     made.embedder.save(folder)
@@ -106,8 +114,8 @@ def save(made: Ready, outcome: Outcome, folder: Path) -> dict[str, Any]:
     _draw(folder)
     write_record(folder, record)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
-    if made.job.record:
-        append(Path(made.job.record), record, str(folder))
+    if made.job.options.record:
+        append(Path(made.job.options.record), record, str(folder))
     return record
 
 
@@ -121,11 +129,11 @@ def _draw(folder: Path) -> None:
 
 
 def _scores(made: Ready) -> dict[str, Any]:
-    if not made.job.dev:
+    if not made.job.options.dev:
         return {}
-    gold = scores_of(made.dev, made.job.dev)
+    gold = scores_of(made.dev, made.job.options.dev)
     found = interval(cosines(made.embedder, made.dev), gold)
-    return {f"{made.job.dev} spearman": {**asdict(found), "n": len(gold)}}
+    return {f"{made.job.options.dev} spearman": {**asdict(found), "n": len(gold)}}
 
 
 def _course(one: DataSet) -> tuple[Course, dict[str, Any]]:
@@ -136,12 +144,13 @@ def _course(one: DataSet) -> tuple[Course, dict[str, Any]]:
         raise BadInput(f"columns are {', '.join(one.columns)}; wanted WANTED=FOUND, anchor=question say")
     columns = Columns({w.strip(): f.strip() for w, _, f in pairs}, one.labels or Columns().labels, one.where)
     path = _path(one.file)
+    data: Any = path if path is not None else _Picked(load(one.file).columns)
     try:
-        found = rows(path if path is not None else _Picked(load(one.file).columns), objective, columns)
+        found = rows(data, objective, columns)
     except BadInput as error:
         raise BadInput(f"{one.file}: {error}" if one.file not in str(error) else str(error)) from None
     assert isinstance(found, Rows)
-    described = {
+    described: dict[str, Any] = {
         "name": one.file if path is None else path.name,
         "rows": len(found),
         "columns": [*found.texts, *found.numbers],

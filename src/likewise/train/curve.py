@@ -26,7 +26,7 @@ def draw(log: Path, picture: Path, title: str = "") -> Path:
     if not lines:
         raise BadInput(f"{log} holds no step, so there is nothing to draw")
     with matplotlib.rc_context(STYLE), atomic(picture) as partial:
-        curves(lines, title).savefig(partial, format=picture.suffix.lstrip("."))
+        curves(lines, title).savefig(partial, format=picture.suffix.lstrip("."), dpi=160)
     return picture
 
 

@@ -36,11 +36,11 @@ class Pace(Meter):
         parts = [
             f"step {round(self.texts):,} of {self.total:,}" + (f" (epoch {self.epoch:.2f})" if self.epoch else ""),
             f"loss {self.loss / (self.weight or 1):.4f}",
-            f"rate {self.rate:.1e}",
+            *([f"{clock(self.left)} left"] if self.left is not None and self.texts != self.total else []),
+            *([self.best] if self.best else []),
             f"{self.rows / seconds:,.0f} rows/s",
             f"{self.tokens / seconds:,.0f} tokens/s",
-            *([self.best] if self.best else []),
-            *([f"{clock(self.left)} left"] if self.left is not None and self.texts != self.total else []),
+            f"rate {self.rate:.1e}",  # a narrow terminal cuts the end
         ]
         return " · ".join(parts)
 

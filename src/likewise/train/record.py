@@ -5,7 +5,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ def record_of(
     outcome: Outcome,
     *,
     backbone: Mapping[str, Any],
-    data: list[Mapping[str, Any]],
+    data: Sequence[Mapping[str, Any]],
     scores: Mapping[str, Any],
     recipe: str | None = None,
     identity: Mapping[str, Any] | None = None,
