@@ -158,7 +158,7 @@ def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (Run(batch=0), "batch is 0"),
+        (Run(batch=0), "0 rows a batch"),
         (Run(accumulate=0), "accumulate is 0"),
         (Run(epochs=-1.0), "epochs is -1"),
         (Run(epochs=float("nan")), "epochs is nan"),

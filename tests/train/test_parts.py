@@ -53,7 +53,7 @@ def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
 
 def test_layers_computed_twice_are_computed_twice(own):
     embedder, objective, calls = Embedder.load(own(), device="cpu"), Contrastive(), []
-    embedder.encoder.blocks[0].register_forward_hook(lambda *_: calls.append(1))
+    embedder.encoder.blocks[0].register_forward_pre_hook(lambda *_: calls.append(1))
     with prepared(embedder, Run(remember="layers")):
         backward(embedder, objective, batch_for(objective))
     assert len(calls) == 2

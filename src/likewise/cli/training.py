@@ -144,7 +144,7 @@ def _course(one: DataSet) -> tuple[Course, dict[str, Any]]:
         raise BadInput(f"columns are {', '.join(one.columns)}; wanted WANTED=FOUND, anchor=question say")
     columns = Columns({w.strip(): f.strip() for w, _, f in pairs}, one.labels or Columns().labels, one.where)
     path = _path(one.file)
-    data: Any = path if path is not None else _Picked(load(one.file).columns)
+    data = path if path is not None else _Picked(load(one.file).columns)
     try:
         found = rows(data, objective, columns)
     except BadInput as error:

@@ -57,6 +57,7 @@ def adapted(embedder: Embedder, how: Lora) -> Iterator[None]:
         with torch.no_grad():
             for linear in linears:
                 parametrize.remove_parametrizations(linear, "weight", leave_parametrized=merge)
+                linear._parameters["bias"] = linear._parameters.pop("bias")  # after the weight, as it was
 
 
 def _linears(embedder: Embedder, how: Lora) -> list[Linear]:

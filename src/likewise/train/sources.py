@@ -21,12 +21,11 @@ from .rows import Rows
 from .stream import Row, Stream
 
 Held = Mapping[str, Sequence[Any]]
-Data = str | Path | Held | Sequence[Row] | Callable[[], Iterable[Row]]
 
 NLI = ("contradiction", "entailment", "neutral")
 """Texts of labels in the order of Sentence-BERT's authors: contradiction 0, entailment 1, neutral 2."""
 _SCALED = re.compile(r"(.+?)\s*([/*])\s*(-?\d+(?:\.\d+)?(?:e-?\d+)?)")
-_CONDITION = re.compile(r"\s*(.+?)\s*(==|!=|<=|>=|<|>)\s*(.+?)\s*")
+_CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(==|!=|<=|>=|<|>)\s*(.+?)\s*")
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -46,7 +45,7 @@ class Columns:
     where: str | None = None  # "label==1": only such rows
 
 
-def rows(data: Data, objective: Objective, columns: Columns | None = None) -> Rows | Stream:
+def rows(data: Any, objective: Objective, columns: Columns | None = None) -> Rows | Stream:
     """Rows that the objective reads.
 
     Args:

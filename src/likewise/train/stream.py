@@ -33,7 +33,7 @@ class Stream:
             yield self._batch(list(islice(rows, size)), begin)
             begin += size
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self) -> Iterator[Any]:
         while True:
             row = None
             for row in self.open():
@@ -41,7 +41,7 @@ class Stream:
             if row is None:
                 raise BadInput("the stream gave no rows; wanted at least one each time it is opened")
 
-    def _batch(self, rows: list[Row], begin: int) -> Batch:
+    def _batch(self, rows: list[Any], begin: int) -> Batch:
         wrong = next((row for row in rows if not isinstance(row, Mapping)), None)
         if wrong is not None:
             raise BadInput(f"the stream gave a {type(wrong).__name__}; wanted rows that map columns to values")

@@ -101,9 +101,9 @@ class _Training:
         self.curriculum = Curriculum(courses, run.batch, run.seed, run.mix)
         self.plan = Plan.of(self.curriculum, run)
         self.weights = {name: p for name, p in embedder.named_parameters() if p.requires_grad}
-        self.optimizer = optimization.make(embedder, self.objectives, run.optimization)
-        if not self._parameters():
+        if not self.weights and not any(p.requires_grad for o in self.objectives for p in o.parameters()):
             raise BadInput("everything is frozen, so there is nothing to train")
+        self.optimizer = optimization.make(embedder, self.objectives, run.optimization)
         self.average = Average(self.weights, run.ema) if run.ema else None
         self.budget = Budget(run.budget)
         self.dtype = {"fp32": None, "bf16": torch.bfloat16}[run.precision]
