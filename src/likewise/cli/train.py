@@ -69,7 +69,15 @@ def run(args: argparse.Namespace) -> int:
 
         rehearse(prepared, as_json=args.json)
         return 0
-    return _train(prepared, args)
+    try:
+        return _train(prepared, args)
+    except KeyboardInterrupt:
+        print(
+            f"\nlikewise: stopped at once; the last checkpoint, if any, stays in {job.options.output}, and the same "
+            "command goes on from it",
+            file=sys.stderr,
+        )
+        return 130
 
 
 def _train(made: "Ready", args: argparse.Namespace) -> int:

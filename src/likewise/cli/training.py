@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 import sys
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -49,7 +50,7 @@ class Ready:
 
 def ready(job: Job) -> Ready:
     """Reads the data, then the model; what cannot be used is told before anything is computed."""
-    machine_ready(_Machine(job.options.device, job.options.threads))  # type: ignore[arg-type]
+    machine_ready(Namespace(device=job.options.device, threads=job.options.threads))
     made = [_course(one) for one in job.data]
     dev = _columns(job.options.dev) if job.options.dev else {}
     measure = spearman_of(dev, job.options.dev) if job.options.dev else None
@@ -217,9 +218,3 @@ class _Picked:
 
     def __getitem__(self, name: str) -> Sequence[Any]:
         return self.columns[name]
-
-
-@dataclass(frozen=True)
-class _Machine:
-    device: str | None
-    threads: int | None
