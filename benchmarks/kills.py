@@ -63,7 +63,8 @@ def main() -> int:
         model_folder(root / "model")
         began = time.perf_counter()
         finish(lambda: live(root, root / "whole", asked.steps))
-        whole = time.perf_counter() - began
+        finish(lambda: live(root, root / "warm", asked.steps))
+        whole = (time.perf_counter() - began) / 2
         expected = digests(root / "whole")
         print(f"never killed: weights {expected[0]}, log {expected[1]}")
         same = torture(root, asked.kills, asked.steps, whole, random.Random(asked.seed), expected)
@@ -74,19 +75,24 @@ def torture(
     root: Path, kills: int, steps: int, whole: float, moments: random.Random, expected: tuple[str, str]
 ) -> bool:
     """Runs that are killed until all kills are spent, then left to end; whether each ended as expected."""
-    spent, rounds, same = 0, 0, True
+    spent, rounds, same, went_on, torn = 0, 0, True, 0, 0
     while spent < kills or rounds == 0:
         folder, here = root / f"killed-{rounds}", 0
         while spent < kills and not (folder / "done").exists():
-            if killed(lambda folder=folder: live(root, folder, steps), moments.uniform(0, whole / 3)):
+            if killed(lambda folder=folder: live(root, folder, steps), moments.uniform(0, 0.7 * whole)):
                 spent, here = spent + 1, here + 1
+                went_on += any(folder.glob("checkpoints/step-*"))
+                torn += any(folder.glob("checkpoints/.step-*"))
         finish(lambda folder=folder: live(root, folder, steps))
         found = digests(folder)
         same &= found == expected
         verdict = "the same" if found == expected else "NOT THE SAME"
         print(f"killed {here} times: weights {found[0]}, log {found[1]}: {verdict}")
         rounds += 1
-    print(f"{spent} kills over {rounds} runs of {steps} steps")
+    print(
+        f"{spent} kills over {rounds} runs of {steps} steps: {went_on} left a checkpoint to go on from, "
+        f"{torn} one half written"
+    )
     return same
 
 
