@@ -1,5 +1,6 @@
 """Progress of long work: texts, tokens, rates and the time left, on stderr; plain lines where it is no terminal."""
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -75,14 +76,19 @@ class Line:
         now = time.perf_counter()
         if now - self.began > PATIENCE and now - self.shown > (0.1 if self.live else PLAIN_EVERY):
             self.shown, self.wrote = now, True
-            self._print(state, "" if self.live else "\n")
+            if self.live:  # what is wider than the terminal would not be written over
+                room = shutil.get_terminal_size().columns - 1
+                print(f"\r\x1b[K{str(state)[:room]}", end="", file=sys.stderr, flush=True)
+            else:
+                print(state, file=sys.stderr, flush=True)
+
+    def note(self, text: str) -> None:
+        """A line that stays, above the one that moves."""
+        print(f"\r\x1b[K{text}" if self.live else text, file=sys.stderr, flush=True)
 
     def close(self, state: object) -> None:
         if self.wrote:
-            self._print(state, "\n")
-
-    def _print(self, state: object, end: str) -> None:
-        print(f"\r\x1b[K{state}" if self.live else str(state), end=end, file=sys.stderr, flush=True)
+            self.note(str(state))
 
 
 def clock(seconds: float) -> str:

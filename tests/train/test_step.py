@@ -144,6 +144,16 @@ def test_bf16_gives_nearly_the_gradient_of_fp32(own):
     assert not torch.equal(exact, rounded)
 
 
+def test_bf16_in_pieces_gives_the_gradient_of_bf16_as_a_whole(own):
+    embedder = Embedder.load(own(), device="cpu")
+    objective, found = Contrastive(), []
+    for budget in (None, Budget(40)):
+        embedder.zero_grad()
+        backward(embedder, objective, batch_for(objective), budget=budget, dtype=torch.bfloat16)
+        found.append(torch.cat([g.flatten() for g in _gradients(embedder)]))
+    assert torch.cosine_similarity(*found, dim=0) > 0.999
+
+
 def test_an_objective_with_weights_gets_gradients_for_them(own):
     embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
     objective.fit_to(embedder.width)

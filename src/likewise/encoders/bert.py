@@ -7,6 +7,7 @@ segments, how wide the word vectors are, whether blocks share weights, whether p
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -95,6 +96,8 @@ class Block(nn.Module):
 class Bert(Encoder):
     """Tokens to layers: the embeddings, then the output of each block, computed as they are asked for."""
 
+    can_recompute = True
+
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape, self.width, self.depth = shape, shape.width, shape.depth
@@ -109,8 +112,14 @@ class Bert(Encoder):
 
     def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         x = self.embeddings(tokens)
-        bias = None if self.relative is None else self.relative.cached()
+        bias = self._bias()
         yield x
         for i in range(self.depth):
-            x = self.block(i)(x, tokens, bias)
+            x = self.through(self.block(i), x, tokens, bias)
             yield x
+
+    def _bias(self) -> Bias | None:
+        """Remembered for all blocks; anew in each where blocks are computed twice, and the second time alike."""
+        if self.relative is None or (self.recomputes and torch.is_grad_enabled()):
+            return self.relative
+        return self.relative.cached()

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from ..ragged import Ragged
 
@@ -29,6 +30,22 @@ class Encoder(nn.Module):
     """Rows of the table of words: ids lie below."""
     longest: int
     """The most tokens that one sentence may have."""
+    can_recompute: bool = False
+    """Whether its blocks go `through`, so that `recomputes` means something."""
+    recomputes: bool = False
+    """With gradients: whether only what goes between blocks is remembered, and their insides computed again."""
+
+    def through(self, block: nn.Module, x: Float[Tensor, "T D"], *more: Any) -> Float[Tensor, "T D"]:
+        """The block's output, its insides remembered or not."""
+        if self.recomputes and torch.is_grad_enabled():
+            again: Tensor = checkpoint(block, x, *more, use_reentrant=False)  # type: ignore[no-untyped-call]
+            return again
+        out: Tensor = block(x, *more)
+        return out
+
+    def block(self, i: int) -> nn.Module:
+        """The block at depth i."""
+        raise TypeError(f"{type(self).__name__} does not tell its blocks apart; {i} was wanted")
 
     def units(self, tokens: Ragged) -> Ragged:
         """What the layers have a row for: the tokens, unless an encoder makes one vector of several of them."""

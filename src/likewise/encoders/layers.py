@@ -76,6 +76,7 @@ class Linear(nn.Linear):
             or torch.is_grad_enabled()
             or x.device.type != "cpu"
             or x.dtype not in (torch.float32, torch.bfloat16)
+            or torch.is_autocast_enabled("cpu")  # which chooses the precision of this product
             or self.weight.is_inference()  # such a tensor does not tell when it is changed
         ):
             return F.linear(x, self.weight, self.bias)

@@ -74,6 +74,7 @@ class ModernBert(Encoder):
     """Tokens to layers; the last one is normalised, as its poolings expect."""
 
     nested = False
+    can_recompute = True
 
     def __init__(self, shape: ModernShape) -> None:
         super().__init__()
@@ -85,13 +86,17 @@ class ModernBert(Encoder):
         self.blocks = nn.ModuleList(ModernBlock(shape, i) for i in range(shape.depth))
         self.last_norm = LayerNorm(shape.width, shape.eps, shape.norm_bias)
 
+    def block(self, i: int) -> nn.Module:
+        """The block at depth i."""
+        return self.blocks[i]
+
     def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         x = self.drop(self.norm(self.words(tokens.values)))
         yield x
         head_width = self.width // self.shape.heads
         rotations = {theta: rotation(tokens, theta, head_width, x.dtype) for theta in set(self.shape.thetas)}
         for i, (block, theta) in enumerate(zip(self.blocks, self.shape.thetas, strict=True)):
-            x = block(x, tokens, rotations[theta])
+            x = self.through(block, x, tokens, rotations[theta])
             yield self.last_norm(x) if i == self.depth - 1 else x
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..drawing import STYLE
 from ..errors import BadInput
 from ..store.files import atomic
 from .report import winners
@@ -17,16 +18,7 @@ ENDINGS = (".png", ".pdf", ".svg")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # Okabe and Ito
 MARKERS = "osD^vPX"
 ROOM = 0.6  # of the space of a task, that its models spread over
-STYLE = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "legend.frameon": False,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-    "figure.constrained_layout.use": True,
-}
+LOOK = STYLE | {"axes.spines.left": False, "savefig.dpi": 200}
 
 
 def check(path: Path) -> None:
@@ -38,7 +30,7 @@ def check(path: Path) -> None:
 def draw(results: Results, path: Path) -> None:
     """Writes the picture; the file appears whole or not at all."""
     check(path)
-    with matplotlib.rc_context(STYLE), atomic(path) as partial:
+    with matplotlib.rc_context(LOOK), atomic(path) as partial:
         dots(results).savefig(partial, format=path.suffix.lower()[1:])
 
 

@@ -7,20 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..drawing import BLUE, GREEN, ORANGE, RED, STYLE
 from .anatomy import Anatomy, Word
 
-STYLE = {
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "figure.titlesize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "savefig.dpi": 300,
-    "figure.constrained_layout.use": True,
-    "pdf.fonttype": 42,
-}
-BLUE, ORANGE, GREEN, RED = "#0072b2", "#d55e00", "#009e73", "#cc79a7"  # Okabe and Ito: told apart by everyone
 LABELS = 14  # words named in the scatter at either end
 
 

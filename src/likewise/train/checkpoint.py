@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ..errors import BadInput
 from ..store.files import fill, read_object
 
-EXTRA = "extra-"
+_OWN = ("optimizer", "random")
 NAME = re.compile(r"step-(\d{8})")
 
 
@@ -36,52 +37,89 @@ class Checkpoint:
 
 
 def save(
-    root: Path,
-    modules: Mapping[str, nn.Module],
-    optimizer: torch.optim.Optimizer,
-    state: Mapping[str, Any],
-    extra: Mapping[str, Mapping[str, Tensor]] | None = None,
+    root: Path, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
 ) -> Checkpoint:
-    """Writes a checkpoint, `extra` tensors by name among it, then deletes older ones."""
+    """Writes a checkpoint, each group of tensors a file, then deletes older ones.
+
+    Raises:
+        BadInput: it cannot be written, the disk being full say; the older ones stay.
+    """
     folder = root / f"step-{state['step']:08d}"
-    with fill(folder) as partial:
-        for name, module in modules.items():
-            save_file(_distinct(module.state_dict()), partial / f"{name}.safetensors")
-        for name, tensors in (extra or {}).items():
-            save_file(_distinct(tensors), partial / f"{EXTRA}{name}.safetensors")
-        tensors, numbers = _optimizer_state(optimizer)
-        save_file(tensors, partial / "optimizer.safetensors")
-        save_file(_random(), partial / "random.safetensors")
-        (partial / "state.json").write_text(json.dumps({**state, "optimizer": numbers}), "utf-8")
-    for older in _all(root):
-        if older != folder:
-            shutil.rmtree(older, ignore_errors=True)
+    try:
+        with fill(folder) as partial:
+            for name, group in tensors.items():
+                save_file(_distinct(group), partial / f"{name}.safetensors")
+            moments, numbers = _optimizer_state(optimizer)
+            save_file(moments, partial / "optimizer.safetensors")
+            save_file(_random(), partial / "random.safetensors")
+            (partial / "state.json").write_text(json.dumps({**state, "optimizer": numbers}), "utf-8")
+    except (OSError, SafetensorError) as error:
+        older = _all(root)
+        stays = f"that of step {int(older[-1].name[5:])} stays" if older else "there is no older one"
+        raise BadInput(
+            f"the checkpoint of step {state['step']} cannot be written to {root}: {error}; {stays}. "
+            "Make room and start the same run again"
+        ) from None
+    for older_one in _all(root):
+        if older_one != folder:
+            shutil.rmtree(older_one, ignore_errors=True)
     return Checkpoint(folder, state)
 
 
 def latest(root: Path) -> Checkpoint | None:
-    """The newest whole checkpoint under this folder."""
+    """The newest whole checkpoint under this folder; what a killed process left half written is taken away."""
+    for left in root.glob(".step-*") if root.is_dir() else ():
+        shutil.rmtree(left, ignore_errors=True)
     found = _all(root)
     return Checkpoint(found[-1], read_object(found[-1] / "state.json")) if found else None
 
 
+def clear(root: Path) -> None:
+    """Takes all checkpoints away."""
+    for folder in reversed(_all(root)):
+        shutil.rmtree(folder)
+
+
+def check_same(checkpoint: Checkpoint, identity: Mapping[str, Any]) -> None:
+    """Refuses a checkpoint of another run, and says where it differs.
+
+    Raises:
+        BadInput: it does.
+    """
+    if identity != checkpoint.state["run"]:
+        raise BadInput(
+            f"{checkpoint.folder} is a checkpoint of another run: "
+            f"{first_difference(identity, checkpoint.state['run'])}. "
+            "Give another folder, or begin anew there (resume=False, --fresh)"
+        )
+
+
+def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
+    """Where two descriptions part."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in [*ours, *theirs]:
+            if ours.get(key) != theirs.get(key):
+                return first_difference(ours.get(key), theirs.get(key), f"{path}.{key}".strip("."))
+    return f"{path} was {theirs!r} and is {ours!r}"
+
+
 def restore(
-    checkpoint: Checkpoint, modules: Mapping[str, nn.Module], optimizer: torch.optim.Optimizer
+    checkpoint: Checkpoint, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer
 ) -> dict[str, dict[str, Tensor]]:
-    """Puts weights, moments and random generators back; gives what was kept beside them, by name.
+    """Puts every group of tensors back into those given, and moments and random generators; gives what else was kept.
 
     Raises:
         BadInput: the checkpoint is of another model or another objective.
     """
     folder = checkpoint.folder
-    for name, module in modules.items():
-        _load(module, load_file(folder / f"{name}.safetensors"), folder)
+    for name, group in tensors.items():
+        _load(group, load_file(folder / f"{name}.safetensors"), folder)
     _restore_optimizer(optimizer, load_file(folder / "optimizer.safetensors"), checkpoint.state["optimizer"], folder)
     random = load_file(folder / "random.safetensors")
     torch.set_rng_state(random["cpu"])
     if "cuda" in random and torch.cuda.is_available():
         torch.cuda.set_rng_state(random["cuda"])
-    return {p.stem.removeprefix(EXTRA): load_file(p) for p in sorted(folder.glob(f"{EXTRA}*.safetensors"))}
+    return {p.stem: load_file(p) for p in sorted(folder.glob("*.safetensors")) if p.stem not in (*tensors, *_OWN)}
 
 
 def _all(root: Path) -> list[Path]:
@@ -93,11 +131,13 @@ def _distinct(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
 
 
-def _load(module: nn.Module, tensors: Mapping[str, Tensor], folder: Path) -> None:
-    try:
-        module.load_state_dict(dict(tensors))
-    except RuntimeError as error:
-        raise BadInput(f"{folder} is a checkpoint of another run: {str(error).splitlines()[-1].strip()}") from None
+@torch.no_grad()
+def _load(into: Mapping[str, Tensor], tensors: Mapping[str, Tensor], folder: Path) -> None:
+    for name in sorted({*into, *tensors}):
+        found = [tuple(group[name].shape) if name in group else None for group in (tensors, into)]
+        if found[0] != found[1]:
+            raise BadInput(f"{folder} is a checkpoint of another run: {name} is {found[0]} there and {found[1]} here")
+        into[name].copy_(tensors[name])
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> Sequence[nn.Parameter]:

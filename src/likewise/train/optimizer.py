@@ -2,32 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..embedder import Embedder
 from .objectives import Objective
-
-Schedule = Literal["linear", "cosine", "constant"]
-
-
-@dataclass(frozen=True)
-class Optimization:
-    """How weights move. The defaults are the paper's: Adam, 2e-5, warm-up over 10 % of the steps, then down."""
-
-    rate: float = 2e-5
-    decay: float = 0.01  # of weights; never of biases and norms
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-6
-    bias_correction: bool = True  # False: as the authors' optimiser of 2019 (`pytorch-transformers`)
-    clip: float = 1.0  # the gradient's norm at most; 0: as it is
-    warmup: float = 0.1  # share of the steps
-    schedule: Schedule = "linear"
-    layer_decay: float = 1.0  # each block's rate in parts of that of the block above it
-    objective_rate: float | None = None  # of an objective's own weights; None: `rate`
+from .run import Optimization
 
 
 def rate_at(step: int, steps: int, how: Optimization) -> float:

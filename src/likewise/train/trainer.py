@@ -7,74 +7,40 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import nullcontext
+from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..embedder import Embedder
 from ..errors import BadInput, LikewiseError
+from ..fingerprint import fingerprint
 from ..store.files import atomic
 from . import checkpoint as checkpoints
 from . import optimizer as optimization
-from .optimizer import Optimization
+from .average import Average, put
+from .frozen import prepared
+from .plan import Plan
 from .rows import Batch
-from .schedule import Course, Curriculum, Mix
-from .step import Budget, backward
+from .run import Moment, Outcome, Run
+from .schedule import Course, Curriculum
+from .step import Budget, Took, backward
+
+__all__ = ["Diverged", "Measure", "Moment", "Outcome", "Run", "Told", "train"]
 
 Measure = Callable[[Embedder], Mapping[str, float]]
 """Figures of a model, larger is better; the first decides which is best."""
-Told = Callable[["Moment"], None]
+Told = Callable[[Moment], None]
+FREE = ("checkpoint_every", "budget", "remember")
+"""What of a run may change when it goes on: the result is the same."""
 
 
 class Diverged(LikewiseError, ArithmeticError):
     """The loss is no number; the last good checkpoint is kept."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """How to train."""
-
-    epochs: float = 1.0
-    steps: int | None = None  # instead of epochs
-    batch: int = 16  # rows
-    budget: int | None = None  # tokens in flight; with more, a step is worked off in pieces, to the same gradient
-    precision: str = "fp32"  # of the products; weights and moments stay fp32
-    optimization: Optimization = field(default_factory=Optimization)
-    seed: int = 0
-    mix: Mix = "proportional"
-    measure_every: int = 0  # steps; 0: at the end of each epoch
-    checkpoint_every: int = 500  # steps; 0: only at the end
-    patience: int = 0  # measures without a new best before it stops; 0: never
-
-
-@dataclass(frozen=True)
-class Moment:
-    """One step, as it is told to logs and to people."""
-
-    step: int
-    steps: int
-    epoch: float
-    loss: float
-    rate: float
-    norm: float
-    rows: int
-    tokens: int
-    seconds: float
-    scores: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A finished run: the steps made, the best measure and when, and whether it ended early."""
-
-    steps: int
-    seconds: float
-    best: float | None
-    best_step: int | None
-    stopped_early: bool
 
 
 def train(
@@ -86,6 +52,8 @@ def train(
     measure: Measure | None = None,
     tell: Sequence[Told] = (),
     resume: bool = True,
+    stop: Callable[[], bool] = lambda: False,
+    about: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Trains the embedder in place; with a measure, it ends as the best that was measured.
 
@@ -96,13 +64,18 @@ def train(
         folder: of checkpoints; where one lies there of this very run, training goes on from it.
         measure: figures after each epoch or `measure_every` steps; the first decides.
         tell: is told every step.
-        resume: False begins anew, whatever lies there.
+        resume: False begins anew and takes away what checkpoints lie there.
+        stop: asked after each step; at True the run writes a checkpoint and ends, `interrupted`.
+        about: what else must be the same for a run to go on: digests of data, the backbone's fingerprint.
 
     Raises:
-        BadInput: data do not fit, or the folder holds a checkpoint of another run.
+        BadInput: data do not fit, or the folder holds a checkpoint of another run, or cannot be written to.
         Diverged: the loss is not finite.
     """
-    return _Training(embedder, courses, run or Run(), folder, measure, tell).go(resume)
+    run = run or Run()
+    torch.manual_seed(run.seed)
+    with prepared(embedder, run):
+        return _Training(embedder, courses, run, folder, measure, tell, about or {}).go(resume, stop)
 
 
 class _Training:
@@ -116,68 +89,81 @@ class _Training:
         folder: Path | None,
         measure: Measure | None,
         tell: Sequence[Told],
+        about: Mapping[str, Any],
     ) -> None:
         self.embedder, self.run, self.folder, self.measure, self.tell = embedder, run, folder, measure, tell
         if embedder.precision != "fp32":
             raise BadInput(f'the model is in {embedder.precision}; load it with precision="fp32" to train it')
-        torch.manual_seed(run.seed)
         self.objectives = list(dict.fromkeys(course.objective for course in courses))
         for objective in self.objectives:
             objective.fit_to(embedder.width, embedder.encoder.vocabulary)
             objective.to(embedder.device)
         self.curriculum = Curriculum(courses, run.batch, run.seed, run.mix)
-        self.steps = run.steps or max(1, round(run.epochs * self.curriculum.steps_of_epoch))
-        self.every = run.measure_every or self.curriculum.steps_of_epoch
+        self.plan = Plan.of(self.curriculum, run)
+        self.weights = {name: p for name, p in embedder.named_parameters() if p.requires_grad}
+        if not self.weights and not any(p.requires_grad for o in self.objectives for p in o.parameters()):
+            raise BadInput("everything is frozen, so there is nothing to train")
         self.optimizer = optimization.make(embedder, self.objectives, run.optimization)
+        self.average = Average(self.weights, run.ema) if run.ema else None
         self.budget = Budget(run.budget)
         self.dtype = {"fp32": None, "bf16": torch.bfloat16}[run.precision]
-        self.step, self.seconds = 0, 0.0
+        self.about = {**about, "frozen": self._frozen()}
+        self.step, self.saved, self.seconds, self.waited = 0, -1, 0.0, 0
         self.best: float | None = None
         self.best_step: int | None = None
-        self.waited = 0
-        self.best_weights: dict[str, torch.Tensor] | None = None
+        self.best_weights: dict[str, Tensor] | None = None
 
-    def go(self, resume: bool) -> Outcome:
-        if resume and self.folder is not None:
-            self._resume()
+    def go(self, resume: bool, stop: Callable[[], bool]) -> Outcome:
+        self._resume() if resume else self._clear()
         self.embedder.train()
         began = time.perf_counter() - self.seconds
-        stopped = False
-        for course, batch in self.curriculum.batches(self.step, self.steps):
-            moment = self._step(course, batch)
+        ended = stopped = False
+        batches = self.curriculum.batches(self.step * self.run.accumulate, self.plan.steps * self.run.accumulate)
+        while self.step < self.plan.steps and not ended and not stopped:
+            moment = self._step(list(islice(batches, self.run.accumulate)))
             self.seconds = time.perf_counter() - began
             self._tell(moment)
-            stopped = bool(self.run.patience) and self.waited >= self.run.patience
-            if stopped or self._due(self.run.checkpoint_every):
+            ended = bool(self.run.patience) and self.waited >= self.run.patience
+            stopped = stop() and self.step < self.plan.steps
+            if ended or stopped or self._due(self.run.checkpoint_every):
                 self._save()
-            if stopped:
-                break
         self.embedder.eval()
-        if self.best_weights is not None:
-            self.embedder.load_state_dict(self.best_weights)
-        return Outcome(self.step, self.seconds, self.best, self.best_step, stopped)
+        if not stopped:
+            self._finish()
+        counts = {"trained": sum(p.numel() for p in self._parameters()), "parameters": self._size()}
+        return Outcome(self.step, self.seconds, self.best, self.best_step, ended, stopped, **counts)
 
-    def _step(self, course: Course, batch: Batch) -> Moment:
-        rate = optimization.rate_at(self.step, self.steps, self.run.optimization)
+    def _step(self, batches: Sequence[tuple[Course, Batch]]) -> Moment:
+        rate = optimization.rate_at(self.step, self.plan.steps, self.run.optimization)
         for group in self.optimizer.param_groups:
             group["lr"] = group["rate"] * rate
         self.optimizer.zero_grad()
-        took = backward(self.embedder, course.objective, batch, budget=self.budget, dtype=self.dtype)
-        if not math.isfinite(took.loss):
-            self._diverged(batch, took.loss)
+        took = [self._backward(course, batch, 1 / len(batches)) for course, batch in batches]
         clip = self.run.optimization.clip or math.inf
         norm = float(nn.utils.clip_grad_norm_(self._parameters(), clip))
+        if not math.isfinite(norm):
+            self._diverged(batches[-1][1], norm, "norm of the gradient")
         self.optimizer.step()
         self.step += 1
-        scores = self._measured() if self.measure is not None and self._due(self.every) else {}
-        epoch = self.step / self.curriculum.steps_of_epoch
-        lr = self.run.optimization.rate * rate
-        return Moment(self.step, self.steps, epoch, took.loss, lr, norm, len(batch), took.tokens, self.seconds, scores)
+        if self.average is not None:
+            self.average.update(self.step)
+        scores = self._measured() if self.measure is not None and self._due(self.plan.measure_every) else {}
+        loss, tokens = sum(t.loss for t in took) / len(took), sum(t.tokens for t in took)
+        rows, lr = sum(len(batch) for _, batch in batches), self.run.optimization.rate * rate
+        epoch = self.step / self.plan.steps_of_epoch if self.plan.steps_of_epoch else 0.0
+        return Moment(self.step, self.plan.steps, epoch, loss, lr, norm, rows, tokens, self.seconds, scores, self.best)
+
+    def _backward(self, course: Course, batch: Batch, share: float) -> Took:
+        took = backward(self.embedder, course.objective, batch, budget=self.budget, dtype=self.dtype, share=share)
+        if not math.isfinite(took.loss):
+            self._diverged(batch, took.loss, "loss")
+        return took
 
     def _measured(self) -> Mapping[str, float]:
         """The measure now; the best weights so far are held on to."""
         assert self.measure is not None
-        scores = self.measure(self.embedder.eval())
+        with self.average.applied() if self.average is not None else nullcontext():
+            scores = self.measure(self.embedder.eval())
         self.embedder.train()
         if not scores:
             raise BadInput("the measure gave no figure; wanted at least one, by name")
@@ -185,76 +171,81 @@ class _Training:
         self.waited += 1
         if self.best is None or value > self.best:
             self.best, self.best_step, self.waited = value, self.step, 0
-            self.best_weights = {name: t.detach().clone() for name, t in self.embedder.state_dict().items()}
+            self.best_weights = {name: t.detach().clone() for name, t in self._measurable().items()}
         return scores
 
+    def _measurable(self) -> Mapping[str, Tensor]:
+        """The weights that are measured and remain."""
+        return self.weights if self.average is None else self.average.mean
+
+    def _finish(self) -> None:
+        put(self.best_weights if self.best_weights is not None else dict(self._measurable()), self.weights)
+
     def _due(self, every: int) -> bool:
-        return self.step == self.steps or (every > 0 and self.step % every == 0)
+        return self.step == self.plan.steps or (every > 0 and self.step % every == 0)
 
     def _tell(self, moment: Moment) -> None:
         for told in self.tell:
             told(moment)
 
-    def _diverged(self, batch: Batch, loss: float) -> None:
+    def _diverged(self, batch: Batch, value: float, what: str) -> None:
         where = ""
         if self.folder is not None:
             path = self.folder / f"diverged-step-{self.step}.json"
             with atomic(path) as partial:
                 numbers = {name: values.tolist() for name, values in batch.numbers.items()}
-                partial.write_text(json.dumps({"loss": str(loss), "texts": batch.texts, "numbers": numbers}), "utf-8")
+                told = {what: str(value), "texts": batch.texts, "numbers": numbers}
+                partial.write_text(json.dumps(told), "utf-8")
             where = f"; the batch is in {path}"
-        raise Diverged(f"the loss of step {self.step} is {loss}{where}. A lower rate, or clipping, may help")
+        raise Diverged(f"the {what} of step {self.step} is {value}{where}. A lower rate, or clipping, may help")
 
     def _parameters(self) -> list[nn.Parameter]:
         return [p for group in self.optimizer.param_groups for p in group["params"]]
 
-    @property
-    def _modules(self) -> dict[str, nn.Module]:
-        named = {f"objective-{i}": o for i, o in enumerate(self.objectives) if list(o.parameters())}
-        return {"model": self.embedder, **named}
+    def _size(self) -> int:
+        return sum(p.numel() for module in (self.embedder, *self.objectives) for p in module.parameters())
+
+    def _tensors(self) -> dict[str, Mapping[str, Tensor]]:
+        """What a checkpoint holds: trained weights, the objectives' own, the mean, the best so far."""
+        own = {f"objective-{i}": o.state_dict() for i, o in enumerate(self.objectives) if list(o.parameters())}
+        mean = {} if self.average is None else {"mean": self.average.mean}
+        best = {} if self.best_weights is None else {"best": self.best_weights}
+        return {"model": self.weights, **own, **mean, **best}
 
     def _save(self) -> None:
-        if self.folder is None:
+        if self.folder is None or self.saved == self.step:
             return
-        state = {
-            "step": self.step,
-            "seconds": self.seconds,
-            "best": self.best,
-            "best_step": self.best_step,
-            "waited": self.waited,
-            "run": self._identity(),
-        }
-        extra = {} if self.best_weights is None else {"best": self.best_weights}
-        checkpoints.save(self.folder, self._modules, self.optimizer, state, extra)
+        told = ("step", "seconds", "best", "best_step", "waited")
+        state = {name: getattr(self, name) for name in told} | {"run": self._identity()}
+        checkpoints.save(self.folder, self._tensors(), self.optimizer, state)
+        self.saved = self.step
+
+    def _resume(self) -> None:
+        found = None if self.folder is None else checkpoints.latest(self.folder)
+        if found is None:
+            return
+        checkpoints.check_same(found, self._identity())
+        tensors = checkpoints.restore(found, self._tensors(), self.optimizer)
+        self.best_weights = tensors.get("best")
+        if self.best_weights is not None:
+            self.best_weights = {name: t.to(self.embedder.device) for name, t in self.best_weights.items()}
+        self.step = self.saved = found.step
+        state = found.state
+        self.seconds, self.waited = state["seconds"], state["waited"]
+        self.best, self.best_step = state["best"], state["best_step"]
+
+    def _clear(self) -> None:
+        if self.folder is not None:
+            checkpoints.clear(self.folder)
 
     def _identity(self) -> dict[str, Any]:
         """What must be the same for a run to go on."""
-        courses = [[c.name, len(c.rows), c.objective.describe()] for c in self.curriculum.courses]
-        run = {name: value for name, value in asdict(self.run).items() if name not in ("checkpoint_every", "budget")}
-        identity: dict[str, Any] = json.loads(json.dumps({"run": run, "courses": courses}))
+        courses = [[c.name, c.size, c.objective.describe()] for c in self.curriculum.courses]
+        run = {name: value for name, value in asdict(self.run).items() if name not in FREE}
+        identity: dict[str, Any] = json.loads(json.dumps({"run": run, "courses": courses, **self.about}))
         return identity
 
-    def _resume(self) -> None:
-        assert self.folder is not None
-        found = checkpoints.latest(self.folder)
-        if found is None:
-            return
-        ours, theirs = self._identity(), found.state["run"]
-        if ours != theirs:
-            raise BadInput(
-                f"{found.folder} is a checkpoint of another run: {_first_difference(ours, theirs)}. "
-                "Give another folder, or begin anew there (resume=False)"
-            )
-        self.best_weights = checkpoints.restore(found, self._modules, self.optimizer).get("best")
-        state = found.state
-        self.step, self.seconds, self.waited = found.step, state["seconds"], state["waited"]
-        self.best, self.best_step = state["best"], state["best_step"]
-
-
-def _first_difference(ours: Any, theirs: Any, path: str = "") -> str:
-    """Where two descriptions part."""
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        for key in [*ours, *theirs]:
-            if ours.get(key) != theirs.get(key):
-                return _first_difference(ours.get(key), theirs.get(key), f"{path}.{key}".strip("."))
-    return f"{path} was {theirs!r} and is {ours!r}"
+    def _frozen(self) -> str | None:
+        """A digest of the weights that stay, which no checkpoint holds."""
+        held = {name: t for name, t in self.embedder.state_dict().items() if name not in self.weights}
+        return fingerprint([], held) if held else None

@@ -1,0 +1,101 @@
+"""likewise train --dry-run: what would be done, and what the model would be shown first."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..train.frozen import prepared
+from ..train.objectives.contrast import no_wrong_answer
+from ..train.plan import Plan
+from ..train.schedule import Course, Curriculum
+from ..train.step import tokenized
+from .tables import escape, printed, said, table
+from .training import CHECKPOINTS, Ready
+
+if TYPE_CHECKING:
+    from ..train.rows import Batch
+
+SAMPLED = 8  # batches that tokens are counted in
+SHOWN = 4  # rows of the batch
+
+
+def rehearse(made: Ready, *, as_json: bool) -> None:
+    """Prints the plan and the first batch."""
+    curriculum = Curriculum(made.courses, made.job.run.batch, made.job.run.seed, made.job.run.mix)
+    plan = Plan.of(curriculum, made.job.run)
+    course, batch = next(curriculum.batches(0, 1))
+    told = _planned(made, curriculum, plan)
+    if as_json:
+        shown = [made.embedder.pieces([column[i] for column in batch.texts]) for i in range(min(SHOWN, len(batch)))]
+        print(json.dumps({"plan": told, "data": made.data, "first batch": shown}, indent=2, ensure_ascii=False))
+        return
+    rows = table("", "", head=False)
+    for name, value in told.items():
+        rows.add_row(name, escape(str(value)))
+    printed(rows)
+    _show(made, course, batch)
+    said("\nNothing was trained: this was a dry run.")
+
+
+def _planned(made: Ready, curriculum: Curriculum, plan: Plan) -> dict[str, Any]:
+    job, run = made.job, made.job.run
+    tokens = [
+        sum(len(ids) for ids in tokenized(made.embedder, course.objective, batch)[0])
+        for course, batch in curriculum.batches(0, min(SAMPLED, plan.steps * run.accumulate))
+    ]
+    data = [f"{one['name']}: {one['rows']:,} rows for {_called(one['objective'])}" for one in made.data]
+    batches = f"{run.batch} rows, about {sum(tokens) / len(tokens):,.0f} tokens"
+    measured = (
+        f"{job.options.dev}, {len(made.dev['score']):,} pairs, every {plan.measure_every:,} steps"
+        if job.options.dev
+        else "nothing"
+    )
+    return {
+        "model": f"{job.options.model}: {made.embedder.tokenizer.max_length} tokens to {made.embedder.width} numbers",
+        "data": "; ".join(data),
+        "steps": f"{plan.steps:,}" + (f", {plan.steps_of_epoch:,.0f} an epoch" if plan.steps_of_epoch else ""),
+        "warm-up": f"{plan.warmup:,} steps to {run.optimization.rate:g}, then {run.optimization.schedule}",
+        "batch": batches + (f"; {run.accumulate} of them a step" if run.accumulate > 1 else ""),
+        "trained": _trained(made),
+        "measured": measured,
+        "saved in": job.options.output or "nowhere: no -o",
+        "checkpoints": f"{CHECKPOINTS}/ in it, every {run.checkpoint_every:,} steps" if run.checkpoint_every else "one",
+        "device": f"{made.embedder.device}, products in {run.precision}",
+    }
+
+
+def _trained(made: Ready) -> str:
+    with prepared(made.embedder, made.job.run):
+        asked = sum(p.numel() for p in made.embedder.parameters() if p.requires_grad)
+        total = sum(p.numel() for p in made.embedder.parameters())
+    return f"{asked:,} of {total:,} weights"
+
+
+def _called(described: Mapping[str, Any]) -> str:
+    rest = ", ".join(f"{key} {value}" for key, value in described.items() if key != "objective")
+    return str(described["objective"]) + (f" ({rest})" if rest else "")
+
+
+def _show(made: Ready, course: Course, batch: "Batch") -> None:
+    """Some rows of the first batch in word pieces, and which candidates are no wrong answers."""
+    names = list(getattr(course.rows, "texts", ()))
+    said(f"\nThe first batch, {len(batch)} rows of {course.name}; the model reads:")
+    rows = table(">row", "column", "word pieces")
+    for i in range(min(SHOWN, len(batch))):
+        for name, column in zip(names, batch.texts, strict=False):
+            rows.add_row(str(i), name, escape(" ".join(made.embedder.pieces([column[i]])[0])))
+        for name, values in batch.numbers.items():
+            rows.add_row(str(i), name, f"{values[i].tolist():g}")
+    printed(rows, indent=2)
+    if course.objective.reads().names and len(batch.texts) > 1:
+        _masks(batch)
+
+
+def _masks(batch: "Batch") -> None:
+    masked = no_wrong_answer(batch.names, batch.numbers.get("group"))
+    whole = len(batch) * (masked.shape[1] - 1)
+    pairs = masked.nonzero().tolist()
+    said(f"Of {whole:,} candidates {len(pairs):,} are no wrong answers, and are left out" + (":" if pairs else "."))
+    for row, candidate in pairs[:SHOWN]:
+        column, of = divmod(candidate, len(batch))
+        said(f"  row {row} is not pushed from column {column + 1} of row {of}: {batch.texts[column + 1][of]!r}")

@@ -1,0 +1,146 @@
+"""likewise train: from pairs, triplets or scores to a model. It goes on where it stopped, and shows what it does."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .job import flags, job_of
+
+if TYPE_CHECKING:
+    from .training import Ready
+
+EXAMPLES = """examples:
+  likewise train bert-base-uncased --data pairs.parquet@contrastive --epochs 1 --batch 64 --precision bf16 -o out/
+  likewise train MODEL --data nli.csv@classification --data stsb/train@cosent --dev stsb/dev -o out/
+  likewise train MODEL --data faq.csv@contrastive --columns anchor=question,positive=answer --dry-run
+  likewise train run.toml --seed 3 -o out-3/
+
+The same command again goes on from the last checkpoint. A TOML file has the same names:
+  model = "bert-base-uncased"
+  output = "out"
+  dev = "stsb/dev"
+  epochs = 1
+  rate = 2e-5
+  [[data]]
+  file = "pairs.parquet"
+  objective = "contrastive:temperature=0.05"
+  columns = {anchor = "question", positive = "answer"}"""
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The verb and its flags."""
+    verb = verbs.add_parser(
+        "train",
+        help="train a model on pairs, triplets or scores",
+        usage="likewise train MODEL|CONFIG.toml --data FILE@OBJECTIVE [--data …] -o FOLDER [options]",
+        description="Trains a sentence encoder and saves it with its log, curve, record and card.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verb.add_argument("model", nargs="?", help="a model's name or folder, or a .toml with all of this")
+    data = verb.add_argument_group("the data; several --data are mixed")
+    data.add_argument(
+        "--data",
+        action="append",
+        metavar="FILE[@OBJECTIVE]",
+        help=".parquet, .csv, .tsv, .jsonl or the name of a data set (likewise data), and what it is for",
+    )
+    data.add_argument("--objective", metavar="NAME[:OPTION=VALUE,…]", help="of every --data that names none")
+    data.add_argument("--columns", metavar="WANTED=FOUND,…", help="columns by other names; score=similarity/5 scales")
+    data.add_argument("--labels", metavar="TEXT,…", help="texts of labels: a label's number is its place from 0")
+    data.add_argument("--where", metavar="CONDITION", help="only rows like label==1")
+    flags(verb)
+    verb.add_argument("--dry-run", action="store_true", help="show the plan and one batch, and train nothing")
+    verb.add_argument("--fresh", action="store_true", help="begin anew, whatever checkpoint lies in the output")
+    verb.add_argument("--json", action="store_true", help="print the record of the run as JSON")
+    verb.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Trains, saves, says what came of it; 130 where it was stopped."""
+    job = job_of(args)
+    from .training import ready
+
+    prepared = ready(job)
+    if args.dry_run:
+        from .rehearsal import rehearse
+
+        rehearse(prepared, as_json=args.json)
+        return 0
+    try:
+        return _train(prepared, args)
+    except KeyboardInterrupt:
+        print(
+            f"\nlikewise: stopped at once; the last checkpoint, if any, stays in {job.options.output}, and the same "
+            "command goes on from it",
+            file=sys.stderr,
+        )
+        return 130
+
+
+def _train(made: "Ready", args: argparse.Namespace) -> int:
+    from ..train.checkpoint import latest
+    from ..train.live import Live
+    from ..train.log import Log, TensorBoard
+    from ..train.stopping import asked_to_stop
+    from ..train.trainer import Told, train
+    from .training import CHECKPOINTS, finished
+
+    job, folder = made.job, Path(made.job.options.output or "")
+    done = None if args.fresh else finished(folder, made)
+    if done is not None:
+        print(f"likewise: this very run is finished in {folder}; --fresh trains it anew", file=sys.stderr)
+        _say(done, folder, args.json)
+        return 0
+    before = None if args.fresh else latest(folder / CHECKPOINTS)
+    if before is not None:
+        print(f"likewise: going on after step {before.step:,}, from the checkpoint in {folder}", file=sys.stderr)
+    live = Live()
+    tell: list[Told] = [
+        Log(folder / "log.jsonl", job.options.log_every),
+        *([TensorBoard(folder / "tensorboard")] if job.options.tensorboard else []),
+    ]
+    with asked_to_stop() as stop:
+        outcome = train(
+            made.embedder,
+            made.courses,
+            job.run,
+            folder=folder / CHECKPOINTS,
+            measure=made.measure,
+            tell=[*tell, live],
+            resume=not args.fresh,
+            stop=stop,
+            about=made.about,
+        )
+    live.close()
+    if outcome.interrupted:
+        print(
+            f"likewise: stopped after step {outcome.steps:,}; its checkpoint is in {folder / CHECKPOINTS}. The same "
+            "command goes on from there, --fresh begins anew",
+            file=sys.stderr,
+        )
+        return 130
+    from .training import save
+
+    _say(save(made, outcome, folder), folder, args.json)
+    return 0
+
+
+def _say(record: dict[str, Any], folder: Path, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(record, indent=2, ensure_ascii=False))
+        return
+    outcome = record["outcome"]
+    for name, score in record["scores"].items():
+        between = f" [{100 * score['low']:.2f}, {100 * score['high']:.2f}]" if "low" in score else ""
+        print(f"{name} × 100: {100 * score['value']:.2f}{between}, n = {score['n']:,}")
+    best = f", the best of them step {outcome['best_step']:,}" if outcome["best_step"] else ""
+    early = "; stopped early, nothing got better" if outcome["stopped_early"] else ""
+    print(f"{outcome['steps']:,} steps in {outcome['seconds']:,.0f} s{best}{early}")
+    print(f"saved in {folder}: the model, README.md, run.json, log.jsonl{_curve(folder)}")
+
+
+def _curve(folder: Path) -> str:
+    return ", curve.png" if (folder / "curve.png").exists() else ""

@@ -1,0 +1,152 @@
+"""A model card: README.md of a saved folder, from the record of its run alone."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .run import Run
+from .settings import settings_of
+
+_HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def card(record: Mapping[str, Any], name: str) -> str:
+    """Markdown with the YAML head that the Hugging Face hub reads."""
+    parts = [_head(record), f"# {name}", _opening(record), _use(name), _data(record), _training(record)]
+    parts += [_scores(record), _limits(record)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _head(record: Mapping[str, Any]) -> str:
+    """YAML, whose scalars JSON can write; an absent figure is left out."""
+    told: dict[str, Any] = {
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "sentence-similarity",
+        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "likewise"],
+    }
+    base = record["backbone"].get("hub") or record["backbone"]["name"]
+    if _HUB.fullmatch(base) and not record["backbone"].get("local"):
+        told["base_model"] = base
+    sets = list(dict.fromkeys(one["hub"] for one in record["data"] if one.get("hub")))
+    if sets:
+        told["datasets"] = sets
+    lines = []
+    for key, value in told.items():
+        several = isinstance(value, list)
+        lines += [f"{key}:", *(f"- {_scalar(v)}" for v in value)] if several else [f"{key}: {_scalar(value)}"]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _scalar(value: str) -> str:
+    return value if re.fullmatch(r"[A-Za-z][\w./-]*", value) else json.dumps(value)
+
+
+def _opening(record: Mapping[str, Any]) -> str:
+    model, backbone = record["model"], record["backbone"]
+    objectives = ", ".join(dict.fromkeys(one["objective"]["objective"] for one in record["data"]))
+    recipe = f", by the recipe `{record['recipe']}`" if record.get("recipe") else ""
+    return (
+        f"A sentence encoder: a text becomes {model['width']} numbers, and texts of like meaning get like numbers. "
+        f"Trained from `{backbone['name']}` with {objectives}{recipe}, by "
+        f"likewise {record['machine']['versions']['likewise']}. It reads up to {model['max_length']} tokens "
+        f"and pools them by `{model['pooling']}`."
+    )
+
+
+def _use(name: str) -> str:
+    return f"""## Use
+
+```python
+from likewise import Embedder, similarity
+
+embedder = Embedder.load("{name}")  # the folder with this file
+vectors = embedder.encode(["A cat sleeps.", "A kitten naps.", "Shares fell."])
+print(similarity.cosine(vectors, vectors))
+```"""
+
+
+def _data(record: Mapping[str, Any]) -> str:
+    rows = []
+    for one in record["data"]:
+        settings = ", ".join(f"{key} {_plain(v)}" for key, v in one["objective"].items() if key != "objective")
+        objective = one["objective"]["objective"] + (f" ({settings})" if settings else "")
+        digest = f"`{one['sha256'][:16]}…`" if one.get("sha256") else "—"
+        count = "a stream" if one.get("rows") is None else f"{one['rows']:,}"
+        rows.append([f"{one['name']}", count, objective, one.get("licence") or "not told", digest])
+    return "## Data\n\n" + _table(["data", "rows", "objective", "licence", "sha256"], rows)
+
+
+def _training(record: Mapping[str, Any]) -> str:
+    """What was set otherwise than by default, and what came of it."""
+    outcome, machine = record["outcome"], record["machine"]
+    told = []
+    for setting in settings_of(Run).values():
+        value = _at(record["run"], setting.path)
+        if value is not None and value not in ((), []):
+            changed = json.loads(json.dumps(setting.default)) != value
+            told.append([setting.name, f"**{_plain(value)}**" if changed else _plain(value)])
+    trained = f"{outcome['trained']:,} of {outcome['parameters']:,} weights"
+    best = (
+        f"; the weights are those of step {outcome['best_step']:,}, the best measured" if outcome["best_step"] else ""
+    )
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    words = (
+        f"{outcome['steps']:,} steps over {trained}, {_duration(outcome['seconds'])} on {machine['device']}{best}. "
+        f"Backbone fingerprint `{record['backbone']['fingerprint']}`, this model's "
+        f"`{record['model']['fingerprint']}`. {versions}. Finished {record['finished']}."
+    )
+    return f"## Training\n\n{words}\n\n{_table(['setting', 'value (bold: not the default)'], told)}"
+
+
+def _scores(record: Mapping[str, Any]) -> str:
+    if not record["scores"]:
+        return "## Scores\n\nNone were measured."
+    rows = []
+    for name, score in record["scores"].items():
+        between = f"{100 * score['low']:.2f} … {100 * score['high']:.2f}" if "low" in score else "—"
+        rows.append([name, f"{100 * score['value']:.2f}", between, f"{score['n']:,}" if "n" in score else "—"])
+    chosen = (
+        "The best step was chosen by this measure, so it flatters the model a little: measure it on other data.\n\n"
+    )
+    return (
+        "## Scores\n\n"
+        + (chosen if record["outcome"]["best_step"] else "")
+        + _table(["measure", "× 100", "95 % interval", "pairs"], rows)
+    )
+
+
+def _limits(record: Mapping[str, Any]) -> str:
+    unknown = [str(one["name"]) for one in record["data"] if not one.get("licence")]
+    lines = [
+        f"- What is longer than {record['model']['max_length']} tokens is cut.",
+        "- It knows the languages and the kinds of text of its backbone and of the data above, and their slants.",
+        "- Cosines are good for ranking; what counts as alike has to be found on one's own data.",
+        "- The backbone's licence and those of the data hold for this model too.",
+    ]
+    if unknown:
+        lines.append(f"- No licence was told for: {', '.join(unknown)}. Find out before passing the model on.")
+    return "## Limits\n\n" + "\n".join(lines)
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> str:
+    cells = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _at(values: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        values = values[name]
+    return values
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"

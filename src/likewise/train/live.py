@@ -1,0 +1,74 @@
+"""A run as it goes, on stderr: one line that rewrites itself on a terminal, a line now and then elsewhere."""
+
+from dataclasses import dataclass, field
+
+from ..progress import Line, Meter, clock
+from .run import Moment
+
+SMOOTH = 0.95  # of the loss shown, what each step leaves of the steps before
+
+
+@dataclass
+class Pace(Meter):
+    """Progress in steps; what was done before a resumed run began is no part of its rate."""
+
+    first: int = 0  # steps that were made before
+    rows: int = 0
+    loss: float = 0.0
+    weight: float = 0.0
+    rate: float = 0.0
+    epoch: float = 0.0
+    best: str = ""
+
+    @property
+    def left(self) -> float | None:
+        done = self.texts - self.first
+        return self.seconds * ((self.total or 0) - self.texts) / done if done else None
+
+    def took(self, moment: Moment) -> None:
+        self.texts, self.tokens, self.rows = moment.step, self.tokens + moment.tokens, self.rows + moment.rows
+        self.loss, self.weight = SMOOTH * self.loss + (1 - SMOOTH) * moment.loss, SMOOTH * self.weight + 1 - SMOOTH
+        self.rate, self.epoch = moment.rate, moment.epoch
+
+    def __str__(self) -> str:
+        seconds = max(self.seconds, 1e-9)
+        parts = [
+            f"step {round(self.texts):,} of {self.total:,}" + (f" (epoch {self.epoch:.2f})" if self.epoch else ""),
+            f"loss {self.loss / (self.weight or 1):.4f}",
+            *([f"{clock(self.left)} left"] if self.left is not None and self.texts != self.total else []),
+            *([self.best] if self.best else []),
+            f"{self.rows / seconds:,.0f} rows/s",
+            f"{self.tokens / seconds:,.0f} tokens/s",
+            f"rate {self.rate:.1e}",  # a narrow terminal cuts the end
+        ]
+        return " · ".join(parts)
+
+
+@dataclass
+class Live:
+    """Shows each step as it is told; every measure has a line of its own that stays."""
+
+    show: Line = field(default_factory=Line)
+    pace: Pace | None = None
+
+    def __call__(self, moment: Moment) -> None:
+        if self.pace is None:
+            self.pace = Pace(moment.steps, first=moment.step - 1)
+        self.pace.took(moment)
+        if moment.scores:
+            self._measured(moment, self.pace)
+        self.show(self.pace)
+        if moment.step == moment.steps:
+            self.close()
+
+    def close(self) -> None:
+        """Leaves the last line as it is."""
+        if self.pace is not None:
+            self.show.close(self.pace)
+            self.show.wrote = False
+
+    def _measured(self, moment: Moment, pace: Pace) -> None:
+        better = next(iter(moment.scores.values())) == moment.best
+        pace.best = f"best {moment.best:.4f}"
+        scores = ", ".join(f"{name} {value:.4f}" for name, value in moment.scores.items())
+        self.show.note(f"step {moment.step:,}: {scores}{', the best so far' if better else ''}")

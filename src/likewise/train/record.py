@@ -1,0 +1,116 @@
+"""What is written down of a run: data, objective, settings, backbone, machine, scores. Everything that a card needs."""
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .. import __version__
+from ..embedder import Embedder
+from ..store.files import atomic
+from .run import Outcome, Run
+
+RECORD = "run.json"
+
+
+def record_of(
+    embedder: Embedder,
+    run: Run,
+    outcome: Outcome,
+    *,
+    backbone: Mapping[str, Any],
+    data: Sequence[Mapping[str, Any]],
+    scores: Mapping[str, Any],
+    recipe: str | None = None,
+    identity: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The record of a finished run, as JSON can hold it."""
+    return {
+        "recipe": recipe,
+        "backbone": dict(backbone),
+        "model": {
+            "fingerprint": embedder.fingerprint,
+            "width": embedder.width,
+            "max_length": embedder.tokenizer.max_length,
+            "pooling": embedder.pooling.spec,
+            "heads": [type(head).__name__ for head in embedder.heads.children()],
+        },
+        "data": [dict(one) for one in data],
+        "run": json.loads(json.dumps(asdict(run))),
+        "outcome": asdict(outcome),
+        "scores": dict(scores),
+        "machine": machine(embedder.device),
+        "finished": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "identity": dict(identity or {}),
+    }
+
+
+def write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    """Into run.json."""
+    with atomic(folder / RECORD) as partial:
+        partial.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def append(path: Path, record: Mapping[str, Any], model: str) -> None:
+    """A line in a list of finished runs: what is known of a row, scores under their tasks' names."""
+    names = [str(one["name"]) for one in record["data"]]
+    scores = {name: score["value"] for name, score in record["scores"].items()}
+    line = {
+        "model": model,
+        "recipe": record["recipe"],
+        "backbone": record["backbone"]["name"],
+        "seed": record["run"]["seed"],
+        "data": names,
+        "stsb_train": any("stsb" in name and "train" in name for name in names),
+        **scores,
+        "seconds": round(record["outcome"]["seconds"], 1),
+        "device": record["machine"]["device"],
+        "commit": record["machine"]["commit"],
+        "finished": record["finished"],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def machine(device: torch.device) -> dict[str, Any]:
+    """Where, and with what versions."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu()
+    return {
+        "device": name,
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "platform": platform.system(),
+        "commit": _commit(),
+        "versions": {
+            "likewise": __version__,
+            "python": platform.python_version(),
+            **{package: importlib.metadata.version(package) for package in ("torch", "tokenizers", "safetensors")},
+        },
+    }
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _commit() -> str | None:
+    """Of a checkout of likewise itself; an installed one has its version."""
+    home = Path(__file__).parents[3]
+    if not (home / ".git").exists():
+        return None
+    try:
+        told = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=home, capture_output=True, check=True)
+        return told.stdout.decode().strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

@@ -1,0 +1,173 @@
+"""More of the loop: accumulation, running means, a wish to stop, full disks, plans that make no sense."""
+
+import resource
+import signal
+
+import pytest
+import torch
+
+from likewise import Embedder
+from likewise.errors import BadInput
+from likewise.train import checkpoint as checkpoints
+from likewise.train.average import Average
+from likewise.train.objectives import Regression
+from likewise.train.rows import Rows
+from likewise.train.run import Optimization, Run
+from likewise.train.schedule import Course
+from likewise.train.stopping import asked_to_stop
+from likewise.train.trainer import train
+from tests.train.columns import columns_for
+
+FAST = Optimization(rate=1e-3)
+
+
+def _course(rows=24):
+    objective = Regression()
+    return [Course(Rows.of(columns_for(objective, rows), objective), objective)]
+
+
+def _weights(embedder):
+    return {name: tensor.clone() for name, tensor in embedder.state_dict().items()}
+
+
+def test_batches_of_one_step_give_the_gradient_of_their_mean(own):
+    """A mean over rows, no dropout: two batches of 4 are one of 8."""
+    seen = []
+    for run in (Run(steps=3, batch=8, optimization=FAST), Run(steps=3, batch=4, accumulate=2, optimization=FAST)):
+        embedder = Embedder.load(own(), device="cpu")
+        for part in embedder.modules():
+            if isinstance(part, torch.nn.Dropout):
+                part.p = 0.0
+            if hasattr(part, "attention_dropout"):
+                part.attention_dropout = 0.0
+        moments = []
+        train(embedder, _course(8), run, tell=[moments.append])
+        assert [m.rows for m in moments] == [8, 8, 8] and moments[-1].epoch == 3.0
+        seen.append((moments, _weights(embedder)))
+    (whole, a), (parts, b) = seen
+    assert [m.loss for m in whole] == pytest.approx([m.loss for m in parts], rel=1e-4)
+    assert all(torch.allclose(a[name], b[name], atol=1e-5) for name in a)
+
+
+def test_the_running_mean_is_that_of_a_plain_loop():
+    weight = torch.nn.Parameter(torch.zeros(3))
+    average, expected = Average({"w": weight}, 0.9), torch.zeros(3)
+    for step in range(1, 60):
+        with torch.no_grad():
+            weight.add_(1.0)
+        average.update(step)
+        d = min(0.9, (1 + step) / (10 + step))
+        expected = d * expected + (1 - d) * weight.detach()
+    torch.testing.assert_close(average.mean["w"], expected)
+    with average.applied():
+        assert torch.equal(weight, average.mean["w"])
+    assert torch.equal(weight.detach(), torch.full((3,), 59.0))
+
+
+def test_the_running_mean_is_what_is_measured_and_what_remains(own):
+    folder, seen = own(), []
+    run = Run(steps=4, batch=8, optimization=FAST, ema=0.5, measure_every=4)
+    embedder = Embedder.load(folder, device="cpu")
+    train(embedder, _course(), run, measure=lambda e: seen.append(_weights(e)) or {"x": 1.0})
+    unmeasured, plain = (Embedder.load(folder, device="cpu") for _ in range(2))
+    train(unmeasured, _course(), run)
+    train(plain, _course(), Run(steps=4, batch=8, optimization=FAST))
+    for name, weight in _weights(embedder).items():
+        assert torch.equal(weight, seen[0][name]) and torch.equal(weight, unmeasured.state_dict()[name])
+    assert any(not torch.equal(w, plain.state_dict()[n]) for n, w in _weights(embedder).items())
+
+
+def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, tmp_path):
+    folder = own()
+    run = Run(steps=6, batch=8, optimization=FAST, checkpoint_every=4)
+    whole = Embedder.load(folder, device="cpu")
+    train(whole, _course(), run)
+    with asked_to_stop() as stop:
+        told = train(
+            Embedder.load(folder, device="cpu"),
+            _course(),
+            run,
+            folder=tmp_path / "c",
+            stop=stop,
+            tell=[lambda m: signal.raise_signal(signal.SIGINT) if m.step == 3 else None],
+        )
+    assert told.interrupted and told.steps == 3 and checkpoints.latest(tmp_path / "c").step == 3
+    again = Embedder.load(folder, device="cpu")
+    assert not train(again, _course(), run, folder=tmp_path / "c").interrupted
+    assert all(torch.equal(w, again.state_dict()[n]) for n, w in _weights(whole).items())
+
+
+def test_a_second_wish_to_stop_stops_at_once_and_the_handlers_are_put_back():
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), asked_to_stop() as stop:
+        signal.raise_signal(signal.SIGINT)
+        assert stop()
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_from_it(own, tmp_path):
+    folder, place = own(), tmp_path / "c"
+    run = Run(steps=4, batch=8, optimization=FAST, checkpoint_every=2)
+    whole = Embedder.load(folder, device="cpu")
+    train(whole, _course(), run)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    def fill_up(moment):
+        if moment.step == 3:  # no file may be larger than this from here on
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+
+    try:
+        with pytest.raises(BadInput, match="step 4 cannot be written .*that of step 2 stays"):
+            train(Embedder.load(folder, device="cpu"), _course(), run, folder=place, tell=[fill_up])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert [p.name for p in place.iterdir()] == ["step-00000002"]
+    again = Embedder.load(folder, device="cpu")
+    train(again, _course(), run, folder=place)
+    assert all(torch.equal(w, again.state_dict()[n]) for n, w in _weights(whole).items())
+
+
+def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
+    embedder = Embedder.load(own(), device="cpu")
+    run = Run(steps=2, batch=8)
+    train(embedder, _course(), run, folder=tmp_path)
+    (tmp_path / ".step-00000003.abc").mkdir()
+    (tmp_path / ".step-00000003.abc/model.safetensors").write_bytes(b"torn")
+    train(embedder, _course(), run, folder=tmp_path)
+    assert [p.name for p in tmp_path.glob("*step-*")] == ["step-00000002"]
+
+
+def test_beginning_anew_takes_older_checkpoints_away(own, tmp_path):
+    embedder, place = Embedder.load(own(), device="cpu"), tmp_path / "c"
+    train(embedder, _course(), Run(steps=9, batch=8), folder=place)
+    steps = []
+    train(embedder, _course(), Run(steps=2, batch=4), folder=place, resume=False, tell=[lambda m: steps.append(m.step)])
+    assert steps == [1, 2] and [p.name for p in place.iterdir()] == ["step-00000002"]
+
+
+def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
+    embedder = Embedder.load(own(), device="cpu")
+    train(embedder, _course(), Run(steps=1, batch=8), folder=tmp_path, about={"backbone": "a"})
+    with pytest.raises(BadInput, match="backbone was 'a' and is 'b'"):
+        train(embedder, _course(), Run(steps=1, batch=8), folder=tmp_path, about={"backbone": "b"})
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (Run(batch=0), "0 rows a batch"),
+        (Run(accumulate=0), "accumulate is 0"),
+        (Run(epochs=-1.0), "epochs is -1"),
+        (Run(epochs=float("nan")), "epochs is nan"),
+        (Run(ema=1.0), "ema is 1.0; wanted a share"),
+        (Run(patience=-1), "patience is -1; wanted 0 or more"),
+        (Run(optimization=Optimization(warmup=1.5)), "warmup is 1.5"),
+        (Run(optimization=Optimization(rate=0.0)), "rate is 0"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_told(run, said, own):
+    with pytest.raises(BadInput, match=said):
+        train(Embedder.load(own(), device="cpu"), _course(), run)

@@ -1,0 +1,176 @@
+"""What is trained of a model: frozen parts stay, low-rank changes are merged, layers computed twice change nothing."""
+
+import pytest
+import torch
+
+from likewise import Embedder
+from likewise.errors import BadInput
+from likewise.train import optimizer
+from likewise.train.frozen import frozen, prepared
+from likewise.train.objectives import Classification, Contrastive
+from likewise.train.rows import Rows
+from likewise.train.run import Lora, Optimization, Run
+from likewise.train.schedule import Course
+from likewise.train.step import backward
+from likewise.train.trainer import train
+from tests.train.columns import batch_for, columns_for
+
+FAST = Optimization(rate=1e-2)
+FAMILIES = ["bert", "mpnet", "albert", "modernbert"]
+
+
+def _course(objective=None):
+    objective = objective or Contrastive()
+    return [Course(Rows.of(columns_for(objective, 24), objective), objective)]
+
+
+def _weights(embedder):
+    return {name: tensor.clone() for name, tensor in embedder.state_dict().items()}
+
+
+def _changed(before, after):
+    assert before.keys() == after.keys()
+    return {name for name in before if not torch.equal(before[name], after[name])}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
+    embedder, objective = Embedder.load(own(family), device="cpu").double(), Contrastive().double()
+    batch = batch_for(objective)
+    found = []
+    for remember in ("all", "layers"):
+        embedder.train()
+        embedder.zero_grad()
+        torch.manual_seed(0)
+        with prepared(embedder, Run(remember=remember)):
+            assert embedder.encoder.recomputes == (remember == "layers")
+            backward(embedder, objective, batch)
+        found.append([p.grad.clone() for p in embedder.parameters()])
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-10)
+    assert not embedder.encoder.recomputes
+
+
+def test_layers_computed_twice_are_computed_twice(own):
+    embedder, objective, calls = Embedder.load(own(), device="cpu"), Contrastive(), []
+    embedder.encoder.blocks[0].register_forward_pre_hook(lambda *_: calls.append(1))
+    with prepared(embedder, Run(remember="layers")):
+        backward(embedder, objective, batch_for(objective))
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
+    embedder = Embedder.load(own(family), device="cpu")
+    before = _weights(embedder)
+    held = {id(p) for p in frozen(embedder, ["embeddings", "blocks:0-1"])}
+    stay = {name for name, p in embedder.named_parameters() if id(p) in held}
+    train(embedder, _course(), Run(steps=3, batch=8, optimization=FAST, freeze=("embeddings", "blocks:0-1")))
+    moved = _changed(before, _weights(embedder))
+    assert stay and not moved & stay
+    assert {n for n in before if n.startswith("encoder.blocks.2") and "qkv.weight" in n} <= moved | stay
+    assert all(p.requires_grad for p in embedder.parameters())
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("blocks:0-9",), "blocks of this model are 0 to 2"),
+        (("blocks:2-1",), "0 to 2"),
+        (("attic",), "wanted embeddings, blocks:0-2"),
+        (("encoder",), "nothing to train"),
+    ],
+)
+def test_what_cannot_be_frozen_is_told(names, said, own):
+    with pytest.raises(BadInput, match=said):
+        train(Embedder.load(own(), device="cpu"), _course(), Run(steps=1, freeze=names))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_low_rank_changes_are_merged_and_of_that_rank(family, own, tmp_path):
+    embedder = Embedder.load(own(family), device="cpu")
+    before, names = _weights(embedder), [name for name, _ in embedder.named_parameters()]
+    run = Run(steps=4, batch=8, optimization=FAST, lora=Lora(rank=2, layers=("qkv", "down")))
+    out = train(embedder, _course(), run)
+    after = _weights(embedder)
+    moved = _changed(before, after)
+    assert moved and all(name.split(".")[-2] in ("qkv", "down") and name.endswith("weight") for name in moved)
+    for name in moved:
+        assert torch.linalg.matrix_rank((after[name] - before[name]).double(), atol=1e-5) <= 2
+    assert [name for name, _ in embedder.named_parameters()] == names
+    assert 0 < out.trained < out.parameters
+    embedder.save(tmp_path / "saved")
+    loaded = Embedder.load(tmp_path / "saved", device="cpu")
+    assert not _changed(after, _weights(loaded))
+    assert (loaded.encode(["a cat"]) == embedder.encode(["a cat"])).all()
+
+
+def test_the_checkpoint_of_low_rank_changes_is_small_and_goes_on_bit_for_bit(own, tmp_path):
+    folder = own()
+    run = Run(steps=6, batch=8, optimization=FAST, lora=Lora(rank=2), checkpoint_every=2)
+    whole = Embedder.load(folder, device="cpu")
+    train(whole, _course(), run, measure=lambda e: {"x": float(e.encode(["a"]).sum())})
+    embedder, asked = Embedder.load(folder, device="cpu"), iter([False, False, True])
+    told = train(
+        embedder,
+        _course(),
+        run,
+        folder=tmp_path / "c",
+        measure=lambda e: {"x": float(e.encode(["a"]).sum())},
+        stop=lambda: next(asked),
+    )
+    assert told.interrupted and told.steps == 3
+    kept = tmp_path / "c/step-00000003/model.safetensors"
+    assert kept.stat().st_size < (folder / "model.safetensors").stat().st_size / 2
+    again = Embedder.load(folder, device="cpu")
+    train(again, _course(), run, folder=tmp_path / "c", measure=lambda e: {"x": float(e.encode(["a"]).sum())})
+    assert not _changed(_weights(whole), _weights(again))
+
+
+def test_after_an_error_a_low_rank_run_leaves_the_weights_as_they_were(own):
+    embedder = Embedder.load(own(), device="cpu")
+    before = _weights(embedder)
+
+    def fail(moment):
+        raise RuntimeError("as asked")
+
+    with pytest.raises(RuntimeError, match="as asked"):
+        train(embedder, _course(), Run(steps=2, batch=8, lora=Lora(rank=2)), tell=[fail])
+    assert not _changed(before, _weights(embedder))
+
+
+def test_frozen_blocks_get_no_low_rank_changes_and_objectives_train_beside_them(own):
+    embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
+    before = _weights(embedder)
+    run = Run(steps=3, batch=8, optimization=FAST, lora=Lora(rank=2), freeze=("blocks:0-1",))
+    train(embedder, _course(objective), run)
+    assert {name.split(".")[2] for name in _changed(before, _weights(embedder))} == {"2"}
+    assert all(p.grad is not None for p in objective.parameters())
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [(Lora(rank=-1), "above 0"), (Lora(rank=2, layers=("key",)), "no layer key; .* down, out, qkv, up")],
+)
+def test_low_rank_changes_that_make_no_sense_are_told(how, said, own):
+    with pytest.raises(BadInput, match=said):
+        train(Embedder.load(own(), device="cpu"), _course(), Run(steps=1, lora=how))
+
+
+def test_each_block_has_its_rate_by_depth(own):
+    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learned=True)
+    made = optimizer.make(embedder, [objective], Optimization(rate=1.0, layer_decay=0.5, objective_rate=7.0))
+    rates = {id(p): group["rate"] for group in made.param_groups for p in group["params"]}
+    for name, p in embedder.named_parameters():
+        part = name.split(".")
+        depth = int(part[2]) + 1 if "blocks" in part else 0
+        assert rates[id(p)] == 0.5 ** (4 - depth)  # of three blocks; heads, had they weights, would have 1
+    assert rates[id(objective.log_scale)] == 7.0
+    assert {id(p) for p in embedder.parameters()} < rates.keys()
+
+
+def test_neither_biases_nor_norms_decay(own):
+    made = optimizer.make(Embedder.load(own(), device="cpu"), [], Optimization(decay=0.5))
+    assert all(
+        group["weight_decay"] == (0.5 if p.ndim > 1 else 0) for group in made.param_groups for p in group["params"]
+    )

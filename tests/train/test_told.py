@@ -1,0 +1,195 @@
+"""What a run leaves behind: its log, its picture, its card, its record; and what is shown while it goes."""
+
+import json
+
+import pytest
+
+from likewise import Embedder
+from likewise.errors import BadInput, MissingExtra
+from likewise.train.card import card
+from likewise.train.live import Live
+from likewise.train.log import TIMES, Log, TensorBoard, read_log
+from likewise.train.measure import spearman_of
+from likewise.train.objectives import Contrastive
+from likewise.train.record import append, record_of
+from likewise.train.rows import Rows
+from likewise.train.run import Moment, Run
+from likewise.train.schedule import Course
+from likewise.train.trainer import train
+from tests.train.columns import columns_for
+
+
+def moment(step, steps=10, scores=None, best=None, seconds=None):
+    seconds = step * 2.0 if seconds is None else seconds
+    return Moment(step, steps, step / 5, 1.0 / step, 1e-3, 0.5, 8, 100, seconds, scores or {}, best)
+
+
+def _untimed(path):
+    return [{k: v for k, v in line.items() if k not in TIMES} for line in read_log(path)]
+
+
+def test_each_step_has_a_line(tmp_path):
+    log = Log(tmp_path / "log.jsonl")
+    for step in (1, 2):
+        log(moment(step, scores={"dev": 0.5} if step == 2 else None))
+    first, second = read_log(tmp_path / "log.jsonl")
+    assert first["rows_per_second"] == 4 and first["tokens_per_second"] == 50 and "scores" not in first
+    assert second["step"] == 2 and second["loss"] == 0.5 and second["scores"] == {"dev": 0.5}
+
+
+def test_every_third_step_measures_and_the_last_have_lines(tmp_path):
+    log = Log(tmp_path / "log.jsonl", every=3)
+    for step in range(1, 11):
+        log(moment(step, scores={"dev": 0.5} if step == 4 else None))
+    lines = read_log(tmp_path / "log.jsonl")
+    assert [line["step"] for line in lines] == [3, 4, 6, 9, 10]
+    assert [line["rows_per_second"] for line in lines] == [4.0] * 5
+
+
+@pytest.mark.parametrize("stopped", [0, 3, 7])
+def test_the_log_of_a_run_that_went_on_is_that_of_one_never_stopped(stopped, own, tmp_path):
+    folder = own()
+
+    def go(name, stop=lambda: False, tell=()):
+        objective = Contrastive()
+        courses = [Course(Rows.of(columns_for(objective, 24), objective), objective)]
+        run = Run(steps=9, batch=8, checkpoint_every=2)
+        place = tmp_path / name
+        log = Log(place / "log.jsonl")
+        measure = lambda e: {"x": float(e.encode(["a"]).sum())}  # noqa: E731
+        train(Embedder.load(folder, device="cpu"), courses, run, folder=place, measure=measure, tell=[log, *tell])
+
+    def fail(moment):
+        if moment.step == stopped + 1:
+            with (tmp_path / "again/log.jsonl").open("a") as file:
+                file.write('{"step": 99, "lo')  # torn
+            raise RuntimeError
+
+    go("whole")
+    with pytest.raises(RuntimeError):
+        go("again", tell=[fail])
+    go("again")
+    assert _untimed(tmp_path / "again/log.jsonl") == _untimed(tmp_path / "whole/log.jsonl")
+    assert [line["step"] for line in read_log(tmp_path / "again/log.jsonl")] == list(range(1, 10))
+
+
+def test_tensorboard_reads_what_was_written_for_it(tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    board = TensorBoard(tmp_path)
+    for step in range(1, 11):
+        board(moment(step, scores={"spearman": 0.5} if step == 10 else None))
+    found = accumulator.EventAccumulator(str(tmp_path)).Reload()
+    assert [event.step for event in found.Scalars("train/loss")] == list(range(1, 11))
+    assert found.Scalars("dev/spearman")[0].value == 0.5
+
+
+def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard", None)
+    with pytest.raises(MissingExtra, match=r"likewise\[logs\]"):
+        TensorBoard(tmp_path)
+
+
+def test_progress_is_in_plain_lines_and_each_measure_has_one(capsys, monkeypatch):
+    monkeypatch.setattr("likewise.progress.PATIENCE", 0.0)
+    live = Live()
+    for step in range(1, 11):
+        live(moment(step, scores={"dev": step / 20} if step in (5, 10) else None, best=0.25 if step == 5 else 0.5))
+    told = capsys.readouterr().err
+    assert "step 5: dev 0.2500, the best so far\n" in told and "step 10: dev 0.5000" in told
+    assert "\r" not in told and "step 10 of 10 (epoch 2.00) · loss" in told and "best 0.5000" in told
+
+
+def test_what_was_done_before_is_no_part_of_the_rate():
+    live = Live()
+    live(moment(9))
+    assert live.pace.first == 8 and live.pace.rows == 8
+    assert live.pace.left == pytest.approx(live.pace.seconds, rel=0.5)
+
+
+def test_a_log_becomes_a_picture(tmp_path):
+    pytest.importorskip("matplotlib")
+    from likewise.train.curve import curves, draw, smoothed
+
+    with pytest.raises(BadInput, match="no step"):
+        draw(tmp_path / "log.jsonl", tmp_path / "curve.png")
+    log = Log(tmp_path / "log.jsonl")
+    for step in range(1, 101):
+        log(moment(step, 100, {"dev": (step - step**2 / 120) / 100} if step % 20 == 0 else None))
+    draw(tmp_path / "log.jsonl", tmp_path / "curve.png", "a run")
+    assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
+    drawn = curves(read_log(tmp_path / "log.jsonl"))
+    assert any("best 30.00 at step 60" in text.get_text() for axes in drawn.axes for text in axes.texts)
+    assert len(curves(read_log(tmp_path / "log.jsonl")[:1]).axes) == 2
+    import numpy as np
+
+    assert smoothed(np.full(50, 3.0)) == pytest.approx(np.full(50, 3.0))
+
+
+@pytest.fixture
+def record(own):
+    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive()
+    run = Run(steps=2, batch=8)
+    out = train(embedder, [Course(Rows.of(columns_for(objective, 24), objective), objective)], run)
+    one = {"name": "pairs|1.csv", "rows": 24, "objective": objective.describe(), "sha256": "ab" * 32, "hub": "me/pairs"}
+    scores = {"stsb/dev spearman": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 99}}
+    backbone = {"name": "bert-base-uncased", "fingerprint": "f" * 32, "local": False}
+    return record_of(embedder, run, out, backbone=backbone, data=[one], scores=scores, recipe="mine")
+
+
+def test_a_card_is_a_pure_function_of_the_record(record):
+    again = json.loads(json.dumps(record))
+    assert card(record, "m") == card(again, "m")
+
+
+def test_a_card_says_what_the_hub_and_a_reader_want(record):
+    text = card(record, "m")
+    assert "\nbase_model: bert-base-uncased\n" in text and "\ndatasets:\n- me/pairs\n" in text
+    assert "pipeline_tag: sentence-similarity" in text and "library_name:" in text
+    assert "| pairs\\|1.csv | 24 | Contrastive (temperature 0.05" in text and "`abababababababab…`" in text
+    assert "| stsb/dev spearman | 50.00 | 40.00 … 60.00 | 99 |" in text
+    assert "| batch | **8** |" in text and "| rate | 2e-05 |" in text
+    assert "No licence was told for: pairs|1.csv" in text and "by the recipe `mine`" in text
+    assert record["model"]["fingerprint"] in text and record["machine"]["versions"]["torch"] in text
+
+
+def test_the_head_of_a_card_is_yaml(record):
+    yaml = pytest.importorskip("yaml")
+    head = yaml.safe_load(card(record, "m").split("---")[1])
+    assert head["datasets"] == ["me/pairs"] and head["base_model"] == "bert-base-uncased"
+    local = {**record, "backbone": {**record["backbone"], "local": True}}
+    assert "base_model" not in yaml.safe_load(card(local, "m").split("---")[1])
+
+
+def test_finished_runs_are_lines_of_a_list(record, tmp_path):
+    append(tmp_path / "deep/runs.jsonl", record, "out")
+    append(tmp_path / "deep/runs.jsonl", {**record, "data": [{"name": "stsb/train"}]}, "out")
+    first, second = map(json.loads, (tmp_path / "deep/runs.jsonl").read_text().splitlines())
+    assert first["stsb_train"] is False and second["stsb_train"] is True
+    assert first["stsb/dev spearman"] == 0.5 and first["recipe"] == "mine" and first["seed"] == 0
+
+
+def test_the_measure_is_spearman_of_cosine(tiny):
+    from scipy.stats import spearmanr
+
+    columns = {
+        "sentence1": ["a cat", "dogs bark", "x", "rain"],
+        "sentence2": ["a dog", "rain", "x", "on"],
+        "score": [3, 1, 5, 2],
+    }
+    found = spearman_of(columns, "mine")(tiny)
+    u, v = tiny.encode(columns["sentence1"]), tiny.encode(columns["sentence2"])
+    assert found["mine spearman"] == pytest.approx(spearmanr((u * v).sum(1), columns["score"]).statistic)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"sentence1": ["a"], "sentence2": ["b"]}, "no column 'score'"),
+        ({"sentence1": ["a"], "sentence2": ["b"], "score": [1]}, "two or more"),
+        ({"sentence1": ["a"] * 2, "sentence2": ["b"] * 2, "score": [1, 1]}, "differ"),
+        ({"sentence1": ["a"] * 2, "sentence2": ["b"] * 2, "score": [1, "x"]}, "no number"),
+    ],
+)
+def test_pairs_that_measure_nothing_are_told(columns, said):
+    with pytest.raises(BadInput, match=said):
+        spearman_of(columns, "dev")
