@@ -24,7 +24,12 @@ class TooLong(BadInput):
 
 
 class DataNotFound(BadInput):
-    """A data set that is not at hand; the message says where it was looked for, and how to get it."""
+    """A data set that is not at hand; the message says where it was looked for, and how to get it.
+
+    Where one line must do, `briefly` is it.
+    """
+
+    briefly = "its data are not at hand; where they were looked for, and how to get them: likewise data NAME"
 
 
 class BadModel(LikewiseError, ValueError):

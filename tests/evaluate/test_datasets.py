@@ -173,6 +173,8 @@ def hub(tmp_path, monkeypatch):
     module.__spec__ = types.SimpleNamespace()
     module.snapshot_download = lambda repository, **how: (asked.append((repository, how)), str(tmp_path))[1]
     monkeypatch.setitem(sys.modules, "huggingface_hub", module)
+    monkeypatch.setattr("likewise.hub._has_address", lambda: True)
+    monkeypatch.setattr("likewise.hub._quiet_until", [0.0])
     return asked
 
 

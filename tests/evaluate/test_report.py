@@ -106,7 +106,7 @@ def test_five_models_fit_the_screen(five, width):
 def test_a_failed_cell_is_a_dash_with_its_reason_said_once(five):
     text = report(five)
     assert rows(text)["lost"].split().count("–") == 5
-    assert text.count("there is no data pairs/lost") == 1
+    assert text.count("its data are not at hand") == 1
 
 
 def test_protocol_notes_and_published_figures_stand_below(five):

@@ -79,7 +79,7 @@ def test_a_model_that_breaks_leaves_a_reason_and_costs_no_other_cell(broken, rea
     found = run({"broken": broken, "sound": model(0)}, [ONE, LOST, TWO])
     assert found["sound", "one"].result
     assert found["sound", "two"].result
-    assert "there is no data" in found["sound", "lost"].error
+    assert "data are not at hand" in found["sound", "lost"].error
     for name in ("one", "two"):
         assert found["broken", name].result is None
         assert "\n" not in found["broken", name].error

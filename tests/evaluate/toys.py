@@ -3,7 +3,7 @@
 import numpy as np
 
 from likewise.correlation import pearson, spearman
-from likewise.errors import BadInput
+from likewise.errors import DataNotFound
 from likewise.evaluate.task import Evidence, Result, Score, Task, Vectors
 
 WORDS = [f"word {i}" for i in range(60)]
@@ -15,7 +15,7 @@ COLUMNS = {
 
 def read(name):
     if name not in COLUMNS:
-        raise BadInput(f"there is no data {name}")
+        raise DataNotFound(f"there is no data {name}")
     return COLUMNS[name]
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -368,17 +367,6 @@ def test_a_folder_whose_encoder_lies_in_a_folder_of_its_own_is_listed(monkeypatc
     told = {row["name"]: row for row in json.loads(capsys.readouterr().out)}["older"]
     assert told["kind"] == "bert"
     assert told["megabytes"] == round((inside / "model.safetensors").stat().st_size / 1e6, 1)
-
-
-@pytest.mark.parametrize("message", ["", "\n", "first\nsecond"])
-def test_an_error_of_the_hub_is_told_in_one_line(message, monkeypatch):
-    def fails(*_args, **_how):
-        raise ConnectionError(message)
-
-    monkeypatch.setattr(names, "find_spec", lambda name: name if name == "huggingface_hub" else None)
-    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=fails))
-    with pytest.raises(ModelNotFound, match=f"ConnectionError: {message.strip().partition(chr(10))[0] or 'no more'}"):
-        locate("owner/model")
 
 
 def test_the_order_of_places_is_told():

@@ -9,7 +9,7 @@ from ..errors import BadInput
 from ..files import Table
 from .catalogue import File
 from .catalogue.entry import TEXTS
-from .hub import unpacked
+from .downloads import unpacked
 
 
 def read_columns(path: Path, name: str, file: File, stem: str | None = None) -> tuple[Table, int]:

@@ -21,7 +21,7 @@ from ..errors import BadInput, DataNotFound, MissingExtra
 from ..files import Table, Texts
 from .catalogue import DATASETS, Dataset, File, Kind
 from .columns import read_columns
-from .hub import fetched
+from .downloads import fetched
 from .task import Columns
 
 SETTING = "LIKEWISE_DATA"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, LikewiseError
+from ..errors import BadInput, DataNotFound, LikewiseError
 from ..progress import clock
 from . import datasets
 from .cache import Cache, code, columns_digest, digest
@@ -250,5 +250,7 @@ class _Pace:
 
 
 def _why(error: Exception) -> str:
+    if isinstance(error, DataNotFound):
+        return error.briefly
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return " ".join(lines) if isinstance(error, LikewiseError) else f"{type(error).__name__}: {lines[0]}"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BadModel, ModelNotFound
+from ..hub import snapshot
 
 if TYPE_CHECKING:
     from .words import WordVectors
@@ -171,17 +172,5 @@ def _hub(name: str, tried: list[str]) -> Path | None:
     parts = name.split("/")
     if len(parts) > 2 or name.startswith((".", "/", "~")) or not all(parts) or "(" in name:
         return None
-    if find_spec("huggingface_hub") is None:
-        tried.append('the Hugging Face hub: not asked; pip install "likewise[hub]"')
-        return None
-    from huggingface_hub import snapshot_download
-
     repository = name if len(parts) == 2 else f"sentence-transformers/{name}"
-    try:
-        found = snapshot_download(repository, allow_patterns=WANTED_FILES, ignore_patterns=UNWANTED_FILES)
-    except Exception as error:  # the hub's client raises what its network libraries raise
-        offline = " (HF_HUB_OFFLINE is set)" if os.environ.get("HF_HUB_OFFLINE") else ""
-        why = (str(error).strip() or "no more is known").splitlines()[0][:160]
-        tried.append(f"the hub's {repository}{offline}: {type(error).__name__}: {why}")
-        return None
-    return Path(found)
+    return snapshot(repository, tried, allow_patterns=WANTED_FILES, ignore_patterns=UNWANTED_FILES)
