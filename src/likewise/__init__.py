@@ -8,8 +8,9 @@
 Importing this package costs nothing: each name below arrives with its first use.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .lazy import arriving
 
 if TYPE_CHECKING:
     from . import similarity
@@ -21,23 +22,14 @@ if TYPE_CHECKING:
 __all__ = ["Embedder", "LikewiseError", "Ragged", "Reranker", "similarity"]
 __version__ = "0.1.0"
 
-_HOMES = {"Embedder": "embedder", "Ragged": "ragged", "Reranker": "reranker", "LikewiseError": "errors"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        try:
-            return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-        except ModuleNotFoundError as error:
-            if error.name != "torch":
-                raise
-            from .errors import missing
-
-            raise missing("torch", "torch", f"likewise.{name}") from None
-    if name == "similarity":
-        return import_module(".similarity", __name__)
-    raise AttributeError(f"likewise has no {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+__getattr__, __dir__ = arriving(
+    __name__,
+    {
+        "embedder": ["Embedder"],
+        "ragged": ["Ragged"],
+        "reranker": ["Reranker"],
+        "errors": ["LikewiseError"],
+        "similarity": [],
+    },
+    ["__version__"],
+)

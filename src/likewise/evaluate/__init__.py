@@ -7,8 +7,9 @@
 Importing this package costs nothing: each name below arrives with its first use.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import arriving
 
 if TYPE_CHECKING:
     from .adapter import for_mteb
@@ -23,19 +24,6 @@ if TYPE_CHECKING:
     from .task import Evidence, Result, Score, Settings, Task, Vectors
     from .tasks import SUITES, TASKS
 
-_HOMES = {
-    "adapter": ("for_mteb",),
-    "cache": ("Cache",),
-    "comparison": ("Comparison", "compared", "estimate"),
-    "datasets": ("read",),
-    "hypotheses": ("holm", "mcnemar", "over_seeds", "steiger", "williams"),
-    "report": ("duel", "report"),
-    "results": ("Cell", "Results"),
-    "runner": ("evaluate",),
-    "significance": ("Interval",),
-    "task": ("Evidence", "Result", "Score", "Settings", "Task", "Vectors"),
-    "tasks": ("SUITES", "TASKS"),
-}
 __all__ = [
     "SUITES",
     "TASKS",
@@ -64,13 +52,19 @@ __all__ = [
     "williams",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f".{home}", __name__), name)
-    raise AttributeError(f"likewise.evaluate has no {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = arriving(
+    __name__,
+    {
+        "adapter": ("for_mteb",),
+        "cache": ("Cache",),
+        "comparison": ("Comparison", "compared", "estimate"),
+        "datasets": ("read",),
+        "hypotheses": ("holm", "mcnemar", "over_seeds", "steiger", "williams"),
+        "report": ("duel", "report"),
+        "results": ("Cell", "Results"),
+        "runner": ("evaluate",),
+        "significance": ("Interval",),
+        "task": ("Evidence", "Result", "Score", "Settings", "Task", "Vectors"),
+        "tasks": ("SUITES", "TASKS"),
+    },
+)

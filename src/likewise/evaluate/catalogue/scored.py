@@ -38,7 +38,7 @@ SCORED_PAIRS = (
         "7e2493b0eea4e80cb2e630ae65ff2943fcc1a02b76ea279802fe2e4783aa3b5a",
         "a0d554a64d88156834ff5ae9920b964011b16384",
         "Agirre et al. 2012, SemEval-2012 Task 6, S12-1051",
-        "STS-B train shares 996 of its pairs: do not report it after training on STS-B.",
+        "STS-B train holds 996 of its distinct pairs: do not report it after training on STS-B.",
     ),
     _sts(
         13,
@@ -46,7 +46,7 @@ SCORED_PAIRS = (
         "ae45bb97aa1b7ad66d93e94baa269d58cd5591d05c6a0f4238e88ae863fb151b",
         "7e90230a92c190f1bf69ae9002b8cea547a64cca",
         "Agirre et al. 2013, *SEM 2013 shared task, S13-1004",
-        "Without SMT, whose licence is closed. STS-B train shares 596 of its pairs.",
+        "Without SMT, whose licence is closed. STS-B train holds 596 of its distinct pairs.",
     ),
     _sts(
         14,
@@ -54,7 +54,7 @@ SCORED_PAIRS = (
         "23e1d178b6e8c890a1f5e6f33947f473456ff597a644b264962d5be7f80f2553",
         "6031580fec1f6af667f0bd2da0a551cf4f0b2375",
         "Agirre et al. 2014, SemEval-2014 Task 10, S14-2010",
-        "STS-B train shares 1,822 of its pairs.",
+        "STS-B train holds 1,822 of its distinct pairs.",
     ),
     _sts(
         15,
@@ -62,7 +62,7 @@ SCORED_PAIRS = (
         "79f1f480cc24f362043c15f14573f69cee45f01384bf63f1a2c0119ce46b3d98",
         "ae752c7c21bf194d8b67fd573edf7ae58183cbe3",
         "Agirre et al. 2015, SemEval-2015 Task 2, S15-2045",
-        "Of 8,500 pairs, those with a gold score. STS-B train shares 1,102 of them.",
+        "Of 8,500 pairs, those with a gold score. STS-B train holds 1,102 distinct ones of them.",
     ),
     _sts(
         16,
@@ -70,7 +70,7 @@ SCORED_PAIRS = (
         "7cab960504c3c6ab1cfa9a1a8622412abca3e7fb14c6324099c7972d5c1d604e",
         "4d8694f8f0e0100860b497b999b3dbed754a0513",
         "Agirre et al. 2016, SemEval-2016 Task 1, S16-1081",
-        "STS-B train shares 197 of its pairs.",
+        "STS-B train holds 197 of its distinct pairs.",
     ),
     Dataset(
         name="stsb",

@@ -1,0 +1,142 @@
+"""One model, many figures all called "the" score; the papers' baselines beside it; and how long a table takes.
+
+    LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.evaluation aggregates baselines time
+
+Writes benchmarks/results/evaluation.json part by part, and fills the tables of docs/evaluation.md from it.
+`time` wants a machine that does nothing else: it runs the command anew, with nothing kept.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from likewise.evaluate import SUITES, Cache, Results, evaluate
+from likewise.evaluate.sts import SEVEN
+
+from .record import RESULTS, machine
+
+PAGE = Path(__file__).parent.parent / "docs" / "evaluation.md"
+FILE = RESULTS / "evaluation.json"
+MODEL = "all-MiniLM-L6-v2"
+FIELD = (MODEL, "avg-glove", "tf-idf", "bert-avg(minilm-l6-h384-raw)", "bert-cls(minilm-l6-h384-raw)")
+AGGREGATES = [f"{statistic}/cosine/{how}" for statistic in ("spearman", "pearson") for how in ("all", "mean", "wmean")]
+TIMED = ("sts", "senteval")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="what is measured anew; the tables always are")
+    for part in parser.parse_args().parts:
+        told = read()
+        told[part] = {"machine": machine(), "results": PARTS[part]()}
+        FILE.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+    draw(read())
+
+
+def read() -> dict[str, Any]:
+    return json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
+
+
+def aggregates() -> dict[str, dict[str, float]]:
+    """Each STS set by every aggregate of cosines, and by a trained regressor where that is what some report."""
+    found = evaluate([MODEL], ["sts", "stsb-regressor", "sick-r-regressor"], cache=Cache.of_user(), resamples=100)
+    scores = {
+        name: {score.name: score.value for score in cell.result.scores if score.name in AGGREGATES}
+        for (_, name), cell in found.cells.items()
+        if cell.result and name in SEVEN
+    }
+    for name in ("stsb", "sick-r"):
+        cell = found[MODEL, f"{name}-regressor"]
+        assert cell.result, cell.error
+        scores[name]["pearson/regressor"] = cell.result["pearson/regressor"]
+    return scores
+
+
+def baselines() -> dict[str, Any]:
+    """The headlines of the papers' baselines, with their intervals."""
+    found = evaluate(FIELD, ["sts", "senteval"], cache=Cache.of_user())
+    return {model: {task.name: _headline(found, model, task.name) for task in found.tasks} for model in found.models}
+
+
+def _headline(found: Results, model: str, task: str) -> dict[str, Any]:
+    cell = found[model, task]
+    if cell.result is None:
+        return {"error": cell.error}
+    score = cell.result.headline
+    interval = [] if score.interval is None else [score.interval.low, score.interval.high]
+    return {"name": score.name, "value": score.value, "interval": interval, "protocol": cell.result.protocol}
+
+
+def timed() -> dict[str, float]:
+    """Seconds of `likewise evaluate`, from nothing to the table; models loaded, texts encoded, intervals drawn."""
+    seconds = {}
+    for suite in TIMED:
+        began = time.perf_counter()
+        command = [sys.executable, "-m", "likewise", "evaluate", MODEL, "--tasks", suite, "--no-cache", "--quiet"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        seconds[suite] = round(time.perf_counter() - began, 1)
+        print(f"{suite}: {seconds[suite]} s")
+    return seconds
+
+
+PARTS: dict[str, Callable[[], Any]] = {"aggregates": aggregates, "baselines": baselines, "time": timed}
+
+
+def draw(told: dict[str, Any]) -> None:
+    """Puts the tables into the page."""
+    text = PAGE.read_text("utf-8")
+    tables = {
+        "aggregates": (aggregates_table, "aggregates"),
+        "sts": (lambda part: baselines_table(part, SUITES["sts"]), "baselines"),
+        "senteval": (lambda part: baselines_table(part, SUITES["senteval"]), "baselines"),
+        "time": (time_table, "time"),
+    }
+    for name, (table, part) in tables.items():
+        if part in told:
+            lines = "\n".join([*table(told[part]["results"]), "", _when(told[part]["machine"])])
+            begin, end = f"<!-- table: {name} -->", "<!-- end -->"
+            text = re.sub(rf"{begin}\n.*?{end}", lambda _, b=begin, t=lines, e=end: f"{b}\n{t}\n{e}", text, flags=re.S)
+    PAGE.write_text(text, "utf-8")
+    print(f"written: {PAGE.relative_to(PAGE.parent.parent)}")
+
+
+def aggregates_table(scores: dict[str, dict[str, float]]) -> list[str]:
+    lines = [f"| | {' | '.join(SEVEN)} | mean |", "|---|" + "---|" * (len(SEVEN) + 1)]
+    for name in AGGREGATES:
+        # STS-B and SICK-R have no subsets: every aggregate is `all`
+        row = [scores[task].get(name, scores[task][f"{name.split('/')[0]}/cosine/all"]) for task in SEVEN]
+        lines.append(_row(name.replace("/", ", "), row))
+    trained = [scores[t].get("pearson/regressor", scores[t].get("pearson/cosine/mean", float("nan"))) for t in SEVEN]
+    return [*lines, _row("SBERT-WK's: pearson, mean; regressors", trained)]
+
+
+def _row(name: str, values: Sequence[float]) -> str:
+    return f"| {name} | " + " | ".join(f"{100 * value:.2f}" for value in (*values, sum(values) / len(values))) + " |"
+
+
+def baselines_table(found: dict[str, Any], tasks: Sequence[str]) -> list[str]:
+    lines = [f"| | {' | '.join(tasks)} | mean |", "|---|" + "---|" * (len(tasks) + 1)]
+    for model, cells in found.items():
+        values = [cells[task].get("value") for task in tasks]
+        shown = " | ".join("–" if value is None else f"{100 * value:.2f}" for value in values)
+        whole = "–" if None in values else f"{100 * sum(values) / len(values):.2f}"
+        lines.append(f"| {model} | {shown} | {whole} |")
+    return lines
+
+
+def time_table(seconds: dict[str, float]) -> list[str]:
+    return ["| suite | seconds |", "|---|---|", *(f"| {suite} | {value:.0f} |" for suite, value in seconds.items())]
+
+
+def _when(where: dict[str, Any]) -> str:
+    return f"{where['cpu']}, {where['cores']} cores, torch {where['torch']}, {where['date']}, commit {where['commit']}."
+
+
+if __name__ == "__main__":
+    main()

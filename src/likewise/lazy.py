@@ -1,0 +1,33 @@
+"""Packages whose names arrive with their first use, so that importing the package costs nothing."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from .errors import missing
+
+
+def arriving(
+    package: str, homes: Mapping[str, Sequence[str]], more: Sequence[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of the package.
+
+    Args:
+        package: its `__name__`.
+        homes: modules in it, and the names that each gives; a module without any is meant itself.
+        more: further names that `dir` lists.
+    """
+    found = {name: home for home, names in homes.items() for name in names or [home]}
+
+    def attribute(name: str) -> Any:
+        if name not in found:
+            raise AttributeError(f"{package} has no {name!r}; it has {', '.join(sorted(found))}")
+        try:
+            module = import_module(f".{found[name]}", package)
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise missing("torch", "torch", f"{package}.{name}") from None
+        return getattr(module, name) if homes[found[name]] else module
+
+    return attribute, lambda: sorted([*found, *more])
