@@ -17,7 +17,7 @@ from ..train.objectives import objective_of
 from ..train.record import described
 from ..train.rows import Rows
 from ..train.schedule import Course
-from ..train.sources import Columns, rows, sha256
+from ..train.sources import Columns, Picked, rows, sha256
 from .job import DataSet, Job
 from .model import ready as machine_ready
 
@@ -82,7 +82,7 @@ def _course(one: DataSet) -> tuple[Course, dict[str, Any]]:
         raise BadInput(f"columns are {', '.join(one.columns)}; wanted WANTED=FOUND, anchor=question say")
     columns = Columns({w.strip(): f.strip() for w, _, f in pairs}, one.labels or Columns().labels, one.where)
     path = _path(one.file)
-    data = path if path is not None else _Picked(load(one.file).columns)
+    data = path if path is not None else Picked(load(one.file).columns)
     try:
         found = rows(data, objective, columns)
     except BadInput as error:
@@ -110,17 +110,3 @@ def _path(said: str) -> Path | None:
     """A file that is there, or is meant to be by its ending; None is the name of a data set."""
     path = Path(said).expanduser()
     return path if path.suffix.lower() in READABLE or path.exists() else None
-
-
-@dataclass(frozen=True)
-class _Picked:
-    """Columns of which an objective takes those that it reads."""
-
-    columns: Mapping[str, Sequence[Any]]
-
-    @property
-    def column_names(self) -> list[str]:
-        return list(self.columns)
-
-    def __getitem__(self, name: str) -> Sequence[Any]:
-        return self.columns[name]

@@ -47,6 +47,20 @@ class Columns:
     where: str | None = None  # "label==1": only such rows
 
 
+@dataclass(frozen=True)
+class Picked:
+    """Columns of which an objective takes those that it reads, as of a file."""
+
+    columns: Held
+
+    @property
+    def column_names(self) -> list[str]:
+        return list(self.columns)
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        return self.columns[name]
+
+
 def rows(data: Any, objective: Objective, columns: Columns | None = None) -> Rows | Stream:
     """Rows that the objective reads.
 
