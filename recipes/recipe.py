@@ -5,7 +5,6 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ import numpy as np
 import torch
 
 from likewise import Embedder
+from likewise.device import placed as placed_at
 from likewise.errors import LikewiseError
 from likewise.evaluate.datasets import check, credit, load, read
-from likewise.evaluate.leaks import leaks
+from likewise.evaluate.leaks import leaks, text_columns
 from likewise.evaluate.provenance import FILE
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.sts import SEVEN
@@ -71,14 +71,16 @@ def start(recipe: Callable[[], Any]) -> None:
 
 def backbone(args: argparse.Namespace, pooling: str | None = None, name: str | Path | None = None) -> Embedder:
     """The model to begin from, in fp32, reading as many tokens as the authors' did."""
-    torch.set_num_threads(args.threads or torch.get_num_threads())
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(?s).*pooling")  # a plain folder names none; recipes say theirs
         found = embedder_named(name or args.backbone, precision="fp32", device=args.device, pooling=pooling)
-    return shortened(found)
+    return placed(found, args)
 
 
-def shortened(embedder: Embedder) -> Embedder:
+def placed(embedder: Embedder, args: argparse.Namespace) -> Embedder:
+    """On the device that is asked for, and cut to the authors' longest input."""
+    torch.set_num_threads(args.threads or torch.get_num_threads())
+    embedder.to(placed_at(args.device, "fp32")[0])
     embedder.tokenizer = replace(embedder.tokenizer, max_length=min(LONGEST, embedder.tokenizer.max_length))
     return embedder
 
@@ -95,6 +97,13 @@ def course(name: str, objective: Objective, args: argparse.Namespace, **columns:
     found = rows(Picked(load(name).columns), objective, Columns(**columns))
     assert isinstance(found, Rows)
     return Course(some(found, args.rows), objective, name)
+
+
+def sentences(name: str, args: argparse.Namespace) -> Rows:
+    """The distinct texts of a data set, in their order, as a column `sentence`."""
+    found = load(name).columns
+    texts = dict.fromkeys(text for column in text_columns(found) for text in found[column])
+    return some(Rows({"sentence": list(texts)}, {}), args.rows)
 
 
 def some(found: Rows, count: int | None) -> Rows:
@@ -149,7 +158,12 @@ class Recipe:
             run=run,
             backbone=self.origin or {**base, "local": Path(name).exists()},
             data=data,
-            about={"backbone": embedder.fingerprint, "data": [d["digest"] for d in data], "dev": self.dev, **self.about},
+            about={
+                "backbone": embedder.fingerprint,
+                "data": [d["digest"] for d in data],
+                "dev": self.dev,
+                **self.about,
+            },
             measure=spearman_of(read(self.dev), self.dev) if self.dev else None,
             recipe=self.name,
         )
@@ -206,12 +220,10 @@ def known_of_tests(courses: Sequence[Course], tasks: Sequence[str]) -> Iterator[
         texts = {"text" if name == "sentence" else name: list(column) for name, column in one.rows.texts.items()}
         for name in dict.fromkeys(file for task in tasks for file in TASKS[task].data):
             if check(name).state != "missing":
-                (found,) = leaks({one.name: texts}, {name: read(name)})
-                if found.texts and found.train != found.test:
-                    yield (
-                        f"{found.train} has {found.texts:,} of the {found.of_texts:,} distinct sentences of {found.test}, "
-                        f"and {found.pairs:,} of its {found.of_pairs:,} pairs."
-                    )
+                (leak,) = leaks({one.name: texts}, {name: read(name)})
+                if leak.texts:
+                    sentences = f"{leak.texts:,} of the {leak.of_texts:,} distinct sentences of {name}"
+                    yield f"{one.name} has {sentences}, and {leak.pairs:,} of its {leak.of_pairs:,} pairs."
 
 
 def say(record: Mapping[str, Any], folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Sections of Wikipedia: a sentence is nearer to one of its own section than to one of another (sections 3.3 and 4.4).
 
-Triplets with Euclidean distance and margin 1, one epoch; Dor et al. 2018 had 1.8 million, the set at hand is built alike.
+Triplets with Euclidean distance and margin 1, one epoch. Dor et al. 2018 had 1.8 million; the set at hand is small, and
+built the same way.
 """
 
 from collections.abc import Sequence
