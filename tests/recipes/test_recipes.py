@@ -4,15 +4,21 @@ import csv
 import importlib
 import json
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.training_table import ABLATION
+from recipes.ablation_pooling_concatenation import CELLS
 
 from likewise import Embedder
+from likewise.evaluate.pairs import Pairs
 from likewise.evaluate.sts import SETS, SEVEN
 from likewise.train import live
 from likewise.train.log import TIMES, read_log
+from likewise.train.rows import Rows
+from recipes import argument_similarity
 from recipes import recipe as shared
 from tests.tiny import model_folder
 
@@ -49,7 +55,7 @@ def data(tmp_path_factory) -> Path:
     put("ukp_aspect/all", 45, **texts, label=lambda i: ("NS", "SS", "HS")[(i // 3) % 3], topic=lambda i: f"t{i % 3}")
     split = {"article_id": lambda i: i % 5, "split": lambda i: ("train", "test")[i % 2]}
     put("wiki_sections/triplets", 60, **sides, **split)
-    put("wiki_sections/sentences", 40, text=lambda i: f"{text()} {i}")
+    put("wiki_sections/sentences", 40, text=lambda i: f"{text()} {i}", article=lambda i: "x", section=lambda i: "y")
     return root
 
 
@@ -95,10 +101,10 @@ def carried_out(name, backbone, place, *more, out="out", steps=2):
 RECIPES = {
     "sbert_nli": [["--pooling", "cls"], ["--objective", "contrastive", "--rows", "20"]],
     "sbert_stsb": [[]],
-    "sbert_nli_then_stsb": [[]],
+    "sbert_nli_then_stsb": [],  # has a test of its own
     "wiki_sections_triplets": [[]],
-    "argument_similarity": [["--ways", "cross-topic"]],
-    "ablation_pooling_concatenation": [["--only", "stsb-max"], ["--only", "|u-v|+u*v"]],
+    "argument_similarity": [],
+    "ablation_pooling_concatenation": [["--only", "mean-|u-v|+u*v"]],
     "distil": [["--keep", "0,2"]],
     "simcse": [[]],
     "infersent": [["--width", "6"]],
@@ -107,9 +113,10 @@ RECIPES = {
 CASES = [(name, flags) for name, several in RECIPES.items() for flags in several]
 
 
-def test_every_recipe_is_tried():
+def test_every_recipe_is_tried_and_told_of():
     files = {path.stem for path in Path(shared.__file__).parent.glob("*.py")} - {"__init__", "recipe"}
-    assert files == set(RECIPES)
+    page = (Path(shared.__file__).parent / "README.md").read_text()
+    assert files == set(RECIPES) and all(f"python -m recipes.{name} " in page for name in files)
 
 
 @pytest.mark.parametrize(("name", "flags"), CASES, ids=lambda c: c if isinstance(c, str) else "".join(c))
@@ -118,7 +125,7 @@ def test_a_recipe_leaves_a_model_and_a_line(name, flags, place, model, words):
     _, line = carried_out(name, backbone, place, *flags)
     assert set(LINE) <= set(line) and line["backbone"] == ("tiny" if backbone == model else words)
     assert line["avg"] == pytest.approx(np.mean([line[shared.KEYS.get(task, task)] for task in SEVEN]), abs=0.01)
-    assert line["stsb_train"] == ("stsb" in name or "stsb-max" in flags)
+    assert line["stsb_train"] == ("stsb" in name)
     assert line["steps"] == 2 and line["whole"] is False and "sts12/test" in line["other_data"]
     (folder,) = [path.parent for path in (place / "out").rglob("log.jsonl") if "nli" not in path.parts[-2:-1]][:1] or [
         0
@@ -133,15 +140,17 @@ def test_both_stages_of_the_two_step_recipe_are_told_and_one_line_is_added(place
     record, line = carried_out("sbert_nli_then_stsb", model, place)
     assert line["data"] == ["nli/train", "stsb/train"] and line["rows"] == 48 + 30
     assert record["backbone"]["name"] == "tiny" and len((place / "runs.jsonl").read_text().splitlines()) == 1
-    assert "`nli/train" in (place / "out/nli/README.md").read_text() or (place / "out/nli/run.json").exists()
+    assert record["identity"]["backbone"] == Embedder.load(place / "out/nli").fingerprint
 
 
-def test_a_finished_run_is_not_trained_again_and_adds_no_second_line(place, model):
-    first, _ = carried_out("sbert_stsb", model, place)
-    again, _ = carried_out("sbert_stsb", model, place)
+def test_a_whole_run_says_so_and_is_not_trained_again_nor_written_down_twice(place, model):
+    first, line = carried_out("sbert_stsb", model, place, "--epochs", "1", steps=None)
+    assert line["whole"] is True and line["rows"] == 30 and line["steps"] == 1
+    again, _ = carried_out("sbert_stsb", model, place, "--epochs", "1", steps=None)
     assert first == again and len((place / "runs.jsonl").read_text().splitlines()) == 1
-    fresh, _ = carried_out("sbert_stsb", model, place, "--fresh", "--seed", "1")
+    fresh, line = carried_out("sbert_stsb", model, place, "--fresh", "--seed", "1", "--rows", "20", steps=None)
     assert fresh["run"]["seed"] == 1 and len((place / "runs.jsonl").read_text().splitlines()) == 2
+    assert line["rows"] == 20 and line["whole"] is False
 
 
 def test_a_run_that_was_interrupted_goes_on_to_the_same_model(place, model, monkeypatch):
@@ -151,8 +160,6 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_model(place, model, monk
     def interrupt(self, moment):
         shown(self, moment)
         if moment.step == 2:
-            import signal
-
             signal.raise_signal(signal.SIGTERM)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
@@ -168,50 +175,47 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_model(place, model, monk
     assert logs[0] == logs[1] and len(logs[0]) == 4
 
 
-def test_fewer_rows_are_the_same_ones_for_every_seed_and_a_whole_run_says_that_it_is(place, model):
-    one, line = carried_out("sbert_stsb", model, place, "--rows", "20", "--epochs", "1", out="a", steps=None)
-    other, _ = carried_out(
-        "sbert_stsb", model, place, "--rows", "20", "--epochs", "1", "--seed", "1", out="b", steps=None
-    )
-    assert line["rows"] == 20 and line["whole"] is False
-    assert one["data"][0]["digest"] == other["data"][0]["digest"] and one["run"]["seed"] != other["run"]["seed"]
-    _, whole = carried_out("sbert_stsb", model, place, "--epochs", "1", out="c", steps=None)
-    assert whole["whole"] is True and whole["rows"] == 30 and whole["steps"] == 1
+def test_fewer_rows_are_the_same_ones_for_every_seed():
+    rows = Rows({"sentence": list("abcdefgh")}, {"score": np.arange(8, dtype=np.float32)})
+    few = shared.some(rows, 5)
+    assert list(few.texts["sentence"]) == sorted(few.texts["sentence"]) and len(few) == 5
+    assert [ord(x) - ord("a") for x in few.texts["sentence"]] == few.numbers["score"].tolist()
+    assert shared.some(rows, 5).texts == few.texts and shared.some(rows, None) is shared.some(rows, 9) is rows
 
 
-def test_what_training_data_know_of_a_test_is_said_in_record_and_card(place, model, data, monkeypatch):
+def test_what_data_know_of_a_test_is_said_and_a_test_that_is_not_at_hand_is_left_out(
+    place, model, data, monkeypatch, capsys
+):
     own = place / "data"
     shutil.copytree(data, own)
     shutil.copy(own / "sts13/test.csv", own / "stsb/train.csv")
-    monkeypatch.setenv("LIKEWISE_DATA", str(own))
-    record, _ = carried_out("sbert_stsb", model, place)
-    (told,) = [leak for leak in record["leaks"] if "sts13" in leak]
-    assert "and 30 of its 30 pairs" in told and told in (place / "out/README.md").read_text()
-
-
-def test_a_task_whose_data_are_not_at_hand_is_left_out_and_so_is_the_average(place, model, data, monkeypatch, capsys):
-    own = place / "data"
-    shutil.copytree(data, own)
     (own / "sick/test.csv").unlink()
     monkeypatch.setenv("LIKEWISE_DATA", str(own))
-    _, line = carried_out("sbert_stsb", model, place)
+    record, line = carried_out("sbert_stsb", model, place)
+    (told,) = [leak for leak in record["leaks"] if "sts13" in leak]
+    assert "and 30 of its 30 pairs" in told and told in (place / "out/README.md").read_text()
     assert line["sickr"] is None and line["avg"] is None and line["sts12"] is not None
     assert "sick-r was not measured" in capsys.readouterr().err
 
 
-def test_folds_that_have_spoken_are_not_trained_again(place, model, monkeypatch, capsys):
-    from recipes import argument_similarity
-
+def test_folds_that_have_spoken_are_not_trained_again(place, model, monkeypatch):
     first, _ = carried_out("argument_similarity", model, place, "--ways", "cross-topic")
     assert len(list((place / "out/folds/cross-topic").iterdir())) == 3
-    shutil.move(place / "out/folds", place / "kept")
-    shutil.rmtree(place / "out")
-    (place / "out").mkdir()
-    shutil.move(place / "kept", place / "out/folds")
-    trained = []
-    monkeypatch.setattr(argument_similarity, "train", lambda *a, **k: trained.append(a))
-    again, _ = carried_out("argument_similarity", model, place, "--ways", "cross-topic")
-    assert not trained and again["scores"] == first["scores"]
+    monkeypatch.setattr(argument_similarity, "train", lambda *a, **k: pytest.fail("it was trained again"))
+    again, line = carried_out("argument_similarity", model, place, "--ways", "cross-topic")
+    assert again == first and "ukp-aspect spearman cross-topic" in line
+
+
+def test_of_each_fold_pairs_are_asked_that_were_not_learned_from():
+    pairs = Pairs(tuple(map(str, range(40))), ("x",) * 40, np.zeros(40), np.arange(40) % 2, ("a", "b"), (0,) * 40)
+    for way, make in argument_similarity.WAYS.items():
+        asked = [test for learned, test in make(pairs) if not {*learned.tolist()} & {*test.tolist()}]
+        assert sorted(i for test in asked for i in test.tolist()) == list(range(40)), way
+
+
+def test_the_ablation_has_the_cells_of_the_papers_table():
+    cells = {(name.split("-")[0], how, " ".join(parts)) for name, (how, parts) in CELLS.items()}
+    assert {(f"ablation-{on}", how, parts) for on, how, parts in cells} == set(ABLATION)
 
 
 @pytest.mark.parametrize("to", ["pca", "map"])
