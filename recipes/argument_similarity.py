@@ -50,7 +50,11 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     of = SETS[args.data]
     pairs = read_pairs(read, of.data, Settings(), gold=of.gold, part="topic", degrees=of.degrees)
     most = max(of.degrees.values()) if of.degrees else 5.0
-    columns = {"sentence1": pairs.first, "sentence2": pairs.second, "score": (pairs.gold / most).astype(np.float32)}
+    columns: dict[str, Any] = {
+        "sentence1": pairs.first,
+        "sentence2": pairs.second,
+        "score": (pairs.gold / most).astype(np.float32),
+    }
     every, run = Rows.of(columns, Regression()), run_of(args)
     figures: dict[str, Any] = {}
     for way in args.ways:
@@ -59,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
             score = correlated(f"{statistic} {way}", said, pairs.gold, statistic, pairs.group)
             figures[f"{args.data} {score.name}"] = {"value": score.value, "n": score.n}
             print(f"{args.data} {score.name} × 100: {100 * score.value:.2f}")
-    recipe = Recipe(f"argument-similarity-{args.data}", args, dev=None, tasks=(args.data,), figures=figures)
+    recipe = Recipe(f"argument-similarity-{args.data}", args, dev=None, figures=figures)
     return recipe.carry_out(backbone(args, "mean"), [Course(some(every, args.rows), Regression(), of.data)], run)
 
 
@@ -89,7 +93,7 @@ def _fold(args: Namespace, learned: Rows, asked: Rows, run: Run, place: Path, sh
         raise KeyboardInterrupt
     texts = list(asked.texts.values())
     u, v = (embedder.encode(column, progress=False, overflow="truncate") for column in texts)
-    said = PAIRWISE["cosine"](u, v).tolist()
+    said: list[float] = PAIRWISE["cosine"](u, v).tolist()
     with atomic(place) as partial:
         partial.write_text(json.dumps({"key": key, "said": said}) + "\n", "utf-8")
     return said

@@ -67,7 +67,8 @@ def _taught(teacher: Embedder, texts: Rows, folder: Path) -> np.ndarray:
         vectors = teacher.encode(texts.texts["sentence"], overflow="truncate")
         with atomic(place) as partial:
             np.save(partial, vectors)
-    return np.load(place, mmap_mode="r")
+    found: np.ndarray = np.load(place, mmap_mode="r")
+    return found
 
 
 def principal(vectors: np.ndarray, width: int) -> np.ndarray:

@@ -38,7 +38,9 @@ LONGEST = 130  # tokens: the authors' 128 and the two special ones
 DEV = "stsb/dev"
 
 
-def flags(told: str | None, *, backbone: str | None = None, epochs: float = 1, batch: int = 16, rate: float = 2e-5):
+def flags(
+    told: str | None, *, backbone: str | None = None, epochs: float = 1, batch: int = 16, rate: float = 2e-5
+) -> argparse.ArgumentParser:
     """A parser with what every recipe has; `told` is its docstring, the numbers its own defaults."""
     parser = argparse.ArgumentParser(description=(told or "").split("\n")[0], epilog=(told or "").partition("\n")[2])
     add = parser.add_argument

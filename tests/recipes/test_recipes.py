@@ -162,8 +162,14 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_model(place, model, monk
         if moment.step == 2:
             signal.raise_signal(signal.SIGTERM)
 
+    def interrupted(*args, **how):
+        raise KeyboardInterrupt
+
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(live.Live, "__call__", interrupt)
+        carried_out("sbert_nli", model, place, steps=4)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shared, "evaluate", interrupted)  # it is trained by then
         carried_out("sbert_nli", model, place, steps=4)
     assert (place / "out/checkpoints").exists() and not (place / "out/model.safetensors").exists()
     carried_out("sbert_nli", model, place, steps=4)
