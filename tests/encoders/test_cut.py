@@ -56,6 +56,30 @@ def test_a_cut_encoder_is_smaller_unless_its_blocks_were_shared():
     assert len(cut(bert, 2).blocks) == 2 and len(cut(albert, 2).blocks) == len(albert.blocks) == 1
 
 
+@pytest.mark.parametrize("family", [f for f in TRANSFORMERS if f not in ("albert", "modernbert")])
+@torch.no_grad()
+def test_blocks_from_here_and_there_are_kept_in_their_order(family, tmp_path):
+    encoder, moved = whole(family, {}), whole(family, {})
+    moved.block(1).load_state_dict(encoder.block(3).state_dict())
+    smaller = cut(encoder, [0, 3])
+    save_encoder(smaller, tmp_path)
+    for found in (smaller, load_encoder(tmp_path)):
+        for ours, theirs in zip(found(TOKENS), list(moved(TOKENS))[:3], strict=True):
+            torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("kept", [[], [2, 1], [0, 0], [0, 4], [-1, 0]])
+def test_blocks_that_there_are_not_are_refused(kept):
+    with pytest.raises(BadInput, match="some of 0 to 3, in order"):
+        cut(whole("bert", {}), kept)
+
+
+@pytest.mark.parametrize("family", ["albert", "modernbert"])
+def test_blocks_that_are_others_in_another_place_are_refused(family):
+    with pytest.raises(BadInput, match="only the first can be kept"):
+        cut(whole(family, {}), [0, 2])
+
+
 @pytest.mark.parametrize("depth", [0, 5, -1, True, 2.0])
 @pytest.mark.usefixtures("unchecked")
 def test_a_depth_that_there_is_not_is_refused(depth):

@@ -165,7 +165,14 @@ def test_finished_runs_are_lines_of_a_list(record, tmp_path):
     append(tmp_path / "deep/runs.jsonl", {**record, "data": [{"name": "stsb/train"}]}, "out")
     first, second = map(json.loads, (tmp_path / "deep/runs.jsonl").read_text().splitlines())
     assert first["stsb_train"] is False and second["stsb_train"] is True
-    assert first["stsb/dev spearman"] == 0.5 and first["recipe"] == "mine" and first["seed"] == 0
+    assert first["stsb/dev spearman"] == 50.0 and first["recipe"] == "mine" and first["seed"] == 0
+    assert first["rows"] == 24 and first["steps"] == record["outcome"]["steps"]
+
+
+def test_a_line_that_is_there_is_not_written_again(record, tmp_path):
+    for model in ("a", "b", "a"):
+        append(tmp_path / "runs.jsonl", record, model, whole=True)
+    assert [json.loads(line)["model"] for line in (tmp_path / "runs.jsonl").read_text().splitlines()] == ["a", "b"]
 
 
 def test_the_measure_is_spearman_of_cosine(tiny):

@@ -4,13 +4,14 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..train.folder import CHECKPOINTS
 from ..train.frozen import prepared
 from ..train.objectives.contrast import no_wrong_answer
 from ..train.plan import Plan
 from ..train.schedule import Course, Curriculum
 from ..train.step import tokenized
 from .tables import escape, printed, said, table
-from .training import CHECKPOINTS, Ready
+from .training import Ready
 
 if TYPE_CHECKING:
     from ..train.rows import Batch

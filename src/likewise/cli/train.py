@@ -81,50 +81,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _train(made: "Ready", args: argparse.Namespace) -> int:
-    from ..train.checkpoint import latest
-    from ..train.live import Live
-    from ..train.log import Log, TensorBoard
-    from ..train.stopping import asked_to_stop
-    from ..train.trainer import Told, train
-    from .training import CHECKPOINTS, finished
+    from ..train.folder import finished, save, train_in
+    from ..train.log import TensorBoard
+    from ..train.record import append
+    from .training import scores
 
     job, folder = made.job, Path(made.job.options.output or "")
-    done = None if args.fresh else finished(folder, made)
-    if done is not None:
+    record = None if args.fresh else finished(folder, made)
+    if record is not None:
         print(f"likewise: this very run is finished in {folder}; --fresh trains it anew", file=sys.stderr)
-        _say(done, folder, args.json)
-        return 0
-    before = None if args.fresh else latest(folder / CHECKPOINTS)
-    if before is not None:
-        print(f"likewise: going on after step {before.step:,}, from the checkpoint in {folder}", file=sys.stderr)
-    live = Live()
-    tell: list[Told] = [
-        Log(folder / "log.jsonl", job.options.log_every),
-        *([TensorBoard(folder / "tensorboard")] if job.options.tensorboard else []),
-    ]
-    with asked_to_stop() as stop:
-        outcome = train(
-            made.embedder,
-            made.courses,
-            job.run,
-            folder=folder / CHECKPOINTS,
-            measure=made.measure,
-            tell=[*tell, live],
-            resume=not args.fresh,
-            stop=stop,
-            about=made.about,
-        )
-    live.close()
-    if outcome.interrupted:
-        print(
-            f"likewise: stopped after step {outcome.steps:,}; its checkpoint is in {folder / CHECKPOINTS}. The same "
-            "command goes on from there, --fresh begins anew",
-            file=sys.stderr,
-        )
-        return 130
-    from .training import save
-
-    _say(save(made, outcome, folder), folder, args.json)
+    else:
+        tell = [TensorBoard(folder / "tensorboard")] if job.options.tensorboard else []
+        outcome = train_in(folder, made, fresh=args.fresh, tell=tell, log_every=job.options.log_every)
+        if outcome.interrupted:
+            return 130
+        record = save(made, outcome, folder, scores(made))
+    if job.options.record:
+        append(Path(job.options.record), record, str(folder))
+    _say(record, folder, args.json)
     return 0
 
 

@@ -104,6 +104,17 @@ def entry(name: str) -> tuple[Dataset | None, File]:
     return dataset, file or File(())
 
 
+def credit(name: str) -> dict[str, str | None]:
+    """What a model card says of a file: licence, name on the hub, and the sha256 of what is at hand; None: unknown."""
+    dataset, file = entry(name)
+    place = check(name).path
+    return {
+        "licence": dataset.licence if dataset else None,
+        "hub": file.hub.repository if file.hub else None,
+        "sha256": _sha256(place, place.stat().st_mtime_ns) if place else None,
+    }
+
+
 def folder() -> Path | None:
     """The folder of data sets, where one is set."""
     root = os.environ.get(SETTING)
@@ -167,11 +178,13 @@ def _count(path: Path) -> int:
     return len(Table.read(path, lambda found: list(found)[:1]).places)
 
 
-@cache
-def _digest(path: Path, stamp: int) -> str | None:  # noqa: ARG001, a file that changes has another stamp
+def _digest(path: Path, stamp: int) -> str | None:
     """Its sha256; a copy in another format than Parquet is not byte for byte comparable."""
-    if path.suffix != ".parquet":
-        return None
+    return _sha256(path, stamp) if path.suffix == ".parquet" else None
+
+
+@cache
+def _sha256(path: Path, stamp: int) -> str:  # noqa: ARG001, a file that changes has another stamp
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

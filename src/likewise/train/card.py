@@ -106,9 +106,8 @@ def _scores(record: Mapping[str, Any]) -> str:
     for name, score in record["scores"].items():
         between = f"{100 * score['low']:.2f} … {100 * score['high']:.2f}" if "low" in score else "—"
         rows.append([name, f"{100 * score['value']:.2f}", between, f"{score['n']:,}" if "n" in score else "—"])
-    chosen = (
-        "The best step was chosen by this measure, so it flatters the model a little: measure it on other data.\n\n"
-    )
+    first = next(iter(record["scores"]))
+    chosen = f"The best step was chosen by {first}, so that figure flatters the model a little.\n\n"
     return (
         "## Scores\n\n"
         + (chosen if record["outcome"]["best_step"] else "")
@@ -124,6 +123,7 @@ def _limits(record: Mapping[str, Any]) -> str:
         "- Cosines are good for ranking; what counts as alike has to be found on one's own data.",
         "- The backbone's licence and those of the data hold for this model too.",
     ]
+    lines += [f"- {leak}" for leak in record.get("leaks", ())]
     if unknown:
         lines.append(f"- No licence was told for: {', '.join(unknown)}. Find out before passing the model on.")
     return "## Limits\n\n" + "\n".join(lines)

@@ -16,7 +16,10 @@ import torch
 from .. import __version__
 from ..embedder import Embedder
 from ..store.files import atomic
+from .rows import Rows
 from .run import Outcome, Run
+from .schedule import Course
+from .sources import digest
 
 RECORD = "run.json"
 
@@ -31,6 +34,7 @@ def record_of(
     scores: Mapping[str, Any],
     recipe: str | None = None,
     identity: Mapping[str, Any] | None = None,
+    leaks: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The record of a finished run, as JSON can hold it."""
     return {
@@ -47,6 +51,7 @@ def record_of(
         "run": json.loads(json.dumps(asdict(run))),
         "outcome": asdict(outcome),
         "scores": dict(scores),
+        "leaks": list(leaks),
         "machine": machine(embedder.device),
         "finished": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "identity": dict(identity or {}),
@@ -59,26 +64,45 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
         partial.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
-def append(path: Path, record: Mapping[str, Any], model: str) -> None:
-    """A line in a list of finished runs: what is known of a row, scores under their tasks' names."""
+def described(course: Course, **known: str | None) -> dict[str, Any]:
+    """What is written down of data: `known` may tell licence, hub, sha256 (of the file) and where (a condition)."""
+    assert isinstance(course.rows, Rows), "a stream has no digest"
+    told = {"where": None, "sha256": None, "licence": None, "hub": None, **known}
+    return {
+        "name": course.name,
+        "rows": len(course.rows),
+        "columns": [*course.rows.texts, *course.rows.numbers],
+        "objective": course.objective.describe(),
+        "digest": digest(course.rows),
+        **told,
+    }
+
+
+def append(path: Path, record: Mapping[str, Any], model: str, **more: Any) -> None:
+    """A line in a list of finished runs: what is known of a row, scores × 100, and `more`. Once there, it stays one."""
     names = [str(one["name"]) for one in record["data"]]
-    scores = {name: score["value"] for name, score in record["scores"].items()}
     line = {
         "model": model,
         "recipe": record["recipe"],
         "backbone": record["backbone"]["name"],
         "seed": record["run"]["seed"],
         "data": names,
+        "rows": sum(one.get("rows") or 0 for one in record["data"]),
+        "steps": record["outcome"]["steps"],
         "stsb_train": any("stsb" in name and "train" in name for name in names),
-        **scores,
+        **{name: round(100 * score["value"], 2) for name, score in record["scores"].items()},
+        **more,
         "seconds": round(record["outcome"]["seconds"], 1),
         "device": record["machine"]["device"],
         "commit": record["machine"]["commit"],
         "finished": record["finished"],
     }
+    written = json.dumps(line, ensure_ascii=False)
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and written in path.read_text("utf-8").splitlines():
+        return
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        file.write(written + "\n")
 
 
 def machine(device: torch.device) -> dict[str, Any]:

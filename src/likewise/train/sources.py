@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import BadInput
 from ..files import Table
 from .objectives import Objective
@@ -45,6 +47,20 @@ class Columns:
     where: str | None = None  # "label==1": only such rows
 
 
+@dataclass(frozen=True)
+class Picked:
+    """Columns of which an objective takes those that it reads, as of a file."""
+
+    columns: Held
+
+    @property
+    def column_names(self) -> list[str]:
+        return list(self.columns)
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        return self.columns[name]
+
+
 def rows(data: Any, objective: Objective, columns: Columns | None = None) -> Rows | Stream:
     """Rows that the objective reads.
 
@@ -73,6 +89,18 @@ def sha256(path: Path) -> str:
     """Of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest(found: Rows) -> str:
+    """Of what is trained on: texts and numbers as they were read."""
+    made = hashlib.sha256()
+    for name, texts in found.texts.items():
+        made.update(f"{name}\0{len(texts)}\0".encode())
+        for text in texts:
+            made.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    for name, numbers in found.numbers.items():
+        made.update(f"{name}\0{numbers.dtype}{numbers.shape}\0".encode() + np.ascontiguousarray(numbers).tobytes())
+    return made.hexdigest()
 
 
 def check_worth(found: Rows, objective: Objective) -> None:

@@ -1,0 +1,186 @@
+"""Draws the tables of docs/results.md from benchmarks/results/training.jsonl, so that no figure is typed by hand.
+
+A row is a recipe on a backbone with its settings and data: mean ± standard deviation over seeds. Runs of a part of the
+data, and runs on other data than the known copies, have a table of their own. The papers' figures stand beside ours, on
+their own models.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from likewise.evaluate.sts import PUBLISHED
+from likewise.evaluate.sts import SEVEN as STS
+
+from .record import RESULTS
+
+LINES = RESULTS / "training.jsonl"
+PAGE = Path(__file__).parent.parent / "docs" / "results.md"
+COLUMNS = (*(task.replace("-", "") for task in STS), "avg")
+HEADS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "avg")
+OWN = ("wiki-sections", "ukp-aspect", "afs")
+"""Beginnings of figures that some recipes have beside the seven."""
+Line = Mapping[str, Any]
+PAPERS = {  # Reimers and Gurevych 2019, table 1, without STS data: the average as printed; the rest is PUBLISHED's
+    "sbert-nli": {
+        "SBERT-NLI-base": 74.89,
+        "SBERT-NLI-large": 76.55,
+        "SRoBERTa-NLI-base": 74.21,
+        "SRoBERTa-NLI-large": 76.68,
+    },
+    "infersent": {"InferSent": 65.01},
+    "deep-averaging": {"USE": 71.22},
+}
+ALONE = {  # its tables 2, 3, 4: one figure each, by the column that ours has
+    "sbert-stsb": ("stsb", {"SBERT-base": "84.67 ± 0.19", "SBERT-large": "84.45 ± 0.43"}),
+    "sbert-nli-then-stsb": ("stsb", {"SBERT-base": "85.35 ± 0.17", "SBERT-large": "86.10 ± 0.13"}),
+    "wiki-sections-triplets": ("wiki-sections", {"SBERT-base": "80.42", "SBERT-large": "80.78"}),
+    "argument-similarity-afs": ("afs spearman 10-fold", {"SBERT-base": "74.13", "SBERT-large": "75.93"}),
+}
+ABLATION = {  # its table 6: STS-B dev
+    ("ablation-nli", "mean", "u v |u-v|"): 80.78,
+    ("ablation-nli", "max", "u v |u-v|"): 79.07,
+    ("ablation-nli", "cls", "u v |u-v|"): 79.80,
+    ("ablation-nli", "mean", "u v"): 66.04,
+    ("ablation-nli", "mean", "|u-v|"): 69.78,
+    ("ablation-nli", "mean", "u*v"): 70.54,
+    ("ablation-nli", "mean", "|u-v| u*v"): 78.37,
+    ("ablation-nli", "mean", "u v u*v"): 77.44,
+    ("ablation-nli", "mean", "u v |u-v| u*v"): 80.44,
+    ("ablation-stsb", "mean", ""): 87.44,
+    ("ablation-stsb", "max", ""): 69.92,
+    ("ablation-stsb", "cls", ""): 86.62,
+}
+
+
+def main(lines: Path = LINES, page: Path = PAGE) -> None:
+    """Reads the lines, writes the page."""
+    if not lines.exists():
+        sys.exit(f"{lines} is not there: a recipe makes it (recipes/README.md)")
+    runs = read(lines)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n".join(drawn(runs)) + "\n", "utf-8")
+    print(f"written: {page}, from {len(runs)} runs")
+
+
+def read(path: Path) -> list[Line]:
+    """Its lines, of equal runs the last one."""
+    found = [json.loads(text) for text in path.read_text("utf-8").splitlines() if text.strip()]
+    return list({(*_row(line), line["seed"], tuple(line["data"])): line for line in found}.values())
+
+
+def drawn(runs: Sequence[Line]) -> Iterator[str]:
+    """The page, line by line."""
+    yield "# What was trained\n"
+    yield (
+        "Spearman × 100 of cosine, all pairs of a year at once; avg is the plain mean of the seven. Mean ± standard "
+        "deviation over seeds where there are several. Rows in *italics* are the figures that Reimers and Gurevych "
+        "(2019) print of **their own models**, on other backbones and more data than ours: they stand here to compare "
+        "with, and were not measured by us. Each run is a line of "
+        "[training.jsonl](../benchmarks/results/training.jsonl), with machine and commit; the recipes are in "
+        "[recipes/](../recipes/README.md).\n"
+    )
+    plain = [line for line in runs if not line["recipe"].startswith("ablation")]
+    yield from _section("On all the data at hand", [line for line in plain if _whole(line)], papers=True)
+    yield from _ablation([line for line in runs if line["recipe"].startswith("ablation") and _whole(line)])
+    yield from _section("On a part of the data, or on other data", [line for line in runs if not _whole(line)])
+
+
+def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator[str]:
+    if not runs:
+        return
+    yield f"## {title}\n"
+    yield from _table(("recipe", "backbone", "settings", "rows", "seeds", *HEADS))
+    recipes = dict.fromkeys(line["recipe"] for line in runs)
+    for recipe in recipes:
+        for group in _groups([line for line in runs if line["recipe"] == recipe]):
+            yield _cells([*_told(group), *(_figure(group, key) for key in COLUMNS)])
+        for model, average in PAPERS.get(recipe, {}).items() if papers else ():
+            row = (*(PUBLISHED[task][model] for task in STS), average)
+            yield _cells([f"*{recipe}*", f"*{model}*", "*the paper's*", "", "", *(f"*{x:.2f}*" for x in row)])
+    if any(line["stsb_train"] for line in runs):
+        yield "\n† trained on STS-B, whose training split shares many pairs with STS12–16: those are no fair figures."
+    yield ""
+    yield from _alone(runs, papers)
+
+
+def _alone(runs: Sequence[Line], papers: bool) -> Iterator[str]:
+    """Figures beside the seven, a row each, and what the paper prints for one of them."""
+    rows = []
+    for recipe in dict.fromkeys(line["recipe"] for line in runs):
+        of = [line for line in runs if line["recipe"] == recipe]
+        for group in _groups(of):
+            keys = [key for key in group[0] if key.startswith(OWN) and isinstance(group[0][key], float)]
+            rows += [_cells([*_told(group), key, _figure(group, key)]) for key in keys]
+        key, known = ALONE.get(recipe, ("", {}))
+        for model, value in known.items() if papers else ():
+            rows.append(_cells([f"*{recipe}*", f"*{model}*", "*the paper's*", "", "", f"*{key}*", f"*{value}*"]))
+    if rows:
+        yield from _table(("recipe", "backbone", "settings", "rows", "seeds", "measure", "× 100"))
+        yield from rows
+        yield ""
+
+
+def _ablation(runs: Sequence[Line]) -> Iterator[str]:
+    if not runs:
+        return
+    yield "## Poolings and concatenations (table 6): STS-B's development split\n"
+    yield from _table(("trained on", "pooling", "parts", "backbone", "rows", "seeds", "STS-B dev", "*the paper's*"))
+    for group in _groups(runs):
+        recipe, pooling, parts = (group[0]["recipe"], group[0]["pooling"], " ".join(_parts(group[0])))
+        theirs = ABLATION.get((recipe, pooling, parts))
+        told = [recipe.removeprefix("ablation-"), pooling, parts and f"`{parts}`", group[0]["backbone"]]
+        figures = [f"{group[0]['rows']:,}", str(len(group)), _figure(group, "stsb-dev")]
+        yield _cells([*told, *figures, "" if theirs is None else f"*{theirs:.2f}*"])
+    yield ""
+
+
+def _groups(runs: Sequence[Line]) -> list[list[Line]]:
+    """Runs that differ in nothing but the seed."""
+    found: dict[tuple[Any, ...], list[Line]] = {}
+    for line in runs:
+        found.setdefault(_row(line), []).append(line)
+    return list(found.values())
+
+
+def _row(line: Line) -> tuple[Any, ...]:
+    settings = tuple(line[key] for key in ("recipe", "backbone", "pooling", "epochs", "batch", "rate", "rows", "steps"))
+    return (*settings, json.dumps(line["objective"]), tuple(line["data"]), line["whole"], tuple(line["other_data"]))
+
+
+def _whole(line: Line) -> bool:
+    return bool(line["whole"]) and not line["other_data"]
+
+
+def _parts(line: Line) -> list[str]:
+    return list(line["objective"].get("parts", ()))
+
+
+def _told(group: Sequence[Line]) -> list[str]:
+    one = group[0]
+    settings = f"{one['pooling']}, batch {one['batch']}, rate {one['rate']:g}, {one['steps']:,} steps"
+    dagger = " †" if one["stsb_train"] else ""
+    return [one["recipe"] + dagger, one["backbone"], settings, f"{one['rows']:,}", str(len(group))]
+
+
+def _figure(group: Sequence[Line], key: str) -> str:
+    values = [line[key] for line in group if line.get(key) is not None]
+    if len(values) < len(group):
+        return "–"
+    return f"{mean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
+
+
+def _table(heads: Sequence[str]) -> Iterator[str]:
+    yield _cells(heads)
+    yield "|---" * len(heads) + "|"
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+if __name__ == "__main__":
+    main()

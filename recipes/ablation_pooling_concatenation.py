@@ -1,0 +1,45 @@
+"""Table 6: three poolings on NLI and on STS-B, and seven ways to lay u and v side by side on NLI (section 6).
+
+Twelve runs, each in a folder of its own; figures are those of STS-B's development split at the end of an epoch.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from likewise.train.objectives import CONCATENATIONS, Classification
+from likewise.train.schedule import Course
+
+from .recipe import Recipe, backbone, course, flags, folder_of, run_of, start
+from .sbert_nli import POOLINGS
+from .sbert_stsb import stsb
+
+BEST = ("u", "v", "|u-v|")
+
+
+def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Trains every cell of the table that is asked for, measures, records."""
+    parser = flags(__doc__)
+    parser.add_argument("--only", metavar="TEXT", default="", help="cells whose name has this, stsb or nli-mean say")
+    args = parser.parse_args(argv)
+    return [_cell(args, name, *cell) for name, cell in CELLS.items() if args.only in name]
+
+
+CELLS = {
+    **{f"nli-{pooling}": (pooling, BEST) for pooling in POOLINGS},
+    **{f"nli-mean-{'+'.join(parts)}": ("mean", parts) for parts in CONCATENATIONS if parts != BEST},
+    **{f"stsb-{pooling}": (pooling, ()) for pooling in POOLINGS},
+}
+"""Name to pooling and parts; none where STS-B is trained on."""
+
+
+def _cell(args: Any, name: str, pooling: str, parts: tuple[str, ...]) -> dict[str, Any]:
+    data: Course = course("nli/train", Classification(parts=parts), args) if parts else stsb(args)
+    print(f"{name}: {len(data.rows)} rows")  # type: ignore[arg-type]
+    place = folder_of("ablation", args) / name.replace("|", "")
+    run = run_of(args, epochs=args.epochs if parts else 4 * args.epochs)
+    recipe = Recipe("ablation-" + ("nli" if parts else "stsb"), args, folder=place)
+    return recipe.carry_out(backbone(args, pooling), [data], run)
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,241 @@
+"""What recipes share: their flags, data by name, and the way to a folder with a model, measured and recorded."""
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from likewise import Embedder
+from likewise.device import placed as placed_at
+from likewise.errors import LikewiseError
+from likewise.evaluate.datasets import check, credit, load, read
+from likewise.evaluate.leaks import leaks, text_columns
+from likewise.evaluate.provenance import FILE
+from likewise.evaluate.runner import evaluate
+from likewise.evaluate.sts import SEVEN
+from likewise.evaluate.tasks import TASKS
+from likewise.named import embedder_named
+from likewise.progress import Line
+from likewise.store.files import atomic
+from likewise.train.folder import Work, finished, save, train_in
+from likewise.train.measure import spearman_of
+from likewise.train.objectives import Objective
+from likewise.train.record import append, described
+from likewise.train.rows import Rows
+from likewise.train.run import Optimization, Run
+from likewise.train.schedule import Course
+from likewise.train.sources import Columns, Picked, rows
+
+RECORD = Path(__file__).parent.parent / "benchmarks" / "results" / "training.jsonl"
+LONGEST = 130  # tokens: the authors' 128 and the two special ones
+DEV = "stsb/dev"
+
+
+def flags(
+    told: str | None, *, backbone: str | None = None, epochs: float = 1, batch: int = 16, rate: float = 2e-5
+) -> argparse.ArgumentParser:
+    """A parser with what every recipe has; `told` is its docstring, the numbers its own defaults."""
+    parser = argparse.ArgumentParser(description=(told or "").split("\n")[0], epilog=(told or "").partition("\n")[2])
+    add = parser.add_argument
+    add("backbone", nargs="?" if backbone else None, default=backbone, help="a model's name or folder")
+    add("-o", "--output", type=Path, metavar="FOLDER", help="of the model (out/RECIPE-BACKBONE-SEED)")
+    add("--seed", type=int, default=0, metavar="N", help="of all that is drawn (%(default)s)")
+    add("--epochs", type=float, default=epochs, metavar="X", help="passes over the data (%(default)g)")
+    add("--batch", type=int, default=batch, metavar="N", help="rows of a step (%(default)s)")
+    add("--rate", type=float, default=rate, metavar="X", help="of learning, at its highest (%(default)g)")
+    add("--rows", type=int, metavar="N", help="train on so many rows, drawn at random, the same for every seed")
+    add("--steps", type=int, metavar="N", help="stop after so many steps")
+    add("--threads", type=int, metavar="N", help="CPU threads")
+    add("--device", help="cpu, cuda …; the GPU if there is one")
+    add("--precision", choices=("fp32", "bf16"), default="fp32", help="of the products (%(default)s)")
+    add("--fresh", action="store_true", help="begin anew; without it the same command goes on from its last checkpoint")
+    add("--record", type=Path, default=RECORD, metavar="FILE", help="where a line about the run is added")
+    return parser
+
+
+def start(recipe: Callable[[], Any]) -> None:
+    """Runs a recipe's `main` for a shell: errors as one line, 130 where it was stopped."""
+    warnings.showwarning = lambda message, *_: print(f"likewise: note: {message}", file=sys.stderr)  # type: ignore
+    try:
+        recipe()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except LikewiseError as error:
+        sys.exit(f"likewise: {error}")
+
+
+def backbone(args: argparse.Namespace, pooling: str | None = None, name: str | Path | None = None) -> Embedder:
+    """The model to begin from, in fp32, reading as many tokens as the authors' did."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?s).*pooling")  # a plain folder names none; recipes say theirs
+        found = embedder_named(name or args.backbone, precision="fp32", device=args.device, pooling=pooling)
+    return placed(found, args)
+
+
+def placed(embedder: Embedder, args: argparse.Namespace) -> Embedder:
+    """On the device that is asked for, and cut to the authors' longest input."""
+    torch.set_num_threads(args.threads or torch.get_num_threads())
+    embedder.to(placed_at(args.device, "fp32")[0])
+    embedder.tokenizer = replace(embedder.tokenizer, max_length=min(LONGEST, embedder.tokenizer.max_length))
+    return embedder
+
+
+def run_of(args: argparse.Namespace, **more: Any) -> Run:
+    """The paper's optimisation: Adam as its authors had it, without correction of its means, 10 % warm-up."""
+    adam = Optimization(rate=args.rate, bias_correction=False)
+    told = {"epochs": args.epochs, "steps": args.steps, "batch": args.batch, "seed": args.seed}
+    return Run(**{"optimization": adam, "precision": args.precision, **told, **more})
+
+
+def course(name: str, objective: Objective, args: argparse.Namespace, **columns: Any) -> Course:
+    """Rows of a data set by its name, for an objective; `columns` are those of `Columns`."""
+    found = rows(Picked(load(name).columns), objective, Columns(**columns))
+    assert isinstance(found, Rows)
+    return Course(some(found, args.rows), objective, name)
+
+
+def sentences(name: str, args: argparse.Namespace) -> Rows:
+    """The distinct texts of a data set, in their order, as a column `sentence`."""
+    found = load(name).columns
+    texts = dict.fromkeys(text for column in text_columns(found) for text in found[column])
+    return some(Rows({"sentence": list(texts)}, {}), args.rows)
+
+
+def some(found: Rows, count: int | None) -> Rows:
+    """So many of the rows, in their order; the choice is no seed's, so that seeds differ in nothing else."""
+    if count is None or count >= len(found):
+        return found
+    which = np.sort(np.random.default_rng(0).permutation(len(found))[:count])
+    texts = {name: [column[i] for i in which] for name, column in found.texts.items()}
+    return Rows(texts, {name: values[which] for name, values in found.numbers.items()}, found.repeats)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A run by the name of its recipe. `before` describes data of earlier stages, `origin` what these began from."""
+
+    name: str
+    args: argparse.Namespace
+    folder: Path | None = None
+    dev: str | None = DEV
+    tasks: Sequence[str] = ()  # beside the seven
+    figures: Mapping[str, Any] = field(default_factory=dict)  # scores from elsewhere, by name
+    before: Sequence[Mapping[str, Any]] = ()
+    origin: Mapping[str, Any] | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    stage: bool = False  # of a larger recipe: neither measured nor recorded
+
+    def carry_out(self, embedder: Embedder, courses: Sequence[Course], run: Run) -> dict[str, Any]:
+        """Trains or goes on, measures, saves, adds the line, and gives the record; done already, it only says so."""
+        folder = self.folder or folder_of(self.name, self.args)
+        work = self._work(embedder, courses, run)
+        record = None if self.args.fresh else finished(folder, work)
+        if record is None:
+            outcome = train_in(folder, work, fresh=self.args.fresh)
+            if outcome.interrupted:
+                raise KeyboardInterrupt
+            scores = {} if self.stage else {**self._scores(embedder, folder.name), **self.figures}
+            _trained_on(folder, work.data)
+            known = () if self.stage else tuple(known_of_tests(courses, self._tasks()))
+            record = save(replace(work, leaks=known), outcome, folder, scores)
+        if not self.stage:
+            append(self.args.record, record, folder.name, **self._line(record))
+            say(record, folder)
+        return record
+
+    def _work(self, embedder: Embedder, courses: Sequence[Course], run: Run) -> Work:
+        data = [*self.before, *(described(one, **credit(one.name)) for one in courses)]
+        name = str(self.args.backbone)
+        base = {"name": Path(name).name if Path(name).exists() else name, "fingerprint": embedder.fingerprint}
+        return Work(
+            embedder=embedder,
+            courses=courses,
+            run=run,
+            backbone=self.origin or {**base, "local": Path(name).exists()},
+            data=data,
+            about={
+                "backbone": embedder.fingerprint,
+                "data": [d["digest"] for d in data],
+                "dev": self.dev,
+                **self.about,
+            },
+            measure=spearman_of(read(self.dev), self.dev) if self.dev else None,
+            recipe=self.name,
+        )
+
+    def _tasks(self) -> list[str]:
+        return [*(["stsb-dev"] if self.dev == DEV else []), *SEVEN, *self.tasks]
+
+    def _scores(self, embedder: Embedder, name: str) -> dict[str, Any]:
+        """Every task that its data are at hand for, and the mean of the seven."""
+        line = Line()
+        found = evaluate({name: embedder}, self._tasks(), resamples=1_000, watch=line)
+        line.close(f"measured on {len(found.cells) - len(found.failed)} tasks")
+        scores = {}
+        for cell in found.cells.values():
+            if cell.result is None:
+                print(f"likewise: note: {cell.task} was not measured: {cell.error}", file=sys.stderr)
+                continue
+            head = cell.result.headline
+            between = {k: v for k, v in asdict(head.interval).items() if k != "value"} if head.interval else {}
+            scores[KEYS.get(cell.task, cell.task)] = {**between, "value": head.value, "n": head.n}
+        average = found.average(name, SEVEN)
+        return scores | ({} if np.isnan(average) else {"avg": {"value": average}})
+
+    def _line(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """What else a table must know: whether all data were used, and whether they are the ones known."""
+        files = [one["name"] for one in record["data"]] + [name for task in self._tasks() for name in TASKS[task].data]
+        other = [name for name in dict.fromkeys(files) if check(name).state in ("changed", "unchecked")]
+        run = record["run"]
+        return {
+            "whole": self.args.rows is None and self.args.steps is None,
+            "other_data": other,
+            "pooling": record["model"]["pooling"],
+            "objective": record["data"][-1]["objective"],
+            "epochs": run["epochs"],
+            "batch": run["batch"],
+            "rate": run["optimization"]["rate"],
+            **{key: None for key in (*(KEYS.get(t, t) for t in SEVEN), "avg") if key not in record["scores"]},
+        }
+
+
+KEYS = {"sick-r": "sickr"}
+"""Names of tasks as columns of training.jsonl, where they differ."""
+
+
+def folder_of(recipe: str, args: argparse.Namespace) -> Path:
+    """Where a run is, unless the flags say so."""
+    return args.output or Path("out") / f"{recipe}-{Path(str(args.backbone)).name}-{args.seed}"
+
+
+def known_of_tests(courses: Sequence[Course], tasks: Sequence[str]) -> Iterator[str]:
+    """What the training data have of each test, in a sentence."""
+    for one in courses:
+        assert isinstance(one.rows, Rows)
+        texts = {"text" if name == "sentence" else name: list(column) for name, column in one.rows.texts.items()}
+        for name in dict.fromkeys(file for task in tasks for file in TASKS[task].data):
+            if check(name).state != "missing":
+                (leak,) = leaks({one.name: texts}, {name: read(name)})
+                if leak.texts:
+                    sentences = f"{leak.texts:,} of the {leak.of_texts:,} distinct sentences of {name}"
+                    yield f"{one.name} has {sentences}, and {leak.pairs:,} of its {leak.of_pairs:,} pairs."
+
+
+def say(record: Mapping[str, Any], folder: Path) -> None:
+    """The scores in one line, and where the model is."""
+    print(" · ".join(f"{name} {100 * score['value']:.2f}" for name, score in record["scores"].items()))
+    print(f"{record['outcome']['steps']:,} steps in {record['outcome']['seconds']:,.0f} s; saved in {folder}")
+
+
+def _trained_on(folder: Path, data: Sequence[Mapping[str, Any]]) -> None:
+    """So that `likewise evaluate` can say which tests a model has seen."""
+    told = list(dict.fromkeys(str(one["name"]).split("/")[0] for one in data))
+    with atomic(folder / FILE) as partial:
+        partial.write_text(json.dumps({"trained_on": told}) + "\n", "utf-8")

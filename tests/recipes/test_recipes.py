@@ -1,0 +1,245 @@
+"""Each recipe from its flags to the line in the list of runs, on a tiny model and a few dozen rows of its own data."""
+
+import csv
+import importlib
+import json
+import shutil
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.training_table import ABLATION
+from recipes.ablation_pooling_concatenation import CELLS
+
+from likewise import Embedder
+from likewise.evaluate.pairs import Pairs
+from likewise.evaluate.sts import SETS, SEVEN
+from likewise.train import live
+from likewise.train.log import TIMES, read_log
+from likewise.train.rows import Rows
+from recipes import argument_similarity
+from recipes import recipe as shared
+from tests.tiny import model_folder
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*(published rows|the known copy)")  # the data are meant to be others
+
+WORDS = ["the", "cat", "dog", "query", "a", "b", "quick", "on", "sleeps", "7", "barks", "naps", "42"]
+LINE = ("model", "recipe", "backbone", "seed", "stsb_train", *(f"sts{year}" for year in range(12, 17)))
+LINE += ("stsb", "sickr", "avg", "seconds", "device", "commit", "rows", "steps")
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory) -> Path:
+    """A folder of data sets under the names that recipes ask for, each a few dozen rows that are nobody's data."""
+    root = tmp_path_factory.mktemp("data")
+    draw = np.random.default_rng(0)
+
+    def text() -> str:
+        return " ".join(draw.choice(WORDS, size=draw.integers(3, 7)))
+
+    def put(name: str, rows: int, **columns) -> None:
+        path = root / f"{name}.csv"
+        path.parent.mkdir(exist_ok=True)
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            writer.writerows([[made(i) for made in columns.values()] for i in range(rows)])
+
+    texts = {"sentence1": lambda i: text(), "sentence2": lambda i: text()}
+    sides = {name: (lambda i: text()) for name in ("anchor", "positive", "negative")}
+    for name in {of.data for of in SETS.values()} | {"stsb/train"}:
+        put(name, 30, **texts, score=lambda i: (i * 7) % 6, subset=lambda i: "ab"[i % 2], label=lambda i: "NEUTRAL")
+    put("nli/train", 48, **texts, label=lambda i: ("contradiction", "entailment", "neutral")[i % 3])
+    put("nli/triplets", 48, **sides)
+    put("ukp_aspect/all", 45, **texts, label=lambda i: ("NS", "SS", "HS")[(i // 3) % 3], topic=lambda i: f"t{i % 3}")
+    split = {"article_id": lambda i: i % 5, "split": lambda i: ("train", "test")[i % 2]}
+    put("wiki_sections/triplets", 60, **sides, **split)
+    put("wiki_sections/sentences", 40, text=lambda i: f"{text()} {i}", article=lambda i: "x", section=lambda i: "y")
+    return root
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory) -> str:
+    return str(model_folder(tmp_path_factory.mktemp("models") / "tiny"))
+
+
+@pytest.fixture(scope="session")
+def words(tmp_path_factory) -> str:
+    """Word vectors, whose folder is made once."""
+    path = tmp_path_factory.mktemp("words") / "w.txt"
+    rows = np.random.default_rng(0).normal(size=(len(WORDS), 6)).round(3)
+    path.write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(WORDS, rows, strict=True)))
+    return f"avg-glove({path})"
+
+
+@pytest.fixture
+def place(tmp_path, data, words, monkeypatch) -> Path:
+    monkeypatch.setenv("LIKEWISE_DATA", str(data))
+    monkeypatch.setenv("LIKEWISE_CACHE", str(Path(words[10:-1]).parent / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def carried_out(name, backbone, place, *more, out="out", steps=2):
+    """What a recipe gives, and the last line that it added."""
+    args = [
+        backbone,
+        "-o",
+        str(place / out),
+        "--record",
+        str(place / "runs.jsonl"),
+        "--threads",
+        "1",
+        "--device",
+        "cpu",
+    ]
+    found = importlib.import_module(f"recipes.{name}").main([*args, *(["--steps", str(steps)] if steps else []), *more])
+    return found, json.loads((place / "runs.jsonl").read_text().splitlines()[-1])
+
+
+RECIPES = {
+    "sbert_nli": [["--pooling", "cls"], ["--objective", "contrastive", "--rows", "20"]],
+    "sbert_stsb": [[]],
+    "sbert_nli_then_stsb": [],  # has a test of its own
+    "wiki_sections_triplets": [[]],
+    "argument_similarity": [],
+    "ablation_pooling_concatenation": [["--only", "mean-|u-v|+u*v"]],
+    "distil": [["--keep", "0,2"]],
+    "simcse": [[]],
+    "infersent": [["--width", "6"]],
+    "deep_averaging": [["--pairs", "50", "--layers", "8"]],
+}
+CASES = [(name, flags) for name, several in RECIPES.items() for flags in several]
+
+
+def test_every_recipe_is_tried_and_told_of():
+    files = {path.stem for path in Path(shared.__file__).parent.glob("*.py")} - {"__init__", "recipe"}
+    page = (Path(shared.__file__).parent / "README.md").read_text()
+    assert files == set(RECIPES) and all(f"python -m recipes.{name} " in page for name in files)
+
+
+@pytest.mark.parametrize(("name", "flags"), CASES, ids=lambda c: c if isinstance(c, str) else "".join(c))
+def test_a_recipe_leaves_a_model_and_a_line(name, flags, place, model, words):
+    backbone = words if name in ("infersent", "deep_averaging") else model
+    _, line = carried_out(name, backbone, place, *flags)
+    assert set(LINE) <= set(line) and line["backbone"] == ("tiny" if backbone == model else words)
+    assert line["avg"] == pytest.approx(np.mean([line[shared.KEYS.get(task, task)] for task in SEVEN]), abs=0.01)
+    assert line["stsb_train"] == ("stsb" in name)
+    assert line["steps"] == 2 and line["whole"] is False and "sts12/test" in line["other_data"]
+    (folder,) = [path.parent for path in (place / "out").rglob("log.jsonl") if "nli" not in path.parts[-2:-1]][:1] or [
+        0
+    ]
+    assert Embedder.load(folder).encode(["a cat"]).shape[0] == 1
+    assert len(read_log(folder / "log.jsonl")) == 2
+    assert "| sts12 |" in (folder / "README.md").read_text() and (folder / "curve.png").exists()
+    assert set(json.loads((folder / "likewise.json").read_text())["trained_on"]) >= {line["data"][-1].split("/")[0]}
+
+
+def test_both_stages_of_the_two_step_recipe_are_told_and_one_line_is_added(place, model):
+    record, line = carried_out("sbert_nli_then_stsb", model, place)
+    assert line["data"] == ["nli/train", "stsb/train"] and line["rows"] == 48 + 30
+    assert record["backbone"]["name"] == "tiny" and len((place / "runs.jsonl").read_text().splitlines()) == 1
+    assert record["identity"]["backbone"] == Embedder.load(place / "out/nli").fingerprint
+
+
+def test_a_whole_run_says_so_and_is_not_trained_again_nor_written_down_twice(place, model):
+    first, line = carried_out("sbert_stsb", model, place, "--epochs", "1", steps=None)
+    assert line["whole"] is True and line["rows"] == 30 and line["steps"] == 1
+    again, _ = carried_out("sbert_stsb", model, place, "--epochs", "1", steps=None)
+    assert first == again and len((place / "runs.jsonl").read_text().splitlines()) == 1
+    fresh, line = carried_out("sbert_stsb", model, place, "--fresh", "--seed", "1", "--rows", "20", steps=None)
+    assert fresh["run"]["seed"] == 1 and len((place / "runs.jsonl").read_text().splitlines()) == 2
+    assert line["rows"] == 20 and line["whole"] is False
+
+
+def test_a_run_that_was_interrupted_goes_on_to_the_same_model(place, model, monkeypatch):
+    carried_out("sbert_nli", model, place, out="whole", steps=4)
+    shown = live.Live.__call__
+
+    def interrupt(self, moment):
+        shown(self, moment)
+        if moment.step == 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    def interrupted(*args, **how):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(live.Live, "__call__", interrupt)
+        carried_out("sbert_nli", model, place, steps=4)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shared, "evaluate", interrupted)  # it is trained by then
+        carried_out("sbert_nli", model, place, steps=4)
+    assert (place / "out/checkpoints").exists() and not (place / "out/model.safetensors").exists()
+    carried_out("sbert_nli", model, place, steps=4)
+    assert (place / "out/model.safetensors").read_bytes() == (place / "whole/model.safetensors").read_bytes()
+    logs = [
+        [{k: v for k, v in told.items() if k not in TIMES} for told in read_log(place / name / "log.jsonl")]
+        for name in ("out", "whole")
+    ]
+    assert logs[0] == logs[1] and len(logs[0]) == 4
+
+
+def test_fewer_rows_are_the_same_ones_for_every_seed():
+    rows = Rows({"sentence": list("abcdefgh")}, {"score": np.arange(8, dtype=np.float32)})
+    few = shared.some(rows, 5)
+    assert list(few.texts["sentence"]) == sorted(few.texts["sentence"]) and len(few) == 5
+    assert [ord(x) - ord("a") for x in few.texts["sentence"]] == few.numbers["score"].tolist()
+    assert shared.some(rows, 5).texts == few.texts and shared.some(rows, None) is shared.some(rows, 9) is rows
+
+
+def test_what_data_know_of_a_test_is_said_and_a_test_that_is_not_at_hand_is_left_out(
+    place, model, data, monkeypatch, capsys
+):
+    own = place / "data"
+    shutil.copytree(data, own)
+    shutil.copy(own / "sts13/test.csv", own / "stsb/train.csv")
+    (own / "sick/test.csv").unlink()
+    monkeypatch.setenv("LIKEWISE_DATA", str(own))
+    record, line = carried_out("sbert_stsb", model, place)
+    (told,) = [leak for leak in record["leaks"] if "sts13" in leak]
+    assert "and 30 of its 30 pairs" in told and told in (place / "out/README.md").read_text()
+    assert line["sickr"] is None and line["avg"] is None and line["sts12"] is not None
+    assert "sick-r was not measured" in capsys.readouterr().err
+
+
+def test_folds_that_have_spoken_are_not_trained_again(place, model, monkeypatch):
+    first, _ = carried_out("argument_similarity", model, place, "--ways", "cross-topic")
+    assert len(list((place / "out/folds/cross-topic").iterdir())) == 3
+    monkeypatch.setattr(argument_similarity, "train", lambda *a, **k: pytest.fail("it was trained again"))
+    again, line = carried_out("argument_similarity", model, place, "--ways", "cross-topic")
+    assert again == first and "ukp-aspect spearman cross-topic" in line
+
+
+def test_of_each_fold_pairs_are_asked_that_were_not_learned_from():
+    pairs = Pairs(tuple(map(str, range(40))), ("x",) * 40, np.zeros(40), np.arange(40) % 2, ("a", "b"), (0,) * 40)
+    for way, make in argument_similarity.WAYS.items():
+        asked = [test for learned, test in make(pairs) if not {*learned.tolist()} & {*test.tolist()}]
+        assert sorted(i for test in asked for i in test.tolist()) == list(range(40)), way
+
+
+def test_the_ablation_has_the_cells_of_the_papers_table():
+    cells = {(name.split("-")[0], how, " ".join(parts)) for name, (how, parts) in CELLS.items()}
+    assert {(f"ablation-{on}", how, parts) for on, how, parts in cells} == set(ABLATION)
+
+
+@pytest.mark.parametrize("to", ["pca", "map"])
+def test_a_student_of_another_width_learns_from_projected_vectors(to, place, model, tmp_path):
+    narrow = model_folder(
+        tmp_path / "narrow",
+        pooling={"word_embedding_dimension": 16, "pooling_mode_mean_tokens": True},
+        changes={"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24},
+    )
+    carried_out("distil", model, place, "--student", str(narrow), "--to", to)
+    assert Embedder.load(place / "out").encode(["a cat"]).shape == (1, 16)
+
+
+def test_principal_axes_about_the_origin_keep_dot_products_best():
+    from recipes.distil import principal
+
+    vectors = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32) @ np.eye(3, 8, dtype=np.float32) + 0
+    np.testing.assert_allclose(principal(vectors, 3) @ principal(vectors, 3).T, vectors @ vectors.T, atol=1e-4)
+    kept = np.random.default_rng(1).normal(size=(40, 8)).astype(np.float32)
+    u, s, _ = np.linalg.svd(kept, full_matrices=False)
+    np.testing.assert_allclose(np.abs(principal(kept, 2)), np.abs(u[:, :2] * s[:2]), atol=1e-3)
