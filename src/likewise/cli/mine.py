@@ -3,7 +3,6 @@
 import argparse
 import json
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -176,8 +175,7 @@ def _corpus(name: str, column: str | None) -> Sequence[str]:
     if path.suffix.lower() in READABLE or path.exists():
         return list(Texts(path, column))
     columns = load(name).columns
-    if column is None and "text" in columns:
-        column = "text"
+    column = column or "text"
     if column not in columns:
         raise BadInput(f"{name} has the columns {', '.join(columns)}; choose one with --corpus-column")
     return list(columns[column])
@@ -242,9 +240,7 @@ def _print_rows(mined: "Mined") -> None:
 
     for place in range(min(SHOWN, len(mined))):
         i = place * len(mined) // min(SHOWN, len(mined))
-        print(cut(f"anchor        {mined.anchors[i]}"))
-        print(cut(f"  + {mined.positive_scores[i]:8.3f}  {mined.positives[i]}"))
-        for j, text in enumerate(mined.negatives[i][:SHOWN]):
-            mark = " (filled in)" if mined.filled[i, j] else ""
-            print(cut(f"  − {mined.scores[i, j]:8.3f}  {text}{mark}"))
-    sys.stdout.flush()
+        print(cut(mined.anchors[i]))
+        print(f"  + {mined.positive_scores[i]:6.3f}  " + cut(mined.positives[i], indent=12))
+        for score, text, filled in zip(mined.scores[i], mined.negatives[i][:SHOWN], mined.filled[i], strict=False):
+            print(f"  − {score:6.3f}  " + cut(text, indent=12) + ("  (filled in)" if filled else ""))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Int
 
-Places = Int[np.ndarray, " n"]
+Places = Int[np.ndarray, " _"]
 
 
 def top(places: Places, k: int, draw: np.random.Generator) -> Places:  # noqa: ARG001

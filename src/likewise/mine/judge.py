@@ -1,7 +1,7 @@
 """What a reranker says of anchors and candidates, each pair read once."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,7 +13,8 @@ from ..errors import BadInput
 class Scores(Protocol):
     """A Reranker, or whatever gives a number for each pair of texts."""
 
-    def score(self, pairs: Sequence[tuple[str, str]], **how: Any) -> Float[np.ndarray, " N"]: ...
+    @property
+    def score(self) -> Callable[..., Float[np.ndarray, " N"]]: ...
 
 
 class Judge:

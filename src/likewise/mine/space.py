@@ -1,8 +1,8 @@
 """Where texts lie: the vectors of anchors, positives and candidates, and how near they are to each other."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -18,7 +18,8 @@ from ..similarity import PAIRWISE, unit
 class Encodes(Protocol):
     """An Embedder, or whatever makes a vector of each text."""
 
-    def encode(self, texts: Sequence[str], **how: Any) -> Float[np.ndarray, "N E"]: ...
+    @property
+    def encode(self) -> Callable[..., Float[np.ndarray, "N E"]]: ...
 
 
 @dataclass(frozen=True, eq=False)
