@@ -13,6 +13,8 @@ from .rules import NotSaid, Rule, Seen
 from .said import Said
 from .space import Space
 
+BLOCK = 1024  # rows that are searched for together
+ROOM = 1 << 22  # candidates of a block, at most: some 100 MB of numbers, scores and marks
 FIRST = 64  # candidates looked at before any rule has spoken
 STEP = 4  # times as many, for rows that want more
 
@@ -101,6 +103,11 @@ class Digging:
     @property
     def furthest(self) -> int:
         return min(self.wanted.furthest, len(self.space.pool))
+
+    @property
+    def block(self) -> int:
+        """How many rows are searched for together."""
+        return max(1, min(BLOCK, ROOM // self.furthest))
 
     def dig(self, rows: Int[np.ndarray, " Q"], found: Found) -> None:
         """Fills in the negatives of these rows: deeper and deeper, until each has enough or there is no more."""

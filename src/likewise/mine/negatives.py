@@ -24,8 +24,6 @@ from .space import Encodes, Ready, different, encoded, placed
 
 Missing = Literal["drop", "fill", "error"]
 DEFAULT = (NotSaid(), BelowPositive(share=0.95))
-BLOCK = 1024  # rows that are searched for together
-ROOM = 1 << 22  # candidates of a block, at most: some 100 MB of numbers, scores and marks
 
 
 def negatives(
@@ -97,13 +95,14 @@ def negatives(
     told = tuple(rules) if any(isinstance(rule, NotSaid) for rule in rules) else (NotSaid(), *rules)
     digging = Digging(space, said, Judge(*rows, candidates), told, wanted)
     found = Found.empty(len(rows[0]), k, len(told))
-    block = max(1, min(BLOCK, ROOM // digging.furthest))
     with measured(progress, len(rows[0])) as advance:
-        for first in range(0, len(rows[0]), block):
-            some = np.arange(first, min(first + block, len(rows[0])))
+        for first in range(0, len(rows[0]), digging.block):
+            some = np.arange(first, min(first + digging.block, len(rows[0])))
             digging.dig(some, found)
             advance(len(some), 0)
-    return _mined(rows, candidates, said, found, _report(said, told, found, len(source)), missing)
+    return _mined(
+        rows, candidates, said if _through(told) else None, found, _report(said, told, found, len(source)), missing
+    )
 
 
 def _texts(name: str, given: Sequence[str]) -> list[str]:
