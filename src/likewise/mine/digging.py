@@ -167,5 +167,5 @@ class Digging:
             return np.asarray(CHOICES[wanted.choose](places[: wanted.enough], wanted.k, draw))
         if not wanted.fill:
             return places
-        more = np.setdiff1d(unsaid, places)[::-1][: wanted.k - len(places)]
+        more = np.setdiff1d(unsaid, places)[-(wanted.k - len(places)) :]
         return np.concatenate([places, more])
