@@ -95,7 +95,7 @@ def test_time_left_is_what_the_rest_takes_at_the_rate_so_far(monkeypatch):
     meter = Meter(total=40, texts=10, began=100.0)
     monkeypatch.setattr(progress.time, "perf_counter", lambda: 105.0)
     assert meter.left == 15.0
-    assert str(meter) == "10 of 40 texts · 2 texts/s · 0 tokens/s · 0:15 left"
+    assert str(meter) == "10 of 40 texts · 2 texts/s · 0:15 left"
 
 
 def test_clock_reads_like_a_clock():

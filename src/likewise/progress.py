@@ -33,7 +33,9 @@ class Meter:
         seconds = max(self.seconds, 1e-9)
         of = "" if self.total is None else f" of {self.total:,}"
         left = "" if self.left is None else f" · {clock(self.left)} left"
-        rates = f"{self.texts / seconds:,.0f} texts/s · {self.tokens / seconds:,.0f} tokens/s"
+        rates = f"{self.texts / seconds:,.0f} texts/s"
+        if self.tokens:
+            rates += f" · {self.tokens / seconds:,.0f} tokens/s"
         return f"{round(self.texts):,}{of} texts · {rates}{left}"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from .. import __version__
 from ..errors import LikewiseError
 
-VERBS = ("encode", "similarity", "models", "info", "rerank", "dissect", "fuse", "train", "evaluate", "data")
+VERBS = ("encode", "similarity", "models", "info", "rerank", "dissect", "fuse", "mine", "train", "evaluate", "data")
 
 EXAMPLES = """examples:
   likewise similarity "A cat sleeps." "A kitten naps." "Shares fell."

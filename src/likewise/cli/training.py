@@ -33,7 +33,7 @@ class Ready(Work):
 def ready(job: Job) -> Ready:
     """Reads the data, then the model; what cannot be used is told before anything is computed."""
     machine_ready(Namespace(device=job.options.device, threads=job.options.threads))
-    made = [_course(one) for one in job.data]
+    made = [course_of(one) for one in job.data]
     dev = _columns(job.options.dev) if job.options.dev else {}
     measure = spearman_of(dev, job.options.dev) if job.options.dev else None
     assert job.options.model is not None
@@ -74,7 +74,7 @@ def scores(made: Ready) -> dict[str, Any]:
     return {f"{made.job.options.dev} spearman": {**asdict(found), "n": len(gold)}}
 
 
-def _course(one: DataSet) -> tuple[Course, dict[str, Any]]:
+def course_of(one: DataSet) -> tuple[Course, dict[str, Any]]:
     """Rows with their objective, and what is written down of them."""
     objective = objective_of(one.objective)
     pairs = [said.partition("=") for said in one.columns]

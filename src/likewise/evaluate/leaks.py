@@ -6,7 +6,6 @@ punctuation and spaces, copies that were tokenised are found too: Flickr30k's tr
 STS15, and 1,168 with them.
 """
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +13,7 @@ from itertools import combinations
 from typing import Literal
 
 from ..errors import BadInput
+from ..same import plain
 from .catalogue.entry import CAPTIONS, TEXTS
 from .task import Columns
 
@@ -104,31 +104,6 @@ def clean(
             row = zip(keep, columns[one], columns[other], strict=True)
             keep = [kept and _unordered(form(a), form(b)) not in pairs for kept, a, b in row]
     return {name: [x for x, kept in zip(values, keep, strict=True) if kept] for name, values in columns.items()}
-
-
-def plain(text: str, *, punctuation: bool = True) -> str:
-    """The form in which texts are compared; without punctuation, letters, marks and digits alone.
-
-    A text of nothing but punctuation keeps it.
-
-    >>> plain("A  Cat\u2019s nap."), plain("A cat \u2019s nap .", punctuation=False)
-    ('a cat’s nap.', 'acatsnap')
-    """
-    folded = " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
-    if punctuation:
-        return folded
-    return unicodedata.normalize("NFKC", folded.translate(_LETTERS)) or folded  # again: a mark may have a new neighbour
-
-
-class _Letters(dict[int, int | None]):
-    """What str.translate leaves of a character: itself or nothing; looked up once each."""
-
-    def __missing__(self, code: int) -> int | None:
-        self[code] = code if unicodedata.category(chr(code))[0] in "LMN" else None
-        return self[code]
-
-
-_LETTERS = _Letters()
 
 
 def text_columns(columns: Columns) -> list[str]:

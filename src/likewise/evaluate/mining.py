@@ -1,6 +1,5 @@
 """Paraphrase mining: are the closest pairs among many texts those that people call duplicates?"""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -8,6 +7,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ..errors import BadInput
+from ..same import groups
 from ..search import closest_pairs
 from .duplicates import Labelled, labelled
 from .metrics import average_precision, best_f1
@@ -82,23 +82,6 @@ def closed(pairs: Labelled, most: int) -> Known:
     others = {frozenset((a, b)) for a, b, yes in zip(pairs.first, pairs.second, pairs.same, strict=True) if not yes}
     denied = sum(len(pair) == 2 and len({group_of.get(text, text) for text in pair}) == 1 for pair in others)
     return Known(tuple(texts), codes, max(map(len, together)), denied)
-
-
-def groups(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """The texts that pairs join, directly or through others; each group, and all of them, in the order first met."""
-    parent: dict[str, str] = {}
-
-    def root(text: str) -> str:
-        while parent.setdefault(text, text) != text:
-            parent[text] = text = parent[parent[text]]  # halves the way for the next time
-        return text
-
-    for a, b in pairs:
-        parent[root(b)] = root(a)
-    found: dict[str, list[str]] = {}
-    for text in parent:
-        found.setdefault(root(text), []).append(text)
-    return list(found.values())
 
 
 MINING: tuple[Task, ...] = (

@@ -12,6 +12,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from ..errors import BadInput
+from .grouping import grouped
 from .objectives import Objective, Reads
 from .processes import Processes
 
@@ -57,6 +58,8 @@ def name_of(text: str) -> int:
 class Rows:
     """The columns that one objective reads, in its order.
 
+    `together` names those of the numbers of which batches hold `each` equal ones (`grouping`).
+
     `numbers` are float32, (N,) or, of a `Matrix`, (N, W); int64 where the objective wants `Labels`. An array that is
     float32 already stays where it is, so that a teacher's vectors may be memory-mapped. `repeats` is how often a batch
     holds each column of texts.
@@ -65,6 +68,8 @@ class Rows:
     texts: Mapping[str, Sequence[str]]
     numbers: Mapping[str, Shaped[np.ndarray, "N ..."]]
     repeats: int = 1
+    together: str | None = None
+    each: int = 1
 
     @classmethod
     def of(cls, columns: Mapping[str, Column], objective: Objective) -> "Rows":
@@ -102,10 +107,16 @@ class Rows:
         checked = {name: _texts(name, values) for name, values in texts.items()}
         found = {name: _numbers(name, values, reads) for name, values in numbers.items()}
         objective.check(checked, found)
-        return cls(checked, found, reads.repeats)
+        return cls(checked, found, reads.repeats, reads.together, reads.each)
 
     def __len__(self) -> int:
         return len(next(iter(self.texts.values())))
+
+    def order(self, batch: int, draw: np.random.Generator) -> Int[np.ndarray, " N"]:
+        """All rows once, to be cut into batches: at random, or in groups of equal numbers where they are wanted."""
+        if self.together is None:
+            return draw.permutation(len(self))
+        return grouped(self.numbers[self.together], self.each, batch, draw)
 
     def take(self, which: Sequence[int]) -> Batch:
         """These rows."""

@@ -30,10 +30,11 @@ class Course:
 class Curriculum:
     """Courses and how their batches are mixed.
 
-    Each course is read in passes, each in another order. `proportional` draws the course of a step with the chances of
-    their sizes; `round-robin` takes one after another. A pass leaves out the rows that no longer fill a batch, unless
-    there is not even one batch of them. A stream is read in its own order, and one among several data sets wants
-    `round-robin`, since nobody knows its size.
+    Each course is read in passes, each in another order, whose batches hold groups of rows where the objective wants
+    them (`Reads.together`). `proportional` draws the course of a step with the chances of their sizes; `round-robin`
+    takes one after another. A pass leaves out the rows that no longer fill a batch, unless there is not even one batch
+    of them. A stream is read in its own order, and one among several data sets wants `round-robin`, since nobody knows
+    its size.
     """
 
     courses: Sequence[Course]
@@ -81,7 +82,7 @@ class Curriculum:
         count = _batches(rows, self.batch)
         epoch, at = divmod(place, count)
         while True:
-            order = np.random.default_rng([self.seed, 2, k, epoch]).permutation(len(rows))
+            order = rows.order(self.batch, np.random.default_rng([self.seed, 2, k, epoch]))
             for i in range(at, count):
                 yield rows.take(order[i * self.batch : (i + 1) * self.batch].tolist())
             epoch, at = epoch + 1, 0

@@ -40,6 +40,8 @@ class Reads:
     wide: tuple[str, ...] = ()  # those of the numbers that are a `Matrix`
     names: bool = False
     ids: bool = False
+    together: str | None = None  # the whole numbers of which a batch is to hold equal ones, `each` of a kind
+    each: int = 1
     repeats: int = 1  # how often each column of texts goes through the model: twice, with other words dropped (SimCSE)
 
 

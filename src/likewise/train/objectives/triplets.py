@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from torch.nn import functional as F
 
 from ...errors import BadInput
 from .distances import between_all, between_rows, known_distance
-from .objective import Columns, Labels, Loss, Objective, Texts, Vectors
+from .objective import Columns, Labels, Loss, Objective, Reads, Texts, Vectors
 
 
 class Triplet(Objective):
@@ -47,13 +48,19 @@ class BatchTriplets(Objective):
         choose: `"hard"`, `"semi-hard"` or `"all"`.
         margin: in units of the distance; 0.2 suits vectors of length 1.
         distance: one of `DISTANCES`.
+        each: rows of one label in a batch, as far as there are so many.
     """
 
-    def __init__(self, choose: str = "hard", margin: float = 0.2, distance: str = "euclidean") -> None:
+    def __init__(self, choose: str = "hard", margin: float = 0.2, distance: str = "euclidean", each: int = 4) -> None:
         super().__init__()
+        if each < 2:
+            raise BadInput(f"each is {each}; wanted two rows of a label or more, for one alone has no positive")
         if choose not in CHOICES:
             raise BadInput(f"there are no {choose!r} triplets; there are {', '.join(CHOICES)}")
-        self.choose, self.margin, self.distance = choose, margin, known_distance(distance)
+        self.choose, self.margin, self.distance, self.each = choose, margin, known_distance(distance), each
+
+    def reads(self) -> Reads:
+        return replace(super().reads(), together="label", each=self.each)
 
     def forward(self, sentence: Vectors, *, label: Labels) -> Loss:
         apart = between_all(sentence, sentence, self.distance)

@@ -137,6 +137,8 @@ class Weighted(Objective):
             whole=tuple(dict.fromkeys(name for r in self._reads for name in r.whole)),
             wide=tuple(dict.fromkeys(name for r in self._reads for name in r.wide)),
             names=any(r.names for r in self._reads),
+            together=next((r.together for r in self._reads if r.together), None),
+            each=max(r.each for r in self._reads),
         )
 
     def check(self, texts: Texts, numbers: Columns) -> None:

@@ -1,0 +1,77 @@
+"""Columns of texts and numbers into a file, whole or not at all; what is written here, `Table` reads."""
+
+import csv
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput, missing
+from ..store import atomic
+
+Values = Mapping[str, Sequence[Any]]
+
+
+def write_table(path: Path, columns: Values) -> None:
+    """Columns of one length under their names.
+
+    Raises:
+        BadInput: the file is of no kind that is written, or of one that cannot hold a text (half of a surrogate pair).
+    """
+    check_table(path)
+    sizes = {name: len(values) for name, values in columns.items()}
+    if len(set(sizes.values())) != 1:
+        raise BadInput(f"wanted columns of one length; found {sizes or 'none'}")
+    with atomic(path) as partial:
+        try:
+            TABLES[path.suffix.lower()](partial, columns)
+        except UnicodeEncodeError as error:
+            text = str(error.object)[:40]
+            raise BadInput(f"{path} holds UTF-8, and {text!r} is none (half of a pair); write .jsonl") from None
+
+
+def check_table(path: Path) -> None:
+    """Refuses a name that no table can be written to, before there is one."""
+    if path.suffix.lower() not in TABLES:
+        raise BadInput(f"{path} is of no kind that is written here; there are {', '.join(TABLES)}")
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; wanted the name of a file")
+
+
+def _separated(delimiter: str) -> Callable[[Path, Values], None]:
+    def write(path: Path, columns: Values) -> None:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+            rows.writerow(columns)
+            rows.writerows(zip(*columns.values(), strict=True))
+
+    return write
+
+
+def _jsonl(path: Path, columns: Values) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for row in zip(*columns.values(), strict=True):
+            held = dict(zip(columns, row, strict=True))
+            line = json.dumps(held, ensure_ascii=False)
+            try:
+                line.encode()
+            except UnicodeEncodeError:  # half of a surrogate pair, which JSON's escapes can hold
+                line = json.dumps(held)
+            file.write(line + "\n")
+
+
+def _parquet(path: Path, columns: Values) -> None:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise missing("pyarrow", "parquet", f"writing {path.name}") from None
+    pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), path, compression="zstd")
+
+
+TABLES: dict[str, Callable[[Path, Values], None]] = {
+    ".parquet": _parquet,
+    ".csv": _separated(","),
+    ".tsv": _separated("\t"),
+    ".jsonl": _jsonl,
+}

@@ -1,0 +1,169 @@
+"""Hard negatives: for each anchor, texts that are near it and that nobody called like it.
+
+>>> mined = negatives(questions, answers, embedder, k=3)                       # doctest: +SKIP
+>>> mined = negatives(questions, answers, embedder, corpus=passages, k=5, choose="random",
+...                   rules=[NotSaid(), RankBetween(10, 100), BelowPositive(share=0.95)])  # doctest: +SKIP
+>>> print(mined.report)                                                        # doctest: +SKIP
+"""
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from ..errors import BadInput
+from ..progress import Progress, measured
+from ..similarity import SIMILARITIES
+from .choices import CHOICES
+from .digging import Digging, Found, Wanted
+from .judge import Judge
+from .mined import Mined, Report, Took
+from .rules import BelowPositive, NotSaid, Rule
+from .said import Said
+from .space import Encodes, Ready, different, encoded, placed
+
+Missing = Literal["drop", "fill", "error"]
+DEFAULT = (NotSaid(), BelowPositive(share=0.95))
+
+
+def negatives(
+    anchors: Sequence[str],
+    positives: Sequence[str],
+    model: Encodes | Ready,
+    *,
+    corpus: Sequence[str] | None = None,
+    k: int = 1,
+    rules: Sequence[Rule] = DEFAULT,
+    choose: str = "top",
+    among: int = 100,
+    furthest: int = 1000,
+    missing: Missing = "drop",
+    metric: str = "cosine",
+    prompt: str | None = None,
+    corpus_prompt: str | None = None,
+    seed: int = 0,
+    progress: Progress = None,
+) -> Mined:
+    """Finds k negatives for each row, which is an anchor with one positive. The search is exact, in bounded memory.
+
+    Args:
+        anchors: N texts; one may stand in several rows, each with another positive.
+        positives: N texts.
+        model: an `Embedder`, or vectors that are there already (`Ready`).
+        corpus: what negatives are taken from; the positives where it is not given. Texts that are the same in plain
+            form are one candidate, under the first spelling; blank ones are none.
+        k: how many negatives a row.
+        rules: applied in this order, each to what those before it left. Without a `NotSaid` among them, `NotSaid()`
+            comes first.
+        choose: of what is left, `"top"` takes the nearest, `"random"` any, `"spread"` from near to far.
+        among: how many that are left, the nearest, `"random"` and `"spread"` choose among.
+        furthest: how many of the nearest candidates are looked at for one row, at most.
+        missing: what becomes of rows with fewer than k: `"drop"` leaves them out; `"fill"` adds the least similar of
+            the `furthest` nearest that are not said to be alike, whatever other rules say of them, and leaves out rows
+            that have too few even so; `"error"` refuses. The report counts them.
+        metric: one of `likewise.similarity.SIMILARITIES`.
+        prompt: for anchors, and `corpus_prompt` for all other texts, as `Embedder.encode` takes it.
+        seed: of `"random"`; what a row draws depends on it and on the row's number alone.
+        progress: as `Embedder.encode` takes it.
+
+    Raises:
+        BadInput: texts or vectors do not fit together, an option is unknown, or the rules leave nothing; the message
+            then says which rule took how many.
+    """
+    rows = (_texts("anchors", anchors), _texts("positives", positives))
+    given = None if corpus is None else _texts("corpus", corpus)
+    source = rows[1] if given is None else given
+    if len(rows[0]) != len(rows[1]) or not rows[0]:
+        raise BadInput(
+            f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; wanted one for one, not none"
+        )
+    wanted = Wanted(k, among, furthest, choose, missing == "fill", seed)
+    for what, asked, known in (
+        ("choose", choose, CHOICES),
+        ("missing", missing, get_args(Missing)),
+        ("metric", metric, SIMILARITIES),
+    ):
+        if asked not in known:
+            raise BadInput(f"{what} is {asked!r}; wanted one of {', '.join(known)}")
+    kept = different(source)
+    candidates = [source[i] for i in kept]
+    if isinstance(model, Ready):
+        space = placed(model, (*rows, given), kept, metric)
+    else:
+        space = encoded(model, rows, candidates, (prompt, corpus_prompt), metric, progress)
+    said = Said.of(*rows, candidates)
+    told = tuple(rules) if any(isinstance(rule, NotSaid) for rule in rules) else (NotSaid(), *rules)
+    digging = Digging(space, said, Judge(*rows, candidates), told, wanted)
+    found = Found.empty(len(rows[0]), k, len(told))
+    with measured(progress, len(rows[0])) as advance:
+        for first in range(0, len(rows[0]), digging.block):
+            some = np.arange(first, min(first + digging.block, len(rows[0])))
+            digging.dig(some, found)
+            advance(len(some), 0)
+    return _mined(
+        rows, candidates, said if _through(told) else None, found, _report(said, told, found, len(source)), missing
+    )
+
+
+def _texts(name: str, given: Sequence[str]) -> list[str]:
+    if isinstance(given, str):
+        raise BadInput(f"{name} is one str, {given[:40]!r}; wanted a list of them")
+    texts = list(given)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise BadInput(f"{name}, row {i}: {text!r:.40} is no text")
+    return texts
+
+
+def _through(rules: Sequence[Rule]) -> bool:
+    return any(isinstance(rule, NotSaid) and rule.through for rule in rules)
+
+
+def _report(said: Said, rules: Sequence[Rule], found: Found, given: int) -> Report:
+    k = found.indices.shape[1]
+    return Report(
+        rows=len(found.count),
+        anchors=len(np.unique(said.anchors)),
+        candidates=len(said.candidates),
+        given=given,
+        k=k,
+        looked_at=int(found.looked_at.sum()),
+        took=tuple(Took(str(r), int(t), int(s)) for r, t, s in zip(rules, found.taken, found.short, strict=True)),
+        full=int((found.count == k).sum()),
+        short=int(((found.count > 0) & (found.count < k)).sum()),
+        none=int((found.count == 0).sum()),
+        filled=int(found.filled[found.whole].sum()),
+        dropped=int((~found.whole).sum()),
+        largest=said.largest if _through(rules) else 0,
+    )
+
+
+def _mined(
+    rows: tuple[list[str], list[str]],
+    candidates: list[str],
+    said: Said | None,
+    found: Found,
+    report: Report,
+    missing: Missing,
+) -> Mined:
+    """The rows that have k negatives.
+
+    Raises:
+        BadInput: there are none, or fewer than wanted.
+    """
+    which = np.flatnonzero(found.whole)
+    if not len(which) or (missing == "error" and len(which) < report.rows):
+        wanted = f"{report.k} negatives for each row" if missing == "error" else "a row or more"
+        raise BadInput(f"wanted {wanted}; found too little: {report}")
+    return Mined(
+        anchors=[rows[0][i] for i in which],
+        positives=[rows[1][i] for i in which],
+        candidates=candidates,
+        indices=found.indices[which],
+        scores=found.scores[which],
+        positive_scores=found.positive[which],
+        filled=found.filled[which],
+        rows=which,
+        groups=None if said is None else said.group[said.anchors[which]],
+        report=report,
+    )

@@ -1,0 +1,98 @@
+"""`likewise mine` writes what the library finds, and tells how."""
+
+import json
+
+import pytest
+
+from likewise import Embedder
+from likewise.cli import main
+from likewise.files import Table, write_table
+from likewise.mine import BelowPositive, NotSaid, RankBetween, ScoreBetween, negatives
+from tests.tiny import classifier_folder
+
+ANCHORS = [f"the {a} and the {b}" for a in ("cat", "dog", "fox") for b in ("hat", "mat", "bat", "rat")]
+POSITIVES = [f"a {text[4:]} on it" for text in ANCHORS]
+
+
+@pytest.fixture
+def model(folders):
+    return str(folders("bert"))
+
+
+@pytest.fixture
+def data(tmp_path):
+    write_table(tmp_path / "in.csv", {"q": ANCHORS, "a": POSITIVES, "label": [i % 4 > 0 for i in range(12)]})
+    return str(tmp_path / "in.csv")
+
+
+def test_the_file_holds_what_the_library_finds(model, data, tmp_path, capsys):
+    out = tmp_path / "out.parquet"
+    asked = ["mine", model, data, "--columns", "anchor=q,positive=a", "-k", "2", "-o", str(out), "--missing", "fill"]
+    assert main([*asked, "--rank", "1", "6", "--margin", "0.01", "--choose", "spread", "--json"]) == 0
+    rules = [NotSaid(), RankBetween(1, 6), BelowPositive(margin=0.01)]
+    wanted = negatives(ANCHORS, POSITIVES, Embedder.load(model), k=2, rules=rules, choose="spread", missing="fill")
+    assert Table.read(out, list).columns == wanted.columns()
+    told = json.loads(capsys.readouterr().out)
+    assert (told["rows"], told["kept"], told["k"], told["out"]) == (12, 12, 2, str(out))
+    assert [took["rule"] for took in told["took"]] == [str(rule) for rule in rules]
+    assert told["fingerprint"] == Embedder.load(model).fingerprint
+
+
+def test_the_report_tells_rules_rows_and_examples(model, data, tmp_path, capsys):
+    out = tmp_path / "out.csv"
+    assert main(["mine", model, data, "--missing", "fill", "-o", str(out), "--triplets", "--no-scores"]) == 0
+    told = capsys.readouterr().out
+    for part in ("12 rows of 12 anchors", "NotSaid()", "BelowPositive(share=0.95)", "negatives", "12 triplets"):
+        assert part in told
+    assert told.count("\n  + ") == told.count("\n  − ") == 5
+    assert list(Table.read(out, list).columns) == ["anchor", "positive", "negative", "group"]
+
+
+def test_without_a_file_nothing_is_written(model, data, tmp_path, capsys):
+    before = sorted(tmp_path.iterdir())
+    assert main(["mine", model, data, "--score", "-1", "1"]) == 0
+    assert "Nothing was written" in capsys.readouterr().out
+    assert sorted(tmp_path.iterdir()) == before
+    assert main(["mine", model, data, "--score", "-1", "1", "-q"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_corpus_and_a_condition_narrow_what_is_mined(model, data, tmp_path, capsys):
+    (tmp_path / "corpus.txt").write_text("one\ntwo\n\nthree\n")
+    asked = ["mine", model, data, "--where", "label==True", "--corpus", str(tmp_path / "corpus.txt"), "--json"]
+    assert main([*asked, "--score", "-1", "1", "--direct"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["rows"], told["candidates"], told["given"]) == (9, 3, 4)
+    assert told["took"][0]["rule"] == "NotSaid(through=False)"
+
+
+def test_a_reranker_judges(model, data, tmp_path, capsys):
+    judge = str(classifier_folder(tmp_path / "judge"))
+    assert main(["mine", model, data, "--judge", judge, "--judge-below", "1", "--judge-margin", "0", "--json"]) == 0
+    rules = [took["rule"] for took in json.loads(capsys.readouterr().out)["took"]]
+    assert rules == ["NotSaid()", f"Judged({ScoreBetween(high=1.0)})", "Judged(BelowPositive(margin=0.0))"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-k", "0"], "k is 0"),
+        (["-o", "x.npy"], "no kind that is written here"),
+        (["--share", "2"], "wanted a share above 0"),
+        (["--rank", "5", "2"], "leaves nothing"),
+        (["--judge", "x"], "found one without the other"),
+        (["--judge-below", "1"], "found one without the other"),
+        (["--metric", "edit"], "metric is 'edit'"),
+        (["--corpus", "nowhere.txt"], "nowhere.txt is not there"),
+        (["--where", "label==7"], "no row has label==7"),
+        (["--columns", "anchor=nothing"], "there is no column 'nothing'"),
+        (["--score", "5", "9"], "ScoreBetween(low=5.0, high=9.0) took"),
+        (["-k", "50", "--missing", "error"], "wanted 50 negatives for each row"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_an_error_is_one_line_and_exit_2(words, told, model, data, capsys):
+    assert main(["mine", model, data, *words]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1

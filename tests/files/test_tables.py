@@ -1,0 +1,61 @@
+"""What is written as a table is read back as it was, whatever it holds."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.errors import BadInput
+from likewise.files import TABLES, Table, check_table, write_table
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+NUMBER = st.floats(-1e6, 1e6, width=32)
+
+
+@pytest.mark.parametrize("suffix", TABLES)
+@given(rows=st.lists(st.tuples(TEXT, TEXT, NUMBER, st.integers(-(2**53), 2**53)), min_size=1, max_size=8))
+def test_a_table_is_read_as_it_was_written(suffix, rows, tmp_path):
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(("anchor", "positive", "score", "group"))}
+    path = tmp_path / f"table{suffix}"
+    write_table(path, columns)
+    read = Table.read(path, list)
+    assert list(read.columns) == list(columns)
+    assert [read.texts("anchor"), read.texts("positive")] == [columns["anchor"], columns["positive"]]
+    assert read.numbers("score") == columns["score"]
+    assert read.numbers("group") == columns["group"]
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in TABLES if suffix != ".jsonl"])
+def test_half_of_a_surrogate_pair_is_refused_where_utf8_is_all_there_is(suffix, tmp_path):
+    with pytest.raises(BadInput, match=r"write \.jsonl"):
+        write_table(tmp_path / f"t{suffix}", {"text": ["fine", "x\ud800"]})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_lines_hold_it(tmp_path):
+    write_table(tmp_path / "t.jsonl", {"text": ["é", "x\ud800"]})
+    first, second = (tmp_path / "t.jsonl").read_bytes().splitlines()
+    assert first == '{"text": "é"}'.encode()
+    assert json.loads(second) == {"text": "x\ud800"}
+
+
+def test_a_table_that_fails_leaves_the_file_that_was_there(tmp_path):
+    (tmp_path / "t.csv").write_text("kept")
+    with pytest.raises(BadInput):
+        write_table(tmp_path / "t.csv", {"text": ["\udfff"]})
+    assert (tmp_path / "t.csv").read_text() == "kept"
+
+
+@pytest.mark.parametrize("columns", [{}, {"a": ["x"], "b": []}])
+def test_columns_of_unequal_length_are_no_table(columns, tmp_path):
+    with pytest.raises(BadInput, match="columns of one length"):
+        write_table(tmp_path / "t.csv", columns)
+
+
+def test_a_name_that_cannot_be_written_to_is_refused(tmp_path):
+    with pytest.raises(BadInput, match=r"there are \.parquet, \.csv, \.tsv, \.jsonl"):
+        check_table(tmp_path / "t.npy")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(BadInput, match="is a folder"):
+        check_table(tmp_path / "folder.csv")

@@ -1,0 +1,298 @@
+"""Negatives are near, never said to be alike, the same as by hand, and what is missing is told."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise import Embedder
+from likewise.errors import BadInput
+from likewise.files import Table
+from likewise.mine import CHOICES, BelowPositive, Judged, NotSaid, RankBetween, Ready, Rule, ScoreBetween, negatives
+from likewise.same import plain
+from likewise.train.objectives import Contrastive, Triplet
+from likewise.train.sources import rows as rows_of
+from tests.mine.slowly import Model, Reader, friends, mined, vector
+
+WORDS = st.sampled_from(["a", "A ", "b", "c", "d", "e", "f", "F", "g g", "g  G", "h", " ", "i", "j"])
+ROWS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=14)
+CORPUS = st.none() | st.lists(WORDS | st.text(max_size=2), min_size=1, max_size=20)
+NUMBERS = st.integers(-6, 6)
+BY_SCORE: st.SearchStrategy[Rule] = st.one_of(
+    st.builds(lambda a, b: ScoreBetween(min(a, b), max(a, b)), NUMBERS, NUMBERS),
+    st.builds(lambda m: BelowPositive(margin=m), st.sampled_from([0.0, 0.5, 2.0])),
+    st.builds(lambda s: BelowPositive(share=s), st.sampled_from([0.25, 0.5, 1.0])),
+)
+RULE = st.one_of(
+    st.builds(NotSaid, st.booleans()),
+    st.builds(lambda low, more: RankBetween(low, low + more), st.integers(0, 5), st.integers(1, 8)),
+    st.builds(lambda low: RankBetween(low), st.integers(0, 5)),
+    BY_SCORE,
+    st.builds(lambda rule: Judged(Reader(), rule), BY_SCORE),
+)
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch):
+    """Blocks of three rows, and a search that begins with two candidates."""
+    monkeypatch.setattr("likewise.mine.digging.BLOCK", 3)
+    monkeypatch.setattr("likewise.mine.digging.FIRST", 2)
+    monkeypatch.setattr("likewise.mine.digging.STEP", 2)
+
+
+def columns(rows: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    return [a for a, _ in rows], [p for _, p in rows]
+
+
+@given(ROWS, CORPUS, st.lists(RULE, max_size=4), st.integers(1, 4), st.integers(1, 20))
+def test_they_are_those_that_one_would_find_by_hand(rows, corpus, rules, k, furthest):
+    if not any(plain(text) for text in (corpus or columns(rows)[1])):
+        return
+    said = rules if any(isinstance(rule, NotSaid) for rule in rules) else [NotSaid(), *rules]
+    wanted = mined(rows, corpus, said, k, furthest)
+    whole = [i for i, texts in enumerate(wanted) if len(texts) == k]
+    how = {"corpus": corpus, "k": k, "rules": rules, "furthest": furthest, "metric": "dot"}
+    if not whole:
+        with pytest.raises(BadInput, match="NotSaid.* took"):
+            negatives(*columns(rows), Model(), **how)
+        return
+    found = negatives(*columns(rows), Model(), **how)
+    assert found.rows.tolist() == whole
+    assert found.negatives == [wanted[i] for i in whole]
+    report = found.report
+    counts = [len(texts) for texts in wanted]
+    assert (report.full, report.none) == (len(whole), counts.count(0))
+    assert report.full + report.short + report.none == report.rows == len(rows)
+    assert report.dropped == len(rows) - len(found)
+    assert sum(took.taken for took in report.took) <= report.looked_at
+
+
+@given(ROWS, CORPUS, st.sampled_from([*CHOICES]), st.booleans(), st.sampled_from(["drop", "fill"]))
+def test_nothing_that_is_said_to_be_alike_is_a_negative(rows, corpus, choose, through, missing):
+    rules = [NotSaid(through), BelowPositive(margin=0.5)]
+    try:
+        found = negatives(
+            *columns(rows), Model(), corpus=corpus, k=2, rules=rules, choose=choose, missing=missing, metric="dot"
+        )
+    except BadInput:
+        return
+    for anchor, texts in zip(found.anchors, found.negatives, strict=True):
+        known = friends(plain(anchor), rows, 10**6 if through else 1)
+        assert known.isdisjoint(plain(text) for text in texts)
+        assert len({plain(text) for text in texts}) == 2
+    assert (np.diff(found.scores, axis=1) <= 0).all()
+    assert (found.scores[~found.filled] < found.positive_scores.repeat(2).reshape(-1, 2)[~found.filled] - 0.5).all()
+
+
+MANY = [(f"anchor {i}", f"positive {i}") for i in range(30)]
+
+
+@pytest.mark.parametrize("choose", CHOICES)
+@pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean", "manhattan"])
+def test_blocks_and_depths_change_nothing(choose, metric, monkeypatch):
+    how = {"k": 3, "choose": choose, "among": 9, "metric": metric, "rules": [RankBetween(2), BelowPositive(margin=0.1)]}
+    small = negatives(*columns(MANY), Model(), **how)
+    monkeypatch.setattr("likewise.mine.digging.BLOCK", 1000)
+    monkeypatch.setattr("likewise.mine.digging.FIRST", 1000)
+    whole = negatives(*columns(MANY), Model(), **how)
+    assert small.negatives == whole.negatives
+    assert small.rows.tolist() == whole.rows.tolist()
+
+
+def test_random_is_seeded_by_row_and_stays_among_the_nearest():
+    how = {"k": 3, "choose": "random", "among": 8, "rules": [], "metric": "dot"}
+    one, again, other = (negatives(*columns(MANY), Model(), seed=seed, **how) for seed in (1, 1, 2))
+    assert one.negatives == again.negatives != other.negatives
+    nearest = negatives(*columns(MANY), Model(), k=8, rules=[], metric="dot").negatives
+    assert all({*texts} <= {*near} for texts, near in zip(one.negatives, nearest, strict=True))
+
+
+def test_spread_reaches_from_near_to_far():
+    nearest = negatives(*columns(MANY), Model(), k=9, rules=[], metric="dot").negatives
+    found = negatives(*columns(MANY), Model(), k=3, choose="spread", among=9, rules=[], metric="dot").negatives
+    assert found == [[near[1], near[4], near[7]] for near in nearest]
+
+
+def test_filling_takes_the_least_alike_and_says_so():
+    rules = [NotSaid(), RankBetween(0, 1)]
+    strict = negatives(*columns(MANY), Model(), rules=rules, metric="dot")
+    found = negatives(*columns(MANY), Model(), k=3, rules=rules, missing="fill", metric="dot", furthest=20)
+    far = mined(MANY, None, [NotSaid()], 20, 20)
+    assert [texts[0] for texts in found.negatives] == [texts[0] for texts in strict.negatives]
+    assert found.filled.tolist() == [[False, True, True]] * 30
+    assert [texts[1:] for texts in found.negatives] == [others[-2:] for others in far]
+    assert (found.report.filled, found.report.short, found.report.dropped) == (60, 30, 0)
+
+
+def test_missing_ones_are_an_error_where_that_is_wanted():
+    rows = [*MANY, ("odd", "odd one")]
+    rules = [ScoreBetween(high=5)]
+    with pytest.raises(BadInput, match=r"wanted 40 negatives for each row.*0 of 31 rows found 40 negatives, 31 fewer"):
+        negatives(*columns(rows), Model(), k=40, rules=rules, missing="error", metric="dot")
+
+
+def test_rules_that_leave_nothing_are_told_with_what_they_took():
+    with pytest.raises(BadInput, match=r"NotSaid\(\) took 2; ScoreBetween\(low=99\) took 58"):
+        negatives(*columns(MANY), Model(), rules=[NotSaid(), ScoreBetween(low=99)], metric="dot", furthest=30)
+
+
+def test_an_anchor_of_several_rows_and_texts_of_several_spellings_are_one():
+    rows = [("Ask", "one"), ("ask ", "two"), ("other", "three"), ("far", "Three")]
+    found = negatives(*columns(rows), Model(), rules=[], metric="dot", missing="fill")
+    assert found.report.candidates == 3
+    assert found.report.anchors == 3
+    assert {text for texts in found.negatives[:2] for text in texts} == {"three"}
+    assert found.groups is not None
+    assert found.groups[0] == found.groups[1] != found.groups[2] == found.groups[3]
+
+
+def test_what_pairs_join_is_no_negative_unless_only_pairs_count():
+    rows = [("a", "b"), ("b", "c"), ("x", "y")]
+    joined = negatives(*columns(rows), Model(), rules=[], metric="dot")
+    assert joined.negatives[0] == ["y"]
+    direct = negatives(*columns(rows), Model(), k=2, rules=[NotSaid(through=False)], metric="dot")
+    assert direct.rows.tolist() == [0, 2]
+    assert {*direct.negatives[0]} == {"c", "y"}
+    assert direct.groups is None
+
+
+def test_each_pair_is_read_once_and_only_where_it_counts():
+    reader = Reader()
+    rows = [*MANY, *MANY[:5]]
+    found = negatives(
+        *columns(rows), Model(), k=4, rules=[RankBetween(0, 9), Judged(reader, ScoreBetween(high=0))], metric="dot"
+    )
+    assert all(Reader.of(a, n) <= 0 for a, row in zip(found.anchors, found.negatives, strict=True) for n in row)
+    again = len(reader.read) - len({*reader.read})
+    assert again <= 6 * 9 + 6  # the five rows that come twice, in other blocks than before
+    assert len(reader.read) <= 10 * len(rows)
+    known = {pair for pair in reader.read if pair not in MANY}
+    assert all(anchor.split()[1] != text.split()[1] for anchor, text in known)
+
+
+def test_each_different_text_is_encoded_once_under_its_prompt():
+    model = Model()
+    negatives(["a", "a", "b"], ["x", "y", "x"], model, corpus=["p", "q", "x"], metric="dot", rules=[], missing="fill")
+    assert sorted(model.asked) == [(t, None) for t in ("a", "b", "p", "q", "x", "y")]
+    model = Model()
+    negatives(["a", "b"], ["x", "a"], model, metric="dot", rules=[NotSaid(False)], prompt="ask: ", missing="fill")
+    assert sorted(model.asked, key=str) == [("a", "ask: "), ("a", None), ("b", "ask: "), ("x", None)]
+
+
+@given(ROWS, CORPUS, st.sampled_from(["cosine", "dot", "euclidean"]))
+def test_ready_vectors_find_what_the_model_finds(rows, corpus, metric):
+    anchors, positives = columns(rows)
+    vectors = [np.array([vector(t) for t in texts]) for texts in (anchors, positives, corpus or ["-"])]
+    ready = Ready(vectors[0], vectors[1], vectors[2] if corpus else None)
+    how = {"corpus": corpus, "k": 1, "rules": [], "metric": metric, "missing": "fill"}
+    try:
+        wanted = negatives(anchors, positives, Model(), **how)
+    except BadInput:
+        with pytest.raises(BadInput):
+            negatives(anchors, positives, ready, **how)
+        return
+    assert negatives(anchors, positives, ready, **how).negatives == wanted.negatives
+
+
+def test_an_embedder_does(tiny: Embedder):
+    found = negatives(*columns(MANY), tiny, k=2, rules=[NotSaid()])
+    wanted = tiny.encode(found.anchors[:1]) @ tiny.encode(found.negatives[0]).T
+    assert found.scores[0] == pytest.approx(wanted[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv", ".jsonl"])
+def test_training_reads_what_was_written(suffix, tmp_path: Path):
+    found = negatives(*columns(MANY), Model(), k=2, rules=[], metric="dot")
+    path = tmp_path / f"mined{suffix}"
+    found.write(path)
+    read = rows_of(path, Contrastive())
+    assert [*read.texts] == ["anchor", "positive", "negative_1", "negative_2"]
+    assert [
+        list(row) for row in zip(read.texts["negative_1"], read.texts["negative_2"], strict=True)
+    ] == found.negatives
+    assert read.numbers["group"].tolist() == list(found.groups)
+    assert Table.read(path, list).numbers("score_negative_2") == pytest.approx(found.scores[:, 1].tolist())
+    found.write(path, triplets=True, scores=False)
+    read = rows_of(path, Triplet())
+    assert list(zip(*read.texts.values(), strict=True)) == [
+        (a, p, n) for a, p, row in zip(found.anchors, found.positives, found.negatives, strict=True) for n in row
+    ]
+
+
+GOOD = {"anchors": ["a", "b"], "positives": ["x", "y"], "model": Model()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"anchors": []}, "0 anchors and 2 positives"),
+        ({"anchors": [], "positives": []}, "not none"),
+        ({"anchors": ["a"]}, "1 anchors and 2 positives"),
+        ({"anchors": "ab"}, "anchors is one str"),
+        ({"positives": ["x", None]}, "positives, row 1: None is no text"),
+        ({"corpus": []}, "all 0 texts .* are blank"),
+        ({"corpus": ["", " "]}, "all 2 texts .* are blank"),
+        ({"k": 0}, "k is 0; wanted 1 or more"),
+        ({"among": 0}, "among is 0"),
+        ({"furthest": -1}, "furthest is -1"),
+        ({"choose": "best"}, "choose is 'best'; wanted one of top, random, spread"),
+        ({"missing": "keep"}, "missing is 'keep'; wanted one of drop, fill, error"),
+        ({"metric": "edit"}, "metric is 'edit'; wanted one of cosine"),
+        ({"vectors": (np.ones((1, 3)), np.ones((2, 3)))}, r"anchors \(1, 3\) of 2 texts"),
+        ({"vectors": (np.ones((2, 3)), np.ones((2, 4)))}, "all of one width"),
+        ({"vectors": (np.ones((2, 3)), np.ones((2, 3))), "corpus": ["z"]}, "the corpus None of 1 texts"),
+        ({"vectors": (np.ones((2, 3)), np.ones((2, 3)), np.ones((2, 3)))}, r"the corpus \(2, 3\) of None"),
+        ({"vectors": (np.ones(2), np.ones(2))}, "all of one width"),
+        ({"vectors": (np.array([[1.0], [np.nan]]), np.ones((2, 1)))}, "vector of 'b' holds a number that is not"),
+        ({"vectors": (np.ones((2, 1)), np.array([[np.inf], [1.0]]))}, "vector of 'x' holds a number that is not"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_what_cannot_be_mined_is_said(changes, told):
+    given = {**GOOD, **changes}
+    if "vectors" in given:
+        given["model"] = Ready(*given.pop("vectors"))
+    with pytest.raises(BadInput, match=told):
+        negatives(given.pop("anchors"), given.pop("positives"), given.pop("model"), **given)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda: RankBetween(-1),
+        lambda: RankBetween(5, 5),
+        lambda: ScoreBetween(1, 0),
+        lambda: ScoreBetween(float("nan")),
+        lambda: BelowPositive(),
+        lambda: BelowPositive(margin=0.1, share=0.9),
+        lambda: BelowPositive(margin=-0.1),
+        lambda: BelowPositive(margin=float("nan")),
+        lambda: BelowPositive(share=0.0),
+        lambda: BelowPositive(share=1.1),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(rule):
+    with pytest.raises(BadInput, match="wanted"):
+        rule()
+
+
+def test_a_reranker_that_gives_no_number_is_refused():
+    class Broken:
+        def score(self, pairs, **how):
+            return np.full(len(pairs), np.nan)
+
+    with pytest.raises(BadInput, match="wanted a finite number for each"):
+        negatives(*columns(MANY), Model(), rules=[Judged(Broken(), ScoreBetween(high=1))], metric="dot")
+
+
+def test_rules_are_told_as_they_are_written():
+    rules = [NotSaid(), NotSaid(False), RankBetween(10, 100), BelowPositive(share=0.95), ScoreBetween(high=0.5)]
+    assert [str(rule) for rule in rules] == [
+        *("NotSaid()", "NotSaid(through=False)", "RankBetween(low=10, high=100)"),
+        *("BelowPositive(share=0.95)", "ScoreBetween(high=0.5)"),
+    ]
+    assert str(Judged(Reader(), BelowPositive(margin=0.2))) == "Judged(BelowPositive(margin=0.2))"
+    assert json.dumps(str(Judged(Reader(), ScoreBetween(high=1), "yes"))) == '"Judged(ScoreBetween(high=1), label=yes)"'
