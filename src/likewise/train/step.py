@@ -6,39 +6,20 @@ below it is the encoder, which can go forward and back a piece at a time, for an
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..device import unless_full
 from ..embedder import Embedder
-from ..errors import BadInput, OutOfMemory
+from ..errors import BadInput
 from ..ragged import Ragged
-from ..text.packing import plan
+from .again import Budget, Pieces, Took, random_states, set_random, until_it_fits
 from .objectives import Objective, padded
 from .processes import ALONE, Processes
 from .rows import Batch
 
 Ids = Sequence[Sequence[int]]
-
-
-@dataclass(frozen=True)
-class Took:
-    """What a step found: the loss, the tokens it read, and in how many pieces."""
-
-    loss: float
-    tokens: int
-    pieces: int
-
-
-@dataclass
-class Budget:
-    """Tokens that may be in flight with their gradients; halved for good when memory runs out."""
-
-    tokens: int | None = None
 
 
 def tokenized(embedder: Embedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:
@@ -68,14 +49,14 @@ def forward(embedder: Embedder, ids: Ids, dtype: torch.dtype | None = None) -> F
 
 def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:
     """The objective of a batch whose M = N·C vectors lie column after column."""
-    more = {name: _beside(vectors, values) for name, values in batch.numbers.items()}
+    more = {name: beside(vectors, values) for name, values in batch.numbers.items()}
     if objective.reads().names:
         more["names"] = batch.names.to(vectors.device)
     loss: Tensor = objective(*vectors.chunk(batch.names.shape[1]), **more)
     return loss
 
 
-def _beside(vectors: Tensor, values: Tensor) -> Tensor:
+def beside(vectors: Tensor, values: Tensor) -> Tensor:
     """Where the vectors are, and as exact; whole numbers stay whole."""
     return values.to(vectors.device, vectors.dtype if values.is_floating_point() else values.dtype)
 
@@ -105,22 +86,15 @@ def backward(
     Raises:
         OutOfMemory: one single text does not fit.
     """
-    budget = budget or Budget()
     ids, batch = tokenized(embedder, objective, batch)
     lengths = [len(i) for i in ids]
     if not all(lengths):
         raise BadInput("a text has no tokens, and this model puts no special ones around it")
-    random = _random(embedder.device)
-    before = _gradients(embedder, objective)
-    while True:
-        pieces = plan(lengths, budget.tokens or sum(lengths))
-        loss = unless_full(partial(_attempt, embedder, objective, batch, ids, pieces, dtype, share, processes))
-        if loss is not None:
-            return Took(loss, sum(lengths), len(pieces))
-        if len(pieces) == len(ids):
-            raise OutOfMemory(f"memory does not suffice for one text of {max(lengths):,} tokens")
-        budget.tokens = max(1, (budget.tokens or sum(lengths)) // 2)
-        _restore(embedder, before, random)
+
+    def attempt(pieces: Pieces) -> float:
+        return _attempt(embedder, objective, batch, ids, pieces, dtype, share, processes)
+
+    return until_it_fits([embedder, objective], embedder.device, lengths, budget, attempt)
 
 
 def _attempt(
@@ -128,7 +102,7 @@ def _attempt(
     objective: Objective,
     batch: Batch,
     ids: Ids,
-    pieces: list[list[int]],
+    pieces: Pieces,
     dtype: torch.dtype | None,
     share: float,
     processes: Processes,
@@ -141,17 +115,17 @@ def _attempt(
     states, parts = [], []
     with torch.no_grad():
         for piece in pieces:
-            states.append(_random(embedder.device))
+            states.append(random_states(embedder.device))
             parts.append(forward(embedder, [ids[i] for i in piece], dtype))
     order = torch.tensor([i for piece in pieces for i in piece])
     vectors = torch.cat(parts)
     vectors = vectors[torch.argsort(order).to(vectors.device)]
     loss, gradient = _above(objective, vectors, batch, share, processes)
-    after = _random(embedder.device)
+    after = random_states(embedder.device)
     for piece, state in zip(pieces, states, strict=True):
-        _set_random(state, embedder.device)  # the same words are dropped as when the vectors were made
+        set_random(state, embedder.device)  # the same words are dropped as when the vectors were made
         forward(embedder, [ids[i] for i in piece], dtype).backward(gradient[piece])  # type: ignore[no-untyped-call]
-    _set_random(after, embedder.device)
+    set_random(after, embedder.device)
     return loss
 
 
@@ -166,30 +140,3 @@ def _above(
     gradient = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
     own = processes.own(len(columns[0]))
     return float(loss.detach()), torch.cat([part[own] for part in gradient.chunk(len(columns))])
-
-
-Gradients = list[tuple[torch.nn.Parameter, Tensor | None]]
-
-
-def _gradients(embedder: Embedder, objective: Objective) -> Gradients:
-    """What was gathered before this step: nothing, as a rule."""
-    return [(p, None if p.grad is None else p.grad.clone()) for p in (*embedder.parameters(), *objective.parameters())]
-
-
-def _restore(embedder: Embedder, before: Gradients, random: list[Tensor]) -> None:
-    for parameter, gradient in before:
-        parameter.grad = gradient
-    _set_random(random, embedder.device)
-    if embedder.device.type == "cuda":
-        torch.cuda.empty_cache()
-
-
-def _random(device: torch.device) -> list[Tensor]:
-    states = [torch.get_rng_state()]
-    return [*states, torch.cuda.get_rng_state(device)] if device.type == "cuda" else states
-
-
-def _set_random(states: list[Tensor], device: torch.device) -> None:
-    torch.set_rng_state(states[0])
-    if len(states) > 1:
-        torch.cuda.set_rng_state(states[1], device)
