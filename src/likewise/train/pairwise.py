@@ -78,8 +78,7 @@ def logits(
     order = sorted(range(len(contents)), key=lambda i: -_size(contents[i]))
     with torch.autocast(reranker.device.type, dtype, enabled=dtype is not None):
         found: Tensor = reranker(reranker.packed([contents[i] for i in order]))
-    exact = found if found.dtype == torch.float64 else found.float()
-    return exact[torch.argsort(torch.tensor(order)).to(exact.device)]
+    return _exact(found)[torch.argsort(torch.tensor(order)).to(found.device)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +118,7 @@ def _together(reranker: CrossEncoder, step: _Step) -> tuple[list[int], Attempt]:
             pairs = [pair for i in piece for pair in contents[i::rows]]
             found = logits(reranker, pairs, step.dtype).view(len(piece), len(others), -1)
             total += step.back(step.losses(found, batch.take(piece)).sum() / whole)
-        return float(step.processes.together(torch.tensor([total], device=reranker.device)).sum())
+        return _added(total, step.processes, reranker.device)
 
     specials = reranker.tokenizer.pair.specials
     return [sum(_size(pair) + specials for pair in contents[i::rows]) for i in range(rows)], attempt
@@ -133,7 +132,7 @@ def _apart(reranker: PolyEncoder, step: _Step) -> tuple[list[int], Attempt]:
 
     def vectors(part: _Part) -> Tensor:
         with torch.autocast(device.type, step.dtype, enabled=step.dtype is not None):
-            return make[part.side](Ragged.of([ids[part.side][i] for i in part.texts], device))
+            return _exact(make[part.side](Ragged.of([ids[part.side][i] for i in part.texts], device)))
 
     def attempt(pieces: Pieces) -> float:
         parts = [part for piece in pieces for part in _sides(piece, len(first))]
@@ -194,6 +193,18 @@ def _above(
 def _each(contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "M D"], columns: int) -> Float[Tensor, "N P 1"]:
     """The scores of each context with its own candidates."""
     return meet_own(contexts, torch.stack(candidates.chunk(columns), dim=1)).unsqueeze(2)
+
+
+def _added(loss: float, processes: Processes, device: torch.device) -> float:
+    """The sum of what each process has."""
+    if processes.count == 1:
+        return loss
+    return float(processes.together(torch.tensor([loss], dtype=torch.float64, device=device)).sum())
+
+
+def _exact(found: Tensor) -> Tensor:
+    """In single precision at least."""
+    return found if found.dtype == torch.float64 else found.float()
 
 
 def _size(pair: Contents) -> int:
