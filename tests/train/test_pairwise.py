@@ -10,7 +10,6 @@ from likewise import Embedder, Reranker
 from likewise.errors import BadInput, OutOfMemory
 from likewise.reranker import CrossEncoder, PolyEncoder
 from likewise.train import pairwise
-from likewise.train.again import Budget
 from likewise.train.objectives import (
     RERANKING,
     Contrastive,
@@ -24,6 +23,7 @@ from likewise.train.objectives import (
 from likewise.train.rows import Rows
 from likewise.train.run import Lora, Optimization, Run
 from likewise.train.schedule import Course
+from likewise.train.step import Budget
 from likewise.train.trainable import backward, fit
 from likewise.train.trainer import train
 from tests.train.columns import TEXTS, batch_for, columns_for

@@ -5,7 +5,6 @@ import torch
 
 from likewise import Embedder
 from likewise.errors import OutOfMemory
-from likewise.text.packing import plan
 from likewise.train import step
 from likewise.train.objectives import Classification, Contrastive, Regression
 from likewise.train.step import Budget, backward, forward, tokenized
@@ -74,7 +73,7 @@ def test_in_pieces_the_same_words_are_dropped_going_forward_and_back(trainable):
     embedder.zero_grad()
     torch.manual_seed(3)
     ids, _ = tokenized(embedder, objective, batch_for(objective))
-    pieces = plan([len(i) for i in ids], 40)
+    pieces = step.plan([len(i) for i in ids], 40)
     vectors = torch.cat([forward(embedder, [ids[i] for i in piece]) for piece in pieces])
     vectors = vectors[torch.argsort(torch.tensor([i for piece in pieces for i in piece]))]
     loss = step.loss_of(objective, vectors, batch_for(objective))

@@ -6,24 +6,29 @@ meets every candidate of the batch, however small the pieces.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..errors import BadInput
+from ..device import unless_full
+from ..errors import BadInput, OutOfMemory
 from ..ragged import Ragged
 from ..reranker import CrossEncoder, PolyEncoder, Reranker
 from ..reranker.cross import Contents
 from ..reranker.poly import meet, meet_own
-from .again import Budget, Pieces, Took, random_states, set_random, until_it_fits
+from ..text.packing import plan
+from .again import gradients, random_states, restore, set_random
 from .objectives import Objective, Reranking
 from .processes import ALONE, Processes
 from .rows import Batch
-from .step import beside
+from .step import Budget, Took, beside
 
-Attempt = Callable[[Pieces], float]
+Pieces = list[list[int]]
+"""Numbers of what is computed together, a list a piece."""
 
 
 def fit(reranker: Reranker, objective: Objective) -> None:
@@ -62,13 +67,11 @@ def backward(
     Raises:
         OutOfMemory: one row of a cross-encoder, one text of a poly-encoder, does not fit.
     """
-    step = _Step(objective, batch, dtype, share, processes)
+    asked = _Asked(objective, batch, dtype, share, processes)
     if isinstance(reranker, PolyEncoder):
-        lengths, attempt, what = *_apart(reranker, step), "text"
-    else:
-        assert isinstance(reranker, CrossEncoder)
-        lengths, attempt, what = *_together(reranker, step), "row"
-    return until_it_fits([reranker], reranker.device, lengths, budget, attempt, what)
+        return _until_it_fits(reranker, _apart(reranker, asked), budget or Budget(), processes)
+    assert isinstance(reranker, CrossEncoder)
+    return _until_it_fits(reranker, _together(reranker, asked), budget or Budget(), processes)
 
 
 def logits(
@@ -82,7 +85,7 @@ def logits(
 
 
 @dataclass(frozen=True, eq=False)
-class _Step:
+class _Asked:
     """What `backward` was asked for."""
 
     objective: Reranking
@@ -105,89 +108,131 @@ class _Step:
         return float(loss.detach())
 
 
-def _together(reranker: CrossEncoder, step: _Step) -> tuple[list[int], Attempt]:
-    """Tokens of each row, and what makes a step of rows in pieces."""
-    batch, rows = step.batch, len(step.batch)
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """A step in three parts: `forth` alone, in pieces; `joined` with the other processes; `back` alone again."""
+
+    what: str  # that can be no smaller, and how many tokens each has
+    lengths: list[int]
+    forth: Callable[[Pieces], Any]
+    joined: Callable[[Any], Any]
+    back: Callable[[Any], float]
+
+
+def _until_it_fits(reranker: Reranker, step: _Step, budget: Budget, processes: Processes) -> Took:
+    """Makes the step, in smaller pieces where memory runs out here; and once more, where it does so later elsewhere."""
+    whole = sum(step.lengths)
+    random, before = random_states(reranker.device), gradients(reranker)
+    while True:
+        pieces = plan(step.lengths, budget.tokens or whole)
+        made, loss, again = unless_full(partial(step.forth, pieces)), None, True
+        if made is not None:
+            loss = unless_full(partial(step.back, step.joined(made)))
+            again = _any(loss is None, processes, reranker.device)
+        if loss is not None and not again:
+            return Took(loss, whole, len(pieces))
+        if loss is None and len(pieces) == len(step.lengths):
+            raise OutOfMemory(f"memory does not suffice for one {step.what} of {max(step.lengths):,} tokens")
+        if loss is None:
+            budget.tokens = max(1, (budget.tokens or whole) // 2)
+        restore(reranker, before, random)
+
+
+def _together(reranker: CrossEncoder, asked: _Asked) -> _Step:
+    """A cross-encoder's: each piece of rows goes forward and back at once, and only losses are joined."""
+    batch, rows = asked.batch, len(asked.batch)
     first, *others = batch.texts
     contents = reranker.contents([pair for other in others for pair in zip(first, other, strict=True)])
-    whole = rows * step.processes.count
+    specials, whole = reranker.tokenizer.pair.specials, rows * asked.processes.count
 
-    def attempt(pieces: Pieces) -> float:
+    def forth(pieces: Pieces) -> float:
         total = 0.0
         for piece in pieces:
             pairs = [pair for i in piece for pair in contents[i::rows]]
-            found = logits(reranker, pairs, step.dtype).view(len(piece), len(others), -1)
-            total += step.back(step.losses(found, batch.take(piece)).sum() / whole)
-        return _added(total, step.processes, reranker.device)
+            found = logits(reranker, pairs, asked.dtype).view(len(piece), len(others), -1)
+            total += asked.back(asked.losses(found, batch.take(piece)).sum() / whole)
+        return total
 
-    specials = reranker.tokenizer.pair.specials
-    return [sum(_size(pair) + specials for pair in contents[i::rows]) for i in range(rows)], attempt
+    def joined(loss: float) -> float:
+        if asked.processes.count == 1:
+            return loss
+        return float(asked.processes.together(torch.tensor([loss], device=reranker.device)).sum())
+
+    lengths = [sum(_size(pair) + specials for pair in contents[i::rows]) for i in range(rows)]
+    return _Step("row", lengths, forth, joined, back=float)
 
 
-def _apart(reranker: PolyEncoder, step: _Step) -> tuple[list[int], Attempt]:
-    """Tokens of each text, contexts before candidates, and what makes a step of texts in pieces."""
-    first, *others = step.batch.texts
+def _apart(reranker: PolyEncoder, asked: _Asked) -> _Step:
+    """A poly-encoder's: texts, contexts before candidates, to vectors in pieces; then back through each piece."""
+    first, *others = asked.batch.texts
     ids = (reranker.context_ids(first), reranker.candidate_ids([text for column in others for text in column]))
     make, device = (reranker.contexts, reranker.candidates), reranker.device
 
     def vectors(part: _Part) -> Tensor:
-        with torch.autocast(device.type, step.dtype, enabled=step.dtype is not None):
+        with torch.autocast(device.type, asked.dtype, enabled=asked.dtype is not None):
             return _exact(make[part.side](Ragged.of([ids[part.side][i] for i in part.texts], device)))
 
-    def attempt(pieces: Pieces) -> float:
+    def forth(pieces: Pieces) -> list[_Part]:
         parts = [part for piece in pieces for part in _sides(piece, len(first))]
-        cached = len(pieces) > 1
-        states, made = [], []
-        with torch.set_grad_enabled(not cached):
+        kept = len(pieces) == 1
+        with torch.set_grad_enabled(kept):
             for part in parts:
-                states.append(random_states(device))
-                made.append(vectors(part))
-        loss, gradients = _above(step, *(_laid(parts, made, side) for side in range(2)))
+                part.random, part.vectors, part.kept = random_states(device), vectors(part), kept
+        return parts
+
+    def joined(parts: list[_Part]) -> tuple[list[_Part], Tensor, Tensor]:
+        together, columns = asked.processes.together, len(others)
+        contexts, candidates = (_laid(parts, side) for side in range(2))
+        return parts, together(contexts), torch.cat([together(column) for column in candidates.chunk(columns)])
+
+    def back(all_of_it: tuple[list[_Part], Tensor, Tensor]) -> float:
+        parts, contexts, candidates = all_of_it
+        loss, gradient = _above(asked, contexts.requires_grad_(), candidates.requires_grad_())
         after = random_states(device)
-        for part, state, found in zip(parts, states, made, strict=True):
-            if cached:
-                set_random(state, device)  # the same words are dropped as when the vectors were made
-                found = vectors(part)
-            found.backward(gradients[part.side][list(part.texts)])  # type: ignore[no-untyped-call]
+        for part in parts:
+            if not part.kept:
+                set_random(part.random, device)  # the same words are dropped as when the vectors were made
+            found = part.vectors if part.kept else vectors(part)
+            found.backward(gradient[part.side][part.texts])  # type: ignore[no-untyped-call]
         set_random(after, device)
         return loss
 
-    return [len(row) for side in ids for row in side], attempt
+    return _Step("text", [len(row) for side in ids for row in side], forth, joined, back)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Part:
-    """Texts of one side: 0, contexts, or 1, candidates."""
+    """Texts of one side: 0, contexts, or 1, candidates; and their vectors, whose graph may have been kept."""
 
     side: int
-    texts: tuple[int, ...]
+    texts: list[int]
+    kept: bool = False
+    vectors: Tensor = field(default_factory=lambda: torch.empty(0))
+    random: list[Tensor] = field(default_factory=list)
 
 
 def _sides(piece: Sequence[int], contexts: int) -> list[_Part]:
     """A piece of texts, contexts before candidates, as what is encoded at once."""
-    sides = tuple(i for i in piece if i < contexts), tuple(i - contexts for i in piece if i >= contexts)
+    sides = [i for i in piece if i < contexts], [i - contexts for i in piece if i >= contexts]
     return [_Part(side, texts) for side, texts in enumerate(sides) if texts]
 
 
-def _laid(parts: Sequence[_Part], made: Sequence[Tensor], side: int) -> Float[Tensor, "M ..."]:
+def _laid(parts: Sequence[_Part], side: int) -> Float[Tensor, "M ..."]:
     """The vectors of one side in the order of its texts."""
-    order = torch.tensor([i for part in parts if part.side == side for i in part.texts])
-    laid = torch.cat([vectors for part, vectors in zip(parts, made, strict=True) if part.side == side]).detach()
-    return laid[torch.argsort(order).to(laid.device)]
+    own = [part for part in parts if part.side == side]
+    laid = torch.cat([part.vectors for part in own]).detach()
+    return laid[torch.argsort(torch.tensor([i for part in own for i in part.texts])).to(laid.device)]
 
 
 def _above(
-    step: _Step, contexts: Float[Tensor, "n m D"], candidates: Float[Tensor, "k D"]
+    asked: _Asked, contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "M D"]
 ) -> tuple[float, tuple[Tensor, Tensor]]:
     """The loss, with the rows of all processes, and its gradient by this one's contexts and candidates."""
-    together, columns = step.processes.together, len(step.batch.texts) - 1
-    queries = together(contexts).requires_grad_()
-    answers = torch.cat([together(column) for column in candidates.chunk(columns)]).requires_grad_()
-    found = meet(queries, answers) if step.objective.CROSSED else _each(queries, answers, columns)
-    loss = step.back(step.losses(found, step.batch.together(step.processes)).mean())
-    own = step.processes.own(len(queries))
-    assert queries.grad is not None and answers.grad is not None
-    return loss, (queries.grad[own], torch.cat([part[own] for part in answers.grad.chunk(columns)]))
+    columns, own = len(asked.batch.texts) - 1, asked.processes.own(len(contexts))
+    found = meet(contexts, candidates) if asked.objective.CROSSED else _each(contexts, candidates, columns)
+    loss = asked.back(asked.losses(found, asked.batch.together(asked.processes)).mean())
+    assert contexts.grad is not None and candidates.grad is not None
+    return loss, (contexts.grad[own], torch.cat([part[own] for part in candidates.grad.chunk(columns)]))
 
 
 def _each(contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "M D"], columns: int) -> Float[Tensor, "N P 1"]:
@@ -195,11 +240,9 @@ def _each(contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "M D"], co
     return meet_own(contexts, torch.stack(candidates.chunk(columns), dim=1)).unsqueeze(2)
 
 
-def _added(loss: float, processes: Processes, device: torch.device) -> float:
-    """The sum of what each process has."""
-    if processes.count == 1:
-        return loss
-    return float(processes.together(torch.tensor([loss], dtype=torch.float64, device=device)).sum())
+def _any(here: bool, processes: Processes, device: torch.device) -> bool:
+    """Whether it is so in any process."""
+    return bool(processes.together(torch.tensor([float(here)], device=device)).any()) if processes.count > 1 else here
 
 
 def _exact(found: Tensor) -> Tensor:

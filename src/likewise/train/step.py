@@ -6,20 +6,43 @@ below it is the encoder, which can go forward and back a piece at a time, for an
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ..device import unless_full
 from ..embedder import Embedder
-from ..errors import BadInput
+from ..errors import BadInput, OutOfMemory
 from ..ragged import Ragged
-from .again import Budget, Pieces, Took, random_states, set_random, until_it_fits
+from ..text.packing import plan
+from .again import gradients as _gradients
+from .again import random_states as _random
+from .again import restore as _restore
+from .again import set_random as _set_random
 from .objectives import Objective, padded
 from .processes import ALONE, Processes
 from .rows import Batch
 
 Ids = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a step found: the loss, the tokens it read, and in how many pieces."""
+
+    loss: float
+    tokens: int
+    pieces: int
+
+
+@dataclass
+class Budget:
+    """Tokens that may be in flight with their gradients; halved for good when memory runs out."""
+
+    tokens: int | None = None
 
 
 def tokenized(embedder: Embedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:
@@ -86,15 +109,22 @@ def backward(
     Raises:
         OutOfMemory: one single text does not fit.
     """
+    budget = budget or Budget()
     ids, batch = tokenized(embedder, objective, batch)
     lengths = [len(i) for i in ids]
     if not all(lengths):
         raise BadInput("a text has no tokens, and this model puts no special ones around it")
-
-    def attempt(pieces: Pieces) -> float:
-        return _attempt(embedder, objective, batch, ids, pieces, dtype, share, processes)
-
-    return until_it_fits([embedder, objective], embedder.device, lengths, budget, attempt)
+    random = _random(embedder.device)
+    before = _gradients(embedder, objective)
+    while True:
+        pieces = plan(lengths, budget.tokens or sum(lengths))
+        loss = unless_full(partial(_attempt, embedder, objective, batch, ids, pieces, dtype, share, processes))
+        if loss is not None:
+            return Took(loss, sum(lengths), len(pieces))
+        if len(pieces) == len(ids):
+            raise OutOfMemory(f"memory does not suffice for one text of {max(lengths):,} tokens")
+        budget.tokens = max(1, (budget.tokens or sum(lengths)) // 2)
+        _restore(embedder, before, random)
 
 
 def _attempt(
@@ -102,7 +132,7 @@ def _attempt(
     objective: Objective,
     batch: Batch,
     ids: Ids,
-    pieces: Pieces,
+    pieces: list[list[int]],
     dtype: torch.dtype | None,
     share: float,
     processes: Processes,
@@ -115,17 +145,17 @@ def _attempt(
     states, parts = [], []
     with torch.no_grad():
         for piece in pieces:
-            states.append(random_states(embedder.device))
+            states.append(_random(embedder.device))
             parts.append(forward(embedder, [ids[i] for i in piece], dtype))
     order = torch.tensor([i for piece in pieces for i in piece])
     vectors = torch.cat(parts)
     vectors = vectors[torch.argsort(order).to(vectors.device)]
     loss, gradient = _above(objective, vectors, batch, share, processes)
-    after = random_states(embedder.device)
+    after = _random(embedder.device)
     for piece, state in zip(pieces, states, strict=True):
-        set_random(state, embedder.device)  # the same words are dropped as when the vectors were made
+        _set_random(state, embedder.device)  # the same words are dropped as when the vectors were made
         forward(embedder, [ids[i] for i in piece], dtype).backward(gradient[piece])  # type: ignore[no-untyped-call]
-    set_random(after, embedder.device)
+    _set_random(after, embedder.device)
     return loss
 
 

@@ -9,9 +9,9 @@ from ..embedder import Embedder
 from ..errors import BadInput
 from ..reranker import Reranker
 from . import pairwise, step
-from .again import Took
 from .objectives import Objective, Reranking
 from .rows import Batch
+from .step import Took
 
 Trainable: TypeAlias = Embedder | Reranker
 

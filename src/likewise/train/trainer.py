@@ -22,13 +22,13 @@ from ..fingerprint import fingerprint
 from ..store.files import atomic
 from . import checkpoint as checkpoints
 from . import optimizer as optimization
-from .again import Budget, Took
 from .average import Average, put
 from .frozen import prepared
 from .plan import Plan
 from .rows import Batch
 from .run import Moment, Outcome, Run
 from .schedule import Course, Curriculum
+from .step import Budget, Took
 from .trainable import Trainable, backward, fit
 
 __all__ = ["Diverged", "Measure", "Moment", "Outcome", "Run", "Told", "train"]
