@@ -59,7 +59,7 @@ def likeness(model: Trainable, columns: Mapping[str, Sequence[Any]]) -> Float[np
 def chosen(reranker: Reranker, columns: Mapping[str, Sequence[Any]]) -> Int[np.ndarray, " N"]:
     """The number of the label that the reranker gives each pair."""
     found = reranker.logits(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
-    return found.argmax(1)
+    return np.asarray(found.argmax(1))
 
 
 def cosines(embedder: Embedder, columns: Mapping[str, Sequence[Any]]) -> Float[np.ndarray, " N"]:

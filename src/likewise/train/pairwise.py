@@ -167,6 +167,7 @@ def _apart(reranker: PolyEncoder, asked: _Asked) -> _Step:
     first, *others = asked.batch.texts
     ids = (reranker.context_ids(first), reranker.candidate_ids([text for column in others for text in column]))
     make, device = (reranker.contexts, reranker.candidates), reranker.device
+    whole = asked.batch.together(asked.processes)
 
     def vectors(part: _Part) -> Tensor:
         with torch.autocast(device.type, asked.dtype, enabled=asked.dtype is not None):
@@ -187,7 +188,7 @@ def _apart(reranker: PolyEncoder, asked: _Asked) -> _Step:
 
     def back(all_of_it: tuple[list[_Part], Tensor, Tensor]) -> float:
         parts, contexts, candidates = all_of_it
-        loss, gradient = _above(asked, contexts.requires_grad_(), candidates.requires_grad_())
+        loss, gradient = _above(asked, whole, contexts.requires_grad_(), candidates.requires_grad_())
         after = random_states(device)
         for part in parts:
             if not part.kept:
@@ -225,12 +226,12 @@ def _laid(parts: Sequence[_Part], side: int) -> Float[Tensor, "M ..."]:
 
 
 def _above(
-    asked: _Asked, contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "M D"]
+    asked: _Asked, batch: Batch, contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "M D"]
 ) -> tuple[float, tuple[Tensor, Tensor]]:
     """The loss, with the rows of all processes, and its gradient by this one's contexts and candidates."""
     columns, own = len(asked.batch.texts) - 1, asked.processes.own(len(contexts))
     found = meet(contexts, candidates) if asked.objective.CROSSED else _each(contexts, candidates, columns)
-    loss = asked.back(asked.losses(found, asked.batch.together(asked.processes)).mean())
+    loss = asked.back(asked.losses(found, batch).mean())
     assert contexts.grad is not None and candidates.grad is not None
     return loss, (contexts.grad[own], torch.cat([part[own] for part in candidates.grad.chunk(columns)]))
 
