@@ -5,11 +5,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from likewise import Embedder, Reranker
 from likewise.errors import BadInput, OutOfMemory
 from likewise.reranker import CrossEncoder, PolyEncoder
 from likewise.train import pairwise
+from likewise.train.measure import accuracy_of, spearman_of
 from likewise.train.objectives import (
     RERANKING,
     Contrastive,
@@ -308,6 +310,37 @@ def test_parts_of_a_reranker_are_frozen_or_adapted_as_an_embedders(begun):
     assert moved(lora=Lora(rank=2)) == {"encoder", "head"}
     with pytest.raises(BadInput, match="encoder or head"):
         moved(freeze=("pooling",))
+
+
+# what a run is measured by
+
+
+def test_a_reranker_is_measured_by_its_order_of_pairs_and_by_its_labels(begun):
+    columns = {"sentence1": TEXTS[:6], "sentence2": TEXTS[6:], "score": [0, 3, 1, 5, 2, 4], "label": [0, 1, 1, 0, 1, 0]}
+    for kind in ("cross", "poly"):
+        reranker, _ = begun(kind)
+        scores = [float(reranker.score([pair])[0]) for pair in zip(TEXTS[:6], TEXTS[6:], strict=True)]
+        expected = stats.spearmanr(scores, columns["score"]).statistic
+        assert spearman_of(columns, "x")(reranker) == {"x spearman": pytest.approx(expected)}
+    labelled, _ = begun("cross", "classification:labels=2")
+    logits = labelled.logits(columns["sentence1"], columns["sentence2"])
+    right = sum(int(row[1] > row[0]) == label for row, label in zip(logits, columns["label"], strict=True))
+    assert accuracy_of(columns, "x")(labelled) == {"x accuracy": right / 6}
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"sentence1": ["a"], "sentence2": ["b"]}, "no column 'label'"),
+        ({"sentence1": [], "sentence2": [], "label": []}, "are none"),
+        ({"sentence1": ["a"], "sentence2": ["b"], "label": ["yes"]}, "wanted whole numbers"),
+        ({"sentence1": ["a"], "sentence2": ["b"], "label": [-1]}, "wanted whole numbers"),
+        ({"sentence1": ["a", "b"], "sentence2": ["b", "c"], "label": [0, 2]}, "row 1: the label is 2.* has 2"),
+    ],
+)
+def test_labels_that_cannot_be_measured_are_refused(columns, told, begun):
+    with pytest.raises(BadInput, match=told):
+        accuracy_of(columns)(begun("cross", "classification:labels=2")[0])
 
 
 # what cannot be trained

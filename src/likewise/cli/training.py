@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import Embedder
 from ..errors import BadInput, MissingExtra
 from ..evaluate.datasets import check, entry, load, names
 from ..evaluate.significance import interval
@@ -20,15 +19,17 @@ from ..files import READABLE, Table
 from ..store.files import atomic, read_object
 from ..train.card import card
 from ..train.checkpoint import first_difference
-from ..train.measure import PAIR, cosines, scores_of, spearman_of
-from ..train.objectives import objective_of
+from ..train.measure import PAIR, accuracy_of, likeness, scores_of, spearman_of
+from ..train.objectives import PairClassification, objective_of
 from ..train.record import RECORD, append, record_of, write_record
 from ..train.rows import Rows
 from ..train.run import Outcome
 from ..train.schedule import Course
 from ..train.sources import Columns, rows, sha256
+from ..train.trainable import Trainable, fit
 from ..train.trainer import FREE, Measure
-from .job import DataSet, Job
+from .job import DataSet, Job, Kind
+from .kinds import TABLES, begun, labels_wanted
 from .model import ready as machine_ready
 
 CHECKPOINTS = "checkpoints"
@@ -39,7 +40,7 @@ class Ready:
     """A job with its model and data in memory. `about` is what makes it this run and no other."""
 
     job: Job
-    embedder: Embedder
+    embedder: Trainable
     courses: Sequence[Course]
     data: list[dict[str, Any]]
     backbone: dict[str, Any]
@@ -51,25 +52,42 @@ class Ready:
 def ready(job: Job) -> Ready:
     """Reads the data, then the model; what cannot be used is told before anything is computed."""
     machine_ready(Namespace(device=job.options.device, threads=job.options.threads))
-    made = [_course(one) for one in job.data]
-    dev = _columns(job.options.dev) if job.options.dev else {}
-    measure = spearman_of(dev, job.options.dev) if job.options.dev else None
+    made = [_course(one, job.options.kind) for one in job.data]
+    labels = labels_wanted(job, [course.objective for course, _ in made])
+    dev, measure = _measured(job, len(labels))
     assert job.options.model is not None
-    embedder = Embedder.load(
-        job.options.model,
-        precision="fp32",
-        device=job.options.device,
-        pooling=job.options.pooling,
-        max_length=job.options.max_length,
-    )
+    embedder = begun(job, labels)
+    for course, _ in made:
+        fit(embedder, course.objective)
     backbone = {
         "name": job.options.model,
         "fingerprint": embedder.fingerprint,
         "local": Path(job.options.model).exists(),
     }
     data = [described for _, described in made]
-    about = {"backbone": backbone["fingerprint"], "data": [one["digest"] for one in data], "dev": job.options.dev}
+    about = {
+        "kind": job.options.kind,
+        "backbone": backbone["fingerprint"],
+        "data": [one["digest"] for one in data],
+        "dev": job.options.dev,
+    }
     return Ready(job, embedder, [course for course, _ in made], data, backbone, measure, dev, about)
+
+
+def _measured(job: Job, labels: int) -> tuple[Mapping[str, Sequence[Any]], Measure | None]:
+    """The pairs that the run is measured on, and how: by their scores, or by their labels where the model has some."""
+    said = job.options.dev
+    if not said:
+        return {}, None
+    if labels < 2:
+        dev = _columns(said)
+        return dev, spearman_of(dev, said)
+    path = _path(said)
+    columns = Columns(labels=job.data[0].labels or Columns().labels)
+    found = rows(path if path is not None else _Picked(load(said).columns), PairClassification(labels), columns)
+    assert isinstance(found, Rows)
+    labelled = {**found.texts, "label": found.numbers["label"].tolist()}
+    return labelled, accuracy_of(labelled, said)
 
 
 def finished(folder: Path, made: Ready) -> dict[str, Any] | None:
@@ -132,14 +150,16 @@ def _draw(folder: Path) -> None:
 def _scores(made: Ready) -> dict[str, Any]:
     if not made.job.options.dev:
         return {}
+    if made.measure is not None and "label" in made.dev:
+        return {name: {"value": v, "n": len(made.dev["label"])} for name, v in made.measure(made.embedder).items()}
     gold = scores_of(made.dev, made.job.options.dev)
-    found = interval(cosines(made.embedder, made.dev), gold)
+    found = interval(likeness(made.embedder, made.dev), gold)
     return {f"{made.job.options.dev} spearman": {**asdict(found), "n": len(gold)}}
 
 
-def _course(one: DataSet) -> tuple[Course, dict[str, Any]]:
+def _course(one: DataSet, kind: Kind) -> tuple[Course, dict[str, Any]]:
     """Rows with their objective, and what is written down of them."""
-    objective = objective_of(one.objective)
+    objective = objective_of(one.objective, TABLES[kind])
     pairs = [said.partition("=") for said in one.columns]
     if not all(found for _, _, found in pairs):
         raise BadInput(f"columns are {', '.join(one.columns)}; wanted WANTED=FOUND, anchor=question say")

@@ -97,6 +97,8 @@ class PolyEncoder(Reranker):
         if isinstance(codes, bool) or not isinstance(codes, int) or codes < 1:
             raise BadInput(f"codes is {codes!r}; wanted how many, 1 or more")
         tokenizer, encoder, manifest = parts_of(source)
+        if isinstance(manifest, PairManifest):
+            raise BadInput("a poly-encoder begins with an embedder, whose pooling makes its candidates; not a reranker")
         if not isinstance(manifest.pooling, str):
             raise BadInput(f"a pooling {manifest.pooling.kind!r} makes no poly-encoder; wanted cls, mean or their kin")
         encoder = deepcopy(encoder)

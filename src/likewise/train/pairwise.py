@@ -67,11 +67,13 @@ def backward(
     Raises:
         OutOfMemory: one row of a cross-encoder, one text of a poly-encoder, does not fit.
     """
-    asked = _Asked(objective, batch, dtype, share, processes)
-    if isinstance(reranker, PolyEncoder):
-        return _until_it_fits(reranker, _apart(reranker, asked), budget or Budget(), processes)
-    assert isinstance(reranker, CrossEncoder)
-    return _until_it_fits(reranker, _together(reranker, asked), budget or Budget(), processes)
+    step = _step(reranker, _Asked(objective, batch, dtype, share, processes))
+    return _until_it_fits(reranker, step, budget or Budget(), processes)
+
+
+def tokens(reranker: Reranker, objective: Reranking, batch: Batch) -> int:
+    """How many a step on the batch reads."""
+    return sum(_step(reranker, _Asked(objective, batch, None, 1.0, ALONE)).lengths)
 
 
 def logits(
@@ -117,6 +119,13 @@ class _Step:
     forth: Callable[[Pieces], Any]
     joined: Callable[[Any], Any]
     back: Callable[[Any], float]
+
+
+def _step(reranker: Reranker, asked: _Asked) -> _Step:
+    if isinstance(reranker, PolyEncoder):
+        return _apart(reranker, asked)
+    assert isinstance(reranker, CrossEncoder)
+    return _together(reranker, asked)
 
 
 def _until_it_fits(reranker: Reranker, step: _Step, budget: Budget, processes: Processes) -> Took:

@@ -1,4 +1,4 @@
-"""What can be trained, an embedder or a reranker: where the loop need not know which, and the two places where it must.
+"""What can be trained, an embedder or a reranker: where the loop need not know which, and the places where it must.
 
 The loop itself asks a model for its parameters, its encoder, device and precision, and for train and eval.
 """
@@ -36,3 +36,11 @@ def backward(model: Trainable, objective: Objective, batch: Batch, **how: Any) -
         assert isinstance(objective, Reranking), "fit is called first"
         return pairwise.backward(model, objective, batch, **how)
     return step.backward(model, objective, batch, **how)
+
+
+def tokens(model: Trainable, objective: Objective, batch: Batch) -> int:
+    """How many a step on the batch reads."""
+    if isinstance(model, Reranker):
+        assert isinstance(objective, Reranking), "fit is called first"
+        return pairwise.tokens(model, objective, batch)
+    return sum(len(ids) for ids in step.tokenized(model, objective, batch)[0])
