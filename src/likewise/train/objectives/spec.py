@@ -79,7 +79,7 @@ def _read(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
             raise BadInput(f"{spec!r} says an option twice")
         return name.strip(), {key.strip(): text.strip() if sign else True for key, sign, text in parts}
     if not isinstance(spec.get("name"), str):
-        raise BadInput(f"an objective is {dict(spec)}; wanted its name among the options")
+        raise BadInput(f"an objective wants a name; found {dict(spec)}, with none among the options")
     return spec["name"], {key: value for key, value in spec.items() if key != "name"}
 
 
