@@ -5,11 +5,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from ..errors import BadInput
 from ..train.run import Run
 from ..train.settings import Setting, check_known, made, settings_of
+
+Kind = Literal["embedder", "cross-encoder", "poly-encoder"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,12 @@ class Options:
     """Everything but the data and the run's own settings."""
 
     model: Annotated[str | None, "a folder, a carried model or a hub name"] = None
+    kind: Annotated[Kind, "what is trained: vectors of texts, or a reranker of pairs, begun from MODEL"] = "embedder"
+    codes: Annotated[int, "of a poly-encoder that is begun: how many ways a context is seen"] = 64
     output: Annotated[str | None, "the folder of the new model, and of its checkpoints till then"] = None
-    dev: Annotated[str | None, "a file or a data set with sentence1, sentence2, score, to measure Spearman on"] = None
+    dev: Annotated[
+        str | None, "pairs to measure on, sentence1, sentence2, score; of a classifying cross-encoder, label"
+    ] = None
     pooling: Annotated[str | None, "another pooling than the model's own: mean, cls, max …"] = None
     max_length: Annotated[int | None, "another longest input, in tokens"] = None
     device: Annotated[str | None, "cpu, cuda …; the GPU if there is one"] = None

@@ -1,15 +1,16 @@
 """likewise train --dry-run: what would be done, and what the model would be shown first."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..embedder import Embedder
 from ..train.folder import CHECKPOINTS
 from ..train.frozen import prepared
 from ..train.objectives.contrast import no_wrong_answer
 from ..train.plan import Plan
 from ..train.schedule import Course, Curriculum
-from ..train.step import tokenized
+from ..train.trainable import tokens as tokens_of
 from .tables import escape, printed, said, table
 from .training import Ready
 
@@ -27,7 +28,7 @@ def rehearse(made: Ready, *, as_json: bool) -> None:
     course, batch = next(curriculum.batches(0, 1))
     told = _planned(made, curriculum, plan)
     if as_json:
-        shown = [made.embedder.pieces([column[i] for column in batch.texts]) for i in range(min(SHOWN, len(batch)))]
+        shown = [_pieces(made, [column[i] for column in batch.texts]) for i in range(min(SHOWN, len(batch)))]
         print(json.dumps({"plan": told, "data": made.data, "first batch": shown}, indent=2, ensure_ascii=False))
         return
     rows = table("", "", head=False)
@@ -40,19 +41,19 @@ def rehearse(made: Ready, *, as_json: bool) -> None:
 
 def _planned(made: Ready, curriculum: Curriculum, plan: Plan) -> dict[str, Any]:
     job, run = made.job, made.job.run
-    tokens = [
-        sum(len(ids) for ids in tokenized(made.embedder, course.objective, batch)[0])
+    read = [
+        tokens_of(made.embedder, course.objective, batch)
         for course, batch in curriculum.batches(0, min(SAMPLED, plan.steps * run.accumulate))
     ]
     data = [f"{one['name']}: {one['rows']:,} rows for {_called(one['objective'])}" for one in made.data]
-    batches = f"{run.batch} rows, about {sum(tokens) / len(tokens):,.0f} tokens"
+    batches = f"{run.batch} rows, about {sum(read) / len(read):,.0f} tokens"
     measured = (
-        f"{job.options.dev}, {len(made.dev['score']):,} pairs, every {plan.measure_every:,} steps"
+        f"{job.options.dev}, {len(made.dev['sentence1']):,} pairs, every {plan.measure_every:,} steps"
         if job.options.dev
         else "nothing"
     )
     return {
-        "model": f"{job.options.model}: {made.embedder.tokenizer.max_length} tokens to {made.embedder.width} numbers",
+        "model": f"{job.options.model}: {made.embedder.tokenizer.max_length} tokens to {_gives(made)}",
         "data": "; ".join(data),
         "steps": f"{plan.steps:,}" + (f", {plan.steps_of_epoch:,.0f} an epoch" if plan.steps_of_epoch else ""),
         "warm-up": f"{plan.warmup:,} steps to {run.optimization.rate:g}, then {run.optimization.schedule}",
@@ -63,6 +64,21 @@ def _planned(made: Ready, curriculum: Curriculum, plan: Plan) -> dict[str, Any]:
         "checkpoints": f"{CHECKPOINTS}/ in it, every {run.checkpoint_every:,} steps" if run.checkpoint_every else "one",
         "device": f"{made.embedder.device}, products in {run.precision}",
     }
+
+
+def _gives(made: Ready) -> str:
+    if isinstance(made.embedder, Embedder):
+        return f"{made.embedder.width} numbers"
+    labels = made.embedder.labels
+    return f"the score of a {made.job.options.kind}" if len(labels) == 1 else f"{len(labels)} labels"
+
+
+def _pieces(made: Ready, texts: Sequence[str]) -> list[list[str]]:
+    """The word pieces that the model reads of each text; of a pair that is too long, a cross-encoder cuts more."""
+    if isinstance(made.embedder, Embedder):
+        return made.embedder.pieces(texts)
+    tokenizer = made.embedder.tokenizer
+    return [tokenizer.tokens(content[: tokenizer.room]) for content in tokenizer.contents(list(texts))]
 
 
 def _trained(made: Ready) -> str:
@@ -84,7 +100,7 @@ def _show(made: Ready, course: Course, batch: "Batch") -> None:
     rows = table(">row", "column", "word pieces")
     for i in range(min(SHOWN, len(batch))):
         for name, column in zip(names, batch.texts, strict=False):
-            rows.add_row(str(i), name, escape(" ".join(made.embedder.pieces([column[i]])[0])))
+            rows.add_row(str(i), name, escape(" ".join(_pieces(made, [column[i]])[0])))
         for name, values in batch.numbers.items():
             rows.add_row(str(i), name, f"{values[i].tolist():g}")
     printed(rows, indent=2)

@@ -15,6 +15,7 @@ EXAMPLES = """examples:
   likewise train bert-base-uncased --data pairs.parquet@contrastive --epochs 1 --batch 64 --precision bf16 -o out/
   likewise train MODEL --data nli.csv@classification --data stsb/train@cosent --dev stsb/dev -o out/
   likewise train MODEL --data faq.csv@contrastive --columns anchor=question,positive=answer --dry-run
+  likewise train MODEL --kind cross-encoder --data stsb/train@regression --columns score=score/5 --dev stsb/dev -o out/
   likewise train run.toml --seed 3 -o out-3/
 
 The same command again goes on from the last checkpoint. A TOML file has the same names:

@@ -6,19 +6,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import Embedder
 from ..errors import BadInput
 from ..evaluate.datasets import credit, load
 from ..evaluate.significance import interval
 from ..files import READABLE, Table
 from ..train.folder import Work
-from ..train.measure import PAIR, cosines, scores_of, spearman_of
-from ..train.objectives import objective_of
+from ..train.measure import PAIR, accuracy_of, likeness, scores_of, spearman_of
+from ..train.objectives import PairClassification, objective_of
 from ..train.record import described
 from ..train.rows import Rows
 from ..train.schedule import Course
 from ..train.sources import Columns, Picked, rows, sha256
-from .job import DataSet, Job
+from ..train.trainable import fit
+from ..train.trainer import Measure
+from .job import DataSet, Job, Kind
+from .kinds import TABLES, begun, labels_wanted
 from .model import ready as machine_ready
 
 
@@ -33,24 +35,25 @@ class Ready(Work):
 def ready(job: Job) -> Ready:
     """Reads the data, then the model; what cannot be used is told before anything is computed."""
     machine_ready(Namespace(device=job.options.device, threads=job.options.threads))
-    made = [course_of(one) for one in job.data]
-    dev = _columns(job.options.dev) if job.options.dev else {}
-    measure = spearman_of(dev, job.options.dev) if job.options.dev else None
+    made = [course_of(one, job.options.kind) for one in job.data]
+    labels = labels_wanted(job, [course.objective for course, _ in made])
+    dev, measure = _measured(job, len(labels))
     assert job.options.model is not None
-    embedder = Embedder.load(
-        job.options.model,
-        precision="fp32",
-        device=job.options.device,
-        pooling=job.options.pooling,
-        max_length=job.options.max_length,
-    )
+    embedder = begun(job, labels)
+    for course, _ in made:
+        fit(embedder, course.objective)
     backbone = {
         "name": job.options.model,
         "fingerprint": embedder.fingerprint,
         "local": Path(job.options.model).exists(),
     }
     data = [described for _, described in made]
-    about = {"backbone": backbone["fingerprint"], "data": [one["digest"] for one in data], "dev": job.options.dev}
+    about = {
+        "kind": job.options.kind,
+        "backbone": backbone["fingerprint"],
+        "data": [one["digest"] for one in data],
+        "dev": job.options.dev,
+    }
     return Ready(
         embedder=embedder,
         courses=[course for course, _ in made],
@@ -65,18 +68,36 @@ def ready(job: Job) -> Ready:
     )
 
 
+def _measured(job: Job, labels: int) -> tuple[Mapping[str, Sequence[Any]], Measure | None]:
+    """The pairs that the run is measured on, and how: by their scores, or by their labels where the model has some."""
+    said = job.options.dev
+    if not said:
+        return {}, None
+    if labels < 2:
+        dev = _columns(said)
+        return dev, spearman_of(dev, said)
+    path = _path(said)
+    columns = Columns(labels=job.data[0].labels or Columns().labels)
+    found = rows(path if path is not None else Picked(load(said).columns), PairClassification(labels), columns)
+    assert isinstance(found, Rows)
+    labelled = {**found.texts, "label": found.numbers["label"].tolist()}
+    return labelled, accuracy_of(labelled, said)
+
+
 def scores(made: Ready) -> dict[str, Any]:
     """Spearman on the pairs it is measured on, with its interval."""
     if not made.job.options.dev:
         return {}
+    if made.measure is not None and "label" in made.dev:
+        return {name: {"value": v, "n": len(made.dev["label"])} for name, v in made.measure(made.embedder).items()}
     gold = scores_of(made.dev, made.job.options.dev)
-    found = interval(cosines(made.embedder, made.dev), gold)
+    found = interval(likeness(made.embedder, made.dev), gold)
     return {f"{made.job.options.dev} spearman": {**asdict(found), "n": len(gold)}}
 
 
-def course_of(one: DataSet) -> tuple[Course, dict[str, Any]]:
+def course_of(one: DataSet, kind: Kind = "embedder") -> tuple[Course, dict[str, Any]]:
     """Rows with their objective, and what is written down of them."""
-    objective = objective_of(one.objective)
+    objective = objective_of(one.objective, TABLES[kind])
     pairs = [said.partition("=") for said in one.columns]
     if not all(found for _, _, found in pairs):
         raise BadInput(f"columns are {', '.join(one.columns)}; wanted WANTED=FOUND, anchor=question say")

@@ -73,9 +73,21 @@ class CrossEncoder(Reranker):
 
     def tokens(self, pairs: Pairs, documents: Iterable[str] | None = None, *, prompt: str | None = None) -> Ragged:
         """Pairs of texts as the model reads them, those that are too long cut: what `forward` takes."""
+        return self.packed(self.contents(pairs, documents, prompt=prompt))
+
+    def contents(
+        self, pairs: Pairs, documents: Iterable[str] | None = None, *, prompt: str | None = None
+    ) -> list[Contents]:
+        """The ids of each pair's two texts, cut to what the model reads: what `packed` takes."""
         first, second = columns(pairs, documents)
         lead = self._prompt(prompt)
-        return self._packed(self._contents([(lead + a, b) for a, b in zip(first, second, strict=True)]))
+        return self._contents([(lead + a, b) for a, b in zip(first, second, strict=True)])
+
+    def packed(self, contents: Sequence[Contents]) -> Ragged:
+        """Pairs of ids with the special ones, laid end to end."""
+        frame = self.tokenizer.pair
+        kinds = [frame.kinds(len(a), len(b)) for a, b in contents] if self.segmented else None
+        return Ragged.of([frame.ids(a, b) for a, b in contents], self.device, kinds)
 
     def logits(
         self,
@@ -142,7 +154,7 @@ class CrossEncoder(Reranker):
 
     @torch.inference_mode()
     def _attempt(self, contents: Sequence[Contents]) -> Float[np.ndarray, "b C"] | None:
-        logits: Tensor | None = unless_full(lambda: self(self._packed(contents)).float().cpu())
+        logits: Tensor | None = unless_full(lambda: self(self.packed(contents)).float().cpu())
         return None if logits is None else np.asarray(logits.numpy())
 
     def _contents(
@@ -155,11 +167,6 @@ class CrossEncoder(Reranker):
             tally.add(np.asarray([len(ids[a]) + len(ids[b]) for a, b in pairs], np.int64)[rows])
         cut = ((ids[a], ids[b], longest_first(len(ids[a]), len(ids[b]), self.room)) for a, b in pairs)
         return [(a[:n], b[:m]) for a, b, (n, m) in cut]
-
-    def _packed(self, contents: Sequence[Contents]) -> Ragged:
-        frame = self.tokenizer.pair
-        kinds = [frame.kinds(len(a), len(b)) for a, b in contents] if self.segmented else None
-        return Ragged.of([frame.ids(a, b) for a, b in contents], self.device, kinds)
 
 
 def begin(

@@ -97,6 +97,8 @@ class PolyEncoder(Reranker):
         if isinstance(codes, bool) or not isinstance(codes, int) or codes < 1:
             raise BadInput(f"codes is {codes!r}; wanted how many, 1 or more")
         tokenizer, encoder, manifest = parts_of(source)
+        if isinstance(manifest, PairManifest):
+            raise BadInput("a poly-encoder begins with an embedder, whose pooling makes its candidates; not a reranker")
         if not isinstance(manifest.pooling, str):
             raise BadInput(f"a pooling {manifest.pooling.kind!r} makes no poly-encoder; wanted cls, mean or their kin")
         encoder = deepcopy(encoder)
@@ -113,14 +115,14 @@ class PolyEncoder(Reranker):
         x = last(self.encoder(tokens))
         blocks = []
         for run in tokens.runs:
-            block = x[run.rows].view(run.sentences, run.length, -1).float()
-            weights = (block @ self.codes.float().T).softmax(1)  # (n, t, m), over the tokens
+            block = _exact(x[run.rows].view(run.sentences, run.length, -1))
+            weights = (block @ self.codes.to(block.dtype).T).softmax(1)  # (n, t, m), over the tokens
             blocks.append(weights.transpose(1, 2) @ block)
         return torch.cat(blocks)
 
     def candidates(self, tokens: Ragged) -> Float[Tensor, "N D"]:
         """Packed candidates to vectors, with gradients if they are on."""
-        return self.pooling(self.encoder(tokens), tokens).float()
+        return _exact(self.pooling(self.encoder(tokens), tokens))
 
     def forward(self, contexts: Ragged, candidates: Ragged) -> Float[Tensor, "N C"]:
         """Packed contexts and candidates to the score of each with each, with gradients: others' are the negatives."""
@@ -128,8 +130,16 @@ class PolyEncoder(Reranker):
 
     def tokens(self, texts: Iterable[str], *, prompt: str | None = None) -> Ragged:
         """Texts as the model reads them, those that are too long cut: what `forward` takes."""
+        return Ragged.of(self.context_ids(texts, prompt=prompt), self.device)
+
+    def context_ids(self, texts: Iterable[str], *, prompt: str | None = None) -> list[list[int]]:
+        """The ids of each context as the model reads it, behind the model's prompt if it has one."""
         lead = self._prompt(prompt)
-        return Ragged.of(self._framed([lead + text for text in column(texts, "texts")]), self.device)
+        return self._framed([lead + text for text in column(texts, "contexts")])
+
+    def candidate_ids(self, texts: Iterable[str]) -> list[list[int]]:
+        """The ids of each candidate as the model reads it."""
+        return self._framed(column(texts, "candidates"))
 
     def encode_contexts(
         self,
@@ -285,5 +295,18 @@ class _Call:
 
 def meet(contexts: Float[Tensor, "Q m D"], candidates: Float[Tensor, "C D"]) -> Float[Tensor, "Q C"]:
     """The score y · Σ_i softmax_i(y · y_i) y_i, which is the sum of the y · y_i, each weighed by their softmax."""
-    dots = torch.einsum("qmd,cd->qcm", contexts, candidates)
+    return _weighed(torch.einsum("qmd,cd->qcm", contexts, candidates))
+
+
+def meet_own(contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "N C D"]) -> Float[Tensor, "N C"]:
+    """The score of each context with its own C candidates."""
+    return _weighed(torch.einsum("nmd,ncd->ncm", contexts, candidates))
+
+
+def _weighed(dots: Float[Tensor, "Q C m"]) -> Float[Tensor, "Q C"]:
     return (dots.softmax(-1) * dots).sum(-1)
+
+
+def _exact(vectors: Tensor) -> Tensor:
+    """In single precision at least: half precision is for what the encoder does."""
+    return vectors if vectors.dtype == torch.float64 else vectors.float()

@@ -35,7 +35,7 @@ class EncodesTexts(Protocol):
     @property
     def encoder(self) -> Encoder: ...
     @property
-    def manifest(self) -> Manifest: ...
+    def manifest(self) -> Manifest | PairManifest: ...
 
 
 class Reranker(nn.Module, ABC):
@@ -113,7 +113,8 @@ class Reranker(nn.Module, ABC):
         Its scores mean nothing before it is trained.
 
         Args:
-            source: an embedder, or the name or folder of an embedding model or of a plain encoder.
+            source: an embedder, or the name or folder of an embedding model or of a plain encoder; or another reranker,
+                one trained for inference say, whose head is left behind.
             labels: how many labels (1: a score), or their names.
             seed: what the head is drawn with.
             max_length: the longest input, in tokens of both texts with the special ones.
@@ -244,8 +245,8 @@ class Reranker(nn.Module, ABC):
         return prompt_of(prompt, self.manifest.prompts, self.manifest.default_prompt)
 
 
-def parts_of(source: EncodesTexts | str | Path) -> tuple[Tokenizer, Encoder, Manifest]:
-    """Tokenizer, encoder and manifest of an embedder, or of the model of a name."""
+def parts_of(source: EncodesTexts | str | Path) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:
+    """Tokenizer, encoder and manifest of an embedder or a reranker, or of the model of a name."""
     if not isinstance(source, str | Path):
         return source.tokenizer, source.encoder, source.manifest
     manifest = read_manifest(locate(source))

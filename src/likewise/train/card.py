@@ -8,23 +8,33 @@ from typing import Any
 from .run import Run
 from .settings import settings_of
 
+_HUB_SAYS: Mapping[str, Mapping[str, Any]] = {
+    "Embedder": {
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "sentence-similarity",
+        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "likewise"],
+    },
+    "CrossEncoder": {
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "text-ranking",
+        "tags": ["sentence-transformers", "cross-encoder", "reranker", "likewise"],
+    },
+    "PolyEncoder": {"pipeline_tag": "text-ranking", "tags": ["poly-encoder", "reranker", "likewise"]},
+}
+_READS = {"CrossEncoder": "Reads two texts as one", "PolyEncoder": "Reads two texts apart and lets them meet late"}
 _HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 def card(record: Mapping[str, Any], name: str) -> str:
     """Markdown with the YAML head that the Hugging Face hub reads."""
-    parts = [_head(record), f"# {name}", _opening(record), _use(name), _data(record), _training(record)]
+    parts = [_head(record), f"# {name}", _opening(record), _use(record, name), _data(record), _training(record)]
     parts += [_scores(record), _limits(record)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _head(record: Mapping[str, Any]) -> str:
     """YAML, whose scalars JSON can write; an absent figure is left out."""
-    told: dict[str, Any] = {
-        "library_name": "sentence-transformers",
-        "pipeline_tag": "sentence-similarity",
-        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "likewise"],
-    }
+    told = dict(_HUB_SAYS[_kind(record)])
     base = record["backbone"].get("hub") or record["backbone"]["name"]
     if _HUB.fullmatch(base) and not record["backbone"].get("local"):
         told["base_model"] = base
@@ -46,15 +56,37 @@ def _opening(record: Mapping[str, Any]) -> str:
     model, backbone = record["model"], record["backbone"]
     objectives = ", ".join(dict.fromkeys(one["objective"]["objective"] for one in record["data"]))
     recipe = f", by the recipe `{record['recipe']}`" if record.get("recipe") else ""
+    trained = (
+        f"Trained from `{backbone['name']}` with {objectives}{recipe}, by "
+        f"likewise {record['machine']['versions']['likewise']}. "
+    )
+    if _kind(record) != "Embedder":
+        gives = "a score" if len(model["labels"]) == 1 else f"the chances of {', '.join(model['labels'])}"
+        what = f"{_READS[_kind(record)]}, and gives {gives}"
+        return f"A reranker. {what}. {trained}It reads up to {model['max_length']} tokens."
     return (
         f"A sentence encoder: a text becomes {model['width']} numbers, and texts of like meaning get like numbers. "
-        f"Trained from `{backbone['name']}` with {objectives}{recipe}, by "
-        f"likewise {record['machine']['versions']['likewise']}. It reads up to {model['max_length']} tokens "
+        f"{trained}It reads up to {model['max_length']} tokens "
         f"and pools them by `{model['pooling']}`."
     )
 
 
-def _use(name: str) -> str:
+def _kind(record: Mapping[str, Any]) -> str:
+    return str(record["model"].get("kind", "Embedder"))  # older records are all of embedders
+
+
+def _use(record: Mapping[str, Any], name: str) -> str:
+    if _kind(record) != "Embedder":
+        labels = record["model"]["labels"]
+        chosen = f", label={json.dumps(labels[0])}" if len(labels) > 1 else ""
+        return f"""## Use
+
+```python
+from likewise import Reranker
+
+reranker = Reranker.load("{name}")  # the folder with this file
+print(reranker.rank("A cat sleeps.", ["A kitten naps.", "Shares fell."]{chosen}))
+```"""
     return f"""## Use
 
 ```python
@@ -117,10 +149,11 @@ def _scores(record: Mapping[str, Any]) -> str:
 
 def _limits(record: Mapping[str, Any]) -> str:
     unknown = [str(one["name"]) for one in record["data"] if not one.get("licence")]
+    what = "Cosines" if _kind(record) == "Embedder" else "Scores"
     lines = [
         f"- What is longer than {record['model']['max_length']} tokens is cut.",
         "- It knows the languages and the kinds of text of its backbone and of the data above, and their slants.",
-        "- Cosines are good for ranking; what counts as alike has to be found on one's own data.",
+        f"- {what} are good for ranking; what counts as alike has to be found on one's own data.",
         "- The backbone's licence and those of the data hold for this model too.",
     ]
     lines += [f"- {leak}" for leak in record.get("leaks", ())]

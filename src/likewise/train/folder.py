@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..embedder import Embedder
 from ..errors import BadInput, MissingExtra
 from ..store.files import atomic, read_object
 from .card import card
@@ -22,6 +21,7 @@ from .record import RECORD, record_of, write_record
 from .run import Outcome, Run
 from .schedule import Course
 from .stopping import asked_to_stop
+from .trainable import Trainable
 from .trainer import FREE, Measure, Told, train
 
 CHECKPOINTS = "checkpoints"
@@ -34,7 +34,7 @@ class Work:
     `data` describes the courses, in their order (`record.described`); `about` is what makes it this run and no other.
     """
 
-    embedder: Embedder
+    embedder: Trainable
     courses: Sequence[Course]
     run: Run
     backbone: Mapping[str, Any]  # name, fingerprint, local: whether the name is a folder's

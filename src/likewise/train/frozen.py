@@ -6,16 +6,17 @@ from contextlib import contextmanager
 
 from torch import nn
 
-from ..embedder import Embedder
 from ..errors import BadInput
 from .lora import adapted
 from .run import Run
+from .trainable import Trainable
 
+PARTS = ("encoder", "pooling", "heads", "head")  # heads of an embedder, head of a cross-encoder
 _BLOCKS = re.compile(r"blocks:(\d+)(?:-(\d+))?")
 
 
 @contextmanager
-def prepared(embedder: Embedder, run: Run) -> Iterator[None]:
+def prepared(embedder: Trainable, run: Run) -> Iterator[None]:
     """Inside, only what the run trains asks for gradients, and layers are remembered as it says; undone at the end.
 
     Raises:
@@ -36,7 +37,7 @@ def prepared(embedder: Embedder, run: Run) -> Iterator[None]:
             parameter.requires_grad_(whether)
 
 
-def frozen(embedder: Embedder, names: Sequence[str]) -> list[nn.Parameter]:
+def frozen(embedder: Trainable, names: Sequence[str]) -> list[nn.Parameter]:
     """The parameters that `["embeddings", "blocks:0-3"]` names. Blocks count from 0, the last is meant too."""
     found: list[nn.Parameter] = []
     for name in names:
@@ -45,12 +46,12 @@ def frozen(embedder: Embedder, names: Sequence[str]) -> list[nn.Parameter]:
     return found
 
 
-def _named(embedder: Embedder, name: str) -> list[nn.Module]:
+def _named(embedder: Trainable, name: str) -> list[nn.Module]:
     encoder, depth = embedder.encoder, embedder.encoder.depth
     blocks = getattr(encoder, "blocks", None)
-    parts = {"pooling": embedder.pooling, "heads": embedder.heads, "encoder": encoder}
+    parts = [part for part in PARTS if hasattr(embedder, part)]
     if name in parts:
-        part = parts[name]
+        part = getattr(embedder, name)
         return [part] if isinstance(part, nn.Module) else []
     if blocks is not None and name == "embeddings":
         return [module for child, module in encoder.named_children() if child not in ("blocks", "last_norm")]
@@ -59,10 +60,10 @@ def _named(embedder: Embedder, name: str) -> list[nn.Module]:
         if not first <= last < depth:
             raise BadInput(f"freeze says {name}, and the blocks of this model are 0 to {depth - 1}")
         return [encoder.block(i) for i in range(first, last + 1)]
-    raise BadInput(f"freeze says {name!r}; wanted embeddings, blocks:0-{depth - 1}, encoder, pooling or heads")
+    raise BadInput(f"freeze says {name!r}; wanted embeddings, blocks:0-{depth - 1}, {' or '.join(parts)}")
 
 
-def _recompute(embedder: Embedder) -> None:
+def _recompute(embedder: Trainable) -> None:
     if not embedder.encoder.can_recompute:
         raise BadInput(f'{type(embedder.encoder).__name__} always remembers all; leave out remember="layers"')
     embedder.encoder.recomputes = True

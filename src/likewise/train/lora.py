@@ -13,10 +13,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from ..embedder import Embedder
 from ..encoders.layers import Linear
 from ..errors import BadInput
 from .run import Lora
+from .trainable import Trainable
 
 
 class LowRank(nn.Module):
@@ -35,7 +35,7 @@ class LowRank(nn.Module):
 
 
 @contextmanager
-def adapted(embedder: Embedder, how: Lora) -> Iterator[None]:
+def adapted(embedder: Trainable, how: Lora) -> Iterator[None]:
     """Inside, the encoder's own weights stay and low-rank changes ask for gradients; heads are trained as they are.
 
     At the end the changes are part of the weights. After an error the weights are what they were, so that a run can go
@@ -60,7 +60,7 @@ def adapted(embedder: Embedder, how: Lora) -> Iterator[None]:
                 linear._parameters["bias"] = linear._parameters.pop("bias")  # after the weight, as it was
 
 
-def _linears(embedder: Embedder, how: Lora) -> list[Linear]:
+def _linears(embedder: Trainable, how: Lora) -> list[Linear]:
     if how.rank < 0 or how.alpha <= 0:
         raise BadInput(f"LoRA's rank is {how.rank} and its alpha {how.alpha}; wanted numbers above 0")
     named = {

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..embedder import Embedder
 from .objectives import Objective
 from .run import Optimization
+from .trainable import Trainable
 
 
 def rate_at(step: int, steps: int, how: Optimization) -> float:
@@ -23,7 +23,7 @@ def rate_at(step: int, steps: int, how: Optimization) -> float:
     return (1 + math.cos(math.pi * done)) / 2 if how.schedule == "cosine" else max(0.0, 1 - done)
 
 
-def make(embedder: Embedder, objectives: list[Objective], how: Optimization) -> torch.optim.Optimizer:
+def make(embedder: Trainable, objectives: list[Objective], how: Optimization) -> torch.optim.Optimizer:
     """An optimizer over whatever asks for gradients."""
     groups = [group for group in _groups(embedder, objectives, how) if group["params"]]
     if how.bias_correction:
@@ -31,7 +31,7 @@ def make(embedder: Embedder, objectives: list[Objective], how: Optimization) -> 
     return AdamWithoutCorrection(groups, lr=how.rate, betas=how.betas, eps=how.eps)
 
 
-def _groups(embedder: Embedder, objectives: list[Objective], how: Optimization) -> Iterator[dict[str, Any]]:
+def _groups(embedder: Trainable, objectives: list[Objective], how: Optimization) -> Iterator[dict[str, Any]]:
     depth = embedder.encoder.depth
     named = [(name, p) for name, p in embedder.named_parameters() if p.requires_grad]
     for level in range(depth + 2):  # embeddings, blocks, what is above

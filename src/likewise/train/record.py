@@ -20,12 +20,13 @@ from .rows import Rows
 from .run import Outcome, Run
 from .schedule import Course
 from .sources import digest
+from .trainable import Trainable
 
 RECORD = "run.json"
 
 
 def record_of(
-    embedder: Embedder,
+    embedder: Trainable,
     run: Run,
     outcome: Outcome,
     *,
@@ -40,13 +41,7 @@ def record_of(
     return {
         "recipe": recipe,
         "backbone": dict(backbone),
-        "model": {
-            "fingerprint": embedder.fingerprint,
-            "width": embedder.width,
-            "max_length": embedder.tokenizer.max_length,
-            "pooling": embedder.pooling.spec,
-            "heads": [type(head).__name__ for head in embedder.heads.children()],
-        },
+        "model": _model(embedder),
         "data": [dict(one) for one in data],
         "run": json.loads(json.dumps(asdict(run))),
         "outcome": asdict(outcome),
@@ -56,6 +51,18 @@ def record_of(
         "finished": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "identity": dict(identity or {}),
     }
+
+
+def _model(model: Trainable) -> dict[str, Any]:
+    told = {
+        "kind": type(model).__name__,
+        "fingerprint": model.fingerprint,
+        "max_length": model.tokenizer.max_length,
+    }
+    if isinstance(model, Embedder):
+        heads = [type(head).__name__ for head in model.heads.children()]
+        return {**told, "width": model.width, "pooling": model.pooling.spec, "heads": heads}
+    return {**told, "labels": list(model.labels)}
 
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:

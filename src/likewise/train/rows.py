@@ -30,6 +30,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.texts[0])
 
+    def take(self, which: Sequence[int]) -> "Batch":
+        """These rows of it, in this order."""
+        texts = tuple(tuple(column[i] for i in which) for column in self.texts)
+        return Batch(texts, {name: values[torch.tensor(which)] for name, values in self.numbers.items()})
+
     def together(self, processes: Processes) -> "Batch":
         """The batch whose part this is: numbers and names of all processes; the texts stay where they are."""
         if processes.count == 1:

@@ -18,6 +18,10 @@ from ..embedder import Embedder
 from ..errors import BadInput, OutOfMemory
 from ..ragged import Ragged
 from ..text.packing import plan
+from .again import gradients as _gradients
+from .again import random_states as _random
+from .again import restore as _restore
+from .again import set_random as _set_random
 from .objectives import Objective, padded
 from .processes import ALONE, Processes
 from .rows import Batch
@@ -68,14 +72,14 @@ def forward(embedder: Embedder, ids: Ids, dtype: torch.dtype | None = None) -> F
 
 def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:
     """The objective of a batch whose M = N·C vectors lie column after column."""
-    more = {name: _beside(vectors, values) for name, values in batch.numbers.items()}
+    more = {name: beside(vectors, values) for name, values in batch.numbers.items()}
     if objective.reads().names:
         more["names"] = batch.names.to(vectors.device)
     loss: Tensor = objective(*vectors.chunk(batch.names.shape[1]), **more)
     return loss
 
 
-def _beside(vectors: Tensor, values: Tensor) -> Tensor:
+def beside(vectors: Tensor, values: Tensor) -> Tensor:
     """Where the vectors are, and as exact; whole numbers stay whole."""
     return values.to(vectors.device, vectors.dtype if values.is_floating_point() else values.dtype)
 
@@ -166,30 +170,3 @@ def _above(
     gradient = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
     own = processes.own(len(columns[0]))
     return float(loss.detach()), torch.cat([part[own] for part in gradient.chunk(len(columns))])
-
-
-Gradients = list[tuple[torch.nn.Parameter, Tensor | None]]
-
-
-def _gradients(embedder: Embedder, objective: Objective) -> Gradients:
-    """What was gathered before this step: nothing, as a rule."""
-    return [(p, None if p.grad is None else p.grad.clone()) for p in (*embedder.parameters(), *objective.parameters())]
-
-
-def _restore(embedder: Embedder, before: Gradients, random: list[Tensor]) -> None:
-    for parameter, gradient in before:
-        parameter.grad = gradient
-    _set_random(random, embedder.device)
-    if embedder.device.type == "cuda":
-        torch.cuda.empty_cache()
-
-
-def _random(device: torch.device) -> list[Tensor]:
-    states = [torch.get_rng_state()]
-    return [*states, torch.cuda.get_rng_state(device)] if device.type == "cuda" else states
-
-
-def _set_random(states: list[Tensor], device: torch.device) -> None:
-    torch.set_rng_state(states[0])
-    if len(states) > 1:
-        torch.cuda.set_rng_state(states[1], device)

@@ -1,6 +1,7 @@
 """The training loop: batches, steps, measures, checkpoints. One can read it.
 
 >>> train(embedder, [Course(Rows.of(columns, objective), objective)], Run(epochs=1))  # doctest: +SKIP
+>>> train(Reranker.start(embedder), [Course(Rows.of(columns, p), p)])  # p = PairRegression()  # doctest: +SKIP
 """
 
 import json
@@ -16,7 +17,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..embedder import Embedder
 from ..errors import BadInput, LikewiseError
 from ..fingerprint import fingerprint
 from ..store.files import atomic
@@ -28,11 +28,12 @@ from .plan import Plan
 from .rows import Batch
 from .run import Moment, Outcome, Run
 from .schedule import Course, Curriculum
-from .step import Budget, Took, backward
+from .step import Budget, Took
+from .trainable import Trainable, backward, fit
 
 __all__ = ["Diverged", "Measure", "Moment", "Outcome", "Run", "Told", "train"]
 
-Measure = Callable[[Embedder], Mapping[str, float]]
+Measure = Callable[[Any], Mapping[str, float]]
 """Figures of a model, larger is better; the first decides which is best."""
 Told = Callable[[Moment], None]
 FREE = ("checkpoint_every", "budget", "remember")
@@ -44,7 +45,7 @@ class Diverged(LikewiseError, ArithmeticError):
 
 
 def train(
-    embedder: Embedder,
+    embedder: Trainable,
     courses: Sequence[Course],
     run: Run | None = None,
     *,
@@ -55,10 +56,10 @@ def train(
     stop: Callable[[], bool] = lambda: False,
     about: Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """Trains the embedder in place; with a measure, it ends as the best that was measured.
+    """Trains the embedder, or the reranker, in place; with a measure, it ends as the best that was measured.
 
     Args:
-        embedder: in fp32.
+        embedder: or a reranker; in fp32.
         courses: data, each with its objective.
         run: how.
         folder: of checkpoints; where one lies there of this very run, training goes on from it.
@@ -83,7 +84,7 @@ class _Training:
 
     def __init__(
         self,
-        embedder: Embedder,
+        embedder: Trainable,
         courses: Sequence[Course],
         run: Run,
         folder: Path | None,
@@ -96,7 +97,7 @@ class _Training:
             raise BadInput(f'the model is in {embedder.precision}; load it with precision="fp32" to train it')
         self.objectives = list(dict.fromkeys(course.objective for course in courses))
         for objective in self.objectives:
-            objective.fit_to(embedder.width, embedder.encoder.vocabulary)
+            fit(embedder, objective)
             objective.to(embedder.device)
         self.curriculum = Curriculum(courses, run.batch, run.seed, run.mix)
         self.plan = Plan.of(self.curriculum, run)

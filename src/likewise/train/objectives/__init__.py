@@ -7,6 +7,7 @@ from .distillation import Distillation, MarginMSE, ScoreDistillation, Similarity
 from .objective import Ids, Labels, Matrix, Names, Numbers, Objective, Reads, Vectors
 from .ordered import AnglE, CoSENT, cosent
 from .pairs import CONCATENATIONS, Classification, MarginPairs, Regression
+from .reranking import RERANKING, InBatch, PairClassification, PairMargin, PairRanking, PairRegression, Reranking
 from .spec import OBJECTIVES, WRAPPERS, objective_of, options_of
 from .triplets import BatchTriplets, Triplet
 from .wrappers import Layerwise, Matryoshka, Weighted
@@ -15,6 +16,7 @@ __all__ = [
     "CONCATENATIONS",
     "DISTANCES",
     "OBJECTIVES",
+    "RERANKING",
     "TSDAE",
     "WRAPPERS",
     "AnglE",
@@ -24,6 +26,7 @@ __all__ = [
     "Contrastive",
     "Distillation",
     "Ids",
+    "InBatch",
     "Labels",
     "Layerwise",
     "MarginMSE",
@@ -33,8 +36,13 @@ __all__ = [
     "Names",
     "Numbers",
     "Objective",
+    "PairClassification",
+    "PairMargin",
+    "PairRanking",
+    "PairRegression",
     "Reads",
     "Regression",
+    "Reranking",
     "ScoreDistillation",
     "SimCSE",
     "SimilarityDistillation",

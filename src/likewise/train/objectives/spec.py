@@ -39,35 +39,36 @@ WRAPPERS: dict[str, tuple[Any, Callable[[Objective, Any], Objective]]] = {
 """Options that any objective has: what they are, and what is then made of it, the first innermost."""
 
 
-def objective_of(spec: str | Mapping[str, Any]) -> Objective:
+def objective_of(spec: str | Mapping[str, Any], table: Mapping[str, type[Objective]] = OBJECTIVES) -> Objective:
     """The objective that is meant by `"contrastive:temperature=0.05,symmetric"`, or by a table of a TOML file.
 
     A table holds the `name` and the options. In a text, an option that is said without a value is true, and the
     parts of a list are joined by +: `"contrastive:widths=64+256"`, `"classification:labels=2,parts=u+v+|u-v|"`.
+    `table` is `OBJECTIVES`, for embedders, or `RERANKING`, for rerankers.
 
     Raises:
         BadInput: a name or an option is unknown, or a value is of the wrong kind; the message lists what there is.
     """
     name, told = _read(spec)
-    if name not in OBJECTIVES:
-        raise BadInput(f"there is no objective {name!r}; there are {', '.join(OBJECTIVES)}")
-    kinds = options_of(name)
+    if name not in table:
+        raise BadInput(f"there is no objective {name!r}; there are {', '.join(table)}")
+    kinds = options_of(name, table)
     unknown = [option for option in told if option not in kinds]
     if unknown:
         raise BadInput(f"{name} has no option {unknown[0]!r}; it has {', '.join(kinds)}")
     values = {option: _value(f"{name}: {option}", value, kinds[option]) for option, value in told.items()}
-    made = OBJECTIVES[name](**{option: value for option, value in values.items() if option not in WRAPPERS})
+    made = table[name](**{option: value for option, value in values.items() if option not in WRAPPERS})
     for option, (_, wrapper) in WRAPPERS.items():
         if option in values:
             made = wrapper(made, values[option])
     return made
 
 
-def options_of(name: str) -> dict[str, Any]:
-    """The options of an objective and their types, those of the wrappers last."""
-    found = inspect.signature(OBJECTIVES[name]).parameters.values()
+def options_of(name: str, table: Mapping[str, type[Objective]] = OBJECTIVES) -> dict[str, Any]:
+    """The options of an objective and their types, those of the wrappers last, which are for vectors alone."""
+    found = inspect.signature(table[name]).parameters.values()
     own = {p.name: p.annotation for p in found if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
-    return own | {option: kind for option, (kind, _) in WRAPPERS.items()}
+    return own | {option: kind for option, (kind, _) in WRAPPERS.items() if table is OBJECTIVES}
 
 
 def _read(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -78,7 +79,7 @@ def _read(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
             raise BadInput(f"{spec!r} says an option twice")
         return name.strip(), {key.strip(): text.strip() if sign else True for key, sign, text in parts}
     if not isinstance(spec.get("name"), str):
-        raise BadInput(f"an objective wants a name; found {dict(spec)}, and there are {', '.join(OBJECTIVES)}")
+        raise BadInput(f"an objective wants a name; found {dict(spec)}, with none among the options")
     return spec["name"], {key: value for key, value in spec.items() if key != "name"}
 
 

@@ -1,0 +1,82 @@
+"""likewise train --kind cross-encoder, poly-encoder: from a file to a saved reranker."""
+
+import json
+
+import pytest
+
+from likewise import Reranker
+from likewise.cli import main
+from likewise.reranker import CrossEncoder, PolyEncoder
+
+PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
+RUN = ["--batch", "8", "--rate", "1e-3", "--threads", "1", "--device", "cpu"]
+SCORED = ["--data", "pairs.csv@regression", "--columns", "score=score/5", "--dev", "pairs.csv"]
+
+FOUR = ["--data", "nli.csv@classification:labels=4"]
+
+
+@pytest.fixture
+def place(tmp_path, own, monkeypatch):
+    """A folder with a model, scored pairs, pairs with labels, and triples; the current one."""
+    monkeypatch.chdir(tmp_path)
+    own().rename(tmp_path / "tiny")
+    pairs = [(f"{a} {i}", f"{b} {i}", s) for i in range(8) for a, b, s in PAIRS]
+    labels = ["entailment", "neutral", "contradiction"]
+    (tmp_path / "pairs.csv").write_text("sentence1,sentence2,score\n" + "".join(f"{a},{b},{s}\n" for a, b, s in pairs))
+    (tmp_path / "nli.csv").write_text(
+        "sentence1,sentence2,label\n" + "".join(f"{a},{b},{labels[i % 3]}\n" for i, (a, b, _) in enumerate(pairs))
+    )
+    (tmp_path / "found.csv").write_text("anchor,positive\n" + "".join(f"{a},{b}\n" for a, b, _ in pairs))
+    return tmp_path
+
+
+def test_a_cross_encoder_is_begun_trained_measured_saved_and_goes_on_from_labels_to_scores(place, capsys):
+    nli = ["--data", "nli.csv@classification", "--dev", "nli.csv"]
+    command = ["train", "tiny", "--kind", "cross-encoder", *nli, *RUN, "--epochs", "2", "-o", "nli"]
+    assert main(command) == 0
+    assert "nli.csv accuracy × 100:" in capsys.readouterr().out
+    found = Reranker.load("nli", device="cpu")
+    assert isinstance(found, CrossEncoder) and list(found.labels) == ["contradiction", "entailment", "neutral"]
+    card = (place / "nli/README.md").read_text()
+    assert "A reranker. Reads two texts as one, and gives the chances of contradiction" in card
+    assert main(command) == 0
+    assert "this very run is finished" in capsys.readouterr().err
+
+    assert main(["train", "nli", "--kind", "cross-encoder", *SCORED, *RUN, "--steps", "2", "-o", "out"]) == 0
+    assert "pairs.csv spearman × 100:" in capsys.readouterr().out
+    assert Reranker.load("out", device="cpu").score([("a", "b")]).shape == (1,)
+    record = json.loads((place / "out/run.json").read_text())
+    assert record["model"]["kind"] == "CrossEncoder" and record["data"][0]["objective"]["objective"] == "PairRegression"
+
+
+def test_a_poly_encoder_learns_from_its_batch_and_a_saved_one_is_trained_on(place, capsys):
+    command = ["--kind", "poly-encoder", "--codes", "3", *RUN, "--steps", "2"]
+    assert main(["train", "tiny", *command, "--data", "found.csv@in-batch", "-o", "poly"]) == 0
+    found = Reranker.load("poly", device="cpu")
+    assert isinstance(found, PolyEncoder) and len(found.codes) == 3
+    assert main(["train", "poly", *command, *SCORED, "-o", "again"]) == 0
+    assert "pairs.csv spearman" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["cross-encoder", "poly-encoder"])
+def test_a_dry_run_of_a_reranker_shows_plan_and_batch_and_trains_nothing(kind, place, capsys):
+    assert main(["train", "tiny", "--kind", kind, *SCORED, *RUN, "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert f"the score of a {kind}" in told and "the dog" in told and "dry run" in told
+    assert main(["train", "tiny", "--kind", kind, *SCORED, *RUN, "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["first batch"]
+
+
+def test_what_does_not_go_together_is_refused(place, capsys):
+    for flags, told in [
+        (["--kind", "cross-encoder", "--data", "found.csv@in-batch"], "wanted a PolyEncoder"),
+        (["--kind", "cross-encoder", "--data", "found.csv@contrastive"], "there is no objective 'contrastive'"),
+        (["--kind", "poly-encoder", "--data", "nli.csv@classification"], "wants 3 labels"),
+        (["--kind", "cross-encoder", "--data", "pairs.csv@regression"], "row 0: score is 4.5; wanted 0 … 1"),
+        (["--kind", "cross-encoder", "--pooling", "mean", *SCORED], "has no pooling"),
+        (["--data", "found.csv@in-batch"], "there is no objective 'in-batch'"),
+        (["--kind", "cross-encoder", "--data", "found.csv@margin"], "one column of negatives"),
+        (["--kind", "cross-encoder", *(2 * ["--data", "nli.csv@classification"]), *FOUR], "models of 3 and 4 labels"),
+    ]:
+        assert main(["train", "tiny", *flags, *RUN, "-o", "out"]) == 2
+        assert told in capsys.readouterr().err

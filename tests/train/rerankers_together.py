@@ -1,0 +1,38 @@
+"""Run by torchrun: one step of two processes, each with its half of the rows; the first writes the gradient."""
+
+import sys
+
+import torch
+
+from likewise import Embedder, Reranker
+from likewise.reranker import PolyEncoder
+from likewise.train.objectives import RERANKING, objective_of
+from likewise.train.processes import joined
+from likewise.train.rows import Rows
+from likewise.train.step import Budget
+from likewise.train.trainable import backward
+from tests.train.columns import columns_for
+
+
+def gradient(folder: str, spec: str, processes, budget: int | None) -> dict[str, torch.Tensor]:
+    """`spec` is cross/regression, poly/in-batch …"""
+    kind, _, name = spec.partition("/")
+    embedder, objective = Embedder.load(folder, device="cpu"), objective_of(name, RERANKING)
+    reranker = Reranker.start(embedder) if kind == "cross" else PolyEncoder.start(embedder, 5)
+    reranker.double()
+    rows = Rows.of(columns_for(objective), objective)
+    own = processes.own(len(rows))
+    batch = rows.take(range(own.start, own.stop))
+    took = backward(reranker, objective, batch, budget=Budget(budget), processes=processes)
+    processes.add_up(reranker.parameters())
+    named = {name: p.grad for name, p in reranker.named_parameters() if p.grad is not None}
+    return {"loss": torch.tensor(took.loss, dtype=torch.float64), **named}
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    folder, out, *specs = sys.argv[1:]
+    with joined() as processes:
+        found = {spec: gradient(folder, spec, processes, 60) for spec in specs}
+        if processes.leads:
+            torch.save(found, out)

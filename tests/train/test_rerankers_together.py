@@ -1,0 +1,36 @@
+"""Several processes train a reranker as one would with the joined batch."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+from likewise.train.processes import ALONE
+from tests.train.rerankers_together import gradient
+
+ROOT = Path(__file__).parents[2]
+SPECS = ["cross/regression", "cross/ranking", "poly/regression:temperature=8", "poly/ranking", "poly/in-batch"]
+
+
+def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
+    folder, out = str(own()), tmp_path / "found.pt"
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
+    made = subprocess.run(
+        [*torchrun, str(ROOT / "tests/train/rerankers_together.py"), folder, str(out), *SPECS],
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert made.returncode == 0, made.stderr[-2000:]
+    found = torch.load(out, weights_only=True)
+    for spec in SPECS:
+        wanted = gradient(folder, spec, ALONE, None)
+        assert found[spec].keys() == wanted.keys()
+        assert abs(float(found[spec].pop("loss") - wanted.pop("loss"))) < 1e-6  # losses are told in single precision
+        for key, value in wanted.items():
+            torch.testing.assert_close(
+                found[spec][key], value, atol=1e-12, rtol=1e-10, msg=lambda m, s=spec: f"{s}: {m}"
+            )
