@@ -213,7 +213,5 @@ def test_what_a_stream_cannot_do_is_told(own):
 
 def test_numbers_of_a_column_are_not_changed_in_place():
     scores = np.asarray([1.0, 5.0])
-    rows(
-        {"sentence1": ["a", "b"], "sentence2": ["c", "d"], "score": scores}, CoSENT(), Columns({"score": "score/5"})
-    )
+    rows({"sentence1": ["a", "b"], "sentence2": ["c", "d"], "score": scores}, CoSENT(), Columns({"score": "score/5"}))
     assert scores.tolist() == [1.0, 5.0]

@@ -29,6 +29,12 @@ class Batch:
     def __len__(self) -> int:
         return len(self.texts[0])
 
+    def part(self, which: slice) -> "Batch":
+        """These of its rows."""
+        if which == slice(0, len(self)):
+            return self
+        return Batch(tuple(c[which] for c in self.texts), {name: v[which] for name, v in self.numbers.items()})
+
     def together(self, processes: Processes) -> "Batch":
         """The batch whose part this is: numbers and names of all processes; the texts stay where they are."""
         if processes.count == 1:
