@@ -1,13 +1,17 @@
 """Several processes train as one would with the joined batch."""
 
+import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
+from likewise import Embedder
 from likewise.errors import BadInput
 from likewise.train.objectives import OBJECTIVES
 from likewise.train.processes import ALONE, Processes
@@ -15,20 +19,32 @@ from tests.train.together import gradient
 
 ROOT = Path(__file__).parents[2]
 SPECS = [name if name != "tsdae" else "tsdae:noise=0" for name in OBJECTIVES]  # noise is each process's own
+WHOLE = str(ROOT / "tests/train/whole_run.py")
+TWO = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
+
+
+def _run(*command, fails=False):
+    env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
+    made = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert (made.returncode != 0) == fails, made.stderr[-3000:]
+    return made
+
+
+def _found(out):
+    return json.loads((out / "found.json").read_text()), load_file(out / "weights.safetensors")
+
+
+def _two_at_once(*commands):
+    """Both of them, side by side: starting a process is what takes long here."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda command: _run(*command), commands))
 
 
 def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
     folder, out = str(own()), tmp_path / "found.pt"
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
-    script = [str(ROOT / "tests/train/together.py"), folder, str(out), *SPECS]
-    made = subprocess.run(
-        [*torchrun, *script],
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert made.returncode == 0, made.stderr[-2000:]
+    _run(*TWO, str(ROOT / "tests/train/together.py"), folder, str(out), *SPECS)
     found = torch.load(out, weights_only=True)
     for name in SPECS:
         wanted = gradient(folder, name, ALONE, None)
@@ -37,6 +53,53 @@ def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
             torch.testing.assert_close(
                 found[name][key], value, atol=1e-12, rtol=1e-10, msg=lambda m, n=name: f"{n}: {m}"
             )
+
+
+@pytest.mark.parametrize("name", ["contrastive:learned", "classification"])
+def test_a_run_of_two_processes_ends_with_the_weights_of_one(name, own, tmp_path):
+    """Over six steps of two batches each, gradients clipped, with a running mean of the weights and a measure."""
+    folder, how = str(own()), ["accumulate=2", "ema=0.5", "measure_every=2"]
+    one, two = tmp_path / "one", tmp_path / "two"
+    _two_at_once(
+        [sys.executable, WHOLE, folder, str(one), name, *how], [*TWO, WHOLE, folder, str(two), name, *how]
+    )
+    (alone, expected), (found, weights) = _found(one), _found(two)
+    assert found["same"] and found["steps"] == 6 and found["best_step"] == alone["best_step"]
+    assert found["best"] == pytest.approx(alone["best"], rel=1e-4)
+    for a, b in zip(found["moments"], alone["moments"], strict=True):
+        assert (a["rows"], a["tokens"], a["step"], a["rate"]) == (b["rows"], b["tokens"], b["step"], b["rate"])
+        assert b["norm"] > 0.5  # so that clipping is at work
+        assert (a["loss"], a["norm"]) == pytest.approx((b["loss"], b["norm"]), rel=1e-3)
+    began = Embedder.load(folder, device="cpu").state_dict()
+    for name, weight in expected.items():
+        torch.testing.assert_close(weights[name], weight, atol=2e-5, rtol=1e-4)
+    assert max(float((expected[n] - w).abs().max()) for n, w in began.items()) > 1e-3
+
+
+def test_two_processes_stop_when_one_is_asked_and_go_on_to_the_same_weights_bit_for_bit(own, tmp_path):
+    """With dropout, which each draws for itself, and noise."""
+    folder, whole, cut = str(own()), tmp_path / "whole", tmp_path / "cut"
+    name, how = "tsdae", ["dropout=1", "checkpoint_every=4", "patience=50"]
+    _two_at_once(
+        [*TWO, WHOLE, folder, str(whole), name, *how], [*TWO, WHOLE, folder, str(cut), name, *how, "stop=3"]
+    )
+    found, _ = _found(cut)
+    assert found["interrupted"] and found["steps"] == 3
+    assert [p.name for p in (cut / "checkpoints").iterdir()] == ["step-00000003"]
+    _run(*TWO, WHOLE, folder, str(cut), name, *how)
+    (resumed, weights), (straight, expected) = _found(cut), _found(whole)
+    assert resumed["same"] and [m["step"] for m in resumed["moments"]] == [4, 5, 6]
+    assert resumed["moments"] == straight["moments"][3:]
+    assert all(torch.equal(weights[n], w) for n, w in expected.items())
+    made = _run(sys.executable, WHOLE, folder, str(cut), name, *how, fails=True)
+    assert "processes was 2 and is 1" in made.stderr
+
+
+def test_where_one_process_dies_the_other_does_not_wait_for_it(own, tmp_path):
+    began = time.monotonic()
+    _run(*TWO, WHOLE, str(own()), str(tmp_path / "out"), "contrastive", "die=3", fails=True)
+    assert time.monotonic() - began < 60
+    assert (tmp_path / "out/checkpoints/step-00000002").is_dir() and not (tmp_path / "out/found.json").exists()
 
 
 def test_a_batch_that_cannot_be_shared_out_is_refused():
