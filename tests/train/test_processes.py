@@ -15,7 +15,9 @@ from likewise import Embedder
 from likewise.errors import BadInput
 from likewise.train.objectives import OBJECTIVES
 from likewise.train.processes import ALONE, Processes
+from tests.tiny import model_folder
 from tests.train.together import gradient
+from tests.train.whole_run import whole
 
 ROOT = Path(__file__).parents[2]
 SPECS = [name if name != "tsdae" else "tsdae:noise=0" for name in OBJECTIVES]  # noise is each process's own
@@ -25,26 +27,36 @@ TWO = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--s
 
 def _run(*command, fails=False):
     env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
-    made = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    made = subprocess.run([*TWO, *command], env=env, capture_output=True, text=True, timeout=240)
     assert (made.returncode != 0) == fails, made.stderr[-3000:]
     return made
+
+
+JOINED = {"accumulate": 2, "ema": 0.5, "measure_every": 2}
+DRAWING = {"dropout": 1, "checkpoint_every": 4, "patience": 50}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A model's folder, and where the runs of two processes over it lie: one launch, since that is what takes long."""
+    place = tmp_path_factory.mktemp("two")
+    folder = model_folder(place / "model")
+    jobs = [
+        *((name, name, JOINED) for name in ("contrastive:learned", "classification")),
+        ("whole", "tsdae", DRAWING),
+        ("cut", "tsdae", {**DRAWING, "stop": 3}),
+    ]
+    _run(WHOLE, json.dumps([[str(folder), str(place / out), name, how] for out, name, how in jobs]))
+    return folder, place
 
 
 def _found(out):
     return json.loads((out / "found.json").read_text()), load_file(out / "weights.safetensors")
 
 
-def _two_at_once(*commands):
-    """Both of them, side by side: starting a process is what takes long here."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda command: _run(*command), commands))
-
-
 def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
     folder, out = str(own()), tmp_path / "found.pt"
-    _run(*TWO, str(ROOT / "tests/train/together.py"), folder, str(out), *SPECS)
+    _run(str(ROOT / "tests/train/together.py"), folder, str(out), *SPECS)
     found = torch.load(out, weights_only=True)
     for name in SPECS:
         wanted = gradient(folder, name, ALONE, None)
@@ -56,50 +68,43 @@ def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["contrastive:learned", "classification"])
-def test_a_run_of_two_processes_ends_with_the_weights_of_one(name, own, tmp_path):
+def test_a_run_of_two_processes_ends_with_the_weights_of_one(name, runs, tmp_path):
     """Over six steps of two batches each, gradients clipped, with a running mean of the weights and a measure."""
-    folder, how = str(own()), ["accumulate=2", "ema=0.5", "measure_every=2"]
-    one, two = tmp_path / "one", tmp_path / "two"
-    _two_at_once(
-        [sys.executable, WHOLE, folder, str(one), name, *how], [*TWO, WHOLE, folder, str(two), name, *how]
-    )
-    (alone, expected), (found, weights) = _found(one), _found(two)
+    folder, place = runs
+    whole(str(folder), tmp_path / "one", name, dict(JOINED))
+    (alone, expected), (found, weights) = _found(tmp_path / "one"), _found(place / name)
     assert found["same"] and found["steps"] == 6 and found["best_step"] == alone["best_step"]
     assert found["best"] == pytest.approx(alone["best"], rel=1e-4)
     for a, b in zip(found["moments"], alone["moments"], strict=True):
         assert (a["rows"], a["tokens"], a["step"], a["rate"]) == (b["rows"], b["tokens"], b["step"], b["rate"])
         assert b["norm"] > 0.5  # so that clipping is at work
         assert (a["loss"], a["norm"]) == pytest.approx((b["loss"], b["norm"]), rel=1e-3)
+    for key, weight in expected.items():
+        torch.testing.assert_close(weights[key], weight, atol=2e-5, rtol=1e-4)
     began = Embedder.load(folder, device="cpu").state_dict()
-    for name, weight in expected.items():
-        torch.testing.assert_close(weights[name], weight, atol=2e-5, rtol=1e-4)
-    assert max(float((expected[n] - w).abs().max()) for n, w in began.items()) > 1e-3
+    assert max(float((expected[key] - weight).abs().max()) for key, weight in began.items()) > 1e-3
 
 
-def test_two_processes_stop_when_one_is_asked_and_go_on_to_the_same_weights_bit_for_bit(own, tmp_path):
+def test_two_processes_stop_when_one_is_asked_and_go_on_to_the_same_weights_bit_for_bit(runs):
     """With dropout, which each draws for itself, and noise."""
-    folder, whole, cut = str(own()), tmp_path / "whole", tmp_path / "cut"
-    name, how = "tsdae", ["dropout=1", "checkpoint_every=4", "patience=50"]
-    _two_at_once(
-        [*TWO, WHOLE, folder, str(whole), name, *how], [*TWO, WHOLE, folder, str(cut), name, *how, "stop=3"]
-    )
-    found, _ = _found(cut)
+    folder, place = runs
+    found, _ = _found(place / "cut")
     assert found["interrupted"] and found["steps"] == 3
-    assert [p.name for p in (cut / "checkpoints").iterdir()] == ["step-00000003"]
-    _run(*TWO, WHOLE, folder, str(cut), name, *how)
-    (resumed, weights), (straight, expected) = _found(cut), _found(whole)
+    assert [p.name for p in (place / "cut/checkpoints").iterdir()] == ["step-00000003"]
+    with pytest.raises(BadInput, match="processes was 2 and is 1"):
+        whole(str(folder), place / "cut", "tsdae", dict(DRAWING))
+    _run(WHOLE, json.dumps([[str(folder), str(place / "cut"), "tsdae", DRAWING]]))
+    (resumed, weights), (straight, expected) = _found(place / "cut"), _found(place / "whole")
     assert resumed["same"] and [m["step"] for m in resumed["moments"]] == [4, 5, 6]
     assert resumed["moments"] == straight["moments"][3:]
     assert all(torch.equal(weights[n], w) for n, w in expected.items())
-    made = _run(sys.executable, WHOLE, folder, str(cut), name, *how, fails=True)
-    assert "processes was 2 and is 1" in made.stderr
 
 
-def test_where_one_process_dies_the_other_does_not_wait_for_it(own, tmp_path):
+def test_where_one_process_dies_the_other_does_not_wait_for_it(runs, tmp_path):
     began = time.monotonic()
-    _run(*TWO, WHOLE, str(own()), str(tmp_path / "out"), "contrastive", "die=3", fails=True)
+    _run(WHOLE, json.dumps([[str(runs[0]), str(tmp_path), "contrastive", {"die": 3}]]), fails=True)
     assert time.monotonic() - began < 60
-    assert (tmp_path / "out/checkpoints/step-00000002").is_dir() and not (tmp_path / "out/found.json").exists()
+    assert (tmp_path / "checkpoints/step-00000002").is_dir() and not (tmp_path / "found.json").exists()
 
 
 def test_a_batch_that_cannot_be_shared_out_is_refused():

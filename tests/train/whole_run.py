@@ -1,6 +1,6 @@
-"""Run by torchrun, or alone: a whole run over a folder's model; the leader writes weights, moments and what it found.
+"""Run by torchrun: whole runs over a folder's model; the leader writes weights, moments and what it found.
 
-    python tests/train/whole_run.py MODEL OUT OBJECTIVE [key=value …]
+torchrun … tests/train/whole_run.py '[["MODEL", "OUT", "OBJECTIVE", {"accumulate": 2}], …]'
 """
 
 import hashlib
@@ -37,6 +37,7 @@ def still(embedder: Embedder) -> Embedder:
 
 def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
     """`how`: dropout=1 keeps it; stop=N stops after step N, die=N ends the second process there; rest is the Run's."""
+    out.mkdir(exist_ok=True)
     torch.manual_seed(5 + int(os.environ.get("RANK", "0")))  # what a process draws before is its own affair
     dropout, stop, die = (int(how.pop(key, 0)) for key in ("dropout", "stop", "die"))
     embedder = Embedder.load(folder, device="cpu")
@@ -80,7 +81,6 @@ def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    model, place, objective, *more = sys.argv[1:]
-    Path(place).mkdir(exist_ok=True)
-    settings = {key: json.loads(value) for key, value in (one.split("=") for one in more)}
-    whole(model, Path(place), objective, settings)
+    with joined():
+        for model, place, objective, how in json.loads(sys.argv[1]):
+            whole(model, Path(place), objective, how)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .job import flags, job_of
 
 if TYPE_CHECKING:
+    from ..train.processes import Processes
     from .training import Ready
 
 EXAMPLES = """examples:
@@ -17,7 +18,10 @@ EXAMPLES = """examples:
   likewise train MODEL --data faq.csv@contrastive --columns anchor=question,positive=answer --dry-run
   likewise train run.toml --seed 3 -o out-3/
 
-The same command again goes on from the last checkpoint. A TOML file has the same names:
+The same command again goes on from the last checkpoint. Several processes, a GPU each say, train as one:
+  torchrun --nproc-per-node 2 -m likewise train MODEL --data … -o out/
+
+A TOML file has the same names:
   model = "bert-base-uncased"
   output = "out"
   dev = "stsb/dev"
@@ -61,26 +65,34 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains, saves, says what came of it; 130 where it was stopped."""
     job = job_of(args)
+    from ..train.processes import joined
     from .training import ready
 
-    prepared = ready(job)
-    if args.dry_run:
-        from .rehearsal import rehearse
+    with joined() as processes:
+        prepared = ready(job)
+        if not args.dry_run:
+            return _train_or_say(prepared, args, processes)
+        if processes.leads:
+            from .rehearsal import rehearse
 
-        rehearse(prepared, as_json=args.json)
+            rehearse(prepared, as_json=args.json)
         return 0
+
+
+def _train_or_say(prepared: "Ready", args: argparse.Namespace, processes: "Processes") -> int:
     try:
-        return _train(prepared, args)
+        return _train(prepared, args, processes)
     except KeyboardInterrupt:
         print(
-            f"\nlikewise: stopped at once; the last checkpoint, if any, stays in {job.options.output}, and the same "
-            "command goes on from it",
+            f"\nlikewise: stopped at once; the last checkpoint, if any, stays in {prepared.job.options.output}, and "
+            "the same command goes on from it",
             file=sys.stderr,
         )
         return 130
 
 
-def _train(made: "Ready", args: argparse.Namespace) -> int:
+def _train(made: "Ready", args: argparse.Namespace, processes: "Processes") -> int:
+    """Every process trains; the leader speaks and saves."""
     from ..train.checkpoint import latest
     from ..train.live import Live
     from ..train.log import Log, TensorBoard
@@ -91,18 +103,19 @@ def _train(made: "Ready", args: argparse.Namespace) -> int:
     job, folder = made.job, Path(made.job.options.output or "")
     done = None if args.fresh else finished(folder, made)
     if done is not None:
-        print(f"likewise: this very run is finished in {folder}; --fresh trains it anew", file=sys.stderr)
-        _say(done, folder, args.json)
+        if processes.leads:
+            print(f"likewise: this very run is finished in {folder}; --fresh trains it anew", file=sys.stderr)
+            _say(done, folder, args.json)
         return 0
     before = None if args.fresh else latest(folder / CHECKPOINTS)
-    if before is not None:
+    if before is not None and processes.leads:
         print(f"likewise: going on after step {before.step:,}, from the checkpoint in {folder}", file=sys.stderr)
     live = Live()
     tell: list[Told] = [
         Log(folder / "log.jsonl", job.options.log_every),
         *([TensorBoard(folder / "tensorboard")] if job.options.tensorboard else []),
     ]
-    with asked_to_stop() as stop:
+    with asked_to_stop(quiet=not processes.leads) as stop:
         outcome = train(
             made.embedder,
             made.courses,
@@ -115,6 +128,8 @@ def _train(made: "Ready", args: argparse.Namespace) -> int:
             about=made.about,
         )
     live.close()
+    if not processes.leads:
+        return 130 if outcome.interrupted else 0
     if outcome.interrupted:
         print(
             f"likewise: stopped after step {outcome.steps:,}; its checkpoint is in {folder / CHECKPOINTS}. The same "
