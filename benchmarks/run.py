@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-QUESTIONS = ("cold_start", "latency", "throughput", "memory", "budget")
+QUESTIONS = ("cold_start", "latency", "throughput", "memory", "budget", "training")
 
 
 def main() -> None:

@@ -51,14 +51,33 @@ def memory() -> list[str]:
     return [f"| memory beyond the model, {told['texts']:,} texts to .npy | {told['added_mb']:.0f} MB | – | |"]
 
 
+def training() -> list[str]:
+    if not (RESULTS / "training.json").exists():
+        return []
+    rows = []
+    for told in read("training")["results"]:
+        peers = {p: told["contenders"][f"sentence-transformers {p}"] for p in ("fp32", "bf16")}
+        for precision, peer in peers.items():
+            ours = told["contenders"][f"likewise {precision}"]
+            threads = f"{told['threads']} thread" + "s" * (told["threads"] > 1)
+            rows.append(
+                f"| training, {told['question']}, batches of {told['batch']}, {precision}, {threads} "
+                f"| {ours['rows_per_s']:,.1f} rows/s, {ours['peak_mb'] / 1e3:.2f} GB "
+                f"| {peer['rows_per_s']:,.1f} rows/s, {peer['peak_mb'] / 1e3:.2f} GB "
+                f"| **{ours['times_peer_same_precision']:.2f} ×** |"
+            )
+    return rows
+
+
 def main() -> None:
     where = read("throughput")["machine"]
     lines = ["| | likewise | sentence-transformers 6.2 | |", "|---|---|---|---|"]
-    lines += [*throughput(), *latency(), *cold_start(), *memory()]
+    lines += [*throughput(), *latency(), *cold_start(), *memory(), *training()]
     limits = [told["share_of_limit_fp32"] for told in read("throughput")["results"]]
     lines += [
         "",
-        f"all-MiniLM-L6-v2; contenders in turn in one run, medians; {where['cpu']}, {where['cores']} cores, torch "
+        f"all-MiniLM-L6-v2, training an untuned model of its shape; contenders in turn in one run, medians; "
+        f"{where['cpu']}, {where['cores']} cores, torch "
         f"{where['torch']}, {where['date']}, commit {where['commit']}. Of the speed at which the encoder's matrix "
         f"products alone run through the same kernel, fp32 reaches {min(limits):.0%} to {max(limits):.0%} (least with "
         "long texts, since attention is not counted there). Scripts and raw figures: [benchmarks/](benchmarks/).",

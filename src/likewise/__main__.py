@@ -1,7 +1,8 @@
-"""python -m likewise: the command, also under torchrun."""
+"""`python -m likewise`, and `torchrun -m likewise train …`: the command line."""
 
 import sys
 
 from .cli import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,5 +1,6 @@
 """Where a model computes: the device, the precision, how many tokens at once, and what running out of memory is."""
 
+import os
 from collections.abc import Callable
 from numbers import Integral
 from typing import Literal, TypeVar
@@ -21,8 +22,10 @@ OUT_OF_MEMORY = ("out of memory", "not enough memory", "allocate memory")
 
 
 def placed(device: str | torch.device | None, precision: Precision | None) -> tuple[torch.device, torch.dtype]:
-    """Where to compute and in what: the first GPU if there is one; bf16 on CUDA, else fp32."""
+    """Where to compute and in what: the first GPU, if any (under torchrun each process its own); bf16 on CUDA."""
     place = torch.device(device) if device is not None else _best_device()
+    if place.type == "cuda" and place.index is None and "LOCAL_RANK" in os.environ:
+        place = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % max(1, torch.cuda.device_count()))
     precision = precision or ("bf16" if place.type == "cuda" else "fp32")
     if precision not in PRECISIONS:
         raise BadInput(f"there is no precision {precision!r}; there are {', '.join(PRECISIONS)}")

@@ -1,10 +1,15 @@
 """likewise train, from a file to a saved model: what is asked for, done, said and refused."""
 
 import json
+import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+import likewise
 from likewise import Embedder
 from likewise.cli import main
 from likewise.train.log import TIMES, read_log
@@ -177,3 +182,15 @@ def test_help_needs_no_torch():
 
     code = "import sys; from likewise.cli.main import parser; parser(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_under_torchrun_two_processes_make_one_run_and_one_speaks(place):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "likewise"]
+    asked = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--steps", "4", "--record", "runs.jsonl", "-o", "out"]
+    env = {**os.environ, "PYTHONPATH": str(Path(likewise.__file__).parents[1])}
+    made = subprocess.run([*command, *asked], env=env, capture_output=True, text=True, timeout=120)
+    assert made.returncode == 0, made.stderr[-3000:]
+    assert made.stdout.count("saved in out") == 1 and made.stderr.count("step 4 of 4") == 1
+    assert [line["step"] for line in read_log(place / "out/log.jsonl")] == [1, 2, 3, 4]
+    assert len((place / "runs.jsonl").read_text().splitlines()) == 1
+    assert Embedder.load("out").encode(["a cat"]).shape == (1, 32) and not (place / "out/checkpoints").exists()

@@ -54,6 +54,24 @@ def test_every_way_equals_the_loop(way, biased, window):
     torch.testing.assert_close(found.double(), _slow(q.values, k.values, v.values, q, bias, window), atol=2e-6, rtol=0)
 
 
+@pytest.mark.parametrize("window", [None, 2])
+@pytest.mark.parametrize("biased", [False, True])
+def test_attention_that_drops_equals_the_loop_where_nothing_happens_to_be_dropped(biased, window):
+    """With a probability that rounds to none; and with one of a half, the mean over many draws is near."""
+    q, k, v = (x.values.requires_grad_() for x in _qkv([9, 9, 4, 1, 6]))
+    tokens, bias = packed([9, 9, 4, 1, 6]), _bias if biased else None
+    wanted = _slow(q, k, v, tokens, bias, window)
+    found = _by_length(q, k, v, tokens, bias, window, 1e-9)
+    torch.testing.assert_close(found.double(), wanted, atol=2e-6, rtol=0)
+    slopes = [torch.autograd.grad((x * wanted.detach()).sum(), [q, k, v]) for x in (found.double(), wanted)]
+    for one, other in zip(*slopes, strict=True):
+        torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        drawn = torch.stack([_by_length(q, k, v, tokens, bias, window, 0.5) for _ in range(400)])
+    assert (drawn.mean(0) - wanted).abs().max() < 0.5 and drawn.std(0).max() > 0.1
+
+
 @given(st.lists(st.integers(0, 7), max_size=6), st.one_of(st.none(), st.integers(0, 4)))
 def test_both_ways_agree_on_any_lengths_empty_sentences_too(lengths, window):
     q, k, v = _qkv(lengths)

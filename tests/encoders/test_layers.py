@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from likewise.encoders.layers import ACTIVATIONS, LayerNorm, Linear, gelu, randomise
+from likewise.encoders.layers import ACTIVATIONS, Dropout, LayerNorm, Linear, dropped, gelu, randomise
 
 
 def _linear(dtype=torch.float32, bias=True) -> Linear:
@@ -137,3 +137,26 @@ def test_fresh_weights_are_drawn_as_bert_was():
     assert linear.bias.abs().max() == 0
     assert norm.weight.tolist() == [1] * 8
     assert bare.bias is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_so_many_numbers_are_dropped_and_the_mean_stays_and_gradients_are_dropped_alike(p, dtype):
+    torch.manual_seed(0)
+    x = torch.ones(403, 401, dtype=dtype, requires_grad=True)
+    found = dropped(x, p)
+    found.sum().backward()
+    found = found.detach()
+    assert found.dtype == dtype and torch.equal(x.grad, found)
+    assert abs(float((found == 0).double().mean()) - p) < 0.005  # 4 standard errors of 161,603 draws
+    assert float(found.double().mean()) == pytest.approx(1, abs=0.04)
+    rows, columns = ((found != 0).double().mean(axis) for axis in (1, 0))
+    assert max(rows.std(), columns.std()) < 0.04  # neighbours have nothing to do with each other
+    assert torch.unique(found).numel() == 2
+
+
+def test_dropout_does_nothing_when_the_model_serves_or_there_is_none_to_do():
+    x = torch.randn(3, 5)
+    assert Dropout(0.5).eval()(x) is x and Dropout(0.0)(x) is x
+    assert torch.equal(dropped(x, 1.0), torch.zeros(3, 5)) and dropped(torch.empty(0, 4), 0.5).shape == (0, 4)
+    assert torch.equal(dropped(torch.tensor(2.0), 0.0), torch.tensor(2.0))

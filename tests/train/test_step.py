@@ -7,6 +7,7 @@ from likewise import Embedder
 from likewise.errors import OutOfMemory
 from likewise.train import step
 from likewise.train.objectives import Classification, Contrastive, Regression
+from likewise.train.processes import Processes
 from likewise.train.step import Budget, backward, forward, tokenized
 from tests.train.columns import EVERY, batch_for, model_for
 
@@ -160,3 +161,49 @@ def test_an_objective_with_weights_gets_gradients_for_them(own):
     backward(embedder, objective, batch_for(objective))
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in objective.parameters())
     assert Regression().reads().numbers == ("score",)
+
+
+def test_memory_that_runs_out_after_the_vectors_were_shared_is_everybodys_business(trainable, monkeypatch):
+    """Another process's step is made again with this one's, in the pieces it was made in, to the same gradient."""
+    embedder, objective = trainable("contrastive")
+    batch = batch_for(objective)
+    backward(embedder, objective, batch)
+    expected = _gradients(embedder)
+    embedder.zero_grad()
+    asked = []
+
+    class Another(Processes):
+        """Alone, but told after the first attempt that memory ran out elsewhere."""
+
+        def any(self, here):
+            asked.append(here)
+            return len(asked) == 1
+
+    budget = Budget()
+    took = backward(embedder, objective, batch, budget=budget, processes=Another())
+    assert asked == [False, False] and budget.tokens is None and took.pieces == 1
+    for a, b in zip(_gradients(embedder), expected, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+
+
+def test_memory_that_runs_out_in_the_loss_is_told_to_the_others_and_the_step_made_in_pieces(trainable, monkeypatch):
+    embedder, objective = trainable("contrastive")
+    real, tries = step.loss_of, []
+
+    def narrow(*arguments):
+        tries.append(1)
+        if len(tries) == 1:
+            raise torch.OutOfMemoryError("out of memory, says the test")
+        return real(*arguments)
+
+    monkeypatch.setattr(step, "loss_of", narrow)
+    assert backward(embedder, objective, batch_for(objective)).pieces > 1 and len(tries) == 2
+
+
+def test_bf16_meets_few_numbers_of_rows_in_training_and_fp32_meets_them_as_they_are(own):
+    embedder, seen = Embedder.load(own(), device="cpu").train(), []
+    embedder.encoder.blocks[0].qkv.register_forward_hook(lambda _, given, out: seen.append(len(given[0])))
+    for dtype in (None, torch.bfloat16):
+        for count in range(60, 90):
+            forward(embedder, [[5] * 40, [5] * (count - 40)], dtype)
+    assert seen[:30] == list(range(60, 90)) and len(set(seen[30:])) < 8

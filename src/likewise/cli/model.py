@@ -58,7 +58,7 @@ def _set_threads(threads: int | None) -> None:
 
     if threads is not None and threads < 1:
         raise BadInput(f"--threads is {threads}; wanted 1 or more")
-    torch.set_num_threads(threads or allowed_cpus())
+    torch.set_num_threads(threads or max(1, allowed_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
 
 
 def _check_device(name: str | None) -> None:

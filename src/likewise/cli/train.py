@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .job import flags, job_of
 
 if TYPE_CHECKING:
+    from ..train.processes import Processes
     from .training import Ready
 
 EXAMPLES = """examples:
@@ -18,7 +19,10 @@ EXAMPLES = """examples:
   likewise train MODEL --kind cross-encoder --data stsb/train@regression --columns score=score/5 --dev stsb/dev -o out/
   likewise train run.toml --seed 3 -o out-3/
 
-The same command again goes on from the last checkpoint. A TOML file has the same names:
+The same command again goes on from the last checkpoint. Several processes, a GPU each say, train as one:
+  torchrun --nproc-per-node 2 -m likewise train MODEL --data … -o out/
+
+A TOML file has the same names:
   model = "bert-base-uncased"
   output = "out"
   dev = "stsb/dev"
@@ -62,26 +66,34 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains, saves, says what came of it; 130 where it was stopped."""
     job = job_of(args)
+    from ..train.processes import joined
     from .training import ready
 
-    prepared = ready(job)
-    if args.dry_run:
-        from .rehearsal import rehearse
+    with joined() as processes:
+        prepared = ready(job)
+        if not args.dry_run:
+            return _train_or_say(prepared, args, processes)
+        if processes.leads:
+            from .rehearsal import rehearse
 
-        rehearse(prepared, as_json=args.json)
+            rehearse(prepared, as_json=args.json)
         return 0
+
+
+def _train_or_say(prepared: "Ready", args: argparse.Namespace, processes: "Processes") -> int:
     try:
-        return _train(prepared, args)
+        return _train(prepared, args, processes)
     except KeyboardInterrupt:
         print(
-            f"\nlikewise: stopped at once; the last checkpoint, if any, stays in {job.options.output}, and the same "
-            "command goes on from it",
+            f"\nlikewise: stopped at once; the last checkpoint, if any, stays in {prepared.job.options.output}, and "
+            "the same command goes on from it",
             file=sys.stderr,
         )
         return 130
 
 
-def _train(made: "Ready", args: argparse.Namespace) -> int:
+def _train(made: "Ready", args: argparse.Namespace, processes: "Processes") -> int:
+    """Every process trains; the leader speaks and saves."""
     from ..train.folder import finished, save, train_in
     from ..train.log import TensorBoard
     from ..train.record import append
@@ -89,17 +101,21 @@ def _train(made: "Ready", args: argparse.Namespace) -> int:
 
     job, folder = made.job, Path(made.job.options.output or "")
     record = None if args.fresh else finished(folder, made)
-    if record is not None:
-        print(f"likewise: this very run is finished in {folder}; --fresh trains it anew", file=sys.stderr)
-    else:
+    if record is None:
         tell = [TensorBoard(folder / "tensorboard")] if job.options.tensorboard else []
-        outcome = train_in(folder, made, fresh=args.fresh, tell=tell, log_every=job.options.log_every)
+        outcome = train_in(
+            folder, made, fresh=args.fresh, tell=tell, log_every=job.options.log_every, speaks=processes.leads
+        )
         if outcome.interrupted:
             return 130
-        record = save(made, outcome, folder, scores(made))
-    if job.options.record:
-        append(Path(job.options.record), record, str(folder))
-    _say(record, folder, args.json)
+        if processes.leads:
+            record = save(made, outcome, folder, scores(made))
+    elif processes.leads:
+        print(f"likewise: this very run is finished in {folder}; --fresh trains it anew", file=sys.stderr)
+    if record is not None and processes.leads:
+        if job.options.record:
+            append(Path(job.options.record), record, str(folder))
+        _say(record, folder, args.json)
     return 0
 
 

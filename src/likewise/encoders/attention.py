@@ -12,7 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from ..ragged import Ragged
+from ..ragged import Ragged, Run
+from .layers import dropped
 
 Bias = Callable[[int], Float[Tensor, "H t t"]]
 """What is added to the scores of a sentence of t tokens: relative positions, say."""
@@ -51,29 +52,57 @@ def _variable(q: Tensor, k: Tensor, v: Tensor, tokens: Ragged, window: int | Non
 def _by_length(
     q: Tensor, k: Tensor, v: Tensor, tokens: Ragged, bias: Bias | None, window: int | None, dropout: float
 ) -> Tensor:
-    blocks = []
-    for run in tokens.runs:
-        if run.length:
-            mask = _mask(run.length, q, bias, window)
-            short = q.dtype == torch.bfloat16 and run.length <= SHORT and mask is None and not dropout
-            size = BLOCK // run.length if short else run.sentences
-            for part in run.parts(size):
-                shape = (part.sentences, part.length, *q.shape[1:])
-                a, b, c = (x[part.rows].view(shape).transpose(1, 2) for x in (q, k, v))
-                if not short:
-                    block = scaled_dot_product_attention(a, b, c, attn_mask=mask, dropout_p=dropout)
-                else:
-                    block = _products(a, b, c) if part.sentences == size else _rest(a, b, c)
-                blocks.append(block.transpose(1, 2).reshape(-1, *q.shape[1:]))
-    return blocks[0] if len(blocks) == 1 else torch.cat(blocks) if blocks else torch.empty_like(v)
+    def short(length: int) -> bool:
+        near = window is None or window >= length - 1
+        return q.dtype == torch.bfloat16 and length <= SHORT and bias is None and near and not dropout
+
+    blocks, parts = [], _parts(tokens, short)
+    sizes = [part.sentences * part.length for part in parts]
+    exact = torch.promote_types(q.dtype, torch.float32) if dropout else q.dtype
+    for part, *rows in zip(parts, *(torch.split(x.to(exact), sizes) for x in (q, k, v)), strict=True):
+        mask = _mask(part.length, rows[0], bias, window)
+        a, b, c = (x.view(part.sentences, part.length, *x.shape[1:]).transpose(1, 2) for x in rows)
+        if dropout:
+            block = _dropping(a, b, c, mask, dropout)
+        elif short(part.length):
+            block = _products(a, b, c) if part.sentences == BLOCK // part.length else _rest(a, b, c)
+        else:
+            block = scaled_dot_product_attention(a, b, c, attn_mask=mask)
+        blocks.append(block.transpose(1, 2).reshape(-1, *q.shape[1:]))
+    found = blocks[0] if len(blocks) == 1 else torch.cat(blocks) if blocks else torch.empty_like(v)
+    return found.to(q.dtype)
+
+
+def _parts(tokens: Ragged, short: Callable[[int], bool]) -> list[Run]:
+    """Blocks of one length each; short ones in several of one size, for plain products.
+
+    They are cut off by `split`, whose gradient is put together once; slices would each have one of all the rows.
+    """
+    runs = [run for run in tokens.runs if run.length]
+    return [part for run in runs for part in run.parts(BLOCK // run.length if short(run.length) else run.sentences)]
 
 
 def _products(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Attention of (n, H, t, K) blocks, its scores in memory."""
-    n, heads, length, width = q.shape
-    a, b, c = (x.reshape(n * heads, length, width) for x in (q, k, v))
-    scores = torch.baddbmm(a.new_empty(1, 1, 1), a, b.transpose(1, 2), beta=0, alpha=width**-0.5)
-    return torch.bmm(scores.softmax(-1), c).view(q.shape)
+    a, b, c = (x.reshape(-1, *x.shape[2:]) for x in (q, k, v))
+    return torch.bmm(_scores(a, b).softmax(-1), c).view(q.shape)
+
+
+def _scores(q: Tensor, k: Tensor) -> Tensor:
+    return torch.baddbmm(q.new_empty(1, 1, 1), q, k.transpose(1, 2), beta=0, alpha=q.shape[-1] ** -0.5)
+
+
+def _dropping(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+    """The same in training; torch's own way to it takes three times as many steps, and no kernel is fused there.
+
+    In fp32, autocast or not: oneDNN makes code for every shape of bf16 that it meets, and there are many here.
+    """
+    with torch.autocast("cpu", enabled=False):
+        a, b, c = (x.reshape(-1, *x.shape[2:]) for x in (q, k, v))
+        scores = _scores(a, b)
+        if mask is not None:
+            scores = (scores.view(*q.shape[:3], -1) + mask).view_as(scores)
+        return torch.bmm(dropped(scores.softmax(-1), dropout), c).view(q.shape)
 
 
 def _rest(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..ragged import Ragged
 from .attention import Bias, attend
 from .encoder import Encoder
-from .layers import ACTIVATIONS, Embedding, LayerNorm, Linear
+from .layers import ACTIVATIONS, Dropout, Embedding, LayerNorm, Linear
 from .mpnet import RelativeBias
 
 
@@ -55,7 +55,7 @@ class Embeddings(nn.Module):
         self.segments = Embedding(shape.segments, width) if shape.segments else None
         self.norm = LayerNorm(width, shape.eps)
         self.widen = Linear(width, shape.width) if shape.word_width else None
-        self.drop = nn.Dropout(shape.dropout)
+        self.drop = Dropout(shape.dropout)
         self.first_position = shape.first_position
 
     def forward(self, tokens: Ragged) -> Float[Tensor, "T D"]:
@@ -80,7 +80,7 @@ class Block(nn.Module):
         self.down = Linear(shape.inner, shape.width)
         self.norm2 = LayerNorm(shape.width, shape.eps)
         self.activation = ACTIVATIONS[shape.activation]
-        self.drop = nn.Dropout(shape.dropout)
+        self.drop = Dropout(shape.dropout)
         self.attention_dropout = shape.attention_dropout
 
     def forward(self, x: Float[Tensor, "T D"], tokens: Ragged, bias: Bias | None) -> Float[Tensor, "T D"]:

@@ -54,11 +54,13 @@ class Encoder(nn.Module):
     def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         """The layers.
 
-        On a CPU, without gradients, tokens are rounded up: oneDNN makes and keeps code for every number of rows that
-        it meets, half a megabyte and some milliseconds a product, and keeps a thousand of them. In training they are
-        not, with gradients or without: the words that are dropped hang on how many there are.
+        On a CPU, where products go through oneDNN, tokens are rounded up: it makes and keeps code for every number of
+        rows that it meets, half a megabyte and some milliseconds a product, and keeps a thousand of them. That is
+        without gradients, and in bf16. In fp32, training has other products, and is not rounded, with gradients or
+        without: which words are dropped hangs on how many there are.
         """
-        rounds = tokens.values.device.type == "cpu" and not (torch.is_grad_enabled() or self.training)
+        trains = torch.is_grad_enabled() or self.training
+        rounds = tokens.values.device.type == "cpu" and (torch.is_autocast_enabled("cpu") or not trains)
         for x in self.states(tokens.rounded() if rounds else tokens):
             yield x[: len(tokens.values)]
 

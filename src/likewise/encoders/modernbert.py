@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ..ragged import Ragged
 from .attention import attend
 from .encoder import Encoder
-from .layers import ACTIVATIONS, Embedding, LayerNorm, Linear
+from .layers import ACTIVATIONS, Dropout, Embedding, LayerNorm, Linear
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ModernBlock(nn.Module):
         self.up = Linear(shape.width, 2 * shape.inner, bias=shape.inner_bias)
         self.down = Linear(shape.inner, shape.width, bias=shape.inner_bias)
         self.activation = ACTIVATIONS[shape.activation]
-        self.drop = nn.Dropout(shape.dropout)
+        self.drop = Dropout(shape.dropout)
         self.attention_dropout = shape.attention_dropout
         self.window = shape.reach if shape.local[i] else None
 
@@ -82,7 +82,7 @@ class ModernBert(Encoder):
         self.vocabulary, self.longest = shape.vocabulary, shape.longest
         self.words = Embedding(shape.vocabulary, shape.width)
         self.norm = LayerNorm(shape.width, shape.eps, shape.norm_bias)
-        self.drop = nn.Dropout(shape.dropout)
+        self.drop = Dropout(shape.dropout)
         self.blocks = nn.ModuleList(ModernBlock(shape, i) for i in range(shape.depth))
         self.last_norm = LayerNorm(shape.width, shape.eps, shape.norm_bias)
 

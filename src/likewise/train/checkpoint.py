@@ -1,7 +1,7 @@
 """Checkpoints: everything that a run needs to go on as if it had not stopped, in safetensors and JSON.
 
 A checkpoint is a folder that appears whole by one renaming; the one before it is deleted after. There is nothing to
-unpickle in it.
+unpickle in it. No generator's state is: every step seeds them anew (`draws`).
 """
 
 import json
@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from ..errors import BadInput
 from ..store.files import fill, read_object
 
-_OWN = ("optimizer", "random")
 NAME = re.compile(r"step-(\d{8})")
 
 
@@ -51,7 +50,6 @@ def save(
                 save_file(_distinct(group), partial / f"{name}.safetensors")
             moments, numbers = _optimizer_state(optimizer)
             save_file(moments, partial / "optimizer.safetensors")
-            save_file(_random(), partial / "random.safetensors")
             (partial / "state.json").write_text(json.dumps({**state, "optimizer": numbers}), "utf-8")
     except (OSError, SafetensorError) as error:
         older = _all(root)
@@ -106,7 +104,7 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
 def restore(
     checkpoint: Checkpoint, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer
 ) -> dict[str, dict[str, Tensor]]:
-    """Puts every group of tensors back into those given, and moments and random generators; gives what else was kept.
+    """Puts every group of tensors back into those given, and moments; gives what else was kept.
 
     Raises:
         BadInput: the checkpoint is of another model or another objective.
@@ -115,11 +113,8 @@ def restore(
     for name, group in tensors.items():
         _load(group, load_file(folder / f"{name}.safetensors"), folder)
     _restore_optimizer(optimizer, load_file(folder / "optimizer.safetensors"), checkpoint.state["optimizer"], folder)
-    random = load_file(folder / "random.safetensors")
-    torch.set_rng_state(random["cpu"])
-    if "cuda" in random and torch.cuda.is_available():
-        torch.cuda.set_rng_state(random["cuda"])
-    return {p.stem: load_file(p) for p in sorted(folder.glob("*.safetensors")) if p.stem not in (*tensors, *_OWN)}
+    known = (*tensors, "optimizer")
+    return {p.stem: load_file(p) for p in sorted(folder.glob("*.safetensors")) if p.stem not in known}
 
 
 def _all(root: Path) -> list[Path]:
@@ -166,10 +161,3 @@ def _restore_optimizer(
         if held or numbers[i]:
             moved = {k: v.to(parameter.device) if v.ndim else v for k, v in held.items()}
             optimizer.state[parameter] = {**moved, **numbers[i]}
-
-
-def _random() -> dict[str, Tensor]:
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states["cuda"] = torch.cuda.get_rng_state()
-    return states

@@ -46,14 +46,23 @@ class Work:
 
 
 def train_in(
-    folder: Path, work: Work, *, fresh: bool = False, tell: Sequence[Told] = (), log_every: int = 1
+    folder: Path,
+    work: Work,
+    *,
+    fresh: bool = False,
+    tell: Sequence[Told] = (),
+    log_every: int = 1,
+    speaks: bool = True,
 ) -> Outcome:
-    """Trains, shown as it goes; a checkpoint of this very run in the folder is gone on from, unless `fresh`."""
+    """Trains, shown as it goes; a checkpoint of this very run in the folder is gone on from, unless `fresh`.
+
+    Of several processes one `speaks`.
+    """
     before = None if fresh else latest(folder / CHECKPOINTS)
-    if before is not None:
+    if before is not None and speaks:
         print(f"likewise: going on after step {before.step:,}, from the checkpoint in {folder}", file=sys.stderr)
     live = Live()
-    with asked_to_stop() as stop:
+    with asked_to_stop(quiet=not speaks) as stop:
         outcome = train(
             work.embedder,
             work.courses,
@@ -66,7 +75,7 @@ def train_in(
             about=work.about,
         )
     live.close()
-    if outcome.interrupted:
+    if outcome.interrupted and speaks:
         print(
             f"likewise: stopped after step {outcome.steps:,}; its checkpoint is in {folder / CHECKPOINTS}. The same "
             "command goes on from there, --fresh begins anew",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ..errors import BadInput
+from .processes import ALONE, Processes
 from .run import Run
 from .schedule import Curriculum
 
@@ -17,13 +18,14 @@ class Plan:
     warmup: int
 
     @classmethod
-    def of(cls, curriculum: Curriculum, run: Run) -> "Plan":
+    def of(cls, curriculum: Curriculum, run: Run, processes: Processes = ALONE) -> "Plan":
         """The plan of a run over these data.
 
         Raises:
             BadInput: a number makes no sense, or nobody says when to end.
         """
         _check(run)
+        processes.own(run.batch)
         batches = curriculum.batches_of_epoch
         if batches is None and run.steps is None:
             raise BadInput("nobody knows where a stream ends; wanted steps (--steps)")
@@ -39,7 +41,13 @@ def _check(run: Run) -> None:
     for name, value in {**above, "budget": run.budget, "rate": how.rate, "layer_decay": how.layer_decay}.items():
         if value is not None and not value > 0:
             raise BadInput(f"{name} is {value}; wanted a number above 0")
-    least = {"clip": how.clip, "patience": run.patience, "measure_every": run.measure_every, "decay": how.decay}
+    least = {
+        "seed": run.seed,
+        "clip": how.clip,
+        "patience": run.patience,
+        "measure_every": run.measure_every,
+        "decay": how.decay,
+    }
     for name, value in {**least, "checkpoint_every": run.checkpoint_every}.items():
         if not value >= 0:
             raise BadInput(f"{name} is {value}; wanted 0 or more")

@@ -6,8 +6,7 @@ below it is the encoder, which can go forward and back a piece at a time, for an
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
@@ -18,10 +17,7 @@ from ..embedder import Embedder
 from ..errors import BadInput, OutOfMemory
 from ..ragged import Ragged
 from ..text.packing import plan
-from .again import gradients as _gradients
-from .again import random_states as _random
-from .again import restore as _restore
-from .again import set_random as _set_random
+from .again import gradients, random_states, restore
 from .objectives import Objective, padded
 from .processes import ALONE, Processes
 from .rows import Batch
@@ -75,7 +71,7 @@ def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -
     more = {name: beside(vectors, values) for name, values in batch.numbers.items()}
     if objective.reads().names:
         more["names"] = batch.names.to(vectors.device)
-    loss: Tensor = objective(*vectors.chunk(batch.names.shape[1]), **more)
+    loss: Tensor = objective(*vectors.chunk(len(batch.texts)), **more)
     return loss
 
 
@@ -106,6 +102,9 @@ def backward(
         processes: the batch is this one's part; the loss is that of all parts together. Gradients of the embedder
             are its own part of the whole, to be added up (`Processes.add_up`); those of the objective are whole.
 
+    Where memory runs out, this process halves its budget. If that is before the vectors are brought together, it is
+    nobody else's business; if it is after, all of them make the step again, since the others' vectors are wanted too.
+
     Raises:
         OutOfMemory: one single text does not fit.
     """
@@ -114,58 +113,83 @@ def backward(
     lengths = [len(i) for i in ids]
     if not all(lengths):
         raise BadInput("a text has no tokens, and this model puts no special ones around it")
-    random = _random(embedder.device)
-    before = _gradients(embedder, objective)
+    whole = batch.together(processes)
+    random = random_states(embedder.device)
+    before = gradients(embedder, objective)
     while True:
         pieces = plan(lengths, budget.tokens or sum(lengths))
-        loss = unless_full(partial(_attempt, embedder, objective, batch, ids, pieces, dtype, share, processes))
-        if loss is not None:
+        loss, again = _attempt(_Below(embedder, ids, pieces, dtype), objective, whole, share, processes)
+        if loss is not None and not again:
             return Took(loss, sum(lengths), len(pieces))
-        if len(pieces) == len(ids):
+        if loss is None and len(pieces) == len(ids):
             raise OutOfMemory(f"memory does not suffice for one text of {max(lengths):,} tokens")
-        budget.tokens = max(1, (budget.tokens or sum(lengths)) // 2)
-        _restore(embedder, before, random)
+        if loss is None:
+            budget.tokens = max(1, (budget.tokens or sum(lengths)) // 2)
+        restore(embedder, before, random)
 
 
 def _attempt(
-    embedder: Embedder,
-    objective: Objective,
-    batch: Batch,
-    ids: Ids,
-    pieces: list[list[int]],
-    dtype: torch.dtype | None,
-    share: float,
-    processes: Processes,
-) -> float:
-    if len(pieces) == 1:
-        vectors = forward(embedder, ids, dtype)
-        loss, gradient = _above(objective, vectors, batch, share, processes)
-        vectors.backward(gradient)  # type: ignore[no-untyped-call]
+    below: "_Below", objective: Objective, batch: Batch, share: float, processes: Processes
+) -> tuple[float | None, bool]:
+    """The loss, None where memory ran out here; and whether it ran out in any process that others wait for."""
+    vectors = unless_full(below.forth)
+    if vectors is None:
+        return None, True
+    columns = [processes.together(column) for column in vectors.detach().chunk(len(batch.texts))]
+
+    def back() -> float:
+        loss, gradient = _above(objective, columns, batch, share, processes)
+        below.back(gradient)
         return loss
-    states, parts = [], []
-    with torch.no_grad():
-        for piece in pieces:
-            states.append(_random(embedder.device))
-            parts.append(forward(embedder, [ids[i] for i in piece], dtype))
-    order = torch.tensor([i for piece in pieces for i in piece])
-    vectors = torch.cat(parts)
-    vectors = vectors[torch.argsort(order).to(vectors.device)]
-    loss, gradient = _above(objective, vectors, batch, share, processes)
-    after = _random(embedder.device)
-    for piece, state in zip(pieces, states, strict=True):
-        _set_random(state, embedder.device)  # the same words are dropped as when the vectors were made
-        forward(embedder, [ids[i] for i in piece], dtype).backward(gradient[piece])  # type: ignore[no-untyped-call]
-    _set_random(after, embedder.device)
-    return loss
+
+    loss = unless_full(back)
+    return loss, processes.any(loss is None)
+
+
+@dataclass
+class _Below:
+    """What lies below the cut: forward to the vectors of M texts, and back from their gradient, in pieces or not."""
+
+    embedder: Embedder
+    ids: Ids
+    pieces: list[list[int]]
+    dtype: torch.dtype | None
+    vectors: Tensor | None = None  # with their graph, where there is but one piece
+    states: list[list[Tensor]] = field(default_factory=list)
+
+    def forth(self) -> Float[Tensor, "M E"]:
+        if len(self.pieces) == 1:
+            self.vectors = forward(self.embedder, self.ids, self.dtype)
+            return self.vectors
+        parts = []
+        with torch.no_grad():
+            for piece in self.pieces:
+                self.states.append(random_states(self.embedder.device))
+                parts.append(self._piece(piece))
+        order = torch.tensor([i for piece in self.pieces for i in piece])
+        vectors = torch.cat(parts)
+        return vectors[torch.argsort(order).to(vectors.device)]
+
+    def back(self, gradient: Float[Tensor, "M E"]) -> None:
+        if self.vectors is not None:
+            self.vectors.backward(gradient)  # type: ignore[no-untyped-call]
+            return
+        after = random_states(self.embedder.device)
+        for piece, state in zip(self.pieces, self.states, strict=True):
+            setrandom_states(state, self.embedder.device)  # the same words are dropped as when the vectors were made
+            self._piece(piece).backward(gradient[piece])  # type: ignore[no-untyped-call]
+        setrandom_states(after, self.embedder.device)
+
+    def _piece(self, piece: list[int]) -> Tensor:
+        return forward(self.embedder, [self.ids[i] for i in piece], self.dtype)
 
 
 def _above(
-    objective: Objective, vectors: Tensor, batch: Batch, share: float, processes: Processes
+    objective: Objective, columns: Sequence[Tensor], batch: Batch, share: float, processes: Processes
 ) -> tuple[float, Tensor]:
-    """The loss, and its gradient by the vectors; the objective's own parameters get theirs."""
-    columns = [processes.together(column) for column in vectors.detach().chunk(len(batch.texts))]
-    leaf = torch.cat(columns).requires_grad_()
-    loss = loss_of(objective, leaf, batch.together(processes))
+    """The loss, and its gradient by this process's vectors; the objective's own parameters get theirs."""
+    leaf = torch.cat(list(columns)).requires_grad_()
+    loss = loss_of(objective, leaf, batch)
     (loss * share).backward()  # type: ignore[no-untyped-call]
     gradient = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
     own = processes.own(len(columns[0]))

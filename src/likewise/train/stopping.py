@@ -12,9 +12,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def asked_to_stop() -> Iterator[Callable[[], bool]]:
+def asked_to_stop(quiet: bool = False) -> Iterator[Callable[[], bool]]:
     """Gives what says whether someone asked; a second signal ends the process at once, as it always did.
 
+    What was understood is told on stderr, unless `quiet`.
     In another thread than the main one nothing can be asked for, and nothing is.
     """
     asked: list[int] = []
@@ -26,6 +27,8 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
     def noted(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
         asked.append(number)
         signal.signal(number, before[number])
+        if quiet:
+            return
         print("\nlikewise: stopping after this step, with a checkpoint; once more stops at once", file=sys.stderr)
 
     for number in SIGNALS:

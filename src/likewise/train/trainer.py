@@ -21,10 +21,12 @@ from ..errors import BadInput, LikewiseError
 from ..fingerprint import fingerprint
 from ..store.files import atomic
 from . import checkpoint as checkpoints
+from . import draws
 from . import optimizer as optimization
 from .average import Average, put
 from .frozen import prepared
 from .plan import Plan
+from .processes import Processes, joined
 from .rows import Batch
 from .run import Moment, Outcome, Run
 from .schedule import Course, Curriculum
@@ -58,6 +60,10 @@ def train(
 ) -> Outcome:
     """Trains the embedder, or the reranker, in place; with a measure, it ends as the best that was measured.
 
+    Under torchrun several processes train as one: `run.batch` rows are shared out among them, gradients are added up,
+    and all end with the same weights. The first alone measures, tells and writes; each must call with the same data
+    and settings, and see the same folder. torch's generators are the caller's again, as they were, at the end.
+
     Args:
         embedder: or a reranker; in fp32.
         courses: data, each with its objective.
@@ -70,13 +76,15 @@ def train(
         about: what else must be the same for a run to go on: digests of data, the backbone's fingerprint.
 
     Raises:
-        BadInput: data do not fit, or the folder holds a checkpoint of another run, or cannot be written to.
+        BadInput: data do not fit, or the folder holds a checkpoint of another run, or cannot be written to, or a
+            batch cannot be shared out evenly.
         Diverged: the loss is not finite.
     """
     run = run or Run()
-    torch.manual_seed(run.seed)
-    with prepared(embedder, run):
-        return _Training(embedder, courses, run, folder, measure, tell, about or {}).go(resume, stop)
+    with joined() as processes, draws.lent(embedder.device):
+        draws.seed(embedder.device, max(0, run.seed))  # of fresh weights; one below 0 is refused with the plan
+        with prepared(embedder, run):
+            return _Training(embedder, courses, run, folder, measure, tell, about or {}, processes).go(resume, stop)
 
 
 class _Training:
@@ -91,6 +99,7 @@ class _Training:
         measure: Measure | None,
         tell: Sequence[Told],
         about: Mapping[str, Any],
+        processes: Processes,
     ) -> None:
         self.embedder, self.run, self.folder, self.measure, self.tell = embedder, run, folder, measure, tell
         if embedder.precision != "fp32":
@@ -99,8 +108,11 @@ class _Training:
         for objective in self.objectives:
             fit(embedder, objective)
             objective.to(embedder.device)
+        self.processes = processes
+        self.measures: bool = processes.told(measure is not None)
         self.curriculum = Curriculum(courses, run.batch, run.seed, run.mix)
-        self.plan = Plan.of(self.curriculum, run)
+        self.plan = Plan.of(self.curriculum, run, processes)
+        processes.alike(t for module in (embedder, *self.objectives) for t in module.state_dict().values())
         self.weights = {name: p for name, p in embedder.named_parameters() if p.requires_grad}
         if not self.weights and not any(p.requires_grad for o in self.objectives for p in o.parameters()):
             raise BadInput("everything is frozen, so there is nothing to train")
@@ -108,7 +120,7 @@ class _Training:
         self.average = Average(self.weights, run.ema) if run.ema else None
         self.budget = Budget(run.budget)
         self.dtype = {"fp32": None, "bf16": torch.bfloat16}[run.precision]
-        self.about = {**about, "frozen": self._frozen()}
+        self.about = {**about, "processes": processes.count, "frozen": self._frozen()}
         self.step, self.saved, self.seconds, self.waited = 0, -1, 0.0, 0
         self.best: float | None = None
         self.best_step: int | None = None
@@ -116,6 +128,8 @@ class _Training:
 
     def go(self, resume: bool, stop: Callable[[], bool]) -> Outcome:
         self._resume() if resume else self._clear()
+        if self.processes.any(self.step != self.processes.told(self.step)):
+            raise BadInput(f"not all processes found the same checkpoint in {self.folder}; they must see one folder")
         self.embedder.train()
         began = time.perf_counter() - self.seconds
         ended = stopped = False
@@ -125,7 +139,7 @@ class _Training:
             self.seconds = time.perf_counter() - began
             self._tell(moment)
             ended = bool(self.run.patience) and self.waited >= self.run.patience
-            stopped = stop() and self.step < self.plan.steps
+            stopped = self.processes.any(stop()) and self.step < self.plan.steps
             if ended or stopped or self._due(self.run.checkpoint_every):
                 self._save()
         self.embedder.eval()
@@ -139,7 +153,9 @@ class _Training:
         for group in self.optimizer.param_groups:
             group["lr"] = group["rate"] * rate
         self.optimizer.zero_grad()
+        draws.seed(self.embedder.device, self.run.seed, self.step, self.processes.rank)
         took = [self._backward(course, batch, 1 / len(batches)) for course, batch in batches]
+        self._join_gradients()
         clip = self.run.optimization.clip or math.inf
         norm = float(nn.utils.clip_grad_norm_(self._parameters(), clip))
         if not math.isfinite(norm):
@@ -148,32 +164,53 @@ class _Training:
         self.step += 1
         if self.average is not None:
             self.average.update(self.step)
-        scores = self._measured() if self.measure is not None and self._due(self.plan.measure_every) else {}
-        loss, tokens = sum(t.loss for t in took) / len(took), sum(t.tokens for t in took)
+        scores = self._measured() if self.measures and self._due(self.plan.measure_every) else {}
+        loss, tokens = sum(t.loss for t in took) / len(took), self.processes.total(sum(t.tokens for t in took))
         rows, lr = sum(len(batch) for _, batch in batches), self.run.optimization.rate * rate
         epoch = self.step / self.plan.steps_of_epoch if self.plan.steps_of_epoch else 0.0
         return Moment(self.step, self.plan.steps, epoch, loss, lr, norm, rows, tokens, self.seconds, scores, self.best)
 
     def _backward(self, course: Course, batch: Batch, share: float) -> Took:
-        took = backward(self.embedder, course.objective, batch, budget=self.budget, dtype=self.dtype, share=share)
+        own = batch.take(range(len(batch))[self.processes.own(len(batch))])
+        took = backward(
+            self.embedder,
+            course.objective,
+            own,
+            budget=self.budget,
+            dtype=self.dtype,
+            share=share,
+            processes=self.processes,
+        )
         if not math.isfinite(took.loss):
             self._diverged(batch, took.loss, "loss")
         return took
 
+    def _join_gradients(self) -> None:
+        """The sum of the parts; of objectives, of which every process has the whole, the mean, so that they stay one.
+
+        What an objective draws, or a kernel rounds, may differ from one process to another.
+        """
+        self.processes.add_up(self.embedder.parameters())
+        self.processes.add_up((p for o in self.objectives for p in o.parameters()), 1 / self.processes.count)
+
     def _measured(self) -> Mapping[str, float]:
-        """The measure now; the best weights so far are held on to."""
-        assert self.measure is not None
-        with self.average.applied() if self.average is not None else nullcontext():
-            scores = self.measure(self.embedder.eval())
-        self.embedder.train()
+        """The leader's measure now; the best weights so far are held on to."""
+        scores: Mapping[str, float] = self.processes.told(self._scores() if self.processes.leads else None)
         if not scores:
             raise BadInput("the measure gave no figure; wanted at least one, by name")
-        value = float(next(iter(scores.values())))
+        value = next(iter(scores.values()))
         self.waited += 1
         if self.best is None or value > self.best:
             self.best, self.best_step, self.waited = value, self.step, 0
             self.best_weights = {name: t.detach().clone() for name, t in self._measurable().items()}
         return scores
+
+    def _scores(self) -> dict[str, float]:
+        assert self.measure is not None
+        with self.average.applied() if self.average is not None else nullcontext():
+            scores = self.measure(self.embedder.eval())
+        self.embedder.train()
+        return {name: float(value) for name, value in scores.items()}
 
     def _measurable(self) -> Mapping[str, Tensor]:
         """The weights that are measured and remain."""
@@ -186,12 +223,12 @@ class _Training:
         return self.step == self.plan.steps or (every > 0 and self.step % every == 0)
 
     def _tell(self, moment: Moment) -> None:
-        for told in self.tell:
+        for told in self.tell if self.processes.leads else ():
             told(moment)
 
     def _diverged(self, batch: Batch, value: float, what: str) -> None:
         where = ""
-        if self.folder is not None:
+        if self.folder is not None and self.processes.leads:
             path = self.folder / f"diverged-step-{self.step}.json"
             with atomic(path) as partial:
                 numbers = {name: values.tolist() for name, values in batch.numbers.items()}
@@ -214,7 +251,7 @@ class _Training:
         return {"model": self.weights, **own, **mean, **best}
 
     def _save(self) -> None:
-        if self.folder is None or self.saved == self.step:
+        if self.folder is None or self.saved == self.step or not self.processes.leads:
             return
         told = ("step", "seconds", "best", "best_step", "waited")
         state = {name: getattr(self, name) for name in told} | {"run": self._identity()}
@@ -236,7 +273,7 @@ class _Training:
         self.best, self.best_step = state["best"], state["best_step"]
 
     def _clear(self) -> None:
-        if self.folder is not None:
+        if self.folder is not None and self.processes.leads:
             checkpoints.clear(self.folder)
 
     def _identity(self) -> dict[str, Any]:

@@ -1,0 +1,238 @@
+"""How many rows a second does training learn from, and in how much memory, beside sentence-transformers' trainer?
+
+Same rows, same model (a BERT of 6 blocks and 384 numbers), same batch, optimizer, rate, clipping, dropout and longest
+input. Every run is a process of its own, so that peaks of memory compare; contenders take turns, A B C D, A B C D.
+Counted is the time from the end of the last warm-up step to the end of the last step, of each through its own
+callback after a step: everything that a step needs is inside, loading and imports are not.
+
+    python -m benchmarks.training [--objectives softmax contrastive] [--threads 1] [--rounds 3] [--steps N] [--warm 5]
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from .record import data, ratio, save
+
+MODEL = "minilm-l6-h384-raw"
+LONGEST = 128  # tokens
+RATE, DECAY, EPS, CLIP, WARMUP = 2e-5, 0.01, 1e-6, 1.0, 0.1
+CONTENDERS = ("sentence-transformers fp32", "likewise fp32", "sentence-transformers bf16", "likewise bf16")
+LABELS = ("contradiction", "entailment", "neutral")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is learned: from which file, by which objective of ours, with so many rows a batch."""
+
+    told: str
+    file: tuple[str, str]
+    columns: tuple[str, ...]
+    objective: str
+    batch: int
+    steps: int  # unless told otherwise
+
+
+QUESTIONS = {
+    "softmax": Question(
+        "NLI softmax", ("nli", "train.parquet"), ("sentence1", "sentence2", "label"), "classification", 16, 60
+    ),
+    "contrastive": Question(
+        "in-batch contrastive", ("nli", "triplets.parquet"), ("anchor", "positive", "negative"), "contrastive", 64, 20
+    ),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--objectives", nargs="+", choices=QUESTIONS, default=list(QUESTIONS))
+    parser.add_argument("--threads", type=int, nargs="+", default=[1])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, help="of each run, those of the warm-up among them")
+    parser.add_argument("--warm", type=int, default=5)
+    parser.add_argument("--one", choices=CONTENDERS, help="one run in this process, told as JSON")
+    args = parser.parse_args()
+    if args.one:
+        print(json.dumps(one(args.one, args.objectives[0], args.threads[0], args.steps, args.warm)))
+        return
+    found = []
+    for name in args.objectives:
+        for threads in args.threads:
+            found.append(compared(name, threads, args.rounds, args.steps or QUESTIONS[name].steps, args.warm))
+            say(found[-1])
+    save("training", found)
+
+
+def compared(name: str, threads: int, rounds: int, steps: int, warm: int) -> dict[str, Any]:
+    """Every contender in every round."""
+    if not 0 < warm < steps:
+        raise SystemExit(f"--warm is {warm} of {steps} steps; wanted one or more, and fewer than all")
+    runs: dict[str, list[dict[str, float]]] = {contender: [] for contender in CONTENDERS}
+    for _ in range(rounds):
+        for contender in CONTENDERS:
+            runs[contender].append(apart(contender, name, threads, steps, warm))
+    seconds = {contender: [run["seconds"] for run in told] for contender, told in runs.items()}
+    question = QUESTIONS[name]
+    return {
+        "question": question.told,
+        "batch": question.batch,
+        "threads": threads,
+        "rounds": rounds,
+        "steps": steps,
+        "warm": warm,
+        "contenders": {contender: row(contender, runs[contender], seconds) for contender in CONTENDERS},
+    }
+
+
+def row(name: str, runs: list[dict[str, float]], seconds: dict[str, list[float]]) -> dict[str, float]:
+    """Medians, and how many times faster than the peer in the same round."""
+    told = {key: median(run[key] for run in runs) for key in ("rows_per_s", "peak_mb", "last_loss")}
+    if name.startswith("likewise"):
+        told["times_peer"] = ratio(seconds, name, "sentence-transformers fp32")
+        told["times_peer_same_precision"] = ratio(seconds, name, name.replace("likewise", "sentence-transformers"))
+    return told
+
+
+def say(told: dict[str, Any]) -> None:
+    print(f"{told['question']}, batches of {told['batch']}, {told['threads']} thread(s)")
+    for name, found in told["contenders"].items():
+        print(f"  {name:28} {found['rows_per_s']:8.1f} rows/s  {found['peak_mb']:6.0f} MB at most", end="")
+        print(f"   {found['times_peer']:.2f} × sentence-transformers fp32" if "times_peer" in found else "")
+
+
+def apart(contender: str, name: str, threads: int, steps: int, warm: int) -> dict[str, float]:
+    """One run in a fresh process."""
+    asked = ["--one", contender, "--objectives", name, "--threads", threads, "--steps", steps, "--warm", warm]
+    made = subprocess.run(
+        [sys.executable, "-m", "benchmarks.training", *map(str, asked)],
+        env={**os.environ, "OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    if made.returncode:
+        raise SystemExit(f"{contender}, {name}: {made.stderr[-2000:]}")
+    found: dict[str, float] = json.loads(made.stdout.splitlines()[-1])
+    return found
+
+
+def one(contender: str, name: str, threads: int, steps: int, warm: int) -> dict[str, float]:
+    """Rows a second over the steady part of a run in this process, and the most memory it had."""
+    import torch
+
+    torch.set_num_threads(threads)
+    who, precision = contender.split()
+    ends, losses = (ours if who == "likewise" else theirs)(QUESTIONS[name], precision, steps)
+    seconds = ends[-1] - ends[warm - 1]
+    rows = (len(ends) - warm) * QUESTIONS[name].batch
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    assert len(ends) == steps, (len(ends), steps)
+    return {"seconds": seconds, "rows_per_s": rows / seconds, "peak_mb": peak, "last_loss": losses[-1]}
+
+
+def columns(question: Question, steps: int) -> dict[str, list[Any]]:
+    """As many rows as the run reads, from the file's beginning; labels as their numbers."""
+    table = pq.read_table(data(*question.file), columns=list(question.columns)).slice(0, steps * question.batch)
+    found = table.to_pydict()
+    if "label" in found:
+        found["label"] = [LABELS.index(label) if isinstance(label, str) else label for label in found["label"]]
+    return found
+
+
+def model() -> Path:
+    root = os.environ.get("LIKEWISE_MODELS")
+    if not root or not Path(root, MODEL).exists():
+        raise SystemExit(f"{MODEL} is wanted in the folder of models; LIKEWISE_MODELS is {root!r}")
+    return Path(root, MODEL)
+
+
+def ours(question: Question, precision: str, steps: int) -> tuple[list[float], list[float]]:
+    """When each step ended, and its loss."""
+    from likewise import Embedder
+    from likewise.train.objectives import objective_of
+    from likewise.train.rows import Rows
+    from likewise.train.run import Optimization, Run
+    from likewise.train.schedule import Course
+    from likewise.train.trainer import train
+
+    warnings.simplefilter("ignore")  # the folder names no pooling: the mean, for both
+    objective = objective_of(question.objective)
+    embedder = Embedder.load(model(), device="cpu", precision="fp32", max_length=LONGEST)
+    how = Optimization(rate=RATE, decay=DECAY, eps=EPS, clip=CLIP, warmup=WARMUP)
+    run = Run(steps=steps, batch=question.batch, precision=precision, optimization=how)
+    ends, losses = [], []
+
+    def tell(moment: Any) -> None:
+        ends.append(time.perf_counter())
+        losses.append(moment.loss)
+
+    train(embedder, [Course(Rows.of(columns(question, steps), objective), objective)], run, tell=[tell])
+    return ends, losses
+
+
+def theirs(question: Question, precision: str, steps: int) -> tuple[list[float], list[float]]:
+    """The same of sentence-transformers."""
+    import torch
+    from datasets import Dataset
+    from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+    from sentence_transformers import SentenceTransformerTrainingArguments as Arguments
+    from sentence_transformers.sentence_transformer import losses as known
+    from transformers import TrainerCallback
+
+    embedder = SentenceTransformer(
+        str(model()), device="cpu", model_kwargs={"dtype": torch.float32}
+    )  # the file's: fp16
+    embedder.max_seq_length = LONGEST
+    if question.objective == "contrastive":
+        loss = known.MultipleNegativesRankingLoss(embedder)
+    else:
+        width = embedder.get_embedding_dimension()
+        loss = known.SoftmaxLoss(embedder, width, num_labels=len(LABELS))
+    ends: list[float] = []
+
+    class Clock(TrainerCallback):
+        def on_step_end(self, *args: Any, **more: Any) -> None:  # noqa: ARG002
+            ends.append(time.perf_counter())
+
+    with tempfile.TemporaryDirectory() as folder:
+        how = Arguments(
+            output_dir=folder,
+            max_steps=steps,
+            per_device_train_batch_size=question.batch,
+            learning_rate=RATE,
+            weight_decay=DECAY,
+            adam_epsilon=EPS,
+            max_grad_norm=CLIP,
+            warmup_steps=round(WARMUP * steps),
+            optim="adamw_torch_fused",
+            lr_scheduler_type="linear",
+            bf16=precision == "bf16",
+            use_cpu=True,
+            save_strategy="no",
+            logging_strategy="steps",
+            logging_steps=steps,
+            report_to="none",
+            disable_tqdm=True,
+        )
+        rows = Dataset.from_dict(columns(question, steps))
+        trainer = SentenceTransformerTrainer(
+            model=embedder, args=how, train_dataset=rows, loss=loss, callbacks=[Clock()]
+        )
+        embedder.train()
+        trainer.train()
+    return ends, [float(line["loss"]) for line in trainer.state.log_history if "loss" in line]
+
+
+if __name__ == "__main__":
+    main()

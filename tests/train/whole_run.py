@@ -1,0 +1,86 @@
+"""Run by torchrun: whole runs over a folder's model; the leader writes weights, moments and what it found.
+
+torchrun … tests/train/whole_run.py '[["MODEL", "OUT", "OBJECTIVE", {"accumulate": 2}], …]'
+"""
+
+import hashlib
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from likewise import Embedder
+from likewise.train.objectives import objective_of
+from likewise.train.processes import joined
+from likewise.train.rows import Rows
+from likewise.train.run import Optimization, Run
+from likewise.train.schedule import Course
+from likewise.train.trainer import train
+from tests.train.columns import columns_for
+
+STEADY = Optimization(rate=1e-3, clip=0.5)
+
+
+def still(embedder: Embedder) -> Embedder:
+    """Without dropout, so that how rows are shared out makes no difference."""
+    for part in embedder.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+        if hasattr(part, "attention_dropout"):
+            part.attention_dropout = 0.0
+    return embedder
+
+
+def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
+    """`how`: dropout=1 keeps it; stop=N stops after step N, die=N ends the second process there; rest is the Run's."""
+    out.mkdir(exist_ok=True)
+    torch.manual_seed(5 + int(os.environ.get("RANK", "0")))  # what a process draws before is its own affair
+    dropout, stop, die = (int(how.pop(key, 0)) for key in ("dropout", "stop", "die"))
+    embedder = Embedder.load(folder, device="cpu")
+    embedder = embedder if dropout else still(embedder)
+    objective = objective_of(name)
+    rows = Rows.of(columns_for(objective, 24), objective)
+    run = Run(**{"steps": 6, "batch": 8, "optimization": STEADY, "checkpoint_every": 2, **how})
+    moments, made, before = [], [0], torch.get_rng_state()
+
+    def asked() -> bool:
+        made[0] += 1
+        if die and made[0] == die and os.environ.get("RANK") == "1":
+            os._exit(9)
+        return made[0] == stop and os.environ.get("RANK", "1") == "1"  # the second alone is asked
+
+    def spread(model: Embedder) -> dict[str, float]:
+        assert os.environ.get("RANK", "0") == "0"
+        return {"spread": float(model.encode(["a", "dogs bark"]).std())}
+
+    with joined() as processes:
+        outcome = train(
+            embedder,
+            [Course(rows, objective)],
+            run,
+            folder=out / "checkpoints",
+            measure=spread,
+            tell=[moments.append],
+            stop=asked,
+        )
+        assert torch.equal(before, torch.get_rng_state())
+        assert bool(moments) == processes.leads
+        weights = {**embedder.state_dict(), **{f"objective.{n}": t for n, t in objective.state_dict().items()}}
+        digest = hashlib.sha256(b"".join(t.numpy().tobytes() for t in weights.values())).hexdigest()
+        same = not processes.any(digest != processes.told(digest))
+        if processes.leads:
+            save_file({n: t.contiguous() for n, t in weights.items()}, out / "weights.safetensors")
+            told = [{k: v for k, v in asdict(m).items() if k != "seconds"} for m in moments]
+            found = {**asdict(outcome), "same": same, "moments": told}
+            (out / "found.json").write_text(json.dumps(found), "utf-8")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    with joined():
+        for model, place, objective, how in json.loads(sys.argv[1]):
+            whole(model, Path(place), objective, how)
