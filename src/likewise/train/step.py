@@ -17,7 +17,7 @@ from ..embedder import Embedder
 from ..errors import BadInput, OutOfMemory
 from ..ragged import Ragged
 from ..text.packing import plan
-from .again import gradients, random_states, restore
+from .again import gradients, random_states, restore, set_random
 from .objectives import Objective, padded
 from .processes import ALONE, Processes
 from .rows import Batch
@@ -176,9 +176,9 @@ class _Below:
             return
         after = random_states(self.embedder.device)
         for piece, state in zip(self.pieces, self.states, strict=True):
-            setrandom_states(state, self.embedder.device)  # the same words are dropped as when the vectors were made
+            set_random(state, self.embedder.device)  # the same words are dropped as when the vectors were made
             self._piece(piece).backward(gradient[piece])  # type: ignore[no-untyped-call]
-        setrandom_states(after, self.embedder.device)
+        set_random(after, self.embedder.device)
 
     def _piece(self, piece: list[int]) -> Tensor:
         return forward(self.embedder, [self.ids[i] for i in piece], self.dtype)
