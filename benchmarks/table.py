@@ -77,8 +77,8 @@ def main() -> None:
     lines += [
         "",
         f"all-MiniLM-L6-v2, training an untuned model of its shape; contenders in turn in one run, medians; "
-        f"{where['cpu']}, {where['cores']} cores, torch "
-        f"{where['torch']}, {where['date']}, commit {where['commit']}. Of the speed at which the encoder's matrix "
+        f"{where['cpu']}, {where['cores']} cores, torch {where['torch']}, {where['date']}, commit {where['commit']}; "
+        "memory and training later the same day, as their files say. Of the speed at which the encoder's matrix "
         f"products alone run through the same kernel, fp32 reaches {min(limits):.0%} to {max(limits):.0%} (least with "
         "long texts, since attention is not counted there). Scripts and raw figures: [benchmarks/](benchmarks/).",
     ]

@@ -24,7 +24,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from .record import data, ratio, save
+from .record import RESULTS, data, machine, ratio, save
 
 MODEL = "minilm-l6-h384-raw"
 LONGEST = 128  # tokens
@@ -72,7 +72,15 @@ def main() -> None:
         for threads in args.threads:
             found.append(compared(name, threads, args.rounds, args.steps or QUESTIONS[name].steps, args.warm))
             say(found[-1])
-    save("training", found)
+    save("training", [*others(found), *found])
+
+
+def others(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What earlier runs found of other questions."""
+    path = RESULTS / "training.json"
+    known = json.loads(path.read_text("utf-8"))["results"] if path.exists() else []
+    new = {(one["question"], one["threads"]) for one in found}
+    return [one for one in known if (one["question"], one["threads"]) not in new]
 
 
 def compared(name: str, threads: int, rounds: int, steps: int, warm: int) -> dict[str, Any]:
@@ -92,6 +100,7 @@ def compared(name: str, threads: int, rounds: int, steps: int, warm: int) -> dic
         "rounds": rounds,
         "steps": steps,
         "warm": warm,
+        "machine": machine(),
         "contenders": {contender: row(contender, runs[contender], seconds) for contender in CONTENDERS},
     }
 
