@@ -98,7 +98,7 @@ def torture(
 
 def live(root: Path, folder: Path, steps: int) -> None:
     """One life of the run: goes on from what lies in the folder."""
-    embedder = Embedder.load(root / "model", device="cpu")
+    embedder = Embedder.load(root / "model", device="cpu", pooling="mean")
     objective = OBJECTIVES["classification"](2)
     pick = np.random.default_rng(0)
     texts = [[" ".join(pick.choice(WORDS, 6)) for _ in range(64)] for _ in range(2)]
