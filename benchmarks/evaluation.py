@@ -107,8 +107,27 @@ def draw(told: dict[str, Any]) -> None:
             lines = "\n".join([*table(told[part]["results"]), "", _when(told[part]["machine"])])
             begin, end = f"<!-- table: {name} -->", "<!-- end -->"
             text = re.sub(rf"{begin}\n.*?{end}", lambda _, b=begin, t=lines, e=end: f"{b}\n{t}\n{e}", text, flags=re.S)
+    agreement = RESULTS / "senteval_agreement.json"
+    if agreement.exists():
+        text = _filled(text, "agreement", agreement_table(json.loads(agreement.read_text("utf-8"))))
     PAGE.write_text(text, "utf-8")
     print(f"written: {PAGE.relative_to(PAGE.parent.parent)}")
+
+
+def _filled(text: str, name: str, lines: Sequence[str]) -> str:
+    begin, end = f"<!-- table: {name} -->", "<!-- end -->"
+    return re.sub(rf"{begin}\n.*?{end}", lambda _: "\n".join([begin, *lines, end]), text, flags=re.S)
+
+
+def agreement_table(told: dict[str, Any]) -> list[str]:
+    """Both modes' accuracies, and how long each took, of the processor."""
+    lines = ["| task | fast | faithful | items that differ | CPU time, fast | faithful |", "|---|---|---|---|---|---|"]
+    for name, row in told["results"]["tasks"].items():
+        if "faithful" in row:
+            spent = f"{row['fast_cpu_seconds']:.0f} s | {row['faithful_cpu_seconds']:,.0f} s"
+            figures = f"{row['fast']:.2f} | {row['faithful']:.2f} | {row['items_that_differ']} of {row['items']:,}"
+            lines.append(f"| {name} | {figures} | {spent} |")
+    return [*lines, "", _when(told["machine"])]
 
 
 def aggregates_table(scores: dict[str, dict[str, float]]) -> list[str]:
