@@ -72,7 +72,7 @@ def _scores(axes: Axes, measured: Sequence[Mapping[str, Any]]) -> None:
     best = int(np.argmax(values))
     axes.plot(steps, values, color=GREEN, marker="." if len(steps) < 60 else "", lw=1.2)
     axes.plot(steps[best], values[best], marker="o", ms=8, mfc="none", mec=GREEN, mew=1.5)
-    late = best > 0.6 * len(steps)
+    late = steps[best] > 0.6 * axes.get_xlim()[1]
     axes.annotate(
         f"best {values[best]:.2f} at step {steps[best]:,}",
         (steps[best], values[best]),
