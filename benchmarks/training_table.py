@@ -148,6 +148,7 @@ def _groups(runs: Sequence[Line]) -> list[list[Line]]:
 
 def _row(line: Line) -> tuple[Any, ...]:
     settings = tuple(line[key] for key in ("recipe", "backbone", "pooling", "epochs", "batch", "rate", "rows", "steps"))
+    settings += (line.get("precision", "fp32"),)
     return (*settings, json.dumps(line["objective"]), tuple(line["data"]), line["whole"], tuple(line["other_data"]))
 
 
@@ -161,7 +162,7 @@ def _parts(line: Line) -> list[str]:
 
 def _told(group: Sequence[Line]) -> list[str]:
     one = group[0]
-    settings = f"{one['pooling']}, batch {one['batch']}, rate {one['rate']:g}, {one['steps']:,} steps"
+    settings = f"{one['pooling']}, batch {one['batch']}, rate {one['rate']:g}, {one['steps']:,} steps, {one.get('precision', 'fp32')}"
     dagger = " †" if one["stsb_train"] else ""
     return [one["recipe"] + dagger, one["backbone"], settings, f"{one['rows']:,}", str(len(group))]
 

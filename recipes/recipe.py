@@ -202,6 +202,7 @@ class Recipe:
             "epochs": run["epochs"],
             "batch": run["batch"],
             "rate": run["optimization"]["rate"],
+            "precision": run["precision"],
             **{key: None for key in (*(KEYS.get(t, t) for t in SEVEN), "avg") if key not in record["scores"]},
         }
 

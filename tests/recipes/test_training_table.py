@@ -37,7 +37,9 @@ def test_parts_of_data_and_other_data_are_in_a_table_of_their_own_without_the_pa
     assert "## On all the data at hand" not in page and "SBERT-NLI-base" not in page
 
 
-@pytest.mark.parametrize("other", [{"rate": 1e-4}, {"rows": 900}, {"backbone": "b"}, {"pooling": "cls"}])
+@pytest.mark.parametrize(
+    "other", [{"rate": 1e-4}, {"precision": "bf16"}, {"rows": 900}, {"backbone": "b"}, {"pooling": "cls"}]
+)
 def test_runs_that_differ_in_more_than_the_seed_are_not_averaged(drawn, other):
     page = drawn({}, {"seed": 1, "stsb": 52.0, **other})
     assert "±" not in page.split("## ")[1]
