@@ -162,7 +162,8 @@ def _parts(line: Line) -> list[str]:
 
 def _told(group: Sequence[Line]) -> list[str]:
     one = group[0]
-    settings = f"{one['pooling']}, batch {one['batch']}, rate {one['rate']:g}, {one['steps']:,} steps, {one.get('precision', 'fp32')}"
+    told = f"batch {one['batch']}, rate {one['rate']:g}, {one['steps']:,} steps"
+    settings = ", ".join([one["pooling"], told, one.get("precision", "fp32")])
     dagger = " †" if one["stsb_train"] else ""
     return [one["recipe"] + dagger, one["backbone"], settings, f"{one['rows']:,}", str(len(group))]
 

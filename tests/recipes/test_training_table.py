@@ -25,7 +25,7 @@ def drawn(tmp_path):
 
 def test_seeds_of_one_run_are_a_row_with_their_spread_beside_the_papers(drawn):
     page = drawn({}, {"seed": 1, "stsb": 52.0}, {"seed": 1, "stsb": 54.0})
-    assert "| sbert-nli | tiny | mean, batch 16, rate 2e-05, 62 steps | 1,000 | 2 |" in page
+    assert "| sbert-nli | tiny | mean, batch 16, rate 2e-05, 62 steps, fp32 | 1,000 | 2 |" in page
     assert "| 52.00 ± 2.83 |" in page and "| 50.00 ± 0.00 |" in page  # a run that was made again counts once
     assert "| *sbert-nli* | *SBERT-NLI-base* | *the paper's* |" in page and "*77.03*" in page and "*74.89*" in page
 
