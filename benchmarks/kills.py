@@ -31,9 +31,9 @@ from likewise import Embedder
 from likewise.encoders.bert import Bert, Shape
 from likewise.encoders.checkpoint import save_encoder
 from likewise.encoders.layers import randomise
+from likewise.train.batch import Rows
 from likewise.train.log import TIMES, Log, read_log
 from likewise.train.objectives import OBJECTIVES
-from likewise.train.rows import Rows
 from likewise.train.run import Optimization, Run
 from likewise.train.schedule import Course
 from likewise.train.trainer import train

@@ -169,8 +169,8 @@ def model() -> Path:
 def ours(question: Question, precision: str, steps: int) -> tuple[list[float], list[float]]:
     """When each step ended, and its loss."""
     from likewise import Embedder
+    from likewise.train.batch import Rows
     from likewise.train.objectives import objective_of
-    from likewise.train.rows import Rows
     from likewise.train.run import Optimization, Run
     from likewise.train.schedule import Course
     from likewise.train.trainer import train

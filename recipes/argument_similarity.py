@@ -21,9 +21,9 @@ from likewise.evaluate.splits import Round, folds, rounds
 from likewise.evaluate.task import Settings
 from likewise.similarity import PAIRWISE
 from likewise.store.files import atomic, read_object
+from likewise.train.batch import Rows
 from likewise.train.live import Live
 from likewise.train.objectives import Regression
-from likewise.train.rows import Rows
 from likewise.train.run import Run
 from likewise.train.schedule import Course
 from likewise.train.sources import digest

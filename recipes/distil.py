@@ -16,8 +16,8 @@ from likewise import Embedder
 from likewise.encoders.cut import cut
 from likewise.errors import BadInput
 from likewise.store.files import atomic
+from likewise.train.batch import Rows
 from likewise.train.objectives import Distillation
-from likewise.train.rows import Rows
 from likewise.train.schedule import Course
 from likewise.train.sources import digest
 

@@ -24,11 +24,11 @@ from likewise.evaluate.tasks import TASKS
 from likewise.named import embedder_named
 from likewise.progress import Line
 from likewise.store.files import atomic
+from likewise.train.batch import Rows
 from likewise.train.folder import Work, finished, save, train_in
 from likewise.train.measure import spearman_of
 from likewise.train.objectives import Objective
 from likewise.train.record import append, described
-from likewise.train.rows import Rows
 from likewise.train.run import Optimization, Run
 from likewise.train.schedule import Course
 from likewise.train.sources import Columns, Picked, rows
@@ -114,7 +114,7 @@ def some(found: Rows, count: int | None) -> Rows:
         return found
     which = np.sort(np.random.default_rng(0).permutation(len(found))[:count])
     texts = {name: [column[i] for i in which] for name, column in found.texts.items()}
-    return Rows(texts, {name: values[which] for name, values in found.numbers.items()}, found.repeats)
+    return replace(found, texts=texts, numbers={name: values[which] for name, values in found.numbers.items()})
 
 
 @dataclass(frozen=True)

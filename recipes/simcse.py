@@ -7,8 +7,8 @@ a dense layer above CLS while training, which is not made here.
 from collections.abc import Sequence
 from typing import Any
 
+from likewise.train.batch import Rows
 from likewise.train.objectives import SimCSE
-from likewise.train.rows import Rows
 from likewise.train.schedule import Course
 
 from .recipe import Recipe, backbone, flags, run_of, sentences, start

@@ -1,6 +1,8 @@
 """Packages whose names arrive with their first use."""
 
 from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 
 import pytest
 
@@ -30,3 +32,10 @@ def test_a_package_that_lacks_torch_says_what_to_install(tmp_path, monkeypatch):
         attribute("Chair")
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
         attribute("Table")
+
+
+@pytest.mark.parametrize("package", ["likewise.evaluate", "likewise.train"])
+def test_no_name_is_hidden_by_a_module_of_the_same_name(package):
+    module = import_module(package)
+    assert not {name for name in module.__all__ if find_spec(f"{package}.{name}")}
+    assert not [name for name in module.__all__ if isinstance(getattr(module, name), ModuleType)]

@@ -263,6 +263,10 @@ class Embedder(nn.Module):
         words.append(str(getattr(self.encoder, "shape", self.encoder.config)))
         return fingerprint(words, self.state_dict())
 
+    def lead(self) -> str:
+        """The prompt that goes before a text where none is told."""
+        return self._prompt(None)
+
     def _prompt(self, prompt: str | None) -> str:
         return prompt_of(prompt, self.manifest.prompts, self.manifest.default_prompt)
 

@@ -16,8 +16,8 @@ from likewise import Embedder
 from likewise.evaluate.pairs import Pairs
 from likewise.evaluate.sts import SETS, SEVEN
 from likewise.train import live
+from likewise.train.batch import Rows
 from likewise.train.log import TIMES, read_log
-from likewise.train.rows import Rows
 from recipes import argument_similarity
 from recipes import recipe as shared
 from tests.tiny import model_folder

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from likewise import Embedder
+from likewise.train.batch import Batch, Rows
 from likewise.train.layered import layered
 from likewise.train.objectives import (
     CONCATENATIONS,
@@ -20,7 +21,6 @@ from likewise.train.objectives import (
     Weighted,
     objective_of,
 )
-from likewise.train.rows import Batch, Rows
 
 TEXTS = [
     *("a cat sleeps on the mat", "dogs bark", "the quick brown fox", "x", "1 2 3 and on", "a kitten naps, it naps"),

@@ -4,8 +4,8 @@ import torch
 
 from likewise import Embedder
 from likewise.train import draws
+from likewise.train.batch import Rows
 from likewise.train.objectives import Contrastive
-from likewise.train.rows import Rows
 from likewise.train.run import Run
 from likewise.train.schedule import Course
 from likewise.train.trainer import train

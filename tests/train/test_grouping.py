@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
+from likewise.train.batch import Rows
 from likewise.train.grouping import grouped
 from likewise.train.objectives import BatchTriplets, Matryoshka, Weighted
-from likewise.train.rows import Rows
 from likewise.train.schedule import Course, Curriculum
 
 LABELS = st.lists(st.integers(0, 12), min_size=1, max_size=90)

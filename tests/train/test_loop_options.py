@@ -10,8 +10,8 @@ from likewise import Embedder
 from likewise.errors import BadInput
 from likewise.train import checkpoint as checkpoints
 from likewise.train.average import Average
+from likewise.train.batch import Rows
 from likewise.train.objectives import Regression
-from likewise.train.rows import Rows
 from likewise.train.run import Optimization, Run
 from likewise.train.schedule import Course
 from likewise.train.stopping import asked_to_stop

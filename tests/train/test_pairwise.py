@@ -11,6 +11,7 @@ from likewise import Embedder, Reranker
 from likewise.errors import BadInput, OutOfMemory
 from likewise.reranker import CrossEncoder, PolyEncoder
 from likewise.train import pairwise
+from likewise.train.batch import Rows
 from likewise.train.measure import accuracy_of, spearman_of
 from likewise.train.objectives import (
     RERANKING,
@@ -22,7 +23,6 @@ from likewise.train.objectives import (
     PairRegression,
     objective_of,
 )
-from likewise.train.rows import Rows
 from likewise.train.run import Lora, Optimization, Run
 from likewise.train.schedule import Course
 from likewise.train.step import Budget

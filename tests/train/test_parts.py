@@ -6,9 +6,9 @@ import torch
 from likewise import Embedder
 from likewise.errors import BadInput
 from likewise.train import optimizer
+from likewise.train.batch import Rows
 from likewise.train.frozen import frozen, prepared
 from likewise.train.objectives import Classification, Contrastive
-from likewise.train.rows import Rows
 from likewise.train.run import Lora, Optimization, Run
 from likewise.train.schedule import Course
 from likewise.train.step import backward

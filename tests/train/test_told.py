@@ -6,13 +6,13 @@ import pytest
 
 from likewise import Embedder
 from likewise.errors import BadInput, MissingExtra
+from likewise.train.batch import Rows
 from likewise.train.card import card
 from likewise.train.live import Live
 from likewise.train.log import TIMES, Log, TensorBoard, read_log
 from likewise.train.measure import spearman_of
 from likewise.train.objectives import Contrastive
 from likewise.train.record import append, record_of
-from likewise.train.rows import Rows
 from likewise.train.run import Moment, Run
 from likewise.train.schedule import Course
 from likewise.train.trainer import train

@@ -8,9 +8,9 @@ import torch
 
 from likewise import Embedder
 from likewise.errors import BadInput
+from likewise.train.batch import Rows
 from likewise.train.objectives import OBJECTIVES, Classification, Contrastive, Regression
 from likewise.train.optimizer import Optimization
-from likewise.train.rows import Rows
 from likewise.train.schedule import Course, Curriculum
 from likewise.train.trainer import Diverged, Run, train
 from tests.train.columns import EVERY, columns_for, model_for

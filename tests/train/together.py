@@ -5,9 +5,9 @@ import sys
 import torch
 
 from likewise import Embedder
+from likewise.train.batch import Rows
 from likewise.train.objectives import objective_of
 from likewise.train.processes import joined
-from likewise.train.rows import Rows
 from likewise.train.step import Budget, backward
 from tests.train.columns import columns_for
 

@@ -14,9 +14,9 @@ import torch
 from safetensors.torch import save_file
 
 from likewise import Embedder
+from likewise.train.batch import Rows
 from likewise.train.objectives import objective_of
 from likewise.train.processes import joined
-from likewise.train.rows import Rows
 from likewise.train.run import Optimization, Run
 from likewise.train.schedule import Course
 from likewise.train.trainer import train

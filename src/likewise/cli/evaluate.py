@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 def show(found: "Results", args: argparse.Namespace) -> None:
     """Prints what was asked for, and draws it."""
-    from ..evaluate.report import as_csv, duel, markdown, report, versus
+    from ..evaluate.sheet import as_csv, duel, markdown, report, versus
 
     ours, theirs = found.models[0], found.models[-1]
     compared = duel(found, ours, theirs) if args.compare else {}

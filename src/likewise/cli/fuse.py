@@ -56,7 +56,10 @@ def run(args: argparse.Namespace) -> int:
     from ..named import embedder_named
     from ..train.depth import exits, smallest
     from ..train.fusion import Recipe, layer_vectors
+    from ..train.record import RECORD
 
+    if (args.output / RECORD).exists():
+        raise BadInput(f"{args.output} holds a model that was trained, with its record; give another folder")
     embedder = embedder_named(args.model)
     depths = _depths(args.depth, embedder.encoder.depth)
     texts, examples = _examples(args.pairs, args.teacher, args.seed)

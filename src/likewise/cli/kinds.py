@@ -40,6 +40,7 @@ def begun(job: Job, labels: Sequence[str]) -> Trainable:
         return reranker
     if options.kind == "cross-encoder":
         if isinstance(reranker, CrossEncoder) and len(reranker.labels) == len(labels):
+            _check_order(reranker.labels, labels)
             return reranker
         source = options.model if reranker is None else reranker
         return Reranker.start(source, list(labels), seed=seed, max_length=options.max_length).to(
@@ -53,6 +54,14 @@ def begun(job: Job, labels: Sequence[str]) -> Trainable:
         max_length=options.max_length,
     )
     return embedder if options.kind == "embedder" else PolyEncoder.start(embedder, options.codes, seed=seed)
+
+
+def _check_order(known: Sequence[str], told: Sequence[str]) -> None:
+    if set(known) == set(told) and list(known) != list(told):
+        raise BadInput(
+            f"the model's labels are {', '.join(known)}, and the data's are numbered as {', '.join(told)}; "
+            f"tell --labels {','.join(known)}"
+        )
 
 
 def _reranker(job: Job) -> Reranker | None:

@@ -15,7 +15,7 @@ from .tables import escape, printed, said, table
 from .training import Ready
 
 if TYPE_CHECKING:
-    from ..train.rows import Batch
+    from ..train.batch import Batch
 
 SAMPLED = 8  # batches that tokens are counted in
 SHOWN = 4  # rows of the batch
@@ -96,13 +96,14 @@ def _called(described: Mapping[str, Any]) -> str:
 def _show(made: Ready, course: Course, batch: "Batch") -> None:
     """Some rows of the first batch in word pieces, and which candidates are no wrong answers."""
     names = list(getattr(course.rows, "texts", ()))
-    said(f"\nThe first batch, {len(batch)} rows of {course.name}; the model reads:")
+    said(f"\nThe first batch, {len(batch)} rows of {course.name}, begins so; the model reads:")
     rows = table(">row", "column", "word pieces")
     for i in range(min(SHOWN, len(batch))):
         for name, column in zip(names, batch.texts, strict=False):
             rows.add_row(str(i), name, escape(" ".join(_pieces(made, [column[i]])[0])))
         for name, values in batch.numbers.items():
-            rows.add_row(str(i), name, f"{values[i].tolist():g}")
+            told = f"{len(values[i])} numbers" if values.ndim > 1 else f"{values[i].tolist():g}"
+            rows.add_row(str(i), name, told)
     printed(rows, indent=2)
     if course.objective.reads().names and len(batch.texts) > 1:
         _masks(batch)

@@ -10,11 +10,11 @@ from ..errors import BadInput
 from ..evaluate.datasets import credit, load
 from ..evaluate.significance import interval
 from ..files import READABLE, Table
+from ..train.batch import Rows
 from ..train.folder import Work
 from ..train.measure import PAIR, accuracy_of, likeness, scores_of, spearman_of
 from ..train.objectives import PairClassification, objective_of
 from ..train.record import described
-from ..train.rows import Rows
 from ..train.schedule import Course
 from ..train.sources import Columns, Picked, rows, sha256
 from ..train.trainable import fit

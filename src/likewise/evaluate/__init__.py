@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .comparison import Comparison, compared, estimate
     from .datasets import read
     from .hypotheses import holm, mcnemar, over_seeds, steiger, williams
-    from .report import duel, report
     from .results import Cell, Results
     from .runner import evaluate
+    from .sheet import duel, report
     from .significance import Interval
     from .task import Evidence, Result, Score, Settings, Task, Vectors
     from .tasks import SUITES, TASKS
@@ -60,7 +60,7 @@ __getattr__, __dir__ = arriving(
         "comparison": ("Comparison", "compared", "estimate"),
         "datasets": ("read",),
         "hypotheses": ("holm", "mcnemar", "over_seeds", "steiger", "williams"),
-        "report": ("duel", "report"),
+        "sheet": ("duel", "report"),
         "results": ("Cell", "Results"),
         "runner": ("evaluate",),
         "significance": ("Interval",),

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from ..drawing import STYLE
 from ..errors import BadInput
 from ..store.files import atomic
-from .report import winners
 from .results import Results
+from .sheet import winners
 
 ENDINGS = (".png", ".pdf", ".svg")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # Okabe and Ito

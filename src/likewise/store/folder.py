@@ -71,8 +71,10 @@ def read_manifest(folder: Path) -> Manifest:
     unknown = sorted({part.kind for part in heads} - set(HEADS))
     if unknown or len(poolings) != 1 or not _pools(parts[1]):
         kinds = ", ".join(part.kind for part in parts)
+        hint = "" if poolings else ". A reranker is loaded by Reranker.load, and asked by: likewise rerank"
         raise BadModel(
             f"{folder} is made of {kinds}; wanted Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
+            f"{hint}"
         )
     spoken = read_object(folder / "config_sentence_transformers.json")
     return Manifest(

@@ -159,5 +159,6 @@ def _restore_optimizer(
     for i, parameter in enumerate(parameters):
         held = {k.split("/", 1)[1]: v for k, v in tensors.items() if k.split("/", 1)[0] == str(i)}
         if held or numbers[i]:
-            moved = {k: v.to(parameter.device) if v.ndim else v for k, v in held.items()}
+            fused = optimizer.defaults.get("fused")  # which counts its steps where the parameters are
+            moved = {k: v.to(parameter.device) if v.ndim or fused else v for k, v in held.items()}
             optimizer.state[parameter] = {**moved, **numbers[i]}

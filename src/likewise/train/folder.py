@@ -58,6 +58,8 @@ def train_in(
 
     Of several processes one `speaks`.
     """
+    if fresh and speaks:
+        (folder / RECORD).unlink(missing_ok=True)  # it tells of the run that this one replaces
     before = None if fresh else latest(folder / CHECKPOINTS)
     if before is not None and speaks:
         print(f"likewise: going on after step {before.step:,}, from the checkpoint in {folder}", file=sys.stderr)
@@ -78,7 +80,7 @@ def train_in(
     if outcome.interrupted and speaks:
         print(
             f"likewise: stopped after step {outcome.steps:,}; its checkpoint is in {folder / CHECKPOINTS}. The same "
-            "command goes on from there, --fresh begins anew",
+            "command goes on from there (--fresh would begin anew)",
             file=sys.stderr,
         )
     return outcome

@@ -201,13 +201,18 @@ def _about(
     texts: Texts, kept: Mapping[str, Any], teacher: Trainable, wanted: Sequence[str], asked: Asked
 ) -> dict[str, Any]:
     """What a file is known by."""
-    made = hashlib.sha256(json.dumps(kept).encode())
+    made = hashlib.sha256(json.dumps(kept, default=_plain).encode())
     for name, values in texts.items():
         made.update(f"{name}\0{len(values)}\0".encode())
         for text in values:
             made.update(text.encode("utf-8", "surrogatepass") + b"\0")
     how = {"similarity": asked.similarity} if isinstance(teacher, Embedder) else {"label": asked.label}
     return {"teacher": teacher.fingerprint, "says": list(wanted), **how, "texts": made.hexdigest()}
+
+
+def _plain(number: Any) -> Any:
+    """NumPy's numbers as Python's."""
+    return np.asarray(number).tolist()
 
 
 def _parts(file: Path) -> Path:

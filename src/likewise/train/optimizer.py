@@ -14,7 +14,7 @@ from .trainable import Trainable
 
 def rate_at(step: int, steps: int, how: Optimization) -> float:
     """The share of the rate in step 0, 1, …"""
-    warm = how.warmup * steps
+    warm = how.warmup * steps if how.warmup * steps >= 1 else 0.0  # a shorter one would be a step at rate 0
     if step < warm:
         return (step + 1) / (warm + 1) if how.schedule != "linear" else step / max(warm, 1)
     if how.schedule == "constant":
@@ -51,7 +51,7 @@ def _by_decay(named: list[tuple[str, nn.Parameter]], rate: float, how: Optimizat
 def _level(name: str, depth: int) -> int:
     """0 for the embeddings, 1 … depth for blocks, depth + 1 for pooling and heads."""
     parts = name.split(".")
-    if parts[0] != "encoder":
+    if parts[0] != "encoder" or "last_norm" in parts:
         return depth + 1
     if "blocks" in parts:
         return 1 + int(parts[parts.index("blocks") + 1])

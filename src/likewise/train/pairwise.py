@@ -22,9 +22,9 @@ from ..reranker.cross import Contents
 from ..reranker.poly import meet, meet_own
 from ..text.packing import plan
 from .again import gradients, random_states, restore, set_random
+from .batch import Batch
 from .objectives import Objective, Reranking
 from .processes import ALONE, Processes
-from .rows import Batch
 from .step import Budget, Took, beside
 
 Pieces = list[list[int]]
@@ -144,6 +144,7 @@ def _until_it_fits(reranker: Reranker, step: _Step, budget: Budget, processes: P
             raise OutOfMemory(f"memory does not suffice for one {step.what} of {max(step.lengths):,} tokens")
         if loss is None:
             budget.tokens = max(1, (budget.tokens or whole) // 2)
+        made = None  # and with it the graph
         restore(reranker, before, random)
 
 

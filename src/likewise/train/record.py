@@ -16,7 +16,7 @@ import torch
 from .. import __version__
 from ..embedder import Embedder
 from ..store.files import atomic
-from .rows import Rows
+from .batch import Rows
 from .run import Outcome, Run
 from .schedule import Course
 from .sources import digest

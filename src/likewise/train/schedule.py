@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import BadInput
+from .batch import Batch, Rows
 from .objectives import Objective
-from .rows import Batch, Rows
 from .run import Mix
 from .stream import Stream
 

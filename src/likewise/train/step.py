@@ -18,9 +18,9 @@ from ..errors import BadInput, OutOfMemory
 from ..ragged import Ragged
 from ..text.packing import plan
 from .again import gradients, random_states, restore, set_random
+from .batch import Batch
 from .objectives import Objective, padded
 from .processes import ALONE, Processes
-from .rows import Batch
 
 Ids = Sequence[Sequence[int]]
 
@@ -47,7 +47,10 @@ def tokenized(embedder: Embedder, objective: Objective, batch: Batch) -> tuple[l
     The batch is given the whole `ids` of its first column, if the objective reads them.
     """
     tokenizer = embedder.tokenizer
-    texts = [text for column in batch.texts for text in column]
+    lead = embedder.lead()
+    if lead and not embedder.manifest.include_prompt:
+        raise BadInput("the model's prompt is read and left out of the pooling, which training does not do; use none")
+    texts = [lead + text for column in batch.texts for text in column]
     contents = [content[: tokenizer.room] for content in tokenizer.contents(texts)]
     shown = [tokenizer.framed(objective.shown(content)) for content in contents]
     if objective.reads().ids:

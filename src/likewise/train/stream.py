@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Any
 
 from ..errors import BadInput
+from .batch import Batch, Rows
 from .objectives import Objective
-from .rows import Batch, Rows
 
 Row = Mapping[str, Any]
 Prepare = Callable[[Mapping[str, list[Any]]], Mapping[str, list[Any]]]
@@ -48,6 +48,6 @@ class Stream:
         names = dict.fromkeys(name for row in rows for name in row)
         try:
             columns = self.prepare({name: [row.get(name) for row in rows] for name in names})
-            return Rows.of(columns, self.objective).take(range(len(rows)))
+            return Rows.of(columns, self.objective, whole=False).take(range(len(rows)))
         except BadInput as error:
             raise BadInput(f"rows {begin} to {begin + len(rows) - 1} of the stream: {error}") from None

@@ -9,8 +9,8 @@ from ..embedder import Embedder
 from ..errors import BadInput
 from ..reranker import Reranker
 from . import pairwise, step
+from .batch import Batch
 from .objectives import Objective, Reranking
-from .rows import Batch
 from .step import Took
 
 Trainable: TypeAlias = Embedder | Reranker

@@ -8,7 +8,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -24,10 +24,10 @@ from . import checkpoint as checkpoints
 from . import draws
 from . import optimizer as optimization
 from .average import Average, put
+from .batch import Batch
 from .frozen import prepared
 from .plan import Plan
 from .processes import Processes, joined
-from .rows import Batch
 from .run import Moment, Outcome, Run
 from .schedule import Course, Curriculum
 from .step import Budget, Took
@@ -39,7 +39,7 @@ Measure = Callable[[Any], Mapping[str, float]]
 """Figures of a model, larger is better; the first decides which is best."""
 Told = Callable[[Moment], None]
 FREE = ("checkpoint_every", "budget", "remember")
-"""What of a run may change when it goes on: the result is the same."""
+"""What of a run may change when it goes on: the gradient is the same, though dropout draws otherwise in pieces."""
 
 
 class Diverged(LikewiseError, ArithmeticError):
@@ -121,7 +121,7 @@ class _Training:
         self.budget = Budget(run.budget)
         self.dtype = {"fp32": None, "bf16": torch.bfloat16}[run.precision]
         self.about = {**about, "processes": processes.count, "frozen": self._frozen()}
-        self.step, self.saved, self.seconds, self.waited = 0, -1, 0.0, 0
+        self.step, self.saved, self.seconds, self.waited, self.began = 0, -1, 0.0, 0, 0.0
         self.best: float | None = None
         self.best_step: int | None = None
         self.best_weights: dict[str, Tensor] | None = None
@@ -131,15 +131,14 @@ class _Training:
         if self.processes.any(self.step != self.processes.told(self.step)):
             raise BadInput(f"not all processes found the same checkpoint in {self.folder}; they must see one folder")
         self.embedder.train()
-        began = time.perf_counter() - self.seconds
-        ended = stopped = False
+        self.began = time.perf_counter() - self.seconds
+        ended, stopped = self._waited_enough(), False
         batches = self.curriculum.batches(self.step * self.run.accumulate, self.plan.steps * self.run.accumulate)
         while self.step < self.plan.steps and not ended and not stopped:
             moment = self._step(list(islice(batches, self.run.accumulate)))
-            self.seconds = time.perf_counter() - began
             self._tell(moment)
-            ended = bool(self.run.patience) and self.waited >= self.run.patience
-            stopped = self.processes.any(stop()) and self.step < self.plan.steps
+            ended = self._waited_enough()
+            stopped = self.processes.any(stop()) and self.step < self.plan.steps and not ended
             if ended or stopped or self._due(self.run.checkpoint_every):
                 self._save()
         self.embedder.eval()
@@ -165,6 +164,7 @@ class _Training:
         if self.average is not None:
             self.average.update(self.step)
         scores = self._measured() if self.measures and self._due(self.plan.measure_every) else {}
+        self.seconds = time.perf_counter() - self.began
         loss, tokens = sum(t.loss for t in took) / len(took), self.processes.total(sum(t.tokens for t in took))
         rows, lr = sum(len(batch) for _, batch in batches), self.run.optimization.rate * rate
         epoch = self.step / self.plan.steps_of_epoch if self.plan.steps_of_epoch else 0.0
@@ -200,7 +200,7 @@ class _Training:
             raise BadInput("the measure gave no figure; wanted at least one, by name")
         value = next(iter(scores.values()))
         self.waited += 1
-        if self.best is None or value > self.best:
+        if not math.isnan(value) and (self.best is None or value > self.best):
             self.best, self.best_step, self.waited = value, self.step, 0
             self.best_weights = {name: t.detach().clone() for name, t in self._measurable().items()}
         return scores
@@ -219,6 +219,10 @@ class _Training:
     def _finish(self) -> None:
         put(self.best_weights if self.best_weights is not None else dict(self._measurable()), self.weights)
 
+    def _waited_enough(self) -> bool:
+        """Whether so many measures in a row brought nothing better that the run ends before its last step."""
+        return 0 < self.run.patience <= self.waited and self.step < self.plan.steps
+
     def _due(self, every: int) -> bool:
         return self.step == self.plan.steps or (every > 0 and self.step % every == 0)
 
@@ -229,13 +233,13 @@ class _Training:
     def _diverged(self, batch: Batch, value: float, what: str) -> None:
         where = ""
         if self.folder is not None and self.processes.leads:
-            path = self.folder / f"diverged-step-{self.step}.json"
-            with atomic(path) as partial:
-                numbers = {name: values.tolist() for name, values in batch.numbers.items()}
-                told = {what: str(value), "texts": batch.texts, "numbers": numbers}
+            path = self.folder / f"diverged-step-{self.step + 1}.json"
+            numbers = {name: values.tolist() for name, values in batch.numbers.items()}
+            told = {what: str(value), "texts": batch.texts, "numbers": numbers}
+            with suppress(OSError), atomic(path) as partial:  # a full disk must not hide what went wrong
                 partial.write_text(json.dumps(told), "utf-8")
-            where = f"; the batch is in {path}"
-        raise Diverged(f"the {what} of step {self.step} is {value}{where}. A lower rate, or clipping, may help")
+                where = f"; its last batch is in {path}"
+        raise Diverged(f"the {what} of step {self.step + 1} is {value}{where}. A lower rate, or clipping, may help")
 
     def _parameters(self) -> list[nn.Parameter]:
         return [p for group in self.optimizer.param_groups for p in group["params"]]
@@ -245,7 +249,7 @@ class _Training:
 
     def _tensors(self) -> dict[str, Mapping[str, Tensor]]:
         """What a checkpoint holds: trained weights, the objectives' own, the mean, the best so far."""
-        own = {f"objective-{i}": o.state_dict() for i, o in enumerate(self.objectives) if list(o.parameters())}
+        own = {f"objective-{i}": o.state_dict() for i, o in enumerate(self.objectives) if o.state_dict()}
         mean = {} if self.average is None else {"mean": self.average.mean}
         best = {} if self.best_weights is None else {"best": self.best_weights}
         return {"model": self.weights, **own, **mean, **best}
@@ -254,7 +258,8 @@ class _Training:
         if self.folder is None or self.saved == self.step or not self.processes.leads:
             return
         told = ("step", "seconds", "best", "best_step", "waited")
-        state = {name: getattr(self, name) for name in told} | {"run": self._identity()}
+        state = {name: getattr(self, name) for name in told}
+        state |= {"budget": self.budget.tokens, "run": self._identity()}
         checkpoints.save(self.folder, self._tensors(), self.optimizer, state)
         self.saved = self.step
 
@@ -271,6 +276,8 @@ class _Training:
         state = found.state
         self.seconds, self.waited = state["seconds"], state["waited"]
         self.best, self.best_step = state["best"], state["best_step"]
+        if self.run.budget is None:  # halved, it may be, where memory ran out
+            self.budget.tokens = state.get("budget")
 
     def _clear(self) -> None:
         if self.folder is not None and self.processes.leads:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
+from likewise.train.batch import Rows
 from likewise.train.objectives import (
     AnglE,
     BatchTriplets,
@@ -21,7 +22,6 @@ from likewise.train.objectives import (
     Triplet,
     Weighted,
 )
-from likewise.train.rows import Rows
 from likewise.train.step import backward
 from tests.train.columns import EVERY, columns_for, model_for
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
+from likewise.train.batch import Rows, name_of
 from likewise.train.objectives import Contrastive, SimCSE
 from likewise.train.objectives.contrast import no_wrong_answer
-from likewise.train.rows import Rows, name_of
 from tests.train.objectives.test_values import cos, drawn, near
 
 

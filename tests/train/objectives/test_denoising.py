@@ -5,8 +5,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from likewise.errors import BadInput
+from likewise.train.batch import Rows
 from likewise.train.objectives import TSDAE, padded
-from likewise.train.rows import Rows
 from likewise.train.step import tokenized
 from tests.train.objectives.test_values import drawn, near
 

@@ -10,6 +10,7 @@ from likewise import Embedder
 from likewise.encoders.cut import cut
 from likewise.errors import BadInput
 from likewise.pooling import pooling_of
+from likewise.train.batch import Rows
 from likewise.train.layered import layered
 from likewise.train.objectives import (
     TSDAE,
@@ -23,7 +24,6 @@ from likewise.train.objectives import (
     Triplet,
     Weighted,
 )
-from likewise.train.rows import Rows
 from likewise.train.schedule import Course
 from likewise.train.step import forward, tokenized
 from likewise.train.trainer import Run, train

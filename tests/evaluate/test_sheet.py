@@ -11,8 +11,8 @@ import pytest
 from likewise.errors import BadInput
 from likewise.evaluate import figure
 from likewise.evaluate.grid import Grid, fitting
-from likewise.evaluate.report import as_csv, duel, markdown, report, versus, winners
 from likewise.evaluate.runner import evaluate
+from likewise.evaluate.sheet import as_csv, duel, markdown, report, versus, winners
 from likewise.evaluate.tasks import SUITES
 from tests.evaluate.toys import LOST, ONE, TWO, WORDS, model, read, task
 

@@ -79,8 +79,10 @@ class Rows:
     each: int = 1
 
     @classmethod
-    def of(cls, columns: Mapping[str, Column], objective: Objective) -> "Rows":
+    def of(cls, columns: Mapping[str, Column], objective: Objective, *, whole: bool = True) -> "Rows":
         """Those of the columns that the objective reads: by name, or, where no name fits, texts in their order.
+
+        Whether an objective can learn from them is asked of `whole` data only, and not of a part.
 
         Raises:
             BadInput: a column is missing or superfluous, empty, of unequal length, no text, or no finite number; or
@@ -89,7 +91,7 @@ class Rows:
         reads = objective.reads()
         given = {name: values for name, values in columns.items() if len(values) and isinstance(values[0], str)}
         others = {name: values for name, values in columns.items() if name not in given}
-        if not set(reads.texts) <= set(given) and len(given) == len(reads.texts):
+        if not set(reads.texts) & set(given) and len(given) == len(reads.texts):
             texts = dict(zip(reads.texts, given.values(), strict=True))
         else:
             texts = {name: given[name] for name in reads.texts if name in given}
@@ -100,7 +102,8 @@ class Rows:
         if lacking:
             raise BadInput(
                 f"{type(objective).__name__} reads {_told(reads.texts, reads.numbers)}, and the data have "
-                f"{', '.join(columns) or 'no columns'}: {', '.join(lacking)} is missing"
+                f"{', '.join(columns) or 'no columns'}: {', '.join(lacking)} is missing; "
+                "a column by another name is told as --columns WANTED=FOUND, or Columns({wanted: found})"
             )
         unread = [name for name in columns if not any(columns[name] is v for v in (*texts.values(), *numbers.values()))]
         if unread:
@@ -113,7 +116,8 @@ class Rows:
             raise BadInput(f"columns of one length, at least a row, were wanted; found {sizes}")
         checked = {name: _texts(name, values) for name, values in texts.items()}
         found = {name: _numbers(name, values, reads) for name, values in numbers.items()}
-        objective.check(checked, found)
+        if whole:
+            objective.check(checked, found)
         return cls(checked, found, reads.repeats, reads.together, reads.each)
 
     def __len__(self) -> int:

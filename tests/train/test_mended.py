@@ -1,0 +1,129 @@
+"""What once went wrong in training, and does not again."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from likewise import Embedder
+from likewise.errors import BadInput
+from likewise.train.again import gradients, random_states, restore
+from likewise.train.batch import Batch, Rows
+from likewise.train.objectives import Contrastive, CoSENT, MarginPairs, Triplet
+from likewise.train.optimizer import _level, rate_at
+from likewise.train.run import Optimization, Run
+from likewise.train.schedule import Course
+from likewise.train.sources import Columns, rows
+from likewise.train.step import tokenized
+from likewise.train.trainer import train
+
+PAIRS = {"sentence1": ["a cat", "a dog", "rain"], "sentence2": ["a dog", "rain", "snow"], "score": [0.1, 0.5, 0.9]}
+
+
+def course():
+    return Course(Rows.of(PAIRS, CoSENT()), CoSENT())
+
+
+@pytest.mark.parametrize(
+    ("data", "objective"),
+    [
+        ({"anchor": ["q1", "q2"], "answer": ["a1", "a2"]}, Contrastive()),
+        ({"anchor": ["a", "b"], "negative": ["n", "m"], "pos": ["p", "o"]}, Triplet()),
+    ],
+)
+def test_columns_are_taken_in_order_only_where_no_name_fits(data, objective):
+    with pytest.raises(BadInput, match="positive is missing"):
+        Rows.of(data, objective)
+    renamed = rows({"question": ["q1", "q2"], "positive": ["a1", "a2"]}, Contrastive(), Columns({"anchor": "question"}))
+    assert renamed.texts["anchor"] == ["q1", "q2"]
+
+
+def test_which_of_three_columns_are_meant_is_asked(tmp_path):
+    (tmp_path / "faq.csv").write_text("id,question,answer\n0,how,so\n1,why,thus\n")
+    with pytest.raises(BadInput, match="which of the columns id, question, answer these are is not told"):
+        rows(tmp_path / "faq.csv", Contrastive())
+
+
+def test_a_measure_that_is_no_number_is_never_the_best(own):
+    figures = iter([math.nan, 0.3, 0.2])
+    outcome = train(
+        Embedder.load(own()), [course()], Run(steps=3, batch=3, measure_every=1), measure=lambda _: {"m": next(figures)}
+    )
+    assert (outcome.best, outcome.best_step) == (0.3, 2)
+
+
+def test_a_run_that_had_waited_enough_does_not_go_on(own, tmp_path):
+    folder, run = own(), Run(steps=8, batch=3, measure_every=1, patience=2)
+
+    def go():
+        figures = iter([0.5, 0.4, 0.3])
+        return train(
+            Embedder.load(folder), [course()], run, folder=tmp_path / "c", measure=lambda _: {"m": next(figures)}
+        )
+
+    first, again = go(), go()
+    assert (first.steps, first.best, first.stopped_early) == (3, 0.5, True)
+    assert (again.steps, again.best, again.stopped_early) == (3, 0.5, True)
+
+
+def test_patience_that_ends_with_the_last_step_stopped_nothing(own):
+    figures = iter([0.5, 0.4, 0.3])
+    run = Run(steps=3, batch=3, measure_every=1, patience=2)
+    assert not train(Embedder.load(own()), [course()], run, measure=lambda _: {"m": next(figures)}).stopped_early
+
+
+def test_a_step_is_told_with_its_own_time(own):
+    told = []
+    train(Embedder.load(own()), [course()], Run(steps=2, batch=3), tell=[told.append])
+    assert 0 < told[0].seconds < told[1].seconds
+
+
+def test_gradients_can_be_restored_twice():
+    model = torch.nn.Linear(2, 1)
+    model(torch.ones(1, 2)).sum().backward()
+    before, random = gradients(model), random_states(torch.device("cpu"))
+    wanted = model.weight.grad.clone()
+    for _ in range(2):
+        restore(model, before, random)
+        assert torch.equal(model.weight.grad, wanted)
+        model(torch.ones(1, 2)).sum().backward()
+
+
+def test_a_part_of_a_stream_may_have_one_kind_of_label_alone():
+    data = [{"sentence1": f"a{i}", "sentence2": f"b{i}", "label": int(i == 9)} for i in range(10)]
+    batches = rows(lambda: iter(data), MarginPairs()).batches(4)
+    assert next(batches).numbers["label"].tolist() == [0, 0, 0, 0]
+
+
+def test_the_model_s_own_prompt_is_read_in_training_as_in_encoding(own):
+    folder = own()
+    (folder / "config_sentence_transformers.json").write_text(
+        '{"prompts": {"query": "the cat "}, "default_prompt_name": "query"}'
+    )
+    embedder = Embedder.load(folder)
+    ids, _ = tokenized(embedder, Contrastive(), Batch((("dog",), ("rain",)), {}))
+    assert [len(row) for row in ids] == [len(pieces) for pieces in embedder.pieces(["dog", "rain"])]
+    assert len(ids[0]) > 3
+
+
+def test_the_last_norm_lies_above_all_blocks():
+    assert _level("encoder.last_norm.weight", 6) == 7
+    assert _level("encoder.norm.weight", 6) == 0
+
+
+def test_one_single_step_teaches():
+    assert rate_at(0, 1, Optimization()) == 1.0
+    assert rate_at(0, 20, Optimization()) == 0.0
+
+
+def test_rows_of_a_matrix_are_shown_in_a_dry_run(own, tmp_path, capsys):
+    from likewise.cli import main
+
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    teacher = [row.tolist() for row in np.eye(32, dtype=np.float32)[:4]]
+    pq.write_table(pa.table({"sentence": ["a", "b", "c", "d"], "teacher": teacher}), tmp_path / "t.parquet")
+    assert main(["train", str(own()), "--data", f"{tmp_path / 't.parquet'}@distillation", "--dry-run"]) == 0
+    assert "32 numbers" in capsys.readouterr().out
