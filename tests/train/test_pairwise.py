@@ -28,6 +28,7 @@ from likewise.train.schedule import Course
 from likewise.train.step import Budget
 from likewise.train.trainable import backward, fit
 from likewise.train.trainer import train
+from tests.tiny import still
 from tests.train.columns import TEXTS, batch_for, columns_for
 
 CROSS = ["regression", "regression:loss=mse,temperature=2", "classification:labels=2", "margin", "ranking"]
@@ -249,19 +250,10 @@ SAME = {
 }
 
 
-def whole(model):
-    """No word is dropped, so that what is learned hangs on no draw."""
-    for part in model.modules():
-        if isinstance(part, torch.nn.Dropout):
-            part.p = 0.0
-        if hasattr(part, "attention_dropout"):
-            part.attention_dropout = 0.0
-
-
 @pytest.mark.parametrize("kind", ["cross", "poly"])
 def test_a_toy_task_is_learned_and_stays_learned_in_the_saved_folder(kind, begun, tmp_path):
     reranker, objective = begun(kind, "regression:temperature=4" if kind == "poly" else "regression")
-    whole(reranker)
+    still(reranker)
     train(reranker, [Course(Rows.of(SAME, objective), objective)], Run(steps=120, batch=4, optimization=FAST))
     reranker.save(tmp_path / "saved")
     again = Reranker.load(tmp_path / "saved", device="cpu")
