@@ -107,6 +107,17 @@ def test_the_model_s_own_prompt_is_read_in_training_as_in_encoding(own):
     assert len(ids[0]) > 3
 
 
+def test_a_learned_temperature_comes_back_from_the_sharpest():
+    objective = Contrastive(learned=True)
+    with torch.no_grad():
+        objective.log_scale.fill_(9.0)
+    anchors, positives = torch.eye(3), torch.eye(3)[[1, 0, 2]]  # two of three are wrong
+    loss = objective(anchors, positives, names=torch.arange(6).view(2, 3).T)
+    loss.backward()
+    assert loss.isfinite()
+    assert objective.log_scale.grad > 0
+
+
 def test_the_last_norm_lies_above_all_blocks():
     assert _level("encoder.last_norm.weight", 6) == 7
     assert _level("encoder.norm.weight", 6) == 0

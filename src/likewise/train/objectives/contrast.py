@@ -39,12 +39,18 @@ class Contrastive(Objective):
     def forward(
         self, anchor: Vectors, positive: Vectors, *negatives: Vectors, names: Names, group: Labels | None = None
     ) -> Loss:
-        scale = 1 / self.temperature if self.log_scale is None else self.log_scale.exp().clamp(max=1 / SHARPEST)
+        scale = 1 / self.temperature if self.log_scale is None else self._learned(self.log_scale)
         found = contrastive(anchor, [positive, *negatives], names, scale, group)
         if self.symmetric:
             turned = names[:, [1, 0]]
             found = (found + contrastive(positive, [anchor], turned, scale, group)) / 2
         return found
+
+    def _learned(self, log_scale: nn.Parameter) -> Tensor:
+        """Held at the sharpest in the weight itself, so that its gradient may lead away from there (as in CLIP)."""
+        with torch.no_grad():
+            log_scale.clamp_(max=-math.log(SHARPEST))
+        return log_scale.exp()
 
     def check(self, texts: Texts, numbers: Columns) -> None:
         first, more = next(iter(texts.values())), len(texts) > 2
