@@ -39,12 +39,6 @@ def test_columns_are_taken_in_order_only_where_no_name_fits(data, objective):
     assert renamed.texts["anchor"] == ["q1", "q2"]
 
 
-def test_which_of_three_columns_are_meant_is_asked(tmp_path):
-    (tmp_path / "faq.csv").write_text("id,question,answer\n0,how,so\n1,why,thus\n")
-    with pytest.raises(BadInput, match="which of the columns id, question, answer these are is not told"):
-        rows(tmp_path / "faq.csv", Contrastive())
-
-
 def test_a_measure_that_is_no_number_is_never_the_best(own):
     figures = iter([math.nan, 0.3, 0.2])
     outcome = train(

@@ -114,7 +114,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(
 
     objective = Broken()
     courses = [Course(Rows.of(columns_for(Regression(), 24), objective), objective)]
-    with pytest.raises(Diverged, match="step 3"):
+    with pytest.raises(Diverged, match="step 4"):
         train(
             Embedder.load(own(), device="cpu"),
             courses,
@@ -122,7 +122,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(
             folder=tmp_path / "r",
         )
     assert [p.name for p in (tmp_path / "r").glob("step-*")] == ["step-00000003"]
-    assert len(json.loads((tmp_path / "r/diverged-step-3.json").read_text())["texts"]) == 2
+    assert len(json.loads((tmp_path / "r/diverged-step-4.json").read_text())["texts"]) == 2
 
 
 def test_every_row_comes_once_in_an_epoch_and_the_order_is_that_of_the_seed():

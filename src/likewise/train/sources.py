@@ -158,12 +158,7 @@ def _fitted(held: Held, objective: Objective, columns: Columns, pick: bool) -> M
         found = {name: values for name, values in found.items() if name in {*reads.texts, *numeric, *more}}
     elif pick and not set(reads.texts) & set(found):
         texts = [name for name, values in found.items() if isinstance(values[0], str) and name not in numeric]
-        if len(texts) > len(reads.texts):
-            raise BadInput(
-                f"{type(objective).__name__} reads {', '.join(reads.texts)}, and which of the columns "
-                f"{', '.join(texts)} these are is not told: --columns {reads.texts[0]}={texts[0]},…, or Columns"
-            )
-        found = {name: values for name, values in found.items() if name in {*texts, *numeric}}
+        found = {name: values for name, values in found.items() if name in {*texts[: len(reads.texts)], *numeric}}
     return {name: _numbered(name, v, columns.labels) if name in numeric else v for name, v in found.items()}
 
 
