@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from likewise.evaluate import SUITES, Cache, Results, evaluate
+from likewise.evaluate.datasets import read as read_data
+from likewise.evaluate.leaks import leaks
 from likewise.evaluate.sts import SEVEN
 
 from .record import RESULTS, machine
@@ -90,7 +92,22 @@ def timed() -> dict[str, float]:
     return seconds
 
 
-PARTS: dict[str, Callable[[], Any]] = {"aggregates": aggregates, "baselines": baselines, "time": timed}
+def shared() -> dict[str, Any]:
+    """What STS-B's training split holds of the other years, and what folds of argument pairs hold of each other."""
+    years = {name: read_data(f"{name}/test") for name in SEVEN[:5]}
+    found = leaks({"stsb/train": read_data("stsb/train")}, years)
+    cell = evaluate(["avg-glove"], ["ukp-aspect-10-fold"], resamples=100)["avg-glove", "ukp-aspect-10-fold"]
+    assert cell.result, cell.error
+    notes = [note for note in cell.result.notes if "trained on" in note]
+    return {"pairs": {one.test: [one.pairs, one.of_pairs] for one in found}, "folds": notes}
+
+
+PARTS: dict[str, Callable[[], Any]] = {
+    "aggregates": aggregates,
+    "baselines": baselines,
+    "time": timed,
+    "shared": shared,
+}
 
 
 def draw(told: dict[str, Any]) -> None:
@@ -101,6 +118,7 @@ def draw(told: dict[str, Any]) -> None:
         "sts": (lambda part: baselines_table(part, SUITES["sts"]), "baselines"),
         "senteval": (lambda part: baselines_table(part, SUITES["senteval"]), "baselines"),
         "time": (time_table, "time"),
+        "shared": (shared_table, "shared"),
     }
     for name, (table, part) in tables.items():
         if part in told:
@@ -158,6 +176,12 @@ def baselines_table(found: dict[str, Any], tasks: Sequence[str]) -> list[str]:
 
 def time_table(seconds: dict[str, float]) -> list[str]:
     return ["| suite | seconds |", "|---|---|", *(f"| {suite} | {value:.0f} |" for suite, value in seconds.items())]
+
+
+def shared_table(told: dict[str, Any]) -> list[str]:
+    lines = ["| test set | distinct pairs | of these in STS-B's training split |", "|---|---|---|"]
+    lines += [f"| {name} | {of:,} | {count:,} |" for name, (count, of) in told["pairs"].items()]
+    return [*lines, "", "Argument pairs, ten folds: " + "; ".join(told["folds"]) + "."]
 
 
 def _when(where: dict[str, Any]) -> str:

@@ -141,3 +141,11 @@ def test_a_table_of_no_rows_still_asks_for_its_columns(tmp_path):
 
     with pytest.raises(BadInput, match=r"found \[\]"):
         Table.read(tmp_path / "t.jsonl", none)
+
+
+def test_of_two_columns_that_may_be_meant_none_is_taken_in_silence(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("title,body\na,b\n")
+    with pytest.raises(BadInput, match="which column holds the texts.*title, body"):
+        list(Texts(path))
+    assert list(Texts(path, "body")) == ["b"]

@@ -8,8 +8,9 @@ import torch
 
 from likewise import Embedder
 from likewise.errors import BadInput
-from likewise.train.again import gradients, random_states, restore
+from likewise.train.again import gradients, restore
 from likewise.train.batch import Batch, Rows
+from likewise.train.draws import states
 from likewise.train.objectives import Contrastive, CoSENT, MarginPairs, Triplet
 from likewise.train.optimizer import _level, rate_at
 from likewise.train.run import Optimization, Run
@@ -76,7 +77,7 @@ def test_a_step_is_told_with_its_own_time(own):
 def test_gradients_can_be_restored_twice():
     model = torch.nn.Linear(2, 1)
     model(torch.ones(1, 2)).sum().backward()
-    before, random = gradients(model), random_states(torch.device("cpu"))
+    before, random = gradients(model), states(torch.device("cpu"))
     wanted = model.weight.grad.clone()
     for _ in range(2):
         restore(model, before, random)

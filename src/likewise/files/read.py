@@ -114,12 +114,12 @@ def _rows(path: Path, choose: Choose) -> Iterator[Row]:
 
 
 def _usual(names: Sequence[str], column: str | None, path: Path) -> str:
-    """The column that was asked for, or the one that is usually meant."""
+    """The column that was asked for, or the only one of a name that is usually meant."""
     if column is not None and column in names:
         return column
     if column is None:
         usual = [name for name in USUAL if name in names] or (list(names) if len(names) == 1 else [])
-        if usual:
+        if len(usual) == 1:
             return usual[0]
     asked = "which column holds the texts?" if column is None else f"there is no column {column!r};"
     raise BadInput(f"{path}: {asked} it has {', '.join(names) or 'none'} (choose one with --column)")

@@ -6,6 +6,7 @@ ones, so that how far the search went changes nothing.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
@@ -30,12 +31,12 @@ class Seen:
     judge: Judge
 
 
-class Rule:
+class Rule(ABC):
     """What says of each candidate whether it may stay."""
 
+    @abstractmethod
     def keeps(self, seen: Seen) -> Bool[np.ndarray, "Q d"]:
         """Of those that are left; what it says of others does not count."""
-        raise NotImplementedError
 
     def ends(self, seen: Seen) -> Bool[np.ndarray, " Q"]:
         """Whether nothing farther away could stay either, so that the search need not go on."""

@@ -21,7 +21,8 @@ from ..reranker import CrossEncoder, PolyEncoder, Reranker
 from ..reranker.cross import Contents
 from ..reranker.poly import meet, meet_own
 from ..text.packing import plan
-from .again import gradients, random_states, restore, set_random
+from . import draws
+from .again import gradients, restore
 from .batch import Batch
 from .objectives import Objective, Reranking
 from .processes import ALONE, Processes
@@ -68,7 +69,7 @@ def backward(
         OutOfMemory: one row of a cross-encoder, one text of a poly-encoder, does not fit.
     """
     step = _step(reranker, _Asked(objective, batch, dtype, share, processes))
-    return _until_it_fits(reranker, step, budget or Budget(), processes)
+    return _until_it_fits(reranker, step, budget or Budget(), objective, processes)
 
 
 def tokens(reranker: Reranker, objective: Reranking, batch: Batch) -> int:
@@ -128,16 +129,16 @@ def _step(reranker: Reranker, asked: _Asked) -> _Step:
     return _together(reranker, asked)
 
 
-def _until_it_fits(reranker: Reranker, step: _Step, budget: Budget, processes: Processes) -> Took:
+def _until_it_fits(reranker: Reranker, step: _Step, budget: Budget, objective: Reranking, processes: Processes) -> Took:
     """Makes the step, in smaller pieces where memory runs out here; and once more, where it does so later elsewhere."""
     whole = sum(step.lengths)
-    random, before = random_states(reranker.device), gradients(reranker)
+    random, before = draws.states(reranker.device), gradients(reranker, objective)
     while True:
         pieces = plan(step.lengths, budget.tokens or whole)
         made, loss, again = unless_full(partial(step.forth, pieces)), None, True
         if made is not None:
             loss = unless_full(partial(step.back, step.joined(made)))
-            again = _any(loss is None, processes, reranker.device)
+            again = processes.any(loss is None)
         if loss is not None and not again:
             return Took(loss, whole, len(pieces))
         if loss is None and len(pieces) == len(step.lengths):
@@ -188,7 +189,7 @@ def _apart(reranker: PolyEncoder, asked: _Asked) -> _Step:
         kept = len(pieces) == 1
         with torch.set_grad_enabled(kept):
             for part in parts:
-                part.random, part.vectors, part.kept = random_states(device), vectors(part), kept
+                part.random, part.vectors, part.kept = draws.states(device), vectors(part), kept
         return parts
 
     def joined(parts: list[_Part]) -> tuple[list[_Part], Tensor, Tensor]:
@@ -199,13 +200,13 @@ def _apart(reranker: PolyEncoder, asked: _Asked) -> _Step:
     def back(all_of_it: tuple[list[_Part], Tensor, Tensor]) -> float:
         parts, contexts, candidates = all_of_it
         loss, gradient = _above(asked, whole, contexts.requires_grad_(), candidates.requires_grad_())
-        after = random_states(device)
+        after = draws.states(device)
         for part in parts:
             if not part.kept:
-                set_random(part.random, device)  # the same words are dropped as when the vectors were made
+                draws.put(part.random, device)  # the same words are dropped as when the vectors were made
             found = part.vectors if part.kept else vectors(part)
             found.backward(gradient[part.side][part.texts])  # type: ignore[no-untyped-call]
-        set_random(after, device)
+        draws.put(after, device)
         return loss
 
     return _Step("text", [len(row) for side in ids for row in side], forth, joined, back)
@@ -249,11 +250,6 @@ def _above(
 def _each(contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "M D"], columns: int) -> Float[Tensor, "N P 1"]:
     """The scores of each context with its own candidates."""
     return meet_own(contexts, torch.stack(candidates.chunk(columns), dim=1)).unsqueeze(2)
-
-
-def _any(here: bool, processes: Processes, device: torch.device) -> bool:
-    """Whether it is so in any process."""
-    return bool(processes.together(torch.tensor([float(here)], device=device)).any()) if processes.count > 1 else here
 
 
 def _exact(found: Tensor) -> Tensor:

@@ -17,7 +17,8 @@ from ..embedder import Embedder
 from ..errors import BadInput, OutOfMemory
 from ..ragged import Ragged
 from ..text.packing import plan
-from .again import gradients, random_states, restore, set_random
+from . import draws
+from .again import gradients, restore
 from .batch import Batch
 from .objectives import Objective, padded
 from .processes import ALONE, Processes
@@ -117,7 +118,7 @@ def backward(
     if not all(lengths):
         raise BadInput("a text has no tokens, and this model puts no special ones around it")
     whole = batch.together(processes)
-    random = random_states(embedder.device)
+    random = draws.states(embedder.device)
     before = gradients(embedder, objective)
     while True:
         pieces = plan(lengths, budget.tokens or sum(lengths))
@@ -167,7 +168,7 @@ class _Below:
         parts = []
         with torch.no_grad():
             for piece in self.pieces:
-                self.states.append(random_states(self.embedder.device))
+                self.states.append(draws.states(self.embedder.device))
                 parts.append(self._piece(piece))
         order = torch.tensor([i for piece in self.pieces for i in piece])
         vectors = torch.cat(parts)
@@ -177,11 +178,11 @@ class _Below:
         if self.vectors is not None:
             self.vectors.backward(gradient)  # type: ignore[no-untyped-call]
             return
-        after = random_states(self.embedder.device)
+        after = draws.states(self.embedder.device)
         for piece, state in zip(self.pieces, self.states, strict=True):
-            set_random(state, self.embedder.device)  # the same words are dropped as when the vectors were made
+            draws.put(state, self.embedder.device)  # the same words are dropped as when the vectors were made
             self._piece(piece).backward(gradient[piece])  # type: ignore[no-untyped-call]
-        set_random(after, self.embedder.device)
+        draws.put(after, self.embedder.device)
 
     def _piece(self, piece: list[int]) -> Tensor:
         return forward(self.embedder, [self.ids[i] for i in piece], self.dtype)
