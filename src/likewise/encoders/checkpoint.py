@@ -9,19 +9,21 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ..errors import BadModel, missing
+from ..errors import BadInput, BadModel, missing
+from . import int8
 from .encoder import Encoder
 from .families import FAMILIES, Names
 
 M = TypeVar("M", bound=nn.Module)
 
+Stored = Literal["int8"]
 STORED = ("F64", "F32", "F16", "BF16")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
 
@@ -29,8 +31,8 @@ PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.inde
 def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     """The encoder of a Hugging Face folder, in evaluation mode; `dtype` is what its weights are turned into."""
     config = read_config(folder)
-    if config.get("quantization_config"):
-        raise BadModel(f"{folder} holds quantised weights; the model in fp32, fp16 or bf16 is wanted")
+    if config.pop("quantization_config", None) not in (None, int8.METHOD):
+        raise BadModel(f"{folder} holds quantised weights of others; the model in fp32, fp16 or bf16 is wanted")
     kind = config.get("model_type")
     if not isinstance(kind, str) or not kind:
         raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")
@@ -65,21 +67,32 @@ def holds(folder: Path, module: nn.Module, names: Names) -> bool:
             return False
 
 
-def save_encoder(module: Encoder, folder: Path, prefix: str = "", head: Mapping[str, Tensor] | None = None) -> None:
+def save_encoder(
+    module: Encoder,
+    folder: Path,
+    prefix: str = "",
+    head: Mapping[str, Tensor] | None = None,
+    weights: Stored | None = None,
+) -> None:
     """config.json and model.safetensors, named as transformers names them.
 
     The config tells the precision that the weights have here: transformers loads them in the one that it names. Where
-    a head comes with it, under its own names, the encoder's begin with `prefix`, as in transformers' classifiers.
+    a head comes with it, under its own names, the encoder's begin with `prefix`, as in transformers' classifiers. In
+    eight bits the encoder is for us alone, and the config says so.
     """
     dtype = str(next(module.parameters()).dtype).removeprefix("torch.")
     config = {**{key: value for key, value in module.config.items() if key != "dtype"}, "torch_dtype": dtype}
     family = FAMILIES.get(config.get("model_type", ""))
     if family is None:
+        if weights is not None:
+            raise BadInput(f"a {config.get('model_type')!r} encoder is transformers' own, which {weights} is not for")
         module.save(folder)  # type: ignore[operator]
         return
-    weights = {prefix + name: tensor for name, tensor in named(module, family.names).items()} | dict(head or {})
+    tensors = {prefix + name: tensor for name, tensor in named(module, family.names).items()}
+    if weights == "int8":
+        config, tensors = {**config, "quantization_config": int8.METHOD}, int8.packed(tensors)
     (folder / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    save_file(tensors | dict(head or {}), folder / "model.safetensors", {"format": "pt"})
 
 
 def named(module: nn.Module, names: Names) -> dict[str, Tensor]:
@@ -129,12 +142,26 @@ class Weights:
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(self.files[self.home[name]].get_slice(name).get_shape())
 
+    def _tensor(self, name: str) -> Tensor:
+        tensor: Tensor = self.files[self.home[name]].get_tensor(name)
+        return tensor
+
+    def readable(self, name: str) -> bool:
+        """Whether its numbers mean something here: as they are, or in eight bits beside their steps."""
+        if self.stored(name) != "I8":
+            return self.stored(name) in STORED
+        step, shape = name + int8.STEP, self.shape(name)
+        return step in self.home and len(shape) == 2 and self.shape(step) == shape[:1] and self.stored(step) in STORED
+
     def stored(self, name: str) -> str:
         """How its numbers are stored."""
         return str(self.files[self.home[name]].get_slice(name).get_dtype())
 
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
-        tensor: Tensor = self.files[self.home[name]].get_tensor(name).to(dtype)
+        tensor: Tensor = self._tensor(name)
+        if tensor.dtype == torch.int8:
+            tensor = int8.restored(tensor, self._tensor(name + int8.STEP))
+        tensor = tensor.to(dtype)
         if not torch.isfinite(tensor.sum(dtype=torch.float32)):
             raise BadModel(
                 f"the tensor {name} in {self.folder} is not finite; the file is damaged or training diverged"
@@ -188,10 +215,10 @@ def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights:
         names = sources[ours]
         wanted = (tensor.shape[0] // len(names), *tensor.shape[1:])
         for name in names:
-            if weights.stored(name) not in STORED:
+            if not weights.readable(name):
                 raise BadModel(
                     f"{name} in {folder} is stored as {weights.stored(name)}; wanted {', '.join(STORED)} "
-                    "(quantised weights mean nothing without their scales)"
+                    "(or I8 with the steps of its rows beside it, as `save(weights=\"int8\")` writes)"
                 )
             if weights.shape(name) != wanted:
                 raise BadModel(
