@@ -148,7 +148,7 @@ def _groups(runs: Sequence[Line]) -> list[list[Line]]:
 
 def _row(line: Line) -> tuple[Any, ...]:
     settings = tuple(line[key] for key in ("recipe", "backbone", "pooling", "epochs", "batch", "rate", "rows", "steps"))
-    settings += (line.get("precision", "fp32"),)
+    settings += (line.get("precision", "fp32"), line.get("note", ""))
     return (*settings, json.dumps(line["objective"]), tuple(line["data"]), line["whole"], tuple(line["other_data"]))
 
 
@@ -163,7 +163,8 @@ def _parts(line: Line) -> list[str]:
 def _told(group: Sequence[Line]) -> list[str]:
     one = group[0]
     told = f"batch {one['batch']}, rate {one['rate']:g}, {one['steps']:,} steps"
-    settings = ", ".join([one["pooling"], told, one.get("precision", "fp32")])
+    note = [one["note"]] if one.get("note") else []
+    settings = ", ".join([*note, one["pooling"], told, one.get("precision", "fp32")])
     dagger = " †" if one["stsb_train"] else ""
     return [one["recipe"] + dagger, one["backbone"], settings, f"{one['rows']:,}", str(len(group))]
 

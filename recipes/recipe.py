@@ -130,6 +130,7 @@ class Recipe:
     before: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, Any] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""  # what a table must tell besides
     stage: bool = False  # of a larger recipe: neither measured nor recorded
 
     def carry_out(self, embedder: Embedder, courses: Sequence[Course], run: Run) -> dict[str, Any]:
@@ -203,6 +204,7 @@ class Recipe:
             "batch": run["batch"],
             "rate": run["optimization"]["rate"],
             "precision": run["precision"],
+            **({"note": self.note} if self.note else {}),
             **{key: None for key in (*(KEYS.get(t, t) for t in SEVEN), "avg") if key not in record["scores"]},
         }
 

@@ -13,10 +13,12 @@ from benchmarks.training_table import ABLATION
 from recipes.ablation_pooling_concatenation import CELLS
 
 from likewise import Embedder
+from likewise.errors import BadInput
 from likewise.evaluate.pairs import Pairs
 from likewise.evaluate.sts import SETS, SEVEN
 from likewise.train import live
 from likewise.train.batch import Rows
+from likewise.train.lessons import LESSONS
 from likewise.train.log import TIMES, read_log
 from recipes import argument_similarity
 from recipes import recipe as shared
@@ -98,6 +100,7 @@ def carried_out(name, backbone, place, *more, out="out", steps=2):
     return found, json.loads((place / "runs.jsonl").read_text().splitlines()[-1])
 
 
+TAUGHT = ["--teacher", "MODEL", "--sentences", "nli/train,vocabulary", "--batch", "16"]
 RECIPES = {
     "sbert_nli": [["--pooling", "cls"], ["--objective", "contrastive", "--rows", "20"]],
     "sbert_stsb": [[]],
@@ -105,7 +108,8 @@ RECIPES = {
     "wiki_sections_triplets": [[]],
     "argument_similarity": [],
     "ablation_pooling_concatenation": [["--only", "mean-|u-v|+u*v"]],
-    "distil": [["--keep", "0,2"]],
+    "distil": [["--keep", "0,2", *TAUGHT], ["--rows", "20", *TAUGHT]],
+    "mini": [["--keep", "1", "--words", "12", "--inner", "20", *TAUGHT]],
     "simcse": [[]],
     "infersent": [["--width", "6"]],
     "deep_averaging": [["--pairs", "50", "--layers", "8"]],
@@ -114,7 +118,7 @@ CASES = [(name, flags) for name, several in RECIPES.items() for flags in several
 
 
 def test_every_recipe_is_tried_and_told_of():
-    files = {path.stem for path in Path(shared.__file__).parent.glob("*.py")} - {"__init__", "recipe"}
+    files = {path.stem for path in Path(shared.__file__).parent.glob("*.py")} - {"__init__", "recipe", "unlabelled"}
     page = (Path(shared.__file__).parent / "README.md").read_text()
     assert files == set(RECIPES) and all(f"python -m recipes.{name} " in page for name in files)
 
@@ -122,7 +126,7 @@ def test_every_recipe_is_tried_and_told_of():
 @pytest.mark.parametrize(("name", "flags"), CASES, ids=lambda c: c if isinstance(c, str) else "".join(c))
 def test_a_recipe_leaves_a_model_and_a_line(name, flags, place, model, words):
     backbone = words if name in ("infersent", "deep_averaging") else model
-    _, line = carried_out(name, backbone, place, *flags)
+    _, line = carried_out(name, backbone, place, *(model if flag == "MODEL" else flag for flag in flags))
     assert set(LINE) <= set(line) and line["backbone"] == ("tiny" if backbone == model else words)
     assert line["avg"] == pytest.approx(np.mean([line[shared.KEYS.get(task, task)] for task in SEVEN]), abs=0.01)
     assert line["stsb_train"] == ("stsb" in name)
@@ -133,7 +137,7 @@ def test_a_recipe_leaves_a_model_and_a_line(name, flags, place, model, words):
     assert Embedder.load(folder).encode(["a cat"]).shape[0] == 1
     assert len(read_log(folder / "log.jsonl")) == 2
     assert "| sts12 |" in (folder / "README.md").read_text() and (folder / "curve.png").exists()
-    assert set(json.loads((folder / "likewise.json").read_text())["trained_on"]) >= {line["data"][-1].split("/")[0]}
+    assert set(json.loads((folder / "likewise.json").read_text())["trained_on"]) >= {line["data"][0].split("/")[0]}
 
 
 def test_both_stages_of_the_two_step_recipe_are_told_and_one_line_is_added(place, model):
@@ -231,8 +235,50 @@ def test_a_student_of_another_width_learns_from_projected_vectors(to, place, mod
         pooling={"word_embedding_dimension": 16, "pooling_mode_mean_tokens": True},
         changes={"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24},
     )
-    carried_out("distil", model, place, "--student", str(narrow), "--to", to)
+    carried_out("distil", str(narrow), place, "--teacher", model, "--to", to, "--sentences", "nli/train")
     assert Embedder.load(place / "out").encode(["a cat"]).shape == (1, 16)
+
+
+def test_what_a_test_holds_is_left_out_of_the_sentences(place, model, monkeypatch):
+    from recipes import unlabelled
+
+    teacher, letters = Embedder.load(model, device="cpu"), unlabelled.letters
+    asked = next(unlabelled.texts_of("stsb/dev"))
+    assert letters(asked) in unlabelled.tested(("nli/train",))
+    assert not unlabelled.tested() >= {letters(text) for text in unlabelled.texts_of("nli/train")}
+    one = next(unlabelled.texts_of("nli/train"))
+    monkeypatch.setattr(unlabelled, "tested", lambda sources: {letters(f"{one.upper()}!")})
+    found = unlabelled.unlabelled(("nli/train", unlabelled.VOCABULARY), teacher)
+    forms = [letters(text) for text in found["nli/train"]]
+    assert letters(one) not in forms and len(forms) == len(set(forms)) > 40
+    assert set(found[unlabelled.VOCABULARY]) <= set(teacher.tokenizer.backend.get_vocab())
+
+
+def test_the_lessons_of_one_teacher_serve_several_students(place, model, monkeypatch):
+    told = ["--teacher", model, "--sentences", "nli/train"]
+    carried_out("distil", model, place, "--keep", "0", *told)
+    monkeypatch.setitem(LESSONS, "teacher", lambda *_: pytest.fail("the teacher is asked again"))
+    carried_out("distil", model, place, "--keep", "1", *told, out="other")
+
+
+def test_a_narrowed_model_is_about_what_it_was(model):
+    from recipes.mini import narrowed
+
+    whole = Embedder.load(model, device="cpu")
+    made = narrowed(whole, 31, 48)
+    texts = ["the quick cat sleeps", "a dog barks on a cat"]
+    cosines = (whole.encode(texts) * made.encode(texts)).sum(1)
+    assert cosines.min() > 0.9
+    with pytest.raises(BadInput, match="inner units"):
+        narrowed(whole, 31, 49)
+
+
+def test_the_model_in_the_box_is_in_eight_bits(place, model):
+    carried_out("mini", model, place, "--keep", "1", "--words", "12", "--inner", "20", "--teacher", model,
+                "--sentences", "nli/train")  # fmt: skip
+    small, whole = Embedder.load(place / "out" / "int8"), Embedder.load(place / "out")
+    assert small.tokenizer.max_length == Embedder.load(model).tokenizer.max_length
+    np.testing.assert_allclose(small.encode(["the cat"]), whole.encode(["the cat"]), atol=0.02)
 
 
 def test_principal_axes_about_the_origin_keep_dot_products_best():

@@ -1,0 +1,130 @@
+"""likewise-mini: a model of our own, small enough for the box, distilled from texts alone.
+
+The student is the backbone with few of its blocks, of their inner layers those units that weigh most, and word vectors
+in their first principal axes. It learns to have the teacher's vectors, and is kept in eight bits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import layer_norm
+
+from likewise import Embedder
+from likewise.encoders.bert import Bert, Embeddings
+from likewise.encoders.families import FAMILIES
+from likewise.errors import BadInput
+from likewise.store import DEFAULT
+from likewise.train.run import Optimization
+
+from .distil import fitting, kept, taught, teacher_of, unit, with_teacher
+from .recipe import Recipe, backbone, flags, folder_of, run_of, start
+
+EIGHT = "int8"
+"""The folder with the weights in eight bits, inside the run's."""
+PLACE = 5  # a usual position: words are narrowed as they are there
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Encodes with the teacher, trains, measures, records."""
+    parser = with_teacher(flags(__doc__, backbone=DEFAULT, batch=256, rate=1e-3, epochs=2))
+    parser.set_defaults(keep=(0, 5))
+    parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a word's vector (%(default)s)")
+    parser.add_argument("--inner", type=int, default=512, metavar="N", help="units of an inner layer (%(default)s)")
+    args = parser.parse_args(argv)
+    teacher, whole = teacher_of(args), backbone(args, "mean")
+    longest = min(teacher.tokenizer.max_length, whole.encoder.longest)
+    whole.tokenizer = replace(whole.tokenizer, max_length=longest)
+    student = unit(narrowed(kept(whole, args.keep), args.words, args.inner))
+    objective, width = fitting(student, teacher, args.to)
+    courses = list(taught(teacher, args, objective, width))
+    note = f"blocks {','.join(map(str, args.keep))}, words of {args.words}, inner layers of {args.inner}"
+    about = {"student": student.fingerprint, "teacher": teacher.fingerprint}
+    run = run_of(args, optimization=Optimization(rate=args.rate, warmup=0.05))
+    record = Recipe("mini", args, about=about, note=note).carry_out(student, courses, run)
+    folder = folder_of("mini", args)
+    Embedder.load(folder, device="cpu").save(folder / EIGHT, weights="int8")
+    return record
+
+
+@torch.no_grad()
+def narrowed(whole: Embedder, width: int, inner: int) -> Embedder:
+    """The model with `inner` units in each block's inner layer and word vectors of this width; without dropout."""
+    encoder = whole.encoder
+    if not isinstance(encoder, Bert) or encoder.config.get("model_type") != "bert":
+        raise BadInput(f"a {encoder.config.get('model_type')!r} encoder is not narrowed here; wanted a 'bert'")
+    if not 0 < width < encoder.width or not 0 < inner <= encoder.shape.inner:
+        raise BadInput(
+            f"words of {width} and {inner} inner units; wanted 1–{encoder.width - 1}, 1–{encoder.shape.inner}"
+        )
+    config = {
+        **encoder.config,
+        "model_type": "electra",
+        "architectures": ["ElectraModel"],
+        "embedding_size": width,
+        "intermediate_size": inner,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+    state = {name: tensor for name, tensor in encoder.state_dict().items() if name.startswith("blocks.")}
+    for i in range(encoder.depth):
+        state |= slimmer(state, f"blocks.{i}.", inner)
+    state |= {f"embeddings.{name}": tensor for name, tensor in narrower(encoder.embeddings, width).items()}
+    made = FAMILIES["electra"].build(config)
+    made.load_state_dict(state)
+    made.config = config
+    return Embedder(whole.tokenizer, made, whole.pooling, whole.heads, whole.manifest).to(whole.device).eval()
+
+
+def slimmer(state: dict[str, Tensor], at: str, inner: int) -> dict[str, Tensor]:
+    """A block's inner layer with those units whose weights, in and out, have the largest product of norms."""
+    up, down = state[f"{at}up.weight"], state[f"{at}down.weight"]
+    units = (up.norm(dim=1) * down.norm(dim=0)).topk(inner).indices.sort().values
+    return {
+        f"{at}up.weight": up[units],
+        f"{at}up.bias": state[f"{at}up.bias"][units],
+        f"{at}down.weight": down[:, units],
+    }
+
+
+def narrower(whole: Embeddings, width: int) -> dict[str, Tensor]:
+    """Weights of embeddings `width` wide that, widened, are about what the whole ones give.
+
+    What a block is given of each word is brought to its first principal axes; the layer that widens it again is the
+    least-squares fit to what the narrow normalisation leaves of that.
+    """
+    words, positions = whole.words.weight.double(), whole.positions.weight.double()
+    segment = 0 if whole.segments is None else whole.segments.weight[0].double()
+    at = min(PLACE, len(positions) - 1)
+    given = words + positions[at] + segment
+    x = layer_norm(given, (given.shape[1],)) * whole.norm.weight.double() + whole.norm.bias.double()
+    axes = principal_axes(x - x.mean(0))[:, :width]
+    narrow = (x - x.mean(0)) @ axes
+    scale = narrow.std(1).mean()
+    moved = (positions - positions[at]) / given.std(1).mean() * whole.norm.weight.double() @ axes
+    normal = layer_norm(narrow, (width,))
+    fit = torch.linalg.lstsq(torch.cat([normal, torch.ones_like(normal[:, :1])], 1), x).solution
+    found = {
+        "words.weight": narrow / scale,
+        "positions.weight": moved / scale,
+        "norm.weight": torch.ones(width),
+        "norm.bias": torch.zeros(width),
+        "widen.weight": fit[:-1].T,
+        "widen.bias": fit[-1],
+    }
+    if whole.segments is not None:
+        found["segments.weight"] = torch.zeros(len(whole.segments.weight), width)
+    return {name: tensor.float().contiguous() for name, tensor in found.items()}
+
+
+def principal_axes(x: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
+    """Columns of unit length, the axis of the most variance first; x is centred."""
+    axes: Tensor = torch.linalg.eigh(x.T @ x)[1].flip(1)
+    return axes
+
+
+if __name__ == "__main__":
+    start(main)

@@ -1,0 +1,65 @@
+"""Texts without labels to distil from: what several data sets hold, less every text of the tests."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from likewise import Embedder
+from likewise.evaluate.catalogue.entry import TEXTS
+from likewise.evaluate.datasets import check, load
+from likewise.evaluate.tasks import TASKS
+from likewise.same import plain
+
+VOCABULARY = "vocabulary"
+"""The teacher's own words, each alone, so that those no sentence holds are learned as well."""
+SOURCES = (
+    "nli/train",
+    "flickr30k_captions/train",
+    "qqp_subset/pairs",
+    "wiki_sections/sentences",
+    "mrpc/train",
+    VOCABULARY,
+)
+ALIKE = {"wiki_sections/sentences": "wiki_sections/triplets"}
+"""Data of a test that are made of a source's texts."""
+
+letters = partial(plain, punctuation=False)
+
+
+def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]]:
+    """The distinct texts of each source, in their order, less those that a test has, by letters and digits alone.
+
+    A test made of a source itself (duplicate questions, sections of Wikipedia) is none for what is learned here.
+    """
+    seen = tested(sources)
+    found: dict[str, list[str]] = {}
+    for source in sources:
+        found[source] = texts = []
+        if source == VOCABULARY:
+            texts += words(teacher)
+            continue
+        for text in texts_of(source):
+            form = letters(text)
+            if form not in seen:
+                seen.add(form)
+                texts.append(text)
+    return found
+
+
+def tested(sources: Sequence[str] = ()) -> set[str]:
+    """The texts of every test at hand that is not made of the sources, by their letters and digits."""
+    ours = {*sources, *(ALIKE.get(source) for source in sources)}
+    files = dict.fromkeys(file for task in TASKS.values() for file in task.data)
+    others = [file for file in files if file not in ours and check(file).state != "missing"]
+    return {letters(text) for file in others for text in texts_of(file)}
+
+
+def texts_of(name: str) -> Iterator[str]:
+    """Every text of a data set, column after column."""
+    columns = load(name).columns
+    for column in TEXTS:
+        yield from columns.get(column, ())
+
+
+def words(teacher: Embedder) -> list[str]:
+    """The whole words of two letters or more in a vocabulary of word pieces."""
+    return sorted(word for word in teacher.tokenizer.backend.get_vocab() if len(word) > 1 and word.isalpha())
