@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import nn
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from likewise import Embedder
 from likewise.encoders.cut import cut
@@ -114,8 +116,20 @@ def taught(teacher: Embedder, args: Namespace, objective: Distillation, width: i
 
 def principal(vectors: np.ndarray, width: int) -> np.ndarray:
     """The vectors in their first `width` principal axes about the origin, (N, width) float32."""
-    axes = np.linalg.eigh(vectors.T.astype(np.float64) @ vectors)[1][:, ::-1]
-    return np.ascontiguousarray(vectors @ axes[:, :width].astype(np.float32))
+    found = torch.from_numpy(vectors)
+    return (found @ principal_axes(found)[:, :width]).numpy()
+
+
+def principal_axes(x: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
+    """Columns of unit length, that along which x has the largest sum of squares first."""
+    squares = x.T @ x
+    axes: Tensor = torch.linalg.eigh(squares.double())[1].flip(1)
+    return axes.to(x.dtype).contiguous()
+
+
+def eight_bits(folder: Path) -> None:
+    """The model of the folder once more inside it, in `int8`, with its weights so."""
+    Embedder.load(folder, device="cpu").save(folder / "int8", weights="int8")
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
@@ -20,11 +19,9 @@ from likewise.errors import BadInput
 from likewise.store import DEFAULT
 from likewise.train.run import Optimization
 
-from .distil import fitting, kept, taught, teacher_of, unit, with_teacher
+from .distil import eight_bits, fitting, kept, principal_axes, taught, teacher_of, unit, with_teacher
 from .recipe import Recipe, backbone, flags, folder_of, run_of, start
 
-EIGHT = "int8"
-"""The folder with the weights in eight bits, inside the run's."""
 PLACE = 5  # a usual position: words are narrowed as they are there
 
 
@@ -45,8 +42,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     about = {"student": student.fingerprint, "teacher": teacher.fingerprint}
     run = run_of(args, optimization=Optimization(rate=args.rate, warmup=0.05))
     record = Recipe("mini", args, about=about, note=note).carry_out(student, courses, run)
-    folder = folder_of("mini", args)
-    Embedder.load(folder, device="cpu").save(folder / EIGHT, weights="int8")
+    eight_bits(folder_of("mini", args))
     return record
 
 
@@ -118,12 +114,6 @@ def narrower(whole: Embeddings, width: int) -> dict[str, Tensor]:
     if whole.segments is not None:
         found["segments.weight"] = torch.zeros(len(whole.segments.weight), width)
     return {name: tensor.float().contiguous() for name, tensor in found.items()}
-
-
-def principal_axes(x: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
-    """Columns of unit length, the axis of the most variance first; x is centred."""
-    axes: Tensor = torch.linalg.eigh(x.T @ x)[1].flip(1)
-    return axes
 
 
 if __name__ == "__main__":

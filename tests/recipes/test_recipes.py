@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from benchmarks.training_table import ABLATION
 from recipes.ablation_pooling_concatenation import CELLS
 
@@ -110,6 +111,7 @@ RECIPES = {
     "ablation_pooling_concatenation": [["--only", "mean-|u-v|+u*v"]],
     "distil": [["--keep", "0,2", *TAUGHT], ["--rows", "20", *TAUGHT]],
     "mini": [["--keep", "1", "--words", "12", "--inner", "20", *TAUGHT]],
+    "static": [["--words", "12", *TAUGHT]],
     "simcse": [[]],
     "infersent": [["--width", "6"]],
     "deep_averaging": [["--pairs", "50", "--layers", "8"]],
@@ -279,6 +281,18 @@ def test_the_model_in_the_box_is_in_eight_bits(place, model):
     small, whole = Embedder.load(place / "out" / "int8"), Embedder.load(place / "out")
     assert small.tokenizer.max_length == Embedder.load(model).tokenizer.max_length
     np.testing.assert_allclose(small.encode(["the cat"]), whole.encode(["the cat"]), atol=0.02)
+
+
+def test_a_table_begins_with_the_vector_of_each_piece_alone(model):
+    from recipes.static import alone, table
+
+    whole = Embedder.load(model, device="cpu")
+    made = table(whole, whole.width)
+    row = made.heads[0].linear(made.encoder.table.weight).detach()
+    cosines = torch.nn.functional.cosine_similarity(row[7], alone(whole)[7].detach(), dim=0)
+    assert float(cosines) == pytest.approx(1, abs=1e-5) and row[7].norm() < row[-1].norm()
+    with pytest.raises(BadInput, match="wanted 1 to"):
+        table(whole, whole.width + 1)
 
 
 def test_principal_axes_about_the_origin_keep_dot_products_best():

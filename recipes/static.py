@@ -1,0 +1,79 @@
+"""likewise-static: a table of word pieces whose weighted mean is to be a teacher's vector; nothing looks around.
+
+It begins with the teacher's vector of each piece alone, in its first principal axes (as Model2Vec does, Tulkens and van
+Dongen 2024), then learns from sentences, and is kept in eight bits. How much a piece weighs is the length of its row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from likewise import Embedder
+from likewise.encoders.families import FAMILIES
+from likewise.errors import BadInput
+from likewise.heads import Dense, Normalize
+from likewise.pooling import Reduce
+from likewise.ragged import Ragged
+from likewise.store import DEFAULT, Manifest
+from likewise.train.run import Optimization
+
+from .distil import eight_bits, fitting, principal_axes, taught, teacher_of, with_teacher
+from .recipe import Recipe, backbone, flags, folder_of, placed, run_of, start
+
+LONGEST = 4096
+"""Tokens read of a text, for want of a reason to read fewer."""
+RARE = 1e-3
+"""a in a / (a + 1 / rank): pieces begin weighed by how rare they are, and ids of WordPiece follow frequency roughly."""
+AT_ONCE = 4096
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Encodes with the teacher, trains, measures, records."""
+    parser = with_teacher(flags(__doc__, backbone=DEFAULT, batch=512, rate=5e-3, epochs=4))
+    parser.add_argument("--words", type=int, default=256, metavar="N", help="numbers of a piece's vector (%(default)s)")
+    args = parser.parse_args(argv)
+    teacher = teacher_of(args)
+    student = placed(table(backbone(args), args.words), args)
+    student.tokenizer = replace(student.tokenizer, max_length=LONGEST)
+    objective, width = fitting(student, teacher, args.to)
+    courses = list(taught(teacher, args, objective, width))
+    about = {"student": student.fingerprint, "teacher": teacher.fingerprint}
+    run = run_of(args, optimization=Optimization(rate=args.rate, warmup=0.05, decay=0.0))
+    recipe = Recipe("static", args, about=about, note=f"pieces of {args.words}")
+    record = recipe.carry_out(student, courses, run)
+    eight_bits(folder_of("static", args))
+    return record
+
+
+@torch.no_grad()
+def table(model: Embedder, width: int) -> Embedder:
+    """A table for the model's tokenizer: its vector of each piece alone, in their first `width` principal axes."""
+    vectors = alone(model)
+    if not 0 < width <= vectors.shape[1]:
+        raise BadInput(f"--words is {width}; wanted 1 to {vectors.shape[1]}, the numbers of {model.width}")
+    axes = principal_axes(vectors)[:, :width]
+    rare = RARE / (RARE + 1 / torch.arange(1, len(vectors) + 1))
+    config = {"model_type": "words", "vocab_size": len(vectors), "hidden_size": width}
+    encoder = FAMILIES["words"].build(config)
+    encoder.load_state_dict({"table.weight": vectors @ axes * rare[:, None]})
+    encoder.config = config
+    widen = Dense(width, vectors.shape[1], bias=False, activation="Identity")
+    widen.linear.weight.copy_(axes)
+    manifest = Manifest(encoder=model.manifest.encoder)
+    heads = nn.Sequential(widen, Normalize())
+    return Embedder(model.tokenizer, encoder, Reduce.parse("mean"), heads, manifest).eval()
+
+
+def alone(model: Embedder) -> Float[Tensor, "V E"]:
+    """The model's vector of each id of its tokenizer, alone between the special ones."""
+    ids = [model.tokenizer.framed([i]) for i in range(model.tokenizer.vocabulary)]
+    parts = [ids[i : i + AT_ONCE] for i in range(0, len(ids), AT_ONCE)]
+    return torch.cat([model(Ragged.of(part, model.device)).float().cpu() for part in parts])
+
+
+if __name__ == "__main__":
+    start(main)
