@@ -1,6 +1,7 @@
 """Each recipe from its flags to the line in the list of runs, on a tiny model and a few dozen rows of its own data."""
 
 import csv
+import hashlib
 import importlib
 import json
 import shutil
@@ -120,7 +121,12 @@ CASES = [(name, flags) for name, several in RECIPES.items() for flags in several
 
 
 def test_every_recipe_is_tried_and_told_of():
-    files = {path.stem for path in Path(shared.__file__).parent.glob("*.py")} - {"__init__", "recipe", "unlabelled"}
+    files = {path.stem for path in Path(shared.__file__).parent.glob("*.py")} - {
+        "__init__",
+        "recipe",
+        "unlabelled",
+        "box",
+    }
     page = (Path(shared.__file__).parent / "README.md").read_text()
     assert files == set(RECIPES) and all(f"python -m recipes.{name} " in page for name in files)
 
@@ -281,6 +287,24 @@ def test_the_model_in_the_box_is_in_eight_bits(place, model):
     small, whole = Embedder.load(place / "out" / "int8"), Embedder.load(place / "out")
     assert small.tokenizer.max_length == Embedder.load(model).tokenizer.max_length
     np.testing.assert_allclose(small.encode(["the cat"]), whole.encode(["the cat"]), atol=0.02)
+
+
+def test_a_finished_run_goes_into_the_box_with_its_card(place, model, capsys):
+    from recipes import box
+
+    carried_out("mini", model, place, "--keep", "1", "--words", "12", "--inner", "20", "--teacher", model,
+                "--sentences", "nli/train")  # fmt: skip
+    told = [str(place / "out"), "--name", "tiny-mini", "--into", str(place / "models"), "--tasks", "stsb,sts12"]
+    made = box.main(told)
+    assert box.main(told) == made == place / "models" / "tiny-mini"
+    page = (made / "README.md").read_text()
+    assert "| stsb |" in page and "comes with the package" in page and "in eight bits" in page
+    digest = capsys.readouterr().out.split('sha256="')[1][:64]
+    assert digest == hashlib.sha256((made / "model.safetensors").read_bytes()).hexdigest()
+    assert json.loads((made / "likewise.json").read_text())["trained_on"] == ["nli"]
+    assert Embedder.load(made).encode(["a cat"]).shape == (1, 32)
+    with pytest.raises(BadInput, match="no finished run"):
+        box.main([str(place)])
 
 
 def test_a_table_begins_with_the_vector_of_each_piece_alone(model):

@@ -218,7 +218,7 @@ def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights:
             if not weights.readable(name):
                 raise BadModel(
                     f"{name} in {folder} is stored as {weights.stored(name)}; wanted {', '.join(STORED)} "
-                    "(or I8 with the steps of its rows beside it, as `save(weights=\"int8\")` writes)"
+                    '(or I8 with the steps of its rows beside it, as `save(weights="int8")` writes)'
                 )
             if weights.shape(name) != wanted:
                 raise BadModel(

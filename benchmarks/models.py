@@ -1,0 +1,166 @@
+"""Speed against quality: every model at hand on one machine, in turn, and what it scores.
+
+    LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.models [MODEL …]
+
+Writes benchmarks/results/models.json, the table of docs/models.md and its picture. Speed is of the distinct sentences
+of STS-B's test split, in fp32; quality is the mean Spearman × 100 of the seven STS sets, the mean accuracy of
+SentEval's seven tasks, and nDCG@10 on SciFact. Scores are kept in the user's cache: a run that was stopped goes on.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import matplotlib
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+
+from likewise import Embedder
+from likewise.drawing import BLUE, ORANGE, STYLE
+from likewise.evaluate import Cache, evaluate
+from likewise.evaluate.datasets import read
+from likewise.evaluate.results import Results
+from likewise.evaluate.senteval import SEVEN as SENTEVAL
+from likewise.evaluate.sts import SEVEN
+from likewise.evaluate.task import Result
+from likewise.named import embedder_named
+from likewise.progress import Line
+
+from .record import RESULTS, in_turn, machine, ratio
+
+REFERENCE = "all-MiniLM-L6-v2"
+FIELD = ("likewise-mini", "likewise-static", REFERENCE, "avg-glove", "bert-tiny-splade", "minilm-l6-h384-raw")
+OURS = "likewise-"
+PAGE = Path(__file__).parent.parent / "docs" / "models.md"
+PICTURE = PAGE.parent / "figures" / "models.png"
+BEGIN, END = "<!-- drawn by benchmarks/models.py -->", "<!-- end -->"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", default=FIELD, help="(%(default)s)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--only", choices=("speed", "quality", "draw"), help="one part; the rest is as it was")
+    args = parser.parse_args()
+    path = RESULTS / "models.json"
+    told = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    if args.only in (None, "quality"):
+        told["quality"] = {"machine": machine(), "results": quality(args.models)}
+        path.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+    if args.only in (None, "speed"):
+        told["speed"] = {"machine": machine(), "threads": args.threads, "results": speed(args.models, args)}
+        path.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+    draw(told)
+
+
+def quality(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Each model's averages, and the tasks that they are of."""
+    line = Line()
+    found = evaluate(
+        list(names), [*SEVEN, *SENTEVAL, "scifact"], cache=Cache.of_user(), load=embedder_named, watch=line
+    )
+    line.close("measured")
+    for cell in found.failed:
+        print(f"{cell.model} on {cell.task}: {cell.error}")
+    return {name: _scores(found, name) for name in names}
+
+
+def _scores(found: Results, name: str) -> dict[str, Any]:
+    cells = {task.name: found[name, task.name].result for task in found.tasks}
+    heads = {task: 100 * result.headline.value for task, result in cells.items() if result}
+    between = {task: _interval(result) for task, result in cells.items() if result}
+    parts = {"sts": SEVEN, "senteval": SENTEVAL, "scifact": ("scifact",)}
+    means = {part: float(np.mean([heads[t] for t in of])) for part, of in parts.items() if set(of) <= set(heads)}
+    return {**means, "tasks": heads, "intervals": between}
+
+
+def _interval(result: Result) -> list[float] | None:
+    """95 %, × 100."""
+    found = result.headline.interval
+    return None if found is None else [100 * found.low, 100 * found.high]
+
+
+def speed(names: Sequence[str], args: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Texts a second, the ratio to the reference round by round, and megabytes of weights on disk."""
+    torch.set_num_threads(args.threads)
+    pairs = read("stsb/test")
+    texts = list(dict.fromkeys([*pairs["sentence1"], *pairs["sentence2"]]))
+    models = {name: embedder_named(name, precision="fp32") for name in names}
+    seconds = in_turn({name: _reads(model, texts) for name, model in models.items()}, args.rounds)
+    return {
+        name: {
+            "texts_per_s": len(texts) / median(seconds[name]),
+            **({"times_reference": ratio(seconds, name, REFERENCE)} if REFERENCE in models else {}),
+            "megabytes": _weights(model) / 1e6,
+        }
+        for name, model in models.items()
+    }
+
+
+def _reads(model: Embedder, texts: Sequence[str]) -> Any:
+    return lambda: model.encode(texts, overflow="truncate", progress=False)
+
+
+def _weights(model: Embedder) -> int:
+    folder = model.manifest.encoder
+    places = [folder, *(part.folder for part in model.manifest.heads)]
+    return sum(path.stat().st_size for place in {*places} for path in Path(place).glob("*.safetensors"))
+
+
+def draw(told: Mapping[str, Any]) -> None:
+    """The page's table, and the picture."""
+    rows = {name: {**told["speed"]["results"].get(name, {}), **row} for name, row in told["quality"]["results"].items()}
+    lines = "\n".join(table(rows, told))
+    page = re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{lines}\n{END}", PAGE.read_text("utf-8"), flags=re.DOTALL)
+    PAGE.write_text(page, "utf-8")
+    with matplotlib.rc_context(STYLE):
+        picture(rows).savefig(PICTURE, dpi=160)
+    print(f"written: {PAGE}, {PICTURE}")
+
+
+def table(rows: Mapping[str, Mapping[str, Any]], told: Mapping[str, Any]) -> list[str]:
+    """Models by falling STS average."""
+    where, threads = told["speed"]["machine"], told["speed"]["threads"]
+    lines = [
+        "| model | weights | texts/s | times MiniLM-L6 | STS, mean of 7 | SentEval, mean of 7 | SciFact nDCG@10 |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, row in sorted(rows.items(), key=lambda item: -item[1].get("sts", 0)):
+        cells = [
+            f"{row['megabytes']:.1f} MB" if "megabytes" in row else "–",
+            f"{row['texts_per_s']:,.0f}" if "texts_per_s" in row else "–",
+            f"{row['times_reference']:.2f} ×" if "times_reference" in row else "–",
+            *(f"{row[part]:.2f}" if part in row else "–" for part in ("sts", "senteval", "scifact")),
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    lines += ["", f"{where['cpu']}, {threads} thread(s), fp32, {where['date']}, commit {where['commit']}."]
+    return lines
+
+
+def picture(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Texts a second across, STS up; each dot's area follows the size of the weights."""
+    figure = Figure(figsize=(6.4, 3.6))
+    axes = figure.add_subplot()
+    shown = {name: row for name, row in rows.items() if "sts" in row and "texts_per_s" in row}
+    for name, row in shown.items():
+        colour = ORANGE if name.startswith(OURS) else BLUE
+        axes.scatter(row["texts_per_s"], row["sts"], s=20 + 2 * row["megabytes"], color=colour, alpha=0.85, zorder=2)
+        label = f"{name}\n{row['megabytes']:.0f} MB"
+        axes.annotate(label, (row["texts_per_s"], row["sts"]), xytext=(9, 0), textcoords="offset points", va="center")
+    axes.set_xscale("log")
+    axes.set_xlabel("sentences a second (STS-B test, fp32, log scale)")
+    axes.set_ylabel("mean Spearman × 100 of seven STS sets")
+    axes.margins(x=0.18, y=0.12)
+    axes.grid(color="0.9", linewidth=0.7)
+    axes.set_axisbelow(True)
+    return figure
+
+
+if __name__ == "__main__":
+    main()
