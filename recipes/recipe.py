@@ -23,15 +23,17 @@ from likewise.evaluate.sts import SEVEN
 from likewise.evaluate.tasks import TASKS
 from likewise.named import embedder_named
 from likewise.progress import Line
-from likewise.store.files import atomic
+from likewise.store.files import atomic, read_object
 from likewise.train.batch import Rows
 from likewise.train.folder import Work, finished, save, train_in
 from likewise.train.measure import spearman_of
 from likewise.train.objectives import Objective
-from likewise.train.record import append, described
-from likewise.train.run import Optimization, Run
+from likewise.train.record import RECORD as RUN
+from likewise.train.record import append, described, record_of
+from likewise.train.run import Optimization, Outcome, Run
 from likewise.train.schedule import Course
 from likewise.train.sources import Columns, Picked, rows
+from likewise.train.trainable import Trainable
 
 RECORD = Path(__file__).parent.parent / "benchmarks" / "results" / "training.jsonl"
 LONGEST = 130  # tokens: the authors' 128 and the two special ones
@@ -131,10 +133,17 @@ class Recipe:
     origin: Mapping[str, Any] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""  # what a table must tell besides
+    pairs: bool = False  # it is a reranker, which has no vectors: measured on STS-B alone
     stage: bool = False  # of a larger recipe: neither measured nor recorded
 
-    def carry_out(self, embedder: Embedder, courses: Sequence[Course], run: Run) -> dict[str, Any]:
-        """Trains or goes on, measures, saves, adds the line, and gives the record; done already, it only says so."""
+    def carry_out(self, embedder: Trainable, courses: Sequence[Course], run: Run) -> dict[str, Any]:
+        """Trains or goes on, measures, saves, adds the line, and gives the record; done already, it only says so.
+
+        A backbone that is a finished run's folder is told as that run's, with this one after it.
+        """
+        earlier = read_object(Path(self.args.backbone) / RUN)
+        if earlier and self.origin is None:
+            return self._after(earlier).carry_out(embedder, courses, run)
         folder = self.folder or folder_of(self.name, self.args)
         work = self._work(embedder, courses, run)
         record = None if self.args.fresh else finished(folder, work)
@@ -151,7 +160,33 @@ class Recipe:
             say(record, folder)
         return record
 
-    def _work(self, embedder: Embedder, courses: Sequence[Course], run: Run) -> Work:
+    def measure(self, embedder: Embedder) -> dict[str, Any]:
+        """The model as it is: measured, a line added, nothing saved."""
+        run = Run(steps=0, seed=self.args.seed, precision=self.args.precision)
+        work = self._work(embedder, [], run)
+        scores = self._scores(embedder, self.name)
+        record = record_of(
+            embedder, run, Outcome(0, 0.0, None, None, False), backbone=work.backbone, data=[], scores=scores,
+            recipe=self.name,
+        )  # fmt: skip
+        append(self.args.record, record, f"{self.name}-{work.backbone['name']}", **self._line(record))
+        print(_figures(record))
+        return record
+
+    def _after(self, earlier: Mapping[str, Any]) -> "Recipe":
+        """This recipe as the second of two."""
+        folder = self.folder or folder_of(self.name, self.args)
+        told = f"after {earlier['recipe']} on {sum(one.get('rows') or 0 for one in earlier['data']):,} rows"
+        return replace(
+            self,
+            name=f"{earlier['recipe']}, {self.name}",
+            folder=folder,
+            before=[*earlier["data"], *self.before],
+            origin=earlier["backbone"],
+            note=", ".join(filter(None, (told, self.note))),
+        )
+
+    def _work(self, embedder: Trainable, courses: Sequence[Course], run: Run) -> Work:
         data = [*self.before, *(described(one, **credit(one.name)) for one in courses)]
         name = str(self.args.backbone)
         base = {"name": Path(name).name if Path(name).exists() else name, "fingerprint": embedder.fingerprint}
@@ -172,10 +207,18 @@ class Recipe:
         )
 
     def _tasks(self) -> list[str]:
+        if self.pairs:
+            return ["stsb"]
         return [*(["stsb-dev"] if self.dev == DEV else []), *SEVEN, *self.tasks]
 
-    def _scores(self, embedder: Embedder, name: str) -> dict[str, Any]:
+    def _scores(self, embedder: Trainable, name: str) -> dict[str, Any]:
         """Every task that its data are at hand for, and the mean of the seven."""
+        if self.pairs:
+            files = {"stsb-dev": DEV, "stsb": "stsb/test"}
+            return {
+                task: {"value": _likeness(embedder, file), "n": len(read(file)["score"])}
+                for task, file in files.items()
+            }
         line = Line()
         found = evaluate({name: embedder}, self._tasks(), resamples=1_000, watch=line)
         line.close(f"measured on {len(found.cells) - len(found.failed)} tasks")
@@ -198,8 +241,8 @@ class Recipe:
         return {
             "whole": self.args.rows is None and self.args.steps is None,
             "other_data": other,
-            "pooling": record["model"]["pooling"],
-            "objective": record["data"][-1]["objective"],
+            "pooling": record["model"].get("pooling", "pairs"),
+            "objective": record["data"][-1]["objective"] if record["data"] else {"objective": "none"},
             "epochs": run["epochs"],
             "batch": run["batch"],
             "rate": run["optimization"]["rate"],
@@ -231,9 +274,17 @@ def known_of_tests(courses: Sequence[Course], tasks: Sequence[str]) -> Iterator[
                     yield f"{one.name} has {sentences}, and {leak.pairs:,} of its {leak.of_pairs:,} pairs."
 
 
+def _likeness(model: Trainable, name: str) -> float:
+    return next(iter(spearman_of(read(name), name)(model).values()))
+
+
+def _figures(record: Mapping[str, Any]) -> str:
+    return " · ".join(f"{name} {100 * score['value']:.2f}" for name, score in record["scores"].items())
+
+
 def say(record: Mapping[str, Any], folder: Path) -> None:
     """The scores in one line, and where the model is."""
-    print(" · ".join(f"{name} {100 * score['value']:.2f}" for name, score in record["scores"].items()))
+    print(_figures(record))
     print(f"{record['outcome']['steps']:,} steps in {record['outcome']['seconds']:,.0f} s; saved in {folder}")
 
 

@@ -14,8 +14,10 @@ import torch
 from benchmarks.training_table import ABLATION
 from recipes.ablation_pooling_concatenation import CELLS
 
-from likewise import Embedder
+from likewise import Embedder, Reranker
+from likewise.correlation import spearman
 from likewise.errors import BadInput
+from likewise.evaluate.datasets import read
 from likewise.evaluate.pairs import Pairs
 from likewise.evaluate.sts import SETS, SEVEN
 from likewise.train import live
@@ -107,6 +109,8 @@ RECIPES = {
     "sbert_nli": [["--pooling", "cls"], ["--objective", "contrastive", "--rows", "20"]],
     "sbert_stsb": [[]],
     "sbert_nli_then_stsb": [],  # has a test of its own
+    "untrained": [],  # these two as well
+    "rerankers_stsb": [],
     "wiki_sections_triplets": [[]],
     "argument_similarity": [],
     "ablation_pooling_concatenation": [["--only", "mean-|u-v|+u*v"]],
@@ -153,6 +157,31 @@ def test_both_stages_of_the_two_step_recipe_are_told_and_one_line_is_added(place
     assert line["data"] == ["nli/train", "stsb/train"] and line["rows"] == 48 + 30
     assert record["backbone"]["name"] == "tiny" and len((place / "runs.jsonl").read_text().splitlines()) == 1
     assert record["identity"]["backbone"] == Embedder.load(place / "out/nli").fingerprint
+
+
+@pytest.mark.parametrize(("flags", "name"), [([], "untrained"), (["--random", "--pooling", "cls"], "random")])
+def test_a_backbone_as_it_is_gets_a_line_and_no_folder(flags, name, place, model):
+    _, line = carried_out("untrained", model, place, *flags, steps=None)
+    assert set(LINE) <= set(line) and line["recipe"] == name and line["steps"] == 0 and line["data"] == []
+    assert not (place / "out").exists()
+
+
+@pytest.mark.parametrize("kind", ["cross", "poly"])
+def test_rerankers_are_measured_on_the_pairs_of_the_benchmark_alone(kind, place, model):
+    _, line = carried_out("rerankers_stsb", model, place, "--kind", kind, "--codes", "3")
+    assert line["recipe"] == f"{kind}-encoder-stsb" and -100 <= line["stsb"] <= 100 and line["avg"] is None
+    pairs = read("stsb/test")
+    reranker = Reranker.load(place / "out")
+    ours = reranker.score(pairs["sentence1"], pairs["sentence2"], overflow="truncate")
+    assert spearman(ours, np.asarray(pairs["score"])) * 100 == pytest.approx(line["stsb"], abs=0.01)
+
+
+def test_a_run_upon_a_finished_run_tells_of_both(place, model):
+    carried_out("sbert_nli", model, place, out="first")
+    record, line = carried_out("sbert_stsb", str(place / "first"), place, out="second")
+    assert line["recipe"] == "sbert-nli, sbert-stsb" and line["data"] == ["nli/train", "stsb/train"]
+    assert line["backbone"] == "tiny" and line["note"] == "after sbert-nli on 48 rows" and line["rows"] == 78
+    assert record["identity"]["backbone"] == Embedder.load(place / "first").fingerprint
 
 
 def test_a_whole_run_says_so_and_is_not_trained_again_nor_written_down_twice(place, model):

@@ -1,0 +1,28 @@
+"""A backbone as it is, by its mean, CLS or maximum, or its architecture with random weights: what training begins from.
+
+Table 1's averaged BERT and BERT CLS (Reimers and Gurevych 2019), and the control that a raw encoder has to beat.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from likewise.baselines import randomised
+
+from .recipe import Recipe, backbone, flags, start
+from .sbert_nli import POOLINGS
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Measures, records."""
+    parser = flags(__doc__)
+    parser.add_argument("--pooling", choices=POOLINGS, default="mean")
+    parser.add_argument("--random", action="store_true", help="weights drawn anew, by the seed")
+    args = parser.parse_args(argv)
+    embedder = backbone(args, args.pooling)
+    if args.random:
+        randomised(embedder, args.seed)
+    return Recipe("random" if args.random else "untrained", args).measure(embedder)
+
+
+if __name__ == "__main__":
+    start(main)
