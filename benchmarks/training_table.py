@@ -15,6 +15,7 @@ from typing import Any
 from likewise.evaluate.sts import PUBLISHED
 from likewise.evaluate.sts import SEVEN as STS
 
+from .claims import tested
 from .record import RESULTS
 
 LINES = RESULTS / "training.jsonl"
@@ -87,6 +88,7 @@ def drawn(runs: Sequence[Line]) -> Iterator[str]:
     yield from _section("On all the data at hand", [line for line in plain if _whole(line)], papers=True)
     yield from _ablation([line for line in runs if line["recipe"].startswith("ablation") and _whole(line)])
     yield from _section("On a part of the data, or on other data", [line for line in runs if not _whole(line)])
+    yield from _claims(runs)
 
 
 def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator[str]:
@@ -135,6 +137,23 @@ def _ablation(runs: Sequence[Line]) -> Iterator[str]:
         told = [recipe.removeprefix("ablation-"), pooling, parts and f"`{parts}`", group[0]["backbone"]]
         figures = [f"{group[0]['rows']:,}", str(len(group)), _figure(group, "stsb-dev")]
         yield _cells([*told, *figures, "" if theirs is None else f"*{theirs:.2f}*"])
+    yield ""
+
+
+def _claims(runs: Sequence[Line]) -> Iterator[str]:
+    found = list(tested(_groups(runs)))
+    if not found:
+        return
+    yield "## The papers' claims, tested on these runs\n"
+    yield (
+        "Differences × 100 between runs of one seed: their mean, and its 95 % interval by Student's t over seeds. What "
+        "has no seed stands against all. A claim holds where the interval lies above 0.\n"
+    )
+    yield from _table(("claim", "backbone", "rows", "measure", "seeds", "first", "second", "difference", "holds?"))
+    for one in found:
+        line, key = one.ours[0], one.claim.column
+        told = (one.claim.said, line["backbone"], f"{line['rows']:,}", key, str(len(one.differences)))
+        yield _cells((*told, _figure(one.ours, key), _figure(one.theirs, key), *one.verdict()))
     yield ""
 
 

@@ -60,3 +60,38 @@ def test_the_ablation_stands_beside_table_6(drawn):
 def test_without_runs_it_says_what_makes_them(tmp_path):
     with pytest.raises(SystemExit, match=r"recipes/README\.md"):
         main(tmp_path / "none.jsonl", tmp_path / "page.md")
+
+
+TWO, ALL = {"objective": {"parts": ["u", "v"]}}, {"recipe": "ablation-nli"}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "told"),
+    [((40.0, 41.0), "+9.50 [+3.15, +15.85] | yes |"), ((60.0, 61.0), "-10.50 [-16.85, -4.15] | no, the other way |"),
+     ((40.0, 61.0), "-0.50 [-133.92, +132.92] | not told apart |")],
+)  # fmt: skip
+def test_a_claim_is_tested_seed_by_seed(drawn, theirs, told):
+    pairs = [{**ALL, **TWO, "seed": seed, "stsb-dev": value} for seed, value in enumerate(theirs)]
+    page = drawn(ALL, {**ALL, "seed": 1}, {**ALL, "seed": 2}, *pairs)
+    assert (
+        "| (u, v, |u − v|) beats (u, v) | tiny | 1,000 | stsb-dev | 2 | 50.00 ± 0.00 |".replace(
+            "|u − v|", "\\|u − v\\|"
+        )
+        in page
+    )
+    assert told in page
+
+
+def test_other_settings_are_not_compared_and_one_seed_tells_nothing(drawn):
+    assert "claims" not in drawn(ALL, {**ALL, **TWO, "batch": 64})
+    assert "one seed: not told" in drawn(ALL, {**ALL, **TWO})
+
+
+def test_what_has_no_seed_stands_against_all(drawn):
+    untrained = {"recipe": "untrained", "steps": 0, "avg": 45.0, "data": [], "rows": 0, "batch": 1}
+    page = drawn({}, {"seed": 1, "avg": 51.0}, untrained)
+    assert "| 45.00 | +5.50 [" in page
+    page = drawn(
+        untrained, {**untrained, "recipe": "random"}, {**untrained, "recipe": "random", "seed": 1, "avg": 44.0}
+    )
+    assert "| avg | 2 | 45.00 | 44.50 ± 0.71 | +0.50 [" in page
