@@ -119,6 +119,7 @@ RECIPES = {
     "static": [["--words", "12", *TAUGHT]],
     "simcse": [[]],
     "infersent": [["--width", "6"]],
+    "small_transformer": [["--depth", "1", "--width", "8", "--inner", "8"]],
     "deep_averaging": [["--pairs", "50", "--layers", "8"]],
 }
 CASES = [(name, flags) for name, several in RECIPES.items() for flags in several]

@@ -1,0 +1,33 @@
+"""A transformer with random weights, in the manner of the Universal Sentence Encoder's larger model (Cer et al. 2018).
+
+Its sizes and data were not published; here are those of `--depth`, `--width`, `--heads` and `--inner`, the backbone lends
+its tokenizer alone, and it learns from inference, by ranking in the batch or by softmax.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from likewise.baselines import small_transformer
+from likewise.store import DEFAULT
+
+from .recipe import Recipe, flags, placed, run_of, start
+from .sbert_nli import OBJECTIVES, nli
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Trains, measures, records."""
+    parser = flags(__doc__, backbone=DEFAULT, epochs=2, batch=64, rate=3e-4)
+    parser.add_argument("--objective", choices=OBJECTIVES, default="contrastive")
+    sizes = {"depth": 2, "width": 256, "heads": 4, "inner": 1024}
+    for name, size in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=size, metavar="N", help="(%(default)s)")
+    args = parser.parse_args(argv)
+    shape = {name: getattr(args, name) for name in sizes}
+    embedder = placed(small_transformer(args.backbone, **shape, seed=args.seed), args)
+    name = "small-transformer" + ("" if args.objective == "classification" else f"-{args.objective}")
+    note = ", ".join(f"{key} {value}" for key, value in shape.items())
+    return Recipe(name, args, note=note).carry_out(embedder, [nli(args, args.objective)], run_of(args))
+
+
+if __name__ == "__main__":
+    start(main)
