@@ -1,7 +1,7 @@
 """A transformer with random weights, in the manner of the Universal Sentence Encoder's larger model (Cer et al. 2018).
 
-Its sizes and data were not published; here are those of `--depth`, `--width`, `--heads` and `--inner`, the backbone lends
-its tokenizer alone, and it learns from inference, by ranking in the batch or by softmax.
+Its sizes and data were not published; here are those of `--depth`, `--width`, `--heads` and `--inner`, and the
+backbone lends its tokenizer alone. It learns from inference, by ranking in the batch or by softmax.
 """
 
 from collections.abc import Sequence
