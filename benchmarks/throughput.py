@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import torch
 
 from likewise import Embedder
-from likewise.device import BUDGETS
 from likewise.encoders.layers import Linear
+from likewise.limits import BUDGETS
 from likewise.store import DEFAULT, locate
 from likewise.text.packing import plan
 

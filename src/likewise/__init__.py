@@ -32,4 +32,5 @@ __getattr__, __dir__ = arriving(
         "similarity": [],
     },
     ["__version__"],
+    without_torch={"Embedder": ("light", "LightEmbedder")},
 )

@@ -1,22 +1,17 @@
-"""Where a model computes: the device, the precision, how many tokens at once, and what running out of memory is."""
+"""Where a model computes: the device, the precision, and what running out of memory is."""
 
 import os
 from collections.abc import Callable
-from numbers import Integral
 from typing import Literal, TypeVar
 
-import numpy as np
 import torch
-from jaxtyping import Float
 
-from .errors import BadInput, BadModel
+from .errors import BadInput
 
 T = TypeVar("T")
 Precision = Literal["fp32", "bf16", "fp16"]
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-BUDGETS = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
-"""Tokens of one batch, by device (benchmarks/budget.py prints what each choice gives; only the CPU's was measured)."""
 OUT_OF_MEMORY = ("out of memory", "not enough memory", "allocate memory")
 """What torch's plain RuntimeErrors say when memory runs out."""
 
@@ -37,15 +32,6 @@ def precision_of(dtype: torch.dtype) -> str:
     return next(name for name, known in PRECISIONS.items() if known == dtype)
 
 
-def budget(asked: int | None, device: torch.device) -> int:
-    """Tokens of one batch: as many as were asked for, or the device's usual."""
-    if asked is None:
-        return BUDGETS.get(device.type, BUDGETS["cpu"])
-    if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 1:
-        raise BadInput(f"batch_tokens is {asked!r}; wanted a whole number above 0")
-    return asked
-
-
 def unless_full(make: Callable[[], T]) -> T | None:
     """What `make` makes, or None where memory ran out."""
     try:
@@ -56,14 +42,6 @@ def unless_full(make: Callable[[], T]) -> T | None:
         if not any(sign in str(error) for sign in OUT_OF_MEMORY):
             raise
         return None
-
-
-def check_finite(rows: Float[np.ndarray, "n ..."], what: str, start: int, precision: str) -> None:
-    """An error that names the first row that is not finite: `what[start + row]`."""
-    bad = np.flatnonzero(~np.isfinite(rows).all(tuple(range(1, rows.ndim))))
-    if len(bad):
-        hint = "" if precision == "fp32" else '; try precision="fp32"'
-        raise BadModel(f"{what}[{start + int(bad[0])}] gave a vector that is not finite in {precision}{hint}")
 
 
 def _best_device() -> torch.device:

@@ -1,36 +1,37 @@
 """Embedder: texts to vectors. The stages composed, loaded from a folder, saved to one."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from .device import Precision, budget, check_finite, placed, precision_of, unless_full
+from .device import Precision, placed, precision_of, unless_full
 from .encoders.checkpoint import Stored, load_encoder, save_encoder
 from .encoders.encoder import Encoder
+from .encoding import Encodes
 from .errors import BadInput, BadModel
 from .fingerprint import fingerprint
 from .heads import describe, out_width, read_head, truncated
+from .light import LightEmbedder
+from .limits import budget
 from .pooling import Pooling, Reduce, pooling_of, read_pooling
-from .progress import Advance, Progress, measured
 from .ragged import Ragged
 from .store import DEFAULT, POOLING_FOLDER, Manifest, Part, fill, locate, read_manifest, write_manifest
-from .text.inputs import count, windows
-from .text.overflow import Overflow, Report, Tally
+from .text.inputs import windows
+from .text.overflow import Overflow, Tally
 from .text.packing import in_batches, plan
-from .text.pieces import Piece, beginnings, overlapping
-from .text.prompts import prompt_of
+from .text.pieces import Piece
 from .text.tokenizer import Tokenizer, longest_input
 
 
-class Embedder(nn.Module):
+class Embedder(nn.Module, Encodes):
     """A sentence encoder: tokenizer, encoder, pooling, heads.
 
     >>> embedder = Embedder.load("all-MiniLM-L6-v2")
@@ -66,7 +67,7 @@ class Embedder(nn.Module):
 
         Args:
             name: a folder (sentence-transformers' or a plain Hugging Face one), a carried model, or a hub name.
-            engine: what computes; `"torch"`.
+            engine: what computes: `"torch"`, or `"numpy"` (`light.LightEmbedder`, which is given instead).
             precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA) or `"fp16"`.
             device: `"cpu"`, `"cuda"` …; the first GPU if there is one.
             pooling: another pooling than the folder's: `"cls"`, `"mean+max"`, `"sbert-wk:start=2"` …
@@ -77,8 +78,11 @@ class Embedder(nn.Module):
             ModelNotFound: the name leads nowhere; the message lists what was tried.
             BadModel: the folder is broken, unsafe or of a kind not known here.
         """
+        if engine == "numpy":
+            told = {"precision": precision, "pooling": pooling, "max_length": max_length, "truncate": truncate}
+            return LightEmbedder.load(name, device=device and str(device), **told)  # type: ignore[return-value, arg-type]
         if engine != "torch":
-            raise BadInput(f"there is no engine {engine!r}; there is: torch")
+            raise BadInput(f"there is no engine {engine!r}; there are torch and numpy")
         place, dtype = placed(device, precision)
         manifest = read_manifest(locate(name))
         if manifest.notice and pooling is None:
@@ -104,76 +108,6 @@ class Embedder(nn.Module):
         """Packed tokens to vectors, with gradients if they are on."""
         vectors: Tensor = self.heads(self.pool(tokens))
         return vectors
-
-    def encode(
-        self,
-        texts: Iterable[str],
-        *,
-        prompt: str | None = None,
-        overflow: Overflow = "warn",
-        progress: Progress = None,
-        batch_tokens: int | None = None,
-    ) -> Float[np.ndarray, "N E"]:
-        """One vector a text, float32, in the order given.
-
-        Args:
-            texts: a list, a NumPy, Arrow or pandas column, or an iterator (which is taken in windows). One bare
-                str is refused, so that the result always has two dimensions.
-            prompt: text put before every text, or the name of one of the model's prompts.
-            overflow: what to do with a text of more tokens than the model reads: `"error"`; `"warn"` cuts it and
-                says so; `"truncate"` cuts it and is silent; `"mean"` reads it in overlapping windows and takes the
-                mean of their pooled vectors, weighted by tokens.
-            progress: None shows it on a terminal when work takes long; True always, False never; a callable is given
-                a `Meter`.
-            batch_tokens: tokens of one batch; halved by itself when memory runs out.
-
-        Raises:
-            BadInput: a text is no str (its index is named), or an option is unknown.
-            TooLong: under `overflow="error"`.
-            OutOfMemory: one single text does not fit into memory.
-        """
-        total = count(texts)
-        stream = self.encode_stream(
-            texts, prompt=prompt, overflow=overflow, progress=progress, batch_tokens=batch_tokens
-        )
-        if total is None:
-            return np.concatenate([np.empty((0, self.width), np.float32), *stream])
-        vectors, done = np.empty((total, self.width), np.float32), 0
-        for block in stream:
-            vectors[done : done + len(block)] = block
-            done += len(block)
-        return vectors[:done]
-
-    def encode_stream(
-        self,
-        texts: Iterable[str],
-        *,
-        prompt: str | None = None,
-        overflow: Overflow = "warn",
-        progress: Progress = None,
-        batch_tokens: int | None = None,
-    ) -> Iterator[Float[np.ndarray, "n E"]]:
-        """As `encode`, a block of rows at a time, so that neither texts nor vectors need fit into memory."""
-        most = budget(batch_tokens, self.device)
-        lead = self._prompt(prompt)
-        tally = Tally(self.tokenizer.room, overflow, skips=self.tokenizer.unknown is not None)
-
-        def blocks() -> Iterator[Float[np.ndarray, "n E"]]:
-            try:
-                with measured(progress, count(texts)) as advance:
-                    for window in windows(texts):
-                        yield self._encode_window(window, lead, most, tally, advance)
-            finally:
-                tally.warn()  # also of what was cut before someone stopped
-
-        return blocks()
-
-    def encode_report(self, texts: Iterable[str], *, prompt: str | None = None) -> Report:
-        """How many tokens each text has, and how many of them the model reads; nothing is encoded."""
-        lead = self._prompt(prompt)
-        lengths = [len(c) for window in windows(texts) for c in self.tokenizer.contents([lead + t for t in window])]
-        found = np.asarray(lengths, dtype=np.int64)
-        return Report(tokens=found, used=np.minimum(found, self.tokenizer.room))
 
     def encode_tokens(
         self, texts: Iterable[str], *, prompt: str | None = None, overflow: Overflow = "warn"
@@ -203,12 +137,6 @@ class Embedder(nn.Module):
             found += self._layers(ids, only_last)
         tally.warn()
         return found
-
-    def pieces(self, texts: Sequence[str], *, prompt: str | None = None) -> list[list[str]]:
-        """The word pieces that the model reads of each text, in the order of `encode_tokens`."""
-        lead = self._prompt(prompt)
-        contents = [c for window in windows(texts) for c in self.tokenizer.contents([lead + text for text in window])]
-        return [self.tokenizer.tokens(content[: self.tokenizer.room]) for content in contents]
 
     def save(self, folder: str | Path, *, weights: Stored | None = None) -> None:
         """A folder that `load` reads; sentence-transformers does too, any version, unless the pooling is ours alone.
@@ -247,6 +175,14 @@ class Embedder(nn.Module):
         return out_width(self.heads, self.pooling.width(self.encoder.width))
 
     @property
+    def _place(self) -> str:
+        return self.device.type
+
+    @property
+    def _known(self) -> int:
+        return self.encoder.vocabulary
+
+    @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
@@ -263,37 +199,6 @@ class Embedder(nn.Module):
         words += [str(self.tokenizer.unknown)] if self.tokenizer.unknown else []
         words.append(str(getattr(self.encoder, "shape", self.encoder.config)))
         return fingerprint(words, self.state_dict())
-
-    def lead(self) -> str:
-        """The prompt that goes before a text where none is told."""
-        return self._prompt(None)
-
-    def _prompt(self, prompt: str | None) -> str:
-        return prompt_of(prompt, self.manifest.prompts, self.manifest.default_prompt)
-
-    def _encode_window(
-        self, window: list[str], lead: str, most: int, tally: Tally, advance: Advance
-    ) -> Float[np.ndarray, "n E"]:
-        """Distinct texts to vectors, then a row for every text."""
-        distinct = {text: i for i, text in enumerate(dict.fromkeys(window))}
-        rows = np.fromiter((distinct[text] for text in window), np.int64, len(window))
-        contents = self.tokenizer.contents([lead + text for text in distinct])
-        lengths = np.asarray([len(content) for content in contents], np.int64)[rows]
-        tally.add(lengths)
-        if not self.tokenizer.framed([]) and not lengths.all():
-            index = tally.texts - len(window) + int(np.flatnonzero(lengths == 0)[0])
-            raise BadInput(f"texts[{index}] has no tokens, and this model puts no special ones around a text")
-        lead_ids = self.tokenizer.contents([lead])[0] if lead else []
-        cut = overlapping if tally.overflow == "mean" else beginnings
-        pieces = cut(self.tokenizer, contents, lead_ids)
-        self._check_known(pieces, rows, tally.texts - len(window))
-        share = len(window) / sum(len(piece.ids) for piece in pieces)  # texts that a token stands for: even progress
-        hides_prompt = bool(lead) and not self.manifest.include_prompt
-        vectors = self._vectors(pieces, hides_prompt, most, lambda tokens: advance(share * tokens, tokens))
-        if len(distinct) < len(window):
-            vectors = vectors[rows]
-        check_finite(vectors, "texts", tally.texts - len(window), self.precision)
-        return vectors
 
     @torch.inference_mode()
     def _vectors(
@@ -320,17 +225,10 @@ class Embedder(nn.Module):
         vectors = found if whole else self.heads(_joined(found, pieces)).float()
         return np.asarray(vectors.cpu().numpy())
 
-    def _check_known(self, pieces: Sequence[Piece], rows: Int[np.ndarray, " n"], start: int) -> None:
-        """Ids that the encoder has no vector for."""
-        strange = self.tokenizer.strange([piece.ids for piece in pieces], self.encoder.vocabulary)
-        if strange is not None:
-            index = start + int(np.flatnonzero(rows == pieces[strange[0]].owner)[0])
-            raise BadInput(f"texts[{index}] holds the token {strange[1]!r}, for which the encoder has no vector")
-
     @torch.inference_mode()
     def _layers(self, ids: list[list[int]], only_last: bool) -> list[Float[np.ndarray, "L t D"]]:
         found: list[Any] = [None] * len(ids)
-        for batch in plan([len(i) for i in ids], budget(None, self.device)):
+        for batch in plan([len(i) for i in ids], budget(None, self.device.type)):
             tokens = Ragged.of([ids[i] for i in batch], self.device)
             layers = [x.float().cpu() for x in self.encoder(tokens)][-1 if only_last else 0 :]
             lengths = list(self.encoder.units(tokens).lengths)

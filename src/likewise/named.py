@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import BadInput
+from .lazy import want_torch
 from .tfidf import WIDTH, TfIdf
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def model_named(name: str | Path, **options: Any) -> "Embedder | TfIdf":
 
 def embedder_named(name: str | Path, **options: Any) -> "Embedder":
     """As `model_named`, where only an embedder will do."""
-    from . import Embedder  # from here, where it says what to install if torch is missing
+    from . import Embedder  # from here, where NumPy's stands in if torch is missing
 
     text = str(name)
     if Path(text).expanduser().is_dir():
@@ -71,6 +72,7 @@ def _around(name: str, form: str, inner: str, seed: str | None, options: dict[st
         if seed is not None:
             raise BadInput(f"{name}: only random(NAME) takes a seed behind it")
         return embedder_named(inner, **_joined(name, {"pooling": POOLED[form]}, options))
+    want_torch(name)
     from .baselines import randomised
 
     return randomised(embedder_named(inner, **options), int(seed or 0))

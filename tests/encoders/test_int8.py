@@ -11,8 +11,9 @@ from hypothesis.extra.numpy import arrays
 from safetensors.torch import load_file, save_file
 
 from likewise import Embedder
+from likewise.encoders.arrays import METHOD
 from likewise.encoders.families import FAMILIES
-from likewise.encoders.int8 import METHOD, MOST, packed, restored, rounded
+from likewise.encoders.int8 import MOST, packed, restored, rounded
 from likewise.errors import BadModel
 from tests.tiny import CONFIGS, TEXTS, amend
 

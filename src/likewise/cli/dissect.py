@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BadInput, missing
+from ..lazy import want_torch
 
 if TYPE_CHECKING:
     from ..explain import Anatomy, Word
@@ -50,7 +51,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from .. import Embedder  # noqa: F401  (first, since it says what to install where torch is missing)
+    want_torch("likewise dissect")
     from ..explain import anatomy
     from ..named import embedder_named
 

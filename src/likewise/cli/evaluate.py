@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..lazy import want_torch
 from ..store.names import DEFAULT
 from .model import add_running, ready
 
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         return _list(args.json)
     _check(args)
-    from .. import Embedder  # noqa: F401  (first, since it says what to install where torch is missing)
+    want_torch("likewise evaluate")
     from ..evaluate.runner import evaluate
     from ..evaluate.task import Settings
     from ..named import model_named

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BadInput
+from ..lazy import want_torch
 
 if TYPE_CHECKING:
     from ..embedder import Embedder
@@ -50,7 +51,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trains, says what it gave on held-out pairs, saves."""
-    from .. import Embedder  # noqa: F401  (first, since it says what to install where torch is missing)
+    want_torch("likewise fuse")
     from ..correlation import spearman
     from ..evaluate.significance import difference
     from ..named import embedder_named

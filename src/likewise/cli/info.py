@@ -4,6 +4,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from ..lazy import want_torch
 from .model import MODEL, add_model, load
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints it."""
+    want_torch("likewise info")
     args.model = args.name or args.model
     told = about(load(args))
     if args.json:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..lazy import want_torch
 from .model import MODEL, add_running, ready
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _add_choice(group: "argparse._ArgumentGroup") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Mines, writes and reports."""
-    from .. import Embedder  # noqa: F401  (first, since it says what to install where torch is missing)
+    want_torch("likewise mine")
     from ..files import check_table
     from ..mine import negatives
     from ..named import embedder_named

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BadInput
+from ..lazy import has_torch
 from ..store.names import DEFAULT
 
 if TYPE_CHECKING:
@@ -32,11 +33,13 @@ def add_running(group: "argparse._ArgumentGroup") -> None:
 
 
 def load(args: argparse.Namespace) -> "Embedder":
-    """The embedder that the options ask for."""
-    from .. import Embedder  # noqa: F401  (first, since it says what to install where torch is missing)
+    """The embedder that the options ask for; NumPy's, where torch is not installed."""
+    if has_torch():
+        ready(args)
+    elif args.threads:
+        os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(args.threads))
     from ..named import embedder_named
 
-    ready(args)
     return embedder_named(
         args.model,
         precision=args.precision,

@@ -18,6 +18,8 @@ from torch import Tensor, nn
 
 from ..errors import BadInput, BadModel, missing
 from . import int8
+from .arrays import METHOD, STEP
+from .config import read_config
 from .encoder import Encoder
 from .families import FAMILIES, Names
 
@@ -31,7 +33,7 @@ PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.inde
 def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     """The encoder of a Hugging Face folder, in evaluation mode; `dtype` is what its weights are turned into."""
     config = read_config(folder)
-    if config.pop("quantization_config", None) not in (None, int8.METHOD):
+    if config.pop("quantization_config", None) not in (None, METHOD):
         raise BadModel(f"{folder} holds quantised weights of others; the model in fp32, fp16 or bf16 is wanted")
     kind = config.get("model_type")
     if not isinstance(kind, str) or not kind:
@@ -90,7 +92,7 @@ def save_encoder(
         return
     tensors = {prefix + name: tensor for name, tensor in named(module, family.names).items()}
     if weights == "int8":
-        config, tensors = {**config, "quantization_config": int8.METHOD}, int8.packed(tensors)
+        config, tensors = {**config, "quantization_config": METHOD}, int8.packed(tensors)
     (folder / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
     save_file(tensors | dict(head or {}), folder / "model.safetensors", {"format": "pt"})
 
@@ -103,20 +105,6 @@ def named(module: nn.Module, names: Names) -> dict[str, Tensor]:
         parts = tensor.detach().cpu().chunk(len(theirs))
         found |= {name: part.contiguous() for name, part in zip(theirs, parts, strict=True)}
     return found
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """The folder's config.json, as a dictionary."""
-    path = folder / "config.json"
-    try:
-        config = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise BadModel(f"{folder} holds no config.json, so it is no model folder") from None
-    except (ValueError, RecursionError) as error:
-        raise BadModel(f"{path} is no JSON: {error}") from None
-    if not isinstance(config, dict):
-        raise BadModel(f"{path} holds a {type(config).__name__}; wanted an object")
-    return config
 
 
 class Weights:
@@ -150,7 +138,7 @@ class Weights:
         """Whether its numbers mean something here: as they are, or in eight bits beside their steps."""
         if self.stored(name) != "I8":
             return self.stored(name) in STORED
-        step, shape = name + int8.STEP, self.shape(name)
+        step, shape = name + STEP, self.shape(name)
         return step in self.home and len(shape) == 2 and self.shape(step) == shape[:1] and self.stored(step) in STORED
 
     def stored(self, name: str) -> str:
@@ -160,7 +148,7 @@ class Weights:
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
         tensor: Tensor = self._tensor(name)
         if tensor.dtype == torch.int8:
-            tensor = int8.restored(tensor, self._tensor(name + int8.STEP))
+            tensor = int8.restored(tensor, self._tensor(name + STEP))
         tensor = tensor.to(dtype)
         if not torch.isfinite(tensor.sum(dtype=torch.float32)):
             raise BadModel(

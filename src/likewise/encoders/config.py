@@ -1,15 +1,30 @@
 """Reading a config.json: values that a real encoder could have, or an error that names the key."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ..errors import BadModel
-from .layers import ACTIVATIONS
 
 Config = Mapping[str, Any]
 
 LARGEST = 10**8  # no size of a real encoder comes near; a config that asks for more is broken or hostile
 DEEPEST = 200
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The folder's config.json, as a dictionary."""
+    path = folder / "config.json"
+    try:
+        config = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise BadModel(f"{folder} holds no config.json, so it is no model folder") from None
+    except (ValueError, RecursionError) as error:
+        raise BadModel(f"{path} is no JSON: {error}") from None
+    if not isinstance(config, dict):
+        raise BadModel(f"{path} holds a {type(config).__name__}; wanted an object")
+    return config
 
 
 def size(config: Config, key: str, default: int | None = None, least: int = 1) -> int:
@@ -31,10 +46,11 @@ def number(config: Config, key: str, default: float) -> float:
     return float(value)
 
 
-def activation(config: Config, key: str, default: str) -> str:
+def activation(config: Config, key: str, default: str, known: Iterable[str]) -> str:
+    """The name of one of the activations that are known."""
     name = config.get(key, default)
-    if not isinstance(name, str) or name not in ACTIVATIONS:
-        raise BadModel(f"config.json says {key} = {name!r}; the activations known here are {', '.join(ACTIVATIONS)}")
+    if not isinstance(name, str) or name not in known:
+        raise BadModel(f"config.json says {key} = {name!r}; the activations known here are {', '.join(known)}")
     return name
 
 

@@ -14,6 +14,7 @@ from .bilstm import BiLSTM
 from .config import Config, activation, number, refuse, size
 from .dan import DeepAveraging
 from .encoder import Encoder
+from .layers import ACTIVATIONS
 from .modernbert import ModernBert, ModernShape
 from .words import Words, WordShape
 
@@ -39,7 +40,7 @@ def _bert_shape(config: Config, **more: Any) -> Shape:
         inner=size(config, "intermediate_size"),
         positions=size(config, "max_position_embeddings", 512),
         eps=number(config, "layer_norm_eps", 1e-12),
-        activation=activation(config, "hidden_act", "gelu"),
+        activation=activation(config, "hidden_act", "gelu", ACTIVATIONS),
         dropout=number(config, "hidden_dropout_prob", 0.1),
         attention_dropout=number(config, "attention_probs_dropout_prob", 0.1),
         **{"segments": size(config, "type_vocab_size", 2, least=0), **more},
@@ -90,7 +91,7 @@ def _distilbert(config: Config) -> Encoder:
         inner=size(config, "hidden_dim"),
         positions=size(config, "max_position_embeddings", 512),
         eps=1e-12,
-        activation=activation(config, "activation", "gelu"),
+        activation=activation(config, "activation", "gelu", ACTIVATIONS),
         segments=0,
         dropout=number(config, "dropout", 0.1),
         attention_dropout=number(config, "attention_dropout", 0.1),
@@ -116,7 +117,7 @@ def _modernbert(config: Config) -> Encoder:
         reach=size(config, "local_attention", 128) // 2,
         thetas=tuple(_theta(config, is_local) for is_local in local),
         local=local,
-        activation=activation(config, "hidden_activation", "gelu"),
+        activation=activation(config, "hidden_activation", "gelu", ACTIVATIONS),
         norm_bias=bool(config.get("norm_bias", False)),
         attention_bias=bool(config.get("attention_bias", False)),
         inner_bias=bool(config.get("mlp_bias", False)),

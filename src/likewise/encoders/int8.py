@@ -10,10 +10,8 @@ import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-METHOD = {"quant_method": "likewise-int8"}
-"""What config.json says of such weights, as its `quantization_config`, so that nobody takes them for others."""
-STEP = ".step"
-"""Put behind a matrix's name, it is the name of its rows' steps, (R,) fp32."""
+from .arrays import STEP
+
 MOST = 127
 
 

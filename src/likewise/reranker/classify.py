@@ -112,7 +112,7 @@ def _modernbert(config: Config) -> HeadShape:
         raise BadModel(f"config.json says classifier_pooling = {pooling!r}; wanted cls or mean")
     return _shape(
         config,
-        activation=activation(config, "classifier_activation", "gelu"),
+        activation=activation(config, "classifier_activation", "gelu", ACTIVATIONS),
         dropout=number(config, "classifier_dropout", 0.0),
         bias=bool(config.get("classifier_bias", False)),
         norm=number(config, "norm_eps", 1e-5),

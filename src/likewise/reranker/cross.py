@@ -16,12 +16,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..device import budget, check_finite, unless_full
+from ..device import unless_full
 from ..encoders.checkpoint import holds, load_encoder, load_module, named, save_encoder
 from ..encoders.encoder import Encoder
 from ..encoders.layers import randomise
 from ..errors import BadInput, BadModel
 from ..heads import ACTIVATIONS
+from ..limits import budget, check_finite
 from ..progress import Advance, Progress, measured
 from ..ragged import Ragged
 from ..store import PairManifest, fill, write_pair_manifest
@@ -101,7 +102,7 @@ class CrossEncoder(Reranker):
     ) -> Float[np.ndarray, "N C"]:
         """What the head says of each pair before any activation, float32, in the order given; see `score`."""
         tally = Tally(self.room, overflow, "pairs", windows=False)
-        most, lead = budget(batch_tokens, self.device), self._prompt(prompt)
+        most, lead = budget(batch_tokens, self.device.type), self._prompt(prompt)
         first, second = columns(pairs, documents)
         found = np.empty((len(first), len(self.labels)), np.float32)
         try:

@@ -23,10 +23,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from ..device import budget, check_finite, unless_full
+from ..device import unless_full
 from ..encoders.checkpoint import load_encoder, save_encoder
 from ..encoders.encoder import Encoder
 from ..errors import BadInput, BadModel
+from ..limits import budget, check_finite
 from ..pooling.reduce import Reduce, last
 from ..progress import Advance, Progress, measured
 from ..ragged import Ragged
@@ -236,7 +237,7 @@ class PolyEncoder(Reranker):
         self, what: str, overflow: PairOverflow, progress: Progress, batch_tokens: int | None, total: int
     ) -> Iterator["_Call"]:
         tally = Tally(self.tokenizer.room, overflow, what, windows=False)
-        most = budget(batch_tokens, self.device)
+        most = budget(batch_tokens, self.device.type)
         try:
             with measured(progress, total) as advance:
                 yield _Call(tally, most, advance)

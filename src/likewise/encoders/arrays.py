@@ -1,0 +1,58 @@
+"""Weights of a folder as NumPy arrays, for where torch is not: one safetensors file, in fp32, fp16 or eight bits."""
+
+import re
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from safetensors import SafetensorError, safe_open
+
+from ..errors import BadModel
+
+METHOD = {"quant_method": "likewise-int8"}
+"""What config.json says of such weights, as its `quantization_config`, so that nobody takes them for others."""
+STEP = ".step"
+"""Behind a matrix's name, it is the name of its rows' steps, where it is kept in eight bits (`int8`)."""
+READ = ("F64", "F32", "F16")
+
+
+class Arrays:
+    """The tensors of a file by name, whatever prefix the file puts before the names; each checked when it is read."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        path = folder / "model.safetensors"
+        if not path.is_file():
+            raise BadModel(f"{folder} holds no model.safetensors, the one file of weights that is read without torch")
+        try:
+            self.file: Any = stack.enter_context(safe_open(path, framework="numpy"))
+        except (SafetensorError, OSError) as error:
+            raise BadModel(f"{path} cannot be read ({error}); it may have been cut short: fetch it again") from error
+        self.path = path
+        self.names = sorted(self.file.keys(), key=len)
+
+    def read(self, name: str, *shape: int) -> Float[np.ndarray, "..."]:
+        """The tensor of this name in fp32, of this shape."""
+        found = self._find(name)
+        part = self.file.get_slice(found)
+        stored, has = str(part.get_dtype()), tuple(part.get_shape())
+        if has != shape:
+            raise BadModel(f"config.json asks for {name} of shape {shape}, and {self.path} holds {has}")
+        step = found + STEP
+        if stored not in READ and not (stored == "I8" and step in self.names and len(shape) == 2):
+            raise BadModel(f"{name} in {self.path} is stored as {stored}; without torch, {', '.join(READ)} are read")
+        array = self.file.get_tensor(found).astype(np.float32)
+        if stored == "I8":
+            array *= self.read(step, shape[0])[:, None]
+        if not np.isfinite(array.sum(dtype=np.float64)):
+            raise BadModel(f"the tensor {name} in {self.path} is not finite; the file is damaged or training diverged")
+        return np.ascontiguousarray(array)
+
+    def _find(self, name: str) -> str:
+        older = re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", name))
+        for wanted in (name, older):
+            for candidate in self.names:
+                if candidate == wanted or candidate.endswith("." + wanted):
+                    return str(candidate)
+        raise BadModel(f"{self.path} lacks the tensor {name}; it holds {len(self.names)} others")

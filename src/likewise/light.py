@@ -1,0 +1,244 @@
+"""Embeddings without torch: BERT-like models and tables of words in NumPy alone, on the CPU, in fp32.
+
+`likewise.Embedder` is this class where torch is not installed; where it is, `Embedder.load(name, engine="numpy")` gives
+it. It encodes; training, other architectures and GPUs want torch.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+from .encoders.arrays import METHOD
+from .encoders.config import read_config
+from .encoders.plain import PlainEncoder, gelu, load_plain
+from .encoding import Encodes
+from .errors import BadInput, BadModel
+from .store import DEFAULT, Manifest, Part, locate, read_manifest
+from .text.packing import in_batches
+from .text.pieces import Piece
+from .text.tokenizer import Tokenizer, longest_input
+
+Array = np.ndarray
+MORE = 'For every model and device: pip install "likewise[torch]"'
+Head = Callable[[Float[Array, "N E"]], Float[Array, "N F"]]
+
+
+class LightEmbedder(Encodes):
+    """A sentence encoder that NumPy computes.
+
+    >>> LightEmbedder.load("likewise-mini").encode(["A cat sleeps.", "A kitten naps."]).shape
+    (2, 384)
+    """
+
+    precision = "fp32"
+    _place = "cpu"
+
+    def __init__(
+        self, tokenizer: Tokenizer, encoder: PlainEncoder, pooling: str, heads: Sequence[Head], manifest: Manifest
+    ) -> None:
+        self.tokenizer, self.encoder, self.pooling = tokenizer, encoder, pooling
+        self.heads, self.manifest = tuple(heads), manifest
+        tokenizer.check(encoder.vocabulary)
+        try:
+            one = self._headed(np.zeros((1, encoder.width * len(_names(pooling))), np.float32))
+        except ValueError as error:
+            raise BadModel(f"the pooling {pooling} and the heads do not fit: {error}") from None
+        self._width = int(one.shape[1])
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path = DEFAULT,
+        *,
+        engine: str = "numpy",
+        precision: str | None = None,
+        device: str | None = None,
+        pooling: str | None = None,
+        max_length: int | None = None,
+        truncate: int | None = None,
+    ) -> "LightEmbedder":
+        """The model of this name or folder; see `Embedder.load`.
+
+        Raises:
+            BadInput: something is asked for that only torch does.
+            ModelNotFound, BadModel: as there.
+        """
+        asked = {"engine": (engine, "numpy"), "precision": (precision, "fp32"), "device": (device, "cpu")}
+        for option, (value, ours) in asked.items():
+            if value not in (ours, None):
+                raise BadInput(
+                    f'{option} is {value!r}; NumPy has {ours!r}, and for more: pip install "likewise[torch]"'
+                )
+        manifest = read_manifest(locate(name))
+        config = read_config(manifest.encoder)
+        if config.get("quantization_config") not in (None, METHOD):
+            raise BadModel(f"{manifest.encoder} holds quantised weights of others; the model in fp32 or fp16 is wanted")
+        encoder = load_plain(manifest.encoder, config)
+        limit = longest_input(max_length, manifest.max_length, encoder.longest)
+        tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
+        told = manifest.pooling if pooling is None else pooling
+        if not isinstance(told, str):
+            raise BadModel(f"the pooling {told.kind!r} is none of NumPy's. {MORE}")
+        heads = [_head(part) for part in manifest.heads]
+        made = cls(tokenizer, encoder, told, heads, manifest)
+        return made if truncate is None else cls(tokenizer, encoder, told, _truncated(made, truncate), manifest)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a vector: E."""
+        return self._width
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with anything that changes vectors; not those of torch's embedder."""
+        m = self.manifest
+        words = [self.pooling, m.include_prompt, dict(m.prompts), m.default_prompt, self.tokenizer.max_length]
+        words += [self.tokenizer.lowercase, self.width, self.tokenizer.backend.to_str()]
+        digest = hashlib.sha256(json.dumps(words).encode())
+        for folder in dict.fromkeys((m.encoder, *(part.folder for part in m.heads))):
+            for path in sorted((*folder.glob("config.json"), *folder.glob("*.safetensors"))):
+                digest.update(path.read_bytes())
+        return digest.hexdigest()[:32]
+
+    @property
+    def _known(self) -> int:
+        return self.encoder.vocabulary
+
+    def _headed(self, pooled: Float[Array, "N W"]) -> Float[Array, "N E"]:
+        for head in self.heads:
+            pooled = head(pooled)
+        return pooled
+
+    def _vectors(
+        self, pieces: Sequence[Piece], hides_prompt: bool, most: int, done: Callable[[int], None]
+    ) -> Float[Array, "n E"]:
+        names = _names(self.pooling)
+        pooled = np.empty((len(pieces), self.encoder.width * len(names)), np.float32)
+
+        def attempt(batch: list[int]) -> Float[Array, "b W"] | None:
+            ids = [pieces[i].ids for i in batch]
+            try:
+                x, lengths = self.encoder(ids), np.asarray([len(i) for i in ids])
+                place = np.arange(len(x)) - np.repeat(_begins(lengths), lengths)
+                if hides_prompt:
+                    x, lengths, place = _without_first(x, lengths, place, np.asarray([pieces[i].lead for i in batch]))
+                found: Array = np.concatenate([REDUCTIONS[name](x, lengths, place) for name in names], axis=1)
+                return found
+            except MemoryError:
+                return None  # and the batch is halved
+
+        for batch, rows in in_batches([len(piece.ids) for piece in pieces], most, attempt):
+            pooled[batch] = rows
+            done(sum(len(pieces[i].ids) for i in batch))
+        if len(pieces) > pieces[-1].owner + 1:
+            pooled = _joined(pooled, pieces)
+        return np.ascontiguousarray(self._headed(pooled), np.float32)
+
+
+def _total(x: Float[Array, "T D"], lengths: Array) -> Float[Array, "N D"]:
+    return np.asarray(np.add.reduceat(x, _begins(lengths), axis=0))
+
+
+def _weighted(x: Float[Array, "T D"], lengths: Array, weights: Float[Array, "T 1"]) -> Float[Array, "N D"]:
+    return np.asarray(_total(x * weights, lengths) / _total(weights, lengths))
+
+
+def _begins(lengths: Array) -> Array:
+    return np.asarray(np.cumsum(lengths) - lengths)
+
+
+REDUCTIONS: dict[str, Callable[[Array, Array, Array], Array]] = {
+    "cls": lambda x, lengths, _: x[_begins(lengths)],
+    "max": lambda x, lengths, _: np.maximum.reduceat(x, _begins(lengths), axis=0),
+    "mean": lambda x, lengths, _: _total(x, lengths) / lengths[:, None].astype(np.float32),
+    "mean-sqrt-len": lambda x, lengths, _: _total(x, lengths) / np.sqrt(lengths[:, None].astype(np.float32)),
+    "weighted-mean": lambda x, lengths, place: _weighted(x, lengths, place[:, None] + np.float32(1)),
+    "last-token": lambda x, lengths, _: x[np.cumsum(lengths) - 1],
+}
+"""As `pooling.reduce` has them, in the same order."""
+
+
+def _names(pooling: str) -> list[str]:
+    names = pooling.split("+")
+    if len({*names}) != len(names) or not {*names} <= {*REDUCTIONS}:
+        raise BadModel(
+            f"the pooling {pooling!r} is none of NumPy's, {', '.join(REDUCTIONS)}, and sums such as cls+mean. {MORE}"
+        )
+    return [name for name in REDUCTIONS if name in names]
+
+
+def _without_first(x: Array, lengths: Array, place: Array, skip: Array) -> tuple[Array, Array, Array]:
+    """The rows behind the first `skip` of each sentence, at least its last; each keeps the place that it had."""
+    skip = np.minimum(skip, lengths - 1)
+    kept = place >= np.repeat(skip, lengths)
+    return x[kept], lengths - skip, place[kept]
+
+
+def _joined(pooled: Float[Array, "P W"], pieces: Sequence[Piece]) -> Float[Array, "n W"]:
+    """The mean of each text's windows, weighted by their tokens."""
+    weights = np.asarray([max(1, piece.weight) for piece in pieces], np.float32)[:, None]
+    begins = np.flatnonzero(np.diff([-1, *(piece.owner for piece in pieces)]))
+    return np.asarray(np.add.reduceat(pooled * weights, begins, axis=0) / np.add.reduceat(weights, begins, axis=0))
+
+
+def _unit(x: Float[Array, "N E"]) -> Float[Array, "N E"]:
+    return np.asarray(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12))
+
+
+def _truncated(embedder: LightEmbedder, width: int) -> list[Head]:
+    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= embedder.width:
+        raise BadInput(f"truncate is {width!r}; wanted how many of the {embedder.width} numbers to keep")
+    return [*embedder.heads, lambda x: x[:, :width], *([_unit] if _unit in embedder.heads else [])]
+
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "Identity": lambda x: x,
+    "Tanh": np.tanh,
+    "ReLU": lambda x: np.maximum(x, 0),
+    "GELU": gelu,
+    "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+}
+
+
+def _head(part: Part) -> Head:
+    """The head that a model folder describes, with its weights."""
+    if part.kind == "Normalize":
+        return _unit
+    try:
+        weights = {
+            name: array.astype(np.float32) for name, array in load_file(part.folder / "model.safetensors").items()
+        }
+        if not all(np.isfinite(array).all() for array in weights.values()):
+            raise ValueError("its weights are not all finite")
+        return _dense(part, weights) if part.kind == "Dense" else _norm(part, weights)
+    except FileNotFoundError:
+        raise BadModel(f"{part.folder} holds no model.safetensors (only safetensors are read here)") from None
+    except (KeyError, ValueError, TypeError, SafetensorError) as error:
+        raise BadModel(f"the {part.kind} head in {part.folder} cannot be read: {error!r}") from error
+
+
+def _dense(part: Part, weights: dict[str, Array]) -> Head:
+    name = str(part.config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
+    weight, bias, activation = weights["linear.weight"].T, weights.get("linear.bias", 0), ACTIVATIONS[name]
+    wanted = int(part.config["in_features"]), int(part.config["out_features"])
+    if weight.shape != wanted or ("linear.bias" in weights) != bool(part.config.get("bias", True)):
+        raise ValueError(f"its settings ask for {wanted}, and its weights have {weight.shape}")
+    return lambda x: np.asarray(activation(x @ weight + bias), np.float32)
+
+
+def _norm(part: Part, weights: dict[str, Array]) -> Head:
+    scale, shift, wanted = weights["norm.weight"], weights["norm.bias"], (int(part.config["dimension"]),)
+    if scale.shape != wanted or shift.shape != wanted:
+        raise ValueError(f"its settings ask for {wanted}, and its weights have {scale.shape}")
+
+    def norm(x: Array) -> Array:
+        x = x - x.mean(1, keepdims=True)
+        return np.asarray(x / np.sqrt((x * x).mean(1, keepdims=True) + np.float32(1e-5)) * scale + shift)
+
+    return norm

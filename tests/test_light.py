@@ -1,0 +1,212 @@
+"""NumPy's embedder gives torch's vectors, refuses what it does not compute, and works where torch is not installed."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from likewise import Embedder
+from likewise.encoders.plain import ACTIVATIONS, PLAIN, attended, erf, gelu
+from likewise.errors import BadInput, BadModel, ModelNotFound, TooLong
+from likewise.heads import Dense, Norm, Normalize
+from likewise.light import REDUCTIONS, LightEmbedder
+from likewise.pooling.reduce import REDUCTIONS as OURS
+from tests.tiny import TEXTS, amend, reweigh, write
+
+WEIGHTS = "model.safetensors"
+LONG = [*TEXTS, "cat dog " * 70, "a", ""]
+
+
+def _alike(folder, texts=LONG, overflow="truncate", prompt=None, **how):
+    ours = LightEmbedder.load(folder, **how).encode(texts, overflow=overflow, prompt=prompt)
+    theirs = Embedder.load(folder, device="cpu", precision="fp32", **how).encode(
+        texts, overflow=overflow, prompt=prompt
+    )
+    assert ours.dtype == np.float32 and ours.shape == theirs.shape
+    np.testing.assert_allclose(ours, theirs, atol=3e-6)
+
+
+@pytest.mark.parametrize("family", ["bert", "electra"])
+@pytest.mark.parametrize("overflow", ["truncate", "mean"])
+def test_vectors_are_those_of_torch(folders, family, overflow):
+    _alike(folders(family), overflow=overflow)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_every_activation_is_that_of_torch(own, activation):
+    _alike(own(changes={"hidden_act": activation}))
+
+
+@pytest.mark.parametrize("spec", [*OURS, "cls+mean+max"])
+@pytest.mark.parametrize("hidden", [False, True], ids=["prompt read", "prompt hidden"])
+def test_every_pooling_is_that_of_torch(own, spec, hidden):
+    assert list(REDUCTIONS) == list(OURS)
+    folder = own(heads=("Normalize",), spoken={"prompts": {"query": "the quick "}})
+    amend(folder / "1_Pooling" / "config.json", include_prompt=not hidden)
+    _alike(folder, texts=TEXTS, pooling=spec, prompt="query")
+
+
+def _headed(own, place, heads):
+    """A folder with these heads, their weights drawn at random."""
+    below = Embedder.load(own(heads=()))
+    made = nn.Sequential(*({"Dense": Dense(32, 8), "LayerNorm": Norm(8), "Normalize": Normalize()}[h] for h in heads))
+    Embedder(below.tokenizer, below.encoder, below.pooling, made, below.manifest).save(place / "headed")
+    return place / "headed"
+
+
+@pytest.mark.parametrize("heads", [(), ("Dense",), ("Dense", "LayerNorm", "Normalize")])
+@pytest.mark.parametrize("truncate", [None, 3])
+def test_every_head_is_that_of_torch(own, tmp_path, heads, truncate):
+    _alike(_headed(own, tmp_path, heads), truncate=truncate)
+
+
+def test_eight_bits_halves_and_older_names_are_read(own, tmp_path):
+    whole = Embedder.load(own())
+    whole.save(tmp_path / "small", weights="int8")
+    _alike(tmp_path / "small")
+    half = own()
+    reweigh(half, lambda _, tensor: tensor.half())
+    _alike(half)
+    older = own()
+    names = {n: n.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta") for n in
+             load_file(older / WEIGHTS)}  # fmt: skip
+    save_file({f"bert.{names[n]}": t for n, t in load_file(older / WEIGHTS).items()}, older / WEIGHTS)
+    _alike(older)
+
+
+def test_a_table_of_word_pieces_is_read_with_its_heads(own, tmp_path):
+    from recipes.static import table
+
+    table(Embedder.load(own(), device="cpu"), 12).save(tmp_path / "table", weights="int8")
+    _alike(tmp_path / "table", texts=[text for text in LONG if text])
+
+
+def test_load_gives_it_when_asked_and_says_what_it_cannot(own, tiny):
+    folder = own()
+    light = Embedder.load(folder, engine="numpy", max_length=9)
+    assert isinstance(light, LightEmbedder) and light.width == tiny.width and light.precision == "fp32"
+    assert light.tokenizer.max_length == 9 and len(light.fingerprint) == 32
+    assert light.fingerprint != Embedder.load(folder, engine="numpy").fingerprint
+    with pytest.raises(TooLong):
+        light.encode(["cat " * 30], overflow="error")
+    for option, value in {"precision": "bf16", "device": "cuda", "engine": "torch"}.items():
+        with pytest.raises(BadInput, match=f"{option} is .*likewise\\[torch\\]"):
+            LightEmbedder.load(folder, **{option: value})
+    with pytest.raises(BadInput, match="there are torch and numpy"):
+        Embedder.load(folder, engine="abacus")
+    with pytest.raises(BadInput, match="truncate is 0"):
+        LightEmbedder.load(folder, truncate=0)
+    with pytest.raises(ModelNotFound):
+        LightEmbedder.load("no-such-model-anywhere/at-all")
+    with pytest.raises(BadModel, match="none of NumPy's"):
+        LightEmbedder.load(folder, pooling="sbert-wk")
+
+
+@pytest.mark.parametrize("family", ["roberta", "modernbert", "distilbert"])
+def test_other_encoders_are_refused_with_what_would_compute_them(folders, family):
+    with pytest.raises(BadModel, match=r"only bert, electra, words are computed; for every model: pip install"):
+        LightEmbedder.load(folders(family))
+    assert list(PLAIN) == ["bert", "electra", "words"]
+
+
+def _spoilt(change):
+    def spoil(folder):
+        save_file(change(load_file(folder / WEIGHTS)), folder / WEIGHTS)
+
+    return spoil
+
+
+WORD = "embeddings.word_embeddings.weight"
+BROKEN = {
+    "no weights": (lambda f: (f / WEIGHTS).unlink(), "no model.safetensors"),
+    "cut short": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]), "cut short"),
+    "a tensor lacks": (_spoilt(lambda w: {n: t for n, t in w.items() if n != WORD}), "lacks the tensor"),
+    "another shape": (_spoilt(lambda w: {**w, WORD: w[WORD][:-1].contiguous()}), "of shape"),
+    "bf16": (_spoilt(lambda w: {**w, WORD: w[WORD].bfloat16()}), "stored as BF16"),
+    "eight bits alone": (_spoilt(lambda w: {**w, WORD: w[WORD].to(torch.int8)}), "stored as I8"),
+    "not finite": (_spoilt(lambda w: {**w, WORD: w[WORD] * float("nan")}), "not finite"),
+    "too many heads": (lambda f: amend(f / "config.json", num_attention_heads=5), "5 heads"),
+    "an activation": (lambda f: amend(f / "config.json", hidden_act="mish"), "mish"),
+    "a decoder": (lambda f: amend(f / "config.json", is_decoder=True), "is_decoder"),
+    "others' bits": (lambda f: amend(f / "config.json", quantization_config={"bits": 4}), "quantised"),
+    "no config": (lambda f: (f / "config.json").unlink(), "config.json"),
+    "a head without weights": (lambda f: (f / "2_Dense" / WEIGHTS).unlink(), "no model.safetensors"),
+    "a head of another shape": (lambda f: amend(f / "2_Dense" / "config.json", in_features=5), "cannot be read"),
+    "a head that does not fit": (lambda f: amend(f / "1_Pooling" / "config.json", pooling_mode_max_tokens=True), "fit"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_folder_is_told(own, tmp_path, name):
+    spoil, told = BROKEN[name]
+    folder = _headed(own, tmp_path, ("Dense", "Normalize"))
+    spoil(folder)
+    with pytest.raises(BadModel, match=told):
+        LightEmbedder.load(folder)
+
+
+def test_a_vector_that_is_not_finite_names_its_text(own):
+    folder = own()
+    reweigh(folder, lambda name, tensor: tensor * 1e30 if "word_embeddings" in name or "LayerNorm" in name else tensor)
+    with np.errstate(all="ignore"), pytest.raises(BadModel, match=r"texts\[0\] gave a vector that is not finite"):
+        LightEmbedder.load(folder).encode(["cat dog"])
+
+
+@given(st.lists(st.floats(-30, 30), min_size=1, max_size=40))
+def test_the_error_function_is_that_of_torch(numbers):
+    x = np.asarray(numbers, np.float32)
+    np.testing.assert_allclose(erf(x), torch.erf(torch.from_numpy(x)).numpy(), atol=5e-7)
+    np.testing.assert_allclose(gelu(x), torch.nn.functional.gelu(torch.from_numpy(x)).numpy(), atol=2e-5)
+
+
+def test_attention_is_a_loop_over_sentences():
+    draw, lengths, heads = np.random.default_rng(0), [5, 5, 3, 1, 1], 2
+    q, k, v = (draw.normal(size=(sum(lengths), 8)).astype(np.float32) for _ in range(3))
+    begin, rows = 0, []
+    for n in lengths:
+        a, b, c = (x[begin : begin + n].reshape(n, heads, -1) for x in (q, k, v))
+        for i in range(n):
+            row = []
+            for h in range(heads):
+                weights = np.exp(b[:, h] @ a[i, h] / 2)
+                row.append(weights / weights.sum() @ c[:, h])
+            rows.append(np.concatenate(row))
+        begin += n
+    np.testing.assert_allclose(attended(q, k, v, lengths, heads), rows, atol=1e-5)
+
+
+def _without_torch(script):
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.modules['torch'] = None; {script}"], capture_output=True, text=True
+    )
+
+
+def test_without_torch_the_package_encodes(own, tiny):
+    folder = own()
+    done = _without_torch(
+        f"from likewise import Embedder, similarity; e = Embedder.load({str(folder)!r}); "
+        "import json; print(json.dumps(e.encode(['the quick cat', 'a dog']).tolist()))"
+    )
+    assert done.stderr == ""
+    np.testing.assert_allclose(json.loads(done.stdout), tiny.encode(["the quick cat", "a dog"]), atol=3e-6)
+
+
+def test_without_torch_the_command_line_encodes_and_compares(own, tmp_path):
+    folder = str(own())
+    write(tmp_path / "texts.txt", None)
+    (tmp_path / "texts.txt").write_text("the cat\na dog\n")
+    told = ["encode", str(tmp_path / "texts.txt"), "-m", folder, "-o", str(tmp_path / "v.npy"), "--threads", "1"]
+    done = _without_torch(f"from likewise.cli import main; sys.exit(main({told!r}))")
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "v.npy").shape == (2, 32)
+    done = _without_torch(
+        f"from likewise.cli import main; sys.exit(main(['similarity', '--json', 'a', 'b', '-m', {folder!r}]))"
+    )
+    assert json.loads(done.stdout)["metric"] == "cosine"
