@@ -109,6 +109,13 @@ def test_load_gives_it_when_asked_and_says_what_it_cannot(own, tiny):
         LightEmbedder.load(folder, pooling="sbert-wk")
 
 
+def test_what_it_has_not_is_told_with_what_has_it(own, tmp_path):
+    light = LightEmbedder.load(own())
+    assert light.pieces(["cat dog"]) == Embedder.load(own()).pieces(["cat dog"]) and not hasattr(light, "fold")
+    with pytest.raises(AttributeError, match=r"no 'save'.*likewise\[torch\]"):
+        light.save(tmp_path / "x")
+
+
 @pytest.mark.parametrize("family", ["roberta", "modernbert", "distilbert"])
 def test_other_encoders_are_refused_with_what_would_compute_them(folders, family):
     with pytest.raises(BadModel, match=r"only bert, electra, words are computed; for every model: pip install"):

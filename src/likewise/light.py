@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 from jaxtyping import Float
@@ -88,6 +89,9 @@ class LightEmbedder(Encodes):
         heads = [_head(part) for part in manifest.heads]
         made = cls(tokenizer, encoder, told, heads, manifest)
         return made if truncate is None else cls(tokenizer, encoder, told, _truncated(made, truncate), manifest)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"NumPy's embedder has no {name!r}; it encodes, and knows its pieces. {MORE}")
 
     @property
     def width(self) -> int:
