@@ -7,54 +7,63 @@ from typing import Any
 from likewise.evaluate.hypotheses import over_seeds
 
 Line = Mapping[str, Any]
-SETTINGS = ("epochs", "batch", "rate", "precision")
+SAME = ("backbone", "whole", "other_data", "precision")
+"""What both kinds of runs share under every claim, beside what the claim names; and the pooling, if it names none."""
+SETTINGS = ("rows", "epochs", "batch", "rate")
+
+
+UNTRAINED = "untrained"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Of two kinds of runs on one backbone the first is said to score higher; `alike` is what they must share."""
+    """Of two kinds of runs on one backbone the first is said to score higher; `alike` is what else they must share."""
 
     said: str
     ours: Mapping[str, Any]
     theirs: Mapping[str, Any]
     column: str
     alike: tuple[str, ...] = ()
+    may_differ: tuple[str, ...] = ()
+
+    def compares(self, ours: Line, theirs: Line) -> bool:
+        """Whether two runs are of its kinds, and differ in nothing else that matters."""
+        named = {*self.ours} & {*self.theirs} | {*self.may_differ}
+        shared = [key for key in (*SAME, "pooling", *self.alike) if key not in named]
+        return _is(ours, self.ours) and _is(theirs, self.theirs) and all(ours.get(k) == theirs.get(k) for k in shared)
 
 
 def _recipe(name: str, **more: Any) -> dict[str, Any]:
     return {"recipe": name, **more}
 
 
-_NLI, _STSB, _ROWS = "ablation-nli", "ablation-stsb", (*SETTINGS, "rows")
-_ALL = _recipe(_NLI, pooling="mean", parts=["u", "v", "|u-v|"])
+_AS_IT_IS = ("whole", "precision", "pooling")
+"""What does not matter of a backbone that was not trained, but for the pooling that the claim names."""
+_PARTS = ["u", "v", "|u-v|"]
+_NLI, _STSB = _recipe("ablation-nli", pooling="mean", parts=_PARTS), _recipe("ablation-stsb", pooling="mean")
+_MEAN, _CLS = _recipe(UNTRAINED, pooling="mean"), _recipe(UNTRAINED, pooling="cls")
+_SOFTMAX, _RANKING, _REGRESSION = _recipe("sbert-nli"), _recipe("sbert-nli-contrastive"), _recipe("sbert-stsb")
+_CROSS, _POLY = _recipe("cross-encoder-stsb"), _recipe("poly-encoder-stsb")
+_SECOND = SETTINGS[1:]  # of two stages, the second's; the rows are those of both
+
 CLAIMS = (
-    Claim("NLI by softmax beats averaging", _recipe("sbert-nli"), _recipe("untrained", pooling="mean"), "avg"),
-    Claim("NLI by softmax beats CLS", _recipe("sbert-nli"), _recipe("untrained", pooling="cls"), "avg"),
-    Claim("ranking in the batch beats softmax", _recipe("sbert-nli-contrastive"), _recipe("sbert-nli"), "avg"),
-    Claim("the backbone beats random weights", _recipe("untrained", pooling="mean"), _recipe("random"), "avg"),
-    Claim("(u, v, |u − v|) beats (u, v)", _ALL, _recipe(_NLI, parts=["u", "v"]), "stsb-dev", _ROWS),
-    Claim("(u, v, |u − v|) beats |u − v|", _ALL, _recipe(_NLI, parts=["|u-v|"]), "stsb-dev", _ROWS),
-    Claim("(u, v, |u − v|) beats u ∗ v", _ALL, _recipe(_NLI, parts=["u*v"]), "stsb-dev", _ROWS),
-    Claim("NLI: mean beats max", _ALL, {**_ALL, "pooling": "max"}, "stsb-dev", _ROWS),
-    Claim("NLI: mean beats CLS", _ALL, {**_ALL, "pooling": "cls"}, "stsb-dev", _ROWS),
-    Claim(
-        "regression: mean beats max", _recipe(_STSB, pooling="mean"), _recipe(_STSB, pooling="max"), "stsb-dev", _ROWS
-    ),
-    Claim(
-        "regression: mean beats CLS", _recipe(_STSB, pooling="mean"), _recipe(_STSB, pooling="cls"), "stsb-dev", _ROWS
-    ),
-    Claim("NLI, then STS-B, beats STS-B", _recipe("sbert-nli-then-stsb"), _recipe("sbert-stsb"), "stsb", SETTINGS),
-    Claim(
-        "NLI by ranking, then STS-B, beats STS-B",
-        _recipe("sbert-nli-then-stsb-contrastive"),
-        _recipe("sbert-stsb"),
-        "stsb",
-        SETTINGS,
-    ),
-    Claim(
-        "a cross-encoder beats a bi-encoder", _recipe("cross-encoder-stsb"), _recipe("sbert-stsb"), "stsb", ("rows",)
-    ),
-    Claim("a poly-encoder beats a bi-encoder", _recipe("poly-encoder-stsb"), _recipe("sbert-stsb"), "stsb", ("rows",)),
+    Claim("NLI by softmax beats averaging", _SOFTMAX, _MEAN, "avg", (), _AS_IT_IS),
+    Claim("NLI by softmax beats CLS", _SOFTMAX, _CLS, "avg", (), _AS_IT_IS),
+    Claim("NLI by ranking beats averaging", _RANKING, _MEAN, "avg", (), _AS_IT_IS),
+    Claim("NLI by ranking beats NLI by softmax", _RANKING, _SOFTMAX, "avg", ("rows", "epochs")),
+    Claim("averaging beats CLS", _MEAN, _CLS, "avg"),
+    Claim("averaging beats averaged random weights", _MEAN, _recipe("random"), "avg"),
+    Claim("(u, v, |u − v|) beats (u, v)", _NLI, {**_NLI, "parts": ["u", "v"]}, "stsb-dev", SETTINGS),
+    Claim("(u, v, |u − v|) beats |u − v|", _NLI, {**_NLI, "parts": ["|u-v|"]}, "stsb-dev", SETTINGS),
+    Claim("(u, v, |u − v|) beats u ∗ v", _NLI, {**_NLI, "parts": ["u*v"]}, "stsb-dev", SETTINGS),
+    Claim("NLI: mean beats max", _NLI, {**_NLI, "pooling": "max"}, "stsb-dev", SETTINGS),
+    Claim("NLI: mean beats CLS", _NLI, {**_NLI, "pooling": "cls"}, "stsb-dev", SETTINGS),
+    Claim("regression: mean beats max", _STSB, {**_STSB, "pooling": "max"}, "stsb-dev", SETTINGS),
+    Claim("regression: mean beats CLS", _STSB, {**_STSB, "pooling": "cls"}, "stsb-dev", SETTINGS),
+    Claim("NLI, then STS-B, beats STS-B", _recipe("sbert-nli-then-stsb"), _REGRESSION, "stsb", _SECOND),
+    Claim("ranking, then STS-B, beats STS-B", _recipe("sbert-nli-then-stsb-contrastive"), _REGRESSION, "stsb", _SECOND),
+    Claim("a cross-encoder beats a bi-encoder", _CROSS, _REGRESSION, "stsb", ("rows", "epochs"), ("pooling",)),
+    Claim("a poly-encoder beats a bi-encoder", _POLY, _REGRESSION, "stsb", ("rows", "epochs"), ("pooling",)),
 )
 
 
@@ -65,13 +74,14 @@ class Tested:
     claim: Claim
     ours: Sequence[Line]
     theirs: Sequence[Line]
-    differences: Sequence[float]
+    figures: Mapping[int, tuple[float, float]]
 
     def verdict(self) -> tuple[str, str]:
         """The difference with its interval over seeds, and whether the claim holds."""
-        if len(self.differences) < 2:
-            return f"{self.differences[0]:+.2f}", "one seed: not told"
-        found = over_seeds(self.differences)
+        differences = [a - b for a, b in self.figures.values()]
+        if len(differences) < 2:
+            return f"{differences[0]:+.2f}", "one seed: not told"
+        found = over_seeds(differences)
         told = "yes" if found.low > 0 else "no, the other way" if found.high < 0 else "not told apart"
         return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]", told
 
@@ -79,30 +89,24 @@ class Tested:
 def tested(groups: Sequence[Sequence[Line]]) -> Iterator[Tested]:
     """Every claim on every backbone and setting for which both kinds of runs are there."""
     for claim in CLAIMS:
-        for a in (group for group in groups if _is(group[0], claim.ours)):
-            for b in (group for group in groups if _is(group[0], claim.theirs)):
-                if all(a[0].get(key) == b[0].get(key) for key in ("backbone", *claim.alike)):
-                    differences = by_seed(a, b, claim.column)
-                    if differences:
-                        yield Tested(claim, a, b, differences)
+        for a in groups:
+            for b in groups:
+                if claim.compares(a[0], b[0]) and (found := by_seed(a, b, claim.column)):
+                    yield Tested(claim, a, b, found)
 
 
-def by_seed(ours: Sequence[Line], theirs: Sequence[Line], column: str) -> list[float]:
-    """The differences of runs with the same seed; a lone untrained model has none, and stands against all."""
+def by_seed(ours: Sequence[Line], theirs: Sequence[Line], column: str) -> dict[int, tuple[float, float]]:
+    """Both figures of each seed that both have; an untrained model has no seed, and stands against all."""
     a, b = _figures(ours, column), _figures(theirs, column)
-    if _seedless(ours, a):
-        a = dict.fromkeys(b, *a.values())
-    elif _seedless(theirs, b):
-        b = dict.fromkeys(a, *b.values())
-    return [a[seed] - b[seed] for seed in a if seed in b]
+    if ours[0]["recipe"] == UNTRAINED and a:
+        a = dict.fromkeys(b, next(iter(a.values())))
+    if theirs[0]["recipe"] == UNTRAINED and b:
+        b = dict.fromkeys(a, next(iter(b.values())))
+    return {seed: (a[seed], b[seed]) for seed in a if seed in b}
 
 
 def _figures(runs: Sequence[Line], column: str) -> dict[int, float]:
     return {line["seed"]: line[column] for line in runs if line.get(column) is not None}
-
-
-def _seedless(runs: Sequence[Line], found: Mapping[int, float]) -> bool:
-    return len(found) == 1 and not runs[0]["steps"]
 
 
 def _is(line: Line, wanted: Mapping[str, Any]) -> bool:

@@ -9,8 +9,9 @@ SentEval's seven tasks, and nDCG@10 on SciFact. Scores are kept in the user's ca
 
 import argparse
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -50,13 +51,17 @@ def main() -> None:
     args = parser.parse_args()
     path = RESULTS / "models.json"
     told = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    if args.only in (None, "quality"):
-        told["quality"] = {"machine": machine(), "results": quality(args.models)}
-        path.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
-    if args.only in (None, "speed"):
-        told["speed"] = {"machine": machine(), "threads": args.threads, "results": speed(args.models, args)}
-        path.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
-    draw(told)
+    parts: dict[str, Callable[[], dict[str, Any]]] = {
+        "quality": lambda: quality(args.models),
+        "speed": lambda: speed(args.models, args),
+    }
+    for part, measure in parts.items():
+        if args.only in (None, part):
+            results = {**told.get(part, {}).get("results", {}), **measure()}
+            told[part] = {"machine": machine(), "threads": args.threads, "results": results}
+            path.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+    if {*parts} <= {*told}:
+        draw(told)
 
 
 def quality(names: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -91,7 +96,8 @@ def speed(names: Sequence[str], args: argparse.Namespace) -> dict[str, dict[str,
     torch.set_num_threads(args.threads)
     pairs = read("stsb/test")
     texts = list(dict.fromkeys([*pairs["sentence1"], *pairs["sentence2"]]))
-    models = {name: embedder_named(name, precision="fp32") for name in names}
+    os.environ["RAYON_NUM_THREADS"] = str(args.threads)  # the tokenizer's
+    models = {name: embedder_named(name, precision="fp32", device="cpu") for name in names}
     seconds = in_turn({name: _reads(model, texts) for name, model in models.items()}, args.rounds)
     return {
         name: {
@@ -120,6 +126,7 @@ def draw(told: Mapping[str, Any]) -> None:
     page = re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{lines}\n{END}", PAGE.read_text("utf-8"), flags=re.DOTALL)
     PAGE.write_text(page, "utf-8")
     with matplotlib.rc_context(STYLE):
+        PICTURE.parent.mkdir(exist_ok=True)
         picture(rows).savefig(PICTURE, dpi=160)
     print(f"written: {PAGE}, {PICTURE}")
 

@@ -6,6 +6,7 @@ best are dot products), or a map to the teacher's width is trained along and lef
 """
 
 import hashlib
+import shutil
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from torch import Tensor, nn
 from likewise import Embedder
 from likewise.encoders.cut import cut
 from likewise.errors import BadInput
+from likewise.evaluate.provenance import FILE, trained_on
 from likewise.heads import Normalize
 from likewise.named import embedder_named
 from likewise.store import DEFAULT
@@ -27,7 +29,7 @@ from likewise.train.lessons import lessons
 from likewise.train.objectives import Distillation
 from likewise.train.schedule import Course
 
-from .recipe import Recipe, backbone, flags, run_of, some, start
+from .recipe import Recipe, backbone, flags, named_shortly, run_of, some, start
 from .unlabelled import SOURCES, unlabelled
 
 LESSONS = Path("out") / "lessons"
@@ -35,22 +37,35 @@ LESSONS = Path("out") / "lessons"
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encodes with the teacher, trains, measures, records."""
-    args = with_teacher(flags(__doc__, batch=128, rate=3e-4)).parse_args(argv)
-    teacher = teacher_of(args)
-    student = still(unit(kept(backbone(args, "mean"), args.keep)))
+    args = with_blocks(with_teacher(flags(__doc__, batch=128, rate=3e-4))).parse_args(argv)
+    teacher, whole = teacher_of(args), backbone(args, "mean")
+    base = whole.fingerprint
+    student = still(unit(kept(whole, args.keep)))
     objective, width = fitting(student, teacher, args.to)
     courses = list(taught(teacher, args, objective, width))
-    blocks = "" if args.keep is None else f"{len(args.keep)} blocks ({','.join(map(str, args.keep))}), "
-    note = f"{blocks}from {args.teacher}"
-    about = {"student": student.fingerprint, "teacher": teacher.fingerprint}
-    return Recipe("distil", args, about=about, note=note).carry_out(student, courses, run_of(args))
+    blocks = {} if args.keep is None else {"blocks": args.keep}
+    recipe = student_of("distil", args, teacher, base, **blocks)
+    return recipe.carry_out(student, courses, run_of(args))
+
+
+def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape: Any) -> Recipe:
+    """The recipe of a student of this shape; it is known by what it was made of, the backbone's fingerprint `base`."""
+    shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
+    note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {named_shortly(args.teacher)}"])
+    about = {"teacher": teacher.fingerprint, "to": args.to, **shape}
+    return Recipe(name, args, about=about, note=note, base=base, learned=trained_on(teacher))
+
+
+def with_blocks(parser: ArgumentParser) -> ArgumentParser:
+    """Which blocks a student keeps."""
+    parser.add_argument("--keep", type=_numbers, metavar="N,…", help="blocks of the backbone that stay, from 0")
+    return parser
 
 
 def with_teacher(parser: ArgumentParser) -> ArgumentParser:
     """What recipes that distil are told besides."""
     add = parser.add_argument
     add("--teacher", default=DEFAULT, metavar="MODEL", help="whose vectors are learned (%(default)s)")
-    add("--keep", type=_numbers, metavar="N,…", help="blocks of the backbone that the student keeps, from 0")
     add("--to", choices=("pca", "map"), default="pca", help="how widths are made to fit (%(default)s)")
     add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help="whose texts are read (%(default)s)")
     return parser
@@ -100,18 +115,36 @@ def fitting(student: Embedder, teacher: Embedder, how: str) -> tuple[Distillatio
 def taught(teacher: Embedder, args: Namespace, objective: Distillation, width: int | None = None) -> Iterator[Course]:
     """The texts with the teacher's vectors, a course a data set; encoded once, and kept for other students."""
     found = unlabelled(args.sentences, teacher)
+    total = sum(map(len, found.values()))
+    if args.rows is not None and not lessons_file(teacher, args, found).exists():
+        found = {name: _some(texts, args.rows, total) for name, texts in found.items()}  # so few need not wait for all
+    file = lessons_file(teacher, args, found)
     texts = [text for one in found.values() for text in one]
-    known = hashlib.sha256("\0".join((teacher.fingerprint, *texts)).encode()).hexdigest()[:12]
-    file = LESSONS / f"{Path(args.teacher).name}-{known}.parquet"
     said: Mapping[str, Any] = lessons({"sentence": texts}, teacher, Distillation(), file=file)
-    vectors = np.asarray(said["teacher"])
+    vectors = np.array(said["teacher"])
     vectors = vectors if width is None else principal(vectors, width)
-    whole, begin = len(texts), 0
+    begin = 0
     for name, of in found.items():
         rows = Rows.of({"sentence": of, "teacher": vectors[begin : begin + len(of)]}, objective)
         begin += len(of)
-        share = None if args.rows is None else max(1, round(args.rows * len(of) / whole))
-        yield Course(some(rows, share), objective, name)
+        yield Course(rows if args.rows is None else some(rows, _share(args.rows, len(of), total)), objective, name)
+
+
+def lessons_file(teacher: Embedder, args: Namespace, found: Mapping[str, Sequence[str]]) -> Path:
+    """Where this teacher's vectors of these texts are kept."""
+    texts = "\0".join(text for one in found.values() for text in one)
+    known = hashlib.sha256(f"{teacher.fingerprint}\0{texts}".encode()).hexdigest()[:12]
+    return LESSONS / f"{named_shortly(args.teacher)}-{known}.parquet"
+
+
+def _share(rows: int, of: int, total: int) -> int:
+    """How many of so many rows are of a source."""
+    return min(of, max(1, round(rows * of / total)))
+
+
+def _some(texts: list[str], rows: int, total: int) -> list[str]:
+    found = some(Rows({"sentence": texts}, {}), _share(rows, len(texts), total))
+    return list(found.texts["sentence"])
 
 
 def principal(vectors: np.ndarray, width: int) -> np.ndarray:
@@ -130,6 +163,7 @@ def principal_axes(x: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
 def eight_bits(folder: Path) -> None:
     """The model of the folder once more inside it, in `int8`, with its weights so."""
     Embedder.load(folder, device="cpu").save(folder / "int8", weights="int8")
+    shutil.copy(folder / FILE, folder / "int8" / FILE)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
@@ -19,29 +20,40 @@ from likewise.errors import BadInput
 from likewise.store import DEFAULT
 from likewise.train.run import Optimization
 
-from .distil import eight_bits, fitting, kept, principal_axes, taught, teacher_of, unit, with_teacher
-from .recipe import Recipe, backbone, flags, folder_of, run_of, start
+from .distil import (
+    eight_bits,
+    fitting,
+    kept,
+    principal_axes,
+    student_of,
+    taught,
+    teacher_of,
+    unit,
+    with_blocks,
+    with_teacher,
+)
+from .recipe import backbone, flags, folder_of, run_of, start
 
 PLACE = 5  # a usual position: words are narrowed as they are there
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encodes with the teacher, trains, measures, records."""
-    parser = with_teacher(flags(__doc__, backbone=DEFAULT, batch=256, rate=1e-3, epochs=2))
+    parser = with_blocks(with_teacher(flags(__doc__, backbone=DEFAULT, batch=256, rate=1e-3, epochs=2)))
     parser.set_defaults(keep=(0, 5))
     parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a word's vector (%(default)s)")
     parser.add_argument("--inner", type=int, default=512, metavar="N", help="units of an inner layer (%(default)s)")
     args = parser.parse_args(argv)
     teacher, whole = teacher_of(args), backbone(args, "mean")
+    base = whole.fingerprint
     longest = min(teacher.tokenizer.max_length, whole.encoder.longest)
     whole.tokenizer = replace(whole.tokenizer, max_length=longest)
     student = unit(narrowed(kept(whole, args.keep), args.words, args.inner))
     objective, width = fitting(student, teacher, args.to)
     courses = list(taught(teacher, args, objective, width))
-    note = f"blocks {','.join(map(str, args.keep))}, words of {args.words}, inner layers of {args.inner}"
-    about = {"student": student.fingerprint, "teacher": teacher.fingerprint}
+    shape = {"blocks": args.keep, "words": args.words, "inner": args.inner}
     run = run_of(args, optimization=Optimization(rate=args.rate, warmup=0.05))
-    record = Recipe("mini", args, about=about, note=note).carry_out(student, courses, run)
+    record = student_of("mini", args, teacher, base, **shape).carry_out(student, courses, run)
     eight_bits(folder_of("mini", args))
     return record
 
@@ -92,17 +104,18 @@ def narrower(whole: Embeddings, width: int) -> dict[str, Tensor]:
     What a block is given of each word is brought to its first principal axes; the layer that widens it again is the
     least-squares fit to what the narrow normalisation leaves of that.
     """
-    words, positions = whole.words.weight.double(), whole.positions.weight.double()
-    segment = 0 if whole.segments is None else whole.segments.weight[0].double()
+    words, positions = (table.weight.double().cpu() for table in (whole.words, whole.positions))
+    segment = 0 if whole.segments is None else whole.segments.weight[0].double().cpu()
+    gain, shift = whole.norm.weight.double().cpu(), whole.norm.bias.double().cpu()
     at = min(PLACE, len(positions) - 1)
     given = words + positions[at] + segment
-    x = layer_norm(given, (given.shape[1],)) * whole.norm.weight.double() + whole.norm.bias.double()
+    x = layer_norm(given, (given.shape[1],)) * gain + shift
     axes = principal_axes(x - x.mean(0))[:, :width]
     narrow = (x - x.mean(0)) @ axes
     scale = narrow.std(1).mean()
-    moved = (positions - positions[at]) / given.std(1).mean() * whole.norm.weight.double() @ axes
+    moved = (positions - positions[at]) / given.std(1).mean() * gain @ axes
     normal = layer_norm(narrow, (width,))
-    fit = torch.linalg.lstsq(torch.cat([normal, torch.ones_like(normal[:, :1])], 1), x).solution
+    fit = least_squares(torch.cat([normal, torch.ones_like(normal[:, :1])], 1), x)
     found = {
         "words.weight": narrow / scale,
         "positions.weight": moved / scale,
@@ -114,6 +127,14 @@ def narrower(whole: Embeddings, width: int) -> dict[str, Tensor]:
     if whole.segments is not None:
         found["segments.weight"] = torch.zeros(len(whole.segments.weight), width)
     return {name: tensor.float().contiguous() for name, tensor in found.items()}
+
+
+def least_squares(a: Float[Tensor, "N I"], b: Float[Tensor, "N O"]) -> Float[Tensor, "I O"]:
+    """The x of least ‖a x − b‖, with a ridge: columns that were normalised add up to 0, one hangs on the others."""
+    squares = a.T @ a
+    ridge = 1e-6 * squares.diagonal().mean() * torch.eye(len(squares), dtype=a.dtype)
+    x: Tensor = torch.linalg.solve(squares + ridge, a.T @ b)
+    return x
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import torch
 
 from likewise import Embedder
 from likewise.device import placed as placed_at
-from likewise.errors import LikewiseError
+from likewise.errors import LikewiseError, ModelNotFound
 from likewise.evaluate.datasets import check, credit, load, read
 from likewise.evaluate.leaks import leaks, text_columns
 from likewise.evaluate.provenance import FILE
@@ -23,6 +23,7 @@ from likewise.evaluate.sts import SEVEN
 from likewise.evaluate.tasks import TASKS
 from likewise.named import embedder_named
 from likewise.progress import Line
+from likewise.store import locate
 from likewise.store.files import atomic, read_object
 from likewise.train.batch import Rows
 from likewise.train.folder import Work, finished, save, train_in
@@ -133,6 +134,10 @@ class Recipe:
     origin: Mapping[str, Any] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""  # what a table must tell besides
+    base: str | None = None  # the backbone's fingerprint, where what is trained was made from it
+    learned: Sequence[str] = ()  # data sets that came in otherwise, through a teacher say
+    leaks: Sequence[str] = ()  # of earlier stages
+    whole: bool = True  # earlier stages used all of their data
     pairs: bool = False  # it is a reranker, which has no vectors: measured on STS-B alone
     stage: bool = False  # of a larger recipe: neither measured nor recorded
 
@@ -141,8 +146,8 @@ class Recipe:
 
         A backbone that is a finished run's folder is told as that run's, with this one after it.
         """
-        earlier = read_object(Path(self.args.backbone) / RUN)
-        if earlier and self.origin is None:
+        earlier = _run_of(str(self.args.backbone)) if self.origin is None else {}
+        if earlier:
             return self._after(earlier).carry_out(embedder, courses, run)
         folder = self.folder or folder_of(self.name, self.args)
         work = self._work(embedder, courses, run)
@@ -152,8 +157,8 @@ class Recipe:
             if outcome.interrupted:
                 raise KeyboardInterrupt
             scores = {} if self.stage else {**self._scores(embedder, folder.name), **self.figures}
-            _trained_on(folder, work.data)
-            known = () if self.stage else tuple(known_of_tests(courses, self._tasks()))
+            _trained_on(folder, [*(str(one["name"]) for one in work.data), *self.learned])
+            known = () if self.stage else (*self.leaks, *known_of_tests(courses, self._tasks()))
             record = save(replace(work, leaks=known), outcome, folder, scores)
         if not self.stage:
             append(self.args.record, record, folder.name, **self._line(record))
@@ -175,21 +180,24 @@ class Recipe:
 
     def _after(self, earlier: Mapping[str, Any]) -> "Recipe":
         """This recipe as the second of two."""
-        folder = self.folder or folder_of(self.name, self.args)
-        told = f"after {earlier['recipe']} on {sum(one.get('rows') or 0 for one in earlier['data']):,} rows"
+        recipe = earlier["recipe"] or "training"
+        rows, known = sum(one.get("rows") or 0 for one in earlier["data"]), earlier["model"]["fingerprint"][:8]
         return replace(
             self,
-            name=f"{earlier['recipe']}, {self.name}",
-            folder=folder,
+            name=f"{recipe}, {self.name}",
+            folder=self.folder or folder_of(self.name, self.args),
             before=[*earlier["data"], *self.before],
             origin=earlier["backbone"],
-            note=", ".join(filter(None, (told, self.note))),
+            note=", ".join(filter(None, (f"after {recipe} on {rows:,} rows ({known})", self.note))),
+            learned=[*earlier["identity"].get("learned", ()), *self.learned],
+            leaks=[*earlier.get("leaks", ()), *self.leaks],
+            whole=earlier["identity"].get("whole", False),
         )
 
     def _work(self, embedder: Trainable, courses: Sequence[Course], run: Run) -> Work:
         data = [*self.before, *(described(one, **credit(one.name)) for one in courses)]
         name = str(self.args.backbone)
-        base = {"name": Path(name).name if Path(name).exists() else name, "fingerprint": embedder.fingerprint}
+        base = {"name": named_shortly(name), "fingerprint": self.base or embedder.fingerprint}
         return Work(
             embedder=embedder,
             courses=courses,
@@ -197,7 +205,9 @@ class Recipe:
             backbone=self.origin or {**base, "local": Path(name).exists()},
             data=data,
             about={
-                "backbone": embedder.fingerprint,
+                "backbone": self.base or embedder.fingerprint,
+                "whole": self._is_whole(),
+                "learned": list(self.learned),
                 "data": [d["digest"] for d in data],
                 "dev": self.dev,
                 **self.about,
@@ -210,6 +220,9 @@ class Recipe:
         if self.pairs:
             return ["stsb"]
         return [*(["stsb-dev"] if self.dev == DEV else []), *SEVEN, *self.tasks]
+
+    def _is_whole(self) -> bool:
+        return self.whole and self.args.rows is None and self.args.steps is None
 
     def _scores(self, embedder: Trainable, name: str) -> dict[str, Any]:
         """Every task that its data are at hand for, and the mean of the seven."""
@@ -239,7 +252,8 @@ class Recipe:
         other = [name for name in dict.fromkeys(files) if check(name).state in ("changed", "unchecked")]
         run = record["run"]
         return {
-            "whole": self.args.rows is None and self.args.steps is None,
+            "whole": self._is_whole(),
+            **({"stsb_train": True} if "stsb" in self.learned else {}),
             "other_data": other,
             "pooling": record["model"].get("pooling", "pairs"),
             "objective": record["data"][-1]["objective"] if record["data"] else {"objective": "none"},
@@ -288,8 +302,21 @@ def say(record: Mapping[str, Any], folder: Path) -> None:
     print(f"{record['outcome']['steps']:,} steps in {record['outcome']['seconds']:,.0f} s; saved in {folder}")
 
 
-def _trained_on(folder: Path, data: Sequence[Mapping[str, Any]]) -> None:
+def named_shortly(name: str | Path) -> str:
+    """A model's name, of a folder its last part: a path of one's own belongs in no list."""
+    return Path(name).resolve().name if Path(name).exists() else str(name)
+
+
+def _run_of(name: str) -> dict[str, Any]:
+    """The record of the finished run that the name leads to, if it is one."""
+    try:
+        return read_object(locate(name) / RUN)
+    except ModelNotFound:
+        return {}
+
+
+def _trained_on(folder: Path, names: Sequence[str]) -> None:
     """So that `likewise evaluate` can say which tests a model has seen."""
-    told = list(dict.fromkeys(str(one["name"]).split("/")[0] for one in data))
+    told = list(dict.fromkeys(name.split("/")[0] for name in names))
     with atomic(folder / FILE) as partial:
         partial.write_text(json.dumps({"trained_on": told}) + "\n", "utf-8")

@@ -23,9 +23,11 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = parser.parse_args(argv)
     below, poly = backbone(args, "mean"), args.kind == "poly"
     model = PolyEncoder.start(below, args.codes, seed=args.seed) if poly else Reranker.start(below, seed=args.seed)
-    objective = PairRegression(temperature=args.temperature or (10.0 if poly else 1.0))
+    usual = 10.0 if poly else 1.0
+    objective = PairRegression(temperature=usual if args.temperature is None else args.temperature)
     data = course("stsb/train", objective, args, names={"score": "score/5"})
-    recipe = Recipe(f"{args.kind}-encoder-stsb", args, pairs=True)
+    note = f"{args.codes} codes" if poly else ""
+    recipe = Recipe(f"{args.kind}-encoder-stsb", args, pairs=True, note=note, base=below.fingerprint)
     return recipe.carry_out(model, [data], run_of(args))
 
 

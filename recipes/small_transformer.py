@@ -26,7 +26,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     embedder = placed(small_transformer(args.backbone, **shape, seed=args.seed), args)
     name = "small-transformer" + ("" if args.objective == "classification" else f"-{args.objective}")
     note = ", ".join(f"{key} {value}" for key, value in shape.items())
-    return Recipe(name, args, note=note).carry_out(embedder, [nli(args, args.objective)], run_of(args))
+    origin = {"name": "random weights", "fingerprint": embedder.fingerprint, "local": True}
+    return Recipe(name, args, note=note, origin=origin).carry_out(embedder, [nli(args, args.objective)], run_of(args))
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ from likewise.ragged import Ragged
 from likewise.store import DEFAULT, Manifest
 from likewise.train.run import Optimization
 
-from .distil import eight_bits, fitting, principal_axes, taught, teacher_of, with_teacher
-from .recipe import Recipe, backbone, flags, folder_of, placed, run_of, start
+from .distil import eight_bits, fitting, principal_axes, student_of, taught, teacher_of, with_teacher
+from .recipe import backbone, flags, folder_of, placed, run_of, start
 
 LONGEST = 4096
 """Tokens read of a text, for want of a reason to read fewer."""
@@ -37,14 +37,13 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--words", type=int, default=256, metavar="N", help="numbers of a piece's vector (%(default)s)")
     args = parser.parse_args(argv)
     teacher = teacher_of(args)
-    student = placed(table(backbone(args), args.words), args)
+    whole = backbone(args)
+    base, student = whole.fingerprint, placed(table(whole, args.words), args)
     student.tokenizer = replace(student.tokenizer, max_length=LONGEST)
     objective, width = fitting(student, teacher, args.to)
     courses = list(taught(teacher, args, objective, width))
-    about = {"student": student.fingerprint, "teacher": teacher.fingerprint}
     run = run_of(args, optimization=Optimization(rate=args.rate, warmup=0.05, decay=0.0))
-    recipe = Recipe("static", args, about=about, note=f"pieces of {args.words}")
-    record = recipe.carry_out(student, courses, run)
+    record = student_of("static", args, teacher, base, words=args.words).carry_out(student, courses, run)
     eight_bits(folder_of("static", args))
     return record
 

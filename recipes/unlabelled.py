@@ -28,7 +28,8 @@ letters = partial(plain, punctuation=False)
 def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]]:
     """The distinct texts of each source, in their order, less those that a test has, by letters and digits alone.
 
-    A test made of a source itself (duplicate questions, sections of Wikipedia) is none for what is learned here.
+    A test made of a source itself (`touched`) is none for what is learned here. Single words of the vocabulary are
+    not compared: some tests hold single words as well (MPQA, SST-2).
     """
     seen = tested(sources)
     found: dict[str, list[str]] = {}
@@ -53,8 +54,14 @@ def tested(sources: Sequence[str] = ()) -> set[str]:
     return {letters(text) for file in others for text in texts_of(file)}
 
 
+def touched(sources: Sequence[str] = SOURCES) -> list[str]:
+    """The tasks that read a source, or what is made of it."""
+    ours = {*sources, *(ALIKE.get(source) for source in sources)}
+    return [name for name, task in TASKS.items() if ours & {*task.data}]
+
+
 def texts_of(name: str) -> Iterator[str]:
-    """Every text of a data set, column after column."""
+    """Every text of a data set, column after column; nothing of a file of numbers alone."""
     columns = load(name).columns
     for column in TEXTS:
         yield from columns.get(column, ())

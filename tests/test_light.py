@@ -16,6 +16,7 @@ from likewise import Embedder
 from likewise.encoders.plain import ACTIVATIONS, PLAIN, attended, erf, gelu
 from likewise.errors import BadInput, BadModel, ModelNotFound, TooLong
 from likewise.heads import Dense, Norm, Normalize
+from likewise.light import ACTIVATIONS as OF_HEADS
 from likewise.light import REDUCTIONS, LightEmbedder
 from likewise.pooling.reduce import REDUCTIONS as OURS
 from tests.tiny import TEXTS, amend, reweigh, write
@@ -24,13 +25,13 @@ WEIGHTS = "model.safetensors"
 LONG = [*TEXTS, "cat dog " * 70, "a", ""]
 
 
-def _alike(folder, texts=LONG, overflow="truncate", prompt=None, **how):
+def _alike(folder, texts=LONG, overflow="truncate", prompt=None, atol=3e-6, **how):
     ours = LightEmbedder.load(folder, **how).encode(texts, overflow=overflow, prompt=prompt)
     theirs = Embedder.load(folder, device="cpu", precision="fp32", **how).encode(
         texts, overflow=overflow, prompt=prompt
     )
     assert ours.dtype == np.float32 and ours.shape == theirs.shape
-    np.testing.assert_allclose(ours, theirs, atol=3e-6)
+    np.testing.assert_allclose(ours, theirs, atol=atol)
 
 
 @pytest.mark.parametrize("family", ["bert", "electra"])
@@ -53,10 +54,11 @@ def test_every_pooling_is_that_of_torch(own, spec, hidden):
     _alike(folder, texts=TEXTS, pooling=spec, prompt="query")
 
 
-def _headed(own, place, heads):
+def _headed(own, place, heads, activation="Tanh"):
     """A folder with these heads, their weights drawn at random."""
     below = Embedder.load(own(heads=()))
-    made = nn.Sequential(*({"Dense": Dense(32, 8), "LayerNorm": Norm(8), "Normalize": Normalize()}[h] for h in heads))
+    dense = Dense(32, 8, activation=activation)
+    made = nn.Sequential(*({"Dense": dense, "LayerNorm": Norm(8), "Normalize": Normalize()}[h] for h in heads))
     Embedder(below.tokenizer, below.encoder, below.pooling, made, below.manifest).save(place / "headed")
     return place / "headed"
 
@@ -65,6 +67,31 @@ def _headed(own, place, heads):
 @pytest.mark.parametrize("truncate", [None, 3])
 def test_every_head_is_that_of_torch(own, tmp_path, heads, truncate):
     _alike(_headed(own, tmp_path, heads), truncate=truncate)
+
+
+@pytest.mark.parametrize("activation", OF_HEADS)
+def test_every_activation_of_heads_is_that_of_torch(own, tmp_path, activation):
+    folder = _headed(own, tmp_path, ("Dense",), activation)
+    reweigh(folder / "2_Dense", lambda _, tensor: 200 * tensor)  # far out, where a careless sigmoid overflows
+    _alike(folder, atol=1e-3)
+
+
+def test_the_fingerprint_is_of_what_was_loaded(own, tmp_path):
+    folder = _headed(own, tmp_path, ("Dense", "Normalize"))
+    light = LightEmbedder.load(folder)
+    before = light.fingerprint
+    assert LightEmbedder.load(folder).fingerprint == before
+    write(folder / "modules.json", json.loads((folder / "modules.json").read_text())[:-1])  # without Normalize
+    reweigh(folder / "2_Dense", lambda _, tensor: 2 * tensor)
+    assert light.fingerprint == before != LightEmbedder.load(folder).fingerprint
+    halved = LightEmbedder.load(folder)
+    reweigh(folder, lambda name, tensor: tensor / 2 if name.endswith("intermediate.dense.bias") else tensor)
+    assert LightEmbedder.load(folder).fingerprint != halved.fingerprint
+
+
+def test_a_plain_folder_is_told_that_its_mean_is_taken(own):
+    with pytest.warns(UserWarning, match="pooling"):
+        LightEmbedder.load(own(plain=True))
 
 
 def test_eight_bits_halves_and_older_names_are_read(own, tmp_path):
@@ -118,7 +145,7 @@ def test_what_it_has_not_is_told_with_what_has_it(own, tmp_path):
 
 @pytest.mark.parametrize("family", ["roberta", "modernbert", "distilbert"])
 def test_other_encoders_are_refused_with_what_would_compute_them(folders, family):
-    with pytest.raises(BadModel, match=r"only bert, electra, words are computed; for every model: pip install"):
+    with pytest.raises(BadModel, match=r"only bert, electra, words are computed\..*pip install"):
         LightEmbedder.load(folders(family))
     assert list(PLAIN) == ["bert", "electra", "words"]
 
@@ -145,8 +172,13 @@ BROKEN = {
     "others' bits": (lambda f: amend(f / "config.json", quantization_config={"bits": 4}), "quantised"),
     "no config": (lambda f: (f / "config.json").unlink(), "config.json"),
     "a head without weights": (lambda f: (f / "2_Dense" / WEIGHTS).unlink(), "no model.safetensors"),
-    "a head of another shape": (lambda f: amend(f / "2_Dense" / "config.json", in_features=5), "cannot be read"),
-    "a head that does not fit": (lambda f: amend(f / "1_Pooling" / "config.json", pooling_mode_max_tokens=True), "fit"),
+    "a head of another shape": (lambda f: amend(f / "2_Dense" / "config.json", out_features=5), "of shape"),
+    "a head that does not fit": (lambda f: amend(f / "2_Dense" / "config.json", in_features=5), "32 come in"),
+    "a head of no size": (lambda f: amend(f / "2_Dense" / "config.json", in_features=float("inf")), "in_features"),
+    "another bias": (lambda f: reweigh(f / "2_Dense", lambda n, t: t[:1] if "bias" in n else t), "of shape"),
+    "no activation": (lambda f: amend(f / "2_Dense" / "config.json", activation_function="a.SiLU"), "SiLU"),
+    "two poolings": (lambda f: amend(f / "1_Pooling" / "config.json", pooling_mode_max_tokens=True), "64 come in"),
+    "a list for a kind": (lambda f: amend(f / "config.json", model_type=["bert"]), "model_type|encoder"),
 }
 
 
@@ -207,7 +239,6 @@ def test_without_torch_the_package_encodes(own, tiny):
 
 def test_without_torch_the_command_line_encodes_and_compares(own, tmp_path):
     folder = str(own())
-    write(tmp_path / "texts.txt", None)
     (tmp_path / "texts.txt").write_text("the cat\na dog\n")
     told = ["encode", str(tmp_path / "texts.txt"), "-m", folder, "-o", str(tmp_path / "v.npy"), "--threads", "1"]
     done = _without_torch(f"from likewise.cli import main; sys.exit(main({told!r}))")
@@ -217,3 +248,14 @@ def test_without_torch_the_command_line_encodes_and_compares(own, tmp_path):
         f"from likewise.cli import main; sys.exit(main(['similarity', '--json', 'a', 'b', '-m', {folder!r}]))"
     )
     assert json.loads(done.stdout)["metric"] == "cosine"
+
+
+def test_threads_are_numpys_where_torch_is_not(own, tmp_path):
+    script = (
+        "import os; from likewise.cli import main; "
+        f"code = main(['similarity', '--json', 'a', 'b', '-m', {str(own())!r}, '--threads', '{{}}']); "
+        "print(code, os.environ.get('OPENBLAS_NUM_THREADS'))"
+    )
+    assert _without_torch(script.format(1)).stdout.splitlines()[-1] == "0 1"
+    done = _without_torch(script.format(-3))
+    assert done.stdout.splitlines()[-1].startswith("2 ") and "--threads is -3; wanted 1 or more" in done.stderr

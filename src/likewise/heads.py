@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from .errors import BadInput, BadModel
+from .shapes import head_shapes
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "Identity": nn.Identity,
@@ -81,35 +82,26 @@ def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
     """The head that a model folder describes, with its weights."""
     if kind == "Normalize":
         return Normalize()
+    wanted, activation = head_shapes(kind, config, folder)
     try:
         weights = load_file(folder / "model.safetensors")
-        if not all(torch.isfinite(tensor).all() for tensor in weights.values()):
-            raise ValueError("its weights are not all finite")
-        head = _dense(config, weights) if kind == "Dense" else _norm(config, weights)
-        head.load_state_dict(weights)
     except FileNotFoundError:
         raise BadModel(f"{folder} holds no model.safetensors (only safetensors are read here)") from None
-    except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
+    except (SafetensorError, OSError) as error:
         raise BadModel(f"the {kind} head in {folder} cannot be read: {error!r}") from error
+    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    if found != wanted:  # before memory is taken for a head that its weights do not fill
+        raise BadModel(f"the {kind} head in {folder} wants weights of the shapes {wanted}, and has {found}")
+    if not all(torch.isfinite(tensor).all() for tensor in weights.values()):
+        raise BadModel(f"the {kind} head in {folder} cannot be read: its weights are not all finite")
+    head: nn.Module = _dense(wanted, activation) if kind == "Dense" else Norm(*wanted["norm.weight"])
+    head.load_state_dict(weights)
     return head
 
 
-def _dense(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Dense:
-    activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
-    inputs, outputs = int(config["in_features"]), int(config["out_features"])
-    _compare(weights["linear.weight"], (outputs, inputs))
-    return Dense(inputs, outputs, bool(config.get("bias", True)), activation)
-
-
-def _norm(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Norm:
-    _compare(weights["norm.weight"], (int(config["dimension"]),))
-    return Norm(int(config["dimension"]))
-
-
-def _compare(weight: Tensor, wanted: tuple[int, ...]) -> None:
-    """An error before memory is taken for a head that its weights do not fill."""
-    if tuple(weight.shape) != wanted:
-        raise ValueError(f"its settings ask for the shape {wanted}, and its weights have {tuple(weight.shape)}")
+def _dense(wanted: Mapping[str, tuple[int, ...]], activation: str) -> Dense:
+    outputs, inputs = wanted["linear.weight"]
+    return Dense(inputs, outputs, "linear.bias" in wanted, activation)
 
 
 def truncated(heads: Sequence[nn.Module], width: int, most: int) -> list[nn.Module]:

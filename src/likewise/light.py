@@ -6,28 +6,29 @@ it. It encodes; training, other architectures and GPUs want torch.
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 from jaxtyping import Float
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
 
-from .encoders.arrays import METHOD
+from .encoders.arrays import METHOD, MORE, Arrays
 from .encoders.config import read_config
 from .encoders.plain import PlainEncoder, gelu, load_plain
 from .encoding import Encodes
 from .errors import BadInput, BadModel
+from .shapes import head_shapes
 from .store import DEFAULT, Manifest, Part, locate, read_manifest
 from .text.packing import in_batches
 from .text.pieces import Piece
 from .text.tokenizer import Tokenizer, longest_input
 
 Array = np.ndarray
-MORE = 'For every model and device: pip install "likewise[torch]"'
-Head = Callable[[Float[Array, "N E"]], Float[Array, "N F"]]
 
 
 class LightEmbedder(Encodes):
@@ -41,16 +42,12 @@ class LightEmbedder(Encodes):
     _place = "cpu"
 
     def __init__(
-        self, tokenizer: Tokenizer, encoder: PlainEncoder, pooling: str, heads: Sequence[Head], manifest: Manifest
+        self, tokenizer: Tokenizer, encoder: PlainEncoder, pooling: str, heads: "Sequence[Head]", manifest: Manifest
     ) -> None:
         self.tokenizer, self.encoder, self.pooling = tokenizer, encoder, pooling
         self.heads, self.manifest = tuple(heads), manifest
         tokenizer.check(encoder.vocabulary)
-        try:
-            one = self._headed(np.zeros((1, encoder.width * len(_names(pooling))), np.float32))
-        except ValueError as error:
-            raise BadModel(f"the pooling {pooling} and the heads do not fit: {error}") from None
-        self._width = int(one.shape[1])
+        self._width = heads[-1].width if heads else encoder.width * len(_names(pooling))
 
     @classmethod
     def load(
@@ -77,6 +74,8 @@ class LightEmbedder(Encodes):
                     f'{option} is {value!r}; NumPy has {ours!r}, and for more: pip install "likewise[torch]"'
                 )
         manifest = read_manifest(locate(name))
+        if manifest.notice and pooling is None:
+            warnings.warn(manifest.notice, stacklevel=2)
         config = read_config(manifest.encoder)
         if config.get("quantization_config") not in (None, METHOD):
             raise BadModel(f"{manifest.encoder} holds quantised weights of others; the model in fp32 or fp16 is wanted")
@@ -86,9 +85,11 @@ class LightEmbedder(Encodes):
         told = manifest.pooling if pooling is None else pooling
         if not isinstance(told, str):
             raise BadModel(f"the pooling {told.kind!r} is none of NumPy's. {MORE}")
-        heads = [_head(part) for part in manifest.heads]
-        made = cls(tokenizer, encoder, told, heads, manifest)
-        return made if truncate is None else cls(tokenizer, encoder, told, _truncated(made, truncate), manifest)
+        pooled = encoder.width * len(_names(told))
+        heads = heads_of(manifest.heads, pooled)
+        if truncate is not None:
+            heads = _truncated(heads, truncate, heads[-1].width if heads else pooled)
+        return cls(tokenizer, encoder, told, heads, manifest)
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"NumPy's embedder has no {name!r}; it encodes, and knows its pieces. {MORE}")
@@ -103,11 +104,10 @@ class LightEmbedder(Encodes):
         """32 hexadecimal digits that change with anything that changes vectors; not those of torch's embedder."""
         m = self.manifest
         words = [self.pooling, m.include_prompt, dict(m.prompts), m.default_prompt, self.tokenizer.max_length]
-        words += [self.tokenizer.lowercase, self.width, self.tokenizer.backend.to_str()]
-        digest = hashlib.sha256(json.dumps(words).encode())
-        for folder in dict.fromkeys((m.encoder, *(part.folder for part in m.heads))):
-            for path in sorted((*folder.glob("config.json"), *folder.glob("*.safetensors"))):
-                digest.update(path.read_bytes())
+        words += [self.tokenizer.lowercase, str(self.tokenizer.unknown), self.tokenizer.backend.to_str()]
+        digest = hashlib.sha256(json.dumps([*words, [head.told for head in self.heads]]).encode())
+        for array in (*self.encoder.arrays(), *(array for head in self.heads for array in head.arrays)):
+            digest.update(f"{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()[:32]
 
     @property
@@ -191,58 +191,93 @@ def _joined(pooled: Float[Array, "P W"], pieces: Sequence[Piece]) -> Float[Array
     return np.asarray(np.add.reduceat(pooled * weights, begins, axis=0) / np.add.reduceat(weights, begins, axis=0))
 
 
-def _unit(x: Float[Array, "N E"]) -> Float[Array, "N E"]:
+@dataclass(frozen=True)
+class Head:
+    """A step after pooling: what it is, the width that comes out, its weights, and what it computes of them."""
+
+    told: str
+    width: int
+    arrays: tuple[Array, ...]
+    compute: Callable[..., Array]
+
+    def __call__(self, x: Float[Array, "N E"]) -> Float[Array, "N F"]:
+        return np.asarray(self.compute(x, *self.arrays), np.float32)
+
+
+def heads_of(parts: Sequence[Part], width: int) -> list[Head]:
+    """The heads that a model folder describes, for pooled vectors of this width.
+
+    Raises:
+        BadModel: their weights are not those that their settings ask for, or they do not fit each other.
+    """
+    heads: list[Head] = []
+    for part in parts:
+        head = _unit(width) if part.kind == "Normalize" else _weighed(part, width)
+        heads.append(head)
+        width = head.width
+    return heads
+
+
+def _weighed(part: Part, width: int) -> Head:
+    wanted, activation = head_shapes(part.kind, part.config, part.folder)
+    inside = next(iter(wanted.values()))[-1]
+    if inside != width:
+        raise BadModel(f"the {part.kind} head in {part.folder} takes {inside} numbers, and {width} come in")
+    with ExitStack() as stack:
+        arrays = Arrays(part.folder, stack)
+        found = tuple(arrays.read(name, *shape) for name, shape in wanted.items())
+    if part.kind == "Dense":
+        compute = partial(_dense, ACTIVATIONS[activation])
+        return Head(f"Dense {activation}", next(iter(wanted.values()))[0], found, compute)
+    return Head("LayerNorm", width, found, _norm)
+
+
+def _dense(activation: Callable[[Array], Array], x: Array, weight: Array, bias: Array | float = 0.0) -> Array:
+    return activation(x @ weight.T + bias)
+
+
+def _norm(x: Array, scale: Array, shift: Array) -> Array:
+    x = x - x.mean(1, keepdims=True)
+    return np.asarray(x / np.sqrt((x * x).mean(1, keepdims=True) + np.float32(1e-5)) * scale + shift)
+
+
+def _unit(width: int) -> Head:
+    return Head("Normalize", width, (), _normalised)
+
+
+def _normalised(x: Array) -> Array:
     return np.asarray(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12))
 
 
-def _truncated(embedder: LightEmbedder, width: int) -> list[Head]:
-    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= embedder.width:
-        raise BadInput(f"truncate is {width!r}; wanted how many of the {embedder.width} numbers to keep")
-    return [*embedder.heads, lambda x: x[:, :width], *([_unit] if _unit in embedder.heads else [])]
+def _truncated(heads: Sequence[Head], width: int, most: int) -> list[Head]:
+    """The heads with a truncation of their `most` numbers after them, normalised again if they normalise."""
+    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= most:
+        raise BadInput(f"truncate is {width!r}; wanted how many of the {most} numbers to keep")
+    again = [_unit(width)] if any(head.told == "Normalize" for head in heads) else []
+    return [*heads, Head("Truncate", width, (), partial(_first, width)), *again]
+
+
+def _first(width: int, x: Array) -> Array:
+    return x[:, :width]
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * x)))
+
+
+def _same(x: Array) -> Array:
+    return x
+
+
+def _positive(x: Array) -> Array:
+    return np.asarray(np.maximum(x, 0))
 
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "Identity": lambda x: x,
+    "Identity": _same,
     "Tanh": np.tanh,
-    "ReLU": lambda x: np.maximum(x, 0),
+    "ReLU": _positive,
     "GELU": gelu,
-    "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "Sigmoid": _sigmoid,
 }
-
-
-def _head(part: Part) -> Head:
-    """The head that a model folder describes, with its weights."""
-    if part.kind == "Normalize":
-        return _unit
-    try:
-        weights = {
-            name: array.astype(np.float32) for name, array in load_file(part.folder / "model.safetensors").items()
-        }
-        if not all(np.isfinite(array).all() for array in weights.values()):
-            raise ValueError("its weights are not all finite")
-        return _dense(part, weights) if part.kind == "Dense" else _norm(part, weights)
-    except FileNotFoundError:
-        raise BadModel(f"{part.folder} holds no model.safetensors (only safetensors are read here)") from None
-    except (KeyError, ValueError, TypeError, SafetensorError) as error:
-        raise BadModel(f"the {part.kind} head in {part.folder} cannot be read: {error!r}") from error
-
-
-def _dense(part: Part, weights: dict[str, Array]) -> Head:
-    name = str(part.config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
-    weight, bias, activation = weights["linear.weight"].T, weights.get("linear.bias", 0), ACTIVATIONS[name]
-    wanted = int(part.config["in_features"]), int(part.config["out_features"])
-    if weight.shape != wanted or ("linear.bias" in weights) != bool(part.config.get("bias", True)):
-        raise ValueError(f"its settings ask for {wanted}, and its weights have {weight.shape}")
-    return lambda x: np.asarray(activation(x @ weight + bias), np.float32)
-
-
-def _norm(part: Part, weights: dict[str, Array]) -> Head:
-    scale, shift, wanted = weights["norm.weight"], weights["norm.bias"], (int(part.config["dimension"]),)
-    if scale.shape != wanted or shift.shape != wanted:
-        raise ValueError(f"its settings ask for {wanted}, and its weights have {scale.shape}")
-
-    def norm(x: Array) -> Array:
-        x = x - x.mean(1, keepdims=True)
-        return np.asarray(x / np.sqrt((x * x).mean(1, keepdims=True) + np.float32(1e-5)) * scale + shift)
-
-    return norm
+"""As `heads` has them."""

@@ -24,7 +24,7 @@ from likewise.train import live
 from likewise.train.batch import Rows
 from likewise.train.lessons import LESSONS
 from likewise.train.log import TIMES, read_log
-from recipes import argument_similarity
+from recipes import argument_similarity, mini
 from recipes import recipe as shared
 from tests.tiny import model_folder
 
@@ -140,7 +140,8 @@ def test_every_recipe_is_tried_and_told_of():
 def test_a_recipe_leaves_a_model_and_a_line(name, flags, place, model, words):
     backbone = words if name in ("infersent", "deep_averaging") else model
     _, line = carried_out(name, backbone, place, *(model if flag == "MODEL" else flag for flag in flags))
-    assert set(LINE) <= set(line) and line["backbone"] == ("tiny" if backbone == model else words)
+    began = "random weights" if name == "small_transformer" else "tiny" if backbone == model else words
+    assert set(LINE) <= set(line) and line["backbone"] == began
     assert line["avg"] == pytest.approx(np.mean([line[shared.KEYS.get(task, task)] for task in SEVEN]), abs=0.01)
     assert line["stsb_train"] == ("stsb" in name)
     assert line["steps"] == 2 and line["whole"] is False and "sts12/test" in line["other_data"]
@@ -181,8 +182,8 @@ def test_a_run_upon_a_finished_run_tells_of_both(place, model):
     carried_out("sbert_nli", model, place, out="first")
     record, line = carried_out("sbert_stsb", str(place / "first"), place, out="second")
     assert line["recipe"] == "sbert-nli, sbert-stsb" and line["data"] == ["nli/train", "stsb/train"]
-    assert line["backbone"] == "tiny" and line["note"] == "after sbert-nli on 48 rows" and line["rows"] == 78
-    assert record["identity"]["backbone"] == Embedder.load(place / "first").fingerprint
+    assert line["backbone"] == "tiny" and line["note"].startswith("after sbert-nli on 48 rows (") and line["rows"] == 78
+    assert record["identity"]["backbone"] == Embedder.load(place / "first").fingerprint and line["whole"] is False
 
 
 def test_a_whole_run_says_so_and_is_not_trained_again_nor_written_down_twice(place, model):
@@ -319,7 +320,7 @@ def test_the_model_in_the_box_is_in_eight_bits(place, model):
     np.testing.assert_allclose(small.encode(["the cat"]), whole.encode(["the cat"]), atol=0.02)
 
 
-def test_a_finished_run_goes_into_the_box_with_its_card(place, model, capsys):
+def test_a_finished_run_goes_into_the_box_with_its_card(place, model, capsys, monkeypatch):
     from recipes import box
 
     carried_out("mini", model, place, "--keep", "1", "--words", "12", "--inner", "20", "--teacher", model,
@@ -333,8 +334,45 @@ def test_a_finished_run_goes_into_the_box_with_its_card(place, model, capsys):
     assert digest == hashlib.sha256((made / "model.safetensors").read_bytes()).hexdigest()
     assert json.loads((made / "likewise.json").read_text())["trained_on"] == ["nli"]
     assert Embedder.load(made).encode(["a cat"]).shape == (1, 32)
+    assert "The best step was chosen by stsb-dev" in page
+    assert Embedder.load(made).fingerprint in page
     with pytest.raises(BadInput, match="no finished run"):
         box.main([str(place)])
+    for into, name in ((place, "out"), (place.parent, place.name)):
+        with pytest.raises(BadInput, match="holds the run itself"):
+            box.main([str(place / "out"), "--into", str(into), "--name", name])
+    monkeypatch.setattr(box, "LARGEST", 10)
+    with pytest.raises(BadInput, match="wanted 10 at most"):
+        box.main(told)
+    assert made.exists() and (place / "out" / "run.json").exists()
+
+
+def test_a_student_is_known_by_what_it_was_made_of(place, model, monkeypatch):
+    told = ["--keep", "1", "--words", "12", "--inner", "20", "--teacher", model, "--sentences", "nli/train"]
+    first, line = carried_out("mini", model, place, *told)
+    solved = mini.least_squares
+    monkeypatch.setattr(mini, "least_squares", lambda a, b: solved(a, b) + 1e-9)  # as another order of sums would
+    assert carried_out("mini", model, place, *told)[0] == first
+    assert line["note"] == "blocks 1, words 12, inner 20, from tiny"
+    assert first["backbone"]["fingerprint"] == Embedder.load(model).fingerprint
+    with pytest.raises(BadInput, match="another finished run"):
+        carried_out("mini", model, place, *told[:-4], "--inner", "19", *told[-4:])
+
+
+def test_what_a_teacher_learned_from_is_told_of_its_student(place, model, tmp_path):
+    shutil.copytree(model, tmp_path / "teacher")
+    (tmp_path / "teacher" / "likewise.json").write_text('{"trained_on": ["stsb"]}')
+    _, line = carried_out("distil", model, place, "--teacher", str(tmp_path / "teacher"), "--sentences", "nli/train")
+    assert line["stsb_train"] is True
+    assert json.loads((place / "out" / "likewise.json").read_text())["trained_on"] == ["nli", "stsb"]
+
+
+def test_few_rows_do_not_wait_for_all_lessons(place, model, monkeypatch):
+    asked = []
+    answer = LESSONS["teacher"]
+    monkeypatch.setitem(LESSONS, "teacher", lambda t, c, a: asked.extend(c["sentence"]) or answer(t, c, a))
+    carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train", "--rows", "9")
+    assert len(asked) == 9
 
 
 def test_a_table_begins_with_the_vector_of_each_piece_alone(model):

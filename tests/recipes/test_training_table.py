@@ -83,15 +83,16 @@ def test_a_claim_is_tested_seed_by_seed(drawn, theirs, told):
 
 
 def test_other_settings_are_not_compared_and_one_seed_tells_nothing(drawn):
-    assert "claims" not in drawn(ALL, {**ALL, **TWO, "batch": 64})
+    for other in ({"batch": 64}, {"whole": False}, {"pooling": "max"}, {"precision": "bf16"}, {"backbone": "b"}):
+        assert "claims" not in drawn(ALL, {**ALL, **TWO, **other})
     assert "one seed: not told" in drawn(ALL, {**ALL, **TWO})
 
 
 def test_what_has_no_seed_stands_against_all(drawn):
     untrained = {"recipe": "untrained", "steps": 0, "avg": 45.0, "data": [], "rows": 0, "batch": 1}
     page = drawn({}, {"seed": 1, "avg": 51.0}, untrained)
-    assert "| 45.00 | +5.50 [" in page
+    assert "| 50.50 ± 0.71 | 45.00 ± 0.00 | +5.50 [" in page
     page = drawn(
         untrained, {**untrained, "recipe": "random"}, {**untrained, "recipe": "random", "seed": 1, "avg": 44.0}
     )
-    assert "| avg | 2 | 45.00 | 44.50 ± 0.71 | +0.50 [" in page
+    assert "| avg | 2 | 45.00 ± 0.00 | 44.50 ± 0.71 | +0.50 [" in page

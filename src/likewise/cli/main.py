@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import LikewiseError
+from .model import set_numpy_threads
 
 VERBS = ("encode", "similarity", "models", "info", "rerank", "dissect", "fuse", "mine", "train", "evaluate", "data")
 
@@ -52,6 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     warnings.showwarning = _note  # type: ignore[assignment]
     try:
+        set_numpy_threads(args)
         return int(args.run(args))
     except KeyboardInterrupt:
         print("likewise: stopped; nothing was written", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,6 @@ def load(args: argparse.Namespace) -> "Embedder":
     """The embedder that the options ask for; NumPy's, where torch is not installed."""
     if has_torch():
         ready(args)
-    elif args.threads:
-        os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(args.threads))
     from ..named import embedder_named
 
     return embedder_named(
@@ -50,6 +49,13 @@ def load(args: argparse.Namespace) -> "Embedder":
     )
 
 
+def set_numpy_threads(args: argparse.Namespace) -> None:
+    """Where NumPy is what computes: its threads are read from the environment when it is imported, and not again."""
+    if hasattr(args, "threads") and not has_torch() and "numpy" not in sys.modules:
+        wanted = str(_threads(args.threads))
+        os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), wanted)
+
+
 def ready(args: argparse.Namespace) -> None:
     """Threads set and the device tried, before a model is read."""
     _set_threads(args.threads)
@@ -59,9 +65,13 @@ def ready(args: argparse.Namespace) -> None:
 def _set_threads(threads: int | None) -> None:
     import torch
 
-    if threads is not None and threads < 1:
-        raise BadInput(f"--threads is {threads}; wanted 1 or more")
-    torch.set_num_threads(threads or max(1, allowed_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
+    torch.set_num_threads(_threads(threads))
+
+
+def _threads(asked: int | None) -> int:
+    if asked is not None and asked < 1:
+        raise BadInput(f"--threads is {asked}; wanted 1 or more")
+    return asked or max(1, allowed_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
 def _check_device(name: str | None) -> None:

@@ -1,6 +1,7 @@
 """Weights of a folder as NumPy arrays, for where torch is not: one safetensors file, in fp32, fp16 or eight bits."""
 
 import re
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ METHOD = {"quant_method": "likewise-int8"}
 STEP = ".step"
 """Behind a matrix's name, it is the name of its rows' steps, where it is kept in eight bits (`int8`)."""
 READ = ("F64", "F32", "F16")
+MORE = 'For every model and device: pip install "likewise[torch]"'
 
 
 class Arrays:
@@ -24,7 +26,9 @@ class Arrays:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         path = folder / "model.safetensors"
         if not path.is_file():
-            raise BadModel(f"{folder} holds no model.safetensors, the one file of weights that is read without torch")
+            raise BadModel(
+                f"{folder} holds no model.safetensors, the one file of weights that is read without torch. {MORE}"
+            )
         try:
             self.file: Any = stack.enter_context(safe_open(path, framework="numpy"))
         except (SafetensorError, OSError) as error:
@@ -41,7 +45,9 @@ class Arrays:
             raise BadModel(f"config.json asks for {name} of shape {shape}, and {self.path} holds {has}")
         step = found + STEP
         if stored not in READ and not (stored == "I8" and step in self.names and len(shape) == 2):
-            raise BadModel(f"{name} in {self.path} is stored as {stored}; without torch, {', '.join(READ)} are read")
+            raise BadModel(
+                f"{name} in {self.path} is stored as {stored}; without torch, {', '.join(READ)} are read. {MORE}"
+            )
         array = self.file.get_tensor(found).astype(np.float32)
         if stored == "I8":
             array *= self.read(step, shape[0])[:, None]
@@ -50,9 +56,20 @@ class Arrays:
         return np.ascontiguousarray(array)
 
     def _find(self, name: str) -> str:
-        older = re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", name))
-        for wanted in (name, older):
-            for candidate in self.names:
-                if candidate == wanted or candidate.endswith("." + wanted):
-                    return str(candidate)
-        raise BadModel(f"{self.path} lacks the tensor {name}; it holds {len(self.names)} others")
+        found = found_name(name, self.names)
+        if found is None:
+            raise BadModel(f"{self.path} lacks the tensor {name}; it holds {len(self.names)} others")
+        return found
+
+
+def found_name(name: str, names: Sequence[str]) -> str | None:
+    """Which of a file's names, shortest first, is this one, whatever prefix (`bert.`, `model.`) stands before it.
+
+    Norms may have their oldest names, gamma and beta.
+    """
+    older = re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", name))
+    for wanted in (name, older):
+        for candidate in names:
+            if candidate == wanted or candidate.endswith("." + wanted):
+                return candidate
+    return None

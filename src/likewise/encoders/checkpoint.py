@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from ..errors import BadInput, BadModel, missing
 from . import int8
-from .arrays import METHOD, STEP
+from .arrays import METHOD, STEP, found_name
 from .config import read_config
 from .encoder import Encoder
 from .families import FAMILIES, Names
@@ -82,6 +82,8 @@ def save_encoder(
     a head comes with it, under its own names, the encoder's begin with `prefix`, as in transformers' classifiers. In
     eight bits the encoder is for us alone, and the config says so.
     """
+    if weights not in (None, "int8"):
+        raise BadInput(f'weights is {weights!r}; wanted "int8", or None: as they are')
     dtype = str(next(module.parameters()).dtype).removeprefix("torch.")
     config = {**{key: value for key, value in module.config.items() if key != "dtype"}, "torch_dtype": dtype}
     family = FAMILIES.get(config.get("model_type", ""))
@@ -118,14 +120,10 @@ class Weights:
 
     def find(self, name: str) -> str:
         """The tensor of this name, whatever prefix (`bert.`, `model.`) the file puts before it."""
-        older = re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", name))
-        for wanted in (name, older):
-            if wanted in self.home:
-                return wanted
-            found = [candidate for candidate in self.names if candidate.endswith("." + wanted)]
-            if found:
-                return found[0]
-        raise BadModel(f"{self.folder} lacks the tensor {name}; its weights hold {len(self.home)} others")
+        found = found_name(name, self.names)
+        if found is None:
+            raise BadModel(f"{self.folder} lacks the tensor {name}; its weights hold {len(self.home)} others")
+        return found
 
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(self.files[self.home[name]].get_slice(name).get_shape())

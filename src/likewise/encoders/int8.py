@@ -1,7 +1,7 @@
 """Weights in eight bits: each row of a matrix as whole numbers from −127 to 127, and the step between them.
 
 A quarter of fp32's size, on disk alone: they are turned back when they are read, and products run as ever. A number is
-off by half a step at most, a 254th of the largest of its row. Vectors and lone numbers stay as they are.
+off by half a step at most, a 254th of the largest of its row. Vectors and lone numbers are kept in fp32.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def packed(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if tensor.dim() == 2:
             found[name], found[name + STEP] = rounded(tensor.float())
         else:
-            found[name] = tensor
+            found[name] = tensor.float()
     return found
 
 

@@ -3,7 +3,7 @@
 What `bert.py` and `words.py` compute, for where torch is not installed; and a second opinion on them where it is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import BadModel
-from .arrays import Arrays
+from .arrays import MORE, Arrays
 from .config import Config, activation, number, refuse, size
 
 Array = np.ndarray
@@ -29,6 +29,7 @@ class PlainEncoder(Protocol):
     longest: int
 
     def __call__(self, ids: Ids) -> Float[Array, "T D"]: ...
+    def arrays(self) -> Iterator[Array]: ...
 
 
 class PlainWords:
@@ -40,6 +41,10 @@ class PlainWords:
         refuse(config, ngram_buckets=0)
         self.vocabulary, self.width = size(config, "vocab_size"), size(config, "hidden_size")
         self.table = arrays.read("table.weight", self.vocabulary, self.width)
+
+    def arrays(self) -> Iterator[Array]:
+        """Its weights."""
+        yield self.table
 
     def __call__(self, ids: Ids) -> Float[Array, "T D"]:
         return np.asarray(self.table[np.concatenate([np.asarray(i) for i in ids])])
@@ -68,6 +73,12 @@ class PlainBert:
         depth = size(config, "num_hidden_layers")
         self.blocks = [_Block(arrays, f"encoder.layer.{i}.", self.width, inner) for i in range(depth)]
 
+    def arrays(self) -> Iterator[Array]:
+        """Its weights."""
+        yield from (self.words, self.positions, *self.norm, *(self.widen or ()))
+        for block in self.blocks:
+            yield from (array for pair in vars(block).values() for array in pair)
+
     def __call__(self, ids: Ids) -> Float[Array, "T D"]:
         lengths = [len(i) for i in ids]
         places = np.concatenate([np.arange(n) for n in lengths])
@@ -94,11 +105,9 @@ PLAIN: dict[str, Callable[[Config, Arrays], PlainEncoder]] = {
 def load_plain(folder: Path, config: Config) -> PlainEncoder:
     """The encoder of a folder; what is not computed here is refused, with what would compute it."""
     kind = config.get("model_type")
-    if kind not in PLAIN:
-        raise BadModel(
-            f"{folder} holds a {kind!r} encoder, and without torch only {', '.join(PLAIN)} are computed; "
-            'for every model: pip install "likewise[torch]"'
-        )
+    if not isinstance(kind, str) or kind not in PLAIN:
+        known = ", ".join(PLAIN)
+        raise BadModel(f"{folder} holds a {kind!r} encoder, and without torch only {known} are computed. {MORE}")
     with ExitStack() as stack:
         return PLAIN[kind](config, Arrays(folder, stack))
 
