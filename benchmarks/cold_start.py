@@ -22,6 +22,12 @@ COMMANDS = {
         "-c",
         "from likewise import Embedder; assert Embedder.load().encode(['A first text.']).shape == (1, 384)",
     ],
+    "likewise-mini through NumPy: first vector": [
+        sys.executable,
+        "-c",
+        "from likewise.light import LightEmbedder as E; "
+        "assert E.load('likewise-mini').encode(['A first text.']).shape == (1, 384)",
+    ],
     "sentence-transformers: first vector": [
         sys.executable,
         "-c",

@@ -30,11 +30,12 @@ from likewise.train.card import card
 from likewise.train.record import RECORD
 
 from .recipe import start
-from .unlabelled import touched
+from .unlabelled import VOCABULARY, touched
 
 MODELS = Path(likewise.__file__).parent / "models"
 LARGEST = 12_000_000
 """Bytes of weights."""
+TEACHERS = "Apache-2.0 (the teacher's)"
 
 
 def main(argv: Sequence[str] | None = None) -> Path:
@@ -73,7 +74,8 @@ def boxed(place: Path, run: Path, record: Mapping[str, Any], tasks: str) -> Path
         raise BadInput(f"{run} in eight bits has {size:,} bytes of weights; wanted {LARGEST:,} at most")
     shutil.copy(run / FILE, place / FILE)
     model = Embedder.load(place, device="cpu")
-    told = {**record, "model": {**record["model"], "fingerprint": model.fingerprint}}
+    data = [{**one, "licence": TEACHERS} if one["name"] == VOCABULARY else one for one in record["data"]]
+    told = {**record, "data": data, "model": {**record["model"], "fingerprint": model.fingerprint}}
     told["scores"] = measured(place.name, model, tasks)
     (place / "README.md").write_text(shipped(told, place.name, size), "utf-8")
     return place
@@ -113,9 +115,9 @@ scores are of these weights. English, lower-cased. The vectors are compared by c
 
 The teacher, {DEFAULT}, is under Apache-2.0, and so is this model. It was trained on texts under other terms,
 listed above with the data, without their labels: who may not use a model trained on such texts may not use this one.
-Texts of the tests were left out, compared by letters and digits, with two exceptions. Some tasks are made of texts that
-were read: {", ".join(touched())} (of MRPC, those of its training split). And single words of the vocabulary were not
-compared, of which MPQA and SST-2 hold some as texts of their own.
+Texts of the tests were left out, compared by letters and digits, with two exceptions. Single words of the vocabulary
+were not compared, and MPQA and SST-2 hold some as texts of their own. And some tasks are made of texts that were read
+(of MRPC, those of its training split): {", ".join(touched())}.
 
 ## Limits
 {limits}"""

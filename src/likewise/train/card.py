@@ -101,7 +101,8 @@ print(similarity.cosine(vectors, vectors))
 def _data(record: Mapping[str, Any]) -> str:
     rows = []
     for one in record["data"]:
-        settings = ", ".join(f"{key} {_plain(v)}" for key, v in one["objective"].items() if key != "objective")
+        told = {key: value for key, value in one["objective"].items() if key != "objective" and value is not None}
+        settings = ", ".join(f"{key} {_plain(value)}" for key, value in told.items())
         objective = one["objective"]["objective"] + (f" ({settings})" if settings else "")
         digest = f"`{one['sha256'][:16]}…`" if one.get("sha256") else "—"
         count = "a stream" if one.get("rows") is None else f"{one['rows']:,}"
@@ -143,7 +144,7 @@ def _scores(record: Mapping[str, Any]) -> str:
     return (
         "## Scores\n\n"
         + (chosen if record["outcome"]["best_step"] else "")
-        + _table(["measure", "× 100", "95 % interval", "pairs"], rows)
+        + _table(["measure", "× 100", "95 % interval", "items"], rows)
     )
 
 
