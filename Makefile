@@ -1,5 +1,6 @@
 # What a person types is what CI runs. Everything happens in .venv, in this folder.
 PYTHON ?= python3
+MODEL ?= all-MiniLM-L6-v2
 BIN := .venv/bin
 export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
@@ -9,6 +10,7 @@ export TOKENIZERS_PARALLELISM ?= true
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
+	@echo "             make demo MODEL=likewise-mini does it with a model that comes with the package"
 	@echo "make test    the tests"
 	@echo "make fuzz    the tests, with other random examples every time"
 	@echo "make check   style, types, who may import whom"
@@ -31,7 +33,7 @@ setup: .venv/made
 	@touch $@
 
 demo: setup
-	$(BIN)/python examples/stdlib_map.py
+	$(BIN)/python examples/stdlib_map.py --model $(MODEL)
 
 test: setup
 	$(BIN)/python -m pytest -q -n 2

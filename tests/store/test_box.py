@@ -1,0 +1,88 @@
+"""The models that come with the package: there, whole, small, told of truly, and good for what they are for."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+from likewise import Embedder
+from likewise.light import LightEmbedder
+from likewise.mine import communities
+from likewise.search import search
+from likewise.store import CARRIED, locate
+
+BOX = [name for name, model in CARRIED.items() if model.package == "likewise"]
+CATS = ["A cat sleeps on the sofa.", "A kitten is napping on the couch.", "Cats sleep a lot."]
+SHARES = ["Shares fell sharply on Monday.", "Stock markets dropped.", "The share price went down."]
+MUSIC = ["A man plays the guitar.", "Someone is playing a guitar.", "The man is making music."]
+TOPICS = [*CATS, *SHARES, *MUSIC]
+
+
+@pytest.fixture(scope="module", params=BOX)
+def boxed(request):
+    return request.param, Embedder.load(request.param, device="cpu")
+
+
+def test_both_are_in_the_box():
+    assert BOX == ["likewise-mini", "likewise-static"]
+
+
+def test_weights_are_small_and_in_eight_bits(boxed):
+    name, embedder = boxed
+    folder = locate(name)
+    sizes = [path.stat().st_size for path in folder.rglob("*.safetensors")]
+    assert sum(sizes) <= 12_000_000
+    with safe_open(folder / "model.safetensors", framework="numpy") as file:
+        kinds = {str(file.get_slice(key).get_dtype()) for key in file.keys()}  # noqa: SIM118
+    assert "I8" in kinds and embedder.precision == "fp32" and embedder.width == 384
+
+
+def test_vectors_have_length_one_and_topics_lie_together(boxed):
+    vectors = boxed[1].encode(TOPICS)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    alike = vectors @ vectors.T
+    topic = np.repeat(range(3), 3)
+    inside = alike[(topic[:, None] == topic) & ~np.eye(9, dtype=bool)]
+    assert inside.min() > alike[topic[:, None] != topic].max()
+    assert sorted(map(sorted, communities(vectors, threshold=0.35, smallest=3))) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+
+
+def test_a_question_finds_its_answer(boxed):
+    answers = ["Use the zipfile module.", "Threads run a function in the background.", "A date is parsed by strptime."]
+    questions = ["How do I run a function in the background?", "How is a date parsed?"]
+    found = search(boxed[1].encode(questions), boxed[1].encode(answers), k=1)
+    assert found.indices[:, 0].tolist() == [1, 2]
+
+
+def test_numpy_gives_the_same_vectors(boxed):
+    name, embedder = boxed
+    texts = [*TOPICS, "x", "Ünïcode “quotes” 你好", "word " * 300]
+    np.testing.assert_allclose(
+        LightEmbedder.load(name).encode(texts, overflow="truncate"),
+        embedder.encode(texts, overflow="truncate"),
+        atol=5e-6,
+    )
+
+
+def test_the_card_tells_how_it_was_made_and_what_it_scores(boxed):
+    name, _ = boxed
+    folder = locate(name)
+    page = (folder / "README.md").read_text("utf-8")
+    assert "license: apache-2.0" in page and f"# {name}" in page and "## Data" in page and "## Limits" in page
+    for task in ("mean of the seven STS sets", "stsb", "sick-r", "scifact", "mean of SentEval's seven"):
+        assert re.search(rf"^\| {task} \| \d\d\.\d\d \|", page, re.MULTILINE), task
+    assert "stsb" not in json.loads((folder / "likewise.json").read_text())["trained_on"]
+
+
+@pytest.mark.parametrize("name", BOX)
+def test_it_needs_neither_torch_nor_a_network(name):
+    script = (
+        "import sys, socket; sys.modules['torch'] = None; socket.socket.connect = None; "
+        f"from likewise import Embedder; print(Embedder.load({name!r}).encode(['a', 'b']).shape)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "(2, 384)", done.stderr
