@@ -47,12 +47,13 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=FIELD, help="(%(default)s)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--sts", action="store_true", help="no other tasks: SentEval takes minutes a model")
     parser.add_argument("--only", choices=("speed", "quality", "draw"), help="one part; the rest is as it was")
     args = parser.parse_args()
     path = RESULTS / "models.json"
     told = json.loads(path.read_text("utf-8")) if path.exists() else {}
     parts: dict[str, Callable[[], dict[str, Any]]] = {
-        "quality": lambda: quality(args.models),
+        "quality": lambda: quality(args.models, SEVEN if args.sts else (*SEVEN, *SENTEVAL, "scifact")),
         "speed": lambda: speed(args.models, args),
     }
     for part, measure in parts.items():
@@ -64,16 +65,19 @@ def main() -> None:
         draw(told)
 
 
-def quality(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def quality(names: Sequence[str], tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Each model's averages, and the tasks that they are of."""
     line = Line()
-    found = evaluate(
-        list(names), [*SEVEN, *SENTEVAL, "scifact"], cache=Cache.of_user(), load=embedder_named, watch=line
-    )
+    found = evaluate(list(names), list(tasks), cache=Cache.of_user(), load=embedder_named, watch=line)
     line.close("measured")
     for cell in found.failed:
         print(f"{cell.model} on {cell.task}: {cell.error}")
-    return {name: _scores(found, name) for name in names}
+    return {short(name): _scores(found, name) for name in names}
+
+
+def short(name: str) -> str:
+    """A folder's last part; any other name whole."""
+    return Path(name).name if Path(name).is_dir() else name
 
 
 def _scores(found: Results, name: str) -> dict[str, Any]:
@@ -100,7 +104,7 @@ def speed(names: Sequence[str], args: argparse.Namespace) -> dict[str, dict[str,
     models = {name: embedder_named(name, precision="fp32", device="cpu") for name in names}
     seconds = in_turn({name: _reads(model, texts) for name, model in models.items()}, args.rounds)
     return {
-        name: {
+        short(name): {
             "texts_per_s": len(texts) / median(seconds[name]),
             **({"times_reference": ratio(seconds, name, REFERENCE)} if REFERENCE in models else {}),
             "megabytes": _weights(model) / 1e6,

@@ -32,6 +32,8 @@ PAPERS = {  # Reimers and Gurevych 2019, table 1, without STS data: the average 
         "SRoBERTa-NLI-base": 74.21,
         "SRoBERTa-NLI-large": 76.68,
     },
+    "mini": {"SBERT-NLI-base": 74.89},
+    "static": {"SBERT-NLI-base": 74.89},
     "infersent": {"InferSent": 65.01},
     "deep-averaging": {"USE": 71.22},
 }
