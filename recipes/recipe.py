@@ -26,11 +26,11 @@ from likewise.progress import Line
 from likewise.store import locate
 from likewise.store.files import atomic, read_object
 from likewise.train.batch import Rows
-from likewise.train.folder import Work, finished, save, train_in
+from likewise.train.folder import Work, finished, identity, save, train_in
 from likewise.train.measure import spearman_of
 from likewise.train.objectives import Objective
 from likewise.train.record import RECORD as RUN
-from likewise.train.record import append, described, record_of
+from likewise.train.record import append, described, record_of, write_record
 from likewise.train.run import Optimization, Outcome, Run
 from likewise.train.schedule import Course
 from likewise.train.sources import Columns, Picked, rows
@@ -165,16 +165,29 @@ class Recipe:
             say(record, folder)
         return record
 
-    def measure(self, embedder: Embedder) -> dict[str, Any]:
-        """The model as it is: measured, a line added, nothing saved."""
+    def made(self, embedder: Embedder, courses: Sequence[Course] = (), seconds: float = 0.0) -> dict[str, Any]:
+        """A model that was made without steps, or left as it is: measured, and a line added; saved, if made."""
+        earlier = _run_of(str(self.args.backbone)) if self.origin is None else {}
+        if earlier:
+            return self._after(earlier).made(embedder, courses, seconds)
         run = Run(steps=0, seed=self.args.seed, precision=self.args.precision)
-        work = self._work(embedder, [], run)
-        scores = self._scores(embedder, self.name)
+        work = self._work(embedder, courses, run)
+        folder = self.folder or folder_of(self.name, self.args)
         record = record_of(
-            embedder, run, Outcome(0, 0.0, None, None, False), backbone=work.backbone, data=[], scores=scores,
+            embedder,
+            run,
+            Outcome(0, seconds, None, None, False),
+            backbone=work.backbone,
+            data=work.data,
+            scores=self._scores(embedder, self.name),
             recipe=self.name,
-        )  # fmt: skip
-        append(self.args.record, record, f"{self.name}-{work.backbone['name']}", **self._line(record))
+            identity=identity(work),
+        )
+        if courses:
+            embedder.save(folder)
+            write_record(folder, record)
+            _trained_on(folder, [*(str(one["name"]) for one in work.data), *self.learned])
+        append(self.args.record, record, folder.name if courses else self.name, **self._line(record))
         print(_figures(record))
         return record
 

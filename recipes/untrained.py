@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     embedder = backbone(args, args.pooling)
     if args.random:
         randomised(embedder, args.seed)
-    return Recipe("random" if args.random else "untrained", args).measure(embedder)
+    return Recipe("random" if args.random else "untrained", args).made(embedder)
 
 
 if __name__ == "__main__":

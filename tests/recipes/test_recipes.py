@@ -107,7 +107,8 @@ def carried_out(name, backbone, place, *more, out="out", steps=2):
 TAUGHT = ["--teacher", "MODEL", "--sentences", "nli/train,vocabulary", "--batch", "16"]
 RECIPES = {
     "sbert_nli": [["--pooling", "cls"], ["--objective", "contrastive", "--rows", "20"]],
-    "sbert_stsb": [[]],
+    "sbert_stsb": [[], ["--objective", "cosent"]],
+    "fusion_stsb": [],
     "sbert_nli_then_stsb": [],  # has a test of its own
     "untrained": [],  # these two as well
     "rerankers_stsb": [],
@@ -176,6 +177,19 @@ def test_rerankers_are_measured_on_the_pairs_of_the_benchmark_alone(kind, place,
     reranker = Reranker.load(place / "out")
     ours = reranker.score(pairs["sentence1"], pairs["sentence2"], overflow="truncate")
     assert spearman(ours, np.asarray(pairs["score"])) * 100 == pytest.approx(line["stsb"], abs=0.01)
+
+
+def test_a_fused_model_can_be_trained_further(place, model, data, tmp_path, monkeypatch):
+    shutil.copytree(data, tmp_path / "more")
+    rows = [f"cat {i},the dog {i % 7} sleeps,{i % 6},a,NEUTRAL" for i in range(200)]
+    (tmp_path / "more" / "stsb" / "train.csv").write_text("\n".join(["sentence1,sentence2,score,subset,label", *rows]))
+    monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path / "more"))
+    _, line = carried_out("fusion_stsb", model, place, "--batch", "8", "--epochs", "2", out="fused", steps=None)
+    assert line["stsb_train"] is True and line["rows"] == 200 and line["pooling"].startswith(("fusion", "mean"))
+    fused = Embedder.load(place / "fused")
+    _, line = carried_out("sbert_stsb", str(place / "fused"), place, "--objective", "cosent", out="further")
+    assert line["recipe"] == "fusion-stsb, sbert-stsb-cosent" and line["data"] == ["stsb/train", "stsb/train"]
+    assert Embedder.load(place / "further").pooling.spec == fused.pooling.spec
 
 
 def test_a_run_upon_a_finished_run_tells_of_both(place, model):

@@ -1,0 +1,35 @@
+"""Learned dissection on the STS benchmark: a map over all layers of a frozen model, by an order of pairs.
+
+Every text is encoded once; what is trained takes seconds. Further training may begin from what it leaves.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from likewise.correlation import spearman
+from likewise.train.depth import exits
+from likewise.train.examples import numbered
+from likewise.train.fusion import Recipe as How
+from likewise.train.fusion import layer_vectors
+from likewise.train.objectives import CoSENT
+
+from .recipe import Recipe, backbone, course, flags, start
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Trains, measures, saves, records."""
+    args = flags(__doc__, batch=How.batch, rate=How.rate, epochs=How.epochs).parse_args(argv)
+    how = How(seed=args.seed, batch=args.batch, rate=args.rate, epochs=int(args.epochs))
+    embedder, data = backbone(args), course("stsb/train", CoSENT(), args, names={"score": "score/5"})
+    began = time.perf_counter()
+    pairs = [data.rows.texts[name] for name in ("sentence1", "sentence2")]
+    texts, examples = numbered(pairs, data.rows.numbers["score"].tolist())
+    vectors = layer_vectors(embedder, texts)
+    (made,) = exits(embedder, texts, vectors, examples, [embedder.encoder.depth], spearman, recipe=how)
+    recipe = Recipe("fusion-stsb", args, base=embedder.fingerprint, note=made.embedder.pooling.spec)
+    return recipe.made(made.embedder, [data], time.perf_counter() - began)
+
+
+if __name__ == "__main__":
+    start(main)
