@@ -58,6 +58,7 @@ def flags(
     add("--threads", type=int, metavar="N", help="CPU threads")
     add("--device", help="cpu, cuda …; the GPU if there is one")
     add("--precision", choices=("fp32", "bf16"), default="fp32", help="of the products (%(default)s)")
+    add("--corrected", action="store_true", help="Adam corrects its means for having begun at 0; the authors' did not")
     add("--fresh", action="store_true", help="begin anew; without it the same command goes on from its last checkpoint")
     add("--record", type=Path, default=RECORD, metavar="FILE", help="where a line about the run is added")
     return parser
@@ -92,7 +93,7 @@ def placed(embedder: Embedder, args: argparse.Namespace) -> Embedder:
 
 def run_of(args: argparse.Namespace, **more: Any) -> Run:
     """The paper's optimisation: Adam as its authors had it, without correction of its means, 10 % warm-up."""
-    adam = Optimization(rate=args.rate, bias_correction=False)
+    adam = Optimization(rate=args.rate, bias_correction=args.corrected)
     told = {"epochs": args.epochs, "steps": args.steps, "batch": args.batch, "seed": args.seed}
     return Run(**{"optimization": adam, "precision": args.precision, **told, **more})
 
@@ -264,6 +265,7 @@ class Recipe:
         files = [one["name"] for one in record["data"]] + [name for task in self._tasks() for name in TASKS[task].data]
         other = [name for name in dict.fromkeys(files) if check(name).state in ("changed", "unchecked")]
         run = record["run"]
+        corrected = "Adam corrected" if self.args.corrected else ""
         return {
             "whole": self._is_whole(),
             **({"stsb_train": True} if "stsb" in self.learned else {}),
@@ -274,7 +276,7 @@ class Recipe:
             "batch": run["batch"],
             "rate": run["optimization"]["rate"],
             "precision": run["precision"],
-            **({"note": self.note} if self.note else {}),
+            **({"note": note} if (note := ", ".join(filter(None, (self.note, corrected)))) else {}),
             **{key: None for key in (*(KEYS.get(t, t) for t in SEVEN), "avg") if key not in record["scores"]},
         }
 
