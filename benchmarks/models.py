@@ -68,11 +68,12 @@ def main() -> None:
 def quality(names: Sequence[str], tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Each model's averages, and the tasks that they are of."""
     line = Line()
-    found = evaluate(list(names), list(tasks), cache=Cache.of_user(), load=embedder_named, watch=line)
+    models = {short(name): name for name in names}
+    found = evaluate(models, list(tasks), cache=Cache.of_user(), load=embedder_named, watch=line)
     line.close("measured")
     for cell in found.failed:
         print(f"{cell.model} on {cell.task}: {cell.error}")
-    return {short(name): _scores(found, name) for name in names}
+    return {name: _scores(found, name) for name in models}
 
 
 def short(name: str) -> str:
@@ -162,15 +163,22 @@ def picture(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
     for name, row in shown.items():
         colour = ORANGE if name.startswith(OURS) else BLUE
         axes.scatter(row["texts_per_s"], row["sts"], s=20 + 2 * row["megabytes"], color=colour, alpha=0.85, zorder=2)
-        label = f"{name}\n{row['megabytes']:.0f} MB"
-        axes.annotate(label, (row["texts_per_s"], row["sts"]), xytext=(9, 0), textcoords="offset points", va="center")
+        below = any(_beneath(row, other) for other in shown.values())
+        at, vertical = ((0, -10), "top") if below else ((0, 10), "bottom")
+        label, where = f"{name} · {row['megabytes']:.0f} MB", (row["texts_per_s"], row["sts"])
+        axes.annotate(label, where, xytext=at, textcoords="offset points", ha="center", va=vertical)
     axes.set_xscale("log")
     axes.set_xlabel("sentences a second (STS-B test, fp32, log scale)")
     axes.set_ylabel("mean Spearman × 100 of seven STS sets")
-    axes.margins(x=0.18, y=0.12)
+    axes.margins(x=0.2, y=0.15)
     axes.grid(color="0.9", linewidth=0.7)
     axes.set_axisbelow(True)
     return figure
+
+
+def _beneath(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether a label above this dot would hit the other."""
+    return 0 < other["sts"] - row["sts"] < 6 and abs(np.log10(other["texts_per_s"] / row["texts_per_s"])) < 0.4
 
 
 if __name__ == "__main__":
