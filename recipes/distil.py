@@ -6,7 +6,6 @@ best are dot products), or a map to the teacher's width is trained along and lef
 """
 
 import hashlib
-import shutil
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,8 +18,9 @@ from torch import Tensor, nn
 
 from likewise import Embedder
 from likewise.encoders.cut import cut
+from likewise.encoders.layers import still
 from likewise.errors import BadInput
-from likewise.evaluate.provenance import FILE, trained_on
+from likewise.evaluate.provenance import trained_on
 from likewise.heads import Normalize
 from likewise.named import embedder_named
 from likewise.store import DEFAULT
@@ -40,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = with_blocks(with_teacher(flags(__doc__, batch=128, rate=3e-4))).parse_args(argv)
     teacher, whole = teacher_of(args), backbone(args, "mean")
     base = whole.fingerprint
-    student = still(unit(kept(whole, args.keep)))
+    student = unit(kept(whole, args.keep))
+    still(student)  # no label is there to be learned by heart
     objective, width = fitting(student, teacher, args.to)
     courses = list(taught(teacher, args, objective, width))
     blocks = {} if args.keep is None else {"blocks": args.keep}
@@ -88,16 +89,6 @@ def unit(student: Embedder) -> Embedder:
     """The student with vectors of length 1, as the teachers' are: what is learned is their direction."""
     if not any(isinstance(head, Normalize) for head in student.heads):
         student.heads = nn.Sequential(*student.heads, Normalize())
-    return student
-
-
-def still(student: Embedder) -> Embedder:
-    """The student without dropout, here and now: no label is there to be learned by heart. Its config stays."""
-    for module in student.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-        if hasattr(module, "attention_dropout"):
-            module.attention_dropout = 0.0
     return student
 
 
@@ -158,12 +149,6 @@ def principal_axes(x: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:
     squares = x.T @ x
     axes: Tensor = torch.linalg.eigh(squares.double())[1].flip(1)
     return axes.to(x.dtype).contiguous()
-
-
-def eight_bits(folder: Path) -> None:
-    """The model of the folder once more inside it, in `int8`, with its weights so."""
-    Embedder.load(folder, device="cpu").save(folder / "int8", weights="int8")
-    shutil.copy(folder / FILE, folder / "int8" / FILE)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

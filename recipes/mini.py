@@ -1,7 +1,7 @@
 """likewise-mini: a model of our own, small enough for the box, distilled from texts alone.
 
 The student is the backbone with few of its blocks, of their inner layers those units that weigh most, and word vectors
-in their first principal axes. It learns to have the teacher's vectors, and is kept in eight bits.
+in their first principal axes. It learns to have the teacher's vectors; recipes/box.py keeps it in eight bits.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,6 @@ from likewise.store import DEFAULT
 from likewise.train.run import Optimization
 
 from .distil import (
-    eight_bits,
     fitting,
     kept,
     principal_axes,
@@ -32,7 +31,7 @@ from .distil import (
     with_blocks,
     with_teacher,
 )
-from .recipe import backbone, flags, folder_of, run_of, start
+from .recipe import backbone, flags, run_of, start
 
 PLACE = 5  # a usual position: words are narrowed as they are there
 
@@ -53,9 +52,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     courses = list(taught(teacher, args, objective, width))
     shape = {"blocks": args.keep, "words": args.words, "inner": args.inner}
     run = run_of(args, optimization=Optimization(rate=args.rate, warmup=0.05))
-    record = student_of("mini", args, teacher, base, **shape).carry_out(student, courses, run)
-    eight_bits(folder_of("mini", args))
-    return record
+    return student_of("mini", args, teacher, base, **shape).carry_out(student, courses, run)
 
 
 @torch.no_grad()

@@ -1,7 +1,8 @@
 """likewise-static: a table of word pieces whose weighted mean is to be a teacher's vector; nothing looks around.
 
 It begins with the teacher's vector of each piece alone, in its first principal axes (as Model2Vec does, Tulkens and van
-Dongen 2024), then learns from sentences, and is kept in eight bits. How much a piece weighs is the length of its row.
+Dongen 2024), then learns from sentences; recipes/box.py keeps it in eight bits. How much a piece weighs is the length
+of its row.
 """
 
 from collections.abc import Sequence
@@ -21,8 +22,8 @@ from likewise.ragged import Ragged
 from likewise.store import DEFAULT, Manifest
 from likewise.train.run import Optimization
 
-from .distil import eight_bits, fitting, principal_axes, student_of, taught, teacher_of, with_teacher
-from .recipe import backbone, flags, folder_of, placed, run_of, start
+from .distil import fitting, principal_axes, student_of, taught, teacher_of, with_teacher
+from .recipe import backbone, flags, placed, run_of, start
 
 LONGEST = 4096
 """Tokens read of a text, for want of a reason to read fewer."""
@@ -43,9 +44,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     objective, width = fitting(student, teacher, args.to)
     courses = list(taught(teacher, args, objective, width))
     run = run_of(args, optimization=Optimization(rate=args.rate, warmup=0.05, decay=0.0))
-    record = student_of("static", args, teacher, base, words=args.words).carry_out(student, courses, run)
-    eight_bits(folder_of("static", args))
-    return record
+    return student_of("static", args, teacher, base, words=args.words).carry_out(student, courses, run)
 
 
 @torch.no_grad()

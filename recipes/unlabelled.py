@@ -48,7 +48,7 @@ def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]
 
 def tested(sources: Sequence[str] = ()) -> set[str]:
     """The texts of every test at hand that is not made of the sources, by their letters and digits."""
-    ours = {*sources, *(ALIKE.get(source) for source in sources)}
+    ours = _with_made(sources)
     files = dict.fromkeys(file for task in TASKS.values() for file in task.data)
     others = [file for file in files if file not in ours and check(file).state != "missing"]
     return {letters(text) for file in others for text in texts_of(file)}
@@ -56,8 +56,13 @@ def tested(sources: Sequence[str] = ()) -> set[str]:
 
 def touched(sources: Sequence[str] = SOURCES) -> list[str]:
     """The tasks that read a source, or what is made of it."""
-    ours = {*sources, *(ALIKE.get(source) for source in sources)}
+    ours = _with_made(sources)
     return [name for name, task in TASKS.items() if ours & {*task.data}]
+
+
+def _with_made(sources: Sequence[str]) -> set[str]:
+    """The sources, and the data that are made of their texts."""
+    return {*sources, *(ALIKE[source] for source in sources if source in ALIKE)}
 
 
 def texts_of(name: str) -> Iterator[str]:

@@ -210,13 +210,3 @@ def packed(lengths: Sequence[int], *shape: int, seed: int = 0) -> Ragged:
     """Random vectors in sentences of these lengths."""
     torch.manual_seed(seed)
     return Ragged(torch.randn(sum(lengths), *shape), tuple(lengths))
-
-
-def still(model):
-    """The model without dropout, so that what it learns hangs on no draw."""
-    for part in model.modules():
-        if isinstance(part, torch.nn.Dropout):
-            part.p = 0.0
-        if hasattr(part, "attention_dropout"):
-            part.attention_dropout = 0.0
-    return model

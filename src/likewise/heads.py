@@ -11,8 +11,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from .errors import BadInput, BadModel
-from .shapes import head_shapes
+from .errors import BadModel
+from .shapes import check_truncation, head_shapes
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "Identity": nn.Identity,
@@ -106,8 +106,7 @@ def _dense(wanted: Mapping[str, tuple[int, ...]], activation: str) -> Dense:
 
 def truncated(heads: Sequence[nn.Module], width: int, most: int) -> list[nn.Module]:
     """The heads with a truncation of their `most` numbers after them, normalised again if they normalise."""
-    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= most:
-        raise BadInput(f"truncate is {width!r}; wanted how many of the {most} numbers to keep")
+    check_truncation(width, most)
     again = [Normalize()] if any(isinstance(head, Normalize) for head in heads) else []
     return [*heads, Truncate(width), *again]
 

@@ -17,12 +17,12 @@ from typing import NoReturn
 import numpy as np
 from jaxtyping import Float
 
-from .encoders.arrays import METHOD, MORE, Arrays
+from .encoders.arrays import MORE, Arrays
 from .encoders.config import read_config
-from .encoders.plain import PlainEncoder, gelu, load_plain
+from .encoders.plain import PlainEncoder, gelu, layer_norm, load_plain, relu
 from .encoding import Encodes
 from .errors import BadInput, BadModel
-from .shapes import head_shapes
+from .shapes import check_truncation, head_shapes, pooling_names
 from .store import DEFAULT, Manifest, Part, locate, read_manifest
 from .text.packing import in_batches
 from .text.pieces import Piece
@@ -47,7 +47,7 @@ class LightEmbedder(Encodes):
         self.tokenizer, self.encoder, self.pooling = tokenizer, encoder, pooling
         self.heads, self.manifest = tuple(heads), manifest
         tokenizer.check(encoder.vocabulary)
-        self._width = heads[-1].width if heads else encoder.width * len(_names(pooling))
+        self._width = heads[-1].width if heads else encoder.width * len(pooling_names(pooling))
 
     @classmethod
     def load(
@@ -70,22 +70,18 @@ class LightEmbedder(Encodes):
         asked = {"engine": (engine, "numpy"), "precision": (precision, "fp32"), "device": (device, "cpu")}
         for option, (value, ours) in asked.items():
             if value not in (ours, None):
-                raise BadInput(
-                    f'{option} is {value!r}; NumPy has {ours!r}, and for more: pip install "likewise[torch]"'
-                )
+                raise BadInput(f"{option} is {value!r}; NumPy has {ours!r} alone. {MORE}")
         manifest = read_manifest(locate(name))
         if manifest.notice and pooling is None:
             warnings.warn(manifest.notice, stacklevel=2)
         config = read_config(manifest.encoder)
-        if config.get("quantization_config") not in (None, METHOD):
-            raise BadModel(f"{manifest.encoder} holds quantised weights of others; the model in fp32 or fp16 is wanted")
         encoder = load_plain(manifest.encoder, config)
         limit = longest_input(max_length, manifest.max_length, encoder.longest)
         tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
         told = manifest.pooling if pooling is None else pooling
         if not isinstance(told, str):
             raise BadModel(f"the pooling {told.kind!r} is none of NumPy's. {MORE}")
-        pooled = encoder.width * len(_names(told))
+        pooled = encoder.width * len(pooling_names(told))
         heads = heads_of(manifest.heads, pooled)
         if truncate is not None:
             heads = _truncated(heads, truncate, heads[-1].width if heads else pooled)
@@ -122,7 +118,7 @@ class LightEmbedder(Encodes):
     def _vectors(
         self, pieces: Sequence[Piece], hides_prompt: bool, most: int, done: Callable[[int], None]
     ) -> Float[Array, "n E"]:
-        names = _names(self.pooling)
+        names = pooling_names(self.pooling)
         pooled = np.empty((len(pieces), self.encoder.width * len(names)), np.float32)
 
         def attempt(batch: list[int]) -> Float[Array, "b W"] | None:
@@ -166,15 +162,6 @@ REDUCTIONS: dict[str, Callable[[Array, Array, Array], Array]] = {
     "last-token": lambda x, lengths, _: x[np.cumsum(lengths) - 1],
 }
 """As `pooling.reduce` has them, in the same order."""
-
-
-def _names(pooling: str) -> list[str]:
-    names = pooling.split("+")
-    if len({*names}) != len(names) or not {*names} <= {*REDUCTIONS}:
-        raise BadModel(
-            f"the pooling {pooling!r} is none of NumPy's, {', '.join(REDUCTIONS)}, and sums such as cls+mean. {MORE}"
-        )
-    return [name for name in REDUCTIONS if name in names]
 
 
 def _without_first(x: Array, lengths: Array, place: Array, skip: Array) -> tuple[Array, Array, Array]:
@@ -237,8 +224,7 @@ def _dense(activation: Callable[[Array], Array], x: Array, weight: Array, bias: 
 
 
 def _norm(x: Array, scale: Array, shift: Array) -> Array:
-    x = x - x.mean(1, keepdims=True)
-    return np.asarray(x / np.sqrt((x * x).mean(1, keepdims=True) + np.float32(1e-5)) * scale + shift)
+    return layer_norm(x, (scale, shift), 1e-5)
 
 
 def _unit(width: int) -> Head:
@@ -251,8 +237,7 @@ def _normalised(x: Array) -> Array:
 
 def _truncated(heads: Sequence[Head], width: int, most: int) -> list[Head]:
     """The heads with a truncation of their `most` numbers after them, normalised again if they normalise."""
-    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= most:
-        raise BadInput(f"truncate is {width!r}; wanted how many of the {most} numbers to keep")
+    check_truncation(width, most)
     again = [_unit(width)] if any(head.told == "Normalize" for head in heads) else []
     return [*heads, Head("Truncate", width, (), partial(_first, width)), *again]
 
@@ -269,14 +254,10 @@ def _same(x: Array) -> Array:
     return x
 
 
-def _positive(x: Array) -> Array:
-    return np.asarray(np.maximum(x, 0))
-
-
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "Identity": _same,
     "Tanh": np.tanh,
-    "ReLU": _positive,
+    "ReLU": relu,
     "GELU": gelu,
     "Sigmoid": _sigmoid,
 }

@@ -1,14 +1,34 @@
-"""What a head's folder says of its weights, names and shapes, before any is read; nothing here needs torch."""
+"""What a model says of its pooling and heads, before any weight is read; nothing here needs torch."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .errors import BadModel
+from .errors import BadInput, BadModel
 
 ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
 """Of dense heads, by torch's names."""
 LARGEST = 10**6  # numbers of a vector
+
+
+REDUCTIONS = ("cls", "max", "mean", "mean-sqrt-len", "weighted-mean", "last-token")
+"""Poolings of the last layer, in the order in which concatenations are laid out."""
+
+
+def pooling_names(spec: str) -> tuple[str, ...]:
+    """The reductions that `"mean"` or `"cls+mean"` names, in their order; BadModel where there is none of a name."""
+    names = spec.split("+")
+    if len({*names}) != len(names) or not {*names} <= {*REDUCTIONS}:
+        raise BadModel(
+            f"the pooling {spec!r} is unknown here; there are {', '.join(REDUCTIONS)}, and sums such as cls+mean"
+        )
+    return tuple(name for name in REDUCTIONS if name in names)
+
+
+def check_truncation(width: object, most: int) -> None:
+    """Refuses what is no part of `most` numbers."""
+    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= most:
+        raise BadInput(f"truncate is {width!r}; wanted how many of the {most} numbers to keep")
 
 
 def head_shapes(kind: str, config: Mapping[str, Any], folder: Path) -> tuple[dict[str, tuple[int, ...]], str]:

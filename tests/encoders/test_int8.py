@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from safetensors.torch import load_file, save_file
 
 from likewise import Embedder
-from likewise.encoders.arrays import METHOD
+from likewise.encoders.config import EIGHT_BITS
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.int8 import MOST, packed, restored, rounded
 from likewise.errors import BadModel
@@ -88,6 +88,6 @@ def test_whole_numbers_without_sound_steps_are_refused(own, tmp_path, spoil):
 
 def test_others_eight_bits_are_refused(own, tmp_path):
     folder = _small(own, tmp_path)
-    amend(folder / "config.json", quantization_config={**METHOD, "quant_method": "bitsandbytes"})
+    amend(folder / "config.json", quantization_config={**EIGHT_BITS, "quant_method": "bitsandbytes"})
     with pytest.raises(BadModel, match="quantised"):
         Embedder.load(folder)

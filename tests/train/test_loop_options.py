@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from likewise import Embedder
+from likewise.encoders.layers import still
 from likewise.errors import BadInput
 from likewise.train import checkpoint as checkpoints
 from likewise.train.average import Average
@@ -16,7 +17,6 @@ from likewise.train.run import Optimization, Run
 from likewise.train.schedule import Course
 from likewise.train.stopping import asked_to_stop
 from likewise.train.trainer import train
-from tests.tiny import still
 from tests.train.columns import columns_for
 
 FAST = Optimization(rate=1e-3)
@@ -35,7 +35,8 @@ def test_batches_of_one_step_give_the_gradient_of_their_mean(own):
     """A mean over rows, no dropout: two batches of 4 are one of 8."""
     seen = []
     for run in (Run(steps=3, batch=8, optimization=FAST), Run(steps=3, batch=4, accumulate=2, optimization=FAST)):
-        embedder = still(Embedder.load(own(), device="cpu"))
+        embedder = Embedder.load(own(), device="cpu")
+        still(embedder)
         moments = []
         train(embedder, _course(8), run, tell=[moments.append])
         assert [m.rows for m in moments] == [8, 8, 8] and moments[-1].epoch == 3.0

@@ -8,6 +8,7 @@ import torch
 from scipy import stats
 
 from likewise import Embedder, Reranker
+from likewise.encoders.layers import still
 from likewise.errors import BadInput, OutOfMemory
 from likewise.reranker import CrossEncoder, PolyEncoder
 from likewise.train import pairwise
@@ -28,7 +29,6 @@ from likewise.train.schedule import Course
 from likewise.train.step import Budget
 from likewise.train.trainable import backward, fit
 from likewise.train.trainer import train
-from tests.tiny import still
 from tests.train.columns import TEXTS, batch_for, columns_for
 
 CROSS = ["regression", "regression:loss=mse,temperature=2", "classification:labels=2", "margin", "ranking"]

@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import save_file
 
 from likewise import Embedder
+from likewise.encoders.layers import still
 from likewise.train.batch import Rows
 from likewise.train.objectives import objective_of
 from likewise.train.processes import joined
@@ -25,23 +26,14 @@ from tests.train.columns import columns_for
 STEADY = Optimization(rate=1e-3, clip=0.5)
 
 
-def still(embedder: Embedder) -> Embedder:
-    """Without dropout, so that how rows are shared out makes no difference."""
-    for part in embedder.modules():
-        if isinstance(part, torch.nn.Dropout):
-            part.p = 0.0
-        if hasattr(part, "attention_dropout"):
-            part.attention_dropout = 0.0
-    return embedder
-
-
 def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
     """`how`: dropout=1 keeps it; stop=N stops after step N, die=N ends the second process there; rest is the Run's."""
     out.mkdir(exist_ok=True)
     torch.manual_seed(5 + int(os.environ.get("RANK", "0")))  # what a process draws before is its own affair
     dropout, stop, die = (int(how.pop(key, 0)) for key in ("dropout", "stop", "die"))
     embedder = Embedder.load(folder, device="cpu")
-    embedder = embedder if dropout else still(embedder)
+    if not dropout:  # how rows are shared out then makes no difference
+        still(embedder)
     objective = objective_of(name)
     rows = Rows.of(columns_for(objective, 24), objective)
     run = Run(**{"steps": 6, "batch": 8, "optimization": STEADY, "checkpoint_every": 2, **how})

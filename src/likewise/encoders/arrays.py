@@ -12,8 +12,6 @@ from safetensors import SafetensorError, safe_open
 
 from ..errors import BadModel
 
-METHOD = {"quant_method": "likewise-int8"}
-"""What config.json says of such weights, as its `quantization_config`, so that nobody takes them for others."""
 STEP = ".step"
 """Behind a matrix's name, it is the name of its rows' steps, where it is kept in eight bits (`int8`)."""
 READ = ("F64", "F32", "F16")

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from ..errors import BadInput, BadModel, missing
 from . import int8
-from .arrays import METHOD, STEP, found_name
-from .config import read_config
+from .arrays import STEP, found_name
+from .config import EIGHT_BITS, read_config
 from .encoder import Encoder
 from .families import FAMILIES, Names
 
@@ -33,8 +33,6 @@ PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.inde
 def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     """The encoder of a Hugging Face folder, in evaluation mode; `dtype` is what its weights are turned into."""
     config = read_config(folder)
-    if config.pop("quantization_config", None) not in (None, METHOD):
-        raise BadModel(f"{folder} holds quantised weights of others; the model in fp32, fp16 or bf16 is wanted")
     kind = config.get("model_type")
     if not isinstance(kind, str) or not kind:
         raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")
@@ -94,7 +92,7 @@ def save_encoder(
         return
     tensors = {prefix + name: tensor for name, tensor in named(module, family.names).items()}
     if weights == "int8":
-        config, tensors = {**config, "quantization_config": METHOD}, int8.packed(tensors)
+        config, tensors = {**config, "quantization_config": EIGHT_BITS}, int8.packed(tensors)
     (folder / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
     save_file(tensors | dict(head or {}), folder / "model.safetensors", {"format": "pt"})
 

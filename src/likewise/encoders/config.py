@@ -13,8 +13,12 @@ LARGEST = 10**8  # no size of a real encoder comes near; a config that asks for 
 DEEPEST = 200
 
 
+EIGHT_BITS = {"quant_method": "likewise-int8"}
+"""What config.json says of our weights in eight bits, as its `quantization_config`: nobody takes them for others."""
+
+
 def read_config(folder: Path) -> dict[str, Any]:
-    """The folder's config.json, as a dictionary."""
+    """The folder's config.json, less what it says of our own eight bits: weights are in full when they are read."""
     path = folder / "config.json"
     try:
         config = json.loads(path.read_text("utf-8"))
@@ -24,6 +28,8 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise BadModel(f"{path} is no JSON: {error}") from None
     if not isinstance(config, dict):
         raise BadModel(f"{path} holds a {type(config).__name__}; wanted an object")
+    if config.pop("quantization_config", None) not in (None, EIGHT_BITS):
+        raise BadModel(f"{folder} holds quantised weights of others; the model in fp32, fp16 or bf16 is wanted")
     return config
 
 

@@ -135,6 +135,15 @@ class Dropout(nn.Dropout):
         return dropped(x, self.p) if self.training and self.p else x
 
 
+def still(model: nn.Module) -> None:
+    """No dropout from here on, here and in attention; the config that says how much stays."""
+    for part in model.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+        if hasattr(part, "attention_dropout"):
+            part.attention_dropout = 0.0  # type: ignore[assignment]
+
+
 class Embedding(nn.Embedding):
     """A table of vectors."""
 

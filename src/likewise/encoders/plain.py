@@ -83,14 +83,14 @@ class PlainBert:
         lengths = [len(i) for i in ids]
         places = np.concatenate([np.arange(n) for n in lengths])
         x = self.words[np.concatenate([np.asarray(i) for i in ids])] + self.positions[places]
-        x = _normalised(x, self.norm, self.eps)
+        x = layer_norm(x, self.norm, self.eps)
         if self.widen is not None:
             x = _product(x, self.widen)
         for block in self.blocks:
             q, k, v = np.split(_product(x, block.qkv), 3, axis=1)
-            x = _normalised(x + _product(attended(q, k, v, lengths, self.heads), block.out), block.norm1, self.eps)
+            x = layer_norm(x + _product(attended(q, k, v, lengths, self.heads), block.out), block.norm1, self.eps)
             wide = self.activation(_product(x, block.up))
-            x = _normalised(x + _product(wide, block.down), block.norm2, self.eps)
+            x = layer_norm(x + _product(wide, block.down), block.norm2, self.eps)
         return x
 
 
@@ -159,11 +159,16 @@ def gelu_tanh(x: Float[Array, "..."]) -> Float[Array, "..."]:
     return np.asarray(np.float32(0.5) * x * (1 + np.tanh(inside)))
 
 
+def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """What is above 0."""
+    return np.asarray(np.maximum(x, 0))
+
+
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "gelu": gelu,
     "gelu_new": gelu_tanh,
     "gelu_pytorch_tanh": gelu_tanh,
-    "relu": lambda x: np.maximum(x, 0),
+    "relu": relu,
 }
 
 
@@ -180,7 +185,8 @@ def _product(x: Array, layer: tuple[Array, Array]) -> Array:
     return np.asarray(x @ layer[0] + layer[1])
 
 
-def _normalised(x: Array, norm: tuple[Array, Array], eps: float) -> Array:
+def layer_norm(x: Float[Array, "N D"], norm: tuple[Array, Array], eps: float) -> Float[Array, "N D"]:
+    """Each row with mean 0 and variance 1, then scaled and shifted by the norm's own."""
     x = x - x.mean(1, keepdims=True)
     deviation = np.sqrt((x * x).mean(1, keepdims=True) + np.float32(eps))
     return np.asarray(x / deviation * norm[0] + norm[1])

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..errors import BadModel
 from ..ragged import Layers, Ragged
+from ..shapes import pooling_names
 
 Reduction = Callable[[Float[Tensor, "T D"], Ragged], Float[Tensor, "N D"]]
 
@@ -73,7 +73,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "weighted-mean": weighted_mean,
     "last-token": last_token,
 }
-"""In the order in which concatenations are laid out."""
+"""By the names of `shapes.REDUCTIONS`, in their order."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,7 @@ class Reduce:
 
     @classmethod
     def parse(cls, spec: str) -> "Reduce":
-        names = tuple(spec.split("+"))
-        unknown = [name for name in names if name not in REDUCTIONS]
-        if unknown or len(set(names)) != len(names):
-            raise BadModel(
-                f"the pooling {spec!r} is unknown; there are {', '.join(REDUCTIONS)}, and sums such as cls+mean"
-            )
-        return cls(tuple(name for name in REDUCTIONS if name in names))
+        return cls(pooling_names(spec))
 
     @property
     def spec(self) -> str:

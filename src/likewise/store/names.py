@@ -78,7 +78,8 @@ def locate(name: str | Path) -> Path:
             return found
     places = "".join(f"\n  · {line}" for line in tried)
     raise ModelNotFound(
-        f"there is no model {str(name)!r}. Tried:{places}\nThe models at hand are listed by: likewise models"
+        f"there is no model {str(name)!r}. Tried:{places}\nThe models at hand are listed by: likewise models. "
+        "likewise-mini is always one: it comes with this package"
     )
 
 
