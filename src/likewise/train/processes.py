@@ -7,6 +7,7 @@ Started by torchrun: gloo for what lies on CPUs, NCCL for what lies on GPUs. Eve
 calls in the same order; where one fails, torchrun ends the others.
 """
 
+import importlib
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -124,6 +125,9 @@ def joined() -> Iterator[Processes]:
         return
     began = not distributed.is_initialized()
     if began:
+        # Its functions have the group of that moment as default arguments, and would keep it: its threads could then
+        # still be letting go of tensors while the interpreter ends, which aborts the process (seen with torch 2.13).
+        importlib.import_module("torch.distributed.nn.functional")
         kinds = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         distributed.init_process_group(kinds, timeout=PATIENCE)
     try:
