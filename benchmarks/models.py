@@ -2,9 +2,10 @@
 
     LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.models [MODEL …]
 
-Writes benchmarks/results/models.json, the table of docs/models.md and its picture. Speed is of the distinct sentences
+Writes benchmarks/results/models.json, the tables of docs/models.md and its picture. Speed is of the distinct sentences
 of STS-B's test split, in fp32; quality is the mean Spearman × 100 of the seven STS sets, the mean accuracy of
-SentEval's seven tasks, and nDCG@10 on SciFact. Scores are kept in the user's cache: a run that was stopped goes on.
+SentEval's seven tasks, and nDCG@10 on SciFact; `--tasks all` measures every task there is, as `likewise evaluate` does,
+and draws a table of them. Scores are kept in the user's cache: a run that was stopped goes on.
 """
 
 import argparse
@@ -39,7 +40,7 @@ FIELD = ("likewise-mini", "likewise-static", REFERENCE, "avg-glove", "bert-tiny-
 OURS = "likewise-"
 PAGE = Path(__file__).parent.parent / "docs" / "models.md"
 PICTURE = PAGE.parent / "figures" / "models.png"
-BEGIN, END = "<!-- drawn by benchmarks/models.py -->", "<!-- end -->"
+TASKS = {"sts": SEVEN, "usual": (*SEVEN, *SENTEVAL, "scifact"), "all": ("all",)}
 
 
 def main() -> None:
@@ -47,13 +48,13 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=FIELD, help="(%(default)s)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--sts", action="store_true", help="no other tasks: SentEval takes minutes a model")
+    parser.add_argument("--tasks", choices=TASKS, default="usual", help="beside STS's they take minutes (%(default)s)")
     parser.add_argument("--only", choices=("speed", "quality", "draw"), help="one part; the rest is as it was")
     args = parser.parse_args()
     path = RESULTS / "models.json"
     told = json.loads(path.read_text("utf-8")) if path.exists() else {}
     parts: dict[str, Callable[[], dict[str, Any]]] = {
-        "quality": lambda: quality(args.models, SEVEN if args.sts else (*SEVEN, *SENTEVAL, "scifact")),
+        "quality": lambda: quality(args.models, TASKS[args.tasks]),
         "speed": lambda: speed(args.models, args),
     }
     for part, measure in parts.items():
@@ -87,7 +88,8 @@ def _scores(found: Results, name: str) -> dict[str, Any]:
     between = {task: _interval(result) for task, result in cells.items() if result}
     parts = {"sts": SEVEN, "senteval": SENTEVAL, "scifact": ("scifact",)}
     means = {part: float(np.mean([heads[t] for t in of])) for part, of in parts.items() if set(of) <= set(heads)}
-    return {**means, "tasks": heads, "intervals": between}
+    scores = {task: result.headline.name for task, result in cells.items() if result}
+    return {**means, "tasks": heads, "scores": scores, "intervals": between}
 
 
 def _interval(result: Result) -> list[float] | None:
@@ -125,10 +127,13 @@ def _weights(model: Embedder) -> int:
 
 
 def draw(told: Mapping[str, Any]) -> None:
-    """The page's table, and the picture."""
+    """The page's tables, and the picture."""
     rows = {name: {**told["speed"]["results"].get(name, {}), **row} for name, row in told["quality"]["results"].items()}
-    lines = "\n".join(table(rows, told))
-    page = re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{lines}\n{END}", PAGE.read_text("utf-8"), flags=re.DOTALL)
+    page = PAGE.read_text("utf-8")
+    for name, lines in {"models": table(rows, told), "tasks": every_task(told["quality"])}.items():
+        begin, end = f"<!-- {name}: drawn by benchmarks/models.py -->", "<!-- end -->"
+        drawn = "\n".join([begin, *lines, end])
+        page = re.sub(f"{begin}.*?{end}", lambda _, drawn=drawn: drawn, page, flags=re.DOTALL)
     PAGE.write_text(page, "utf-8")
     with matplotlib.rc_context(STYLE):
         PICTURE.parent.mkdir(exist_ok=True)
@@ -153,6 +158,25 @@ def table(rows: Mapping[str, Mapping[str, Any]], told: Mapping[str, Any]) -> lis
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += ["", f"{where['cpu']}, {threads} thread(s), fp32, {where['date']}, commit {where['commit']}."]
     return lines
+
+
+def every_task(quality: Mapping[str, Any]) -> list[str]:
+    """Tasks down, the models that were measured on more than the usual ones across; with intervals."""
+    usual, where = TASKS["usual"], quality["machine"]
+    rows = {name: row for name, row in quality["results"].items() if {*row["tasks"]} - {*usual}}
+    names = sorted(rows, key=lambda name: -rows[name].get("sts", 0))
+    lines = [f"| task | score | {' | '.join(names)} |", "|---" * (2 + len(names)) + "|"]
+    for task in dict.fromkeys(task for name in names for task in rows[name]["tasks"]):
+        score = next(rows[name]["scores"][task] for name in names if task in rows[name]["scores"])
+        lines.append(f"| {task} | {score} | {' | '.join(_figure(rows[name], task) for name in names)} |")
+    return [*lines, "", f"{where['cpu']}, {where['date']}, commit {where['commit']}."]
+
+
+def _figure(row: Mapping[str, Any], task: str) -> str:
+    if task not in row["tasks"]:
+        return "–"
+    between = row["intervals"].get(task)
+    return f"{row['tasks'][task]:.2f}" + (f" [{between[0]:.2f}, {between[1]:.2f}]" if between else "")
 
 
 def picture(rows: Mapping[str, Mapping[str, Any]]) -> Figure:

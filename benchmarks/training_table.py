@@ -186,7 +186,8 @@ def _told(group: Sequence[Line]) -> list[str]:
     one = group[0]
     told = f"batch {one['batch']}, rate {one['rate']:g}, {one['steps']:,} steps"
     note = [one["note"]] if one.get("note") else []
-    settings = ", ".join([*note, one["pooling"], told, one.get("precision", "fp32")])
+    scale = [f"scale {one['objective']['scale']:g}"] if one["objective"].get("scale") else []
+    settings = ", ".join([*note, one["pooling"], *scale, told, one.get("precision", "fp32")])
     dagger = " †" if one["stsb_train"] else ""
     return [one["recipe"] + dagger, one["backbone"], settings, f"{one['rows']:,}", str(len(group))]
 
