@@ -84,7 +84,8 @@ def drawn(runs: Sequence[Line]) -> Iterator[str]:
         "(2019) print of **their own models**, on other backbones and more data than ours: they stand here to compare "
         "with, and were not measured by us. Each run is a line of "
         "[training.jsonl](../benchmarks/results/training.jsonl), with machine and commit; the recipes are in "
-        "[recipes/](../recipes/README.md).\n"
+        "[recipes/](../recipes/README.md). Models of the box stand here before they are put in eight bits; their cards "
+        "have the scores of what ships.\n"
     )
     plain = [line for line in runs if not line["recipe"].startswith("ablation")]
     yield from _section("On all the data at hand", [line for line in plain if _whole(line)], papers=True)
@@ -104,7 +105,8 @@ def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator
             yield _cells([*_told(group), *(_figure(group, key) for key in COLUMNS)])
         for model, average in PAPERS.get(recipe, {}).items() if papers else ():
             row = (*(PUBLISHED[task][model] for task in STS), average)
-            yield _cells([f"*{recipe}*", f"*{model}*", "*the paper's*", "", "", *(f"*{x:.2f}*" for x in row)])
+            theirs = "sbert-nli" if model.startswith("SBERT-NLI") else recipe
+            yield _cells([f"*{theirs}*", f"*{model}*", "*the paper's*", "", "", *(f"*{x:.2f}*" for x in row)])
     if any(line["stsb_train"] for line in runs):
         yield "\n† trained on STS-B, whose training split shares many pairs with STS12–16: those are no fair figures."
     yield ""

@@ -20,12 +20,12 @@ import likewise
 from likewise import Embedder
 from likewise.errors import BadInput
 from likewise.evaluate import Cache, evaluate
-from likewise.evaluate.provenance import FILE
 from likewise.evaluate.senteval import SEVEN as SENTEVAL
 from likewise.evaluate.sts import SEVEN
 from likewise.progress import Line
 from likewise.store import DEFAULT
 from likewise.store.files import read_object
+from likewise.store.provenance import FILE
 from likewise.train.card import card
 from likewise.train.record import RECORD
 
@@ -116,8 +116,8 @@ scores are of these weights. English, lower-cased. The vectors are compared by c
 The teacher, {DEFAULT}, is under Apache-2.0, and so is this model. It was trained on texts under other terms,
 listed above with the data, without their labels: who may not use a model trained on such texts may not use this one.
 Texts of the tests were left out, compared by letters and digits, with two exceptions. Single words of the vocabulary
-were not compared, and MPQA and SST-2 hold some as texts of their own. And some tasks are made of texts that were read
-(of MRPC, those of its training split): {", ".join(touched())}.
+were not compared: 1,113 of MPQA's 8,226 distinct texts are among them, 4 of STS12's and 3 of SST-2's. And some tasks
+are made of texts that were read (of MRPC, those of its training split): {", ".join(touched())}.
 
 ## Limits
 {limits}"""

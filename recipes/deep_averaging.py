@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = parser.parse_args(argv)
     embedder = placed(deep_averaging(args.backbone, pairs=args.pairs, layers=args.layers, seed=args.seed), args)
     name = "deep-averaging" + ("" if args.objective == "classification" else f"-{args.objective}")
-    return Recipe(name, args).carry_out(embedder, [nli(args, args.objective)], run_of(args))
+    return Recipe(name, args, anew=True).carry_out(embedder, [nli(args, args.objective)], run_of(args))
 
 
 if __name__ == "__main__":

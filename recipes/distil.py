@@ -20,10 +20,10 @@ from likewise import Embedder
 from likewise.encoders.cut import cut
 from likewise.encoders.layers import still
 from likewise.errors import BadInput
-from likewise.evaluate.provenance import trained_on
 from likewise.heads import Normalize
 from likewise.named import embedder_named
 from likewise.store import DEFAULT
+from likewise.store.provenance import provenance
 from likewise.train.batch import Rows
 from likewise.train.lessons import lessons
 from likewise.train.objectives import Distillation
@@ -54,12 +54,15 @@ def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
     note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {named_shortly(args.teacher)}"])
     about = {"teacher": teacher.fingerprint, "to": args.to, **shape}
-    return Recipe(name, args, about=about, note=note, base=base, learned=trained_on(teacher))
+    seen = provenance(teacher)
+    learned = [*seen.trained_on, *seen.less_tests]
+    return Recipe(name, args, about=about, note=note, base=base, learned=learned, less_tests=True)
 
 
-def with_blocks(parser: ArgumentParser) -> ArgumentParser:
+def with_blocks(parser: ArgumentParser, usual: str = "all") -> ArgumentParser:
     """Which blocks a student keeps."""
-    parser.add_argument("--keep", type=_numbers, metavar="N,…", help="blocks of the backbone that stay, from 0")
+    told = f"blocks of the backbone that stay, from 0 ({usual})"
+    parser.add_argument("--keep", type=_numbers, metavar="N,…", help=told)
     return parser
 
 
@@ -68,7 +71,8 @@ def with_teacher(parser: ArgumentParser) -> ArgumentParser:
     add = parser.add_argument
     add("--teacher", default=DEFAULT, metavar="MODEL", help="whose vectors are learned (%(default)s)")
     add("--to", choices=("pca", "map"), default="pca", help="how widths are made to fit (%(default)s)")
-    add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help="whose texts are read (%(default)s)")
+    told = f"whose texts are read ({', '.join(SOURCES)}, without the spaces)"
+    add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help=told)
     return parser
 
 
@@ -109,6 +113,7 @@ def taught(teacher: Embedder, args: Namespace, objective: Distillation, width: i
     total = sum(map(len, found.values()))
     if args.rows is not None and not lessons_file(teacher, args, found).exists():
         found = {name: _some(texts, args.rows, total) for name, texts in found.items()}  # so few need not wait for all
+        total = sum(map(len, found.values()))
     file = lessons_file(teacher, args, found)
     texts = [text for one in found.values() for text in one]
     said: Mapping[str, Any] = lessons({"sentence": texts}, teacher, Distillation(), file=file)

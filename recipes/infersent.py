@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     embedder = placed(infersent(args.backbone, width=args.width, seed=args.seed), args)
     embedder.encoder.words.requires_grad_(False)
     data = course("nli/train", Classification(parts=PARTS), args)
-    return Recipe("infersent", args).carry_out(embedder, [data], run_of(args))
+    return Recipe("infersent", args, anew=True).carry_out(embedder, [data], run_of(args))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """What recipes share: their flags, data by name, and the way to a folder with a model, measured and recorded."""
 
 import argparse
-import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,14 +16,14 @@ from likewise.device import placed as placed_at
 from likewise.errors import LikewiseError, ModelNotFound
 from likewise.evaluate.datasets import check, credit, load, read
 from likewise.evaluate.leaks import leaks, text_columns
-from likewise.evaluate.provenance import FILE
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.sts import SEVEN
 from likewise.evaluate.tasks import TASKS
 from likewise.named import embedder_named
 from likewise.progress import Line
 from likewise.store import locate
-from likewise.store.files import atomic, read_object
+from likewise.store.files import read_object
+from likewise.store.provenance import NOTHING, Provenance, provenance, write_provenance
 from likewise.train.batch import Rows
 from likewise.train.folder import Work, finished, identity, save, train_in
 from likewise.train.measure import spearman_of
@@ -137,6 +136,8 @@ class Recipe:
     note: str = ""  # what a table must tell besides
     base: str | None = None  # the backbone's fingerprint, where what is trained was made from it
     learned: Sequence[str] = ()  # data sets that came in otherwise, through a teacher say
+    less_tests: bool = False  # texts that a test has were left out
+    anew: bool = False  # no weight is the backbone's
     leaks: Sequence[str] = ()  # of earlier stages
     whole: bool = True  # earlier stages used all of their data
     pairs: bool = False  # it is a reranker, which has no vectors: measured on STS-B alone
@@ -158,7 +159,7 @@ class Recipe:
             if outcome.interrupted:
                 raise KeyboardInterrupt
             scores = {} if self.stage else {**self._scores(embedder, folder.name), **self.figures}
-            _trained_on(folder, [*(str(one["name"]) for one in work.data), *self.learned])
+            write_provenance(folder, self._seen(embedder, courses))
             known = () if self.stage else (*self.leaks, *known_of_tests(courses, self._tasks()))
             record = save(replace(work, leaks=known), outcome, folder, scores)
         if not self.stage:
@@ -187,7 +188,7 @@ class Recipe:
         if courses:
             embedder.save(folder)
             write_record(folder, record)
-            _trained_on(folder, [*(str(one["name"]) for one in work.data), *self.learned])
+            write_provenance(folder, self._seen(embedder, courses))
         append(self.args.record, record, folder.name if courses else self.name, **self._line(record))
         print(_figures(record))
         return record
@@ -229,6 +230,14 @@ class Recipe:
             measure=spearman_of(read(self.dev), self.dev) if self.dev else None,
             recipe=self.name,
         )
+
+    def _seen(self, embedder: Trainable, courses: Sequence[Course]) -> Provenance:
+        """What the backbone had seen, a teacher, and now the model."""
+        own = [one.name.split("/")[0] for one in courses]
+        before = NOTHING if self.anew else provenance(embedder)
+        whole = (*before.trained_on, *([] if self.less_tests else own), *self.learned)
+        less = (*before.less_tests, *(own if self.less_tests else []))
+        return Provenance(tuple(dict.fromkeys(whole)), tuple(dict.fromkeys(less)))
 
     def _tasks(self) -> list[str]:
         if self.pairs:
@@ -328,10 +337,3 @@ def _run_of(name: str) -> dict[str, Any]:
         return read_object(locate(name) / RUN)
     except ModelNotFound:
         return {}
-
-
-def _trained_on(folder: Path, names: Sequence[str]) -> None:
-    """So that `likewise evaluate` can say which tests a model has seen."""
-    told = list(dict.fromkeys(name.split("/")[0] for name in names))
-    with atomic(folder / FILE) as partial:
-        partial.write_text(json.dumps({"trained_on": told}) + "\n", "utf-8")

@@ -27,7 +27,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     name = "small-transformer" + ("" if args.objective == "classification" else f"-{args.objective}")
     note = ", ".join(f"{key} {value}" for key, value in shape.items())
     origin = {"name": "random weights", "fingerprint": embedder.fingerprint, "local": True}
-    return Recipe(name, args, note=note, origin=origin).carry_out(embedder, [nli(args, args.objective)], run_of(args))
+    return Recipe(name, args, note=note, origin=origin, anew=True).carry_out(
+        embedder, [nli(args, args.objective)], run_of(args)
+    )
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ AT_ONCE = 4096
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encodes with the teacher, trains, measures, records."""
     parser = with_teacher(flags(__doc__, backbone=DEFAULT, batch=512, rate=5e-3, epochs=4))
+    parser.set_defaults(corrected=True)
     parser.add_argument("--words", type=int, default=256, metavar="N", help="numbers of a piece's vector (%(default)s)")
     args = parser.parse_args(argv)
     teacher = teacher_of(args)

@@ -17,7 +17,7 @@ from likewise.encoders.plain import ACTIVATIONS, PLAIN, attended, erf, gelu
 from likewise.errors import BadInput, BadModel, ModelNotFound, TooLong
 from likewise.heads import Dense, Norm, Normalize
 from likewise.light import ACTIVATIONS as OF_HEADS
-from likewise.light import REDUCTIONS, LightEmbedder
+from likewise.light import REDUCTIONS, TORCHS, LightEmbedder
 from likewise.pooling.reduce import REDUCTIONS as OURS
 from likewise.shapes import REDUCTIONS as NAMES
 from tests.tiny import TEXTS, amend, reweigh, write
@@ -68,6 +68,31 @@ def _headed(own, place, heads, activation="Tanh"):
 @pytest.mark.parametrize("truncate", [None, 3])
 def test_every_head_is_that_of_torch(own, tmp_path, heads, truncate):
     _alike(_headed(own, tmp_path, heads), truncate=truncate)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precisions_on_disk_are_read(own, tmp_path, precision):
+    Embedder.load(own(), precision=precision, device="cpu").save(tmp_path / "half")
+    _alike(tmp_path / "half")
+
+
+def test_what_it_is_made_of_is_what_torch_says(folders, own, tmp_path):
+    for folder in (folders("bert"), folders("electra"), _headed(own, tmp_path, ("Dense", "Normalize"))):
+        assert LightEmbedder.load(folder).made_of() == Embedder.load(folder, device="cpu").made_of()
+
+
+def test_what_it_lacks_is_told_and_a_slip_is_a_slip(own):
+    ours, theirs = LightEmbedder.load(own()), Embedder.load(own())
+    for name in TORCHS:
+        assert hasattr(theirs, name)
+        with pytest.raises(AttributeError, match="likewise\\[torch\\]"):
+            getattr(ours, name)
+    with pytest.raises(AttributeError, match="no 'encod'$"):
+        ours.encod  # noqa: B018
+    assert "mean" in repr(ours) and "32 numbers" in repr(ours)
+    for load in (Embedder.load, LightEmbedder.load):
+        with pytest.raises(BadInput, match="no engine 'onnx'; there are torch and numpy"):
+            load(own(), engine="onnx")
 
 
 @pytest.mark.parametrize("activation", OF_HEADS)
@@ -164,7 +189,7 @@ BROKEN = {
     "cut short": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]), "cut short"),
     "a tensor lacks": (_spoilt(lambda w: {n: t for n, t in w.items() if n != WORD}), "lacks the tensor"),
     "another shape": (_spoilt(lambda w: {**w, WORD: w[WORD][:-1].contiguous()}), "of shape"),
-    "bf16": (_spoilt(lambda w: {**w, WORD: w[WORD].bfloat16()}), "stored as BF16"),
+    "complex numbers": (_spoilt(lambda w: {**w, WORD: w[WORD].to(torch.complex64)}), "stored as C64"),
     "eight bits alone": (_spoilt(lambda w: {**w, WORD: w[WORD].to(torch.int8)}), "stored as I8"),
     "not finite": (_spoilt(lambda w: {**w, WORD: w[WORD] * float("nan")}), "not finite"),
     "too many heads": (lambda f: amend(f / "config.json", num_attention_heads=5), "5 heads"),

@@ -40,6 +40,15 @@ def test_each_equals_a_loop_over_pairs(name, seed, m, n, width):
 
 
 @pytest.mark.parametrize("name", SIMILARITIES)
+@pytest.mark.usefixtures("unchecked")
+def test_what_are_no_tables_of_one_width_is_told(name):
+    table = np.ones((2, 3), np.float32)
+    for a, b in ((table[0], table), (table, table[0]), (table, table[:, :2]), (table[None], table)):
+        with pytest.raises(BadInput, match="two tables of vectors of one width"):
+            SIMILARITIES[name](a, b)
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
 def test_more_is_more_alike(name):
     a = np.array([[1.0, 0.0]])
     near, far = np.array([[1.0, 0.0]]), np.array([[-3.0, 4.0]])

@@ -19,11 +19,12 @@ from .encoding import Encodes
 from .errors import BadInput, BadModel
 from .fingerprint import fingerprint
 from .heads import describe, out_width, read_head, truncated
-from .light import LightEmbedder
+from .light import ENGINES, LightEmbedder
 from .limits import budget
 from .pooling import Pooling, Reduce, pooling_of, read_pooling
 from .ragged import Ragged
 from .store import DEFAULT, POOLING_FOLDER, Manifest, Part, fill, locate, read_manifest, write_manifest
+from .store.provenance import NOTHING, provenance, write_provenance
 from .text.inputs import windows
 from .text.overflow import Overflow, Tally
 from .text.packing import in_batches, plan
@@ -81,8 +82,8 @@ class Embedder(nn.Module, Encodes):
         if engine == "numpy":
             told = {"precision": precision, "pooling": pooling, "max_length": max_length, "truncate": truncate}
             return LightEmbedder.load(name, device=device and str(device), **told)  # type: ignore[return-value, arg-type]
-        if engine != "torch":
-            raise BadInput(f"there is no engine {engine!r}; there are torch and numpy")
+        if engine not in ENGINES:
+            raise BadInput(f"there is no engine {engine!r}; there are {' and '.join(ENGINES)}")
         place, dtype = placed(device, precision)
         manifest = read_manifest(locate(name))
         if manifest.notice and pooling is None:
@@ -145,8 +146,9 @@ class Embedder(nn.Module, Encodes):
         last, and files of yours stay.
 
         Weights keep the precision they have here; with `weights="int8"` the encoder's matrices are in eight bits, a
-        quarter of fp32's size, for this library alone. What the encoder does not use (a masked-LM head, BERT's own
-        pooler) is not written.
+        quarter of fp32's size, for this library alone, as tables of words are. What the encoder does not use (a
+        masked-LM head, BERT's own pooler) is not written; a card is not either, being that of another model, but on
+        what the model was trained is (likewise.json).
         """
         heads = describe(self.heads, self.pooling.width(self.encoder.width))
         manifest = replace(
@@ -156,9 +158,14 @@ class Embedder(nn.Module, Encodes):
             max_length=self.tokenizer.max_length,
             lowercase=self.tokenizer.lowercase,
         )
+        try:
+            known = provenance(self)
+        except BadModel:  # what cannot be read is no reason not to save
+            known = NOTHING
         with fill(Path(folder)) as partial:
             write_manifest(partial, manifest, self.encoder.width)
             self.tokenizer.save(partial)
+            write_provenance(partial, known)
             inside = {f"{i}_{kind}": weights for i, (kind, _, weights) in enumerate(heads, 2)}
             if isinstance(self.pooling, nn.Module):
                 inside[POOLING_FOLDER] = {
@@ -173,6 +180,17 @@ class Embedder(nn.Module, Encodes):
     def width(self) -> int:
         """Numbers in a vector: E."""
         return out_width(self.heads, self.pooling.width(self.encoder.width))
+
+    def made_of(self) -> dict[str, Any]:
+        """Its encoder's kind, layers, width and numbers of weights, its pooling and its heads, as plain values."""
+        return {
+            "encoder": self.encoder.config.get("model_type"),
+            "layers": self.encoder.depth,
+            "width": self.encoder.width,
+            "parameters": sum(p.numel() for p in self.parameters()),
+            "pooling": self.pooling.spec,
+            "heads": [type(head).__name__ for head in self.heads.children()],
+        }
 
     @property
     def _place(self) -> str:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -42,6 +43,10 @@ class Encodes(ABC):
     @abstractmethod
     def _known(self) -> int:
         """Ids that it has vectors for lie below."""
+
+    @abstractmethod
+    def made_of(self) -> dict[str, Any]:
+        """Its encoder's kind, layers, width and numbers of weights, its pooling and its heads, as plain values."""
 
     @abstractmethod
     def _vectors(

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from jaxtyping import Float
@@ -29,6 +29,10 @@ from .text.pieces import Piece
 from .text.tokenizer import Tokenizer, longest_input
 
 Array = np.ndarray
+
+ENGINES = ("torch", "numpy")
+TORCHS = ("encode_layers", "encode_tokens", "forward", "pool", "save", "to")
+"""What torch's embedder has beside, and people ask for."""
 
 
 class LightEmbedder(Encodes):
@@ -67,6 +71,8 @@ class LightEmbedder(Encodes):
             BadInput: something is asked for that only torch does.
             ModelNotFound, BadModel: as there.
         """
+        if engine not in ENGINES:
+            raise BadInput(f"there is no engine {engine!r}; there are {' and '.join(ENGINES)}")
         asked = {"engine": (engine, "numpy"), "precision": (precision, "fp32"), "device": (device, "cpu")}
         for option, (value, ours) in asked.items():
             if value not in (ours, None):
@@ -88,7 +94,13 @@ class LightEmbedder(Encodes):
         return cls(tokenizer, encoder, told, heads, manifest)
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"NumPy's embedder has no {name!r}; it encodes, and knows its pieces. {MORE}")
+        if name in TORCHS:
+            raise AttributeError(f"NumPy's embedder has no {name!r}; it encodes, and knows its pieces. {MORE}")
+        raise AttributeError(f"an embedder has no {name!r}")
+
+    def __repr__(self) -> str:
+        heads = "".join(f", {head.told}" for head in self.heads)
+        return f"LightEmbedder({self.manifest.encoder.name}: {self.pooling}{heads}; {self.width} numbers)"
 
     @property
     def width(self) -> int:
@@ -105,6 +117,17 @@ class LightEmbedder(Encodes):
         for array in (*self.encoder.arrays(), *(array for head in self.heads for array in head.arrays)):
             digest.update(f"{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()[:32]
+
+    def made_of(self) -> dict[str, Any]:
+        """Its encoder's kind, layers, width and numbers of weights, its pooling and its heads, as plain values."""
+        return {
+            "encoder": self.encoder.kind,
+            "layers": self.encoder.depth,
+            "width": self.encoder.width,
+            "parameters": self.encoder.parameters() + sum(a.size for head in self.heads for a in head.arrays),
+            "pooling": self.pooling,
+            "heads": [head.told.partition(" ")[0] for head in self.heads],
+        }
 
     @property
     def _known(self) -> int:

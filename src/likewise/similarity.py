@@ -24,17 +24,19 @@ def unit(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
 
 def cosine(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
     """Cosine of the angle between rows, −1 … 1; 0 beside a zero row."""
+    a, b = _tables(a, b)
     return np.asarray(unit(a) @ unit(b).T)
 
 
 def dot(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
     """Inner products of rows."""
-    return np.asarray(_floats(a) @ _floats(b).T)
+    a, b = _tables(a, b)
+    return np.asarray(a @ b.T)
 
 
 def euclidean(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
     """Minus the Euclidean distance between rows; exactly 0 between equal ones."""
-    a, b = _floats(a), _floats(b)
+    a, b = _tables(a, b)
     lengths = (a * a).sum(1)[:, None] + (b * b).sum(1)[None, :]
     squares = np.asarray(lengths - 2 * (a @ b.T))
     rows, columns = np.nonzero(squares < _DOUBT * np.finfo(squares.dtype).eps * lengths)
@@ -47,10 +49,20 @@ def euclidean(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Flo
 
 def manhattan(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
     """Minus the Manhattan distance between rows, in blocks of bounded memory."""
-    a, b = _floats(a), _floats(b)
+    a, b = _tables(a, b)
     step = max(1, _BLOCK // max(1, b.size))
     blocks = [np.abs(a[i : i + step, None] - b[None]).sum(2) for i in range(0, len(a), step)]
     return -np.concatenate(blocks) if blocks else np.empty((0, len(b)), a.dtype)
+
+
+def _tables(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> tuple[np.ndarray, np.ndarray]:
+    a, b = _floats(a), _floats(b)
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
+        raise BadInput(
+            f"two tables of vectors of one width are wanted, a row a text; found {a.shape} and {b.shape}. "
+            "A lone vector v is a table as v[None]"
+        )
+    return a, b
 
 
 def _floats(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:

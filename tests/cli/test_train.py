@@ -131,7 +131,7 @@ def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
     (place / "same.csv").write_text("anchor,positive\na cat,the cat\na cat,dogs\nrain,on\n")
     assert main(["train", "tiny", "--data", "same.csv@contrastive", "--batch", "3", "--threads", "1", "--dry-run"]) == 0
     told = capsys.readouterr().out
-    assert "Of 6 candidates 2 are no wrong answers" in told and "is not pushed from column 1 of row" in told
+    assert "right answers too: 2 of 6:" in told and "is not pushed from column 1 of row" in told
 
 
 @pytest.mark.parametrize(

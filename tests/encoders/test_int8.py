@@ -15,6 +15,7 @@ from likewise.encoders.config import EIGHT_BITS
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.int8 import MOST, packed, restored, rounded
 from likewise.errors import BadModel
+from likewise.light import LightEmbedder
 from tests.tiny import CONFIGS, TEXTS, amend
 
 WEIGHTS = "model.safetensors"
@@ -58,7 +59,9 @@ def test_the_file_is_small_and_what_is_saved_anew_is_plain(own, tmp_path):
     assert sizes[0] < 0.5 * sizes[1]
     small = Embedder.load(tmp_path / "small")
     small.save(tmp_path / "again")
-    assert "quantization_config" not in json.loads((tmp_path / "again" / "config.json").read_text())
+    told = {name: json.loads((tmp_path / name / "config.json").read_text()) for name in ("whole", "small", "again")}
+    assert told["small"]["model_type"] == EIGHT_BITS  # which no other library knows
+    assert told["again"] == told["whole"]
     assert Embedder.load(tmp_path / "again").fingerprint == small.fingerprint
 
 
@@ -88,6 +91,15 @@ def test_whole_numbers_without_sound_steps_are_refused(own, tmp_path, spoil):
 
 def test_others_eight_bits_are_refused(own, tmp_path):
     folder = _small(own, tmp_path)
-    amend(folder / "config.json", quantization_config={**EIGHT_BITS, "quant_method": "bitsandbytes"})
+    amend(folder / "config.json", quantization_config={"quant_method": "bitsandbytes"})
     with pytest.raises(BadModel, match="quantised"):
         Embedder.load(folder)
+
+
+@pytest.mark.parametrize("kind", [None, 3, "no such encoder", EIGHT_BITS])
+def test_eight_bits_of_an_unknown_kind_are_refused(own, tmp_path, kind):
+    folder = _small(own, tmp_path)
+    amend(folder / "config.json", likewise_model_type=kind)
+    for load in (Embedder.load, LightEmbedder.load):
+        with pytest.raises(BadModel):
+            load(folder)

@@ -6,9 +6,10 @@ import pytest
 
 from likewise import Embedder
 from likewise.errors import BadModel
-from likewise.evaluate.provenance import CARDS, INSIDE, leak_note, trained_on
+from likewise.evaluate.provenance import INSIDE, leak_note
 from likewise.evaluate.task import Task
 from likewise.store import CARRIED
+from likewise.store.provenance import CARDS, NOTHING, Provenance, provenance
 
 
 def task(name, *data):
@@ -17,30 +18,59 @@ def task(name, *data):
 
 def test_a_folder_says_it_in_likewise_json(own):
     folder = own()
-    assert trained_on(Embedder.load(folder)) == ()
-    (folder / "likewise.json").write_text(json.dumps({"trained_on": ["stsb", "nli"]}))
-    assert trained_on(Embedder.load(folder)) == ("stsb", "nli")
-    (folder / "likewise.json").write_text(json.dumps({"trained_on": "stsb"}))
-    with pytest.raises(BadModel, match="wanted a list of names"):
-        trained_on(Embedder.load(folder))
+    assert provenance(Embedder.load(folder)) == NOTHING
+    (folder / "likewise.json").write_text(json.dumps({"trained_on": ["stsb", "nli"], "less_tests": ["mrpc"]}))
+    assert provenance(Embedder.load(folder)) == Provenance(("stsb", "nli"), ("mrpc",))
+
+
+@pytest.mark.parametrize("told", ["stsb", [3], {"stsb": 1}])
+@pytest.mark.parametrize("key", ["trained_on", "less_tests"])
+def test_what_is_no_list_of_names_is_told(own, key, told):
+    folder = own()
+    (folder / "likewise.json").write_text(json.dumps({key: told}))
+    with pytest.raises(BadModel, match=f"{key} = .*wanted a list of names"):
+        provenance(Embedder.load(folder))
+
+
+def test_what_is_saved_anew_says_it_too(own, tmp_path):
+    folder = own()
+    (folder / "likewise.json").write_text(json.dumps({"trained_on": ["stsb"]}))
+    embedder = Embedder.load(folder)
+    embedder.save(tmp_path / "again")
+    assert provenance(Embedder.load(tmp_path / "again")) == Provenance(("stsb",))
+    (folder / "likewise.json").write_text("no JSON")  # nothing is lost for it
+    embedder.save(tmp_path / "once more")
+    assert provenance(Embedder.load(tmp_path / "once more")) == NOTHING
 
 
 def test_what_is_no_embedder_says_nothing():
-    assert trained_on(len) == ()
+    assert provenance(len) == NOTHING
 
 
 def test_tasks_are_touched_by_their_own_data_and_by_data_that_shares_sentences():
     tasks = (task("stsb", "stsb/test"), task("sts12", "sts12/test"), task("trec", "trec/train", "trec/test"))
-    assert leak_note("m", ["stsb"], tasks) == (
+    assert leak_note("m", Provenance(("stsb",)), tasks) == (
         "m has seen sentences of these tasks in training: stsb (stsb); sts12 (stsb)"
     )
-    assert leak_note("m", ["wiki"], tasks) == ""
-    assert leak_note("m", [], tasks) == ""
+    assert leak_note("m", Provenance(("wiki",)), tasks) == leak_note("m", NOTHING, tasks) == ""
+
+
+def test_data_read_less_the_tests_texts_touch_only_what_is_made_of_them():
+    tasks = (task("stsb", "stsb/test"), task("mrpc", "mrpc/train", "mrpc/test"))
+    assert leak_note("m", Provenance((), ("mrpc",)), tasks) == (
+        "m, or its teacher, has seen sentences of these tasks in training: mrpc (mrpc)"
+    )
+    both = leak_note("m", Provenance(("mrpc",), ("mrpc",)), tasks)
+    assert both.endswith("stsb (mrpc); mrpc (mrpc)")
 
 
 def test_every_name_is_a_data_set_or_a_model_known_here():
     from likewise.evaluate.datasets import DATASETS
 
     assert set(CARDS) <= set(CARRIED)
-    names = {*INSIDE, *(name for names in INSIDE.values() for name in names), *(n for c in CARDS.values() for n in c)}
+    names = {
+        *INSIDE,
+        *(name for names in INSIDE.values() for name in names),
+        *(n for c in CARDS.values() for n in c.trained_on),
+    }
     assert names <= set(DATASETS)

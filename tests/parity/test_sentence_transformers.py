@@ -157,3 +157,9 @@ def _agree_with_mean(folder: Path, texts: list[str]) -> None:
     model = SentenceTransformer(modules=[encoder, Pooling(32, pooling_mode="mean")], device="cpu").eval()
     ours = Embedder.load(folder, pooling="mean", max_length=60).encode(texts, overflow="truncate")
     np.testing.assert_allclose(ours, model.encode(texts), atol=3e-6, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["likewise-mini", "likewise-static"])
+def test_weights_in_eight_bits_are_refused_rather_than_misread(name):
+    with pytest.raises(ValueError, match="likewise-int8"):
+        SentenceTransformer(str(locate(name)), device="cpu")

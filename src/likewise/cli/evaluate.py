@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..lazy import want_torch
 from ..store.names import DEFAULT
 from .model import add_running, ready
 
@@ -70,7 +69,6 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         return _list(args.json)
     _check(args)
-    want_torch("likewise evaluate")
     from ..evaluate.runner import evaluate
     from ..evaluate.task import Settings
     from ..named import model_named

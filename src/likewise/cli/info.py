@@ -4,7 +4,6 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from ..lazy import want_torch
 from .model import MODEL, add_model, load
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints it."""
-    want_torch("likewise info")
     args.model = args.name or args.model
     told = about(load(args))
     if args.json:
@@ -42,22 +40,19 @@ def run(args: argparse.Namespace) -> int:
 
 def about(embedder: "Embedder") -> dict[str, Any]:
     """What is worth knowing of a model, as plain values."""
-    encoder, tokenizer, manifest = embedder.encoder, embedder.tokenizer, embedder.manifest
+    tokenizer, manifest, made_of = embedder.tokenizer, embedder.manifest, embedder.made_of()
+    pooled = {key: made_of.pop(key) for key in ("pooling", "heads")}
     return {
         "folder": str(manifest.encoder),
-        "encoder": encoder.config.get("model_type"),
-        "layers": encoder.depth,
-        "width": encoder.width,
-        "parameters": sum(p.numel() for p in embedder.parameters()),
+        **made_of,
         "vocabulary": tokenizer.vocabulary,
         "reads": f"{tokenizer.max_length} tokens, {tokenizer.max_length - tokenizer.room} of them special",
         "lower_case": "all texts" if tokenizer.lowercase else "as the tokenizer does",
-        "pooling": embedder.pooling.spec,
-        "heads": [type(head).__name__ for head in embedder.heads.children()],
+        **pooled,
         "vector": f"{embedder.width} numbers",
         "prompts": dict(manifest.prompts),
         "precision": embedder.precision,
-        "device": str(embedder.device),
+        "device": str(getattr(embedder, "device", "cpu")),
         "fingerprint": embedder.fingerprint,
     }
 

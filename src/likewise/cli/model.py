@@ -35,8 +35,7 @@ def add_running(group: "argparse._ArgumentGroup") -> None:
 
 def load(args: argparse.Namespace) -> "Embedder":
     """The embedder that the options ask for; NumPy's, where torch is not installed."""
-    if has_torch():
-        ready(args)
+    ready(args)
     from ..named import embedder_named
 
     return embedder_named(
@@ -58,8 +57,9 @@ def set_numpy_threads(args: argparse.Namespace) -> None:
 
 def ready(args: argparse.Namespace) -> None:
     """Threads set and the device tried, before a model is read."""
-    _set_threads(args.threads)
-    _check_device(args.device)
+    if has_torch():  # NumPy's threads are set already, and its only device needs no trial
+        _set_threads(args.threads)
+        _check_device(args.device)
 
 
 def _set_threads(threads: int | None) -> None:

@@ -113,7 +113,8 @@ def _masks(batch: "Batch") -> None:
     masked = no_wrong_answer(batch.names, batch.numbers.get("group"))
     whole = len(batch) * (masked.shape[1] - 1)
     pairs = masked.nonzero().tolist()
-    said(f"Of {whole:,} candidates {len(pairs):,} are no wrong answers, and are left out" + (":" if pairs else "."))
+    end = ":" if pairs else "."
+    said(f"Candidates that are not pushed away, being right answers too: {len(pairs):,} of {whole:,}{end}")
     for row, candidate in pairs[:SHOWN]:
         column, of = divmod(candidate, len(batch))
         said(f"  row {row} is not pushed from column {column + 1} of row {of}: {batch.texts[column + 1][of]!r}")

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..lazy import want_torch
 from .job import flags, job_of
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trains, saves, says what came of it; 130 where it was stopped."""
+    want_torch("likewise train")
     job = job_of(args)
     from ..train.processes import joined
     from .training import ready

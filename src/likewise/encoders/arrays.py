@@ -1,5 +1,6 @@
-"""Weights of a folder as NumPy arrays, for where torch is not: one safetensors file, in fp32, fp16 or eight bits."""
+"""Weights of a folder as NumPy arrays, for where torch is not: one safetensors file, in any precision or eight bits."""
 
+import json
 import re
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -14,7 +15,7 @@ from ..errors import BadModel
 
 STEP = ".step"
 """Behind a matrix's name, it is the name of its rows' steps, where it is kept in eight bits (`int8`)."""
-READ = ("F64", "F32", "F16")
+READ = ("F64", "F32", "F16", "BF16")
 MORE = 'For every model and device: pip install "likewise[torch]"'
 
 
@@ -46,12 +47,21 @@ class Arrays:
             raise BadModel(
                 f"{name} in {self.path} is stored as {stored}; without torch, {', '.join(READ)} are read. {MORE}"
             )
-        array = self.file.get_tensor(found).astype(np.float32)
+        array = self._bf16(found, shape) if stored == "BF16" else self.file.get_tensor(found).astype(np.float32)
         if stored == "I8":
             array *= self.read(step, shape[0])[:, None]
         if not np.isfinite(array.sum(dtype=np.float64)):
             raise BadModel(f"the tensor {name} in {self.path} is not finite; the file is damaged or training diverged")
         return np.ascontiguousarray(array)
+
+    def _bf16(self, name: str, shape: Sequence[int]) -> Float[np.ndarray, "..."]:
+        """A tensor in bfloat16, which NumPy does not know: the upper halves of fp32's numbers."""
+        with self.path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")  # of the header; the file was checked when it was opened
+            begin, end = json.loads(file.read(length))[name]["data_offsets"]
+            file.seek(8 + length + begin)
+            halves = np.frombuffer(file.read(end - begin), "<u2")
+        return (halves.astype(np.uint32) << 16).view(np.float32).reshape(shape)
 
     def _find(self, name: str) -> str:
         found = found_name(name, self.names)

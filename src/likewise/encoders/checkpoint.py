@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ..errors import BadInput, BadModel, missing
 from . import int8
 from .arrays import STEP, found_name
-from .config import EIGHT_BITS, read_config
+from .config import in_eight_bits, read_config
 from .encoder import Encoder
 from .families import FAMILIES, Names
 
@@ -92,7 +92,7 @@ def save_encoder(
         return
     tensors = {prefix + name: tensor for name, tensor in named(module, family.names).items()}
     if weights == "int8":
-        config, tensors = {**config, "quantization_config": EIGHT_BITS}, int8.packed(tensors)
+        config, tensors = in_eight_bits(config), int8.packed(tensors)
     (folder / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
     save_file(tensors | dict(head or {}), folder / "model.safetensors", {"format": "pt"})
 

@@ -13,12 +13,19 @@ LARGEST = 10**8  # no size of a real encoder comes near; a config that asks for 
 DEEPEST = 200
 
 
-EIGHT_BITS = {"quant_method": "likewise-int8"}
-"""What config.json says of our weights in eight bits, as its `quantization_config`: nobody takes them for others."""
+EIGHT_BITS = "likewise-int8"
+"""The kind of encoder that config.json names where weights are in our eight bits, so that no other library reads them
+as what they are not; the real kind stands beside it."""
+_KIND, _REAL = "model_type", "likewise_model_type"
+
+
+def in_eight_bits(config: Config) -> dict[str, Any]:
+    """The config of these weights in eight bits; `read_config` undoes it."""
+    return {**config, _KIND: EIGHT_BITS, _REAL: config[_KIND]}
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The folder's config.json, less what it says of our own eight bits: weights are in full when they are read."""
+    """The folder's config.json, as if it had no word of our eight bits: weights are in full when they are read."""
     path = folder / "config.json"
     try:
         config = json.loads(path.read_text("utf-8"))
@@ -28,7 +35,9 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise BadModel(f"{path} is no JSON: {error}") from None
     if not isinstance(config, dict):
         raise BadModel(f"{path} holds a {type(config).__name__}; wanted an object")
-    if config.pop("quantization_config", None) not in (None, EIGHT_BITS):
+    if config.get(_KIND) == EIGHT_BITS:
+        config[_KIND] = config.pop(_REAL, None)
+    if config.get("quantization_config") is not None:
         raise BadModel(f"{folder} holds quantised weights of others; the model in fp32, fp16 or bf16 is wanted")
     return config
 

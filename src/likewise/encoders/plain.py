@@ -27,15 +27,20 @@ class PlainEncoder(Protocol):
     width: int
     vocabulary: int
     longest: int
+    kind: str
+    depth: int
 
     def __call__(self, ids: Ids) -> Float[Array, "T D"]: ...
     def arrays(self) -> Iterator[Array]: ...
+    def parameters(self) -> int: ...
 
 
 class PlainWords:
     """A table: each token's row."""
 
     longest = 1 << 20
+    kind = "words"
+    depth = 0
 
     def __init__(self, config: Config, arrays: Arrays) -> None:
         refuse(config, ngram_buckets=0)
@@ -45,6 +50,10 @@ class PlainWords:
     def arrays(self) -> Iterator[Array]:
         """Its weights."""
         yield self.table
+
+    def parameters(self) -> int:
+        """How many numbers its weights are."""
+        return int(self.table.size)
 
     def __call__(self, ids: Ids) -> Float[Array, "T D"]:
         return np.asarray(self.table[np.concatenate([np.asarray(i) for i in ids])])
@@ -66,18 +75,23 @@ class PlainBert:
         kinds = size(config, "type_vocab_size", 2, least=0)
         self.words = arrays.read("embeddings.word_embeddings.weight", self.vocabulary, narrow)
         self.positions = arrays.read("embeddings.position_embeddings.weight", self.longest, narrow)
+        self.segments = kinds * narrow  # numbers of segments' vectors, the first of which is added to positions'
         if kinds:
             self.positions = self.positions + arrays.read("embeddings.token_type_embeddings.weight", kinds, narrow)[0]
         self.norm = _norm(arrays, "embeddings.LayerNorm", narrow)
         self.widen = _linear(arrays, "embeddings_project", narrow, self.width) if narrow != self.width else None
-        depth = size(config, "num_hidden_layers")
-        self.blocks = [_Block(arrays, f"encoder.layer.{i}.", self.width, inner) for i in range(depth)]
+        self.kind, self.depth = str(config["model_type"]), size(config, "num_hidden_layers")
+        self.blocks = [_Block(arrays, f"encoder.layer.{i}.", self.width, inner) for i in range(self.depth)]
 
     def arrays(self) -> Iterator[Array]:
         """Its weights."""
         yield from (self.words, self.positions, *self.norm, *(self.widen or ()))
         for block in self.blocks:
             yield from (array for pair in vars(block).values() for array in pair)
+
+    def parameters(self) -> int:
+        """How many numbers its weights are."""
+        return sum(array.size for array in self.arrays()) + self.segments
 
     def __call__(self, ids: Ids) -> Float[Array, "T D"]:
         lengths = [len(i) for i in ids]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from .provenance import trained_on
+from ..store.provenance import NOTHING, Provenance, provenance
 from .task import Encode
 
 Load = Callable[[str], Any]
@@ -29,7 +29,7 @@ class Opened:
     encode: Encode | None
     fit: Fit | None
     fingerprint: str | None
-    trained_on: tuple[str, ...] = ()
+    provenance: Provenance = NOTHING
     notes: tuple[str, ...] = ()
 
 
@@ -81,7 +81,7 @@ def _opened(model: Any) -> Opened:
         )
     quiet = {"progress": False} if _takes_progress(from_texts) else {}  # the run has a line of its own
     return Opened(
-        lambda texts: np.asarray(from_texts(list(texts), **quiet)), None, known, trained_on(model), _notes(model)
+        lambda texts: np.asarray(from_texts(list(texts), **quiet)), None, known, provenance(model), _notes(model)
     )
 
 

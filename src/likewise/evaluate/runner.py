@@ -102,7 +102,7 @@ def evaluate(
             continue
         cells.update({(contender.name, task.name): cell for task, cell in _row(contender, model, wanted, job, pace)})
         notes += [f"{contender.name}: {note}" for note in model.notes]
-        notes += filter(None, [leak_note(contender.name, model.trained_on, wanted)])
+        notes += filter(None, [leak_note(contender.name, model.provenance, wanted)])
         if cache is not None:
             cache.prune()
     if len(errors) == len(field):

@@ -79,7 +79,8 @@ def locate(name: str | Path) -> Path:
     places = "".join(f"\n  · {line}" for line in tried)
     raise ModelNotFound(
         f"there is no model {str(name)!r}. Tried:{places}\nThe models at hand are listed by: likewise models. "
-        "likewise-mini is always one: it comes with this package"
+        "likewise-mini is always one, since it comes with this package: Embedder.load('likewise-mini'), or "
+        "likewise … -m likewise-mini"
     )
 
 

@@ -86,6 +86,7 @@ class Tally:
             whole = 'overflow="mean" reads all of them, ' if self.windows else ""
             warnings.warn(
                 f"{self.cut:,} of {self.texts:,} {self.what} were cut to the {self.room} tokens that the model reads "
+                "beside special ones "
                 f"(the first is {self.what}[{self.first}], the longest has {self.longest:,} tokens). "
                 f'{whole}overflow="truncate" silences this',
                 stacklevel=to_the_caller(),

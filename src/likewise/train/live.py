@@ -7,6 +7,8 @@ from .run import Moment
 
 SMOOTH = 0.95  # of the loss shown, what each step leaves of the steps before
 
+SOON = 0.1  # seconds before which a rate is of nothing
+
 
 @dataclass
 class Pace(Meter):
@@ -31,14 +33,13 @@ class Pace(Meter):
         self.rate, self.epoch = moment.rate, moment.epoch
 
     def __str__(self) -> str:
-        seconds = max(self.seconds, 1e-9)
+        rates = [(self.rows, "rows/s"), (self.tokens, "tokens/s")] if self.seconds > SOON else []
         parts = [
             f"step {round(self.texts):,} of {self.total:,}" + (f" (epoch {self.epoch:.2f})" if self.epoch else ""),
             f"loss {self.loss / (self.weight or 1):.4f}",
             *([f"{clock(self.left)} left"] if self.left is not None and self.texts != self.total else []),
             *([self.best] if self.best else []),
-            f"{self.rows / seconds:,.0f} rows/s",
-            f"{self.tokens / seconds:,.0f} tokens/s",
+            *(f"{count / self.seconds:,.0f} {name}" for count, name in rates),
             f"rate {self.rate:.1e}",  # a narrow terminal cuts the end
         ]
         return " · ".join(parts)
