@@ -154,10 +154,13 @@ def _claims(runs: Sequence[Line]) -> Iterator[str]:
         "Student's t over the seeds that both have. A backbone as it is has no seed and stands against all. A claim "
         "holds where the interval lies above 0; the intervals are not widened for being many.\n"
     )
-    yield from _table(("claim", "backbone", "rows", "measure", "seeds", "first", "second", "difference", "holds?"))
+    yield from _table(
+        ("claim", "backbone", "rows", "rates", "measure", "seeds", "first", "second", "difference", "holds?")
+    )
     for one in found:
         line, key = one.ours[0], one.claim.column
-        told = (one.claim.said, line["backbone"], f"{line['rows']:,}", key, str(len(one.figures)))
+        rates = ", ".join(f"{side[0]['rate']:g}" if side[0]["steps"] else "–" for side in (one.ours, one.theirs))
+        told = (one.claim.said, line["backbone"], f"{line['rows']:,}", rates, key, str(len(one.figures)))
         yield _cells((*told, *(_spread(side) for side in zip(*one.figures.values(), strict=True)), *one.verdict()))
     yield ""
 
@@ -186,10 +189,11 @@ def _parts(line: Line) -> list[str]:
 
 def _told(group: Sequence[Line]) -> list[str]:
     one = group[0]
-    told = f"batch {one['batch']}, rate {one['rate']:g}, {one['steps']:,} steps"
+    told = [f"batch {one['batch']}, rate {one['rate']:g}, {one['steps']:,} steps"] if one["steps"] else []
     note = [one["note"]] if one.get("note") else []
     scale = [f"scale {one['objective']['scale']:g}"] if one["objective"].get("scale") else []
-    settings = ", ".join([*note, one["pooling"], *scale, told, one.get("precision", "fp32")])
+    pooling = [] if one["pooling"] in one.get("note", "").split(", ") else [one["pooling"]]  # a fused model's note has it
+    settings = ", ".join([*note, *pooling, *scale, *told, one.get("precision", "fp32")])
     dagger = " †" if one["stsb_train"] else ""
     return [one["recipe"] + dagger, one["backbone"], settings, f"{one['rows']:,}", str(len(group))]
 

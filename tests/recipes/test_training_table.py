@@ -74,7 +74,7 @@ def test_a_claim_is_tested_seed_by_seed(drawn, theirs, told):
     pairs = [{**ALL, **TWO, "seed": seed, "stsb-dev": value} for seed, value in enumerate(theirs)]
     page = drawn(ALL, {**ALL, "seed": 1}, {**ALL, "seed": 2}, *pairs)
     assert (
-        "| (u, v, |u − v|) beats (u, v) | tiny | 1,000 | stsb-dev | 2 | 50.00 ± 0.00 |".replace(
+        "| (u, v, |u − v|) beats (u, v) | tiny | 1,000 | 2e-05, 2e-05 | stsb-dev | 2 | 50.00 ± 0.00 |".replace(
             "|u − v|", "\\|u − v\\|"
         )
         in page
