@@ -1,17 +1,23 @@
 """Pairs read together, on the STS benchmark: a cross-encoder, or a poly-encoder between the two (table 2's comparison).
 
-Sigmoid of the logit to a person's score by binary cross-entropy, four epochs, as Sentence-BERT's authors train theirs;
-a poly-encoder's logits, dot products and large, are divided by a temperature (Humeau et al. 2020).
+Sigmoid of the logit to a person's score by binary cross-entropy, four epochs, as Sentence-BERT's authors train theirs.
+A poly-encoder's logits (Humeau et al. 2020) are dot products, large and all positive: before training they are brought
+to mean 0 and deviation 1, as they are of the first training pairs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from likewise import Reranker
+from likewise.evaluate.datasets import read
 from likewise.reranker import PolyEncoder
+from likewise.train.measure import likeness
 from likewise.train.objectives import PairRegression
 
 from .recipe import Recipe, backbone, course, flags, run_of, start
+
+FIRST = 512
+"""Pairs by which logits are standardised."""
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
@@ -19,16 +25,21 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser = flags(__doc__, epochs=4)
     parser.add_argument("--kind", choices=("cross", "poly"), default="cross", help="(%(default)s)")
     parser.add_argument("--codes", type=int, default=16, metavar="N", help="of a poly-encoder (%(default)s)")
-    parser.add_argument("--temperature", type=float, metavar="X", help="1, and 10 for a poly-encoder")
     args = parser.parse_args(argv)
     below, poly = backbone(args, "mean"), args.kind == "poly"
     model = PolyEncoder.start(below, args.codes, seed=args.seed) if poly else Reranker.start(below, seed=args.seed)
-    usual = 10.0 if poly else 1.0
-    objective = PairRegression(temperature=usual if args.temperature is None else args.temperature)
+    pairs = read("stsb/train")
+    objective = PairRegression(**standard(model, pairs)) if poly else PairRegression()
     data = course("stsb/train", objective, args, names={"score": "score/5"})
     note = f"{args.codes} codes" if poly else ""
     recipe = Recipe(f"{args.kind}-encoder-stsb", args, pairs=True, note=note, base=below.fingerprint)
     return recipe.carry_out(model, [data], run_of(args))
+
+
+def standard(model: Reranker, pairs: Mapping[str, Sequence[Any]]) -> dict[str, float]:
+    """The temperature and offset that bring what the model says of the first pairs to mean 0 and deviation 1."""
+    said = likeness(model, {name: column[:FIRST] for name, column in pairs.items()})
+    return {"temperature": round(float(said.std()), 3), "offset": round(float(said.mean() / said.std()), 3)}
 
 
 if __name__ == "__main__":

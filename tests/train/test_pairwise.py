@@ -32,7 +32,7 @@ from likewise.train.trainer import train
 from tests.train.columns import TEXTS, batch_for, columns_for
 
 CROSS = ["regression", "regression:loss=mse,temperature=2", "classification:labels=2", "margin", "ranking"]
-POLY = ["regression:temperature=8", "regression:loss=mse", "margin", "ranking", "in-batch", "in-batch:temperature=4"]
+POLY = ["regression:temperature=8,offset=2", "regression:loss=mse", "margin", "ranking", "in-batch", "in-batch:temperature=4"]
 BOTH = [*(("cross", name) for name in CROSS), *(("poly", name) for name in POLY)]
 every = pytest.mark.parametrize(("kind", "name"), BOTH)
 
@@ -120,7 +120,7 @@ def _slow(reranker, objective, batch):
 
 
 def _regression(objective, logits, told, *_):
-    x, y = logits[0][0] / objective.temperature, told["score"].double()
+    x, y = logits[0][0] / objective.temperature - objective.offset, told["score"].double()
     if objective.loss == "mse":
         return (x - y) ** 2
     p = 1 / (1 + torch.exp(-x))
@@ -386,6 +386,7 @@ def test_bad_rows_are_refused_by_name(name, changed, told):
     [
         "regression:loss=l1",
         "regression:temperature=0",
+        "regression:offset=inf",
         "classification:labels=1",
         "margin:margin=-1",
         "ranking:widths=8",

@@ -52,17 +52,20 @@ class PairRegression(Reranking):
         loss: `"bce"`: binary cross-entropy of sigmoid(logit) and a score in 0 … 1, as Sentence-BERT's authors train
             cross-encoders; `"mse"`: squared error of the logit itself, of scores of any range (a teacher's logits).
         temperature: logits are divided by it; a poly-encoder's are dot products, and large.
+        offset: what is then taken off; a poly-encoder's are all positive, and a sigmoid of those is never below ½.
     """
 
-    def __init__(self, loss: str = "bce", temperature: float = 1.0) -> None:
+    def __init__(self, loss: str = "bce", temperature: float = 1.0, offset: float = 0.0) -> None:
         super().__init__()
         if loss not in ("bce", "mse"):
             raise BadInput(f"loss is {loss!r}; wanted bce or mse")
         positive_temperatures(temperature)
-        self.loss, self.temperature = loss, temperature
+        if not math.isfinite(offset):
+            raise BadInput(f"offset is {offset}; wanted a finite number")
+        self.loss, self.temperature, self.offset = loss, temperature, offset
 
     def forward(self, logits: Logits, *, score: Numbers) -> Losses:
-        found = logits[:, 0, 0] / self.temperature
+        found = logits[:, 0, 0] / self.temperature - self.offset
         if self.loss == "bce":
             return F.binary_cross_entropy_with_logits(found, score, reduction="none")
         return F.mse_loss(found, score, reduction="none")
