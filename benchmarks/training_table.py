@@ -192,7 +192,8 @@ def _told(group: Sequence[Line]) -> list[str]:
     told = [f"batch {one['batch']}, rate {one['rate']:g}, {one['steps']:,} steps"] if one["steps"] else []
     note = [one["note"]] if one.get("note") else []
     scale = [f"scale {one['objective']['scale']:g}"] if one["objective"].get("scale") else []
-    pooling = [] if one["pooling"] in one.get("note", "").split(", ") else [one["pooling"]]  # a fused model's note has it
+    told_already = one.get("note", "").split(", ")  # a fused model's note has its pooling
+    pooling = [] if one["pooling"] in told_already else [one["pooling"]]
     settings = ", ".join([*note, *pooling, *scale, *told, one.get("precision", "fp32")])
     dagger = " †" if one["stsb_train"] else ""
     return [one["recipe"] + dagger, one["backbone"], settings, f"{one['rows']:,}", str(len(group))]
