@@ -514,3 +514,9 @@ def test_every_error_of_ours_has_one_root():
     kinds = [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, Exception)]
     assert all(issubclass(kind, LikewiseError) for kind in kinds)
     assert isinstance(errors.missing("p", "e", "this"), ImportError)
+
+
+@pytest.mark.parametrize("device", ["gpu", "", "cuda:x"])
+def test_a_device_that_torch_does_not_know_is_told(own, device):
+    with pytest.raises(BadInput, match="there is no device"):
+        Embedder.load(own(), device=device)

@@ -17,8 +17,12 @@ OUT_OF_MEMORY = ("out of memory", "not enough memory", "allocate memory")
 
 
 def placed(device: str | torch.device | None, precision: Precision | None) -> tuple[torch.device, torch.dtype]:
-    """Where to compute and in what: the first GPU, if any (under torchrun each process its own); bf16 on CUDA."""
-    place = torch.device(device) if device is not None else _best_device()
+    """Where to compute and in what: the first GPU, if any (under torchrun each process its own); bf16 on CUDA.
+
+    Raises:
+        BadInput: torch knows no such device, or there is no such precision.
+    """
+    place = _device(device) if device is not None else _best_device()
     if place.type == "cuda" and place.index is None and "LOCAL_RANK" in os.environ:
         place = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % max(1, torch.cuda.device_count()))
     precision = precision or ("bf16" if place.type == "cuda" else "fp32")
@@ -42,6 +46,13 @@ def unless_full(make: Callable[[], T]) -> T | None:
         if not any(sign in str(error) for sign in OUT_OF_MEMORY):
             raise
         return None
+
+
+def _device(told: str | torch.device) -> torch.device:
+    try:
+        return torch.device(told)
+    except (RuntimeError, TypeError):
+        raise BadInput(f"there is no device {told!r}; wanted cpu, cuda, cuda:1, mps or another of torch's") from None
 
 
 def _best_device() -> torch.device:
