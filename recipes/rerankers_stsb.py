@@ -5,10 +5,10 @@ A poly-encoder's logits (Humeau et al. 2020) are dot products, large and all pos
 to mean 0 and deviation 1, as they are of the first training pairs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from likewise import Reranker
+from likewise import Embedder, Reranker
 from likewise.evaluate.datasets import read
 from likewise.reranker import PolyEncoder
 from likewise.train.measure import likeness
@@ -28,18 +28,21 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = parser.parse_args(argv)
     below, poly = backbone(args, "mean"), args.kind == "poly"
     model = PolyEncoder.start(below, args.codes, seed=args.seed) if poly else Reranker.start(below, seed=args.seed)
-    pairs = read("stsb/train")
-    objective = PairRegression(**standard(model, pairs)) if poly else PairRegression()
+    objective = standardised(below, args.codes) if poly else PairRegression()
     data = course("stsb/train", objective, args, names={"score": "score/5"})
     note = f"{args.codes} codes" if poly else ""
     recipe = Recipe(f"{args.kind}-encoder-stsb", args, pairs=True, note=note, base=below.fingerprint)
     return recipe.carry_out(model, [data], run_of(args))
 
 
-def standard(model: Reranker, pairs: Mapping[str, Sequence[Any]]) -> dict[str, float]:
-    """The temperature and offset that bring what the model says of the first pairs to mean 0 and deviation 1."""
-    said = likeness(model, {name: column[:FIRST] for name, column in pairs.items()})
-    return {"temperature": round(float(said.std()), 3), "offset": round(float(said.mean() / said.std()), 3)}
+def standardised(below: Embedder, codes: int) -> PairRegression:
+    """With the temperature and offset that bring an untrained poly-encoder's logits to mean 0 and deviation 1.
+
+    They are one seed's, so that runs of all seeds are of one setting.
+    """
+    pairs = {name: column[:FIRST] for name, column in read("stsb/train").items()}
+    said = likeness(PolyEncoder.start(below, codes), pairs)
+    return PairRegression(temperature=float(said.std()), offset=float(said.mean() / said.std()))
 
 
 if __name__ == "__main__":
