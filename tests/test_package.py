@@ -29,13 +29,25 @@ def test_what_needs_torch_says_what_to_install(name):
 
 @pytest.mark.parametrize(
     "words",
-    [["rerank", "m", "--query", "q", "f"], ["info"], ["dissect", "m"], ["fuse", "m", "--pairs", "p.csv", "-o", "o"]],
+    [
+        ["rerank", "m", "--query", "q", "f"],
+        ["dissect", "m"],
+        ["fuse", "m", "--pairs", "p.csv", "-o", "o"],
+        ["mine", "m", "p.csv"],
+        ["train", "m", "--data", "p.csv@contrastive", "-o", "o"],
+    ],
 )
 def test_the_command_line_says_it_in_one_line(words):
     done = run(f"from likewise.cli import main; sys.exit(main({words!r}))")
     assert done.returncode == 2
     assert re.match(r"likewise: likewise[ .]\w+ needs the package torch; install it with: pip install", done.stderr)
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["likewise-mini", "likewise-static"])
+def test_the_command_line_tells_of_a_model_of_the_box_without_torch(name):
+    done = run(f"from likewise.cli import main; sys.exit(main(['info', {name!r}]))")
+    assert done.returncode == 0 and "384 numbers" in done.stdout and done.stderr == ""
 
 
 def test_vectors_are_compared_searched_and_mined_without_torch():
