@@ -74,7 +74,7 @@ def quality(names: Sequence[str], tasks: Sequence[str]) -> dict[str, dict[str, A
     line.close("measured")
     for cell in found.failed:
         print(f"{cell.model} on {cell.task}: {cell.error}")
-    return {name: _scores(found, name) for name in models}
+    return {name: {**_scores(found, name), "machine": machine()} for name in models}
 
 
 def short(name: str) -> str:
@@ -162,14 +162,15 @@ def table(rows: Mapping[str, Mapping[str, Any]], told: Mapping[str, Any]) -> lis
 
 def every_task(quality: Mapping[str, Any]) -> list[str]:
     """Tasks down, the models that were measured on more than the usual ones across; with intervals."""
-    usual, where = TASKS["usual"], quality["machine"]
+    usual = TASKS["usual"]
     rows = {name: row for name, row in quality["results"].items() if {*row["tasks"]} - {*usual}}
     names = sorted(rows, key=lambda name: -rows[name].get("sts", 0))
     lines = [f"| task | score | {' | '.join(names)} |", "|---" * (2 + len(names)) + "|"]
     for task in dict.fromkeys(task for name in names for task in rows[name]["tasks"]):
         score = next(rows[name]["scores"][task] for name in names if task in rows[name]["scores"])
         lines.append(f"| {task} | {score} | {' | '.join(_figure(rows[name], task) for name in names)} |")
-    return [*lines, "", f"{where['cpu']}, {where['date']}, commit {where['commit']}."]
+    places = dict.fromkeys("{cpu}, {date}, commit {commit}".format(**row["machine"]) for row in rows.values())
+    return [*lines, "", f"{'; '.join(places)}."]
 
 
 def _figure(row: Mapping[str, Any], task: str) -> str:
