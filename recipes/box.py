@@ -25,12 +25,11 @@ from likewise.evaluate.sts import SEVEN
 from likewise.progress import Line
 from likewise.store import DEFAULT
 from likewise.store.files import read_object
-from likewise.store.provenance import FILE
 from likewise.train.card import card
 from likewise.train.record import RECORD
 
 from .recipe import start
-from .unlabelled import VOCABULARY, touched
+from .unlabelled import VOCABULARY, single_words, touched
 
 MODELS = Path(likewise.__file__).parent / "models"
 LARGEST = 12_000_000
@@ -72,12 +71,11 @@ def boxed(place: Path, run: Path, record: Mapping[str, Any], tasks: str) -> Path
     size = sum(path.stat().st_size for path in place.rglob("*.safetensors"))
     if size > LARGEST:
         raise BadInput(f"{run} in eight bits has {size:,} bytes of weights; wanted {LARGEST:,} at most")
-    shutil.copy(run / FILE, place / FILE)
     model = Embedder.load(place, device="cpu")
     data = [{**one, "licence": TEACHERS} if one["name"] == VOCABULARY else one for one in record["data"]]
     told = {**record, "data": data, "model": {**record["model"], "fingerprint": model.fingerprint}}
     told["scores"] = measured(place.name, model, tasks)
-    (place / "README.md").write_text(shipped(told, place.name, size), "utf-8")
+    (place / "README.md").write_text(shipped(told, model, place.name, size), "utf-8")
     return place
 
 
@@ -99,7 +97,7 @@ def measured(name: str, model: Embedder, tasks: str) -> dict[str, Any]:
     return {"stsb-dev": scores.pop("stsb-dev", {"value": float("nan")}), **means, **scores}
 
 
-def shipped(record: Mapping[str, Any], name: str, size: int) -> str:
+def shipped(record: Mapping[str, Any], model: Embedder, name: str, size: int) -> str:
     """The run's card, and what is to be said of a model that comes with the package."""
     told = card(record, name).replace("  # the folder with this file", "  # comes with the package")
     told = told.replace("library_name: sentence-transformers", "library_name: likewise").replace(
@@ -116,11 +114,17 @@ scores are of these weights. English, lower-cased. The vectors are compared by c
 The teacher, {DEFAULT}, is under Apache-2.0, and so is this model. It was trained on texts under other terms,
 listed above with the data, without their labels: who may not use a model trained on such texts may not use this one.
 Texts of the tests were left out, compared by letters and digits, with two exceptions. Single words of the vocabulary
-were not compared: 1,113 of MPQA's 8,226 distinct texts are among them, 4 of STS12's and 3 of SST-2's. And some tasks
-are made of texts that were read (of MRPC, those of its training split): {", ".join(touched())}.
+were not compared, and are the texts of some: {words_told(model)}.
+And some tasks are made of texts that were read (of MRPC, those of its training split): {", ".join(touched())}.
 
 ## Limits
 {limits}"""
+
+
+def words_told(model: Embedder) -> str:
+    """Which tests have single words of the vocabulary as texts, and how many."""
+    found = single_words(model).items()
+    return ", ".join(f"{shared:,} of the {whole:,} of {file}" for file, (shared, whole) in found) or "none"
 
 
 if __name__ == "__main__":

@@ -159,9 +159,9 @@ class Recipe:
             if outcome.interrupted:
                 raise KeyboardInterrupt
             scores = {} if self.stage else {**self._scores(embedder, folder.name), **self.figures}
-            write_provenance(folder, self._seen(embedder, courses))
+            seen = self._seen(embedder, courses)
             known = () if self.stage else (*self.leaks, *known_of_tests(courses, self._tasks()))
-            record = save(replace(work, leaks=known), outcome, folder, scores)
+            record = save(replace(work, leaks=known, provenance=seen), outcome, folder, scores)
         if not self.stage:
             append(self.args.record, record, folder.name, **self._line(record))
             say(record, folder)

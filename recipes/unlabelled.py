@@ -48,10 +48,21 @@ def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]
 
 def tested(sources: Sequence[str] = ()) -> set[str]:
     """The texts of every test at hand that is not made of the sources, by their letters and digits."""
+    return {letters(text) for file in _others(sources) for text in texts_of(file)}
+
+
+def single_words(model: Embedder, sources: Sequence[str] = SOURCES) -> dict[str, tuple[int, int]]:
+    """How many of its distinct texts a test has that are words of the vocabulary; of those that have any."""
+    known = {letters(word) for word in words(model)}
+    forms = {file: {letters(text) for text in texts_of(file)} for file in _others(sources)}
+    return {file: (len(texts & known), len(texts)) for file, texts in forms.items() if texts & known}
+
+
+def _others(sources: Sequence[str]) -> list[str]:
+    """The files of tests at hand that are not made of the sources."""
     ours = _with_made(sources)
     files = dict.fromkeys(file for task in TASKS.values() for file in task.data)
-    others = [file for file in files if file not in ours and check(file).state != "missing"]
-    return {letters(text) for file in others for text in texts_of(file)}
+    return [file for file in files if file not in ours and check(file).state != "missing"]
 
 
 def touched(sources: Sequence[str] = SOURCES) -> list[str]:

@@ -377,6 +377,14 @@ def test_what_a_teacher_learned_from_is_told_of_its_student(place, model, tmp_pa
     assert json.loads((place / "out" / "likewise.json").read_text()) == seen
 
 
+def test_what_the_backbone_had_seen_is_told_beside_what_is_learned_now(place, model, tmp_path):
+    shutil.copytree(model, tmp_path / "before")
+    (tmp_path / "before" / "likewise.json").write_text('{"trained_on": ["nli"], "less_tests": ["mrpc"]}')
+    carried_out("sbert_stsb", str(tmp_path / "before"), place)
+    seen = {"trained_on": ["nli", "stsb"], "less_tests": ["mrpc"]}
+    assert json.loads((place / "out" / "likewise.json").read_text()) == seen
+
+
 def test_few_rows_do_not_wait_for_all_lessons(place, model, monkeypatch):
     asked = []
     answer = LESSONS["teacher"]

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import BadInput, MissingExtra
 from ..store.files import atomic, read_object
+from ..store.provenance import NOTHING, Provenance, write_provenance
 from .card import card
 from .checkpoint import first_difference, latest
 from .live import Live
@@ -43,6 +44,7 @@ class Work:
     measure: Measure | None = None
     recipe: str | None = None
     leaks: Sequence[str] = field(default_factory=tuple)  # what the data know of tests, a sentence each
+    provenance: Provenance = NOTHING  # what the model has seen, where that is known by names
 
 
 def train_in(
@@ -125,6 +127,7 @@ def save(work: Work, outcome: Outcome, folder: Path, scores: Mapping[str, Any]) 
         leaks=work.leaks,
     )
     work.embedder.save(folder)
+    write_provenance(folder, work.provenance)  # after the model, which comes with that of what it was loaded from
     with atomic(folder / "README.md") as partial:
         partial.write_text(card(record, folder.resolve().name), "utf-8")
     _draw(folder)
