@@ -1,7 +1,6 @@
 """Retrieval in a collection small enough to reckon by hand, and in SciFact."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -114,15 +113,6 @@ def test_a_judgement_of_what_is_missing_is_refused():
         collection(broken.__getitem__)
     with pytest.raises(BadInput, match="no relevant document for any query of the split 'dev'"):
         collection(DATA.__getitem__, split="dev")
-
-
-def test_what_the_model_warns_of_is_in_the_notes():
-    def loud(texts):
-        warnings.warn("3 of 4 texts were cut", stacklevel=1)
-        return bag(texts)
-
-    for task in RETRIEVAL:
-        assert "the model warned: 3 of 4 texts were cut" in task.run(loud, DATA.__getitem__, Settings()).notes
 
 
 @needs_data

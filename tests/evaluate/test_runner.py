@@ -184,6 +184,22 @@ def test_warnings_become_notes():
     assert "3 texts were cut" in run({"m": warns})["m", "one"].result.notes
 
 
+def test_a_warning_that_counts_is_a_note_once(monkeypatch):
+    monkeypatch.setattr(memory, "SLICE", 1)
+
+    def warns(texts):
+        import warnings
+
+        warnings.warn(f"1 of {len(texts[0]):,} texts was cut", stacklevel=2)
+        warnings.warn("something else", stacklevel=2)
+        return model(0)(texts)
+
+    first, other = run({"m": warns})["m", "one"].result.notes
+    assert first.startswith("1 of ")
+    assert first.endswith(" texts was cut (the first of 40 such warnings)")
+    assert other == "something else"
+
+
 def test_steps_are_told():
     steps = []
     run({"m": model(0)}, watch=steps.append)

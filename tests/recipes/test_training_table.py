@@ -88,6 +88,13 @@ def test_other_settings_are_not_compared_and_one_seed_tells_nothing(drawn):
     assert "one seed: not told" in drawn(ALL, {**ALL, **TWO})
 
 
+def test_a_second_stage_is_compared_whatever_part_of_nli_the_first_read(drawn):
+    second = {"recipe": "sbert-stsb", "rows": 5749, "stsb": 70.0}
+    first = {**second, "recipe": "sbert-nli-then-stsb", "rows": 25749, "whole": False, "stsb": 73.0}
+    assert "| NLI, then STS-B, beats STS-B | tiny | 25,749 |" in drawn(second, first)
+    assert "claims" not in drawn(second, {**first, "rate": 1e-4})
+
+
 def test_what_has_no_seed_stands_against_all(drawn):
     untrained = {"recipe": "untrained", "steps": 0, "avg": 45.0, "data": [], "rows": 0, "batch": 1}
     page = drawn({}, {"seed": 1, "avg": 51.0}, untrained)

@@ -4,7 +4,6 @@ result = retrieve(embedder.encode, read, Settings())
 result = rerank(reranker.score, read, Settings())       # anything that scores pairs of texts
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -78,7 +77,7 @@ def collection(read: Read, folder: str = "scifact", split: str = "test") -> Coll
 def retrieve(encode: Encode, read: Read, settings: Settings) -> Result:  # noqa: ARG001
     """Every document by its cosine with the query; nothing approximate."""
     asked = collection(read)
-    vectors = heard(encode, asked.queries, asked.documents)
+    vectors = Vectors.of(encode, asked.queries, asked.documents)
     hits = search(vectors[asked.queries], vectors[asked.documents], k=DEPTH)
     scores = asked.measured(list(hits.indices), METRICS)
     return Result("scifact", tuple(scores), f"{_of(asked)}, exact search by cosine", vectors.notes)
@@ -88,7 +87,7 @@ def retrieve_again(encode: Encode, read: Read, settings: Settings) -> Result:  #
     """What BM25 found, in the order of the cosine."""
     asked = collection(read)
     first = asked.first_stage()
-    vectors = heard(encode, asked.queries, [asked.documents[i] for i in np.unique(np.concatenate(first))])
+    vectors = Vectors.of(encode, asked.queries, [asked.documents[i] for i in np.unique(np.concatenate(first))])
     return _reranked(asked, first, _cosines(asked, first, vectors), "cosine").noted(*vectors.notes)
 
 
@@ -101,15 +100,6 @@ def rerank(score: ScorePairs, read: Read, settings: Settings) -> Result:  # noqa
     asked = collection(read)
     first = asked.first_stage()
     return _reranked(asked, first, _scored(asked, first, score), "a score of query and document together")
-
-
-def heard(encode: Encode, *columns: Sequence[str]) -> Vectors:
-    """The vectors of these texts; what the model warns of (texts longer than it reads) is among their notes."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        vectors = Vectors.of(encode, *columns)
-    told = dict.fromkeys(f"the model warned: {warning.message}" for warning in said)
-    return Vectors(vectors.rows, vectors.values, (*vectors.notes, *told))
 
 
 def _reranked(asked: Collection, first: Sequence[Ranking], scores: Scores, by: str) -> Result:

@@ -4,9 +4,10 @@ found = evaluate(["all-MiniLM-L6-v2", my_function], "sts")
 found["all-MiniLM-L6-v2", "stsb"].value
 """
 
+import re
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -28,6 +29,7 @@ from .tasks import TASKS, chosen
 
 TRANSDUCTIVE = "transductive: the model was fitted on the texts of the task itself, never on their labels"
 SECONDARY = 1_000  # resamples of a score that is no headline
+NUMBERS = re.compile(r"\d[\d,]*")
 APART = 1e-3  # how far a score may be from what its evidence gives, by rounding
 
 
@@ -171,7 +173,7 @@ def _cell(
                 return Cell(name, task.name, from_json(found["result"]), seconds=found["seconds"], kept=True)
             encode = memory.watched(told) if memory else _Fitted(model)
             result = task.run(encode, job.read, job.settings)
-            notes = dict.fromkeys([*getattr(encode, "notes", ()), *(str(warning.message) for warning in caught)])
+            notes = [*getattr(encode, "notes", ()), *_told(str(warning.message) for warning in caught)]
         result = slim(_measured(_sound(result).noted(*notes), job.resamples))
     except Exception as error:  # a model may be anybody's code, and the other cells are not to be lost
         return Cell(name, task.name, error=_why(error), seconds=time.perf_counter() - began)
@@ -179,6 +181,15 @@ def _cell(
     if job.cache and key:
         job.cache.keep(key, {"model": name, "seconds": seconds, "result": to_json(result)})
     return Cell(name, task.name, result, seconds=seconds)
+
+
+def _told(warned: Iterable[str]) -> Iterator[str]:
+    """Each warning once. Texts are encoded a slice at a time, so one that counts them comes again with others."""
+    alike: dict[str, list[str]] = {}
+    for message in warned:
+        alike.setdefault(NUMBERS.sub("#", message), []).append(message)
+    for said in alike.values():
+        yield said[0] if len(set(said)) == 1 else f"{said[0]} (the first of {len(said)} such warnings)"
 
 
 class _Fitted:
