@@ -6,6 +6,7 @@ Twelve runs, each in a folder of its own; figures are those of STS-B's developme
 from collections.abc import Sequence
 from typing import Any
 
+from likewise.errors import BadInput
 from likewise.train.objectives import CONCATENATIONS, Classification
 from likewise.train.schedule import Course
 
@@ -19,9 +20,9 @@ BEST = ("u", "v", "|u-v|")
 def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Trains every cell of the table that is asked for, measures, records."""
     parser = flags(__doc__)
-    parser.add_argument("--only", metavar="TEXT", default="", help="cells whose name has this, stsb or nli-mean say")
+    parser.add_argument("--only", metavar="TEXT,…", help="cells of this name, or if none is, with it inside: stsb")
     args = parser.parse_args(argv)
-    return [_cell(args, name, *cell) for name, cell in CELLS.items() if args.only in name]
+    return [_cell(args, name, *CELLS[name]) for name in wanted(args.only)]
 
 
 CELLS = {
@@ -30,6 +31,21 @@ CELLS = {
     **{f"stsb-{pooling}": (pooling, ()) for pooling in POOLINGS},
 }
 """Name to pooling and parts; none where STS-B is trained on."""
+
+
+def wanted(only: str | None) -> list[str]:
+    """The cells that are asked for, in the order of the table.
+
+    Raises:
+        BadInput: there is none of that name, or with it inside.
+    """
+    wanted = set(CELLS) if only is None else set()
+    for said in only.split(",") if only is not None else ():
+        found = [name for name in CELLS if name == said] or [name for name in CELLS if said in name]
+        if not found:
+            raise BadInput(f"there is no cell {said!r}; there are {', '.join(CELLS)}")
+        wanted.update(found)
+    return [name for name in CELLS if name in wanted]
 
 
 def _cell(args: Any, name: str, pooling: str, parts: tuple[str, ...]) -> dict[str, Any]:

@@ -233,11 +233,9 @@ class Recipe:
 
     def _seen(self, embedder: Trainable, courses: Sequence[Course]) -> Provenance:
         """What the backbone had seen, a teacher, and now the model."""
-        own = [one.name.split("/")[0] for one in courses]
+        own = [one.name for one in courses]
         before = NOTHING if self.anew else provenance(embedder)
-        whole = (*before.trained_on, *([] if self.less_tests else own), *self.learned)
-        less = (*before.less_tests, *(own if self.less_tests else []))
-        return Provenance(tuple(dict.fromkeys(whole)), tuple(dict.fromkeys(less)))
+        return before.after(self.learned, own) if self.less_tests else before.after([*own, *self.learned])
 
     def _tasks(self) -> list[str]:
         if self.pairs:

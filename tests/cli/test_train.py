@@ -117,6 +117,19 @@ def test_several_data_sets_have_an_objective_each(place, capsys):
     assert record["data"][0]["objective"]["temperature"] == 0.1
 
 
+@pytest.mark.filterwarnings("default:stsb/train")  # 3 of 5,749 published rows
+def test_what_a_model_has_read_by_name_is_kept_with_what_its_backbone_had(place, monkeypatch):
+    (place / "data" / "stsb").mkdir(parents=True)
+    (place / "data" / "stsb" / "train.csv").write_text((place / "dev.csv").read_text())
+    monkeypatch.setenv("LIKEWISE_DATA", str(place / "data"))
+    (place / "tiny" / "likewise.json").write_text('{"trained_on": ["nli"]}')
+    named = ["--data", "stsb/train@regression", "--columns", "score=score/5", *FLAGS[4:]]
+    assert main(["train", "tiny", *named, "-o", "out"]) == 0
+    assert json.loads((place / "out/likewise.json").read_text()) == {"trained_on": ["nli", "stsb"]}
+    assert main(["train", "tiny", *FLAGS, "--steps", "1", "-o", "other"]) == 0  # a file of one's own has no known name
+    assert json.loads((place / "other/likewise.json").read_text()) == {"trained_on": ["nli"]}
+
+
 def test_a_dry_run_shows_the_plan_and_a_batch_and_writes_nothing(place, capsys):
     before = sorted(place.rglob("*"))
     assert main(["train", "tiny", *FLAGS, "--dev", "dev.csv", "--lora-rank", "2", "--dry-run"]) == 0

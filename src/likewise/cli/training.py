@@ -10,6 +10,7 @@ from ..errors import BadInput
 from ..evaluate.datasets import credit, load
 from ..evaluate.significance import interval
 from ..files import READABLE, Table
+from ..store.provenance import provenance
 from ..train.batch import Rows
 from ..train.folder import Work
 from ..train.measure import PAIR, accuracy_of, likeness, scores_of, spearman_of
@@ -63,6 +64,7 @@ def ready(job: Job) -> Ready:
         about=about,
         measure=measure,
         recipe=job.options.recipe,
+        provenance=provenance(embedder).after(one.file for one in job.data if _path(one.file) is None),
         job=job,
         dev=dev,
     )

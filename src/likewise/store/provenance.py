@@ -1,6 +1,7 @@
 """On what a model was trained, where that is known: its folder says so in likewise.json, or its published card."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,12 @@ class Provenance:
 
     trained_on: tuple[str, ...] = ()
     less_tests: tuple[str, ...] = ()
+
+    def after(self, trained_on: Iterable[str] = (), less_tests: Iterable[str] = ()) -> "Provenance":
+        """What is known once these have been read too; of a file's name ("stsb/train") the data set counts."""
+        sets = [[name.split("/")[0] for name in names] for names in (trained_on, less_tests)]
+        whole, less = ((*before, *new) for before, new in zip((self.trained_on, self.less_tests), sets, strict=True))
+        return Provenance(tuple(dict.fromkeys(whole)), tuple(dict.fromkeys(less)))
 
 
 NOTHING = Provenance()
