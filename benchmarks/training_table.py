@@ -89,8 +89,8 @@ def drawn(runs: Sequence[Line]) -> Iterator[str]:
     )
     plain = [line for line in runs if not line["recipe"].startswith("ablation")]
     yield from _section("On all the data at hand", [line for line in plain if _whole(line)], papers=True)
-    yield from _ablation([line for line in runs if line["recipe"].startswith("ablation") and _whole(line)])
-    yield from _section("On a part of the data, or on other data", [line for line in runs if not _whole(line)])
+    yield from _ablation([line for line in runs if line["recipe"].startswith("ablation") and not line["other_data"]])
+    yield from _section("On a part of the data, or on other data", [line for line in plain if not _whole(line)])
     yield from _claims(runs)
 
 
@@ -134,12 +134,14 @@ def _ablation(runs: Sequence[Line]) -> Iterator[str]:
     if not runs:
         return
     yield "## Poolings and concatenations (table 6): STS-B's development split\n"
-    yield from _table(("trained on", "pooling", "parts", "backbone", "rows", "seeds", "STS-B dev", "*the paper's*"))
+    yield from _table(
+        ("trained on", "pooling", "parts", "backbone", "rows", "rate", "seeds", "STS-B dev", "*the paper's*")
+    )
     for group in _groups(runs):
         recipe, pooling, parts = (group[0]["recipe"], group[0]["pooling"], " ".join(_parts(group[0])))
         theirs = ABLATION.get((recipe, pooling, parts))
         told = [recipe.removeprefix("ablation-"), pooling, parts and f"`{parts}`", group[0]["backbone"]]
-        figures = [f"{group[0]['rows']:,}", str(len(group)), _figure(group, "stsb-dev")]
+        figures = [f"{group[0]['rows']:,}", f"{group[0]['rate']:g}", str(len(group)), _figure(group, "stsb-dev")]
         yield _cells([*told, *figures, "" if theirs is None else f"*{theirs:.2f}*"])
     yield ""
 

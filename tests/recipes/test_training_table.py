@@ -53,8 +53,14 @@ def test_training_on_stsb_is_marked_and_what_was_not_measured_is_a_dash(drawn):
 
 def test_the_ablation_stands_beside_table_6(drawn):
     page = drawn({"recipe": "ablation-nli"}, {"recipe": "ablation-stsb", "objective": {"objective": "Regression"}})
-    assert "| nli | mean | `u v \\|u-v\\|` | tiny | 1,000 | 1 | 50.00 | *80.78* |" in page
-    assert "| stsb | mean |  | tiny | 1,000 | 1 | 50.00 | *87.44* |" in page
+    assert "| nli | mean | `u v \\|u-v\\|` | tiny | 1,000 | 2e-05 | 1 | 50.00 | *80.78* |" in page
+    assert "| stsb | mean |  | tiny | 1,000 | 2e-05 | 1 | 50.00 | *87.44* |" in page
+
+
+def test_an_ablation_on_a_part_of_the_data_tells_of_how_many_rows_it_is(drawn):
+    page = drawn({"recipe": "ablation-nli", "rows": 20000, "whole": False})
+    assert "| nli | mean | `u v \\|u-v\\|` | tiny | 20,000 | 2e-05 | 1 | 50.00 |" in page
+    assert "On a part" not in page
 
 
 def test_without_runs_it_says_what_makes_them(tmp_path):
