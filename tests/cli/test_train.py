@@ -189,6 +189,23 @@ def test_what_a_file_says_wrongly_is_told(text, said, place, capsys):
     assert said in capsys.readouterr().err
 
 
+GOOD = '[[data]]\nfile = "pairs.csv"\nobjective = "regression"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "said"),
+    [
+        ("batch = 'x'", ["--seed", "1"], "run.toml: batch is 'x'"),
+        (GOOD, ["--where", "likeness>1", *NAMES], "--columns, --where of the command line would be lost: run.toml has"),
+        (GOOD, ["--rate", "fast"], "the command line: rate is 'fast'"),
+    ],
+)
+def test_neither_file_nor_flags_are_blamed_or_lost_for_the_other(text, flags, said, place, capsys):
+    (place / "run.toml").write_text(text)
+    assert main(["train", "run.toml", *flags]) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_help_needs_no_torch():
     import subprocess
     import sys

@@ -13,6 +13,9 @@ from ..train.settings import Setting, check_known, made, settings_of
 
 Kind = Literal["embedder", "cross-encoder", "poly-encoder"]
 
+OF_DATA = ("objective", "columns", "labels", "where")
+"""Flags that go with --data."""
+
 
 @dataclass(frozen=True)
 class DataSet:
@@ -69,11 +72,9 @@ def job_of(args: argparse.Namespace) -> Job:
     told = {name: value for name in _names() if (value := getattr(args, name, None)) is not None and name != "model"}
     if given and not given.endswith(".toml"):
         told["model"] = given
-    where = "the command line" if told else file
-    values = {**values, **told}
-    sets = _flagged(args) or sets
-    options = made(Options, {n: v for n, v in values.items() if n in settings_of(Options)}, where)
-    run = made(Run, {n: v for n, v in values.items() if n in settings_of(Run)}, where)
+    _made(values, file)  # so that what a file says wrongly is not blamed on the flags
+    options, run = _made({**values, **told}, "the command line" if told else file)
+    sets = _flagged(args) or _without_flags(sets, args, file)
     for name, value, flag in (("model", options.model, "MODEL"), ("data", sets, "--data FILE@OBJECTIVE")):
         if not value:
             raise BadInput(f"no {name} is told; wanted {flag}, or a TOML file that has it")
@@ -109,6 +110,13 @@ def _flag(group: "argparse._ArgumentGroup", setting: Setting) -> None:
     group.add_argument(*names, help=text, dest=setting.name, choices=choices, metavar=None if choices else kind)
 
 
+def _made(values: Mapping[str, Any], where: str) -> tuple[Options, Run]:
+    def of(holder: type) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if name in settings_of(holder)}
+
+    return made(Options, of(Options), where), made(Run, of(Run), where)
+
+
 def _names() -> list[str]:
     return [*settings_of(Options), *settings_of(Run)]
 
@@ -135,6 +143,17 @@ def _table(table: Mapping[str, Any], where: str) -> DataSet:
     if "file" not in rest or "objective" not in table:
         raise BadInput(f"{where}: wanted file and objective; found {', '.join(table) or 'nothing'}")
     return replace(made(DataSet, rest, where), objective=table["objective"])
+
+
+def _without_flags(sets: list[DataSet], args: argparse.Namespace, file: str) -> list[DataSet]:
+    """A file's data, which have settings of their own."""
+    lost = [f"--{name}" for name in OF_DATA if getattr(args, name)]
+    if sets and lost:
+        raise BadInput(
+            f"{', '.join(lost)} of the command line would be lost: {file} has data with settings of their own. Write"
+            " it into their [[data]], or name the data with --data"
+        )
+    return sets
 
 
 def _flagged(args: argparse.Namespace) -> list[DataSet]:
