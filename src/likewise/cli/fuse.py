@@ -1,18 +1,22 @@
 """likewise fuse: learned dissection. Trains a map over all layers in seconds; may leave the upper blocks out."""
 
 import argparse
-from collections.abc import Sequence
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
 from ..lazy import want_torch
 
 if TYPE_CHECKING:
     from ..embedder import Embedder
+    from ..evaluate.significance import Interval
     from ..train.depth import Exit
     from ..train.examples import Examples
-    from ..train.fusion import Outcome
 
 PAIR, SCORES = ("sentence1", "sentence2"), ("score", "label")
 TRIPLET = ("anchor", "positive", "negative")
@@ -46,27 +50,38 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         help="end after K blocks; auto shows every K and takes the fewest that are not worse beyond chance",
     )
     verb.add_argument("--seed", type=int, default=0, help="of what is held out and in which order is trained (0)")
+    verb.add_argument("--json", action="store_true", help="print what was found as JSON; all else goes to stderr")
     verb.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Trains, says what it gave on held-out pairs, saves."""
     want_torch("likewise fuse")
-    from ..correlation import spearman
-    from ..evaluate.significance import difference
     from ..named import embedder_named
-    from ..train.depth import exits, smallest
-    from ..train.fusion import Recipe, layer_vectors
     from ..train.record import RECORD
 
     if (args.output / RECORD).exists():
         raise BadInput(f"{args.output} holds a model that was trained, with its record; give another folder")
     embedder = embedder_named(args.model)
     depths = _depths(args.depth, embedder.encoder.depth)
+    with redirect_stdout(sys.stderr) if args.json else nullcontext():
+        found = _fused(args, embedder, depths)
+    if args.json:
+        print(json.dumps(found, default=asdict, indent=2))
+    return 0
+
+
+def _fused(args: argparse.Namespace, embedder: "Embedder", depths: Sequence[int]) -> dict[str, Any]:
+    """The record of what was tried; the chosen model is saved."""
+    from ..correlation import spearman
+    from ..evaluate.significance import difference
+    from ..train.depth import exits, smallest
+    from ..train.fusion import Recipe, layer_vectors
+
     texts, examples = _examples(args.pairs, args.teacher, args.seed)
     print(f"{len(examples):,} examples of {len(texts):,} distinct texts; encoding each once")
     vectors = layer_vectors(embedder, texts)
-    found = []
+    found, told = [], []
     for made in exits(
         embedder,
         texts,
@@ -78,13 +93,25 @@ def run(args: argparse.Namespace) -> int:
         recipe=Recipe(seed=args.seed),
     ):
         found.append(made)
-        _say(made, embedder, texts)
+        told.append(_measured(made, texts))
+        _say(told[-1], embedder.encoder.depth)
     chosen = smallest(found, lambda a, b: difference(a.fused, b.fused, a.gold).high < 0)
+    lost = difference(chosen.outcome.fused, found[-1].outcome.fused, chosen.outcome.gold)
     if len(found) > 1:
-        _say_choice(chosen, found)
-    chosen.embedder.save(args.output)
-    print(f"saved in {args.output}: {chosen.embedder.pooling.spec}, {chosen.embedder.encoder.depth} blocks")
-    return 0
+        _say_choice(chosen.depth, lost)
+    best = chosen.embedder
+    best.save(args.output)
+    print(f"saved in {args.output}: {best.pooling.spec}, {best.encoder.depth} blocks")
+    return {
+        "model": args.model,
+        "output": str(args.output),
+        "examples": len(examples),
+        "texts": len(texts),
+        "tried": told,
+        "blocks": chosen.depth,
+        "beside_the_deepest": lost,
+        "pooling": best.pooling.spec,
+    }
 
 
 def _depths(asked: str | None, depth: int) -> list[int]:
@@ -150,27 +177,35 @@ def _unlabelled(names: Sequence[str], path: Path) -> Sequence[str]:
     return known
 
 
-def _say(made: "Exit", embedder: "Embedder", texts: list[str]) -> None:
+def _measured(made: "Exit", texts: list[str]) -> dict[str, Any]:
+    """What a depth gave: Spearman on held-out pairs with intervals, and its speed."""
     from ..evaluate.significance import difference, interval
     from ..train.depth import rate
 
-    o: Outcome = made.outcome
-    beside = "plain pooling" if made.depth == embedder.encoder.depth else "the whole model imitated, no more"
+    o = made.outcome
     some = texts[:: max(1, len(texts) // RATED)][:RATED]
+    return {
+        "blocks": made.depth,
+        "held_out": len(o.gold),
+        "fused": interval(o.fused, o.gold),
+        "plain": interval(o.plain, o.gold),
+        "gain": difference(o.fused, o.plain, o.gold),
+        "kept_plain": not o.strength,
+        "texts_per_second": rate(made.embedder, some),
+    }
+
+
+def _say(told: Mapping[str, Any], blocks: int) -> None:
+    beside = "plain pooling" if told["blocks"] == blocks else "the whole model imitated, no more"
     print(
-        f"{made.depth} of {embedder.encoder.depth} blocks: Spearman × 100 on {len(o.gold):,} held-out pairs "
-        f"{interval(o.fused, o.gold)}; {beside} {interval(o.plain, o.gold)}; "
-        f"gain {difference(o.fused, o.plain, o.gold)}; {rate(made.embedder, some):,.0f} texts/s"
-        + ("" if o.strength else "; no gain beyond chance, so that is what is kept")
+        f"{told['blocks']} of {blocks} blocks: Spearman × 100 on {told['held_out']:,} held-out pairs {told['fused']}; "
+        f"{beside} {told['plain']}; gain {told['gain']}; {told['texts_per_second']:,.0f} texts/s"
+        + ("; no gain beyond chance, so that is what is kept" if told["kept_plain"] else "")
     )
 
 
-def _say_choice(chosen: "Exit", found: list["Exit"]) -> None:
-    from ..evaluate.significance import difference
-
-    deepest = found[-1].outcome
-    lost = difference(chosen.outcome.fused, deepest.fused, deepest.gold)
+def _say_choice(depth: int, lost: "Interval") -> None:
     print(
-        f"taken: {chosen.depth} blocks; beside all of them {lost} on held-out pairs. Text of another kind may lose "
-        "more: measure it"
+        f"taken: {depth} blocks; beside all of them {lost} on held-out pairs. Text of another kind may lose more: "
+        "measure it"
     )

@@ -1,8 +1,12 @@
 """What `likewise fuse` takes from a file."""
 
+import json
+
 import pytest
 
 from likewise.cli.fuse import _examples, _texts
+from likewise.cli.main import main
+from likewise.embedder import Embedder
 from likewise.errors import BadInput
 
 
@@ -32,3 +36,18 @@ def test_an_empty_file_says_what_is_wanted(tmp_path):
     (tmp_path / "t.jsonl").write_text("")
     with pytest.raises(BadInput, match=r"has the columns \(none\); wanted sentence1"):
         _examples(tmp_path / "t.jsonl", None, 0)
+
+
+def test_what_was_tried_is_told_and_with_json_nothing_else_is_on_stdout(tmp_path, own, capsys):
+    model, pairs = own(), tmp_path / "pairs.csv"
+    lines = [f"a cat {i} sleeps,the cat {i} naps,{i % 5}\n" for i in range(60)]
+    pairs.write_text("sentence1,sentence2,score\n" + "".join(lines))
+    command = ["fuse", str(model), "--pairs", str(pairs), "-o", str(tmp_path / "out"), "--depth", "auto", "--json"]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert [one["blocks"] for one in found["tried"]] == list(range(1, Embedder.load(model).encoder.depth + 1))
+    made = Embedder.load(tmp_path / "out")
+    assert (found["blocks"], found["pooling"]) == (made.encoder.depth, made.pooling.spec)
+    assert found["tried"][0]["fused"]["low"] <= found["tried"][0]["fused"]["value"]
+    assert "held-out pairs" in told.err and "saved in" in told.err
