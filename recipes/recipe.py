@@ -58,6 +58,7 @@ def flags(
     add("--device", help="cpu, cuda …; the GPU if there is one")
     add("--precision", choices=("fp32", "bf16"), default="fp32", help="of the products (%(default)s)")
     add("--corrected", action="store_true", help="Adam corrects its means for having begun at 0; the authors' did not")
+    add("--ema", type=float, default=0.0, metavar="X", help="0.99 say: a running mean of the weights is what remains")
     add("--fresh", action="store_true", help="begin anew; without it the same command goes on from its last checkpoint")
     add("--record", type=Path, default=RECORD, metavar="FILE", help="where a line about the run is added")
     return parser
@@ -94,7 +95,7 @@ def run_of(args: argparse.Namespace, **more: Any) -> Run:
     """The paper's optimisation: Adam as its authors had it, without correction of its means, 10 % warm-up."""
     adam = Optimization(rate=args.rate, bias_correction=args.corrected)
     told = {"epochs": args.epochs, "steps": args.steps, "batch": args.batch, "seed": args.seed}
-    return Run(**{"optimization": adam, "precision": args.precision, **told, **more})
+    return Run(**{"optimization": adam, "precision": args.precision, "ema": args.ema, **told, **more})
 
 
 def course(name: str, objective: Objective, args: argparse.Namespace, **columns: Any) -> Course:
@@ -272,7 +273,8 @@ class Recipe:
         files = [one["name"] for one in record["data"]] + [name for task in self._tasks() for name in TASKS[task].data]
         other = [name for name in dict.fromkeys(files) if check(name).state in ("changed", "unchecked")]
         run = record["run"]
-        corrected = "Adam corrected" if self.args.corrected else ""
+        how = ["Adam corrected"] if self.args.corrected else []
+        how += [f"running mean {self.args.ema:g}"] if self.args.ema else []
         return {
             "whole": self._is_whole(),
             **({"stsb_train": True} if "stsb" in self.learned else {}),
@@ -283,7 +285,7 @@ class Recipe:
             "batch": run["batch"],
             "rate": run["optimization"]["rate"],
             "precision": run["precision"],
-            **({"note": note} if (note := ", ".join(filter(None, (self.note, corrected)))) else {}),
+            **({"note": note} if (note := ", ".join(filter(None, (self.note, *how)))) else {}),
             **{key: None for key in (*(KEYS.get(t, t) for t in SEVEN), "avg") if key not in record["scores"]},
         }
 

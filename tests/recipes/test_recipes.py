@@ -107,7 +107,7 @@ def carried_out(name, backbone, place, *more, out="out", steps=2):
 TAUGHT = ["--teacher", "MODEL", "--sentences", "nli/train,vocabulary", "--batch", "16"]
 RECIPES = {
     "sbert_nli": [["--pooling", "cls"], ["--objective", "contrastive", "--rows", "20"]],
-    "sbert_stsb": [[], ["--objective", "cosent", "--scale", "5", "--corrected"]],
+    "sbert_stsb": [[], ["--objective", "cosent", "--scale", "5", "--corrected", "--ema", "0.9"]],
     "fusion_stsb": [],
     "sbert_nli_then_stsb": [],  # has a test of its own
     "untrained": [],  # these two as well
