@@ -7,9 +7,9 @@ import torch
 from likewise import Embedder, Reranker
 from likewise.reranker import PolyEncoder
 from likewise.train.batch import Rows
+from likewise.train.fitting import Budget
 from likewise.train.objectives import RERANKING, objective_of
 from likewise.train.processes import joined
-from likewise.train.step import Budget
 from likewise.train.trainable import backward
 from tests.train.columns import columns_for
 

@@ -8,9 +8,9 @@ import torch
 
 from likewise import Embedder
 from likewise.errors import BadInput
-from likewise.train.again import gradients, restore
 from likewise.train.batch import Batch, Rows
 from likewise.train.draws import states
+from likewise.train.fitting import gradients, restore
 from likewise.train.objectives import Contrastive, CoSENT, MarginPairs, Triplet
 from likewise.train.optimizer import _level, rate_at
 from likewise.train.run import Optimization, Run

@@ -13,6 +13,7 @@ from likewise.errors import BadInput, OutOfMemory
 from likewise.reranker import CrossEncoder, PolyEncoder
 from likewise.train import pairwise
 from likewise.train.batch import Rows
+from likewise.train.fitting import Budget
 from likewise.train.measure import accuracy_of, spearman_of
 from likewise.train.objectives import (
     RERANKING,
@@ -26,7 +27,6 @@ from likewise.train.objectives import (
 )
 from likewise.train.run import Lora, Optimization, Run
 from likewise.train.schedule import Course
-from likewise.train.step import Budget
 from likewise.train.trainable import backward, fit
 from likewise.train.trainer import train
 from tests.train.columns import TEXTS, batch_for, columns_for

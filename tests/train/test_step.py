@@ -5,10 +5,12 @@ import torch
 
 from likewise import Embedder
 from likewise.errors import OutOfMemory
+from likewise.text.packing import plan
 from likewise.train import step
+from likewise.train.fitting import Budget
 from likewise.train.objectives import Classification, Contrastive, Regression
 from likewise.train.processes import Processes
-from likewise.train.step import Budget, backward, forward, tokenized
+from likewise.train.step import backward, forward, tokenized
 from tests.train.columns import EVERY, batch_for, model_for
 
 
@@ -74,7 +76,7 @@ def test_in_pieces_the_same_words_are_dropped_going_forward_and_back(trainable):
     embedder.zero_grad()
     torch.manual_seed(3)
     ids, _ = tokenized(embedder, objective, batch_for(objective))
-    pieces = step.plan([len(i) for i in ids], 40)
+    pieces = plan([len(i) for i in ids], 40)
     vectors = torch.cat([forward(embedder, [ids[i] for i in piece]) for piece in pieces])
     vectors = vectors[torch.argsort(torch.tensor([i for piece in pieces for i in piece]))]
     loss = step.loss_of(objective, vectors, batch_for(objective))

@@ -6,9 +6,10 @@ import torch
 
 from likewise import Embedder
 from likewise.train.batch import Rows
+from likewise.train.fitting import Budget
 from likewise.train.objectives import objective_of
 from likewise.train.processes import joined
-from likewise.train.step import Budget, backward
+from likewise.train.step import backward
 from tests.train.columns import columns_for
 
 

@@ -5,31 +5,24 @@ poly-encoder reads texts apart: its graph is cut at their vectors, as an embedde
 meets every candidate of the batch, however small the pieces.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..device import unless_full
-from ..errors import BadInput, OutOfMemory
+from ..errors import BadInput
 from ..ragged import Ragged
 from ..reranker import CrossEncoder, PolyEncoder, Reranker
 from ..reranker.cross import Contents
 from ..reranker.poly import meet, meet_own
-from ..text.packing import plan
 from . import draws
-from .again import gradients, restore
 from .batch import Batch
+from .fitting import Budget, Parts, Pieces, Took, until_it_fits
 from .objectives import Objective, Reranking
 from .processes import ALONE, Processes
-from .step import Budget, Took, beside
-
-Pieces = list[list[int]]
-"""Numbers of what is computed together, a list a piece."""
+from .step import beside
 
 
 def fit(reranker: Reranker, objective: Objective) -> None:
@@ -68,13 +61,13 @@ def backward(
     Raises:
         OutOfMemory: one row of a cross-encoder, one text of a poly-encoder, does not fit.
     """
-    step = _step(reranker, _Asked(objective, batch, dtype, share, processes))
-    return _until_it_fits(reranker, step, budget or Budget(), objective, processes)
+    parts = _parts(reranker, _Asked(objective, batch, dtype, share, processes))
+    return until_it_fits(reranker, parts, budget or Budget(), objective, processes)
 
 
 def tokens(reranker: Reranker, objective: Reranking, batch: Batch) -> int:
     """How many a step on the batch reads."""
-    return sum(_step(reranker, _Asked(objective, batch, None, 1.0, ALONE)).lengths)
+    return sum(_parts(reranker, _Asked(objective, batch, None, 1.0, ALONE)).lengths)
 
 
 def logits(
@@ -111,45 +104,14 @@ class _Asked:
         return float(loss.detach())
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """A step in three parts: `forth` alone, in pieces; `joined` with the other processes; `back` alone again."""
-
-    what: str  # that can be no smaller, and how many tokens each has
-    lengths: list[int]
-    forth: Callable[[Pieces], Any]
-    joined: Callable[[Any], Any]
-    back: Callable[[Any], float]
-
-
-def _step(reranker: Reranker, asked: _Asked) -> _Step:
+def _parts(reranker: Reranker, asked: _Asked) -> Parts:
     if isinstance(reranker, PolyEncoder):
         return _apart(reranker, asked)
     assert isinstance(reranker, CrossEncoder)
     return _together(reranker, asked)
 
 
-def _until_it_fits(reranker: Reranker, step: _Step, budget: Budget, objective: Reranking, processes: Processes) -> Took:
-    """Makes the step, in smaller pieces where memory runs out here; and once more, where it does so later elsewhere."""
-    whole = sum(step.lengths)
-    random, before = draws.states(reranker.device), gradients(reranker, objective)
-    while True:
-        pieces = plan(step.lengths, budget.tokens or whole)
-        made, loss, again = unless_full(partial(step.forth, pieces)), None, True
-        if made is not None:
-            loss = unless_full(partial(step.back, step.joined(made)))
-            again = processes.any(loss is None)
-        if loss is not None and not again:
-            return Took(loss, whole, len(pieces))
-        if loss is None and len(pieces) == len(step.lengths):
-            raise OutOfMemory(f"memory does not suffice for one {step.what} of {max(step.lengths):,} tokens")
-        if loss is None:
-            budget.tokens = max(1, (budget.tokens or whole) // 2)
-        made = None  # and with it the graph
-        restore(reranker, before, random)
-
-
-def _together(reranker: CrossEncoder, asked: _Asked) -> _Step:
+def _together(reranker: CrossEncoder, asked: _Asked) -> Parts:
     """A cross-encoder's: each piece of rows goes forward and back at once, and only losses are joined."""
     batch, rows = asked.batch, len(asked.batch)
     first, *others = batch.texts
@@ -170,10 +132,10 @@ def _together(reranker: CrossEncoder, asked: _Asked) -> _Step:
         return float(asked.processes.together(torch.tensor([loss], device=reranker.device)).sum())
 
     lengths = [sum(_size(pair) + specials for pair in contents[i::rows]) for i in range(rows)]
-    return _Step("row", lengths, forth, joined, back=float)
+    return Parts("row", lengths, forth, joined, back=float)
 
 
-def _apart(reranker: PolyEncoder, asked: _Asked) -> _Step:
+def _apart(reranker: PolyEncoder, asked: _Asked) -> Parts:
     """A poly-encoder's: texts, contexts before candidates, to vectors in pieces; then back through each piece."""
     first, *others = asked.batch.texts
     ids = (reranker.context_ids(first), reranker.candidate_ids([text for column in others for text in column]))
@@ -209,7 +171,7 @@ def _apart(reranker: PolyEncoder, asked: _Asked) -> _Step:
         draws.put(after, device)
         return loss
 
-    return _Step("text", [len(row) for side in ids for row in side], forth, joined, back)
+    return Parts("text", [len(row) for side in ids for row in side], forth, joined, back)
 
 
 @dataclass(eq=False)

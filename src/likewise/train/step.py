@@ -12,34 +12,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..device import unless_full
 from ..embedder import Embedder
-from ..errors import BadInput, OutOfMemory
+from ..errors import BadInput
 from ..ragged import Ragged
-from ..text.packing import plan
 from . import draws
-from .again import gradients, restore
 from .batch import Batch
+from .fitting import Budget, Parts, Pieces, Took, until_it_fits
 from .objectives import Objective, padded
 from .processes import ALONE, Processes
 
 Ids = Sequence[Sequence[int]]
-
-
-@dataclass(frozen=True)
-class Took:
-    """What a step found: the loss, the tokens it read, and in how many pieces."""
-
-    loss: float
-    tokens: int
-    pieces: int
-
-
-@dataclass
-class Budget:
-    """Tokens that may be in flight with their gradients; halved for good when memory runs out."""
-
-    tokens: int | None = None
 
 
 def tokenized(embedder: Embedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:
@@ -106,48 +88,33 @@ def backward(
         processes: the batch is this one's part; the loss is that of all parts together. Gradients of the embedder
             are its own part of the whole, to be added up (`Processes.add_up`); those of the objective are whole.
 
-    Where memory runs out, this process halves its budget. If that is before the vectors are brought together, it is
-    nobody else's business; if it is after, all of them make the step again, since the others' vectors are wanted too.
+    Where memory runs out, this process halves its budget and makes the step again (`fitting`).
 
     Raises:
         OutOfMemory: one single text does not fit.
     """
-    budget = budget or Budget()
     ids, batch = tokenized(embedder, objective, batch)
     lengths = [len(i) for i in ids]
     if not all(lengths):
         raise BadInput("a text has no tokens, and this model puts no special ones around it")
     whole = batch.together(processes)
-    random = draws.states(embedder.device)
-    before = gradients(embedder, objective)
-    while True:
-        pieces = plan(lengths, budget.tokens or sum(lengths))
-        loss, again = _attempt(_Below(embedder, ids, pieces, dtype), objective, whole, share, processes)
-        if loss is not None and not again:
-            return Took(loss, sum(lengths), len(pieces))
-        if loss is None and len(pieces) == len(ids):
-            raise OutOfMemory(f"memory does not suffice for one text of {max(lengths):,} tokens")
-        if loss is None:
-            budget.tokens = max(1, (budget.tokens or sum(lengths)) // 2)
-        restore(embedder, before, random)
 
+    def forth(pieces: Pieces) -> tuple["_Below", Tensor]:
+        below = _Below(embedder, ids, pieces, dtype)
+        return below, below.forth()
 
-def _attempt(
-    below: "_Below", objective: Objective, batch: Batch, share: float, processes: Processes
-) -> tuple[float | None, bool]:
-    """The loss, None where memory ran out here; and whether it ran out in any process that others wait for."""
-    vectors = unless_full(below.forth)
-    if vectors is None:
-        return None, True
-    columns = [processes.together(column) for column in vectors.detach().chunk(len(batch.texts))]
+    def joined(made: tuple["_Below", Tensor]) -> tuple["_Below", list[Tensor]]:
+        below, vectors = made
+        return below, [processes.together(column) for column in vectors.detach().chunk(len(batch.texts))]
 
-    def back() -> float:
-        loss, gradient = _above(objective, columns, batch, share, processes)
+    def back(made: tuple["_Below", list[Tensor]]) -> float:
+        below, columns = made
+        loss, gradient = _above(objective, columns, whole, share, processes)
         below.back(gradient)
         return loss
 
-    loss = unless_full(back)
-    return loss, processes.any(loss is None)
+    parts = Parts("text", lengths, forth, joined, back)
+    return until_it_fits(embedder, parts, budget or Budget(), objective, processes)
 
 
 @dataclass

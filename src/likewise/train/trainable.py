@@ -10,8 +10,8 @@ from ..errors import BadInput
 from ..reranker import Reranker
 from . import pairwise, step
 from .batch import Batch
+from .fitting import Took
 from .objectives import Objective, Reranking
-from .step import Took
 
 Trainable: TypeAlias = Embedder | Reranker
 

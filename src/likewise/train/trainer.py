@@ -25,12 +25,12 @@ from . import draws
 from . import optimizer as optimization
 from .average import Average, put
 from .batch import Batch
+from .fitting import Budget, Took
 from .frozen import prepared
 from .plan import Plan
 from .processes import Processes, joined
 from .run import Moment, Outcome, Run
 from .schedule import Course, Curriculum
-from .step import Budget, Took
 from .trainable import Trainable, backward, fit
 
 __all__ = ["Diverged", "Measure", "Moment", "Outcome", "Run", "Told", "train"]
