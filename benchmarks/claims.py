@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import Any
 
 from likewise.evaluate.hypotheses import over_seeds
 
 Line = Mapping[str, Any]
+Group = Sequence[Line]
+"""Runs that differ in nothing but the seed."""
 SAME = ("backbone", "whole", "other_data", "precision")
 """What both kinds of runs share under every claim, beside what the claim names; and the pooling, if it names none."""
 SETTINGS = ("rows", "epochs", "batch", "rate")
+BUT_THE_RATE = (*SAME, "recipe", "pooling", "objective", "note", "data", *SETTINGS[:3])
+DEV = "stsb-dev"
 
 
 UNTRAINED = "untrained"
@@ -73,8 +78,8 @@ class Tested:
     """A claim on two groups of runs that differ in their seeds alone."""
 
     claim: Claim
-    ours: Sequence[Line]
-    theirs: Sequence[Line]
+    ours: Group
+    theirs: Group
     figures: Mapping[int, tuple[float, float]]
 
     def verdict(self) -> tuple[str, str]:
@@ -87,16 +92,30 @@ class Tested:
         return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]", told
 
 
-def tested(groups: Sequence[Sequence[Line]]) -> Iterator[Tested]:
-    """Every claim on every backbone and setting for which both kinds of runs are there."""
+def tested(groups: Sequence[Group]) -> Iterator[Tested]:
+    """Every claim on every backbone and setting for which both kinds of runs are there.
+
+    Where a claim leaves the rate free, each kind has the rate that is best for it.
+    """
+    best = at_their_best_rates(groups)
     for claim in CLAIMS:
-        for a in groups:
-            for b in groups:
+        some = groups if "rate" in claim.alike else best
+        for a in some:
+            for b in some:
                 if claim.compares(a[0], b[0]) and (found := by_seed(a, b, claim.column)):
                     yield Tested(claim, a, b, found)
 
 
-def by_seed(ours: Sequence[Line], theirs: Sequence[Line], column: str) -> dict[int, tuple[float, float]]:
+def at_their_best_rates(groups: Sequence[Group]) -> list[Group]:
+    """Of groups that differ in their rate alone, the one that is best on STS-B's development split."""
+    found: dict[tuple[Any, ...], list[Group]] = {}
+    for group in groups:
+        told = (group[0].get(key) for key in BUT_THE_RATE)
+        found.setdefault(tuple(v if isinstance(v, int | float) else str(v) for v in told), []).append(group)
+    return [max(alike, key=lambda group: mean(_figures(group, DEV).values() or [0.0])) for alike in found.values()]
+
+
+def by_seed(ours: Group, theirs: Group, column: str) -> dict[int, tuple[float, float]]:
     """Both figures of each seed that both have; an untrained model has no seed, and stands against all."""
     a, b = _figures(ours, column), _figures(theirs, column)
     if ours[0]["recipe"] == UNTRAINED and a:
@@ -106,7 +125,7 @@ def by_seed(ours: Sequence[Line], theirs: Sequence[Line], column: str) -> dict[i
     return {seed: (a[seed], b[seed]) for seed in a if seed in b}
 
 
-def _figures(runs: Sequence[Line], column: str) -> dict[int, float]:
+def _figures(runs: Group, column: str) -> dict[int, float]:
     return {line["seed"]: line[column] for line in runs if line.get(column) is not None}
 
 

@@ -63,6 +63,12 @@ def test_an_ablation_on_a_part_of_the_data_tells_of_how_many_rows_it_is(drawn):
     assert "On a part" not in page
 
 
+def test_a_stage_made_again_is_told_once(drawn):
+    page = drawn({"recipe": "distil, distil, distil, distil-x, mini", "note": "after distil, distil on 9 rows"})
+    assert "| distil × 3, distil-x, mini |" in page
+    assert "after distil × 2 on 9 rows, " in page
+
+
 def test_without_runs_it_says_what_makes_them(tmp_path):
     with pytest.raises(SystemExit, match=r"recipes/README\.md"):
         main(tmp_path / "none.jsonl", tmp_path / "page.md")
@@ -99,6 +105,15 @@ def test_a_second_stage_is_compared_whatever_part_of_nli_the_first_read(drawn):
     first = {**second, "recipe": "sbert-nli-then-stsb", "rows": 25749, "whole": False, "stsb": 73.0}
     assert "| NLI, then STS-B, beats STS-B | tiny | 25,749 |" in drawn(second, first)
     assert "claims" not in drawn(second, {**first, "rate": 1e-4})
+
+
+def test_where_the_rate_is_free_each_side_has_its_best_on_the_development_split(drawn):
+    bi = {"recipe": "sbert-stsb", "stsb": 70.0, "stsb-dev": 75.0}
+    cross = {**bi, "recipe": "cross-encoder-stsb", "pooling": "pairs"}
+    better, diverged = {"rate": 1e-4, "stsb": 71.0, "stsb-dev": 80.0}, {"rate": 1e-3, "stsb": 90.0, "stsb-dev": 3.0}
+    page = drawn(bi, cross, {**cross, **better, "epochs": 1.0}, {**cross, **diverged}, {**bi, **diverged})
+    assert page.count("a cross-encoder beats a bi-encoder") == 1
+    assert "| 0.0001, 2e-05 | stsb | 1 | 71.00 | 70.00 | +1.00 |" in page
 
 
 def test_what_has_no_seed_stands_against_all(drawn):
