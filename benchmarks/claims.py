@@ -107,12 +107,22 @@ def tested(groups: Sequence[Group]) -> Iterator[Tested]:
 
 
 def at_their_best_rates(groups: Sequence[Group]) -> list[Group]:
-    """Of groups that differ in their rate alone, the one that is best on STS-B's development split."""
+    """Of groups that differ in their rate alone, of those with the most seeds, the best on STS-B's development split."""
     found: dict[tuple[Any, ...], list[Group]] = {}
     for group in groups:
-        told = (group[0].get(key) for key in BUT_THE_RATE)
-        found.setdefault(tuple(v if isinstance(v, int | float) else str(v) for v in told), []).append(group)
-    return [max(alike, key=lambda group: mean(_figures(group, DEV).values() or [0.0])) for alike in found.values()]
+        found.setdefault(tuple(map(_known_by, (group[0].get(key) for key in BUT_THE_RATE))), []).append(group)
+    return [max(alike, key=_seeds_and_quality) for alike in found.values()]
+
+
+def _known_by(value: Any) -> Any:
+    """The value, as what it can be found by; options that are off, or came later and were not there, are left out."""
+    if isinstance(value, dict):
+        value = {name: option for name, option in value.items() if option}
+    return value if isinstance(value, int | float) else str(value)
+
+
+def _seeds_and_quality(group: Group) -> tuple[int, float]:
+    return len(group), mean(_figures(group, DEV).values() or [0.0])
 
 
 def by_seed(ours: Group, theirs: Group, column: str) -> dict[int, tuple[float, float]]:
