@@ -107,7 +107,7 @@ def tested(groups: Sequence[Group]) -> Iterator[Tested]:
 
 
 def at_their_best_rates(groups: Sequence[Group]) -> list[Group]:
-    """Of groups that differ in their rate alone, of those with the most seeds, the best on STS-B's development split."""
+    """Of groups that differ in their rate alone: of those with the most seeds, the best on STS-B's development."""
     found: dict[tuple[Any, ...], list[Group]] = {}
     for group in groups:
         found.setdefault(tuple(map(_known_by, (group[0].get(key) for key in BUT_THE_RATE))), []).append(group)

@@ -162,8 +162,8 @@ def _claims(runs: Sequence[Line]) -> Iterator[str]:
         "Differences × 100 between runs of one seed that are alike in all else: their mean, and its 95 % interval by "
         "Student's t over the seeds that both have. A backbone as it is has no seed and stands against all. A claim "
         "holds where the interval lies above 0; the intervals are not widened for being many. Where a claim leaves the "
-        "rate free and there are runs at several, each side has the one that is best on STS-B's development split, of those "
-        "with the most seeds.\n"
+        "rate free and there are runs at several, each side has the one that is best on STS-B's development split, "
+        "of those with the most seeds.\n"
     )
     yield from _table(
         ("claim", "backbone", "rows", "rates", "measure", "seeds", "first", "second", "difference", "holds?")
