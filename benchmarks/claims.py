@@ -50,7 +50,10 @@ _MEAN, _CLS = _recipe(UNTRAINED, pooling="mean"), _recipe(UNTRAINED, pooling="cl
 _SOFTMAX, _RANKING, _REGRESSION = _recipe("sbert-nli"), _recipe("sbert-nli-contrastive"), _recipe("sbert-stsb")
 _RANKING_FIRST = _recipe("sbert-nli-then-stsb-contrastive")
 _CROSS, _POLY = _recipe("cross-encoder-stsb"), _recipe("poly-encoder-stsb")
-_SECOND = SETTINGS[1:]  # of two stages, the second's; rows are those of both, and of NLI's there may be a part
+_SECOND = (
+    *SETTINGS[1:],
+    "steps",
+)  # of two stages, the second's; rows are those of both, and of NLI's there may be a part
 
 CLAIMS = (
     Claim("NLI by softmax beats averaging", _SOFTMAX, _MEAN, "avg", (), _AS_IT_IS),
@@ -110,15 +113,9 @@ def at_their_best_rates(groups: Sequence[Group]) -> list[Group]:
     """Of groups that differ in their rate alone: of those with the most seeds, the best on STS-B's development."""
     found: dict[tuple[Any, ...], list[Group]] = {}
     for group in groups:
-        found.setdefault(tuple(map(_known_by, (group[0].get(key) for key in BUT_THE_RATE))), []).append(group)
+        told = (group[0].get(key) for key in BUT_THE_RATE)
+        found.setdefault(tuple(v if isinstance(v, int | float) else str(v) for v in told), []).append(group)
     return [max(alike, key=_seeds_and_quality) for alike in found.values()]
-
-
-def _known_by(value: Any) -> Any:
-    """The value, as what it can be found by; options that are off, or came later and were not there, are left out."""
-    if isinstance(value, dict):
-        value = {name: option for name, option in value.items() if option}
-    return value if isinstance(value, int | float) else str(value)
 
 
 def _seeds_and_quality(group: Group) -> tuple[int, float]:

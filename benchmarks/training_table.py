@@ -1,8 +1,8 @@
 """Draws the tables of docs/results.md from benchmarks/results/training.jsonl, so that no figure is typed by hand.
 
 A row is a recipe on a backbone with its settings and data: mean ± standard deviation over seeds. Runs of a part of the
-data, and runs on other data than the known copies, have a table of their own. The papers' figures stand beside ours, on
-their own models.
+data, and runs on other data than the known copies, have a table of their own; the ablation's has all, with rows and
+steps. The papers' figures stand beside ours, on their own models.
 """
 
 import json
@@ -25,7 +25,9 @@ COLUMNS = (*(task.replace("-", "") for task in STS), "avg")
 HEADS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "avg")
 OWN = ("wiki-sections", "ukp-aspect", "afs")
 """Beginnings of figures that some recipes have beside the seven."""
-STAGES = re.compile(r"\b([a-z][a-z-]*)(?:, \1\b(?!-))+")
+STAGES = re.compile(r"(?<![\w-])([a-z][a-z-]*)(?:, \1\b(?!-))+")
+LATER = {"PairRegression": {"offset": 0.0}}
+"""Options of objectives that lines from before do not have."""
 Line = Mapping[str, Any]
 PAPERS = {  # Reimers and Gurevych 2019, table 1, without STS data: the average as printed; the rest is PUBLISHED's
     "sbert-nli": {
@@ -73,8 +75,14 @@ def main(lines: Path = LINES, page: Path = PAGE) -> None:
 
 def read(path: Path) -> list[Line]:
     """Its lines, of equal runs the last one."""
-    found = [json.loads(text) for text in path.read_text("utf-8").splitlines() if text.strip()]
+    found = [_completed(json.loads(text)) for text in path.read_text("utf-8").splitlines() if text.strip()]
     return list({(*_row(line), line["seed"], tuple(line["data"])): line for line in found}.values())
+
+
+def _completed(line: dict[str, Any]) -> Line:
+    """A line with the options that came after it, as they were then."""
+    objective = line["objective"]
+    return {**line, "objective": {**LATER.get(objective.get("objective"), {}), **objective}}
 
 
 def drawn(runs: Sequence[Line]) -> Iterator[str]:
@@ -91,7 +99,7 @@ def drawn(runs: Sequence[Line]) -> Iterator[str]:
     )
     plain = [line for line in runs if not line["recipe"].startswith("ablation")]
     yield from _section("On all the data at hand", [line for line in plain if _whole(line)], papers=True)
-    yield from _ablation([line for line in runs if line["recipe"].startswith("ablation") and not line["other_data"]])
+    yield from _ablation([line for line in runs if line["recipe"].startswith("ablation")])
     yield from _section("On a part of the data, or on other data", [line for line in plain if not _whole(line)])
     yield from _claims(runs)
 
@@ -142,13 +150,14 @@ def _ablation(runs: Sequence[Line]) -> Iterator[str]:
         return
     yield "## Poolings and concatenations (table 6): STS-B's development split\n"
     yield from _table(
-        ("trained on", "pooling", "parts", "backbone", "rows", "rate", "seeds", "STS-B dev", "*the paper's*")
+        ("trained on", "pooling", "parts", "backbone", "rows", "steps", "rate", "seeds", "STS-B dev", "*the paper's*")
     )
     for group in _groups(runs):
         recipe, pooling, parts = (group[0]["recipe"], group[0]["pooling"], " ".join(_parts(group[0])))
-        theirs = ABLATION.get((recipe, pooling, parts))
+        theirs = None if group[0]["other_data"] else ABLATION.get((recipe, pooling, parts))
         told = [recipe.removeprefix("ablation-"), pooling, parts and f"`{parts}`", group[0]["backbone"]]
-        figures = [f"{group[0]['rows']:,}", f"{group[0]['rate']:g}", str(len(group)), _figure(group, "stsb-dev")]
+        settings = [f"{group[0]['rows']:,}", f"{group[0]['steps']:,}", f"{group[0]['rate']:g}", str(len(group))]
+        figures = [*settings, _figure(group, "stsb-dev")]
         yield _cells([*told, *figures, "" if theirs is None else f"*{theirs:.2f}*"])
     yield ""
 
@@ -187,7 +196,13 @@ def _groups(runs: Sequence[Line]) -> list[list[Line]]:
 def _row(line: Line) -> tuple[Any, ...]:
     settings = tuple(line[key] for key in ("recipe", "backbone", "pooling", "epochs", "batch", "rate", "rows", "steps"))
     settings += (line.get("precision", "fp32"), line.get("note", ""))
-    return (*settings, json.dumps(line["objective"]), tuple(line["data"]), line["whole"], tuple(line["other_data"]))
+    return (
+        *settings,
+        json.dumps(line["objective"], sort_keys=True),
+        tuple(line["data"]),
+        line["whole"],
+        tuple(line["other_data"]),
+    )
 
 
 def _whole(line: Line) -> bool:

@@ -20,9 +20,9 @@ BEST = ("u", "v", "|u-v|")
 def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Trains every cell of the table that is asked for, measures, records."""
     parser = flags(__doc__)
-    parser.add_argument("--only", metavar="TEXT,…", help="cells of this name, or if none is, with it inside: stsb")
+    parser.add_argument("--only", metavar="TEXT,…", help="names of cells, or parts of names: stsb")
     args = parser.parse_args(argv)
-    return [_cell(args, name, *CELLS[name]) for name in wanted(args.only)]
+    return [_cell(args, name, *CELLS[name]) for name in cells(args.only)]
 
 
 CELLS = {
@@ -33,7 +33,7 @@ CELLS = {
 """Name to pooling and parts; none where STS-B is trained on."""
 
 
-def wanted(only: str | None) -> list[str]:
+def cells(only: str | None) -> list[str]:
     """The cells that are asked for, in the order of the table.
 
     Raises:

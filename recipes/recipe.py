@@ -273,8 +273,10 @@ class Recipe:
         files = [one["name"] for one in record["data"]] + [name for task in self._tasks() for name in TASKS[task].data]
         other = [name for name in dict.fromkeys(files) if check(name).state in ("changed", "unchecked")]
         run = record["run"]
-        how = ["Adam corrected"] if self.args.corrected else []
-        how += [f"running mean {self.args.ema:g}"] if self.args.ema else []
+        how = []
+        if record["outcome"]["steps"]:  # without steps no optimizer had a say
+            how += ["Adam corrected"] if self.args.corrected else []
+            how += [f"running mean {self.args.ema:g}"] if self.args.ema else []
         return {
             "whole": self._is_whole(),
             **({"stsb_train": True} if "stsb" in self.learned else {}),

@@ -196,7 +196,7 @@ def test_a_warning_that_counts_is_a_note_once(monkeypatch):
 
     first, other = run({"m": warns})["m", "one"].result.notes
     assert first.startswith("1 of ")
-    assert first.endswith(" texts was cut (the first of 40 such warnings)")
+    assert first.endswith(" texts was cut (of one slice of the texts; 39 more say the like)")
     assert other == "something else"
 
 

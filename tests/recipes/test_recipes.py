@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.training_table import ABLATION
-from recipes.ablation_pooling_concatenation import CELLS, wanted
+from recipes.ablation_pooling_concatenation import CELLS, cells
 
 from likewise import Embedder, Reranker
 from likewise.correlation import spearman
@@ -278,10 +278,10 @@ def test_of_each_fold_pairs_are_asked_that_were_not_learned_from():
 
 
 def test_cells_of_the_ablation_are_chosen_by_name_or_by_a_part_of_it():
-    assert wanted(None) == list(CELLS)
-    assert wanted("stsb,nli-mean") == ["nli-mean", "stsb-mean", "stsb-cls", "stsb-max"]
+    assert cells(None) == list(CELLS)
+    assert cells("stsb,nli-mean") == ["nli-mean", "stsb-mean", "stsb-cls", "stsb-max"]
     with pytest.raises(BadInput, match="no cell 'median'; there are nli-mean, "):
-        wanted("stsb,median")
+        cells("stsb,median")
 
 
 def test_the_ablation_has_the_cells_of_the_papers_table():

@@ -62,9 +62,9 @@ def run(args: argparse.Namespace) -> int:
 
     if (args.output / RECORD).exists():
         raise BadInput(f"{args.output} holds a model that was trained, with its record; give another folder")
-    embedder = embedder_named(args.model)
-    depths = _depths(args.depth, embedder.encoder.depth)
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
+        embedder = embedder_named(args.model)
+        depths = _depths(args.depth, embedder.encoder.depth)
         found = _fused(args, embedder, depths)
     if args.json:
         print(json.dumps(found, default=asdict, indent=2))
@@ -96,8 +96,9 @@ def _fused(args: argparse.Namespace, embedder: "Embedder", depths: Sequence[int]
         told.append(_measured(made, texts))
         _say(told[-1], embedder.encoder.depth)
     chosen = smallest(found, lambda a, b: difference(a.fused, b.fused, a.gold).high < 0)
-    lost = difference(chosen.outcome.fused, found[-1].outcome.fused, chosen.outcome.gold)
+    lost = None
     if len(found) > 1:
+        lost = difference(chosen.outcome.fused, found[-1].outcome.fused, chosen.outcome.gold)
         _say_choice(chosen.depth, lost)
     best = chosen.embedder
     best.save(args.output)
@@ -178,7 +179,10 @@ def _unlabelled(names: Sequence[str], path: Path) -> Sequence[str]:
 
 
 def _measured(made: "Exit", texts: list[str]) -> dict[str, Any]:
-    """What a depth gave: Spearman on held-out pairs with intervals, and its speed."""
+    """What a depth gave: Spearman on held-out pairs with intervals, and its speed.
+
+    Unfused is plain pooling; of fewer blocks than there are, the whole model imitated.
+    """
     from ..evaluate.significance import difference, interval
     from ..train.depth import rate
 
@@ -188,9 +192,9 @@ def _measured(made: "Exit", texts: list[str]) -> dict[str, Any]:
         "blocks": made.depth,
         "held_out": len(o.gold),
         "fused": interval(o.fused, o.gold),
-        "plain": interval(o.plain, o.gold),
+        "unfused": interval(o.plain, o.gold),
         "gain": difference(o.fused, o.plain, o.gold),
-        "kept_plain": not o.strength,
+        "kept_unfused": not o.strength,
         "texts_per_second": rate(made.embedder, some),
     }
 
@@ -199,8 +203,8 @@ def _say(told: Mapping[str, Any], blocks: int) -> None:
     beside = "plain pooling" if told["blocks"] == blocks else "the whole model imitated, no more"
     print(
         f"{told['blocks']} of {blocks} blocks: Spearman × 100 on {told['held_out']:,} held-out pairs {told['fused']}; "
-        f"{beside} {told['plain']}; gain {told['gain']}; {told['texts_per_second']:,.0f} texts/s"
-        + ("; no gain beyond chance, so that is what is kept" if told["kept_plain"] else "")
+        f"{beside} {told['unfused']}; gain {told['gain']}; {told['texts_per_second']:,.0f} texts/s"
+        + ("; no gain beyond chance, so that is what is kept" if told["kept_unfused"] else "")
     )
 
 

@@ -63,6 +63,8 @@ class Job:
 def job_of(args: argparse.Namespace) -> Job:
     """The job of these arguments: flags first, then the file's settings, then defaults.
 
+    A file's settings have to be right, be there a flag in their place or not.
+
     Raises:
         BadInput: a name is unknown, a value of the wrong kind, or something that is needed is missing.
     """
@@ -151,7 +153,7 @@ def _without_flags(sets: list[DataSet], args: argparse.Namespace, file: str) -> 
     if sets and lost:
         raise BadInput(
             f"{', '.join(lost)} of the command line would be lost: {file} has data with settings of their own. Write"
-            " it into their [[data]], or name the data with --data"
+            " them into its [[data]], or name the data with --data"
         )
     return sets
 

@@ -29,7 +29,7 @@ from .tasks import TASKS, chosen
 
 TRANSDUCTIVE = "transductive: the model was fitted on the texts of the task itself, never on their labels"
 SECONDARY = 1_000  # resamples of a score that is no headline
-NUMBERS = re.compile(r"\d[\d,]*")
+NUMBERS = re.compile(r"\b\d[\d,]*\b")
 APART = 1e-3  # how far a score may be from what its evidence gives, by rounding
 
 
@@ -189,7 +189,11 @@ def _told(warned: Iterable[str]) -> Iterator[str]:
     for message in warned:
         alike.setdefault(NUMBERS.sub("#", message), []).append(message)
     for said in alike.values():
-        yield said[0] if len(set(said)) == 1 else f"{said[0]} (the first of {len(said)} such warnings)"
+        yield (
+            said[0]
+            if len(set(said)) == 1
+            else f"{said[0]} (of one slice of the texts; {len(said) - 1} more say the like)"
+        )
 
 
 class _Fitted:
