@@ -188,10 +188,8 @@ def picture(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
     for name, row in shown.items():
         colour = ORANGE if name.startswith(OURS) else BLUE
         axes.scatter(row["texts_per_s"], row["sts"], s=20 + 2 * row["megabytes"], color=colour, alpha=0.85, zorder=2)
-        below = any(_beneath(row, other) for other in shown.values())
-        at, vertical = ((0, -10), "top") if below else ((0, 10), "bottom")
         label, where = f"{name} · {row['megabytes']:.0f} MB", (row["texts_per_s"], row["sts"])
-        axes.annotate(label, where, xytext=at, textcoords="offset points", ha="center", va=vertical)
+        axes.annotate(label, where, textcoords="offset points", **_placed(row, list(shown.values())))
     axes.set_xscale("log")
     axes.set_xlabel("sentences a second (STS-B test, fp32, log scale)")
     axes.set_ylabel("mean Spearman × 100 of seven STS sets")
@@ -201,9 +199,21 @@ def picture(rows: Mapping[str, Mapping[str, Any]]) -> Figure:
     return figure
 
 
-def _beneath(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether a label above this dot would hit the other."""
-    return 0 < other["sts"] - row["sts"] < 6 and abs(np.log10(other["texts_per_s"] / row["texts_per_s"])) < 0.4
+def _placed(row: Mapping[str, Any], every: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Where a label goes: beside its dot, on the side with more room; where another dot lies, above or beneath."""
+    speeds = np.log10([other["texts_per_s"] for other in every])
+    here, away = np.log10(row["texts_per_s"]), 1 if np.log10(row["texts_per_s"]) < speeds.mean() else -1
+    near = [
+        (away * (speed - here), other["sts"] - row["sts"])
+        for other, speed in zip(every, speeds, strict=True)
+        if other is not row and abs(other["sts"] - row["sts"]) < 6
+    ]
+    room = 0.9 if away > 0 else 1.6  # to the left there may be a label to the right of another dot
+    if not any(0 < aside < room for aside, _ in near):
+        return {"xytext": (10 * away, 0), "ha": "left" if away > 0 else "right", "va": "center"}
+    if any(above > 0 and abs(aside) < 0.4 for aside, above in near):
+        return {"xytext": (0, -10), "ha": "center", "va": "top"}
+    return {"xytext": (0, 10), "ha": "center", "va": "bottom"}
 
 
 if __name__ == "__main__":
