@@ -24,7 +24,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     embedder = placed(infersent(args.backbone, width=args.width, seed=args.seed), args)
     embedder.encoder.words.requires_grad_(False)
     data = course("nli/train", Classification(parts=PARTS), args)
-    return Recipe("infersent", args, anew=True).carry_out(embedder, [data], run_of(args))
+    note = f"{args.width} units a direction"
+    return Recipe("infersent", args, note=note, anew=True).carry_out(embedder, [data], run_of(args))
 
 
 if __name__ == "__main__":
