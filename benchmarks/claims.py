@@ -50,10 +50,8 @@ _MEAN, _CLS = _recipe(UNTRAINED, pooling="mean"), _recipe(UNTRAINED, pooling="cl
 _SOFTMAX, _RANKING, _REGRESSION = _recipe("sbert-nli"), _recipe("sbert-nli-contrastive"), _recipe("sbert-stsb")
 _RANKING_FIRST = _recipe("sbert-nli-then-stsb-contrastive")
 _CROSS, _POLY = _recipe("cross-encoder-stsb"), _recipe("poly-encoder-stsb")
-_SECOND = (
-    *SETTINGS[1:],
-    "steps",
-)  # of two stages, the second's; rows are those of both, and of NLI's there may be a part
+_SECOND = (*SETTINGS[1:], "steps")
+"""Of two stages, the second's; rows are those of both, and of NLI's there may be a part."""
 
 CLAIMS = (
     Claim("NLI by softmax beats averaging", _SOFTMAX, _MEAN, "avg", (), _AS_IT_IS),

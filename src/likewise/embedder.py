@@ -175,6 +175,8 @@ class Embedder(nn.Module, Encodes):
                 if tensors:
                     save_file(dict(tensors), partial / place / "model.safetensors", {"format": "pt"})
             save_encoder(self.encoder, partial, weights=weights)
+        if known == NOTHING:
+            write_provenance(Path(folder), NOTHING)  # what a file there told was of the model before
 
     @property
     def width(self) -> int:

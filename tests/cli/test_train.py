@@ -128,6 +128,9 @@ def test_what_a_model_has_read_by_name_is_kept_with_what_its_backbone_had(place,
     assert json.loads((place / "out/likewise.json").read_text()) == {"trained_on": ["nli", "stsb"]}
     assert main(["train", "tiny", *FLAGS, "--steps", "1", "-o", "other"]) == 0  # a file of one's own has no known name
     assert json.loads((place / "other/likewise.json").read_text()) == {"trained_on": ["nli"]}
+    (place / "tiny" / "likewise.json").unlink()
+    assert main(["train", "tiny", *FLAGS, "--steps", "1", "-o", "other", "--fresh"]) == 0
+    assert not (place / "other/likewise.json").exists()  # it would tell of the run before
 
 
 def test_a_dry_run_shows_the_plan_and_a_batch_and_writes_nothing(place, capsys):

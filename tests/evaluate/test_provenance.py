@@ -74,3 +74,13 @@ def test_every_name_is_a_data_set_or_a_model_known_here():
         *(n for c in CARDS.values() for n in c.trained_on),
     }
     assert names <= set(DATASETS)
+
+
+def test_what_was_known_of_a_model_is_not_told_of_the_one_saved_over_it(own, tmp_path):
+    known = own()
+    (known / "likewise.json").write_text(json.dumps({"trained_on": ["stsb"]}))
+    Embedder.load(known).save(tmp_path / "out")
+    assert (tmp_path / "out" / "likewise.json").exists()
+    (known / "likewise.json").unlink()
+    Embedder.load(known).save(tmp_path / "out")
+    assert not (tmp_path / "out" / "likewise.json").exists()

@@ -189,11 +189,8 @@ def _told(warned: Iterable[str]) -> Iterator[str]:
     for message in warned:
         alike.setdefault(NUMBERS.sub("#", message), []).append(message)
     for said in alike.values():
-        yield (
-            said[0]
-            if len(set(said)) == 1
-            else f"{said[0]} (of one slice of the texts; {len(said) - 1} more say the like)"
-        )
+        others = f" (of one slice of the texts; {len(said) - 1} more say the like)" if len(set(said)) > 1 else ""
+        yield said[0] + others
 
 
 class _Fitted:

@@ -56,11 +56,13 @@ def provenance(model: Any) -> Provenance:
 
 
 def write_provenance(folder: Path, told: Provenance) -> None:
-    """What is known, into a folder; no file where nothing is."""
+    """What is known, into a folder; no file where nothing is, nor one that tells of a model that was there before."""
     lists = {key: names for key, names in vars(told).items() if names}
-    if lists:
-        with atomic(folder / FILE) as partial:
-            partial.write_text(json.dumps(lists) + "\n", "utf-8")
+    if not lists:
+        (folder / FILE).unlink(missing_ok=True)
+        return
+    with atomic(folder / FILE) as partial:
+        partial.write_text(json.dumps(lists) + "\n", "utf-8")
 
 
 def _names(told: Any, key: str, place: Path) -> tuple[str, ...]:
