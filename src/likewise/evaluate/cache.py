@@ -1,16 +1,21 @@
 """What was computed before, on disk: vectors by text, results by cell. Bounded, atomic, and never needed.
 
-    vectors/MODEL/….safetensors     keys (k, 16) and vectors (k, E): a part of the texts that this model has read
-    results/….json                  one model on one task
+    evaluation-cache/vectors/MODEL/….safetensors     keys (k, 16) and vectors (k, E): a part of this model's texts
+    evaluation-cache/results/….json                  one model on one task
 
-A file that is broken, or that another process deletes meanwhile, is as good as none.
+Every entry is one file, which appears whole by one renaming, so an entry is never half there. A file that is broken,
+or that another process deletes meanwhile, is as good as none. Whatever else lies in the user's cache folder (converted
+word vectors, the entries of versions before this layout, files of other programs) is never touched.
 """
 
 import hashlib
 import json
 import os
+import re
+import stat
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -26,8 +31,14 @@ from ..errors import BadInput
 from ..store.files import atomic
 
 SETTING = "LIKEWISE_CACHE"
+OWN = "evaluation-cache"
+"""The sub-folder of the user's cache folder that belongs to this module alone."""
 LIMIT = 4 << 30  # bytes
 KEY = 16  # bytes of a text's digest
+ABANDONED = 3600.0  # seconds after which a partial file is that of a process that was killed: writing takes moments
+RESULT = re.compile(r"[0-9a-f]{32}\.json")
+MODEL = re.compile(r"[0-9a-f]{32}")
+PART = re.compile(r"[0-9a-f]{24}\.safetensors")
 VERBS = ("cli", "explain", "mine", "train", "evaluate", "search", "files")
 """Folders of this package whose code no vector depends on."""
 
@@ -47,14 +58,14 @@ class Cache:
 
     def vectors(self, fingerprint: str) -> "Vectors":
         """The vectors of the model with this fingerprint, made by the code that is running."""
-        return Vectors.opened(self.folder / "vectors" / digest([fingerprint, code(VERBS)]))
+        return Vectors.opened(self.folder / OWN / "vectors" / digest([fingerprint, code(VERBS)]))
 
     def result(self, key: str) -> Mapping[str, Any] | None:
-        """What `keep` was given under this key."""
+        """What `keep` was given under this key, a `digest`."""
         path = self._path(key)
         try:
             told = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         _touch(path)
         return told if isinstance(told, dict) else None
@@ -68,24 +79,40 @@ class Cache:
             return
 
     def prune(self) -> None:
-        """Deletes what was used longest ago until the rest is within the limit."""
-        found = []
-        for path in self.folder.rglob("*"):
-            try:
-                told = path.stat()
-            except OSError:
-                continue
-            if path.suffix in (".safetensors", ".json") and path.is_file():
-                found.append((told.st_mtime, told.st_size, path))
-        total = sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
+        """Deletes the entries used longest ago until the rest is within the limit, and nothing that is not an entry.
+
+        An entry that another process used meanwhile stays. Partial files of killed processes go.
+        """
+        entries = sorted((found.st_mtime, found.st_size, path) for path, found in self._entries())
+        total = sum(size for _, size, _ in entries)
+        for used, size, path in entries:
             if total <= self.limit:
                 return
-            path.unlink(missing_ok=True)
-            total -= size
+            if _removed(path, used):
+                total -= size
+
+    def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
+        """The files that this cache wrote, by their places and names; partial files that were left are removed."""
+        for folder, name in self._places():
+            for path in _listed(folder):
+                found = _file_state(path)
+                if found is None:
+                    continue
+                if name.fullmatch(path.name):
+                    yield path, found
+                elif _partial_of(path.name, name) and time.time() - found.st_mtime > ABANDONED:
+                    _removed(path, found.st_mtime)
+
+    def _places(self) -> Iterator[tuple[Path, re.Pattern[str]]]:
+        """The folders of this cache, each with the names that its entries have; links are not followed."""
+        own = self.folder / OWN
+        yield own / "results", RESULT
+        for folder in _listed(own / "vectors"):
+            if MODEL.fullmatch(folder.name):
+                yield folder, PART
 
     def _path(self, key: str) -> Path:
-        return self.folder / "results" / f"{key}.json"
+        return self.folder / OWN / "results" / f"{key}.json"
 
 
 @dataclass
@@ -103,7 +130,7 @@ class Vectors:
             try:
                 with safe_open(path, "numpy") as file:
                     opened._note(path, file.get_tensor("keys").tobytes())
-            except (OSError, SafetensorError):
+            except (OSError, SafetensorError):  # broken, or deleted by another process
                 continue
         return opened
 
@@ -117,8 +144,11 @@ class Vectors:
         found = {}
         for path, rows in wanted.items():
             try:
-                vectors = load_file(path)["vectors"]
+                part = load_file(path)
+                vectors = part["vectors"]
             except (OSError, SafetensorError, KeyError):
+                continue
+            if vectors.ndim != 2 or part["keys"].shape != (len(vectors), KEY):
                 continue
             _touch(path)
             found.update({text: vectors[row] for text, row in rows})
@@ -168,6 +198,42 @@ def code(without: tuple[str, ...] = ("cli",)) -> str:
         if name.parts[0] not in without:
             found.update(f"{name}\0".encode() + path.read_bytes())
     return found.hexdigest()[:32]
+
+
+def _listed(folder: Path) -> list[Path]:
+    """What lies in a folder; nothing where there is none, or where a link stands in its place."""
+    try:
+        return [] if folder.is_symlink() else list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _file_state(path: Path) -> os.stat_result | None:
+    """Size and times of a regular file; None of anything else, and of what is gone."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+def _partial_of(name: str, whole: re.Pattern[str]) -> bool:
+    """Whether this is how `store.files.atomic` names a file that is to become one of those: .WHOLE.RANDOM.SUFFIX."""
+    parts = name.split(".")
+    return len(parts) > 4 and not parts[0] and whole.fullmatch(".".join(parts[1:3])) is not None
+
+
+def _removed(path: Path, used: float) -> bool:
+    """Deletes a file that nobody has used since; whether it is gone."""
+    try:
+        if path.lstat().st_mtime != used:
+            return False
+        path.unlink()
+    except FileNotFoundError:
+        return True
+    except OSError:  # open elsewhere (Windows), or somebody else's
+        return False
+    return True
 
 
 def _touch(path: Path) -> None:

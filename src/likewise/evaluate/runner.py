@@ -168,9 +168,9 @@ def _cell(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             key = job.key(model, task)
-            found = job.cache.result(key) if job.cache and key and not job.fresh else None
-            if found is not None:
-                return Cell(name, task.name, from_json(found["result"]), seconds=found["seconds"], kept=True)
+            kept = _kept(name, task, key, job)
+            if kept is not None:
+                return kept
             encode = memory.watched(told) if memory else _Fitted(model)
             result = task.run(encode, job.read, job.settings)
             notes = [*getattr(encode, "notes", ()), *_told(str(warning.message) for warning in caught)]
@@ -181,6 +181,18 @@ def _cell(
     if job.cache and key:
         job.cache.keep(key, {"model": name, "seconds": seconds, "result": to_json(result)})
     return Cell(name, task.name, result, seconds=seconds)
+
+
+def _kept(name: str, task: Task, key: str | None, job: _Job) -> Cell | None:
+    """The cell as it lies on disk; None where it is not there, or is not what was written."""
+    found = job.cache.result(key) if job.cache and key and not job.fresh else None
+    if found is None:
+        return None
+    try:
+        result = _sound(from_json(found["result"]))
+        return Cell(name, task.name, result, seconds=float(found["seconds"]), kept=True)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, BadInput):
+        return None
 
 
 def _told(warned: Iterable[str]) -> Iterator[str]:

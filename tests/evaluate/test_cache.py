@@ -1,0 +1,168 @@
+"""The cache forgets what it wrote itself, entry by entry, and nothing else; what is broken is computed again."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from likewise.evaluate import cache as caches
+from likewise.evaluate.cache import ABANDONED, OWN, Cache, digest
+from likewise.evaluate.runner import evaluate
+from likewise.evaluate.tasks import TASKS
+from likewise.store.words import WordVectors, converted
+from tests.evaluate.toys import ONE, Counting, read
+
+LONG_AGO = time.time() - 10 * 86_400
+
+
+def old(*paths: Path) -> None:
+    for path in paths:
+        os.utime(path, (LONG_AGO,) * 2)
+
+
+def test_what_was_used_longest_ago_goes_until_the_rest_is_within_the_limit(tmp_path):
+    cache, keys = Cache(tmp_path, limit=250), [digest(name) for name in ("old", "used", "new")]
+    for i, key in enumerate(keys):
+        cache.keep(key, {"text": "x" * 80})
+        os.utime(tmp_path / OWN / "results" / f"{key}.json", (time.time() - 100 + i,) * 2)
+    assert cache.result(keys[0])  # used just now
+    cache.prune()
+    assert [cache.result(key) is not None for key in keys] == [True, False, True]
+
+
+def test_vectors_go_a_part_at_a_time_and_what_is_left_is_still_read(tmp_path):
+    cache = Cache(tmp_path, limit=800)
+    vectors = cache.vectors("a" * 32)
+    for i, text in enumerate("abc"):
+        vectors.add([text], np.full((1, 40), i, np.float32))
+    old(vectors.places[caches.text_key("b")][0])
+    cache.prune()
+    again = cache.vectors("a" * 32)
+    assert sorted(again.find(["a", "b", "c"])) == ["a", "c"]
+    assert set(vectors.find(["a", "b", "c"])) == {"a", "c"}  # as for a process that had it open
+
+
+def test_converted_word_vectors_and_foreign_files_are_never_deleted(tmp_path, monkeypatch):
+    monkeypatch.setenv("LIKEWISE_CACHE", str(tmp_path))
+    words = converted("glove-toy", "1", lambda: WordVectors(["a"], np.zeros((2, 4), np.float32)))
+    cache = Cache.of_user()
+    own, key = cache.folder / OWN, digest("mine")
+    foreign = [
+        tmp_path / "results" / f"{key}.json",  # as versions before this layout wrote them
+        tmp_path / "vectors" / key / f"{key[:24]}.safetensors",
+        tmp_path / "other program" / "config.json",
+        own / "notes.json",
+        own / "results" / "notes.json",
+        own / "results" / f".{key}.json.part",
+        own / "results" / key / f"{key}.json",
+        own / "vectors" / "model.safetensors",
+        own / "vectors" / "my model" / f"{key[:24]}.safetensors",
+        own / "vectors" / key / "model.safetensors",
+    ]
+    for path in foreign:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * 100)
+    cache.keep(key, {"text": "x" * 100})
+    files = {path for path in tmp_path.rglob("*") if path.is_file()}
+    old(*files)
+    Cache(tmp_path, limit=0).prune()
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == files - {own / "results" / f"{key}.json"}
+    assert (words / "config.json").is_file()
+
+
+def test_links_are_not_followed(tmp_path):
+    key, elsewhere = digest("x"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    kept = elsewhere / f"{key[:24]}.safetensors", elsewhere / f"{key}.json"
+    for path in kept:
+        path.write_bytes(b"x" * 100)
+    own = tmp_path / "cache" / OWN
+    (own / "vectors").mkdir(parents=True)
+    (own / "vectors" / key).symlink_to(elsewhere)
+    (own / "results").symlink_to(elsewhere)
+    old(*kept)
+    Cache(tmp_path / "cache", limit=0).prune()
+    assert all(path.exists() for path in kept)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a process that this one forks")
+@pytest.mark.parametrize("late", [False, True])
+def test_a_process_killed_while_it_writes_leaves_no_entry_and_its_partial_file_goes_in_time(late, tmp_path):
+    """Before the renaming there is no entry; after it there is a whole one."""
+    cache, key = Cache(tmp_path), digest("killed")
+    child = os.fork()
+    if child == 0:
+        rename = Path.replace
+        Path.replace = lambda path, to: (late and rename(path, to), os._exit(9))  # type: ignore[method-assign]
+        cache.keep(key, {"figure": 1})
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert cache.result(key) == ({"figure": 1} if late else None)
+    left = [path for path in (tmp_path / OWN / "results").iterdir() if path.name.startswith(".")]
+    assert len(left) == (0 if late else 1)
+    cache.prune()
+    assert all(path.exists() for path in left)  # it may be another process's, which is writing
+    for path in left:
+        os.utime(path, (time.time() - ABANDONED - 1,) * 2)
+    cache.prune()
+    assert not any(path.exists() for path in left)
+
+
+def test_an_entry_that_another_process_used_since_it_was_listed_stays(tmp_path, monkeypatch):
+    cache, key = Cache(tmp_path, limit=0), digest("shared")
+    cache.keep(key, {"figure": 1})
+    path = tmp_path / OWN / "results" / f"{key}.json"
+    old(path)
+    listed = Cache._entries
+
+    def then_used(self):
+        found = list(listed(self))
+        assert Cache(tmp_path).result(key)  # by another process
+        return found
+
+    monkeypatch.setattr(Cache, "_entries", then_used)
+    cache.prune()
+    assert path.exists()
+
+
+def test_an_entry_that_another_process_deleted_or_holds_open_is_no_error(tmp_path, monkeypatch):
+    cache, keys = Cache(tmp_path, limit=0), [digest(1), digest(2)]
+    for key in keys:
+        cache.keep(key, {"figure": 1})
+
+    def refused(path, missing_ok=False):  # noqa: ARG001
+        raise PermissionError(13, "in use")
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    cache.prune()
+    monkeypatch.undo()
+    assert cache.result(keys[0]) and cache.result(keys[1])
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["[]", "{}", '{"result": {}, "seconds": 1}', '{"result": 3, "seconds": 1}', "[" * 100_000, '{"result": "x"}'],
+)
+def test_a_result_that_is_not_what_was_written_is_computed_again(written, tmp_path, monkeypatch):
+    monkeypatch.setitem(TASKS, ONE.name, ONE)
+
+    def run():
+        return evaluate({"m": Counting()}, [ONE], read=read, resamples=50, cache=Cache(tmp_path))["m", "one"]
+
+    wanted = run().value
+    (path,) = (tmp_path / OWN / "results").iterdir()
+    path.write_text(written)
+    found = run()
+    assert not found.error and not found.kept and found.value == wanted
+
+
+def test_vectors_that_are_not_a_row_for_each_text_are_not_used(tmp_path):
+    vectors = Cache(tmp_path).vectors("a" * 32)
+    vectors.add(["a", "b"], np.ones((2, 3), np.float32))
+    path = vectors.places[caches.text_key("a")][0]
+    for wrong in (np.ones((1, 3), np.float32), np.ones(2, np.float32)):
+        keys = np.frombuffer(caches.text_key("a") + caches.text_key("b"), np.uint8).reshape(-1, 16)
+        caches.save_file({"keys": keys, "vectors": wrong}, path)
+        assert Cache(tmp_path).vectors("a" * 32).find(["a", "b"]) == {}
