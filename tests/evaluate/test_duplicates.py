@@ -71,7 +71,7 @@ def test_blocks_change_nothing(monkeypatch):
 
 def test_a_part_of_quoras_pairs_says_so():
     notes = TASKS["qqp"].run(encode, DATA.__getitem__, Settings()).notes
-    assert any(note.startswith("60 of the 404,290 pairs published") for note in notes)
+    assert any(note.startswith("60 pairs, and Quora published 404,290") for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -38,4 +38,6 @@ def test_sts_b_by_the_carried_model_and_one_without_training():
     good, poor = (found[name, "first"].result.headline for name in ("MiniLM", "letters"))
     assert good.value > 0.7 > poor.interval.high
     assert good.interval.low < good.value < good.interval.high
-    assert found.notes == ("MiniLM has seen sentences of these tasks in training: first (flickr30k_captions, nli)",)
+    assert found.notes == (
+        "MiniLM has seen sentences of the published data of these tasks in training: first (flickr30k_captions, nli)",
+    )

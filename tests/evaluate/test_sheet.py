@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ import pytest
 from likewise.errors import BadInput
 from likewise.evaluate import figure
 from likewise.evaluate.grid import Grid, fitting
+from likewise.evaluate.results import Cell, Results
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.sheet import as_csv, duel, markdown, report, versus, winners
+from likewise.evaluate.task import Evidence, Result, Score, Settings
 from likewise.evaluate.tasks import SUITES
 from tests.evaluate.toys import LOST, ONE, TWO, WORDS, model, read, task
 
@@ -41,7 +44,7 @@ def knowing(noise, seed=0):
 def crossed(encode, read, settings, *, name):
     """As the toys' task, the left half of one vector against the right half of the other."""
     from likewise.correlation import spearman
-    from likewise.evaluate.task import Evidence, Result, Score, Vectors
+    from likewise.evaluate.task import Vectors
 
     columns = read(name)
     vectors = Vectors.of(encode, columns["a"], columns["b"])
@@ -158,3 +161,64 @@ def test_a_picture_is_drawn_whole(five, tmp_path, ending):
 def test_a_picture_of_another_kind_is_refused(five, tmp_path):
     with pytest.raises(BadInput, match=r"\.png"):
         figure.draw(five, tmp_path / "scores.txt")
+
+
+def failing(texts):
+    raise RuntimeError("nothing works here")
+
+
+def nothing_compared(text):
+    return "none were compared" in text and "beyond chance" not in text
+
+
+def test_where_a_model_failed_no_report_says_that_two_were_compared():
+    found = evaluate({"good": knowing(0.05), "bad": failing}, [SURE], read=read, resamples=100)
+    assert found.failed
+    for text in (report(found), markdown(found)):
+        assert nothing_compared(text)
+    assert duel(found, "good", "bad") == {}
+    told = versus(found, "good", "bad", {})
+    assert "compared on no task" in told and "Of 0 tasks" not in told
+    assert "not comparable" in rows(told)["sure"]
+
+
+def test_of_several_models_and_tasks_the_report_says_what_was_compared_and_what_was_not():
+    """On one task three models have figures but one, which failed; the other task's data are not at hand."""
+    models = {"a": knowing(0.05), "b": knowing(0.05, seed=1), "c": failing}
+    found = evaluate(models, [SURE, LOST], read=read, resamples=100)
+    text = " ".join(report(found, width=500).split())
+    assert "no difference between the best two models is beyond chance" in text
+    assert "of the models that have a figure" in text
+    assert "not compared, for want of two figures on the same items: lost" in text
+    told = versus(found, "a", "b", duel(found, "a", "b"))
+    assert "Of 1 tasks" in told and "On 1 of 2 tasks they could not be compared" in " ".join(told.split())
+
+
+def of_numbers(said, gold, statistic="spearman"):
+    """A result whose evidence are these numbers."""
+    evidence = Evidence(np.asarray(said, float), None if gold is None else np.asarray(gold, float), None, statistic)
+    return Result("sure", (Score(statistic, 0.5, len(said), evidence),), "by hand")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (of_numbers([1, 2, 3], [1, 2, 3]), of_numbers([3, 2, 1], [1, 2, 4])),  # other gold
+        (of_numbers([1, 2, 3], [1, 2, 3]), of_numbers([1, 0, 1], None, "mean")),  # another statistic
+        (of_numbers([1], [1]), of_numbers([2], [1])),  # one item has no correlation
+        (of_numbers([1, 2, 3], [1, 1, 1]), of_numbers([3, 2, 1], [1, 1, 1])),  # nor have equal ones
+        (of_numbers([np.nan, 1], None, "mean"), of_numbers([1, 0], None, "mean")),
+    ],
+)
+def test_what_cannot_be_compared_is_not_called_a_tie(ours, theirs):
+    cells = {(name, "sure"): Cell(name, "sure", result) for name, result in (("a", ours), ("b", theirs))}
+    found = Results(("a", "b"), (SURE,), cells, Settings(), 100)
+    assert nothing_compared(report(found)) and nothing_compared(markdown(found))
+    assert duel(found, "a", "b") == {}
+
+
+def test_a_figure_that_is_nan_takes_no_part():
+    nan = replace(of_numbers([1, 2, 3, 4], [1, 2, 3, 4]), scores=(Score("spearman", float("nan"), 4),))
+    good = of_numbers([1, 2, 3, 4], [1, 2, 3, 4])
+    cells = {(name, "sure"): Cell(name, "sure", result) for name, result in (("a", nan), ("b", good))}
+    assert nothing_compared(report(Results(("a", "b"), (SURE,), cells, Settings(), 100)))

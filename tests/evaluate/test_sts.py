@@ -217,3 +217,23 @@ def test_what_the_notes_say_of_the_training_split_is_so(name):
         known = {frozenset(pair) for pair in trained}
         shared = sum(frozenset(pair) in known for pair in tested)
     assert f" {shared:,} of" in f" {SETS[name].caution}"
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if SETS[name].caution])
+def test_what_is_known_of_published_pairs_is_not_said_of_others_that_lie_under_their_name(name):
+    of = SETS[name]
+    for count in (60, of.pairs):
+        columns = made(count)
+        notes = run(name, columns).notes
+        assert of.caution not in notes
+        assert not any("training split" in note for note in notes)
+        assert any("pairs" in note and "compare" in note for note in notes)
+
+
+@pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
+@pytest.mark.parametrize("name", ["stsb", "sts13"])
+def test_a_copy_of_the_published_pairs_in_another_order_and_spelling_is_known(name):
+    columns = {key: list(reversed(values)) for key, values in parquet(SETS[name].data).items()}
+    columns["sentence1"], columns["sentence2"] = columns["sentence2"], [f" {t.upper()} ." for t in columns["sentence1"]]
+    assert SETS[name].caution in run(name, columns).notes
+    assert not any("other pairs" in note for note in run(name, columns, lowercase=True).notes)

@@ -101,9 +101,19 @@ def test_progress_is_in_plain_lines_and_each_measure_has_one(capsys, monkeypatch
 
 def test_what_was_done_before_is_no_part_of_the_rate():
     live = Live()
+    live(moment(8))
+    assert live.pace.first == 8 and live.pace.rows == 0 and live.pace.left is None  # how long that step took is unknown
+    assert "left" not in str(live.pace)
     live(moment(9))
-    assert live.pace.first == 8 and live.pace.rows == 8
+    assert live.pace.rows == 8
     assert live.pace.left == pytest.approx(live.pace.seconds, rel=0.5)
+
+
+def test_the_first_step_tells_the_time_left_by_its_own_duration():
+    live, first = Live(), moment(1)
+    live(first)
+    assert first.seconds > 0 and live.pace.left == pytest.approx(9 * first.seconds, rel=0.01)
+    assert "0:00 left" not in str(live.pace)
 
 
 def test_a_log_becomes_a_picture(tmp_path):

@@ -13,7 +13,6 @@ from .significance import RESAMPLES, Interval, intervals, paired
 from .task import Evidence
 
 ALPHA = 0.05
-Pair = tuple[Evidence, Evidence]
 CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 
 
@@ -32,8 +31,14 @@ class Comparison:
     adjusted: float
 
     @property
+    def known(self) -> bool:
+        """Whether there is a difference with an interval at all; without one, nothing was compared."""
+        d = self.difference
+        return bool(np.isfinite([d.value, d.low, d.high]).all())
+
+    @property
     def sure(self) -> bool:
-        return self.adjusted < ALPHA
+        return self.known and self.adjusted < ALPHA
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -41,6 +46,8 @@ class Comparison:
 
     def verdict(self, ours: str, theirs: str) -> str:
         """In words, by names of the two."""
+        if not self.known:
+            return "not comparable"
         if not self.sure:
             return "not told apart"
         return f"{ours if self.difference.value > 0 else theirs} is better"

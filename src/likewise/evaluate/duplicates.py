@@ -55,7 +55,7 @@ def questions(encode: Encode, read: Read, settings: Settings) -> Result:  # noqa
     pairs = labelled(read, "qqp_subset/pairs")
     vectors = Vectors.of(encode, pairs.first, pairs.second)
     n = len(pairs.same)
-    notes = (f"{n:,} of the {QQP:,} pairs published: not comparable with figures on other subsets",) if n < QQP else ()
+    notes = (f"{n:,} pairs, and Quora published {QQP:,}: figures on another part of them do not compare",) * (n != QQP)
     return Result("qqp", tuple(_scores(pairs, vectors)), _protocol(pairs), (*vectors.notes, *notes, _plain(pairs)))
 
 

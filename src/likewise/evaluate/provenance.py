@@ -30,4 +30,8 @@ def leak_note(model: str, known: Provenance, tasks: Sequence[Task]) -> str:
         if seen:
             touched.append(f"{task.name} ({', '.join(seen)})")
     who = f"{model}, or its teacher," if known.less_tests else model
-    return f"{who} has seen sentences of these tasks in training: {'; '.join(touched)}" if touched else ""
+    return (
+        f"{who} has seen sentences of the published data of these tasks in training: {'; '.join(touched)}"
+        if touched
+        else ""
+    )

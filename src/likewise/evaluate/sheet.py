@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from .comparison import ALPHA, Comparison, Pair, adjusted, comparable, compared
+from ..errors import BadInput
+from .comparison import ALPHA, Comparison, adjusted, comparable, compared
 from .grid import Grid, fitting, paragraph
 from .results import Cell, Results
 from .tasks import SUITES
@@ -22,11 +23,12 @@ def report(results: Results, *, width: int = 100, bold: bool = False, published:
 
     A star (and bold type) marks a model that is better than the next best one of the same task beyond chance.
     """
-    marks = winners(results)
+    tested = leads(results)
+    marks = _sure(tested)
     wide, close = _grid(results, marks, " ± "), _grid(results, marks, "±")
     grid, gap = fitting([(wide, 2), (close, 1), (_turned(wide), 2), (_turned(close), 1)], width)
     blocks = [grid.text(gap, lambda cell: bold and cell.rstrip().endswith(STAR))]
-    blocks.append(paragraph(_legend(results, marks), width))
+    blocks.append(paragraph(_legend(results, tested), width))
     if published:
         blocks.append(_published(results, width))
     return "\n\n".join([*blocks, *below(results, width)])
@@ -34,8 +36,9 @@ def report(results: Results, *, width: int = 100, bold: bool = False, published:
 
 def markdown(results: Results) -> str:
     """The table for a document; the best of each row in bold."""
-    marks = winners(results)
-    return _grid(results, marks, " ± ").markdown(lambda cell: cell.endswith("\\*")) + f"\n\n{_legend(results, marks)}\n"
+    tested = leads(results)
+    grid = _grid(results, _sure(tested), " ± ")
+    return grid.markdown(lambda cell: cell.endswith("\\*")) + f"\n\n{_legend(results, tested)}\n"
 
 
 def as_csv(results: Results) -> str:
@@ -55,44 +58,60 @@ def as_csv(results: Results) -> str:
 
 def winners(results: Results) -> Mapping[str, str]:
     """Tasks and the model that is better there than the runner-up beyond chance, Holm over tasks."""
+    return _sure(leads(results))
+
+
+def leads(results: Results) -> Mapping[str, tuple[str, Comparison]]:
+    """Each task on which two models could be compared: the best one, and its comparison with the next best."""
     best: dict[str, str] = {}
     tested: dict[str, Comparison] = {}
     for task in results.tasks:
         cells = [results[model, task.name] for model in results.models]
-        ranked = sorted((cell for cell in cells if cell.result), key=lambda cell: -cell.value)[:2]
-        pair = _pair(*ranked) if len(ranked) == 2 else None
-        if pair:
-            best[task.name] = ranked[0].model
-            tested[task.name] = compared(*pair, resamples=min(MARKING, results.resamples))
-    sure = dict(zip(tested, adjusted(list(tested.values())), strict=True))
-    return {name: best[name] for name, one in sure.items() if one.sure and one.difference.value > 0}
+        ranked = sorted((cell for cell in cells if np.isfinite(cell.value)), key=lambda cell: -cell.value)[:2]
+        found = _tested(*ranked, min(MARKING, results.resamples)) if len(ranked) == 2 else None
+        if found is not None:
+            best[task.name], tested[task.name] = ranked[0].model, found
+    corrected = adjusted(list(tested.values()))
+    return {name: (best[name], one) for name, one in zip(tested, corrected, strict=True)}
+
+
+def _sure(tested: Mapping[str, tuple[str, Comparison]]) -> Mapping[str, str]:
+    return {name: model for name, (model, one) in tested.items() if one.sure and one.difference.value > 0}
 
 
 def duel(results: Results, ours: str, theirs: str) -> dict[str, Comparison]:
-    """Two models task by task, on the same items, Holm over tasks; tasks without evidence of both are left out."""
-    pairs = {task.name: _pair(results[ours, task.name], results[theirs, task.name]) for task in results.tasks}
-    known = {name: pair for name, pair in pairs.items() if pair}
-    found = [compared(*pair, resamples=results.resamples) for pair in known.values()]
-    return dict(zip(known, adjusted(found), strict=True))
+    """Two models task by task, on the same items, Holm over tasks; a task on which that cannot be is left out."""
+    names = [task.name for task in results.tasks]
+    tested = {name: _tested(results[ours, name], results[theirs, name], results.resamples) for name in names}
+    known = {name: one for name, one in tested.items() if one is not None}
+    return dict(zip(known, adjusted(list(known.values())), strict=True))
 
 
 def versus(results: Results, ours: str, theirs: str, found: Mapping[str, Comparison], *, width: int = 100) -> str:
     """The comparison of two models as a table and a sentence."""
     grids = [(_versus(results, ours, theirs, found, classical), gap) for classical, gap in ((True, 2), (False, 2))]
     grid, gap = fitting([*grids, (grids[1][0], 1)], width)
-    wins = [
-        sum(one.sure and (one.difference.value > 0) == better for one in found.values()) for better in (True, False)
-    ]
-    told = (
-        f"A is {ours}, B is {theirs}. Of {len(found)} tasks A is better in {wins[0]}, B in {wins[1]}, and they are not "
-        f"told apart in {len(found) - sum(wins)}."
-    )
+    told = f"A is {ours}, B is {theirs}. {_score_line(results, found)}"
     method = (
         f"A − B × 100, its 95 % interval and two-sided p by the paired bootstrap ({results.resamples:,} resamples). "
         f"Holm: that p corrected over the tasks; a verdict wants it below {ALPHA}. Williams: t of two dependent "
         "correlations (on ranks, for Spearman's). McNemar: exact. The last two are not corrected."
     )
     return "\n\n".join([paragraph(told, width), grid.text(gap), paragraph(method, width)])
+
+
+def _score_line(results: Results, found: Mapping[str, Comparison]) -> str:
+    """How many tasks each of two models wins, and how many say nothing."""
+    if not found:
+        return "They could be compared on no task: none has figures of both on the same items."
+    better = sum(one.sure and one.difference.value > 0 for one in found.values())
+    worse = sum(one.sure and one.difference.value < 0 for one in found.values())
+    left = len(results.tasks) - len(found)
+    missing = f" On {left} of {len(results.tasks)} tasks they could not be compared." if left else ""
+    return (
+        f"Of {len(found)} tasks A is better in {better}, B in {worse}, and they are not "
+        f"told apart in {len(found) - better - worse}.{missing}"
+    )
 
 
 def below(results: Results, width: int = 100) -> Iterator[str]:
@@ -132,18 +151,28 @@ def _where(results: Results, cells: list[Cell]) -> str:
     return shown if len(models) == len(alike) else f"{', '.join(models)} · {shown}"
 
 
-def _legend(results: Results, marks: Mapping[str, str]) -> str:
+def _legend(results: Results, tested: Mapping[str, tuple[str, Comparison]]) -> str:
     with_intervals = any(cell.result and cell.result.headline.interval for cell in results.cells.values())
     parts = ["× 100"]
     if with_intervals:
         parts.append(f"± half the 95 % interval ({results.resamples:,} bootstrap resamples of the test items)")
     if len(results.models) > 1:
-        parts.append(
-            f"{STAR} better than the next best beyond chance (paired bootstrap, Holm over tasks, p < {ALPHA})"
-            if marks
-            else "no difference between the best two models is beyond chance (paired bootstrap, Holm over tasks)"
-        )
+        parts.append(_verdict(results, tested))
     return "; ".join(parts)
+
+
+def _verdict(results: Results, tested: Mapping[str, tuple[str, Comparison]]) -> str:
+    """What the tests of the best against the next best say; only of tasks on which there was such a test."""
+    if not tested:
+        return "no two models have figures on the same items, so none were compared"
+    if _sure(tested):
+        verdict = f"{STAR} better than the next best beyond chance (paired bootstrap, Holm over tasks, p < {ALPHA})"
+    else:
+        verdict = "no difference between the best two models is beyond chance (paired bootstrap, Holm over tasks)"
+    if any(cell.task in tested for cell in results.failed):
+        verdict += ", of the models that have a figure"
+    left = [task.name for task in results.tasks if task.name not in tested]
+    return f"{verdict}; not compared, for want of two figures on the same items: {', '.join(left)}" if left else verdict
 
 
 def _grid(results: Results, marks: Mapping[str, str], plus: str) -> Grid:
@@ -235,7 +264,13 @@ def _p(p: float) -> str:
     return f"{p:.4f}" if p >= 0.0001 else "<0.0001"
 
 
-def _pair(ours: Cell, theirs: Cell) -> Pair | None:
-    """The evidence of two headlines, where there is one of both and on the same items."""
+def _tested(ours: Cell, theirs: Cell, resamples: int) -> Comparison | None:
+    """Two headlines compared, where both have evidence, on the same items, from which a difference follows."""
     a, b = (cell.result.headline.evidence if cell.result else None for cell in (ours, theirs))
-    return (a, b) if a is not None and b is not None and comparable(a, b) else None
+    if a is None or b is None or not comparable(a, b):
+        return None
+    try:
+        found = compared(a, b, resamples=resamples)
+    except BadInput:  # fewer than two items, or a number that is not finite
+        return None
+    return found if found.known else None

@@ -5,6 +5,7 @@ subset at once (Reimers and Gurevych 2019, SimCSE, mteb), `mean` is the plain me
 that weighted by their sizes (the older SentEval).
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ import numpy as np
 
 from ..correlation import Numbers
 from ..errors import BadInput
+from ..same import plain
 from ..similarity import PAIRWISE
 from .pairs import CORRELATIONS, Correlation, Pairs, by_group, correlated, read_pairs, tokenisation, why_undefined
 from .task import Encode, Read, Result, Score, Settings, Task
@@ -25,10 +27,15 @@ SEVEN_WK = (*(f"{name}-mean" for name in SEVEN[:5]), "stsb-regressor", "sick-r-r
 
 @dataclass(frozen=True)
 class Set:
-    """A set of pairs: its file, how many pairs the literature has, and what a reader of a figure should know."""
+    """A set of pairs: its file, how many pairs the literature has, and what a reader of a figure should know.
+
+    `digest` is that of the published pairs: the caution is said of them alone, since a file of one's own may lie under
+    this name.
+    """
 
     data: str
     pairs: int
+    digest: str
     subsets: bool = False
     caution: str = ""
 
@@ -38,14 +45,23 @@ def _in_stsb(count: int) -> str:
 
 
 SETS: dict[str, Set] = {
-    "sts12": Set("sts12/test", 3108, True, _in_stsb(1002)),
-    "sts13": Set("sts13/test", 1500, True, f"without SMT, whose licence forbids it; {_in_stsb(597)}"),
-    "sts14": Set("sts14/test", 3750, True, _in_stsb(1861)),
-    "sts15": Set("sts15/test", 3000, True, _in_stsb(1102)),
-    "sts16": Set("sts16/test", 1186, True, _in_stsb(197)),
-    "stsb": Set("stsb/test", 1379, False, "257 of its 2,552 distinct sentences are in STS-B's training split too"),
-    "sick-r": Set("sick/test", 4927, False, "SICK's training split holds 81 of these pairs, in one order or the other"),
-    "stsb-dev": Set("stsb/dev", 1500),
+    "sts12": Set("sts12/test", 3108, "112beffc8ce8150b", True, _in_stsb(1002)),
+    "sts13": Set(
+        *("sts13/test", 1500, "24c9187c1ec1df14", True),
+        f"without SMT, whose licence forbids it; {_in_stsb(597)}",
+    ),
+    "sts14": Set("sts14/test", 3750, "4ba40f7d62237431", True, _in_stsb(1861)),
+    "sts15": Set("sts15/test", 3000, "3127bde883b9ad13", True, _in_stsb(1102)),
+    "sts16": Set("sts16/test", 1186, "64e63e814d6d7926", True, _in_stsb(197)),
+    "stsb": Set(
+        *("stsb/test", 1379, "759c37928df8c1be", False),
+        "257 of its 2,552 distinct sentences are in STS-B's training split too",
+    ),
+    "sick-r": Set(
+        *("sick/test", 4927, "c72f42586c95c1f1", False),
+        "SICK's training split holds 81 of these pairs, in one order or the other",
+    ),
+    "stsb-dev": Set("stsb/dev", 1500, "3fa22c033e6022b6"),
 }
 
 
@@ -103,10 +119,20 @@ def _weighted(name: str, said: Numbers, pairs: Pairs, statistic: Correlation) ->
 
 
 def _cautions(of: Set, pairs: Pairs) -> Iterator[str]:
-    if of.caution:
-        yield of.caution
     if len(pairs) != of.pairs:
         yield f"{len(pairs):,} pairs, where the set that papers report has {of.pairs:,}: figures do not compare"
+    elif pairs_digest(pairs) != of.digest:
+        yield f"other pairs than those of the published {of.data}, though as many: figures may not compare"
+    elif of.caution:
+        yield of.caution
+
+
+def pairs_digest(pairs: Pairs) -> str:
+    """Of the distinct pairs, in no order, by letters and digits alone: a copy in another format has the same."""
+    form = partial(plain, punctuation=False)
+    distinct = {tuple(sorted((form(a), form(b)))) for a, b in zip(pairs.first, pairs.second, strict=True)}
+    lines = "\n".join(sorted(f"{a} | {b}" for a, b in distinct))
+    return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 _TABLE_1: Mapping[str, tuple[float, ...]] = {  # Reimers and Gurevych 2019: Spearman × 100, cosine, all

@@ -1,5 +1,6 @@
 """A run as it goes, on stderr: one line that rewrites itself on a terminal, a line now and then elsewhere."""
 
+import time
 from dataclasses import dataclass, field
 
 from ..progress import Line, Meter, clock
@@ -54,8 +55,9 @@ class Live:
 
     def __call__(self, moment: Moment) -> None:
         if self.pace is None:
-            self.pace = Pace(moment.steps, first=moment.step - 1)
-        self.pace.took(moment)
+            self.pace = _begun(moment)
+        else:
+            self.pace.took(moment)
         if moment.scores:
             self._measured(moment, self.pace)
         self.show(self.pace)
@@ -73,3 +75,17 @@ class Live:
         pace.best = f"best {moment.best:.4f}"
         scores = ", ".join(f"{name} {value:.4f}" for name, value in moment.scores.items())
         self.show.note(f"step {moment.step:,}: {scores}{', the best so far' if better else ''}")
+
+
+def _begun(moment: Moment) -> Pace:
+    """The progress at the first step that is shown, whose duration is known only if it is the run's first too.
+
+    Of a resumed run `seconds` counts all that was done before, so its rate is measured from the second step shown on.
+    """
+    fresh = moment.step == 1
+    began = time.perf_counter() - (moment.seconds if fresh else 0.0)
+    pace = Pace(moment.steps, began=began, first=0 if fresh else moment.step)
+    pace.took(moment)
+    if not fresh:
+        pace.rows, pace.tokens = 0, 0
+    return pace
