@@ -7,12 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import likewise
 from likewise import Embedder
 from likewise.cli import main
+from likewise.train.layered import layered
 from likewise.train.log import TIMES, read_log
+from likewise.train.objectives import CoSENT, Layerwise
+from likewise.train.run import Optimization, Run
+from likewise.train.schedule import Course
+from likewise.train.sources import Columns, rows
+from likewise.train.trainer import train
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
 HEAD = "question,answer,likeness\n"
@@ -227,3 +234,21 @@ def test_under_torchrun_two_processes_make_one_run_and_one_speaks(place):
     assert [line["step"] for line in read_log(place / "out/log.jsonl")] == [1, 2, 3, 4]
     assert len((place / "runs.jsonl").read_text().splitlines()) == 1
     assert Embedder.load("out").encode(["a cat"]).shape == (1, 32) and not (place / "out/checkpoints").exists()
+
+
+def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the_model(place, capsys):
+    """Not the parts of one vector: every block's weights change, and the pooled vector keeps its width."""
+    command = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--steps", "2", "--json"]
+    command[command.index("pairs.csv@regression")] = "pairs.csv@cosent:layers=3"
+    assert main([*command, "-o", "out"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["data"][0]["objective"]["layers"] == 3 and record["model"]["width"] == 32
+    python = Embedder.load("tiny", device="cpu")
+    objective = Layerwise(CoSENT(), 3)
+    found = rows(place / "pairs.csv", objective, Columns(dict(part.split("=") for part in NAMES[1].split(","))))
+    train(layered(python, 3), [Course(found, objective)], Run(steps=2, batch=8, optimization=Optimization(rate=1e-3)))
+    texts = ["a cat sleeps", "rain"]
+    np.testing.assert_allclose(Embedder.load("out").encode(texts), python.eval().encode(texts), atol=1e-5)
+    command[command.index("pairs.csv@cosent:layers=3")] = "pairs.csv@cosent:layers=5"
+    assert main([*command, "-o", "other"]) == 2
+    assert "5 layers were asked for; the model has 4" in capsys.readouterr().err

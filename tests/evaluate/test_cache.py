@@ -132,7 +132,7 @@ def test_an_entry_that_another_process_deleted_or_holds_open_is_no_error(tmp_pat
     for key in keys:
         cache.keep(key, {"figure": 1})
 
-    def refused(path, missing_ok=False):  # noqa: ARG001
+    def refused(path, missing_ok=False):
         raise PermissionError(13, "in use")
 
     monkeypatch.setattr(Path, "unlink", refused)

@@ -1,4 +1,8 @@
-"""A model whose vectors are those of several of its layers side by side, for objectives that train them all."""
+"""A model whose vectors are those of several of its layers side by side, for objectives that train them all.
+
+Training makes it by itself, for whatever objective reads layers (`as_read_by`); what is measured and saved is the
+model. `likewise.encoders.cut` then makes the models that end early.
+"""
 
 import torch
 from jaxtyping import Float
@@ -6,8 +10,8 @@ from torch import Tensor, nn
 
 from ..embedder import Embedder
 from ..errors import BadInput
-from ..pooling import Stack
-from .fusion import reduction
+from ..pooling import Reduce, Stack
+from .objectives import Objective
 
 
 class Each(nn.Module):
@@ -24,13 +28,33 @@ class Each(nn.Module):
 def layered(embedder: Embedder, layers: int) -> Embedder:
     """The same weights, read out after each of the last `layers` layers: train this one, and the embedder is trained.
 
-    >>> train(layered(embedder, 4), [Course(rows, Layerwise(Contrastive(), 4))])  # doctest: +SKIP
+    The layer under the first block counts as one.
 
-    Then `likewise.encoders.cut` makes the models that end early. The layer under the first block counts as one.
+    Raises:
+        BadInput: the model has not so many layers, or its pooling is not of the last layer alone.
     """
-    depth = embedder.encoder.depth
+    depth, pooling = embedder.encoder.depth, embedder.pooling
     if not 1 <= layers <= depth + 1:
         raise BadInput(f"{layers} layers were asked for; the model has {depth + 1}")
-    stack = Stack(reduction(embedder), depth + 1 - layers, depth)
-    heads = Each(embedder.heads, layers)
-    return Embedder(embedder.tokenizer, embedder.encoder, stack, heads, embedder.manifest).to(embedder.device)
+    if not isinstance(pooling, Reduce):
+        raise BadInput(
+            f"a model whose pooling is {pooling.spec} has no vectors layer by layer; wanted cls, mean, max or their kin"
+        )
+    stack = Stack(pooling, depth + 1 - layers, depth)
+    return Embedder(embedder.tokenizer, embedder.encoder, stack, Each(embedder.heads, layers), embedder.manifest)
+
+
+def as_read_by(objective: Objective, embedder: Embedder) -> Embedder:
+    """The embedder with the vectors that the objective reads: its own, or those of its last layers.
+
+    Raises:
+        BadInput: as `layered`; or the embedder gives other layers already.
+    """
+    layers = objective.layers_read()
+    if not layers:
+        return embedder
+    if not isinstance(embedder.heads, Each):
+        return layered(embedder, layers)
+    if embedder.heads.parts != layers:
+        raise BadInput(f"the model gives {embedder.heads.parts} layers, and the objective reads {layers}")
+    return embedder

@@ -18,6 +18,7 @@ from ..ragged import Ragged
 from . import draws
 from .batch import Batch
 from .fitting import Budget, Parts, Pieces, Took, until_it_fits
+from .layered import as_read_by
 from .objectives import Objective, padded
 from .processes import ALONE, Processes
 
@@ -80,7 +81,7 @@ def backward(
 
     Args:
         embedder: in training mode or not, as the caller likes.
-        objective: already fit to the embedder's width.
+        objective: already brought together with the embedder (`trainable.fit`).
         batch: N rows.
         budget: tokens that may be in flight; without one, all are.
         dtype: of autocast, bfloat16 say; None is fp32 throughout.
@@ -97,10 +98,10 @@ def backward(
     lengths = [len(i) for i in ids]
     if not all(lengths):
         raise BadInput("a text has no tokens, and this model puts no special ones around it")
-    whole = batch.together(processes)
+    whole, as_read = batch.together(processes), as_read_by(objective, embedder)
 
     def forth(pieces: Pieces) -> tuple["_Below", Tensor]:
-        below = _Below(embedder, ids, pieces, dtype)
+        below = _Below(as_read, ids, pieces, dtype)
         return below, below.forth()
 
     def joined(made: tuple["_Below", Tensor]) -> tuple["_Below", list[Tensor]]:

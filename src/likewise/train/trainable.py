@@ -11,6 +11,7 @@ from ..reranker import Reranker
 from . import pairwise, step
 from .batch import Batch
 from .fitting import Took
+from .layered import as_read_by
 from .objectives import Objective, Reranking
 
 Trainable: TypeAlias = Embedder | Reranker
@@ -27,7 +28,7 @@ def fit(model: Trainable, objective: Objective) -> None:
         return
     if isinstance(objective, Reranking):
         raise BadInput(f"{type(objective).__name__} is for a reranker, and this is an embedder; see OBJECTIVES")
-    objective.fit_to(model.width, model.encoder.vocabulary)
+    objective.fit_to(as_read_by(objective, model).width, model.encoder.vocabulary)
 
 
 def backward(model: Trainable, objective: Objective, batch: Batch, **how: Any) -> Took:

@@ -4,16 +4,16 @@ A teacher's vectors are a `Matrix` column, (rows, width): a NumPy array (memory-
 a list of lists beside the texts.
 """
 
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...errors import BadInput
-from .objective import Columns, Loss, Matrix, Numbers, Objective, Texts, Vectors
+from .objective import Columns, Loss, Matrix, Numbers, Objective, Texts, Vectors, above_zero
 from .pairs import some_vary
+
+SHARP = 0.05  # the temperature of cosines, where none is given
 
 
 class Distillation(Objective):
@@ -29,6 +29,8 @@ class Distillation(Objective):
 
     def __init__(self, width: int | None = None) -> None:
         super().__init__()
+        if width is not None and width < 1:
+            raise BadInput(f"width is {width}; wanted that of the teacher's vectors, 1 or more")
         self.width = width
         self.map: nn.Linear | None = None
 
@@ -80,7 +82,7 @@ class ScoreDistillation(Objective):
 
     def __init__(self, temperature: float = 0.05, teacher_temperature: float = 1.0) -> None:
         super().__init__()
-        positive_temperatures(temperature, teacher_temperature)
+        above_zero(temperature=temperature, teacher_temperature=teacher_temperature)
         self.temperature, self.teacher_temperature = temperature, teacher_temperature
 
     def forward(self, anchor: Vectors, positive: Vectors, *negatives: Vectors, scores: Matrix) -> Loss:
@@ -107,11 +109,16 @@ class SimilarityDistillation(Objective):
         teacher_temperature: and the teacher's.
     """
 
-    def __init__(self, measure: str = "kl", temperature: float = 0.05, teacher_temperature: float = 0.05) -> None:
+    def __init__(self, measure: str = "kl", temperature: float = SHARP, teacher_temperature: float = SHARP) -> None:
         super().__init__()
         if measure not in ("kl", "mse"):
             raise BadInput(f"measure is {measure!r}; wanted kl or mse")
-        positive_temperatures(temperature, teacher_temperature)
+        above_zero(temperature=temperature, teacher_temperature=teacher_temperature)
+        if measure == "mse" and (temperature, teacher_temperature) != (SHARP, SHARP):
+            raise BadInput(
+                "the temperatures are of the distributions of measure=kl; under measure=mse nothing reads them, and "
+                f"{temperature} and {teacher_temperature} were given"
+            )
         self.measure, self.temperature, self.teacher_temperature = measure, temperature, teacher_temperature
 
     def forward(self, sentence: Vectors, *, teacher: Matrix) -> Loss:
@@ -132,10 +139,3 @@ def divergence(teacher: Matrix, student: Matrix) -> Loss:
     """The mean over rows of KL(softmax teacher ‖ softmax student)."""
     wanted, found = teacher.log_softmax(1), student.log_softmax(1)
     return (wanted.exp() * (wanted - found)).sum(1).mean()
-
-
-def positive_temperatures(*temperatures: Any) -> None:
-    """Refuses one that is not above 0."""
-    for temperature in temperatures:
-        if not temperature > 0:
-            raise BadInput(f"temperature is {temperature}; wanted a number above 0")

@@ -1,6 +1,7 @@
 """What an objective is: vectors and numbers to a loss. It never sees a model, and its signature says what it reads."""
 
 import inspect
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args
@@ -8,6 +9,8 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
+
+from ...errors import BadInput
 
 Vectors: TypeAlias = Float[Tensor, "N E"]
 Numbers: TypeAlias = Float[Tensor, " N"]
@@ -84,6 +87,10 @@ class Objective(nn.Module):
     def fit_to(self, width: int, vocabulary: int = 0) -> None:
         """Told the model's E and how many token ids it knows; those with weights of their own make them here."""
 
+    def layers_read(self) -> int:
+        """How many of the model's last layers its vectors are of, side by side; 0: the model's own vectors."""
+        return 0
+
     def shown(self, content: list[int]) -> list[int]:
         """What the model is shown of a text's ids, special ones not among them: all, where there is to be no noise."""
         return content
@@ -92,6 +99,20 @@ class Objective(nn.Module):
         """Its name and settings, for the run record."""
         settings = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
         return {"objective": type(self).__name__, **{name: getattr(self, name) for name in settings}}
+
+
+def above_zero(**settings: float) -> None:
+    """Refuses a setting that is not a finite number above 0."""
+    for name, value in settings.items():
+        if not 0 < value < math.inf:
+            raise BadInput(f"{name} is {value}; wanted a number above 0, and finite")
+
+
+def not_negative(**settings: float) -> None:
+    """Refuses a setting that is not a finite number of 0 or more."""
+    for name, value in settings.items():
+        if not 0 <= value < math.inf:
+            raise BadInput(f"{name} is {value}; wanted a number of 0 or more, and finite")
 
 
 def _means(annotation: Any, kind: Any) -> bool:

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ...errors import BadInput
-from .objective import Columns, Loss, Numbers, Objective, Texts, Vectors
+from .objective import Columns, Loss, Numbers, Objective, Texts, Vectors, above_zero, not_negative
 from .pairs import some_differ, some_vary
 
 
@@ -14,6 +14,7 @@ class CoSENT(Objective):
 
     def __init__(self, scale: float = 20.0) -> None:
         super().__init__()
+        above_zero(scale=scale)
         self.scale = scale
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, score: Numbers) -> Loss:
@@ -41,6 +42,10 @@ class AnglE(Objective):
         self, cosine: float = 1.0, angle: float = 1.0, cosine_scale: float = 20.0, angle_scale: float = 20.0
     ) -> None:
         super().__init__()
+        above_zero(cosine_scale=cosine_scale, angle_scale=angle_scale)
+        not_negative(cosine=cosine, angle=angle)
+        if not cosine + angle:
+            raise BadInput("cosine and angle, the weights of the two orders, are both 0: there is nothing to learn")
         self.cosine, self.angle = cosine, angle
         self.cosine_scale, self.angle_scale = cosine_scale, angle_scale
 

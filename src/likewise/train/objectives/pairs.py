@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from ...errors import BadInput
 from .distances import between_rows, known_distance
-from .objective import Columns, Labels, Loss, Numbers, Objective, Texts, Vectors
+from .objective import Columns, Labels, Loss, Numbers, Objective, Texts, Vectors, above_zero
 
 Part = Literal["u", "v", "|u-v|", "u*v"]
 PARTS: dict[str, Any] = {
@@ -87,6 +87,7 @@ class MarginPairs(Objective):
 
     def __init__(self, margin: float = 0.5, distance: str = "cosine", *, online: bool = False) -> None:
         super().__init__()
+        above_zero(margin=margin)
         self.margin, self.distance, self.online = margin, known_distance(distance), online
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, label: Labels) -> Loss:

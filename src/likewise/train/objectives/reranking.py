@@ -14,8 +14,7 @@ from torch.nn import functional as F
 
 from ...errors import BadInput
 from .contrast import Contrastive, no_wrong_answer
-from .distillation import positive_temperatures
-from .objective import Columns, Labels, Matrix, Names, Numbers, Objective, Reads, Texts
+from .objective import Columns, Labels, Matrix, Names, Numbers, Objective, Reads, Texts, above_zero
 from .pairs import some_vary, within
 
 Logits: TypeAlias = Float[Tensor, "N P C"]
@@ -59,7 +58,7 @@ class PairRegression(Reranking):
         super().__init__()
         if loss not in ("bce", "mse"):
             raise BadInput(f"loss is {loss!r}; wanted bce or mse")
-        positive_temperatures(temperature)
+        above_zero(temperature=temperature)
         if not math.isfinite(offset):
             raise BadInput(f"offset is {offset}; wanted a finite number")
         self.loss, self.temperature, self.offset = loss, temperature, offset
@@ -139,7 +138,7 @@ class PairRanking(Reranking):
 
     def __init__(self, temperature: float = 1.0, teacher_temperature: float = 1.0) -> None:
         super().__init__()
-        positive_temperatures(temperature, teacher_temperature)
+        above_zero(temperature=temperature, teacher_temperature=teacher_temperature)
         self.temperature, self.teacher_temperature = temperature, teacher_temperature
 
     def forward(self, logits: Logits, *, scores: Matrix | None = None) -> Losses:
@@ -150,6 +149,11 @@ class PairRanking(Reranking):
 
     def check(self, texts: Texts, numbers: Columns) -> None:
         some_negatives(texts)
+        if "scores" not in numbers and self.teacher_temperature != 1:
+            raise BadInput(
+                f"teacher_temperature is {self.teacher_temperature}, and the rows have no column scores of a teacher "
+                "that it could divide"
+            )
         if "scores" in numbers and numbers["scores"].shape[1] != len(texts) - 1:
             found = numbers["scores"].shape[1]
             raise BadInput(f"scores has {found} numbers a row; wanted {len(texts) - 1}, one a candidate")
@@ -169,7 +173,7 @@ class InBatch(Reranking):
 
     def __init__(self, temperature: float = 1.0) -> None:
         super().__init__()
-        positive_temperatures(temperature)
+        above_zero(temperature=temperature)
         self.temperature = temperature
 
     def forward(self, scores: Crossed, *, names: Names, group: Labels | None = None) -> Losses:

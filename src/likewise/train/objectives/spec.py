@@ -1,6 +1,7 @@
 """Objectives by name and options, as the command line and TOML files say them."""
 
 import inspect
+import math
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union, get_args, get_origin
@@ -107,7 +108,10 @@ def _whole(value: Any) -> int:
 def _number(value: Any) -> float:
     if isinstance(value, bool):
         raise TypeError
-    return float(value)
+    found = float(value)
+    if not math.isfinite(found):
+        raise ValueError
+    return found
 
 
 def _word(value: Any) -> str:

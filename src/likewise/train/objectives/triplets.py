@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from ...errors import BadInput
 from .distances import between_all, between_rows, known_distance
-from .objective import Columns, Labels, Loss, Objective, Reads, Texts, Vectors
+from .objective import Columns, Labels, Loss, Objective, Reads, Texts, Vectors, not_negative
 
 
 class Triplet(Objective):
@@ -25,6 +25,7 @@ class Triplet(Objective):
 
     def __init__(self, margin: float = 1.0, distance: str = "euclidean") -> None:
         super().__init__()
+        not_negative(margin=margin)
         self.margin, self.distance = margin, known_distance(distance)
 
     def forward(self, anchor: Vectors, positive: Vectors, negative: Vectors) -> Loss:
@@ -57,6 +58,7 @@ class BatchTriplets(Objective):
             raise BadInput(f"each is {each}; wanted two rows of a label or more, for one alone has no positive")
         if choose not in CHOICES:
             raise BadInput(f"there are no {choose!r} triplets; there are {', '.join(CHOICES)}")
+        not_negative(margin=margin)
         self.choose, self.margin, self.distance, self.each = choose, margin, known_distance(distance), each
 
     def reads(self) -> Reads:

@@ -16,6 +16,11 @@ class _Views(Objective):
 
     def __init__(self, objective: Objective, count: int, weights: Sequence[float] | None) -> None:
         super().__init__()
+        if objective.layers_read():
+            raise BadInput(
+                f"{type(objective).__name__} reads whole layers, so {type(self).__name__} cannot be around it; wanted "
+                f"Layerwise({type(self).__name__}(…)), which trains every layer at every width"
+            )
         self.weights = tuple(weights) if weights is not None else (1.0,) * count
         if len(self.weights) != count:
             raise BadInput(f"there are {len(self.weights)} weights; wanted {count}")
@@ -81,8 +86,9 @@ class Matryoshka(_Views):
 class Layerwise(_Views):
     """Any objective at several layers at once, so that the lower ones can serve alone (Li et al. 2024, 2D Matryoshka).
 
-    The model's vectors must be those of `layers` layers side by side, the lowest first: `likewise.train.layered` makes
-    such a model of any, with the same weights. Around a `Matryoshka`, it trains every depth at every width.
+    Its vectors are those of the model's last `layers` layers side by side, the lowest first; training reads them out
+    of any model whose pooling is a plain one (`likewise.train.layered`). Around a `Matryoshka`, it trains every depth
+    at every width.
 
     Args:
         objective: copied for each layer.
@@ -96,6 +102,9 @@ class Layerwise(_Views):
         super().__init__(objective, layers, weights)
         self.layers = layers
 
+    def layers_read(self) -> int:
+        return self.layers
+
     def fit_to(self, width: int, vocabulary: int = 0) -> None:
         if width % self.layers:
             raise BadInput(
@@ -103,6 +112,12 @@ class Layerwise(_Views):
             )
         each = width // self.layers
         self._see([slice(i * each, (i + 1) * each) for i in range(self.layers)], vocabulary)
+
+    def forward(self, *vectors: Tensor, **more: Tensor) -> Loss:
+        wanted, found = self.views[-1].stop, vectors[0].shape[1]
+        if found != wanted:
+            raise BadInput(f"the vectors of {self.layers} layers have {wanted} numbers; found {found}")
+        return super().forward(*vectors, **more)
 
 
 class Weighted(Objective):
@@ -118,6 +133,9 @@ class Weighted(Objective):
         self.weights = tuple(weights) if weights is not None else (1.0,) * len(objectives)
         if not objectives or len(self.weights) != len(objectives):
             raise BadInput(f"there are {len(objectives)} objectives and {len(self.weights)} weights")
+        if len({objective.layers_read() for objective in objectives}) > 1:
+            found = ", ".join(f"{type(o).__name__} {o.layers_read() or 'the last'}" for o in objectives)
+            raise BadInput(f"objectives that are added up must read the same layers; found {found}")
         self.objectives = nn.ModuleList(objectives)
         self._reads = [objective.reads() for objective in objectives]
         for other, reads in zip(objectives, self._reads, strict=True):
@@ -140,6 +158,9 @@ class Weighted(Objective):
             together=next((r.together for r in self._reads if r.together), None),
             each=max(r.each for r in self._reads),
         )
+
+    def layers_read(self) -> int:
+        return self._all()[0].layers_read()
 
     def check(self, texts: Texts, numbers: Columns) -> None:
         for objective in self._all():

@@ -1,0 +1,227 @@
+"""Every setting of every objective, as the command line spells it, does something, and what it says it does."""
+
+import numpy as np
+import pytest
+import torch
+
+from likewise import Embedder, Reranker
+from likewise.errors import BadInput
+from likewise.reranker import PolyEncoder
+from likewise.train.batch import Rows
+from likewise.train.objectives import OBJECTIVES, RERANKING, Layerwise, Matryoshka, Weighted, objective_of, options_of
+from likewise.train.objectives import Contrastive as Contrast
+from likewise.train.objectives.pairs import Regression
+from likewise.train.run import Run
+from likewise.train.schedule import Course
+from likewise.train.trainable import backward, fit
+from likewise.train.trainer import train
+from tests.train.columns import TEXTS, batch_for, columns_for
+
+WRAPPED = {"widths": "8+32", "layers": "3"}
+"""Another value than the default, for every setting of every objective; a setting that is missing here fails a test."""
+SETTINGS = {
+    "classification": {"labels": "4", "parts": "u+v"},
+    "regression": {},
+    "cosent": {"scale": "5"},
+    "angle": {"cosine": "0.5", "angle": "0.5", "cosine_scale": "5", "angle_scale": "5"},
+    "margin-pairs": {"margin": "1.5", "distance": "manhattan", "online": "true"},
+    "contrastive": {"temperature": "0.5", "learned": "true", "symmetric": "true"},
+    "triplet": {"margin": "0", "distance": "manhattan"},
+    "batch-triplets": {"choose": "all", "margin": "50", "distance": "manhattan", "each": "2"},
+    "distillation": {"width": "7"},
+    "margin-mse": {"similarity": "cosine"},
+    "score-distillation": {"temperature": "0.5", "teacher_temperature": "3"},
+    "similarity-distillation": {"measure": "mse", "temperature": "0.5", "teacher_temperature": "0.5"},
+    "simcse": {"temperature": "0.5", "learned": "true", "symmetric": "true"},
+    "tsdae": {"noise": "0.1", "depth": "2", "heads": "2"},
+}
+RERANKED = {
+    "regression": {"loss": "mse", "temperature": "3", "offset": "1"},
+    "classification": {"labels": "4"},
+    "margin": {"margin": "0"},
+    "ranking": {"temperature": "3", "teacher_temperature": "3"},
+    "in-batch": {"temperature": "3"},
+}
+EVERY = [(name, key, value) for name, known in SETTINGS.items() for key, value in (known | WRAPPED).items()]
+EVERY_RERANKED = [(name, key, value) for name, known in RERANKED.items() for key, value in known.items()]
+AMONG = {
+    ("batch-triplets", "margin"): "choose=all",  # the hardest cost something at any margin
+    ("distillation", "widths"): "width=32",
+    ("distillation", "layers"): "width=32",
+}
+"""Settings beside which another one does something."""
+SAME_GRADIENT = {("batch-triplets", "each")}  # which batches there are, not what is done with one
+
+
+def test_the_tables_have_every_setting():
+    assert {name: set(known) | set(WRAPPED) for name, known in SETTINGS.items()} == {
+        name: set(options_of(name)) for name in OBJECTIVES
+    }
+    assert {name: set(known) for name, known in RERANKED.items()} == {
+        name: set(options_of(name, RERANKING)) for name in RERANKING
+    }
+
+
+def gradient(model, objective, batch):
+    """Of the encoder by one step; what is drawn is drawn from one seed."""
+    torch.manual_seed(3)
+    fit(model, objective)
+    model.zero_grad()
+    backward(model.eval(), objective, batch)
+    found = [p.grad.flatten() for p in model.encoder.parameters() if p.grad is not None]
+    assert found and all(torch.isfinite(g).all() for g in found)
+    return torch.cat(found)
+
+
+def easy(objective):
+    """A batch whose second row is nearly the same text twice: an easy pair, as most are not."""
+    columns = columns_for(objective)
+    if "sentence2" in columns:
+        columns["sentence2"][1] = columns["sentence1"][1] + " x"
+    return Rows.of(columns, objective).take(range(8))
+
+
+@pytest.fixture(scope="module")
+def embedder(folders):
+    """Without heads: between vectors of one length, dot products and cosines are the same."""
+    whole = Embedder.load(folders("bert"), device="cpu")
+    return Embedder(whole.tokenizer, whole.encoder, whole.pooling, torch.nn.Sequential(), whole.manifest)
+
+
+@pytest.mark.parametrize(("name", "key", "value"), EVERY)
+def test_a_setting_of_an_objective_changes_what_is_learned(name, key, value, embedder):
+    among = AMONG.get((name, key), "")
+    plain, told = objective_of(f"{name}:{among}"), objective_of(f"{name}:{among},{key}={value}")
+    assert told.describe() != plain.describe()
+    assert told.reads().texts == plain.reads().texts
+    if (name, key) in SAME_GRADIENT:
+        assert told.reads() != plain.reads()
+        return
+    first, second = (gradient(embedder, one, easy(one)) for one in (plain, told))
+    if key == "learned":  # the temperature begins where it was, and has a gradient of its own
+        torch.testing.assert_close(first, second)
+        assert [p.grad is not None for p in told.parameters()] == [True] and not list(plain.parameters())
+        return
+    assert not torch.equal(first, second)  # to the last digit, as they would be if nobody read the setting
+
+
+@pytest.mark.parametrize(("name", "key", "value"), EVERY_RERANKED)
+def test_a_setting_of_a_rerankers_objective_changes_what_is_learned(name, key, value, folders):
+    plain, told = (objective_of(spec, RERANKING) for spec in (name, f"{name}:{key}={value}"))
+    assert told.describe() != plain.describe()
+    columns = columns_for(plain)
+    if key == "teacher_temperature":
+        columns["scores"] = np.random.default_rng(1).normal(size=(8, 2)).tolist()
+
+    def learned(objective):
+        backbone = Embedder.load(folders("bert"), device="cpu")
+        labels = [f"LABEL_{i}" for i in range(objective.labels)]
+        model = PolyEncoder.start(backbone, 5) if objective.CROSSED else Reranker.start(backbone, labels, seed=0)
+        return gradient(model, objective, Rows.of(columns, objective).take(range(8)))
+
+    assert not torch.allclose(learned(plain), learned(told))
+
+
+def test_layers_of_the_command_line_train_so_many_layers_of_the_model(folders):
+    """The gradient is the sum of those of the model's last three layers, each pooled as the model pools its last."""
+    model, objective = Embedder.load(folders("bert"), device="cpu"), objective_of("contrastive:layers=3")
+    batch = batch_for(objective)
+    found = gradient(model, objective, batch)
+    parts, contrast = [], Contrast()
+    for depth in (1, 2, 3):
+        model.zero_grad()
+        ids = [model.tokenizer.framed(c) for c in model.tokenizer.contents([t for col in batch.texts for t in col])]
+        pooled = torch.stack([list(model.encoder(_packed(model, one)))[depth].mean(0) for one in ids])
+        vectors = model.heads(pooled).chunk(len(batch.texts))
+        contrast(*vectors, names=batch.names).backward()
+        parts.append([None if p.grad is None else p.grad.clone() for p in model.encoder.parameters()])
+    wanted = torch.cat(
+        [sum(g for g in grads if g is not None).flatten() for grads in zip(*parts, strict=True) if any(map(_is, grads))]
+    )
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-3)
+
+
+def _packed(model, ids):
+    from likewise.ragged import Ragged
+
+    return Ragged.of([ids], model.device)
+
+
+def _is(gradient):
+    return gradient is not None
+
+
+def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(own, tmp_path):
+    embedder, measured = Embedder.load(own(), device="cpu"), []
+    objective = objective_of("contrastive:layers=2")
+    rows = Rows.of(columns_for(objective), objective)
+
+    def measure(model):
+        measured.append(model.encode(TEXTS).shape)
+        return {"figure": float(len(measured))}
+
+    before = embedder.encode(TEXTS)
+    train(embedder, [Course(rows, objective)], Run(steps=2, batch=8, measure_every=1), measure=measure)
+    assert measured == [(len(TEXTS), embedder.width)] * 2
+    embedder.eval().save(tmp_path / "saved")
+    after = Embedder.load(tmp_path / "saved", device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(after, embedder.encode(TEXTS), atol=1e-6)
+    assert np.abs(after - before).max() > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("spec", "table", "wrong"),
+    [
+        ("contrastive:layers=9", OBJECTIVES, "9 layers were asked for; the model has 4"),
+        ("contrastive:layers=0", OBJECTIVES, "layers is 0; wanted one or more"),
+        ("contrastive:widths=0", OBJECTIVES, "wanted different whole numbers above 0"),
+        ("contrastive:widths=64", OBJECTIVES, "a width of 64 was asked for, and the model's vectors have 32"),
+        ("ranking:layers=2", RERANKING, "ranking has no option 'layers'"),
+        *(
+            (f"cosent:scale={value}", OBJECTIVES, "scale is .*; wanted a number")
+            for value in ("0", "-20", "nan", "inf")
+        ),
+        ("angle:cosine_scale=0", OBJECTIVES, "cosine_scale is 0.0; wanted a number above 0"),
+        ("angle:angle_scale=-1", OBJECTIVES, "angle_scale is -1.0; wanted a number above 0"),
+        ("angle:cosine=-1", OBJECTIVES, "cosine is -1.0; wanted a number of 0 or more"),
+        ("angle:cosine=0,angle=0", OBJECTIVES, "both 0: there is nothing to learn"),
+        ("margin-pairs:margin=0", OBJECTIVES, "margin is 0.0; wanted a number above 0"),
+        ("triplet:margin=-1", OBJECTIVES, "margin is -1.0; wanted a number of 0 or more"),
+        ("batch-triplets:margin=-1", OBJECTIVES, "margin is -1.0; wanted a number of 0 or more"),
+        ("distillation:width=0", OBJECTIVES, "width is 0; wanted that of the teacher's vectors"),
+        ("score-distillation:teacher_temperature=-1", OBJECTIVES, "teacher_temperature is -1.0; wanted a number above"),
+        ("similarity-distillation:measure=mse,temperature=0.1", OBJECTIVES, "under measure=mse nothing reads them"),
+        ("tsdae:noise=nan", OBJECTIVES, "noise is 'nan'; wanted a number"),
+        ("regression:temperature=inf", RERANKING, "temperature is 'inf'; wanted a number"),
+    ],
+)
+def test_a_value_that_would_teach_nothing_or_the_opposite_is_refused(spec, table, wrong, embedder):
+    with pytest.raises(BadInput, match=wrong):
+        fit(embedder, objective_of(spec, table))
+
+
+def test_a_teachers_temperature_without_a_teachers_scores_is_refused():
+    objective = objective_of("ranking:teacher_temperature=2", RERANKING)
+    with pytest.raises(BadInput, match="no column scores of a teacher"):
+        Rows.of({name: column for name, column in columns_for(objective).items() if name != "scores"}, objective)
+
+
+def test_objectives_that_read_other_layers_are_not_mixed_up(folders):
+    model = Embedder.load(folders("bert"), device="cpu")
+    with pytest.raises(BadInput, match="must read the same layers"):
+        Weighted([Layerwise(Regression(), 2), Regression()])
+    with pytest.raises(BadInput, match=r"wanted Layerwise\(Matryoshka"):
+        Matryoshka(Layerwise(Regression(), 2), [8])
+    both = Weighted([Layerwise(Regression(), 2), Layerwise(Regression(), 2)], [0.5, 0.5])
+    alone = Layerwise(Regression(), 2)
+    torch.testing.assert_close(gradient(model, both, batch_for(both)), gradient(model, alone, batch_for(alone)))
+    misfit = Layerwise(Contrast(), 2)
+    misfit.fit_to(model.width)  # instead of trainable.fit, which knows the layers
+    with pytest.raises(BadInput, match="the vectors of 2 layers have 32 numbers; found 64"):
+        backward(model, misfit, batch_for(misfit))
+
+
+def test_a_model_that_pools_over_layers_is_refused(folders):
+    model = Embedder.load(folders("bert"), device="cpu", pooling="sbert-wk:start=1")
+    with pytest.raises(BadInput, match="no vectors layer by layer"):
+        fit(model, objective_of("contrastive:layers=2"))
