@@ -12,6 +12,8 @@ from tests.train.rerankers_together import gradient
 
 ROOT = Path(__file__).parents[2]
 SPECS = ["cross/regression", "cross/ranking", "poly/regression:temperature=8", "poly/ranking", "poly/in-batch"]
+SPECS += ["cross/scaled", "poly/scaled"]  # an objective with a parameter of its own
+
 
 
 def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
@@ -28,6 +30,7 @@ def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
     found = torch.load(out, weights_only=True)
     for spec in SPECS:
         wanted = gradient(folder, spec, ALONE, None)
+        assert ("objective.slope" in wanted) == spec.endswith("/scaled")
         assert found[spec].keys() == wanted.keys()
         assert abs(float(found[spec].pop("loss") - wanted.pop("loss"))) < 1e-6  # losses are told in single precision
         for key, value in wanted.items():

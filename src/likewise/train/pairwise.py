@@ -58,6 +58,9 @@ def backward(
 ) -> Took:
     """Adds the gradient of `share` × the mean of the rows' losses to that of the parameters; as `step.backward` does.
 
+    Of several processes, a cross-encoder's objective gets the gradient of this one's rows alone, not the whole
+    (`trainable.join_gradients` joins either).
+
     Raises:
         OutOfMemory: one row of a cross-encoder, one text of a poly-encoder, does not fit.
     """

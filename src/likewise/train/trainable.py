@@ -3,16 +3,18 @@
 The loop itself asks a model for its parameters, its encoder, device and precision, and for train and eval.
 """
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ..embedder import Embedder
 from ..errors import BadInput
-from ..reranker import Reranker
+from ..reranker import CrossEncoder, Reranker
 from . import pairwise, step
 from .batch import Batch
 from .fitting import Took
 from .layered import as_read_by
 from .objectives import Objective, Reranking
+from .processes import Processes
 
 Trainable: TypeAlias = Embedder | Reranker
 
@@ -37,6 +39,18 @@ def backward(model: Trainable, objective: Objective, batch: Batch, **how: Any) -
         assert isinstance(objective, Reranking), "fit is called first"
         return pairwise.backward(model, objective, batch, **how)
     return step.backward(model, objective, batch, **how)
+
+
+def join_gradients(model: Trainable, objectives: Sequence[Objective], processes: Processes) -> None:
+    """Each gradient becomes that of the joined batch, in all processes.
+
+    Of the model every process has its own part, so the parts are added up. Of the objectives' own parameters every
+    process has the whole, whose mean is taken so that they stay one (what an objective draws, or a kernel rounds, may
+    differ); except beside a cross-encoder, which reads its own rows alone, so that these are parts too.
+    """
+    processes.add_up(model.parameters())
+    share = 1.0 if isinstance(model, CrossEncoder) else 1 / processes.count
+    processes.add_up((p for objective in objectives for p in objective.parameters()), share)
 
 
 def tokens(model: Trainable, objective: Objective, batch: Batch) -> int:

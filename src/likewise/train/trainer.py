@@ -31,7 +31,7 @@ from .plan import Plan
 from .processes import Processes, joined
 from .run import Moment, Outcome, Run
 from .schedule import Course, Curriculum
-from .trainable import Trainable, backward, fit
+from .trainable import Trainable, backward, fit, join_gradients
 
 __all__ = ["Diverged", "Measure", "Moment", "Outcome", "Run", "Told", "train"]
 
@@ -154,7 +154,7 @@ class _Training:
         self.optimizer.zero_grad()
         draws.seed(self.embedder.device, self.run.seed, self.step, self.processes.rank)
         took = [self._backward(course, batch, 1 / len(batches)) for course, batch in batches]
-        self._join_gradients()
+        join_gradients(self.embedder, self.objectives, self.processes)
         clip = self.run.optimization.clip or math.inf
         norm = float(nn.utils.clip_grad_norm_(self._parameters(), clip))
         if not math.isfinite(norm):
@@ -184,14 +184,6 @@ class _Training:
         if not math.isfinite(took.loss):
             self._diverged(batch, took.loss, "loss")
         return took
-
-    def _join_gradients(self) -> None:
-        """The sum of the parts; of objectives, of which every process has the whole, the mean, so that they stay one.
-
-        What an objective draws, or a kernel rounds, may differ from one process to another.
-        """
-        self.processes.add_up(self.embedder.parameters())
-        self.processes.add_up((p for o in self.objectives for p in o.parameters()), 1 / self.processes.count)
 
     def _measured(self) -> Mapping[str, float]:
         """The leader's measure now; the best weights so far are held on to."""
