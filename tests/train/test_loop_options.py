@@ -1,10 +1,13 @@
 """More of the loop: accumulation, running means, a wish to stop, full disks, plans that make no sense."""
 
+import json
 import resource
 import signal
+from dataclasses import replace
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from likewise import Embedder
 from likewise.encoders.layers import still
@@ -12,7 +15,7 @@ from likewise.errors import BadInput
 from likewise.train import checkpoint as checkpoints
 from likewise.train.average import Average
 from likewise.train.batch import Rows
-from likewise.train.objectives import Regression
+from likewise.train.objectives import Contrastive, Regression
 from likewise.train.run import Optimization, Run
 from likewise.train.schedule import Course
 from likewise.train.stopping import asked_to_stop
@@ -171,3 +174,60 @@ def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
 def test_numbers_that_make_no_sense_are_told(run, said, own):
     with pytest.raises(BadInput, match=said):
         train(Embedder.load(own(), device="cpu"), _course(), run)
+
+
+@pytest.mark.parametrize("less", [["about"], ["run", "seed"], ["run", "optimization", "rate"], ["courses"], ["rows"]])
+def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less, own, tmp_path):
+    folder, run = own(), Run(steps=1, batch=8)
+    train(Embedder.load(folder, device="cpu"), _course(), run, folder=tmp_path, about={"about": "this"})
+    (place,) = tmp_path.glob("step-*/state.json")
+    state = json.loads(place.read_text())
+    holder = state["run"]
+    for key in less[:-1]:
+        holder = holder[key]
+    kept = holder.pop(less[-1])
+    place.write_text(json.dumps(state))
+    again = Embedder.load(folder, device="cpu")
+    with pytest.raises(BadInput, match=f"another run: {'.'.join(less)} is told here alone"):
+        train(again, _course(), run, folder=tmp_path, about={"about": "this"})
+    holder |= {less[-1]: kept, "more": 1}
+    place.write_text(json.dumps(state))
+    with pytest.raises(BadInput, match="more is told there alone"):
+        train(again, _course(), run, folder=tmp_path, about={"about": "this"})
+
+
+def test_other_data_of_the_same_size_and_name_are_another_run(own, tmp_path):
+    embedder, run = Embedder.load(own(), device="cpu"), Run(steps=1, batch=8)
+    train(embedder, _course(), run, folder=tmp_path)
+    (course,) = _course()
+    name = next(iter(course.rows.texts))
+    changed = {name: ["other", *course.rows.texts[name][1:]]}
+    other = replace(course, rows=replace(course.rows, texts={**course.rows.texts, **changed}))
+    with pytest.raises(BadInput, match="another run: rows was"):
+        train(embedder, [other], run, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "broken", ["state.json", "model.safetensors", "optimizer.safetensors", "objective-0.safetensors"]
+)
+@pytest.mark.parametrize("how", ["gone", "half", "keys"])
+def test_a_checkpoint_that_is_not_whole_is_refused_and_leaves_the_model_as_it_was(broken, how, own, tmp_path):
+    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learned=True)
+    course = [Course(Rows.of(columns_for(objective), objective), objective)]
+    train(embedder, course, Run(steps=1, batch=8), folder=tmp_path)
+    before = {name: tensor.clone() for name, tensor in embedder.state_dict().items()}
+    (place,) = tmp_path.glob(f"step-*/{broken}")
+    if how == "gone":
+        place.unlink()
+    elif how == "half":
+        place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
+    elif broken == "state.json":
+        place.write_text(json.dumps({k: v for k, v in json.loads(place.read_text()).items() if k != "waited"}))
+    else:
+        save_file({"other": torch.zeros(1)}, place)
+    with torch.no_grad():
+        next(embedder.parameters()).add_(1)
+    before[next(iter(dict(embedder.named_parameters())))] += 1
+    with pytest.raises(BadInput, match="checkpoint|is of a run with"):
+        train(embedder, course, Run(steps=1, batch=8), folder=tmp_path)
+    assert all(torch.equal(before[name], tensor) for name, tensor in embedder.state_dict().items())

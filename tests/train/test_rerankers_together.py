@@ -15,7 +15,6 @@ SPECS = ["cross/regression", "cross/ranking", "poly/regression:temperature=8", "
 SPECS += ["cross/scaled", "poly/scaled"]  # an objective with a parameter of its own
 
 
-
 def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
     folder, out = str(own()), tmp_path / "found.pt"
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]

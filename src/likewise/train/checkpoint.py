@@ -17,9 +17,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from ..errors import BadInput
+from ..errors import BadInput, BadModel
 from ..store.files import fill, read_object
 
+STATE = ("step", "seconds", "best", "best_step", "waited", "run", "optimizer")
+"""What state.json holds at least."""
 NAME = re.compile(r"step-(\d{8})")
 
 
@@ -69,7 +71,29 @@ def latest(root: Path) -> Checkpoint | None:
     for left in root.glob(".step-*") if root.is_dir() else ():
         shutil.rmtree(left, ignore_errors=True)
     found = _all(root)
-    return Checkpoint(found[-1], read_object(found[-1] / "state.json")) if found else None
+    return _opened(found[-1]) if found else None
+
+
+def _opened(folder: Path) -> Checkpoint:
+    """The checkpoint of a folder, whose state has all that a run reads from it.
+
+    Raises:
+        BadInput: it has not; nothing that is missing is guessed.
+    """
+    try:
+        state = read_object(folder / "state.json")
+    except BadModel as error:
+        raise _broken(folder, str(error)) from None
+    missing = [name for name in STATE if name not in state]
+    if missing:
+        raise _broken(folder, f"its state.json has no {', '.join(missing)}")
+    return Checkpoint(folder, state)
+
+
+def _broken(folder: Path, why: str) -> BadInput:
+    return BadInput(
+        f"{folder} is no whole checkpoint: {why}. Take it away, or begin anew there (resume=False, --fresh)"
+    )
 
 
 def clear(root: Path) -> None:
@@ -96,8 +120,11 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
     """Where two descriptions part."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key in [*ours, *theirs]:
-            if ours.get(key) != theirs.get(key):
-                return first_difference(ours.get(key), theirs.get(key), f"{path}.{key}".strip("."))
+            place = f"{path}.{key}".strip(".")
+            if key not in ours or key not in theirs:
+                return f"{place} is told {'here' if key in ours else 'there'} alone"
+            if ours[key] != theirs[key]:
+                return first_difference(ours[key], theirs[key], place)
     return f"{path} was {theirs!r} and is {ours!r}"
 
 
@@ -107,14 +134,23 @@ def restore(
     """Puts every group of tensors back into those given, and moments; gives what else was kept.
 
     Raises:
-        BadInput: the checkpoint is of another model or another objective.
+        BadInput: the checkpoint is of another model or another objective, or a file of it is missing or broken;
+            then nothing was put back.
     """
     folder = checkpoint.folder
+    try:
+        held = {name: load_file(folder / f"{name}.safetensors") for name in (*tensors, "optimizer")}
+        others = {p.stem: load_file(p) for p in sorted(folder.glob("*.safetensors")) if p.stem not in held}
+    except (OSError, SafetensorError) as error:
+        raise _broken(folder, str(error)) from None
+    numbers = checkpoint.state["optimizer"]
+    _check_optimizer(optimizer, held["optimizer"], numbers, folder)
     for name, group in tensors.items():
-        _load(group, load_file(folder / f"{name}.safetensors"), folder)
-    _restore_optimizer(optimizer, load_file(folder / "optimizer.safetensors"), checkpoint.state["optimizer"], folder)
-    known = (*tensors, "optimizer")
-    return {p.stem: load_file(p) for p in sorted(folder.glob("*.safetensors")) if p.stem not in known}
+        _check_shapes(group, held[name], folder)
+    for name, group in tensors.items():
+        _load(group, held[name])
+    _restore_optimizer(optimizer, held["optimizer"], numbers)
+    return others
 
 
 def _all(root: Path) -> list[Path]:
@@ -127,12 +163,16 @@ def _distinct(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 @torch.no_grad()
-def _load(into: Mapping[str, Tensor], tensors: Mapping[str, Tensor], folder: Path) -> None:
+def _load(into: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
+    for name in into:
+        into[name].copy_(tensors[name])
+
+
+def _check_shapes(into: Mapping[str, Tensor], tensors: Mapping[str, Tensor], folder: Path) -> None:
     for name in sorted({*into, *tensors}):
         found = [tuple(group[name].shape) if name in group else None for group in (tensors, into)]
         if found[0] != found[1]:
             raise BadInput(f"{folder} is a checkpoint of another run: {name} is {found[0]} there and {found[1]} here")
-        into[name].copy_(tensors[name])
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> Sequence[nn.Parameter]:
@@ -150,12 +190,22 @@ def _optimizer_state(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor
     return tensors, numbers
 
 
-def _restore_optimizer(
+def _check_optimizer(
     optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], numbers: Sequence[Mapping[str, Any]], folder: Path
 ) -> None:
+    count = len(_parameters(optimizer))
+    if len(numbers) != count:
+        raise BadInput(f"{folder} is of a run with {len(numbers)} trained tensors; this one has {count}")
+    known = {str(i) for i in range(count)}
+    strange = [name for name in tensors if name.partition("/")[0] not in known or not name.partition("/")[2]]
+    if strange:
+        raise _broken(folder, f"its optimizer.safetensors holds {strange[0]!r}, which is of no trained tensor")
+
+
+def _restore_optimizer(
+    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], numbers: Sequence[Mapping[str, Any]]
+) -> None:
     parameters = _parameters(optimizer)
-    if len(numbers) != len(parameters):
-        raise BadInput(f"{folder} is of a run with {len(numbers)} trained tensors; this one has {len(parameters)}")
     for i, parameter in enumerate(parameters):
         held = {k.split("/", 1)[1]: v for k, v in tensors.items() if k.split("/", 1)[0] == str(i)}
         if held or numbers[i]:

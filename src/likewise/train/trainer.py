@@ -24,13 +24,14 @@ from . import checkpoint as checkpoints
 from . import draws
 from . import optimizer as optimization
 from .average import Average, put
-from .batch import Batch
+from .batch import Batch, Rows
 from .fitting import Budget, Took
 from .frozen import prepared
 from .plan import Plan
 from .processes import Processes, joined
 from .run import Moment, Outcome, Run
 from .schedule import Course, Curriculum
+from .sources import digest
 from .trainable import Trainable, backward, fit, join_gradients
 
 __all__ = ["Diverged", "Measure", "Moment", "Outcome", "Run", "Told", "train"]
@@ -120,7 +121,8 @@ class _Training:
         self.average = Average(self.weights, run.ema) if run.ema else None
         self.budget = Budget(run.budget)
         self.dtype = {"fp32": None, "bf16": torch.bfloat16}[run.precision]
-        self.about = {**about, "processes": processes.count, "frozen": self._frozen()}
+        rows = [digest(c.rows) if isinstance(c.rows, Rows) else None for c in courses] if folder is not None else []
+        self.about = {**about, "rows": rows, "processes": processes.count, "frozen": self._frozen()}
         self.step, self.saved, self.seconds, self.waited, self.began = 0, -1, 0.0, 0, 0.0
         self.best: float | None = None
         self.best_step: int | None = None
