@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -160,3 +162,21 @@ def test_dropout_does_nothing_when_the_model_serves_or_there_is_none_to_do():
     assert Dropout(0.5).eval()(x) is x and Dropout(0.0)(x) is x
     assert torch.equal(dropped(x, 1.0), torch.zeros(3, 5)) and dropped(torch.empty(0, 4), 0.5).shape == (0, 4)
     assert torch.equal(dropped(torch.tensor(2.0), 0.0), torch.tensor(2.0))
+
+
+def test_an_import_asks_torch_for_nothing_and_the_first_packed_weight_for_the_steps_of_optimizers():
+    """In a process of its own, since in this one weights have been packed."""
+    program = """
+import torch
+from torch.optim import optimizer
+import likewise.embedder, likewise.train.trainer
+from likewise.encoders.layers import PACKS, Linear
+assert not optimizer._global_optimizer_post_hooks
+linear = Linear(4, 4)
+torch.nn.init.ones_(linear.weight), torch.nn.init.zeros_(linear.bias)
+for _ in range(2):
+    with torch.no_grad():
+        linear(torch.ones(1, 4))
+assert len(optimizer._global_optimizer_post_hooks) == int(PACKS)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -175,3 +175,22 @@ def test_a_student_comes_to_say_what_its_teacher_says(teachers, own):
     run = Run(steps=40, batch=12, optimization=Optimization(rate=2e-3))
     train(student, [Course(rows(fooled, objective), objective)], run)
     assert apart() < before / 2
+
+
+def test_an_embedder_that_numpy_computes_teaches_what_torchs_does(folders):
+    torchs, numpys = (Embedder.load(folders("bert"), engine=engine) for engine in ("torch", "numpy"))
+    columns = {"sentence": TEXTS}
+    for teacher in (torchs, numpys):
+        taught = lessons(columns, teacher, Distillation())
+        np.testing.assert_allclose(taught["teacher"], torchs.encode(TEXTS), atol=1e-5)
+    pairs = {"sentence1": TEXTS[:6], "sentence2": TEXTS[6:]}
+    scores = [lessons(pairs, teacher, CoSENT())["score"] for teacher in (torchs, numpys)]
+    np.testing.assert_allclose(*scores, atol=1e-5)
+    triples = {"anchor": TEXTS[:4], "positive": TEXTS[4:8], "negative": TEXTS[8:]}
+    margins = [lessons(triples, teacher, MarginMSE())["margin"] for teacher in (torchs, numpys)]
+    np.testing.assert_allclose(*margins, atol=1e-5)
+
+
+def test_what_is_no_model_cannot_teach(unchecked):
+    with pytest.raises(BadInput, match="a dict cannot teach; wanted an embedder or a reranker"):
+        lessons({"sentence": TEXTS}, {}, Distillation())

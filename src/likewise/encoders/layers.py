@@ -44,16 +44,24 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class _Steps:
-    """How many steps any optimizer has made: fused ones change weights without raising their version."""
+    """How many steps any optimizer has made since a weight was first packed.
+
+    Fused optimizers change weights without raising their version, and whose they are is not known, so torch is asked
+    to report the steps of all. It is asked when a weight is first packed, never by an import.
+    """
 
     count = 0
+    watched = False
 
     @classmethod
     def one_more(cls, *_: Any) -> None:
         cls.count += 1
 
-
-register_optimizer_step_post_hook(_Steps.one_more)
+    @classmethod
+    def watch(cls) -> None:
+        if not cls.watched:
+            cls.watched = True
+            register_optimizer_step_post_hook(cls.one_more)
 
 
 class _Packed(NamedTuple):
@@ -90,6 +98,7 @@ class Linear(nn.Linear):
         """
         known, mark = self._packed, (self.weight.data_ptr(), self.weight._version, _Steps.count)
         if known is None or known.mark != mark:
+            _Steps.watch()
             source = self.weight.detach()
             known = _Packed(source, mark, _PACK(source))  # type: ignore[misc]
             self._packed = known

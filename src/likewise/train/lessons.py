@@ -27,13 +27,17 @@ from jaxtyping import Float
 
 from ..embedder import Embedder
 from ..errors import BadInput, missing
+from ..light import LightEmbedder
 from ..progress import Progress, measured
+from ..reranker import Reranker
 from ..similarity import PAIRWISE
 from ..store.files import atomic
 from .checkpoint import first_difference
 from .objectives import Objective
-from .trainable import Trainable
 
+Encodes = Embedder | LightEmbedder
+"""What has vectors of texts, whether torch computes them or NumPy."""
+Teacher = Encodes | Reranker
 Texts = Mapping[str, Sequence[str]]
 Said = Float[np.ndarray, "N ..."]
 Columns = dict[str, Sequence[Any] | np.ndarray]
@@ -51,7 +55,7 @@ class Asked:
 
 def lessons(
     columns: Mapping[str, Sequence[Any]],
-    teacher: Trainable,
+    teacher: Teacher,
     objective: Objective,
     *,
     file: Path | None = None,
@@ -79,6 +83,8 @@ def lessons(
             say it, or the file holds something else.
     """
     asked = asked or Asked()
+    if not isinstance(teacher, Encodes | Reranker):
+        raise BadInput(f"a {type(teacher).__name__} cannot teach; wanted an embedder or a reranker")
     texts, wanted = _texts(columns, objective), _wanted(columns, objective)
     rows = len(next(iter(texts.values())))
     kept = {name: list(columns[name]) for name in objective.reads().numbers if name in columns}
@@ -108,22 +114,22 @@ def lessons(
     return whole
 
 
-def _score(teacher: Trainable, texts: Texts, asked: Asked) -> Said:
+def _score(teacher: Teacher, texts: Texts, asked: Asked) -> Said:
     first, second = _columns(texts, 2)[:2]
-    if isinstance(teacher, Embedder):
+    if isinstance(teacher, Encodes):
         return _alike(teacher, [first, second], asked)[:, 0]
     return teacher.score(first, second, label=asked.label, progress=False, overflow="truncate")
 
 
-def _margin(teacher: Trainable, texts: Texts, asked: Asked) -> Said:
+def _margin(teacher: Teacher, texts: Texts, asked: Asked) -> Said:
     found = _scores(teacher, dict(zip(range(3), _columns(texts, 3), strict=False)), asked)
     return np.asarray(found[:, 0] - found[:, 1])
 
 
-def _scores(teacher: Trainable, texts: Mapping[Any, Sequence[str]], asked: Asked) -> Float[np.ndarray, "N P"]:
+def _scores(teacher: Teacher, texts: Mapping[Any, Sequence[str]], asked: Asked) -> Float[np.ndarray, "N P"]:
     """Of the first text with each of the others."""
     first, *others = _columns(texts, 2)
-    if isinstance(teacher, Embedder):
+    if isinstance(teacher, Encodes):
         return _alike(teacher, [first, *others], asked)
     pairs = [(a, b) for other in others for a, b in zip(first, other, strict=True)]
     if len(teacher.labels) == 1:
@@ -134,13 +140,13 @@ def _scores(teacher: Trainable, texts: Mapping[Any, Sequence[str]], asked: Asked
     return flat.reshape(len(others), len(first)).T
 
 
-def _vectors(teacher: Trainable, texts: Texts, asked: Asked) -> Float[np.ndarray, "N E"]:  # noqa: ARG001
-    if not isinstance(teacher, Embedder):
-        raise BadInput(f"a {type(teacher).__name__} has no vectors of texts; an Embedder has (the column teacher)")
+def _vectors(teacher: Teacher, texts: Texts, asked: Asked) -> Float[np.ndarray, "N E"]:  # noqa: ARG001
+    if not isinstance(teacher, Encodes):
+        raise BadInput(f"a {type(teacher).__name__} has no vectors of texts; an embedder has (the column teacher)")
     return teacher.encode(_columns(texts, 1)[0], progress=False, overflow="truncate")
 
 
-LESSONS: dict[str, Callable[[Trainable, Texts, Asked], Said]] = {
+LESSONS: dict[str, Callable[[Teacher, Texts, Asked], Said]] = {
     "score": _score,
     "margin": _margin,
     "scores": _scores,
@@ -149,7 +155,7 @@ LESSONS: dict[str, Callable[[Trainable, Texts, Asked], Said]] = {
 """What a teacher can say, by the columns that objectives read."""
 
 
-def _alike(teacher: Embedder, columns: Sequence[Sequence[str]], asked: Asked) -> Float[np.ndarray, "N P"]:
+def _alike(teacher: Encodes, columns: Sequence[Sequence[str]], asked: Asked) -> Float[np.ndarray, "N P"]:
     if asked.similarity not in PAIRWISE:
         raise BadInput(f"there is no similarity {asked.similarity!r}; there are {', '.join(PAIRWISE)}")
     flat = [text for column in columns for text in column]
@@ -198,7 +204,7 @@ def _texts(columns: Mapping[str, Sequence[Any]], objective: Objective) -> dict[s
 
 
 def _about(
-    texts: Texts, kept: Mapping[str, Any], teacher: Trainable, wanted: Sequence[str], asked: Asked
+    texts: Texts, kept: Mapping[str, Any], teacher: Teacher, wanted: Sequence[str], asked: Asked
 ) -> dict[str, Any]:
     """What a file is known by."""
     made = hashlib.sha256(json.dumps(kept, default=_plain).encode())
@@ -206,7 +212,7 @@ def _about(
         made.update(f"{name}\0{len(values)}\0".encode())
         for text in values:
             made.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    how = {"similarity": asked.similarity} if isinstance(teacher, Embedder) else {"label": asked.label}
+    how = {"similarity": asked.similarity} if isinstance(teacher, Encodes) else {"label": asked.label}
     return {"teacher": teacher.fingerprint, "says": list(wanted), **how, "texts": made.hexdigest()}
 
 
