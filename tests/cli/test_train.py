@@ -252,3 +252,23 @@ def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the
     command[command.index("pairs.csv@cosent:layers=3")] = "pairs.csv@cosent:layers=5"
     assert main([*command, "-o", "other"]) == 2
     assert "5 layers were asked for; the model has 4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["train", "evaluate"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_command_gives_the_thread_count_back(verb, fails, place, capsys):
+    import torch
+
+    device = "nowhere" if fails else "cpu"
+    command = {
+        "train": ["train", "tiny", *FLAGS, "--device", device, "--threads", "2", "--dry-run"],
+        "evaluate": ["evaluate", "missing", "--tasks", "afs", "--no-cache", "--threads", "2", "--device", device],
+    }[verb]
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        code = main(command)
+        assert torch.get_num_threads() == 3 and code == (2 if fails or verb == "evaluate" else 0)
+    finally:
+        torch.set_num_threads(before)
+    capsys.readouterr()

@@ -150,3 +150,21 @@ def test_without_torch_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtra, match=r"likewise\[torch\]"):
         trainer("fast")
+
+
+def test_two_that_compute_at_once_leave_the_thread_count_as_it_was():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        first, second = together._threads(), together._threads()
+        first.__enter__(), second.__enter__()
+        assert torch.get_num_threads() == 1
+        first.__exit__(None, None, None)
+        assert torch.get_num_threads() == 1
+        second.__exit__(None, None, None)
+        assert torch.get_num_threads() == 3
+        with pytest.raises(KeyboardInterrupt), together._threads():
+            raise KeyboardInterrupt
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)

@@ -3,6 +3,8 @@
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,7 +67,27 @@ def ready(args: argparse.Namespace) -> None:
 def _set_threads(threads: int | None) -> None:
     import torch
 
-    torch.set_num_threads(_threads(threads))
+    wanted = _threads(threads)
+    _REPLACED.append(torch.get_num_threads())
+    torch.set_num_threads(wanted)
+
+
+_REPLACED: list[int] = []
+"""The thread counts that `_set_threads` found, for `threads_restored`."""
+
+
+@contextmanager
+def threads_restored() -> Iterator[None]:
+    """Give torch the thread count back that it had; `main` may be called by a program that goes on after it."""
+    outer = len(_REPLACED)
+    try:
+        yield
+    finally:
+        if len(_REPLACED) > outer:
+            import torch
+
+            torch.set_num_threads(_REPLACED[outer])
+            del _REPLACED[outer:]
 
 
 def _threads(asked: int | None) -> int:

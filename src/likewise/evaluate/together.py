@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 import torch
@@ -45,14 +46,38 @@ def train(problem: Problem, folds: Sequence[Fold], recipe: Recipe) -> list[tuple
 @contextmanager
 def _threads() -> Iterator[ThreadPoolExecutor]:
     """As many threads as torch may use, each of which computes alone: the products are too small to be shared."""
-    count = torch.get_num_threads()
-    torch.set_num_threads(1)
+    with _LOCK:
+        if not _Single.users:
+            _Single.count = torch.get_num_threads()
+            torch.set_num_threads(1)
+        _Single.users += 1
+    try:
+        with _closing(_Single.count) as pool:
+            yield pool
+    finally:
+        with _LOCK:
+            _Single.users -= 1
+            if not _Single.users:
+                torch.set_num_threads(_Single.count)
+
+
+_LOCK = Lock()
+
+
+class _Single:
+    """Who computes with one of torch's threads at the moment, and how many there were before the first of them."""
+
+    users, count = 0, 1
+
+
+@contextmanager
+def _closing(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads, of which after an error or Ctrl-C none begins anything new."""
     pool = ThreadPoolExecutor(count)
     try:
         yield pool
     finally:
-        pool.shutdown(cancel_futures=True)  # after an error or Ctrl-C nothing new begins
-        torch.set_num_threads(count)
+        pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True)
