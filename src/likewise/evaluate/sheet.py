@@ -68,7 +68,9 @@ def leads(results: Results) -> Mapping[str, tuple[str, Comparison]]:
     for task in results.tasks:
         cells = [results[model, task.name] for model in results.models]
         ranked = sorted((cell for cell in cells if np.isfinite(cell.value)), key=lambda cell: -cell.value)[:2]
-        found = _tested(*ranked, min(MARKING, results.resamples)) if len(ranked) == 2 else None
+        if len(ranked) < 2:
+            continue
+        found = _tested(ranked[0], ranked[1], min(MARKING, results.resamples))
         if found is not None:
             best[task.name], tested[task.name] = ranked[0].model, found
     corrected = adjusted(list(tested.values()))
