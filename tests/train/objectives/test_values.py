@@ -220,7 +220,8 @@ def test_similarity_distillation_compares_each_text_with_all_others(measure, thr
         rows = [
             sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) / (N - 1) for a, b in zip(ours, theirs, strict=True)
         ]
-    near(SimilarityDistillation(measure, 0.2, 0.3)(u, teacher=t), sum(rows) / N)
+    temperatures = (0.2, 0.3) if measure == "kl" else ()
+    near(SimilarityDistillation(measure, *temperatures)(u, teacher=t), sum(rows) / N)
 
 
 @pytest.mark.parametrize("measure", ["kl", "mse"])
