@@ -130,3 +130,41 @@ def test_a_zero_row_has_cosine_zero_with_its_partner():
 def test_one_row_is_not_silently_compared_with_many(name):
     with pytest.raises(BadInput, match="two tables of one shape"):
         PAIRWISE[name](np.ones((1, 3)), np.ones((4, 3)))
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    width=st.sampled_from([1, 2, 7, 384, 1024]),
+    power=st.integers(-44, 38),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_a_cosine_is_never_beyond_one_and_exactly_one_between_copies(seed, width, power, dtype):
+    rows = (_rows(seed, 6, width) * 10.0**power).astype(dtype)
+    rows = rows[np.isfinite(rows).all(1) & (np.abs(rows).max(1) > np.finfo(dtype).tiny)]
+    copies = np.concatenate([rows, rows[::-1], -rows, rows * dtype(0.5)])
+    matrix, pairs = similarity.cosine(copies, copies), PAIRWISE["cosine"](copies, copies)
+    assert np.abs(matrix).max(initial=0) <= 1
+    assert (pairs == 1).all()
+    equal = (copies[:, None] == copies[None]).all(2)
+    assert (matrix[equal] == 1).all()
+
+
+@pytest.mark.parametrize("angle", [1e-2, 1e-3, 3e-4, 1e-4, 1e-5])
+def test_small_angles_are_told_from_none(angle):
+    a, side = (x / np.linalg.norm(x) for x in (_rows(1, 1, 384)[0], _rows(2, 1, 384)[0]))
+    side -= (side @ a) * a
+    b = np.cos(angle) * a + np.sin(angle) * side / np.linalg.norm(side)
+    for compare in (similarity.cosine, PAIRWISE["cosine"]):
+        found = 1 - float(compare(a[None], b[None]).ravel()[0])
+        assert found == pytest.approx(angle**2 / 2, rel=1e-4, abs=1e-15)
+        single = 1 - float(compare(a[None].astype(np.float32), b[None].astype(np.float32)).ravel()[0])
+        assert single == pytest.approx(angle**2 / 2, abs=6e-6 if angle > 5e-3 else 7e-8)
+
+
+@given(seed=st.integers(0, 99), power=st.integers(-36, 36))
+def test_cosines_do_not_depend_on_the_scale(seed, power):
+    rows = _rows(seed, 5, 16).astype(np.float32)
+    scaled = (rows * 10.0**power).astype(np.float32)
+    np.testing.assert_allclose(similarity.cosine(scaled, rows), similarity.cosine(rows, rows), atol=1e-6)
+    assert np.array_equal(similarity.unit(rows * np.float32(2.0**100)), similarity.unit(rows))
+    assert np.array_equal(similarity.unit(rows * np.float32(2.0**-100)), similarity.unit(rows))

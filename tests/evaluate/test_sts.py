@@ -126,6 +126,13 @@ def test_broken_vectors_are_zeros_and_said_to_be():
     assert any("not finite" in note for note in result.notes)
 
 
+def test_where_no_vector_is_finite_the_reason_does_not_say_that_the_model_gives_numbers():
+    result = run("stsb", made(), lambda texts: np.full((len(texts), 4), np.nan, np.float32))
+    assert np.isnan(result.headline.value)
+    assert sum("no pair has two vectors that are finite" in note for note in result.notes) == 4
+    assert not any("same number" in note for note in result.notes)
+
+
 def test_vectors_of_any_size_have_a_score_or_a_reason():
     huge = run("stsb", made(), lambda texts: letters(texts) * np.float32(2.0**120))
     assert huge["spearman/dot/all"] == pytest.approx(run("stsb", made())["spearman/dot/all"], abs=1e-6)

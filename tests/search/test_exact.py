@@ -85,6 +85,22 @@ def test_shapes_that_do_not_fit_are_named(queries, corpus, told, unchecked):
         search(np.ones(queries, np.float32), np.ones(corpus, np.float32))
 
 
-def test_what_is_not_finite_is_refused():
-    with pytest.raises(BadInput, match="not finite"):
-        search(np.array([[np.nan, 1]], np.float32), np.eye(2, dtype=np.float32), k=1)
+@pytest.mark.parametrize("metric", SIMILARITIES)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_rows_that_are_not_finite_are_refused_by_name(metric, bad):
+    spoilt = np.eye(2, dtype=np.float32)
+    spoilt[1, 0] = bad
+    with pytest.raises(BadInput, match=r"queries\[1\] holds a number that is NaN or infinite"):
+        search(spoilt, np.eye(2, dtype=np.float32), k=1, metric=metric)
+    with pytest.raises(BadInput, match=r"corpus\[1\] holds a number that is NaN or infinite"):
+        search(np.eye(2, dtype=np.float32), spoilt, k=1, metric=metric)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-25, 1e25])
+def test_copies_have_cosine_one_and_come_in_the_order_of_the_corpus(size):
+    rows = np.random.default_rng(0).normal(size=(20, 384)).astype(np.float32)
+    corpus = np.concatenate([rows, rows * np.float32(size), rows])
+    hits = search(rows, corpus, k=4)
+    assert hits.indices[:, :3].tolist() == [[i, i + 20, i + 40] for i in range(20)]
+    assert (hits.scores[:, :3] == 1).all()
+    assert (hits.scores[:, 3] < 1).all()

@@ -54,3 +54,24 @@ def test_memory_is_bounded_by_a_tile():
     finally:
         tracemalloc.stop()
     assert most < 100e6, "the whole matrix has 144 MB"
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_rows_that_are_not_finite_are_refused_by_name(bad):
+    vectors = np.eye(4)
+    vectors[2, 1] = bad
+    with pytest.raises(BadInput, match=r"vectors\[2\] holds a number that is NaN or infinite"):
+        closest_pairs(vectors, 3)
+
+
+def test_copies_have_cosine_one_and_are_left_out_below_one():
+    rows = np.random.default_rng(3).normal(size=(40, 384)).astype(np.float32)
+    found = closest_pairs(np.concatenate([rows, rows * np.float32(3)]), 41)
+    assert [(p.i, p.j, p.score) for p in found[:40]] == [(i, i + 40, 1.0) for i in range(40)]
+    assert closest_pairs(np.concatenate([rows, rows]), 1, below=1)[0].score < 0.9
+
+
+@pytest.mark.parametrize("below", [float("nan"), -1.0])
+def test_a_bound_that_leaves_nothing_is_refused(below):
+    with pytest.raises(BadInput, match="below a cosine of more than -1"):
+        closest_pairs(np.eye(3), 1, below=below)

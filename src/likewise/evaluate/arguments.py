@@ -15,7 +15,17 @@ from jaxtyping import Float, Int
 
 from ..correlation import Numbers
 from ..similarity import PAIRWISE
-from .pairs import CORRELATIONS, Pairs, correlated, features, read_pairs, tokenisation, undefined, why_undefined
+from .pairs import (
+    CORRELATIONS,
+    Pairs,
+    correlated,
+    features,
+    none_finite,
+    read_pairs,
+    tokenisation,
+    undefined,
+    why_undefined,
+)
 from .ridge import ridge
 from .splits import Round, folds, leaked, rounds, strict
 from .task import Encode, Read, Result, Score, Settings, Task
@@ -57,11 +67,12 @@ def zero_shot(encode: Encode, read: Read, settings: Settings, *, name: str) -> R
     a, b, notes = pairs.encoded(encode)
     with np.errstate(over="ignore", invalid="ignore"):
         said = PAIRWISE["cosine"](a, b)
+    broken = none_finite(a, b, notes)
     return Result(
         name,
         tuple(_zero_shot_scores(said, pairs, of)),
         f"spearman/cosine/all, no training, {tokenisation(settings)}, n = {len(pairs):,}, {len(pairs.parts)} topics",
-        (*pairs.notes, *notes, *why_undefined("cosine", said, pairs), *filter(None, [of.caution])),
+        (*pairs.notes, *notes, *why_undefined("cosine", said, pairs, broken), *filter(None, [of.caution])),
     )
 
 

@@ -135,9 +135,12 @@ def undefined(said: Numbers, gold: Numbers) -> str | None:
     return None
 
 
-def why_undefined(name: str, said: Numbers, pairs: Pairs) -> Iterable[str]:
-    """Notes on every correlation of `name` that does not exist, over all and in the parts."""
-    reason = undefined(said, pairs.gold)
+def why_undefined(name: str, said: Numbers, pairs: Pairs, broken: bool = False) -> Iterable[str]:
+    """Notes on every correlation of `name` that does not exist, over all and in the parts.
+
+    `broken` says that no pair has two finite vectors, so that the model gives no number at all.
+    """
+    reason = "no pair has two vectors that are finite" if broken else undefined(said, pairs.gold)
     if reason:
         yield f"{name} has no correlation: {reason}"
     for number, part in enumerate(pairs.parts if len(pairs.parts) > 1 and not reason else ()):
@@ -145,6 +148,11 @@ def why_undefined(name: str, said: Numbers, pairs: Pairs) -> Iterable[str]:
         within = undefined(said[rows], pairs.gold[rows])
         if within:
             yield f"{name} has no correlation in {part}, so no mean either: {within}"
+
+
+def none_finite(a: Float[np.ndarray, "N E"], b: Float[np.ndarray, "N E"], notes: Sequence[str]) -> bool:
+    """Whether every pair has a vector that was not finite: zeros stand for those now, of which the notes tell."""
+    return bool(notes) and not (a.any(1) & b.any(1)).any()
 
 
 def _constant(x: Numbers) -> bool:

@@ -54,7 +54,8 @@ def regressor(encode: Encode, read: Read, settings: Settings, *, name: str) -> R
         correlated(f"{statistic}/regressor", found.said, test.gold, statistic) for statistic in reversed(CORRELATIONS)
     )
     notes = tuple(note for pairs in (train, dev, test) for note in pairs.notes) + vectors.notes
-    if reason := undefined(found.said, test.gold):
+    broken = bool(vectors.notes) and not vectors.values.any()
+    if reason := "no vector of the model is finite" if broken else undefined(found.said, test.gold):
         notes += (f"the regressor has no correlation: {reason}",)
     return Result(
         name,

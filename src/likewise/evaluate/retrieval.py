@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from ..errors import BadInput
 from ..search import search
-from ..similarity import unit
+from ..similarity import cosine
 from .bm25 import Words
 from .metrics import ranking
 from .task import Encode, Evidence, Read, Result, Score, Settings, Task, Vectors
@@ -113,7 +113,7 @@ def _reranked(asked: Collection, first: Sequence[Ranking], scores: Scores, by: s
 
 def _cosines(asked: Collection, first: Sequence[Ranking], vectors: Vectors) -> Scores:
     for query, row in zip(asked.queries, first, strict=True):
-        yield unit(vectors[[asked.documents[i] for i in row]]) @ unit(vectors[[query]])[0]
+        yield cosine(vectors[[asked.documents[i] for i in row]], vectors[[query]])[:, 0]
 
 
 def _scored(asked: Collection, first: Sequence[Ranking], score: ScorePairs) -> Scores:

@@ -16,7 +16,17 @@ from ..correlation import Numbers
 from ..errors import BadInput
 from ..same import plain
 from ..similarity import PAIRWISE
-from .pairs import CORRELATIONS, Correlation, Pairs, by_group, correlated, read_pairs, tokenisation, why_undefined
+from .pairs import (
+    CORRELATIONS,
+    Correlation,
+    Pairs,
+    by_group,
+    correlated,
+    none_finite,
+    read_pairs,
+    tokenisation,
+    why_undefined,
+)
 from .task import Encode, Read, Result, Score, Settings, Task
 
 SEVEN = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r")
@@ -76,7 +86,8 @@ def similarity(
         said = {kind: compare(a, b) for kind, compare in PAIRWISE.items()}
     scores = [score for kind, numbers in said.items() for score in _scores(kind, numbers, pairs)]
     scores.sort(key=lambda score: score.name != headline)
-    reasons = (note for kind, numbers in said.items() for note in why_undefined(kind, numbers, pairs))
+    broken = none_finite(a, b, notes)
+    reasons = (note for kind, numbers in said.items() for note in why_undefined(kind, numbers, pairs, broken))
     return Result(
         name,
         tuple(scores),

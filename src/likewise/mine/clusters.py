@@ -3,7 +3,8 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..similarity import unit
+from ..errors import BadInput
+from ..similarity import check_finite_rows, unit, unit_cosine
 
 BLOCK = 2048
 
@@ -15,7 +16,16 @@ def communities(
 
     Rows are taken as centres in the order of how many neighbours they have; each row joins the first group that
     reaches it, and a group that is then smaller than `smallest` dissolves. Rows in no group are simply absent.
+    `threshold=1` finds the groups of exact copies.
+
+    Raises:
+        BadInput: a row holds a number that is NaN or infinite, or an option is out of bounds.
     """
+    if not -1 <= threshold <= 1 or smallest < 1:
+        raise BadInput(
+            f"wanted a threshold from -1 to 1, and smallest of 1 or more; got threshold={threshold}, smallest={smallest}"
+        )
+    check_finite_rows(vectors, "vectors")
     neighbours = _neighbours(vectors, threshold)
     free = np.ones(len(vectors), dtype=bool)
     found = []
@@ -35,7 +45,7 @@ def _neighbours(vectors: Float[np.ndarray, "N D"], threshold: float) -> list[Int
     found = []
     vectors = unit(vectors)
     for start in range(0, len(vectors), BLOCK):
-        for scores in vectors[start : start + BLOCK] @ vectors.T:
+        for scores in unit_cosine(vectors[start : start + BLOCK], vectors):
             near = np.flatnonzero(scores >= threshold)
             found.append(near[np.argsort(-scores[near], kind="stable")])
     return found

@@ -10,8 +10,9 @@ from jaxtyping import Float, Int, Shaped
 from ..errors import BadInput
 from ..progress import Progress
 from ..same import plain
-from ..search import Hits, search
-from ..similarity import PAIRWISE, unit
+from ..search import Hits
+from ..search.exact import nearest
+from ..similarity import PAIRWISE, SIMILARITIES, unit, unit_cosine
 
 
 @runtime_checkable
@@ -46,8 +47,10 @@ class Space:
         """The k candidates that are nearest to each row's anchor; an anchor of several rows is searched for once."""
         different, back = np.unique(self.anchor_of[rows], return_inverse=True)
         queries = self.anchors[different]
-        cosine = self.metric == "cosine"
-        hits = search(unit(queries) if cosine else queries, self.pool, k, metric="dot" if cosine else self.metric)
+        compare = SIMILARITIES[self.metric]
+        if self.metric == "cosine":
+            queries, compare = unit(queries), unit_cosine
+        hits = nearest(queries, self.pool, k, compare)
         return Hits(hits.indices[back], hits.scores[back])
 
     def positive(self, rows: Int[np.ndarray, " Q"]) -> Float[np.ndarray, " Q"]:

@@ -1,12 +1,13 @@
 """Exact search: every query against every vector, a block of queries and of the corpus at a time."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from ..errors import BadInput
-from ..similarity import SIMILARITIES, dot, unit
+from ..similarity import SIMILARITIES, check_finite_rows, unit, unit_cosine
 
 BLOCK = 8192  # rows of the corpus in one product
 QUERIES = 1024  # rows of queries in one product: 32 MB of scores in float32
@@ -31,9 +32,20 @@ def search(
     shapes = np.shape(queries), np.shape(corpus)
     if [len(shape) for shape in shapes] != [2, 2] or shapes[0][1] != shapes[1][1]:
         raise BadInput(f"wanted queries (Q, D) and a corpus (N, D) of one width; got {shapes[0]} and {shapes[1]}")
-    compare = SIMILARITIES[metric]
+    check_finite_rows(queries, "queries")
+    check_finite_rows(corpus, "corpus")
     if metric == "cosine":
-        queries, corpus, compare = unit(queries), unit(corpus), dot
+        return nearest(unit(queries), unit(corpus), k, unit_cosine)
+    return nearest(queries, corpus, k, SIMILARITIES[metric])
+
+
+def nearest(
+    queries: Shaped[np.ndarray, "Q D"],
+    corpus: Shaped[np.ndarray, "N D"],
+    k: int,
+    compare: Callable[..., Float[np.ndarray, "M N"]],
+) -> Hits:
+    """As `search`, by what `compare` gives of rows and rows, of arguments that are checked (and of length 1) already."""
     width = min(k, len(corpus))
     hits = Hits(np.empty((len(queries), width), np.int64), np.empty((len(queries), width), np.float32))
     for first in range(0, len(queries), QUERIES):
@@ -42,7 +54,7 @@ def search(
         for start in range(0, len(corpus), BLOCK):
             scores = compare(queries[some], corpus[start : start + BLOCK]).astype(np.float32, copy=False)
             if np.isnan(scores).any():
-                raise BadInput("a query or a row of the corpus holds a number that is not finite")
+                raise BadInput(f"the numbers are too large: the {compare.__name__} of a query and a row is NaN")
             found = _best(scores, k)
             both = Hits(
                 *(np.concatenate(pair, 1) for pair in zip(best, (found.indices + start, found.scores), strict=True))

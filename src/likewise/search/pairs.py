@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ..errors import BadInput
-from ..similarity import unit
+from ..similarity import check_finite_rows, unit, unit_cosine
 
 BLOCK = 2048  # rows and columns of one tile of the matrix: 16 MB of scores in float32
 
@@ -20,15 +20,22 @@ class Pair(NamedTuple):
 
 
 def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2.0) -> list[Pair]:
-    """The k pairs of greatest cosine that is less than `below`, best first (leave out exact duplicates by `below`)."""
+    """The k pairs of greatest cosine that is less than `below`, best first; `below=1` leaves out exact copies, whose cosine is 1.
+
+    Raises:
+        BadInput: a row holds a number that is NaN or infinite, or an option is out of bounds.
+    """
     if k < 1:
         raise BadInput(f"wanted k of 1 or more pairs; got {k}")
+    if not below > -1:
+        raise BadInput(f"wanted pairs below a cosine of more than -1; got below={below}")
+    check_finite_rows(vectors, "vectors")
     vectors = unit(vectors)
     kept = np.empty((0, 2), np.int64)
     scores = np.empty(0, vectors.dtype)
     starts = range(0, len(vectors), BLOCK)
     for top, left in ((top, left) for top in starts for left in starts if top <= left):
-        tile = np.asarray(vectors[top : top + BLOCK] @ vectors[left : left + BLOCK].T)
+        tile = unit_cosine(vectors[top : top + BLOCK], vectors[left : left + BLOCK])
         wanted = tile < below
         if len(scores) == k:
             wanted &= tile >= scores[-1]
