@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import UserDict
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice
 from typing import get_args
@@ -127,10 +128,12 @@ def test_a_warning_points_at_the_line_that_asked(call, folders):
     assert "<string>:4: UserWarning: 1 of 1 texts were cut" in ran.stderr
 
 
-def test_a_prompt_that_is_nearly_a_name_is_pointed_out(own):
+@pytest.mark.parametrize("text", ["query", "Query"])
+def test_a_prompt_that_is_a_name_is_read_as_it_is_and_pointed_out(text, own, tiny):
     embedder = Embedder.load(own(spoken={"prompts": {"query": "query: "}}))
-    with pytest.warns(UserWarning, match="the model's prompt is 'query'"):
-        embedder.encode(["a"], prompt="Query")
+    with pytest.warns(UserWarning, match=r"the model's own prompt of that name is prompt_name='query'"):
+        vectors = embedder.encode(["a"], prompt=text)
+    _close(vectors, tiny.encode([f"{text}a"]))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -189,15 +192,44 @@ def test_a_prompt_is_put_before_every_text_by_name_by_text_or_by_default(prompte
     wanted = tiny.encode([f"query: {text}" for text in TEXTS])
     for vectors in (
         prompted.encode(TEXTS),
-        prompted.encode(TEXTS, prompt="query"),
+        prompted.encode(TEXTS, prompt_name="query"),
         prompted.encode(TEXTS, prompt="query: "),
         tiny.encode(TEXTS, prompt="query: "),
     ):
         _close(vectors, wanted)
-    _close(prompted.encode(TEXTS, prompt="none"), tiny.encode(TEXTS))
+    _close(prompted.encode(TEXTS, prompt_name="none"), tiny.encode(TEXTS))
+    _close(prompted.encode(TEXTS, prompt=""), tiny.encode(TEXTS))
+
+
+VERBS = ("encode", "encode_stream", "encode_tokens", "encode_layers", "encode_report", "pieces")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("engine", ["torch", "numpy"])
+def test_a_name_that_is_none_of_the_models_is_refused_with_those_that_are(verb, engine, own):
+    if engine == "numpy" and verb in ("encode_tokens", "encode_layers"):
+        return
+    folder = own(spoken={"prompts": {"query": "query: ", "document": ""}})
+    call = getattr(Embedder.load(folder, engine=engine), verb)
+    for name in ("qurey", "Query", ""):
+        with pytest.raises(BadInput, match=f"no prompt named '{name}'; those that it has are 'query', 'document'"):
+            call(["a"], prompt_name=name)
+    with pytest.raises(BadInput, match="were both given"):
+        call(["a"], prompt="query: ", prompt_name="query")
+    assert call(["a"], prompt_name="query") is not None
+
+
+def test_a_model_without_prompts_takes_a_text_and_no_name(tiny):
+    _close(tiny.encode(["x"], prompt="query"), tiny.encode(["queryx"]))
+    with pytest.raises(BadInput, match=r"no prompt named 'query'; those that it has are \(none\)"):
+        tiny.encode(["x"], prompt_name="query")
 
 
 def test_prompts_count_for_tokens_layers_and_reports_too(prompted):
+    assert prompted.pieces(["cat"], prompt_name="none") == [["[CLS]", "cat", "[SEP]"]]
+    assert prompted.encode_tokens(["cat"], prompt_name="none")[0].shape == (3, 32)
+    assert prompted.encode_layers(["cat"], prompt_name="none")[0].shape == (4, 3, 32)
+    assert prompted.encode_report(["cat"], prompt_name="none").tokens.tolist() == [1]
     assert prompted.pieces(["cat"]) == [["[CLS]", "query", ":", "cat", "[SEP]"]]
     assert prompted.encode_tokens(["cat"])[0].shape == (5, 32)
     assert prompted.encode_report(["cat"]).tokens.tolist() == [3]
@@ -230,8 +262,10 @@ def test_a_pooling_may_be_told_to_pass_over_the_prompt(spec, own, tmp_path):
 
 @pytest.mark.usefixtures("unchecked")
 def test_a_prompt_that_is_no_text_is_refused(tiny):
-    with pytest.raises(BadInput, match=r"wanted a text or one of the names \(none\)"):
+    with pytest.raises(BadInput, match=r"prompt is 3; wanted a text"):
         tiny.encode(TEXTS, prompt=3)
+    with pytest.raises(BadInput, match="no prompt named 3"):
+        tiny.encode(TEXTS, prompt_name=3)
 
 
 def test_lower_casing_is_the_models_own(own):
@@ -321,11 +355,53 @@ ODD = {
 
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("overflow", ["truncate", "mean"])
+@pytest.mark.filterwarnings("ignore:.*have words of more than 100 characters")
 def test_any_text_has_a_finite_unit_vector_that_its_neighbours_do_not_change(kind, overflow, tiny):
     vectors = tiny.encode(["a cat", ODD[kind], "a cat"], overflow=overflow)
     _close(np.linalg.norm(vectors, axis=1), 1)
     _close(vectors[1], tiny.encode([ODD[kind]], overflow=overflow)[0])
     _close(vectors[[0, 2]], tiny.encode(["a cat", "a cat"]))
+
+
+LONG_WORD = "a" * 20_000
+
+
+@pytest.mark.parametrize("engine", ["torch", "numpy"])
+def test_words_too_long_for_the_tokenizer_are_counted_as_lost(engine, folders):
+    embedder = Embedder.load(folders("bert"), engine=engine)
+    texts = ["a cat", LONG_WORD, f"the {'b' * 101} dog {'c' * 300}", "d" * 100, f"e{'f' * 99},{'g' * 100}"]
+    report = embedder.encode_report(texts)
+    assert report.lost.tolist() == [0, 1, 2, report.lost[3], report.lost[4]]
+    assert report.unread == {1: 20_000, 2: 401}
+    assert report.cut.tolist()[:2] == [1, 2]
+    with pytest.raises(TooLong, match=r"texts\[1\] has a word of 20,000 characters, .* takes words of 100"):
+        embedder.encode(texts, overflow="error")
+    for overflow in ("warn", "mean"):
+        with pytest.warns(UserWarning) as caught:
+            embedder.encode([*texts[:3], texts[1], *texts[:3]], overflow=overflow)
+        assert "5 of 7 texts have words of more than 100 characters" in str(caught[0].message)
+        assert "first is texts[1], the longest word has 20,000 characters" in str(caught[0].message)
+        assert len(caught) == 1
+    embedder.encode(texts, overflow="truncate")
+
+
+def test_tokens_and_layers_tell_of_words_that_are_too_long_too(tiny):
+    for verb in (tiny.encode_tokens, tiny.encode_layers):
+        with pytest.warns(UserWarning, match="1 of 2 texts have words of more than 100"):
+            verb(["a", "b" * 101])
+        with pytest.raises(TooLong, match=r"texts\[1\] has a word of 101 characters"):
+            verb(["a", "b" * 101], overflow="error")
+
+
+def test_a_prompt_may_make_a_word_too_long(tiny):
+    assert tiny.encode_report(["a" * 60]).unread == {}
+    assert tiny.encode_report(["a" * 60], prompt="b" * 60).unread == {0: 120}
+
+
+def test_a_long_word_beyond_what_is_read_is_lost_once(tiny):
+    report = tiny.encode_report(["a " * 100 + "b" * 200])
+    assert report.lost.tolist() == [101 - 64]
+    assert report.unread == {0: 200}
 
 
 @given(st.lists(st.text(), max_size=5))
@@ -348,7 +424,20 @@ def test_no_texts_give_no_rows_of_the_right_width(nothing, tiny):
 
 @pytest.mark.parametrize(
     "wrong",
-    [None, 3, b"x", "bare", {"a": "b"}, {"a"}, np.array([["a"]]), pd.DataFrame({"a": ["b"]}), ["a", None], ["a", b"b"]],
+    [
+        None,
+        3,
+        b"x",
+        "bare",
+        {"a": "b"},
+        UserDict(a="b"),
+        {"a"},
+        np.array("a"),
+        np.array([["a"]]),
+        pd.DataFrame({"a": ["b"]}),
+        ["a", None],
+        ["a", b"b"],
+    ],
     ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("verb", ["encode", "encode_tokens", "encode_layers", "encode_report"])
@@ -356,6 +445,42 @@ def test_no_texts_give_no_rows_of_the_right_width(nothing, tiny):
 def test_what_is_no_list_of_texts_is_refused(verb, wrong, tiny):
     with pytest.raises(BadInput, match=r"encode takes|texts\[1\]"):
         getattr(tiny, verb)(wrong)
+
+
+@pytest.mark.parametrize("told", [1, 5])
+@pytest.mark.usefixtures("unchecked")
+def test_a_collection_that_is_wrong_about_its_length_is_an_error_or_shorter(told, tiny):
+    class Odd(list):
+        def __len__(self) -> int:
+            return told
+
+    if told == 5:
+        assert tiny.encode(Odd(["a", "b"])).shape == (2, 32)
+        return
+    with pytest.raises(BadInput, match="say that there are 1 of them, and gave 2 or more"):
+        tiny.encode(Odd(["a", "b"]))
+
+
+def test_the_keys_of_a_dict_are_texts_in_an_order(tiny):
+    assert np.array_equal(tiny.encode({"b": 1, "a": 2}.keys()), tiny.encode(["b", "a"]))
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:9", "mps", "meta", "xpu", "abacus", 3.5])
+@pytest.mark.usefixtures("unchecked")
+def test_a_device_that_is_not_here_is_refused_before_the_model_is_read(device, tmp_path, monkeypatch):
+    monkeypatch.setattr("likewise.embedder.read_manifest", lambda _: pytest.fail("the model was read"))
+    if (device == "cuda" and torch.cuda.is_available()) or (device == "mps" and torch.backends.mps.is_available()):
+        return
+    with pytest.raises(BadInput, match=r"there is no device|cannot be used here"):
+        Embedder.load(tmp_path, device=device)
+
+
+@pytest.mark.parametrize("engine", ["torch", "numpy"])
+@pytest.mark.parametrize("pooling", [5, ["mean"], True])
+@pytest.mark.usefixtures("unchecked")
+def test_a_pooling_that_is_no_name_is_refused(engine, pooling, folders):
+    with pytest.raises(BadInput, match="wanted a name, one of cls"):
+        Embedder.load(folders("bert"), engine=engine, pooling=pooling)
 
 
 def test_every_kind_of_column_gives_the_vectors_of_the_list(tiny):
@@ -412,7 +537,12 @@ def test_a_vector_that_is_not_finite_names_its_text(own):
         torch.OutOfMemoryError("out of memory"),
         MemoryError(),
         RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+        RuntimeError("could not create a primitive"),
+        RuntimeError("could not create a memory object"),
+        RuntimeError("std::bad_alloc"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
     ],
+    ids=lambda error: f"{type(error).__name__}: {error}"[:40],
 )
 def test_when_memory_runs_out_smaller_batches_give_the_same_vectors(error, own, tiny):
     embedder, sizes = Embedder.load(own()), []
@@ -426,19 +556,46 @@ def test_when_memory_runs_out_smaller_batches_give_the_same_vectors(error, own, 
     short = [f"the cat and the dog {i}" for i in range(20)]
     _close(embedder.encode(short), tiny.encode(short))
     assert max(sizes) > 20
-    with pytest.raises(OutOfMemory, match="one single text of 66 tokens"):
-        embedder.encode(["a", LONG], overflow="truncate")
+    for verb in ("encode_tokens", "encode_layers"):
+        sizes.clear()
+        for found, wanted in zip(getattr(embedder, verb)(short), getattr(tiny, verb)(short), strict=True):
+            _close(found, wanted)
+        assert max(sizes) > 20
+    for verb in (embedder.encode, embedder.encode_tokens, embedder.encode_layers):
+        with pytest.raises(OutOfMemory, match="one single text of 66 tokens"):
+            verb(["a", LONG], overflow="truncate")
 
 
-def test_other_errors_are_not_taken_for_a_lack_of_memory(own):
-    embedder = Embedder.load(own())
+@pytest.mark.parametrize(
+    "message",
+    ["shapes do not match", "could not create a primitive descriptor for a matmul primitive", "CUDA error: misaligned"],
+)
+def test_other_errors_are_not_taken_for_a_lack_of_memory(message, own):
+    embedder, calls = Embedder.load(own()), []
 
     def broken(module, args):
-        raise RuntimeError("shapes do not match")
+        calls.append(1)
+        raise RuntimeError(message)
 
     embedder.encoder.register_forward_pre_hook(broken)
-    with pytest.raises(RuntimeError, match="shapes do not match"):
-        embedder.encode(["a", "b"])
+    for verb in (embedder.encode, embedder.encode_tokens, embedder.encode_layers):
+        calls.clear()
+        with pytest.raises(RuntimeError, match=message):
+            verb(["a", "b"])
+        assert len(calls) == 1
+
+
+def test_of_the_last_layer_alone_one_is_copied_from_the_device(own, monkeypatch):
+    embedder, copies = Embedder.load(own()), []
+    copy = torch.Tensor.cpu
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda x, *a: (copies.append(x.shape), copy(x, *a))[1])
+    tokens = embedder.encode_tokens(["a cat", "a dog"])
+    assert len(copies) == 1
+    copies.clear()
+    layers = embedder.encode_layers(["a cat", "a dog"])
+    assert len(copies) == 4
+    for a, b in zip(tokens, layers, strict=True):
+        assert np.array_equal(a, b[-1])
 
 
 def test_an_iterator_is_read_a_window_ahead_and_no_further(tiny, monkeypatch):

@@ -26,10 +26,10 @@ WEIGHTS = "model.safetensors"
 LONG = [*TEXTS, "cat dog " * 70, "a", ""]
 
 
-def _alike(folder, texts=LONG, overflow="truncate", prompt=None, atol=3e-6, **how):
-    ours = LightEmbedder.load(folder, **how).encode(texts, overflow=overflow, prompt=prompt)
+def _alike(folder, texts=LONG, overflow="truncate", prompt_name=None, atol=3e-6, **how):
+    ours = LightEmbedder.load(folder, **how).encode(texts, overflow=overflow, prompt_name=prompt_name)
     theirs = Embedder.load(folder, device="cpu", precision="fp32", **how).encode(
-        texts, overflow=overflow, prompt=prompt
+        texts, overflow=overflow, prompt_name=prompt_name
     )
     assert ours.dtype == np.float32 and ours.shape == theirs.shape
     np.testing.assert_allclose(ours, theirs, atol=atol)
@@ -52,7 +52,7 @@ def test_every_pooling_is_that_of_torch(own, spec, hidden):
     assert list(REDUCTIONS) == list(OURS) == list(NAMES)
     folder = own(heads=("Normalize",), spoken={"prompts": {"query": "the quick "}})
     amend(folder / "1_Pooling" / "config.json", include_prompt=not hidden)
-    _alike(folder, texts=TEXTS, pooling=spec, prompt="query")
+    _alike(folder, texts=TEXTS, pooling=spec, prompt_name="query")
 
 
 def _headed(own, place, heads, activation="Tanh"):

@@ -7,24 +7,25 @@ from typing import Literal, TypeVar
 import torch
 
 from .errors import BadInput
+from .limits import says_out_of_memory
 
 T = TypeVar("T")
 Precision = Literal["fp32", "bf16", "fp16"]
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-OUT_OF_MEMORY = ("out of memory", "not enough memory", "allocate memory")
-"""What torch's plain RuntimeErrors say when memory runs out."""
 
 
 def placed(device: str | torch.device | None, precision: Precision | None) -> tuple[torch.device, torch.dtype]:
     """Where to compute and in what: the first GPU, if any (under torchrun each process its own); bf16 on CUDA.
 
     Raises:
-        BadInput: torch knows no such device, or there is no such precision.
+        BadInput: there is no such device here, or no such precision.
     """
     place = _device(device) if device is not None else _best_device()
     if place.type == "cuda" and place.index is None and "LOCAL_RANK" in os.environ:
         place = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % max(1, torch.cuda.device_count()))
+    if device is not None:
+        _try(place)
     precision = precision or ("bf16" if place.type == "cuda" else "fp32")
     if precision not in PRECISIONS:
         raise BadInput(f"there is no precision {precision!r}; there are {', '.join(PRECISIONS)}")
@@ -40,19 +41,28 @@ def unless_full(make: Callable[[], T]) -> T | None:
     """What `make` makes, or None where memory ran out."""
     try:
         return make()
-    except (torch.OutOfMemoryError, MemoryError):
+    except torch.OutOfMemoryError:
         return None
-    except RuntimeError as error:
-        if not any(sign in str(error) for sign in OUT_OF_MEMORY):
+    except (MemoryError, RuntimeError) as error:
+        if not says_out_of_memory(error):
             raise
         return None
 
 
-def _device(told: str | torch.device) -> torch.device:
+def _device(asked: str | torch.device) -> torch.device:
     try:
-        return torch.device(told)
+        return torch.device(asked)
     except (RuntimeError, TypeError):
-        raise BadInput(f"there is no device {told!r}; wanted cpu, cuda, cuda:1, mps or another of torch's") from None
+        raise BadInput(f"there is no device {asked!r}; wanted cpu, cuda, cuda:1, mps or another of torch's") from None
+
+
+def _try(place: torch.device) -> None:
+    """One number there and back, before a model is read: refuses a device that is not here or cannot be used."""
+    try:
+        torch.zeros(1, device=place).cpu()
+    except Exception as error:  # RuntimeError, AssertionError, NotImplementedError, by the kind of device
+        why = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
+        raise BadInput(f"the device {str(place)!r} cannot be used here: {why}") from None
 
 
 def _best_device() -> torch.device:

@@ -22,13 +22,15 @@ from .heads import describe, out_width, read_head, truncated
 from .light import ENGINES, LightEmbedder
 from .limits import budget
 from .pooling import Pooling, Reduce, pooling_of, read_pooling
+from .pooling.reduce import last
 from .ragged import Ragged
+from .shapes import check_pooling
 from .store import DEFAULT, POOLING_FOLDER, Manifest, Part, fill, locate, read_manifest, write_manifest
 from .store.provenance import NOTHING, provenance, write_provenance
 from .text.inputs import windows
-from .text.overflow import Overflow, Tally
-from .text.packing import in_batches, plan
-from .text.pieces import Piece
+from .text.overflow import Overflow, longest_words
+from .text.packing import in_batches
+from .text.pieces import Piece, beginnings
 from .text.tokenizer import Tokenizer, longest_input
 
 
@@ -82,6 +84,7 @@ class Embedder(nn.Module, Encodes):
         if engine == "numpy":
             told = {"precision": precision, "pooling": pooling, "max_length": max_length, "truncate": truncate}
             return LightEmbedder.load(name, device=device and str(device), **told)  # type: ignore[return-value, arg-type]
+        check_pooling(pooling)
         if engine not in ENGINES:
             raise BadInput(f"there is no engine {engine!r}; there are {' and '.join(ENGINES)}")
         place, dtype = placed(device, precision)
@@ -111,31 +114,43 @@ class Embedder(nn.Module, Encodes):
         return vectors
 
     def encode_tokens(
-        self, texts: Iterable[str], *, prompt: str | None = None, overflow: Overflow = "warn"
+        self,
+        texts: Iterable[str],
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        overflow: Overflow = "warn",
     ) -> list[Float[np.ndarray, "t D"]]:
         """The last layer's vector of every token (special ones included; `pieces` names them), an array a text."""
-        return [layers[-1] for layers in self.encode_layers(texts, prompt=prompt, overflow=overflow, only_last=True)]
+        found = self.encode_layers(texts, prompt=prompt, prompt_name=prompt_name, overflow=overflow, only_last=True)
+        return [layers[-1] for layers in found]
 
     def encode_layers(
         self,
         texts: Iterable[str],
         *,
         prompt: str | None = None,
+        prompt_name: str | None = None,
         overflow: Overflow = "warn",
         only_last: bool = False,
     ) -> list[Float[np.ndarray, "L t D"]]:
-        """Every layer's vector of every token, the embeddings first, an array a text."""
+        """Every layer's vector of every token, the embeddings first, an array a text; `prompt` … as `encode` has them.
+
+        Where memory runs out, batches are halved, as in `encode`.
+        """
         if overflow == "mean":
             raise BadInput(
                 'overflow="mean" joins windows into one vector; tokens and layers know "error", "warn", "truncate"'
             )
-        tally = Tally(self.tokenizer.room, overflow, skips=self.tokenizer.unknown is not None)
+        tally, lead = self._tally(overflow), self._prompt(prompt, prompt_name)
         found: list[Float[np.ndarray, "L t D"]] = []
         for window in windows(texts):
-            contents = self.tokenizer.contents([self._prompt(prompt) + text for text in window])
-            tally.add([len(content) for content in contents])
-            ids = [self.tokenizer.framed(content[: self.tokenizer.room]) for content in contents]
-            found += self._layers(ids, only_last)
+            given = [lead + text for text in window]
+            contents = self.tokenizer.contents(given)
+            tally.add([len(content) for content in contents], longest_words(self.tokenizer.unread(given, contents)))
+            pieces = beginnings(self.tokenizer, contents, ())
+            self._check_known(pieces, np.arange(len(pieces)), len(found))
+            found += self._layers([piece.ids for piece in pieces], only_last)
         tally.warn()
         return found
 
@@ -248,13 +263,21 @@ class Embedder(nn.Module, Encodes):
     @torch.inference_mode()
     def _layers(self, ids: list[list[int]], only_last: bool) -> list[Float[np.ndarray, "L t D"]]:
         found: list[Any] = [None] * len(ids)
-        for batch in plan([len(i) for i in ids], budget(None, self.device.type)):
-            tokens = Ragged.of([ids[i] for i in batch], self.device)
-            layers = [x.float().cpu() for x in self.encoder(tokens)][-1 if only_last else 0 :]
-            lengths = list(self.encoder.units(tokens).lengths)
-            for i, block in zip(batch, torch.split(torch.stack(layers), lengths, dim=1), strict=True):
-                found[i] = block.numpy().copy()
+
+        def attempt(batch: list[int]) -> tuple[Float[Tensor, "L T D"], list[int]] | None:
+            return unless_full(lambda: self._block([ids[i] for i in batch], only_last))
+
+        for batch, (block, lengths) in in_batches([len(i) for i in ids], budget(None, self.device.type), attempt):
+            for i, layers in zip(batch, torch.split(block, lengths, dim=1), strict=True):
+                found[i] = layers.numpy().copy()
         return found
+
+    def _block(self, ids: list[list[int]], only_last: bool) -> tuple[Float[Tensor, "L T D"], list[int]]:
+        """The layers of some texts, or the last alone, on the host; and how many tokens of each text they hold."""
+        tokens = Ragged.of(ids, self.device)
+        layers = self.encoder(tokens)
+        kept = [last(layers)] if only_last else layers
+        return torch.stack([x.float().cpu() for x in kept]), list(self.encoder.units(tokens).lengths)
 
 
 def _pooling(described: str | Part, depth: int) -> Pooling:

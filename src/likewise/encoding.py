@@ -12,7 +12,7 @@ from .limits import budget, check_finite
 from .progress import Advance, Progress, measured
 from .store import Manifest
 from .text.inputs import count, windows
-from .text.overflow import Overflow, Report, Tally
+from .text.overflow import Overflow, Report, Tally, longest_words
 from .text.pieces import Piece, beginnings, overlapping
 from .text.prompts import prompt_of
 from .text.tokenizer import Tokenizer
@@ -59,6 +59,7 @@ class Encodes(ABC):
         texts: Iterable[str],
         *,
         prompt: str | None = None,
+        prompt_name: str | None = None,
         overflow: Overflow = "warn",
         progress: Progress = None,
         batch_tokens: int | None = None,
@@ -68,7 +69,9 @@ class Encodes(ABC):
         Args:
             texts: a list, a NumPy, Arrow or pandas column, or an iterator (which is taken in windows). One bare
                 str is refused, so that the result always has two dimensions.
-            prompt: text put before every text, or the name of one of the model's prompts.
+            prompt: a text put before every text, as it is.
+            prompt_name: in its place, the name of one of the model's own prompts; where neither is given, the model's
+                default prompt is used, if it has one.
             overflow: what to do with a text of more tokens than the model reads: `"error"`; `"warn"` cuts it and
                 says so; `"truncate"` cuts it and is silent; `"mean"` reads it in overlapping windows and takes the
                 mean of their pooled vectors, weighted by tokens.
@@ -77,18 +80,25 @@ class Encodes(ABC):
             batch_tokens: tokens of one batch; halved by itself when memory runs out.
 
         Raises:
-            BadInput: a text is no str (its index is named), or an option is unknown.
+            BadInput: a text is no str (its index is named), or an option or the name of a prompt is unknown.
             TooLong: under `overflow="error"`.
             OutOfMemory: one single text does not fit into memory.
         """
         total = count(texts)
         stream = self.encode_stream(
-            texts, prompt=prompt, overflow=overflow, progress=progress, batch_tokens=batch_tokens
+            texts,
+            prompt=prompt,
+            prompt_name=prompt_name,
+            overflow=overflow,
+            progress=progress,
+            batch_tokens=batch_tokens,
         )
         if total is None:
             return np.concatenate([np.empty((0, self.width), np.float32), *stream])
         vectors, done = np.empty((total, self.width), np.float32), 0
         for block in stream:
+            if done + len(block) > total:
+                raise BadInput(f"texts say that there are {total:,} of them, and gave {done + len(block):,} or more")
             vectors[done : done + len(block)] = block
             done += len(block)
         return vectors[:done]
@@ -98,14 +108,15 @@ class Encodes(ABC):
         texts: Iterable[str],
         *,
         prompt: str | None = None,
+        prompt_name: str | None = None,
         overflow: Overflow = "warn",
         progress: Progress = None,
         batch_tokens: int | None = None,
     ) -> Iterator[Float[np.ndarray, "n E"]]:
         """As `encode`, a block of rows at a time, so that neither texts nor vectors need fit into memory."""
         most = budget(batch_tokens, self._place)
-        lead = self._prompt(prompt)
-        tally = Tally(self.tokenizer.room, overflow, skips=self.tokenizer.unknown is not None)
+        lead = self._prompt(prompt, prompt_name)
+        tally = self._tally(overflow)
 
         def blocks() -> Iterator[Float[np.ndarray, "n E"]]:
             try:
@@ -117,25 +128,44 @@ class Encodes(ABC):
 
         return blocks()
 
-    def encode_report(self, texts: Iterable[str], *, prompt: str | None = None) -> Report:
+    def encode_report(
+        self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
+    ) -> Report:
         """How many tokens each text has, and how many of them the model reads; nothing is encoded."""
-        lead = self._prompt(prompt)
-        lengths = [len(c) for window in windows(texts) for c in self.tokenizer.contents([lead + t for t in window])]
-        found = np.asarray(lengths, dtype=np.int64)
-        return Report(tokens=found, used=np.minimum(found, self.tokenizer.room))
+        lead, room = self._prompt(prompt, prompt_name), self.tokenizer.room
+        lengths: list[int] = []
+        wasted: list[int] = []  # of the tokens that fit, those that stand for words too long to be read
+        unread: dict[int, int] = {}
+        for window in windows(texts):
+            given = [lead + text for text in window]
+            contents = self.tokenizer.contents(given)
+            words = self.tokenizer.unread(given, contents)
+            wasted += [sum(place < room for place, _ in words.get(i, ())) for i in range(len(given))]
+            unread |= {len(lengths) + i: sum(length for _, length in found) for i, found in words.items()}
+            lengths += [len(content) for content in contents]
+        tokens = np.asarray(lengths, dtype=np.int64)
+        used = np.minimum(tokens, room) - np.asarray(wasted, dtype=np.int64)
+        return Report(tokens=tokens, used=used, unread=unread)
 
-    def pieces(self, texts: Sequence[str], *, prompt: str | None = None) -> list[list[str]]:
+    def pieces(
+        self, texts: Sequence[str], *, prompt: str | None = None, prompt_name: str | None = None
+    ) -> list[list[str]]:
         """The word pieces that the model reads of each text, in the order of `encode_tokens`."""
-        lead = self._prompt(prompt)
+        lead = self._prompt(prompt, prompt_name)
         contents = [c for window in windows(texts) for c in self.tokenizer.contents([lead + text for text in window])]
         return [self.tokenizer.tokens(content[: self.tokenizer.room]) for content in contents]
 
     def lead(self) -> str:
         """The prompt that goes before a text where none is told."""
-        return self._prompt(None)
+        return self._prompt(None, None)
 
-    def _prompt(self, prompt: str | None) -> str:
-        return prompt_of(prompt, self.manifest.prompts, self.manifest.default_prompt)
+    def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
+        return prompt_of(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
+
+    def _tally(self, overflow: Overflow) -> Tally:
+        tokenizer = self.tokenizer
+        skips = tokenizer.unknown is not None
+        return Tally(tokenizer.room, overflow, skips=skips, word_limit=tokenizer.longest_word)
 
     def _encode_window(
         self, window: list[str], lead: str, most: int, tally: Tally, advance: Advance
@@ -143,9 +173,10 @@ class Encodes(ABC):
         """Distinct texts to vectors, then a row for every text."""
         distinct = {text: i for i, text in enumerate(dict.fromkeys(window))}
         rows = np.fromiter((distinct[text] for text in window), np.int64, len(window))
-        contents = self.tokenizer.contents([lead + text for text in distinct])
+        given = [lead + text for text in distinct]
+        contents = self.tokenizer.contents(given)
         lengths = np.asarray([len(content) for content in contents], np.int64)[rows]
-        tally.add(lengths)
+        tally.add(lengths, longest_words(self.tokenizer.unread(given, contents), rows))
         if not self.tokenizer.framed([]) and not lengths.all():
             index = tally.texts - len(window) + int(np.flatnonzero(lengths == 0)[0])
             raise BadInput(f"texts[{index}] has no tokens, and this model puts no special ones around a text")

@@ -22,7 +22,7 @@ from .encoders.config import read_config
 from .encoders.plain import PlainEncoder, gelu, layer_norm, load_plain, relu
 from .encoding import Encodes
 from .errors import BadInput, BadModel
-from .shapes import check_truncation, head_shapes, pooling_names
+from .shapes import check_pooling, check_truncation, head_shapes, pooling_names
 from .store import DEFAULT, Manifest, Part, locate, read_manifest
 from .text.packing import in_batches
 from .text.pieces import Piece
@@ -71,6 +71,7 @@ class LightEmbedder(Encodes):
             BadInput: something is asked for that only torch does.
             ModelNotFound, BadModel: as there.
         """
+        check_pooling(pooling)
         if engine not in ENGINES:
             raise BadInput(f"there is no engine {engine!r}; there are {' and '.join(ENGINES)}")
         asked = {"engine": (engine, "numpy"), "precision": (precision, "fp32"), "device": (device, "cpu")}

@@ -1,5 +1,6 @@
-"""What one batch may hold, and what a vector must be; nothing here needs torch."""
+"""What one batch may hold, what says that memory ran out, and what a vector must be; nothing here needs torch."""
 
+import re
 from numbers import Integral
 
 import numpy as np
@@ -9,6 +10,29 @@ from .errors import BadInput, BadModel
 
 BUDGETS = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
 """Tokens of one batch, by device (benchmarks/budget.py prints what each choice gives; only the CPU's was measured)."""
+
+
+OUT_OF_MEMORY = re.compile(
+    "|".join(
+        (
+            "out of memory",  # CUDA's, MPS's, and the operating system's "Out of memory"
+            "not enough memory",  # torch's allocator on Windows
+            "allocate memory",  # torch's allocator elsewhere: "DefaultCPUAllocator: can't allocate memory"
+            "unable to allocate",  # NumPy's, where it comes as another error's text
+            r"std::bad_alloc|bad allocation",  # C++'s own
+            r"could not (create|execute) a primitive(?! desc)",  # oneDNN's; of a descriptor it is another fault
+            "could not create a memory object",  # oneDNN's
+            r"CU(BLAS|DNN|SOLVER|SPARSE)_STATUS_ALLOC_FAILED",  # CUDA's libraries
+        )
+    ),
+    re.IGNORECASE,
+)
+"""What plain RuntimeErrors say when memory runs out."""
+
+
+def says_out_of_memory(error: BaseException) -> bool:
+    """Whether an error is about memory that could not be had: by its kind, or by what it says."""
+    return isinstance(error, MemoryError) or OUT_OF_MEMORY.search(str(error)) is not None
 
 
 def budget(asked: int | None, device: str) -> int:

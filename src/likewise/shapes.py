@@ -15,6 +15,15 @@ REDUCTIONS = ("cls", "max", "mean", "mean-sqrt-len", "weighted-mean", "last-toke
 """Poolings of the last layer, in the order in which concatenations are laid out."""
 
 
+def check_pooling(pooling: object) -> None:
+    """Refuses what is no name of a pooling; None is the model's own."""
+    if pooling is not None and not isinstance(pooling, str):
+        raise BadInput(
+            f"pooling is {pooling!r}; wanted a name, one of {', '.join(REDUCTIONS)}, a sum such as cls+mean, or "
+            "sbert-wk"
+        )
+
+
 def pooling_names(spec: str) -> tuple[str, ...]:
     """The reductions that `"mean"` or `"cls+mean"` names, in their order; BadModel where there is none of a name."""
     names = spec.split("+")

@@ -109,7 +109,7 @@ def test_we_read_the_folders_that_sentence_transformers_writes(pooling, tmp_path
     assert embedder.tokenizer.max_length == 40
     for prompt in (None, "query"):
         theirs = model.encode(texts, prompt_name=prompt)
-        ours = embedder.encode(texts, prompt=prompt, overflow="truncate")
+        ours = embedder.encode(texts, prompt_name=prompt, overflow="truncate")
         np.testing.assert_allclose(ours, theirs, atol=2e-6, rtol=0)
 
 
@@ -120,7 +120,7 @@ def test_a_prompt_that_is_not_pooled_is_left_out_as_they_do(mode, tmp_path):
     model = SentenceTransformer(modules=modules, prompts={"query": "query: "}, device="cpu").eval()
     model.save(str(tmp_path / "saved"))
     texts = [text for text in TEXTS if text]
-    ours = Embedder.load(tmp_path / "saved").encode(texts, prompt="query", overflow="truncate")
+    ours = Embedder.load(tmp_path / "saved").encode(texts, prompt_name="query", overflow="truncate")
     np.testing.assert_allclose(ours, model.encode(texts, prompt_name="query"), atol=2e-6, rtol=1e-6)
 
 

@@ -343,8 +343,29 @@ def test_a_prompt_stands_before_the_first_text(fresh, small):
     (fresh / "config_sentence_transformers.json").write_text(json.dumps(spoken))
     prompted = Reranker.load(fresh)
     wanted = small.score([("query: " + a, b) for a, b in PAIRS])
-    for scores in (prompted.score(PAIRS), prompted.score(PAIRS, prompt="query"), small.score(PAIRS, prompt="query: ")):
+    for scores in (
+        prompted.score(PAIRS),
+        prompted.score(PAIRS, prompt_name="query"),
+        small.score(PAIRS, prompt="query: "),
+    ):
         _close(scores, wanted)
+
+
+def test_names_of_prompts_are_the_models_own(fresh, small):
+    for call in (small.logits, small.score, small.tokens, small.contents):
+        with pytest.raises(BadInput, match=r"no prompt named 'query'; those that it has are \(none\)"):
+            call(PAIRS, prompt_name="query")
+        with pytest.raises(BadInput, match="were both given"):
+            call(PAIRS, prompt_name="query", prompt="query")
+
+
+def test_words_too_long_for_the_tokenizer_are_told(small):
+    pairs = [("a cat", "a dog"), ("a", "b" * 120), ("c" * 300, "b" * 120), ("a cat", "a dog")]
+    with pytest.warns(UserWarning, match=r"2 of 4 pairs have words of more than 100 .*pairs\[1\], .* has 300 char"):
+        small.score(pairs)
+    with pytest.raises(TooLong, match=r"pairs\[1\] has a word of 120 characters"):
+        small.score(pairs, overflow="error")
+    small.score(pairs, overflow="truncate")
 
 
 # memory and threads

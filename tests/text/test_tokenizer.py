@@ -60,6 +60,46 @@ def test_lower_casing_happens_where_it_is_asked_for(tmp_path):
     assert lowered.contents(["THE Cat"]) == cased.contents(["the cat"])
 
 
+def slow_unread(tokenizer: Tokenizer, text: str) -> list[tuple[int, int]]:
+    """Each word apart, as the tokenizer's own parts give it, in order; added tokens are not looked at."""
+    backend, found, place = tokenizer.backend, [], 0
+    for word, _ in backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(text)):
+        if len(word) > 100:
+            found.append((place, len(word)))
+        place += len(backend.model.tokenize(word))
+    return found
+
+
+WORDS = st.one_of(
+    st.tuples(st.sampled_from("aZ0éé한İﷺ中\x00\x1c ,𝔘"), st.integers(1, 130)).map(lambda x: x[0] * x[1]),
+    st.text(max_size=5),
+)
+
+
+@given(st.lists(st.tuples(WORDS, st.sampled_from(["", " ", "\t", "\u00a0", "\x0b", ".", "ﬁ"]))))
+def test_words_too_long_are_those_that_the_parts_of_the_tokenizer_give(plain, parts):
+    text = "".join(word + gap for word, gap in parts).replace("[", "(").encode("utf-8", "replace").decode()
+    found = plain.unread([text], plain.contents([text]))
+    assert found.get(0, []) == slow_unread(plain, text)
+
+
+@pytest.mark.parametrize("most", [7, 100, 250])
+def test_the_longest_word_is_as_the_tokenizer_itself_says(most, tmp_path):
+    backend = wordpieces()
+    backend.model.max_input_chars_per_word = most
+    tokenizer = _tokenizer(tmp_path, backend)
+    texts = ["a" * most, "a" * (most + 1)]
+    assert tokenizer.longest_word == most
+    assert tokenizer.unread(texts, tokenizer.contents(texts)) == {1: [(0, most + 1)]}
+
+
+def test_a_word_that_is_unknown_and_short_is_no_word_too_long(plain):
+    texts = ["☃", "[UNK]", "☃ " * 200, "[UNK]" * 60, "a" * 99 + "☃"]
+    contents = plain.contents(texts)
+    assert all(plain.backend.token_to_id("[UNK]") in ids for ids in contents)
+    assert plain.unread(texts, contents) == {}
+
+
 @given(st.integers(0, 300), st.integers(0, 8))
 def test_windows_cover_every_token_and_are_equally_long(plain, count, leading):
     lead, body = list(range(1000, 1000 + leading)), list(range(count))

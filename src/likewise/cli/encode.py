@@ -31,7 +31,10 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("file", metavar="FILE", help="where the texts are; - reads lines from standard input")
     parser.add_argument("-o", "--out", metavar="OUT", type=Path, required=True, help="where the vectors go")
     parser.add_argument("--column", help="the column of the texts, where there are several")
-    parser.add_argument("--prompt", help="put before every text; or the name of one of the model's prompts")
+    parser.add_argument("--prompt", metavar="TEXT", help="a text to put before every text, as it is (default: none)")
+    parser.add_argument(
+        "--prompt-name", metavar="NAME", help="one of the model's own prompts, by name (default: the model's default)"
+    )
     parser.add_argument(
         "--overflow",
         choices=("warn", "error", "truncate", "mean"),
@@ -63,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
         stream = embedder.encode_stream(
             _remembered(texts, taken) if args.file == "-" else _Remembered(texts, taken),
             prompt=args.prompt,
+            prompt_name=args.prompt_name,
             overflow=args.overflow,
             progress=not args.quiet,
             batch_tokens=args.batch_tokens,

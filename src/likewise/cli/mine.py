@@ -61,8 +61,16 @@ def _add_data(group: "argparse._ArgumentGroup") -> None:
     group.add_argument("--where", metavar="CONDITION", help="only rows like label==1")
     group.add_argument("--corpus", metavar="FILE", help="where negatives come from (the positives)")
     group.add_argument("--corpus-column", metavar="NAME", help="its column, where there are several")
-    group.add_argument("--prompt", help="put before every anchor; or the name of one of the model's prompts")
-    group.add_argument("--corpus-prompt", metavar="PROMPT", help="the same for all other texts")
+    group.add_argument("--prompt", metavar="TEXT", help="a text to put before every anchor, as it is (default: none)")
+    group.add_argument(
+        "--prompt-name",
+        metavar="NAME",
+        help="for anchors, one of the model's own prompts (default: the model's default)",
+    )
+    group.add_argument("--corpus-prompt", metavar="TEXT", help="a text to put before all other texts (default: none)")
+    group.add_argument(
+        "--corpus-prompt-name", metavar="NAME", help="for all other texts, one of the model's own prompts, by name"
+    )
 
 
 def _add_rules(group: "argparse._ArgumentGroup") -> None:
@@ -126,7 +134,9 @@ def run(args: argparse.Namespace) -> int:
         missing=args.missing,
         metric=args.metric,
         prompt=args.prompt,
+        prompt_name=args.prompt_name,
         corpus_prompt=args.corpus_prompt,
+        corpus_prompt_name=args.corpus_prompt_name,
         seed=args.seed,
         progress=not args.quiet,
     )

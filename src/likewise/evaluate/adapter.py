@@ -40,7 +40,7 @@ class ForMteb:
     ) -> Float[np.ndarray, "N E"]:
         """The texts of all batches, under "text", as one table; at once, so that they can be sorted by length."""
         texts = [text for batch in inputs for text in batch["text"]]
-        return self._embedder.encode(texts, prompt=self._prompt(prompt_type), progress=False)
+        return self._embedder.encode(texts, prompt_name=self._prompt(prompt_type), progress=False)
 
     def similarity(self, a: Any, b: Any) -> Float[np.ndarray, "M N"]:
         """By the model's own similarity; of every row with every row."""

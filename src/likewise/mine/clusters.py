@@ -23,7 +23,8 @@ def communities(
     """
     if not -1 <= threshold <= 1 or smallest < 1:
         raise BadInput(
-            f"wanted a threshold from -1 to 1, and smallest of 1 or more; got threshold={threshold}, smallest={smallest}"
+            "wanted a threshold from -1 to 1, and smallest of 1 or more; "
+            f"got threshold={threshold}, smallest={smallest}"
         )
     check_finite_rows(vectors, "vectors")
     neighbours = _neighbours(vectors, threshold)

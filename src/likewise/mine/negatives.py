@@ -40,7 +40,9 @@ def negatives(
     missing: Missing = "drop",
     metric: str = "cosine",
     prompt: str | None = None,
+    prompt_name: str | None = None,
     corpus_prompt: str | None = None,
+    corpus_prompt_name: str | None = None,
     seed: int = 0,
     progress: Progress = None,
 ) -> Mined:
@@ -62,7 +64,8 @@ def negatives(
             the `furthest` nearest that are not said to be alike, whatever other rules say of them, and leaves out rows
             that have too few even so; `"error"` refuses. The report counts them.
         metric: one of `likewise.similarity.SIMILARITIES`.
-        prompt: for anchors, and `corpus_prompt` for all other texts, as `Embedder.encode` takes it.
+        prompt: for anchors, and `corpus_prompt` for all other texts, a text, as `Embedder.encode` takes it;
+            `prompt_name` and `corpus_prompt_name` are names of the model's own prompts, in its place.
         seed: of `"random"`; what a row draws depends on it and on the row's number alone.
         progress: as `Embedder.encode` takes it.
 
@@ -87,10 +90,13 @@ def negatives(
             raise BadInput(f"{what} is {asked!r}; wanted one of {', '.join(known)}")
     kept = different(source)
     candidates = [source[i] for i in kept]
+    prompts = (_prompt(prompt, prompt_name), _prompt(corpus_prompt, corpus_prompt_name))
     if isinstance(model, Ready):
+        if any(prompts):
+            raise BadInput("a prompt was given, and vectors that are there already are not encoded again; wanted none")
         space = placed(model, (*rows, given), kept, metric)
     else:
-        space = encoded(model, rows, candidates, (prompt, corpus_prompt), metric, progress)
+        space = encoded(model, rows, candidates, prompts, metric, progress)
     said = Said.of(*rows, candidates)
     told = tuple(rules) if any(isinstance(rule, NotSaid) for rule in rules) else (NotSaid(), *rules)
     digging = Digging(space, said, Judge(*rows, candidates), told, wanted)
@@ -103,6 +109,11 @@ def negatives(
     return _mined(
         rows, candidates, said if _through(told) else None, found, _report(said, told, found, len(source)), missing
     )
+
+
+def _prompt(text: str | None, name: str | None) -> dict[str, str]:
+    """Of a prompt's text and name those that were given, as `encode` takes them."""
+    return {key: given for key, given in (("prompt", text), ("prompt_name", name)) if given is not None}
 
 
 def _texts(name: str, given: Sequence[str]) -> list[str]:

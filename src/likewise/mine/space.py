@@ -1,6 +1,6 @@
 """Where texts lie: the vectors of anchors, positives and candidates, and how near they are to each other."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -74,18 +74,21 @@ def encoded(
     model: Encodes,
     rows: tuple[Sequence[str], Sequence[str]],
     candidates: Sequence[str],
-    prompts: tuple[str | None, str | None],
+    prompts: tuple[Mapping[str, str], Mapping[str, str]],
     metric: str,
     progress: Progress,
 ) -> Space:
-    """Each different text through the model once; anchors under the first prompt, all others under the second."""
+    """Each different text through the model once; anchors under the first prompt, all others under the second.
+
+    A prompt is what `encode` is given: a text (`prompt`), a name (`prompt_name`), or neither.
+    """
     asked = [dict.fromkeys(rows[0]), dict.fromkeys((*rows[1], *candidates))]
     if prompts[0] == prompts[1]:
         asked = [asked[0] | asked[1]] * 2
     numbers = [{text: i for i, text in enumerate(texts)} for texts in asked]
     tables: list[Shaped[np.ndarray, "n D"]] = []
     for texts, prompt in zip(asked[:1] if asked[0] is asked[1] else asked, prompts, strict=False):
-        how = {name: given for name, given in (("prompt", prompt), ("progress", progress)) if given is not None}
+        how = {**prompt, **({} if progress is None else {"progress": progress})}
         tables.append(_finite(model.encode(list(texts), **how), list(texts)))
     anchors, others = tables[0], tables[-1]
     anchor_of, positive_of, pool = (

@@ -27,7 +27,7 @@ from ..progress import Advance, Progress, measured
 from ..ragged import Ragged
 from ..store import PairManifest, fill, write_pair_manifest
 from ..text.inputs import TEXTS
-from ..text.overflow import Tally
+from ..text.overflow import Tally, longest_words
 from ..text.packing import in_batches
 from ..text.tokenizer import Tokenizer, longest_first
 from .classify import CLASSIFIERS, Classifier, Head, labels_of
@@ -72,16 +72,28 @@ class CrossEncoder(Reranker):
         logits: Tensor = self.head(self.encoder(tokens), tokens)
         return logits
 
-    def tokens(self, pairs: Pairs, documents: Iterable[str] | None = None, *, prompt: str | None = None) -> Ragged:
+    def tokens(
+        self,
+        pairs: Pairs,
+        documents: Iterable[str] | None = None,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+    ) -> Ragged:
         """Pairs of texts as the model reads them, those that are too long cut: what `forward` takes."""
-        return self.packed(self.contents(pairs, documents, prompt=prompt))
+        return self.packed(self.contents(pairs, documents, prompt=prompt, prompt_name=prompt_name))
 
     def contents(
-        self, pairs: Pairs, documents: Iterable[str] | None = None, *, prompt: str | None = None
+        self,
+        pairs: Pairs,
+        documents: Iterable[str] | None = None,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
     ) -> list[Contents]:
         """The ids of each pair's two texts, cut to what the model reads: what `packed` takes."""
         first, second = columns(pairs, documents)
-        lead = self._prompt(prompt)
+        lead = self._prompt(prompt, prompt_name)
         return self._contents([(lead + a, b) for a, b in zip(first, second, strict=True)])
 
     def packed(self, contents: Sequence[Contents]) -> Ragged:
@@ -96,13 +108,14 @@ class CrossEncoder(Reranker):
         documents: Iterable[str] | None = None,
         *,
         prompt: str | None = None,
+        prompt_name: str | None = None,
         overflow: PairOverflow = "warn",
         progress: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "N C"]:
         """What the head says of each pair before any activation, float32, in the order given; see `score`."""
-        tally = Tally(self.room, overflow, "pairs", windows=False)
-        most, lead = budget(batch_tokens, self.device.type), self._prompt(prompt)
+        tally = Tally(self.room, overflow, "pairs", windows=False, word_limit=self.tokenizer.longest_word)
+        most, lead = budget(batch_tokens, self.device.type), self._prompt(prompt, prompt_name)
         first, second = columns(pairs, documents)
         found = np.empty((len(first), len(self.labels)), np.float32)
         try:
@@ -165,7 +178,11 @@ class CrossEncoder(Reranker):
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         ids = dict(zip(texts, self._known(texts), strict=True))
         if tally is not None:
-            tally.add(np.asarray([len(ids[a]) + len(ids[b]) for a, b in pairs], np.int64)[rows])
+            unread = self.tokenizer.unread(texts, list(ids.values()))
+            words = {texts[i]: found for i, found in unread.items()}
+            of_pairs = {i: [*words.get(a, ()), *words.get(b, ())] for i, (a, b) in enumerate(pairs)} if words else {}
+            long_words = longest_words({i: found for i, found in of_pairs.items() if found}, rows)
+            tally.add(np.asarray([len(ids[a]) + len(ids[b]) for a, b in pairs], np.int64)[rows], long_words)
         cut = ((ids[a], ids[b], longest_first(len(ids[a]), len(ids[b]), self.room)) for a, b in pairs)
         return [(a[:n], b[:m]) for a, b, (n, m) in cut]
 

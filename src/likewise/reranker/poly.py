@@ -33,7 +33,7 @@ from ..progress import Advance, Progress, measured
 from ..ragged import Ragged
 from ..store import OWN_RERANKER, PairManifest, Part, fill, write_pair_manifest
 from ..text.inputs import TEXTS
-from ..text.overflow import Tally
+from ..text.overflow import Tally, longest_words
 from ..text.packing import in_batches
 from ..text.tokenizer import Tokenizer
 from .pairs import Pairs, column, columns, distinct
@@ -129,13 +129,15 @@ class PolyEncoder(Reranker):
         """Packed contexts and candidates to the score of each with each, with gradients: others' are the negatives."""
         return meet(self.contexts(contexts), self.candidates(candidates))
 
-    def tokens(self, texts: Iterable[str], *, prompt: str | None = None) -> Ragged:
+    def tokens(self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None) -> Ragged:
         """Texts as the model reads them, those that are too long cut: what `forward` takes."""
-        return Ragged.of(self.context_ids(texts, prompt=prompt), self.device)
+        return Ragged.of(self.context_ids(texts, prompt=prompt, prompt_name=prompt_name), self.device)
 
-    def context_ids(self, texts: Iterable[str], *, prompt: str | None = None) -> list[list[int]]:
+    def context_ids(
+        self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
+    ) -> list[list[int]]:
         """The ids of each context as the model reads it, behind the model's prompt if it has one."""
-        lead = self._prompt(prompt)
+        lead = self._prompt(prompt, prompt_name)
         return self._framed([lead + text for text in column(texts, "contexts")])
 
     def candidate_ids(self, texts: Iterable[str]) -> list[list[int]]:
@@ -147,12 +149,13 @@ class PolyEncoder(Reranker):
         texts: Iterable[str],
         *,
         prompt: str | None = None,
+        prompt_name: str | None = None,
         overflow: PairOverflow = "warn",
         progress: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "Q m D"]:
         """The m vectors of every context (a query, what was said so far), float32, in the order given."""
-        lead = self._prompt(prompt)
+        lead = self._prompt(prompt, prompt_name)
         given = [lead + text for text in column(texts, "contexts")]
         with self._call("contexts", overflow, progress, batch_tokens, len(given)) as call:
             return self._contexts(given, call)
@@ -195,12 +198,13 @@ class PolyEncoder(Reranker):
         documents: Iterable[str] | None = None,
         *,
         prompt: str | None = None,
+        prompt_name: str | None = None,
         overflow: PairOverflow = "warn",
         progress: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "N 1"]:
         """The score of each pair; every distinct text is encoded once on either side, however many pairs it is in."""
-        lead = self._prompt(prompt)
+        lead = self._prompt(prompt, prompt_name)
         first, second = columns(pairs, documents)
         found = np.empty((len(first), 1), np.float32)
         texts, places = distinct(second)
@@ -236,7 +240,8 @@ class PolyEncoder(Reranker):
     def _call(
         self, what: str, overflow: PairOverflow, progress: Progress, batch_tokens: int | None, total: int
     ) -> Iterator["_Call"]:
-        tally = Tally(self.tokenizer.room, overflow, what, windows=False)
+        tokenizer = self.tokenizer
+        tally = Tally(tokenizer.room, overflow, what, windows=False, word_limit=tokenizer.longest_word)
         most = budget(batch_tokens, self.device.type)
         try:
             with measured(progress, total) as advance:
@@ -278,7 +283,8 @@ class PolyEncoder(Reranker):
         """The ids of each text as the model reads it; texts that come several times, at `rows`, count as often."""
         contents = self._known(texts)
         if tally is not None:
-            tally.add(np.asarray([len(content) for content in contents], np.int64)[rows])
+            long_words = longest_words(self.tokenizer.unread(texts, contents), rows)
+            tally.add(np.asarray([len(content) for content in contents], np.int64)[rows], long_words)
         framed = [self.tokenizer.framed(content[: self.tokenizer.room]) for content in contents]
         if not all(framed):
             raise BadInput("one of the texts has no tokens, and this model puts no special ones around a text")

@@ -130,6 +130,7 @@ class Reranker(nn.Module, ABC):
         documents: Iterable[str] | None = None,
         *,
         prompt: str | None = None,
+        prompt_name: str | None = None,
         overflow: PairOverflow = "warn",
         progress: Progress = None,
         batch_tokens: int | None = None,
@@ -160,9 +161,10 @@ class Reranker(nn.Module, ABC):
             documents: one for every first text.
             label: whose probability is the score, by name or number, where the model has several labels
                 (`"entailment"`, say).
-            how: as `logits` takes it: `prompt` (put before every first text, or a name of one of the model's prompts),
-                `overflow` (a pair of more tokens than the model reads: `"error"`; `"warn"` cuts the longer text first
-                and says so; `"truncate"` cuts and is silent), `progress`, `batch_tokens`.
+            how: as `logits` takes it: `prompt` (a text put before every first text), `prompt_name` (the name of one of
+                the model's own, in its place), `overflow` (a pair of more tokens than the model reads: `"error"`;
+                `"warn"` cuts the longer text first and says so; `"truncate"` cuts and is silent), `progress`,
+                `batch_tokens`.
 
         Raises:
             BadInput: what was given is no pair of texts (its index is named), or an option is unknown.
@@ -241,8 +243,8 @@ class Reranker(nn.Module, ABC):
             raise BadInput(f"the text {text!r:.60} holds the token {strange[1]!r}, for which the encoder has no vector")
         return contents
 
-    def _prompt(self, prompt: str | None) -> str:
-        return prompt_of(prompt, self.manifest.prompts, self.manifest.default_prompt)
+    def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
+        return prompt_of(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
 
 
 def parts_of(source: EncodesTexts | str | Path) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:

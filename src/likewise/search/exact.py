@@ -45,7 +45,7 @@ def nearest(
     k: int,
     compare: Callable[..., Float[np.ndarray, "M N"]],
 ) -> Hits:
-    """As `search`, by what `compare` gives of rows and rows, of arguments that are checked (and of length 1) already."""
+    """As `search`, by what `compare` gives of rows and rows; arguments are checked already, and scaled if need be."""
     width = min(k, len(corpus))
     hits = Hits(np.empty((len(queries), width), np.int64), np.empty((len(queries), width), np.float32))
     for first in range(0, len(queries), QUERIES):

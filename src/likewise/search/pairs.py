@@ -20,7 +20,9 @@ class Pair(NamedTuple):
 
 
 def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2.0) -> list[Pair]:
-    """The k pairs of greatest cosine that is less than `below`, best first; `below=1` leaves out exact copies, whose cosine is 1.
+    """The k pairs of greatest cosine that is less than `below`, best first.
+
+    The cosine of exact copies is 1, so `below=1` leaves them out.
 
     Raises:
         BadInput: a row holds a number that is NaN or infinite, or an option is out of bounds.

@@ -1,6 +1,6 @@
 """What may be encoded: any column or iterator of texts, taken a window at a time and checked text by text."""
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, KeysView, Mapping, Set, Sized
 from typing import Any
 
 from ..errors import BadInput
@@ -28,16 +28,24 @@ def windows(texts: Iterable[str]) -> Iterator[list[str]]:
 
 def count(texts: Iterable[str]) -> int | None:
     """How many texts there are, if that can be known without taking them."""
-    return len(texts) if isinstance(texts, Sized) else None
+    try:
+        return len(texts) if isinstance(texts, Sized) else None
+    except TypeError:  # an array of no dimensions, say, which `windows` refuses by name
+        return None
 
 
 def _iterable(texts: Any) -> Iterable[Any]:
     if isinstance(texts, str | bytes):
         raise BadInput(f"encode takes a list of texts, and got one {type(texts).__name__}: write encode([text])[0]")
-    if isinstance(texts, dict | set | frozenset):
+    if isinstance(texts, Mapping | Set) and not isinstance(texts, KeysView):  # a dict's keys are in an order
         raise BadInput(f"encode takes texts in an order, and got a {type(texts).__name__}: give it a list")
-    if getattr(texts, "ndim", 1) != 1:
-        raise BadInput(f"encode takes one column of texts, and got a table of {texts.ndim} dimensions: name the column")
+    dimensions = getattr(texts, "ndim", 1)
+    if dimensions == 0:
+        raise BadInput(
+            f"encode takes a list of texts, and got an array of 0 dimensions, {told(texts)}: write encode([str(text)])"
+        )
+    if dimensions != 1:
+        raise BadInput(f"encode takes one column of texts, and got a table of {dimensions} dimensions: name the column")
     if not isinstance(texts, Iterable):
         raise BadInput(f"encode takes a list, a column or an iterator of texts, and got {told(texts)}")
     return texts

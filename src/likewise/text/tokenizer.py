@@ -1,6 +1,7 @@
 """Text to token ids through the model's own tokenizer.json, and what did not fit."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,9 +65,7 @@ class Tokenizer:
 
     def contents(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of each text, whole, without special tokens."""
-        if self.lowercase:
-            texts = [text.lower() for text in texts]
-        clean = [text if text.isascii() else _scalar(text) for text in texts]
+        clean = [self._clean(text) for text in texts]
         if self.unknown is not None and self.unknown.buckets:
             encoded = self.backend.encode_batch(clean, add_special_tokens=False)
             return [self._spelled(text, e, self.unknown) for text, e in zip(clean, encoded, strict=True)]
@@ -75,6 +74,50 @@ class Tokenizer:
             return found
         skipped = self.unknown.id
         return [[i for i in ids if i != skipped] for ids in found]
+
+    @cached_property
+    def longest_word(self) -> int | None:
+        """Characters of the longest word that is split into pieces; a longer one is one unknown token. None: any."""
+        model = self.backend.model
+        if self.unknown is not None or not isinstance(model, tokenizers.models.WordPiece):
+            return None
+        return int(model.max_input_chars_per_word)
+
+    def unread(self, texts: Sequence[str], contents: Sequence[Sequence[int]]) -> dict[int, list[tuple[int, int]]]:
+        """Words that are too long to be read, by the text's number: each word's place among the tokens and its length.
+
+        `contents` are the ids of `texts`; only texts with the unknown token among them are looked at again.
+        """
+        if self.longest_word is None:
+            return {}
+        unknown = self.backend.token_to_id(self.backend.model.unk_token)
+        looked = ((i, self._long_words(texts[i], unknown)) for i, ids in enumerate(contents) if unknown in ids)
+        return {i: words for i, words in looked if words}
+
+    def _long_words(self, text: str, unknown: int | None) -> list[tuple[int, int]]:
+        """The place and the characters of each word of more than `longest_word`, as the tokenizer itself finds them."""
+        limit, clean = self.longest_word or 0, self._clean(text)
+        run = re.compile(rf"[^ \t\n\r]{{{limit + 1}}}")  # without one there is no such word; normalising may make it
+        if not run.search(clean) and not run.search(self._normal(clean)):
+            return []
+        encoded = self.backend.encode(clean, add_special_tokens=False)
+        spans = [
+            (place, begin, end)
+            for place, (i, (begin, end)) in enumerate(zip(encoded.ids, encoded.offsets, strict=True))
+            if i == unknown
+        ]
+        lengths = ((place, len(self._normal(clean[begin:end]))) for place, begin, end in spans)
+        return [(place, length) for place, length in lengths if length > limit]
+
+    def _clean(self, text: str) -> str:
+        """The text as the tokenizer is given it."""
+        text = text.lower() if self.lowercase else text
+        return text if text.isascii() else _scalar(text)
+
+    def _normal(self, text: str) -> str:
+        """A piece of text as the tokenizer's normaliser leaves it."""
+        normal = self.backend.normalizer
+        return str(normal.normalize_str(text)) if normal else text
 
     def framed(self, content: Sequence[int]) -> list[int]:
         """Ids with the special tokens around them; of a text without a known word, the unknown word's."""
@@ -123,8 +166,7 @@ class Tokenizer:
             if i != unknown.id:
                 found.append(i)
                 continue
-            normal = self.backend.normalizer
-            found += unknown.spelled(normal.normalize_str(text[begin:end]) if normal else text[begin:end])
+            found += unknown.spelled(self._normal(text[begin:end]))
         return found
 
     def windows(self, content: Sequence[int], lead: Sequence[int] = ()) -> list[list[int]]:
