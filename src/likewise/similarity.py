@@ -46,7 +46,7 @@ def unit_cosine(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Flo
     rows, columns = np.nonzero(scores > _near(scores.dtype, a.shape[1]))
     if len(rows):
         scores[rows, columns] = 1 - _squares(a, b, rows, columns) / 2
-    return np.maximum(scores, -1, out=scores)
+    return np.asarray(np.maximum(scores, -1, out=scores))
 
 
 def check_finite_rows(vectors: Shaped[np.ndarray, "N D"], what: str) -> None:
@@ -159,7 +159,7 @@ def _pair_cosine(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Fl
     scores = np.asarray((a * b).sum(1))
     near = np.flatnonzero(scores > _near(scores.dtype, a.shape[1]))
     scores[near] = 1 - ((a[near] - b[near]) ** 2).sum(1) / 2
-    return np.maximum(scores, -1, out=scores)
+    return np.asarray(np.maximum(scores, -1, out=scores))
 
 
 def _pair_dot(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:

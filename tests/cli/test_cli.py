@@ -1,5 +1,6 @@
 """The command line says what it did, in words or JSON, and turns every error into one line."""
 
+import argparse
 import io
 import json
 import os
@@ -8,11 +9,12 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from likewise import Embedder
 from likewise.cli import main
 from likewise.cli.main import VERBS
-from likewise.cli.model import allowed_cpus
+from likewise.cli.model import THREADS, allowed_cpus, restore_threads, set_numpy_threads
 
 
 @pytest.fixture
@@ -187,3 +189,44 @@ def test_a_container_s_quota_bounds_the_threads(quota, most, tmp_path):
     (tmp_path / "cpu.max").write_text(quota)
     free = allowed_cpus(tmp_path / "nowhere")
     assert allowed_cpus(tmp_path / "cpu.max") == (most or free)
+
+
+def test_a_prompt_is_a_text_or_a_name_of_the_models_own(own, tmp_path, capsys):
+    model = str(own(spoken={"prompts": {"query": "query: ", "document": ""}}))
+    (tmp_path / "in.txt").write_text("a cat\n")
+    run = ["encode", str(tmp_path / "in.txt"), "-o", str(tmp_path / "out.npy"), "--model", model, "-q"]
+    wanted = Embedder.load(model).encode(["query: a cat"])
+    for options in (["--prompt", "query: "], ["--prompt-name", "query"]):
+        assert main([*run, *options]) == 0
+        np.testing.assert_allclose(np.load(tmp_path / "out.npy"), wanted, atol=1e-6)
+    for options, told in (
+        (["--prompt-name", "qurey"], "no prompt named 'qurey'; those that it has are 'query', 'document'"),
+        (["--prompt-name", "query", "--prompt", "query: "], "were both given"),
+    ):
+        assert main([*run, *options]) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_the_threads_of_the_process_are_its_own_again_after_a_verb(model, capsys):
+    before = torch.get_num_threads()
+    try:
+        for wanted, own in ((2, 1), (1, 2)):
+            torch.set_num_threads(own)
+            assert main(["info", model, "--threads", str(wanted)]) == 0
+            assert torch.get_num_threads() == own
+            assert main(["info", model, "--threads", "0"]) == 2
+            assert torch.get_num_threads() == own
+    finally:
+        torch.set_num_threads(before)
+    capsys.readouterr()
+
+
+def test_variables_set_for_numpys_threads_are_taken_back(monkeypatch):
+    monkeypatch.setattr("likewise.cli.model.has_torch", lambda: False)
+    monkeypatch.delitem(sys.modules, "numpy")
+    monkeypatch.setenv(THREADS[0], "7")
+    monkeypatch.delenv(THREADS[1], raising=False)
+    set_numpy_threads(argparse.Namespace(threads=2))
+    assert [os.environ.get(name) for name in THREADS] == ["2"] * len(THREADS)
+    restore_threads()
+    assert [os.environ.get(name) for name in THREADS[:2]] == ["7", None]

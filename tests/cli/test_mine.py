@@ -25,6 +25,24 @@ def data(tmp_path):
     return str(tmp_path / "in.csv")
 
 
+def test_prompts_are_texts_or_names_of_the_models_own(own, data, tmp_path, capsys):
+    model = str(own(spoken={"prompts": {"query": "query: ", "document": "text: "}}))
+    out = tmp_path / "out.parquet"
+    asked = ["mine", model, data, "--columns", "anchor=q,positive=a", "-o", str(out), "--missing", "fill", "-q"]
+    asked += ["--rank", "1", "6", "--margin", "0.01"]
+    how = {"missing": "fill", "rules": [NotSaid(), RankBetween(1, 6), BelowPositive(margin=0.01)]}
+    wanted = negatives(ANCHORS, POSITIVES, Embedder.load(model), prompt="query: ", corpus_prompt="text: ", **how)
+    for options in (
+        ["--prompt-name", "query", "--corpus-prompt-name", "document"],
+        ["--prompt", "query: ", "--corpus-prompt", "text: "],
+    ):
+        assert main([*asked, *options]) == 0
+        assert Table.read(out, list).columns == wanted.columns()
+    for option in ("--prompt-name", "--corpus-prompt-name"):
+        assert main([*asked, option, "qurey"]) == 2
+        assert "no prompt named 'qurey'; those that it has are 'query', 'document'" in capsys.readouterr().err
+
+
 def test_the_file_holds_what_the_library_finds(model, data, tmp_path, capsys):
     out = tmp_path / "out.parquet"
     asked = ["mine", model, data, "--columns", "anchor=q,positive=a", "-k", "2", "-o", str(out), "--missing", "fill"]

@@ -182,6 +182,25 @@ def test_each_different_text_is_encoded_once_under_its_prompt():
     assert sorted(model.asked, key=str) == [("a", "ask: "), ("a", None), ("b", "ask: "), ("x", None)]
 
 
+def test_prompts_go_to_the_model_as_texts_or_as_names():
+    class Named(Model):
+        def encode(self, texts, *, prompt=None, prompt_name=None):
+            self.names = [*getattr(self, "names", []), (prompt, prompt_name)]
+            return super().encode(texts)
+
+    model = Named()
+    how = {"metric": "dot", "rules": [NotSaid(False)], "missing": "fill"}
+    negatives(["a", "b"], ["x", "a"], model, prompt_name="query", corpus_prompt="text: ", **how)
+    negatives(["a", "b"], ["x", "a"], model, prompt="ask: ", corpus_prompt_name="document", **how)
+    assert model.names == [(None, "query"), ("text: ", None), ("ask: ", None), (None, "document")]
+
+
+def test_vectors_that_are_ready_take_no_prompt():
+    ready = Ready(np.eye(2), np.eye(2))
+    with pytest.raises(BadInput, match="are not encoded again"):
+        negatives(["a", "b"], ["x", "y"], ready, prompt="ask: ")
+
+
 @given(ROWS, CORPUS, st.sampled_from(["cosine", "dot", "euclidean"]))
 def test_ready_vectors_find_what_the_model_finds(rows, corpus, metric):
     anchors, positives = columns(rows)

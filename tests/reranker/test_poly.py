@@ -207,6 +207,27 @@ def test_overflow_is_counted_warned_of_refused_or_silent(polys):
         reranker.encode_contexts(["a", LONG], overflow="error")
 
 
+def test_words_too_long_for_the_tokenizer_are_told(polys):
+    reranker, pairs = polys(), [("a cat", "a dog"), ("a", "b" * 120), ("a", "b" * 120), ("c" * 300, "a")]
+    with pytest.warns(UserWarning) as caught:
+        reranker.score(pairs)
+    told = [str(one.message) for one in caught]
+    assert any("distinct documents have words of more than 100 characters" in note for note in told)
+    assert any("distinct queries have words" in note and "the longest word has 300 characters" in note for note in told)
+    with pytest.raises(TooLong, match=r"candidates\[1\] has a word of 120 characters"):
+        reranker.encode_candidates(["a", "b" * 120], overflow="error")
+
+
+def test_names_of_prompts_are_the_models_own(polys):
+    reranker = polys()
+    for call in (reranker.logits, reranker.score):
+        with pytest.raises(BadInput, match="no prompt named 'query'"):
+            call(PAIRS, prompt_name="query")
+    for call in (reranker.tokens, reranker.context_ids, reranker.encode_contexts):
+        with pytest.raises(BadInput, match="no prompt named 'query'"):
+            call(["a"], prompt_name="query")
+
+
 def test_memory_that_runs_out_halves_batches(polys):
     reranker, sizes = polys(), []
     wanted = reranker.score(PAIRS)

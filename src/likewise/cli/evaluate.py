@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..store.names import DEFAULT
-from .model import add_running, ready, threads_restored
+from .model import add_running, ready
 
 if TYPE_CHECKING:
     from ..evaluate.results import Results
@@ -64,7 +64,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.set_defaults(run=run)
 
 
-@threads_restored()
 def run(args: argparse.Namespace) -> int:
     """Evaluates and shows; 0 where all is there, 1 where a cell is missing, 130 when stopped."""
     if args.list:

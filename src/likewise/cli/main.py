@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import LikewiseError
-from .model import set_numpy_threads
+from .model import restore_threads, set_numpy_threads
 
 VERBS = ("encode", "similarity", "models", "info", "rerank", "dissect", "fuse", "mine", "train", "evaluate", "data")
 
@@ -64,6 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (LikewiseError, OSError) as error:
         print(f"likewise: {error}", file=sys.stderr)
         return 2
+    finally:
+        restore_threads()
 
 
 def _note(message: Warning | str, category: type[Warning], *where: Any) -> None:  # noqa: ARG001

@@ -3,10 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
 from ..lazy import has_torch
@@ -50,11 +48,29 @@ def load(args: argparse.Namespace) -> "Embedder":
     )
 
 
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Variables of the environment that NumPy's libraries read when they are loaded."""
+_before: dict[str, Any] = {}  # the process's own, while a verb has set others
+
+
 def set_numpy_threads(args: argparse.Namespace) -> None:
     """Where NumPy is what computes: its threads are read from the environment when it is imported, and not again."""
     if hasattr(args, "threads") and not has_torch() and "numpy" not in sys.modules:
         wanted = str(_threads(args.threads))
-        os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), wanted)
+        _before["environment"] = {name: os.environ.get(name) for name in THREADS}
+        os.environ |= dict.fromkeys(THREADS, wanted)
+
+
+def restore_threads() -> None:
+    """Threads and their variables as they were before the verb: a program that calls `main` goes on with its own."""
+    for name, value in _before.pop("environment", {}).items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+    if "torch" in _before:
+        import torch
+
+        torch.set_num_threads(_before.pop("torch"))
 
 
 def ready(args: argparse.Namespace) -> None:
@@ -68,26 +84,8 @@ def _set_threads(threads: int | None) -> None:
     import torch
 
     wanted = _threads(threads)
-    _REPLACED.append(torch.get_num_threads())
+    _before.setdefault("torch", torch.get_num_threads())
     torch.set_num_threads(wanted)
-
-
-_REPLACED: list[int] = []
-"""The thread counts that `_set_threads` found, for `threads_restored`."""
-
-
-@contextmanager
-def threads_restored() -> Iterator[None]:
-    """Give torch the thread count back that it had; `main` may be called by a program that goes on after it."""
-    outer = len(_REPLACED)
-    try:
-        yield
-    finally:
-        if len(_REPLACED) > outer:
-            import torch
-
-            torch.set_num_threads(_REPLACED[outer])
-            del _REPLACED[outer:]
 
 
 def _threads(asked: int | None) -> int:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..lazy import want_torch
 from .job import flags, job_of
-from .model import threads_restored
 
 if TYPE_CHECKING:
     from ..train.processes import Processes
@@ -65,7 +64,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     verb.set_defaults(run=run)
 
 
-@threads_restored()
 def run(args: argparse.Namespace) -> int:
     """Trains, saves, says what came of it; 130 where it was stopped."""
     want_torch("likewise train")
