@@ -670,7 +670,7 @@ def test_every_error_of_ours_has_one_root():
 
     kinds = [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, Exception)]
     assert all(issubclass(kind, LikewiseError) for kind in kinds)
-    assert isinstance(errors.missing("p", "e", "this"), ImportError)
+    assert isinstance(errors.missing("p", "torch", "this"), ImportError)
 
 
 @pytest.mark.parametrize("device", ["gpu", "", "cuda:x"])

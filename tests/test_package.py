@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import likewise
+from likewise.installing import install_command
 
 WITHOUT = "import sys; sys.modules['torch'] = None; "  # importing it is then a ModuleNotFoundError
 
@@ -23,7 +24,7 @@ def test_what_needs_torch_says_what_to_install(name):
         "except LikewiseError as error: print(type(error).__name__, error)"
     )
     assert done.stderr == ""
-    told = f'likewise.{name} needs the package torch; install it with: pip install "likewise[torch]"'
+    told = f"likewise.{name} needs the package torch; install it with: {install_command('torch')}"
     assert done.stdout.strip() == f"MissingExtra {told}"
 
 

@@ -1,7 +1,7 @@
 """Embedder: texts to vectors. The stages composed, loaded from a folder, saved to one."""
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,22 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from .device import Precision, placed, precision_of, unless_full
-from .encoders.checkpoint import Stored, load_encoder, save_encoder
+from .encoders.checkpoint import Stored, check_writable, load_encoder, save_encoder
 from .encoders.encoder import Encoder
+from .encoders.families import FAMILIES
 from .encoding import Encodes
 from .errors import BadInput, BadModel
 from .fingerprint import fingerprint
 from .heads import describe, out_width, read_head, truncated
 from .light import ENGINES, LightEmbedder
 from .limits import budget
-from .pooling import Pooling, Reduce, pooling_of, read_pooling
+from .pooling import Pooling, Reduce, describe_pooling, pooling_of, read_pooling
 from .pooling.reduce import last
 from .ragged import Ragged
 from .shapes import check_pooling
-from .store import DEFAULT, POOLING_FOLDER, Manifest, Part, fill, locate, read_manifest, write_manifest
-from .store.provenance import NOTHING, provenance, write_provenance
+from .store import DEFAULT, POOLING_FOLDER, Manifest, Part, fill, locate, read_manifest, target_folder, write_manifest
+from .store.folder import check_same
+from .store.provenance import NOTHING, Provenance, provenance, write_provenance
 from .text.inputs import windows
 from .text.overflow import Overflow, longest_words
 from .text.packing import in_batches
@@ -155,43 +157,66 @@ class Embedder(nn.Module, Encodes):
         return found
 
     def save(self, folder: str | Path, *, weights: Stored | None = None) -> None:
-        """A folder that `load` reads; sentence-transformers does too, any version, unless the pooling is ours alone.
+        """A folder that `load` reads; sentence-transformers does too, any version, unless a warning says why not.
 
-        A new folder appears whole or not at all; in one that is there, files are replaced one by one, modules.json
-        last, and files of yours stay.
+        A new folder appears whole or not at all. In one that is there, the files of the model before go, others stay;
+        a process killed meanwhile leaves one model, the other, or a folder that `load` refuses.
 
         Weights keep the precision they have here; with `weights="int8"` the encoder's matrices are in eight bits, a
         quarter of fp32's size, for this library alone, as tables of words are. What the encoder does not use (a
         masked-LM head, BERT's own pooler) is not written; a card is not either, being that of another model, but on
         what the model was trained is (likewise.json).
+
+        Raises:
+            BadInput: the folder cannot be written to.
+            BadModel: the model would be loaded again as another one, since a part of it has no name in a folder.
         """
+        place, pooling = target_folder(folder), describe_pooling(self.pooling)
         heads = describe(self.heads, self.pooling.width(self.encoder.width))
-        manifest = replace(
+        manifest = self._manifest(pooling, heads)
+        check_writable(self.encoder, weights)
+        warn_of_readers(self.only_here(weights=weights))
+        with fill(place) as partial:
+            write_manifest(partial, manifest, self.encoder.width)
+            self.tokenizer.save(partial)
+            write_provenance(partial, self._provenance())
+            for name, tensors in self._weights_of_parts(heads).items():
+                save_file(tensors, partial / name / "model.safetensors", {"format": "pt"})
+            save_encoder(self.encoder, partial, weights=weights)
+            check_same(read_manifest(partial), manifest)
+
+    def only_here(self, *, weights: Stored | None = None) -> list[str]:
+        """Why sentence-transformers cannot read a folder of this model; nothing where it can."""
+        return parts_only_here(self.pooling, self.encoder.config.get("model_type", ""), weights)
+
+    def _manifest(
+        self,
+        pooling: str | tuple[str, Mapping[str, Any]],
+        heads: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]],
+    ) -> Manifest:
+        return replace(
             self.manifest,
-            pooling=self.pooling.spec if isinstance(self.pooling, Reduce) else _own(self.pooling),
+            pooling=pooling if isinstance(pooling, str) else Part(*pooling, Path()),
             heads=tuple(Part(kind, config, Path()) for kind, config, _ in heads),
             max_length=self.tokenizer.max_length,
             lowercase=self.tokenizer.lowercase,
         )
+
+    def _provenance(self) -> Provenance:
         try:
-            known = provenance(self)
+            return provenance(self)
         except BadModel:  # what cannot be read is no reason not to save
-            known = NOTHING
-        with fill(Path(folder)) as partial:
-            write_manifest(partial, manifest, self.encoder.width)
-            self.tokenizer.save(partial)
-            write_provenance(partial, known)
-            inside = {f"{i}_{kind}": weights for i, (kind, _, weights) in enumerate(heads, 2)}
-            if isinstance(self.pooling, nn.Module):
-                inside[POOLING_FOLDER] = {
-                    n: t.detach().cpu().contiguous() for n, t in self.pooling.state_dict().items()
-                }
-            for place, tensors in inside.items():
-                if tensors:
-                    save_file(dict(tensors), partial / place / "model.safetensors", {"format": "pt"})
-            save_encoder(self.encoder, partial, weights=weights)
-        if known == NOTHING:
-            write_provenance(Path(folder), NOTHING)  # what a file there told was of the model before
+            return NOTHING
+
+    def _weights_of_parts(
+        self, heads: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]
+    ) -> dict[str, dict[str, Tensor]]:
+        """The weights behind the encoder, by the sub-folders that they go to."""
+        inside = {f"{i}_{kind}": dict(weights) for i, (kind, _, weights) in enumerate(heads, 2)}
+        if isinstance(self.pooling, nn.Module):
+            state = self.pooling.state_dict()
+            inside[POOLING_FOLDER] = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+        return {name: weights for name, weights in inside.items() if weights}
 
     @property
     def width(self) -> int:
@@ -286,9 +311,20 @@ def _pooling(described: str | Part, depth: int) -> Pooling:
     return read_pooling(described.kind, described.config, described.folder, depth)
 
 
-def _own(pooling: Pooling) -> Part:
-    """A pooling that is no plain reduction, as its folder will describe it."""
-    return Part(type(pooling).__name__, pooling.config, Path())  # type: ignore[attr-defined]
+def parts_only_here(pooling: Pooling, kind: str, weights: Stored | None) -> list[str]:
+    """Which of these sentence-transformers has nothing for: a pooling, a kind of encoder, a way to keep weights."""
+    reasons = [] if isinstance(pooling, Reduce) else [f"the pooling {pooling.spec}"]
+    family = FAMILIES.get(kind)
+    if family is not None and not family.known_elsewhere:
+        reasons.append(f"the encoder {kind!r}")
+    return reasons + ([f"weights in {weights}"] if weights else [])
+
+
+def warn_of_readers(reasons: Sequence[str]) -> None:
+    """A warning where only likewise will read what is saved."""
+    if reasons:
+        what = " and ".join(reasons)
+        warnings.warn(f"sentence-transformers cannot read this model, for {what}; likewise can", stacklevel=3)
 
 
 def _joined(pooled: Float[Tensor, "P W"], pieces: Sequence[Piece]) -> Float[Tensor, "n W"]:

@@ -10,6 +10,8 @@ LikewiseError
 └── OutOfMemory     one single text does not fit, however small the batch    (a MemoryError)
 """
 
+from .installing import install_command
+
 
 class LikewiseError(Exception):
     """The root: catch this one to catch all."""
@@ -53,4 +55,4 @@ class OutOfMemory(LikewiseError, MemoryError):
 
 def missing(package: str, extra: str, purpose: str) -> MissingExtra:
     """The error for an optional package that is not there."""
-    return MissingExtra(f'{purpose} needs the package {package}; install it with: pip install "likewise[{extra}]"')
+    return MissingExtra(f"{purpose} needs the package {package}; install it with: {install_command(extra)}")

@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from .installing import install_command
+
 ENDPOINT = "https://huggingface.co"
 QUIET = 600.0  # seconds for which a hub out of reach is not asked again; what lies in its cache is found
 OUT_OF_REACH = ("LocalEntryNotFoundError", "ConnectionError", "ConnectError", "ConnectTimeout", "OfflineModeIsEnabled")
@@ -25,7 +27,7 @@ def snapshot(repository: str, tried: list[str], **how: Any) -> Path | None:
         how: as `huggingface_hub.snapshot_download` takes it.
     """
     if find_spec("huggingface_hub") is None:
-        tried.append('the Hugging Face hub: not asked; pip install "likewise[hub]"')
+        tried.append(f"the Hugging Face hub: not asked, since huggingface_hub is missing: {install_command('hub')}")
         return None
     from huggingface_hub import snapshot_download
 

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from .errors import missing
+from .installing import install_command
 
 
 def arriving(
@@ -50,3 +51,10 @@ def want_torch(purpose: str) -> None:
     """An error that says what to install, where torch is not."""
     if not has_torch():
         raise missing("torch", "torch", purpose)
+
+
+def needs_torch() -> str:
+    """The way out, for what NumPy does not compute."""
+    if has_torch():
+        return 'engine="torch", which is installed here, computes every model on every device'
+    return f"For every model and device: {install_command('torch')}"

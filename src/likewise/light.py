@@ -17,11 +17,12 @@ from typing import Any, NoReturn
 import numpy as np
 from jaxtyping import Float
 
-from .encoders.arrays import MORE, Arrays
+from .encoders.arrays import Arrays
 from .encoders.config import read_config
 from .encoders.plain import PlainEncoder, gelu, layer_norm, load_plain, relu
 from .encoding import Encodes
 from .errors import BadInput, BadModel
+from .lazy import needs_torch
 from .shapes import check_pooling, check_truncation, head_shapes, pooling_names
 from .store import DEFAULT, Manifest, Part, locate, read_manifest
 from .text.packing import in_batches
@@ -77,7 +78,7 @@ class LightEmbedder(Encodes):
         asked = {"engine": (engine, "numpy"), "precision": (precision, "fp32"), "device": (device, "cpu")}
         for option, (value, ours) in asked.items():
             if value not in (ours, None):
-                raise BadInput(f"{option} is {value!r}; NumPy has {ours!r} alone. {MORE}")
+                raise BadInput(f"{option} is {value!r}; NumPy has {ours!r} alone. {needs_torch()}")
         manifest = read_manifest(locate(name))
         if manifest.notice and pooling is None:
             warnings.warn(manifest.notice, stacklevel=2)
@@ -87,7 +88,7 @@ class LightEmbedder(Encodes):
         tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
         told = manifest.pooling if pooling is None else pooling
         if not isinstance(told, str):
-            raise BadModel(f"the pooling {told.kind!r} is none of NumPy's. {MORE}")
+            raise BadModel(f"the pooling {told.kind!r} is none of NumPy's. {needs_torch()}")
         pooled = encoder.width * len(pooling_names(told))
         heads = heads_of(manifest.heads, pooled)
         if truncate is not None:
@@ -96,7 +97,7 @@ class LightEmbedder(Encodes):
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in TORCHS:
-            raise AttributeError(f"NumPy's embedder has no {name!r}; it encodes, and knows its pieces. {MORE}")
+            raise AttributeError(f"NumPy's embedder has no {name!r}; it encodes, and knows its pieces. {needs_torch()}")
         raise AttributeError(f"an embedder has no {name!r}")
 
     def __repr__(self) -> str:
@@ -223,14 +224,18 @@ def heads_of(parts: Sequence[Part], width: int) -> list[Head]:
     """
     heads: list[Head] = []
     for part in parts:
-        head = _unit(width) if part.kind == "Normalize" else _weighed(part, width)
+        head = _head(part, width)
         heads.append(head)
         width = head.width
     return heads
 
 
-def _weighed(part: Part, width: int) -> Head:
+def _head(part: Part, width: int) -> Head:
     wanted, activation = head_shapes(part.kind, part.config, part.folder)
+    if part.kind == "Normalize":
+        return _unit(width)
+    if part.kind not in ("Dense", "LayerNorm"):
+        raise BadModel(f"the head {part.kind!r} is none of NumPy's. {needs_torch()}")
     inside = next(iter(wanted.values()))[-1]
     if inside != width:
         raise BadModel(f"the {part.kind} head in {part.folder} takes {inside} numbers, and {width} come in")

@@ -1,6 +1,6 @@
 """What a model says of its pooling and heads, before any weight is read; nothing here needs torch."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from .errors import BadInput, BadModel
 ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
 """Of dense heads, by torch's names."""
 LARGEST = 10**6  # numbers of a vector
+HeadShapes = tuple[dict[str, tuple[int, ...]], str]
 
 
 REDUCTIONS = ("cls", "max", "mean", "mean-sqrt-len", "weighted-mean", "last-token")
@@ -40,23 +41,44 @@ def check_truncation(width: object, most: int) -> None:
         raise BadInput(f"truncate is {width!r}; wanted how many of the {most} numbers to keep")
 
 
-def head_shapes(kind: str, config: Mapping[str, Any], folder: Path) -> tuple[dict[str, tuple[int, ...]], str]:
+def head_shapes(kind: str, config: Mapping[str, Any], folder: Path) -> HeadShapes:
     """The shape of each of a head's tensors by name, and the activation, which only a dense head has.
 
     Raises:
-        BadModel: a size is none that a head could have, or the activation is not known.
+        BadModel: a size is none that a head could have, or the kind or the activation is not known.
     """
-    if kind == "LayerNorm":
-        width = _size(config, "dimension", folder)
-        return {"norm.weight": (width,), "norm.bias": (width,)}, "Identity"
-    name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
-    if name not in ACTIVATIONS:
+    if kind not in HEADS:
+        raise BadModel(f"{folder} holds a head {kind!r}; those known here are {', '.join(HEADS)}")
+    return HEADS[kind](config, folder)
+
+
+def _dense(config: Mapping[str, Any], folder: Path) -> HeadShapes:
+    named = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    package, _, name = named.rpartition(".")
+    if name not in ACTIVATIONS or (package and package.partition(".")[0] != "torch"):
         raise BadModel(
-            f"the Dense head in {folder} asks for the activation {name!r}; there are {', '.join(ACTIVATIONS)}"
+            f"the Dense head in {folder} asks for the activation {named!r}; there are torch's {', '.join(ACTIVATIONS)}"
         )
     inputs, outputs = _size(config, "in_features", folder), _size(config, "out_features", folder)
     bias = {"linear.bias": (outputs,)} if config.get("bias", True) else {}
     return {"linear.weight": (outputs, inputs), **bias}, name
+
+
+def _norm(config: Mapping[str, Any], folder: Path) -> HeadShapes:
+    width = _size(config, "dimension", folder)
+    return {"norm.weight": (width,), "norm.bias": (width,)}, "Identity"
+
+
+def _unit(config: Mapping[str, Any], folder: Path) -> HeadShapes:  # noqa: ARG001
+    return {}, "Identity"
+
+
+HEADS: dict[str, Callable[[Mapping[str, Any], Path], HeadShapes]] = {
+    "Dense": _dense,
+    "LayerNorm": _norm,
+    "Normalize": _unit,
+}
+"""What a head of each kind holds, by the names that model folders have for the kinds."""
 
 
 def _size(config: Mapping[str, Any], key: str, folder: Path) -> int:

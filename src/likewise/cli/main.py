@@ -13,7 +13,20 @@ from .. import __version__
 from ..errors import LikewiseError
 from .model import restore_threads, set_numpy_threads
 
-VERBS = ("encode", "similarity", "models", "info", "rerank", "dissect", "fuse", "mine", "train", "evaluate", "data")
+VERBS = (
+    "encode",
+    "similarity",
+    "models",
+    "download",
+    "info",
+    "rerank",
+    "dissect",
+    "fuse",
+    "mine",
+    "train",
+    "evaluate",
+    "data",
+)
 
 EXAMPLES = """examples:
   likewise similarity "A cat sleeps." "A kitten naps." "Shares fell."

@@ -28,7 +28,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the list."""
     from ..named import BASELINES
-    from ..store import CARRIED, available
+    from ..store import available
+    from ..store.names import to_get
 
     rows = [_told(name, folder) for name, folder in available().items()]
     if args.json:
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     for row in rows:
         if row["folder"] is None:
-            print(f'{row["name"]:24} not installed: pip install "likewise[{CARRIED[row["name"]].extra}]"')
+            print(f"{row['name']:24} not here; to have it: {to_get(row['name'])}")
         else:
             print(f"{row['name']:24} {row['kind']:10} {row['megabytes']:6.0f} MB  {row['folder']}")
     print("\nBaselines, always here:")

@@ -12,11 +12,11 @@ from jaxtyping import Float
 from safetensors import SafetensorError, safe_open
 
 from ..errors import BadModel
+from ..lazy import needs_torch
 
 STEP = ".step"
 """Behind a matrix's name, it is the name of its rows' steps, where it is kept in eight bits (`int8`)."""
 READ = ("F64", "F32", "F16", "BF16")
-MORE = 'For every model and device: pip install "likewise[torch]"'
 
 
 class Arrays:
@@ -26,7 +26,8 @@ class Arrays:
         path = folder / "model.safetensors"
         if not path.is_file():
             raise BadModel(
-                f"{folder} holds no model.safetensors, the one file of weights that is read without torch. {MORE}"
+                f"{folder} holds no model.safetensors, the one file of weights that is read without torch. "
+                f"{needs_torch()}"
             )
         try:
             self.file: Any = stack.enter_context(safe_open(path, framework="numpy"))
@@ -45,7 +46,8 @@ class Arrays:
         step = found + STEP
         if stored not in READ and not (stored == "I8" and step in self.names and len(shape) == 2):
             raise BadModel(
-                f"{name} in {self.path} is stored as {stored}; without torch, {', '.join(READ)} are read. {MORE}"
+                f"{name} in {self.path} is stored as {stored}; without torch, {', '.join(READ)} are read. "
+                f"{needs_torch()}"
             )
         array = self._bf16(found, shape) if stored == "BF16" else self.file.get_tensor(found).astype(np.float32)
         if stored == "I8":

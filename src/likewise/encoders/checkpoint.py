@@ -80,14 +80,11 @@ def save_encoder(
     a head comes with it, under its own names, the encoder's begin with `prefix`, as in transformers' classifiers. In
     eight bits the encoder is for us alone, and the config says so.
     """
-    if weights not in (None, "int8"):
-        raise BadInput(f'weights is {weights!r}; wanted "int8", or None: as they are')
+    check_writable(module, weights)
     dtype = str(next(module.parameters()).dtype).removeprefix("torch.")
     config = {**{key: value for key, value in module.config.items() if key != "dtype"}, "torch_dtype": dtype}
     family = FAMILIES.get(config.get("model_type", ""))
     if family is None:
-        if weights is not None:
-            raise BadInput(f"a {config.get('model_type')!r} encoder is transformers' own, which {weights} is not for")
         module.save(folder)  # type: ignore[operator]
         return
     tensors = {prefix + name: tensor for name, tensor in named(module, family.names).items()}
@@ -95,6 +92,42 @@ def save_encoder(
         config, tensors = in_eight_bits(config), int8.packed(tensors)
     (folder / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
     save_file(tensors | dict(head or {}), folder / "model.safetensors", {"format": "pt"})
+
+
+def check_writable(module: Encoder, weights: Stored | None = None) -> None:
+    """Refuses an encoder that would be read again as another one, before anything is written.
+
+    Raises:
+        BadInput: `weights` is unknown, or not for this kind of encoder.
+        BadModel: the encoder is not what its config says.
+    """
+    if weights not in (None, "int8"):
+        raise BadInput(f'weights is {weights!r}; wanted "int8", or None: as they are')
+    kind = module.config.get("model_type", "")
+    family = FAMILIES.get(kind)
+    if family is not None:
+        with torch.device("meta"):
+            again = family.build(module.config)
+        check_form(again, module, f"a {kind!r} encoder of this config")
+    elif weights is not None:
+        raise BadInput(f"a {kind!r} encoder is transformers' own, which {weights} is not for")
+    elif not hasattr(module, "save"):
+        raise BadModel(f"a {type(module).__name__} cannot be saved; encoders that can are {', '.join(FAMILIES)}")
+
+
+def check_form(again: nn.Module, module: nn.Module, what: str) -> None:
+    """Refuses a module that differs from the one that will be built in its place when it is loaded again."""
+    for wanted, found, of in (
+        ([type(part) for part in again.modules()], [type(part) for part in module.modules()], "parts"),
+        (_shapes(again), _shapes(module), "shapes of weights"),
+        (getattr(again, "shape", None), getattr(module, "shape", None), "sizes"),
+    ):
+        if wanted != found:
+            raise BadModel(f"this model cannot be saved: its {of} are not those of {what}, as which it would be loaded")
+
+
+def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
 
 
 def named(module: nn.Module, names: Names) -> dict[str, Tensor]:

@@ -29,6 +29,11 @@ class Family:
     names: Names
     depth_key: str = "num_hidden_layers"  # "": it has no blocks
 
+    @property
+    def known_elsewhere(self) -> bool:
+        """Whether transformers has this architecture; ours have no blocks, and all with blocks are transformers'."""
+        return bool(self.depth_key)
+
 
 def _bert_shape(config: Config, **more: Any) -> Shape:
     refuse(config, position_embedding_type="absolute", is_decoder=False)

@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import BadModel
-from .arrays import MORE, Arrays
+from ..lazy import needs_torch
+from .arrays import Arrays
 from .config import Config, activation, number, refuse, size
 
 Array = np.ndarray
@@ -121,7 +122,9 @@ def load_plain(folder: Path, config: Config) -> PlainEncoder:
     kind = config.get("model_type")
     if not isinstance(kind, str) or kind not in PLAIN:
         known = ", ".join(PLAIN)
-        raise BadModel(f"{folder} holds a {kind!r} encoder, and without torch only {known} are computed. {MORE}")
+        raise BadModel(
+            f"{folder} holds a {kind!r} encoder, and without torch only {known} are computed. {needs_torch()}"
+        )
     with ExitStack() as stack:
         return PLAIN[kind](config, Arrays(folder, stack))
 

@@ -1,6 +1,6 @@
 """Poolings: layers to one vector a sentence."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -32,18 +32,47 @@ def pooling_of(spec: str, depth: int) -> Pooling:
     return Reduce.parse(spec)
 
 
-OWN: dict[str, Callable[[Mapping[str, Any], Path, int], Pooling]] = {
-    "Dissection": Dissection.read,
-    "Fusion": Fusion.read,
-}
-"""Poolings that sentence-transformers has no word for: settings, folder of weights and depth, to the pooling."""
+OWN: dict[str, type[Dissection] | type[Fusion]] = {"Dissection": Dissection, "Fusion": Fusion}
+"""Poolings that sentence-transformers has no word for: each has `config`, and `read` makes it again."""
+
+_OF_LAYERS = (
+    "A model of several layers side by side is for training; save the embedder that it was made of, which shares its "
+    "weights"
+)
 
 
 def read_pooling(kind: str, config: Mapping[str, Any], folder: Path, depth: int) -> Pooling:
     """A pooling of ours, as the folder of a model of `depth` blocks describes it."""
     if kind not in OWN:
         raise BadModel(f"{folder} holds a pooling {kind!r}; those known here are {', '.join(OWN)}")
-    return OWN[kind](config, folder, depth)
+    return OWN[kind].read(config, folder, depth)
 
 
-__all__ = ["OWN", "Dissection", "Fusion", "Pooling", "Reduce", "Stack", "pooling_of", "read_pooling"]
+def describe_pooling(pooling: Pooling) -> str | tuple[str, Mapping[str, Any]]:
+    """How a model folder has it: by a name, or by kind and settings where it is one of ours.
+
+    Raises:
+        BadModel: it would not be read again as what it is.
+    """
+    if type(pooling) is Reduce:
+        if Reduce.parse(pooling.spec) != pooling:
+            raise BadModel(f"{pooling} cannot be saved: it would be read again as {Reduce.parse(pooling.spec)}")
+        return pooling.spec
+    kind = next((name for name, row in OWN.items() if type(pooling) is row), None)
+    if kind is None:
+        hint = f". {_OF_LAYERS}" if isinstance(pooling, Stack) else ""
+        raise BadModel(f"a model with the pooling {pooling} cannot be saved; wanted a Reduce, {' or '.join(OWN)}{hint}")
+    return kind, pooling.config  # type: ignore[attr-defined]
+
+
+__all__ = [
+    "OWN",
+    "Dissection",
+    "Fusion",
+    "Pooling",
+    "Reduce",
+    "Stack",
+    "describe_pooling",
+    "pooling_of",
+    "read_pooling",
+]

@@ -17,7 +17,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..device import unless_full
-from ..encoders.checkpoint import holds, load_encoder, load_module, named, save_encoder
+from ..encoders.checkpoint import (
+    check_form,
+    check_writable,
+    holds,
+    load_encoder,
+    load_module,
+    named,
+    save_encoder,
+)
 from ..encoders.encoder import Encoder
 from ..encoders.layers import randomise
 from ..errors import BadInput, BadModel
@@ -25,7 +33,8 @@ from ..heads import ACTIVATIONS
 from ..limits import budget, check_finite
 from ..progress import Advance, Progress, measured
 from ..ragged import Ragged
-from ..store import PairManifest, fill, write_pair_manifest
+from ..store import PairManifest, fill, read_pair_manifest, target_folder, write_pair_manifest
+from ..store.folder import check_same
 from ..text.inputs import TEXTS
 from ..text.overflow import Tally, longest_words
 from ..text.packing import in_batches
@@ -131,19 +140,39 @@ class CrossEncoder(Reranker):
     def save(self, folder: str | Path) -> None:
         """A folder that `load`, transformers (as a sequence classifier) and sentence-transformers' CrossEncoder read.
 
-        A new folder appears whole or not at all.
+        A new folder appears whole or not at all; one that is there is dealt with as by `Embedder.save`.
+
+        Raises:
+            BadInput: the folder cannot be written to.
+            BadModel: the model would be loaded again as another one.
         """
-        head = CLASSIFIERS[self.encoder.config["model_type"]]
+        place, head = target_folder(folder), CLASSIFIERS[self.encoder.config["model_type"]]
+        self._check_writable(head)
         manifest = replace(
             self.manifest,
             activation=_spoken(self.activation),
             max_length=self.tokenizer.max_length,
             lowercase=self.tokenizer.lowercase,
         )
-        with fill(Path(folder)) as partial:
+        with fill(place) as partial:
             write_pair_manifest(partial, manifest)
             _told(self.tokenizer, self.segmented).save(partial)
             save_encoder(self.encoder, partial, head.prefix, named(self.head, head.names))
+            check_same(read_pair_manifest(partial), manifest)
+
+    def _check_writable(self, head: Head) -> None:
+        check_writable(self.encoder)
+        with torch.device("meta"):
+            built = head.build(self.encoder.config)
+        check_form(built, self.head, "a classification head of this config")
+        if self.activation not in ACTIVATIONS:
+            raise BadModel(f"the activation {self.activation!r} cannot be saved; known are {', '.join(ACTIVATIONS)}")
+        again = labels_of(self.encoder.config)
+        if list(self.labels) != list(again):
+            raise BadModel(
+                f"the labels are {', '.join(self.labels)}, and would be {', '.join(again)} when the model is loaded "
+                "again; Reranker.start(model, labels) makes one of other labels"
+            )
 
     @property
     def _settings(self) -> list[Any]:

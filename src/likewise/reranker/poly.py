@@ -9,6 +9,7 @@ One encoder serves both sides (the paper's two begin equal and are trained apart
 alike: the score is then the dot product of pooled vectors.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -24,14 +25,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ..device import unless_full
-from ..encoders.checkpoint import load_encoder, save_encoder
+from ..encoders.checkpoint import check_writable, load_encoder, save_encoder
 from ..encoders.encoder import Encoder
 from ..errors import BadInput, BadModel
 from ..limits import budget, check_finite
+from ..pooling import describe_pooling
 from ..pooling.reduce import Reduce, last
 from ..progress import Advance, Progress, measured
 from ..ragged import Ragged
-from ..store import OWN_RERANKER, PairManifest, Part, fill, write_pair_manifest
+from ..store import OWN_RERANKER, PairManifest, Part, fill, read_pair_manifest, target_folder, write_pair_manifest
+from ..store.folder import check_same
 from ..text.inputs import TEXTS
 from ..text.overflow import Tally, longest_words
 from ..text.packing import in_batches
@@ -221,16 +224,25 @@ class PolyEncoder(Reranker):
         return found
 
     def save(self, folder: str | Path) -> None:
-        """A folder of a kind of ours, which `load` reads and nobody else; it appears whole or not at all."""
-        late = Part(self.KIND, {"codes": len(self.codes), "pooling": self.pooling.spec}, Path())
+        """A folder of a kind of ours, which `load` reads and nobody else, as a warning says; else as `Embedder.save`.
+
+        Raises:
+            BadInput: the folder cannot be written to.
+            BadModel: the model would be loaded again as another one.
+        """
+        place, name = target_folder(folder), describe_pooling(self.pooling)
+        check_writable(self.encoder)
+        late = Part(self.KIND, {"codes": len(self.codes), "pooling": name}, Path())
         tokenizer = self.tokenizer
-        limited = replace(self.manifest, max_length=tokenizer.max_length, lowercase=tokenizer.lowercase)
-        with fill(Path(folder)) as partial:
-            write_pair_manifest(partial, replace(limited, late=late))
+        limited = replace(self.manifest, max_length=tokenizer.max_length, lowercase=tokenizer.lowercase, late=late)
+        warnings.warn("sentence-transformers cannot read a poly-encoder; likewise can", stacklevel=2)
+        with fill(place) as partial:
+            write_pair_manifest(partial, limited)
             tokenizer.save(partial)
             weights = {"codes": self.codes.detach().cpu().contiguous()}
             save_file(weights, partial / "1_PolyEncoder" / "model.safetensors", {"format": "pt"})
             save_encoder(self.encoder, partial)
+            check_same(read_pair_manifest(partial), limited)
 
     @property
     def _settings(self) -> list[Any]:

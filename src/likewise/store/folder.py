@@ -10,7 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..errors import BadModel
-from .files import read_json, read_object
+from ..shapes import HEADS
+from .companions import SETTINGS
+from .files import check_saved, read_json, read_object
 
 POOLING_FLAGS = {
     "pooling_mode_cls_token": "cls",
@@ -24,11 +26,6 @@ POOLING_FOLDER = "1_Pooling"
 NEWER_NAMES = {"mean_sqrt_len_tokens": "mean-sqrt-len", "weightedmean": "weighted-mean", "lasttoken": "last-token"}
 OWN = "likewise."  # types that sentence-transformers has no word for, and so refuses
 OWN_POOLING = f"{OWN}pooling."
-HEADS = ("Dense", "LayerNorm", "Normalize")
-SETTINGS = tuple(
-    f"sentence_{kind}_config.json"
-    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlnet", "xlm-roberta")
-)
 
 
 @dataclass(frozen=True)
@@ -58,6 +55,7 @@ class Manifest:
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a folder in either of sentence-transformers' formats, or of a plain encoder."""
+    check_saved(folder)
     modules = read_json(folder / "modules.json")
     if modules is None:
         return _plain(folder)
@@ -86,6 +84,32 @@ def read_manifest(folder: Path) -> Manifest:
         similarity=_similarity(spoken, folder),
         **limits_of(parts[0].folder),
     )
+
+
+def check_same(found: Any, wanted: Any) -> None:
+    """Refuses a folder whose manifest, read again, is not the one that was written.
+
+    Raises:
+        BadModel: it is another one; the message names what differs.
+    """
+    before, after = (_plain_values(manifest) for manifest in (wanted, found))
+    different = [name for name in before if before[name] != after[name]]
+    if different:
+        name = different[0]
+        raise BadModel(
+            f"this model cannot be saved as it is: its {name} is {before[name]}, and would be {after[name]} when it is "
+            "loaded again"
+        )
+
+
+def _plain_values(manifest: Any) -> dict[str, Any]:
+    """A manifest's values but for the places where its parts lie, and what only its loading wants to know."""
+    values = {name: value for name, value in vars(manifest).items() if name not in ("encoder", "notice")}
+    return {name: json.loads(json.dumps(value, default=_plain_part)) for name, value in values.items()}
+
+
+def _plain_part(value: Any) -> Any:
+    return [value.kind, dict(value.config)] if isinstance(value, Part) else dict(value)
 
 
 def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
@@ -120,7 +144,11 @@ def _described(pooling: str | Part, width: int) -> tuple[str, Mapping[str, Any]]
     """A pooling's type and settings; ours bears its own name, so that nobody takes it for another."""
     if isinstance(pooling, Part):
         return OWN_POOLING + pooling.kind, pooling.config
-    flags = {key: name in pooling.split("+") for key, name in POOLING_FLAGS.items()}
+    names = pooling.split("+")
+    unknown = [name for name in names if name not in POOLING_FLAGS.values()]
+    if unknown:
+        raise BadModel(f"the pooling {pooling!r} has no flag in a model folder; there are {', '.join(POOLING_FLAGS)}")
+    flags = {key: name in names for key, name in POOLING_FLAGS.items()}
     return "Pooling", {"word_embedding_dimension": width, **flags}
 
 
@@ -157,14 +185,26 @@ def _pools(part: Part) -> bool:
 
 def _pooling(part: Part) -> str | Part:
     if part.kind.startswith(OWN_POOLING):
-        return replace(part, kind=part.kind.removeprefix(OWN_POOLING))
+        own = {key: value for key, value in part.config.items() if key != "include_prompt"}
+        return replace(part, kind=part.kind.removeprefix(OWN_POOLING), config=own)
     newer = part.config.get("pooling_mode")
     if newer is not None:
         names: list[str] = newer if isinstance(newer, list) else [newer]
         if not all(isinstance(name, str) for name in names):
             raise BadModel(f"{part.folder / 'config.json'} says pooling_mode = {newer!r}; wanted a name, or several")
         return "+".join(NEWER_NAMES.get(name, name) for name in names)
-    return "+".join(name for key, name in POOLING_FLAGS.items() if part.config.get(key)) or "mean"
+    return _flagged(part)
+
+
+def _flagged(part: Part) -> str:
+    """The pooling that the flags name; the mean where there are no flags at all, as sentence-transformers has it."""
+    flags = {key: value for key, value in part.config.items() if key.startswith("pooling_mode_")}
+    unknown = sorted(key for key, value in flags.items() if value and key not in POOLING_FLAGS)
+    names = [name for key, name in POOLING_FLAGS.items() if flags.get(key)]
+    if unknown or (flags and not names):
+        found = f"asks for {unknown[0]}" if unknown else "has no flag of a pooling set"
+        raise BadModel(f"{part.folder / 'config.json'} {found}; known here are {', '.join(POOLING_FLAGS)}")
+    return "+".join(names) or "mean"
 
 
 def prompts_of(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:

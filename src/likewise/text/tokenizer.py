@@ -54,7 +54,10 @@ class Tokenizer:
 
     def save(self, folder: Path) -> None:
         """tokenizer.json and its companions."""
-        self.backend.save(str(folder / "tokenizer.json"))
+        try:
+            self.backend.save(str(folder / "tokenizer.json"))
+        except Exception as error:  # the library raises bare Exception, of a part that is written in Python say
+            raise BadModel(f"the tokenizer of this model cannot be saved: {error}") from error
         for name, text in self.companions.items():
             (folder / name).write_text(text, "utf-8")
 

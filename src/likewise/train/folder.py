@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, MissingExtra
+from ..installing import install_command
 from ..store.files import atomic, read_object
 from ..store.provenance import NOTHING, Provenance, write_provenance
 from .card import card
@@ -142,4 +143,4 @@ def _draw(folder: Path) -> None:
 
         draw(folder / "log.jsonl", folder / "curve.png", folder.resolve().name)
     except (ImportError, MissingExtra):
-        print('likewise: note: curve.png wants matplotlib: pip install "likewise[map]"', file=sys.stderr)
+        print(f"likewise: note: curve.png wants matplotlib: {install_command('map')}", file=sys.stderr)
