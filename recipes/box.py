@@ -73,7 +73,8 @@ def boxed(place: Path, run: Path, record: Mapping[str, Any], tasks: str) -> Path
         raise BadInput(f"{run} in eight bits has {size:,} bytes of weights; wanted {LARGEST:,} at most")
     model = Embedder.load(place, device="cpu")
     data = [{**one, "licence": TEACHERS} if one["name"] == VOCABULARY else one for one in record["data"]]
-    told = {**record, "data": data, "model": {**record["model"], "fingerprint": model.fingerprint}}
+    changed = {"fingerprint": model.fingerprint, "only_likewise": model.only_here(weights="int8")}
+    told = {**record, "data": data, "model": {**record["model"], **changed}}
     told["scores"] = measured(place.name, model, tasks)
     (place / "README.md").write_text(shipped(told, model, place.name, size), "utf-8")
     return place
@@ -100,10 +101,6 @@ def measured(name: str, model: Embedder, tasks: str) -> dict[str, Any]:
 def shipped(record: Mapping[str, Any], model: Embedder, name: str, size: int) -> str:
     """The run's card, and what is to be said of a model that comes with the package."""
     told = card(record, name).replace("  # the folder with this file", "  # comes with the package")
-    told = told.replace("library_name: sentence-transformers", "library_name: likewise").replace(
-        "- sentence-transformers\n",
-        "",  # which does not read eight bits
-    )
     told = told.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
     head, limits = told.split("## Limits\n", 1)
     return f"""{head}## In the box

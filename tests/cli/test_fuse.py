@@ -51,3 +51,10 @@ def test_what_was_tried_is_told_and_with_json_nothing_else_is_on_stdout(tmp_path
     assert (found["blocks"], found["pooling"]) == (made.encoder.depth, made.pooling.spec)
     assert found["tried"][0]["fused"]["low"] <= found["tried"][0]["fused"]["value"]
     assert "held-out pairs" in told.err and "saved in" in told.err
+
+
+@pytest.mark.parametrize("words", [["fuse", "m", "--pairs", "p.csv", "-o", ""], ["dissect", "m", "-o", " "]])
+def test_an_output_without_a_name_is_refused_at_once(words, capsys):
+    with pytest.raises(SystemExit):
+        main(words)
+    assert "it is empty; wanted the name of a folder" in capsys.readouterr().err

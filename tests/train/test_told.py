@@ -85,7 +85,7 @@ def test_tensorboard_reads_what_was_written_for_it(tmp_path):
 
 def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch.utils.tensorboard", None)
-    with pytest.raises(MissingExtra, match=r"likewise\[logs\]"):
+    with pytest.raises(MissingExtra, match=r"pip install .*\[logs\]"):
         TensorBoard(tmp_path)
 
 
@@ -160,6 +160,16 @@ def test_a_card_says_what_the_hub_and_a_reader_want(record):
     assert "| batch | **8** |" in text and "| rate | 2e-05 |" in text
     assert "No licence was told for: pairs|1.csv" in text and "by the recipe `mine`" in text
     assert record["model"]["fingerprint"] in text and record["machine"]["versions"]["torch"] in text
+
+
+def test_a_card_says_who_cannot_read_the_model(record):
+    assert record["model"]["only_likewise"] == [] and "library_name: sentence-transformers" in card(record, "m")
+    ours = {**record, "model": {**record["model"], "only_likewise": ["the pooling sbert-wk:start=1"]}}
+    text = card(ours, "m")
+    assert "- sentence-transformers cannot read it, for the pooling sbert-wk:start=1; likewise can." in text
+    assert "library_name: likewise" in text and "\n- sentence-transformers\n" not in text
+    older = {**record, "model": {k: v for k, v in record["model"].items() if k != "only_likewise"}}
+    assert card(older, "m") == card(record, "m")
 
 
 def test_the_head_of_a_card_is_yaml(record):

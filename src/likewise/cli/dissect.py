@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import BadInput, missing
 from ..lazy import want_torch
+from .model import output_folder
 
 if TYPE_CHECKING:
     from ..explain import Anatomy, Word
@@ -45,7 +46,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("model", help="a name or a folder")
     parser.add_argument("--texts", type=Path, metavar="FILE", help="one text a line, a few hundred are good")
     parser.add_argument("--window", type=int, default=2, help="neighbouring layers on either side (2)")
-    parser.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="write pictures (PNG, PDF) and JSON here")
+    parser.add_argument(
+        "-o", "--output", type=output_folder, metavar="FOLDER", help="write pictures (PNG, PDF) and JSON here"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.set_defaults(run=run)
 

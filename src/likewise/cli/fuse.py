@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
 from ..lazy import want_torch
+from .model import output_folder
 
 if TYPE_CHECKING:
     from ..embedder import Embedder
@@ -42,7 +43,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         help=".csv, .tsv, .jsonl or .parquet with the columns sentence1, sentence2, score (or label), or anchor, "
         "positive, negative; or a .txt of texts, a line each, with --teacher",
     )
-    verb.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="where the new model goes")
+    verb.add_argument(
+        "-o", "--output", type=output_folder, required=True, metavar="FOLDER", help="where the new model goes"
+    )
     verb.add_argument("--teacher", metavar="MODEL", help="learn how alike this model finds the texts; no labels needed")
     verb.add_argument(
         "--depth",

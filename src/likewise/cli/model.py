@@ -25,6 +25,13 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     add_running(group)
 
 
+def output_folder(name: str) -> Path:
+    """The folder that an option names; an empty one, of an unset variable say, would mean the working directory."""
+    if not name.strip():
+        raise argparse.ArgumentTypeError("it is empty; wanted the name of a folder ('.' is the working directory)")
+    return Path(name)
+
+
 def add_running(group: "argparse._ArgumentGroup") -> None:
     """How a model runs, whichever it is."""
     group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="fp32 on a CPU, bf16 on a GPU")

@@ -54,14 +54,14 @@ def atomic(path: Path) -> Iterator[Path]:
 
 
 def target_folder(folder: str | Path) -> Path:
-    """The folder to save into, as a user names it; `~` is the home folder, as it is in names to load.
+    """The folder to save into, as a user names it; in a str, `~` is the home folder, as it is in names to load.
 
     Raises:
         BadInput: it is no name of a folder; an empty one would mean the working directory.
     """
-    if not isinstance(folder, str | Path) or not str(folder).strip() or "\0" in str(folder):
+    if not isinstance(folder, str | Path) or str(folder) == "" or "\0" in str(folder):
         raise BadInput(f"the folder to save into is {folder!r}; wanted its name ('.' is the working directory)")
-    return Path(folder).expanduser()
+    return Path(os.path.expanduser(folder) if isinstance(folder, str) else folder)  # noqa: PTH111, Path's raises
 
 
 @contextmanager

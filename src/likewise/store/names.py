@@ -148,10 +148,12 @@ def _models_folder(name: str, tried: list[str]) -> Path | None:
 
 
 def _downloaded(name: str, tried: list[str]) -> Path | None:
-    if short_name(name) not in CARRIED:
+    model = CARRIED.get(short_name(name))
+    if model is None:
         return None
     path = downloads() / short_name(name)
     if _is_model(path):
+        check_weights(path / model.weights, model)
         return path
     tried.append(f"models that were downloaded: {path} is not there")
     return None
@@ -210,6 +212,8 @@ def _inside(model: Carried) -> Path | None:
 
 def check_weights(weights: Path, model: Carried) -> None:
     """Refuses weights that are not those that were published."""
+    if not weights.is_file():
+        raise BadModel(f"{weights} is not there; fetch it again")
     with weights.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != model.sha256:

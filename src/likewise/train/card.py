@@ -35,6 +35,9 @@ def card(record: Mapping[str, Any], name: str) -> str:
 def _head(record: Mapping[str, Any]) -> str:
     """YAML, whose scalars JSON can write; an absent figure is left out."""
     told = dict(_HUB_SAYS[_kind(record)])
+    if _only_here(record):
+        told["library_name"] = "likewise"
+        told["tags"] = [tag for tag in told["tags"] if tag != "sentence-transformers"]
     base = record["backbone"].get("hub") or record["backbone"]["name"]
     if _HUB.fullmatch(base) and not record["backbone"].get("local"):
         told["base_model"] = base
@@ -73,6 +76,13 @@ def _opening(record: Mapping[str, Any]) -> str:
 
 def _kind(record: Mapping[str, Any]) -> str:
     return str(record["model"].get("kind", "Embedder"))  # older records are all of embedders
+
+
+def _only_here(record: Mapping[str, Any]) -> list[str]:
+    """Why sentence-transformers cannot read the model; nothing where it can, and in older records."""
+    if _kind(record) == "PolyEncoder":
+        return ["its late meeting of the texts"]
+    return list(record["model"].get("only_likewise", ()))
 
 
 def _use(record: Mapping[str, Any], name: str) -> str:
@@ -157,6 +167,8 @@ def _limits(record: Mapping[str, Any]) -> str:
         f"- {what} are good for ranking; what counts as alike has to be found on one's own data.",
         "- The backbone's licence and those of the data hold for this model too.",
     ]
+    if _only_here(record):
+        lines.append(f"- sentence-transformers cannot read it, for {' and '.join(_only_here(record))}; likewise can.")
     lines += [f"- {leak}" for leak in record.get("leaks", ())]
     if unknown:
         lines.append(f"- No licence was told for: {', '.join(unknown)}. Find out before passing the model on.")

@@ -61,7 +61,8 @@ def _model(model: Trainable) -> dict[str, Any]:
     }
     if isinstance(model, Embedder):
         heads = [type(head).__name__ for head in model.heads.children()]
-        return {**told, "width": model.width, "pooling": model.pooling.spec, "heads": heads}
+        parts = {"width": model.width, "pooling": model.pooling.spec, "heads": heads}
+        return {**told, **parts, "only_likewise": model.only_here()}
     return {**told, "labels": list(model.labels)}
 
 
