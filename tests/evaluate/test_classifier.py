@@ -148,7 +148,7 @@ def test_without_torch_the_extra_is_named(monkeypatch):
         monkeypatch.delitem(sys.modules, f"likewise.evaluate.{name}", raising=False)
         monkeypatch.delattr(f"likewise.evaluate.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtra, match=r"likewise\[torch\]"):
+    with pytest.raises(MissingExtra, match=r"pip install .*\[torch\]"):
         trainer("fast")
 
 

@@ -159,6 +159,18 @@ def test_an_encoder_that_is_not_what_its_config_says_is_refused(own, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(
+    ("parts", "why"), [({"without_decoder": True}, "without its decoder"), ({}, "encoders that can")]
+)
+def test_an_encoder_of_no_family_must_be_able_to_save_itself(parts, why, own, tmp_path):
+    model = Embedder.load(own())
+    model.encoder.config = {"model_type": "t5"}
+    vars(model.encoder).update(parts)
+    with pytest.raises(BadModel, match=why):
+        model.save(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
 def test_prompts_that_would_not_be_read_again_are_refused(own, tmp_path):
     model = Embedder.load(own())
     model.manifest = replace(model.manifest, default_prompt="query")

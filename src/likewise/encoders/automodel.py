@@ -44,6 +44,7 @@ class AutoEncoder(Encoder):
                 f"lacks {missing[0]}" if missing else f"holds {sorted(told['mismatched_keys'])[0][0]} in another shape"
             )
             raise BadModel(f"{folder} {what}, and transformers would fill it at random")
+        self.without_decoder = both_halves
         self.model = (model.get_encoder() if both_halves else model).eval()
         positions = getattr(made, "max_position_embeddings", None)
         self.config = {key: value for key, value in made.to_dict().items() if key not in INCIDENTAL}

@@ -111,6 +111,8 @@ def check_writable(module: Encoder, weights: Stored | None = None) -> None:
         check_form(again, module, f"a {kind!r} encoder of this config")
     elif weights is not None:
         raise BadInput(f"a {kind!r} encoder is transformers' own, which {weights} is not for")
+    elif getattr(module, "without_decoder", False):
+        raise BadModel(f"a {kind!r} encoder cannot be saved: it was loaded without its decoder, and not read again so")
     elif not hasattr(module, "save"):
         raise BadModel(f"a {type(module).__name__} cannot be saved; encoders that can are {', '.join(FAMILIES)}")
 
