@@ -1,18 +1,20 @@
 """Reading JSON with errors that help, and writing files so that a killed process leaves none half done."""
 
+import errno
 import json
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, BadModel
+from .temporary import temporary_folder
 
 WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")  # of an encoder: whole, shards, index
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share of it, the process's limit
 
 
 def read_json(path: Path, default: Any = None) -> Any:
@@ -35,20 +37,86 @@ def read_object(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A path to write to; it becomes `path` when the block ends, and is removed if the block fails."""
+    """A path to write to; it becomes `path` when the block ends, and is removed if the block fails.
+
+    Where `path` is a link, what it leads to is written, and the link stays.
+
+    Raises:
+        BadInput: the file cannot be written to, the disk being full say.
+    """
+    target = followed(path)
+    _check_replaceable(path)
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder(target))
+            partial = folder / target.name
+            partial.touch()
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        try:
+            yield partial
+            _open_to_others(partial, folder)
+            partial.replace(target)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            raise _unwritable(path, error) from None
+
+
+def followed(path: Path) -> Path:
+    """Where the bytes go: to what a link leads to, whether that exists or not."""
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise BadInput(f"{path} is a link that leads back to itself")
+    return target
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that could not be written, before the work whose result it is to hold; nothing is left there.
+
+    Raises:
+        BadInput: says why.
+    """
+    followed(path)
+    _check_replaceable(path)
+    _check_place(path, followed(path).parent)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that could not be written into, before the work whose results go there; it is not created.
+
+    Raises:
+        BadInput: says why.
+    """
+    _check_is_folder(folder)
+    _check_place(folder, followed(folder))
+
+
+def _check_place(path: Path, folder: Path) -> None:
+    """Try a file that has no name, in the folder or, where that is still to be created, in what would hold it."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise _unwritable(path, error) from None
-    os.close(handle)
-    partial = Path(name)
-    partial.chmod(0o666 & ~UMASK)
-    try:
-        yield partial
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+        raise BadInput(f"{path} cannot be written: {error.strerror} ({folder})") from None
+
+
+def _check_replaceable(path: Path) -> None:
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; wanted the name of a file")
+    if path.exists() and not path.is_file():
+        raise BadInput(f"{path} is a device or a pipe; wanted a regular file")
+
+
+def _check_is_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder} is a file; wanted a folder to save into")
+
+
+def _open_to_others(path: Path, folder: Path) -> None:
+    """As readable as any new file, safetensors' too, which are for one user: the folder shows what the umask leaves."""
+    path.chmod(folder.stat().st_mode & 0o666)
 
 
 @contextmanager
@@ -62,25 +130,20 @@ def fill(folder: Path) -> Iterator[Path]:
     Raises:
         BadInput: the folder cannot be written to.
     """
-    if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder} is a file; wanted a folder to save into")
-    whole = folder.absolute()
-    try:
-        whole.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{whole.name}.", dir=whole.parent))
-    except OSError as error:
-        raise _unwritable(folder, error) from None
-    try:
+    _check_is_folder(folder)
+    whole = followed(folder)
+    with ExitStack() as stack:
+        try:
+            partial = stack.enter_context(temporary_folder(whole))
+        except OSError as error:
+            raise _unwritable(folder, error) from None
         yield partial
-        partial.chmod(0o777 & ~UMASK)  # mkdtemp's is for one user
         for path in _files(partial):
-            path.chmod(0o666 & ~UMASK)  # as is what safetensors writes
+            _open_to_others(path, partial)
         try:
             _move(partial, whole)
         except OSError as error:
             raise _unwritable(folder, error) from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _move(partial: Path, folder: Path) -> None:
@@ -111,13 +174,3 @@ def _files(folder: Path) -> list[Path]:
 
 def _unwritable(path: Path, error: OSError) -> BadInput:
     return BadInput(f"{path} cannot be written: {error.strerror} ({path.parent})")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-UMASK = _umask()
-"""Read once, at import: to read it is to set it, and a file that another thread makes at that instant has no mask."""
