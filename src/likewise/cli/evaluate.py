@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..store import check_file
 from ..store.names import DEFAULT
 from .model import add_running, ready
 
@@ -140,6 +141,7 @@ def _check(args: argparse.Namespace) -> None:
         raise BadInput(f"--resamples is {args.resamples}; wanted 100 or more, for an interval of 95 %")
     if args.plot:
         _figures().check(args.plot)
+        check_file(args.plot)
 
 
 def _cache(args: argparse.Namespace) -> Any:

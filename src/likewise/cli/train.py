@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..lazy import want_torch
+from ..store import check_file, check_folder, check_not_input
 from .job import flags, job_of
+from .sources import input_files, model_folders
 
 if TYPE_CHECKING:
     from ..train.processes import Processes
+    from .job import Job
     from .training import Ready
 
 EXAMPLES = """examples:
@@ -68,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
     """Trains, saves, says what came of it; 130 where it was stopped."""
     want_torch("likewise train")
     job = job_of(args)
+    _check_outputs(job)
     from ..train.processes import joined
     from .training import ready
 
@@ -80,6 +84,20 @@ def run(args: argparse.Namespace) -> int:
 
             rehearse(prepared, as_json=args.json)
         return 0
+
+
+def _check_outputs(job: "Job") -> None:
+    """What would be a pity to learn after the training: places that cannot be written, or that are read."""
+    told = job.options
+    inputs = input_files(told.dev, *(one.file for one in job.data))
+    if told.output:
+        folder = Path(told.output)
+        check_not_input(folder, model_folders(told.model or ""))
+        check_not_input(folder / "log.jsonl", inputs)
+        check_folder(folder)
+    if told.record:
+        check_not_input(Path(told.record), inputs)
+        check_file(Path(told.record))
 
 
 def _train_or_say(prepared: "Ready", args: argparse.Namespace, processes: "Processes") -> int:

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,17 @@ def check_folder(folder: Path) -> None:
     """
     _check_is_folder(folder)
     _check_place(folder, followed(folder))
+
+
+def check_not_input(output: Path, inputs: Iterable[Path]) -> None:
+    """Refuse to write a file or folder that is also read, under whatever name, a link's among them.
+
+    Raises:
+        BadInput: it is one of the inputs.
+    """
+    for path in inputs:
+        if output.exists() and path.exists() and output.samefile(path):
+            raise BadInput(f"the output {output} is the input {path}, which would be lost; give the output another name")
 
 
 def _check_place(path: Path, folder: Path) -> None:
