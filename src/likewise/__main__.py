@@ -7,7 +7,7 @@ from types import FrameType
 
 
 def main() -> int:
-    """Run the command line; ctrl-C while it is loaded, or while Python winds up, ends the process without a traceback."""
+    """Run the command line; ctrl-C while it is loaded, or while Python ends, shows no traceback."""
     before = signal.getsignal(signal.SIGINT)
     ours = before is signal.default_int_handler
     try:

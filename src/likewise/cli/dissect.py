@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import BadInput, missing
 from ..lazy import want_torch
 from ..store import atomic, check_folder, check_not_input
+from .output import print_json
 
 if TYPE_CHECKING:
     from ..explain import Anatomy, Word
@@ -60,12 +61,15 @@ def run(args: argparse.Namespace) -> int:
         _check_output(args.output, args.texts)
     texts = read_lines(args.texts) if args.texts else sample()
     found = anatomy(embedder_named(args.model), texts, window=args.window)
-    told = json.dumps({"model": args.model, **found.as_dict()}, indent=None, ensure_ascii=False)
-    print(told if args.json else report(found, Path(args.model).name))
+    told = {"model": args.model, **found.as_dict()}
+    if args.json:
+        print_json(told, indent=None)
+    else:
+        print(report(found, Path(args.model).name))
     if args.output:
         written = draw(found, args.output, Path(args.model).name)
         with atomic(args.output / "anatomy.json") as partial:
-            partial.write_text(told + "\n", "utf-8")
+            partial.write_text(json.dumps(told, ensure_ascii=False) + "\n", "utf-8")
         if not args.json:
             print("\nWritten: " + ", ".join(str(path) for path in [*written, args.output / "anatomy.json"]))
     return 0

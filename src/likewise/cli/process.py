@@ -187,7 +187,7 @@ class _Named:
 
     def write(self, text: str) -> int:
         with self._told():
-            return self._stream.write(text)
+            return int(self._stream.write(text))
 
     def flush(self) -> None:
         with self._told():

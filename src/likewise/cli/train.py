@@ -1,7 +1,6 @@
 """likewise train: from pairs, triplets or scores to a model. It goes on where it stopped, and shows what it does."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..lazy import want_torch
 from ..store import check_file, check_folder, check_not_input
 from .job import flags, job_of
+from .output import print_json
 from .sources import input_files, model_folders
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _train(made: "Ready", args: argparse.Namespace, processes: "Processes") -> i
 
 def _say(record: dict[str, Any], folder: Path, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(record, indent=2, ensure_ascii=False))
+        print_json(record)
         return
     outcome = record["outcome"]
     for name, score in record["scores"].items():

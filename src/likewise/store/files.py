@@ -100,7 +100,9 @@ def check_not_input(output: Path, inputs: Iterable[Path]) -> None:
     """
     for path in inputs:
         if output.exists() and path.exists() and output.samefile(path):
-            raise BadInput(f"the output {output} is the input {path}, which would be lost; give the output another name")
+            raise BadInput(
+                f"the output {output} is the input {path}, which would be lost; give the output another name"
+            )
 
 
 def _check_place(path: Path, folder: Path) -> None:
