@@ -264,7 +264,8 @@ def test_a_place_that_can_be_written_is_let_through_and_not_created(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
-def test_a_full_disk_is_told_with_the_files_name(tmp_path):
+def test_a_full_disk_is_told_with_the_files_name(own, tmp_path):
+    embedder, place = Embedder.load(own()), tmp_path / "place"
     import resource
     import signal
 
@@ -272,12 +273,14 @@ def test_a_full_disk_is_told_with_the_files_name(tmp_path):
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     try:
-        with pytest.raises(BadInput, match="v.npy cannot be written: File too large"), atomic(tmp_path / "v.npy") as p:
+        with pytest.raises(BadInput, match="v.npy cannot be written: File too large"), atomic(place / "v.npy") as p:
             p.write_bytes(b"x" * 2000)
+        with pytest.raises(BadInput, match="saved cannot be written: File too large"):
+            embedder.save(place / "saved")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
-    assert list(tmp_path.iterdir()) == []
+    assert list(place.iterdir()) == []
 
 
 def test_importing_the_store_leaves_the_umask_alone():

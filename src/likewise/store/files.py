@@ -53,14 +53,23 @@ def atomic(path: Path) -> Iterator[Path]:
             partial.touch()
         except OSError as error:
             raise _unwritable(path, error) from None
-        try:
+        with _named_where_full(path):
             yield partial
             _open_to_others(partial, folder)
             partial.replace(target)
-        except OSError as error:
-            if error.errno not in FULL:
-                raise
-            raise _unwritable(path, error) from None
+
+
+@contextmanager
+def _named_where_full(path: Path) -> Iterator[None]:
+    """The error of a full disk with the name of what did not fit; safetensors' has its number in its text alone."""
+    try:
+        yield
+    except Exception as error:
+        told = re.search(r"os error (\d+)", str(error))
+        number = error.errno if isinstance(error, OSError) else int(told[1]) if told else None
+        if number not in FULL:
+            raise
+        raise _unwritable(path, OSError(number, os.strerror(number))) from None
 
 
 def followed(path: Path) -> Path:
@@ -150,7 +159,8 @@ def fill(folder: Path) -> Iterator[Path]:
             partial = stack.enter_context(temporary_folder(whole))
         except OSError as error:
             raise _unwritable(folder, error) from None
-        yield partial
+        with _named_where_full(folder):
+            yield partial
         for path in _files(partial):
             _open_to_others(path, partial)
         try:

@@ -54,7 +54,7 @@ def save(
             moments, numbers = _optimizer_state(optimizer)
             save_file(moments, partial / "optimizer.safetensors")
             (partial / "state.json").write_text(json.dumps({**state, "optimizer": numbers}), "utf-8")
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, BadInput) as error:
         older = _all(root)
         stays = f"that of step {int(older[-1].name[5:])} stays" if older else "there is no older one"
         raise BadInput(
