@@ -278,10 +278,11 @@ def test_without_torch_the_command_line_encodes_and_compares(own, tmp_path):
 
 def test_threads_are_numpys_where_torch_is_not(own, tmp_path):
     script = (
-        "import os; from likewise.cli import main; "
-        f"code = main(['similarity', '--json', 'a', 'b', '-m', {str(own())!r}, '--threads', '{{}}']); "
-        "print(code, os.environ.get('OPENBLAS_NUM_THREADS'))"
+        "import os; from likewise.cli import main, similarity; set_to = []; show = similarity.show; "
+        "similarity.show = lambda *a: (set_to.append(os.environ.get('OPENBLAS_NUM_THREADS')), show(*a)); "
+        f"code = main(['similarity', 'a', 'b', '-m', {str(own())!r}, '--threads', '{{}}']); "
+        "print(code, *set_to, os.environ.get('OPENBLAS_NUM_THREADS'))"
     )
-    assert _without_torch(script.format(1)).stdout.splitlines()[-1] == "0 1"
+    assert _without_torch(script.format(1)).stdout.splitlines()[-1] == "0 1 None"
     done = _without_torch(script.format(-3))
     assert done.stdout.splitlines()[-1].startswith("2 ") and "--threads is -3; wanted 1 or more" in done.stderr

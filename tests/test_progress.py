@@ -98,5 +98,9 @@ def test_time_left_is_what_the_rest_takes_at_the_rate_so_far(monkeypatch):
     assert str(meter) == "10 of 40 texts · 2 texts/s · 0:15 left"
 
 
+def test_what_is_done_has_no_time_left():
+    assert "left" not in str(Meter(total=10, texts=10))
+
+
 def test_clock_reads_like_a_clock():
     assert [clock(s) for s in (0, 59.6, 75, 3600, 3725)] == ["0:00", "1:00", "1:15", "1:00:00", "1:02:05"]

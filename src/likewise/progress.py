@@ -32,7 +32,7 @@ class Meter:
     def __str__(self) -> str:
         seconds = max(self.seconds, 1e-9)
         of = "" if self.total is None else f" of {self.total:,}"
-        left = "" if self.left is None else f" · {clock(self.left)} left"
+        left = "" if self.left is None or self.texts == self.total else f" · {clock(self.left)} left"
         rates = f"{self.texts / seconds:,.0f} texts/s"
         if self.tokens:
             rates += f" · {self.tokens / seconds:,.0f} tokens/s"

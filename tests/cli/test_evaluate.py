@@ -85,6 +85,8 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, monkeypatch):
         ([MODEL, "--plot", "x.gif"], "wanted a file that ends with"),
         (["no-such-model", "-q"], "there is no model 'no-such-model'"),
         (["tests.evaluate.toys:nothing"], "cannot be imported"),
+        (["tests.evaluate.broken:encode"], "broken:encode cannot be imported: RuntimeError: a bug of its own ("),
+        (["tests.evaluate.toys:Unmakeable"], "toys:Unmakeable cannot be imported: KeyError: 'x' ("),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(argv, said, capsys):

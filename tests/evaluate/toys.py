@@ -75,3 +75,10 @@ class Fitting:
 
     def letters(self, texts):
         return np.array([[text.count(c) for c in "0123456789"] for text in texts], float)
+
+
+class Unmakeable:
+    """A model whose making raises."""
+
+    def __init__(self):
+        raise KeyError("x")

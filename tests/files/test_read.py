@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,6 +10,7 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.files import READABLE, Table, Texts
+from likewise.files.read import standard_input
 
 TEXTS = ["one", 'with "quotes", commas', "two\nlines", "", "tab\there", "ключ 🙂 שלום"]
 
@@ -149,3 +151,53 @@ def test_of_two_columns_that_may_be_meant_none_is_taken_in_silence(tmp_path):
     with pytest.raises(BadInput, match="which column holds the texts.*title, body"):
         list(Texts(path))
     assert list(Texts(path, "body")) == ["b"]
+
+
+STRAY = {
+    "never closed": ('id,text\n1,one\n2,"unclosed\n3,three\n', "line 3: a quote opens here and is never closed"),
+    "in the first line": ('id,"text\n1,one\n', "line 1: a quote opens here and is never closed"),
+    "in the last field of a long row": (
+        'id,text,more\n1,"a\nb ""c"" d\n,",x\n2,"e\nf","g\n',
+        "line 6: a quote opens here and is never closed",
+    ),
+    "closed by the quote of a later row": (
+        'id,text\n1,"unclosed\n2,two\n3,"three, and more"\n',
+        "line 2: a quote opens here, and after its end on line 4 stands more text",
+    ),
+    "text behind it": (
+        'id,text\n1,one\n2,"Yes," she said\n',
+        "line 3: a quote opens here, and after its end on line 3",
+    ),
+    "backslashes": ('id,text\n1,"a \\"b\\" c"\n', "line 2: a quote opens here, and after its end on line 2"),
+}
+
+
+@pytest.mark.parametrize("name", STRAY)
+@pytest.mark.parametrize("kind", [".csv", ".tsv"])
+def test_a_stray_quote_is_an_error_that_names_the_line_where_it_opens(name, kind, tmp_path):
+    written, told = STRAY[name]
+    path = tmp_path / f"q{kind}"
+    path.write_text(written if kind == ".csv" else written.replace(",", "\t"))
+    for read in (lambda: list(Texts(path, "text")), lambda: len(Texts(path, "text")), lambda: Table.read(path, list)):
+        with pytest.raises(BadInput, match=re.escape(f"{path}, {told}")):
+            read()
+
+
+def test_quotes_that_are_right_are_read(tmp_path):
+    path = tmp_path / "q.csv"
+    path.write_text('id,text\r\n1,"say ""no"", twice\r\nand go"\r\n2,5" pipe\r\n3,""\r\n"4",""""\r\n')
+    assert list(Texts(path, "text")) == ['say "no", twice\r\nand go', '5" pipe', "", '"']
+
+
+def test_reading_leaves_the_process_limit_on_fields_alone(tmp_path):
+    path, before = tmp_path / "long.csv", csv.field_size_limit()
+    path.write_text("id,text\n1," + "x" * 2 * before + "\n2,y\n")
+    texts = iter(Texts(path, "text"))
+    assert len(next(texts)) == 2 * before and csv.field_size_limit() == before
+    assert list(texts) == ["y"] and csv.field_size_limit() == before
+
+
+def test_standard_input_that_is_closed_is_an_error(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(BadInput, match="standard input is closed"):
+        list(standard_input())

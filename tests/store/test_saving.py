@@ -22,8 +22,9 @@ from likewise.pooling.reduce import REDUCTIONS
 from likewise.reranker import PolyEncoder
 from likewise.shapes import HEADS
 from likewise.store.companions import belongs
-from likewise.store.files import SAVING, fill, target_folder
+from likewise.store.files import fill, target_folder
 from likewise.store.folder import POOLING_FLAGS
+from likewise.store.saving import SAVING
 from likewise.train.layered import layered
 from tests.tiny import TEXTS, classifier_folder, model_folder, write
 
@@ -367,7 +368,7 @@ def test_a_link_to_a_folder_is_saved_through(tiny, own, tmp_path):
 def test_a_folder_whose_surroundings_are_not_writable_is_filled_from_inside(tmp_path, monkeypatch):
     folder = tmp_path / "volume"
     folder.mkdir()
-    monkeypatch.setattr("likewise.store.files.os.access", lambda path, mode: path != tmp_path)
+    monkeypatch.setattr("likewise.store.saving.os.access", lambda path, mode: path != tmp_path)
     with fill(folder) as partial:
         assert partial.parent == folder
         write(partial / "modules.json", [])

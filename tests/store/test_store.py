@@ -14,6 +14,7 @@ from likewise import Embedder
 from likewise.cli import main
 from likewise.errors import BadInput, BadModel, ModelNotFound
 from likewise.store import atomic, available, fill, locate, names, read_json, read_manifest, write_manifest
+from likewise.store.files import check_file, check_folder
 from likewise.store.folder import NEWER_NAMES, POOLING_FLAGS, SETTINGS
 from tests.tiny import amend, model_folder, write
 
@@ -214,6 +215,79 @@ def test_atomic_writes_whole_or_not_at_all(tmp_path):
         raise KeyError
     assert path.read_text() == "new"
     assert [p.name for p in path.parent.iterdir()] == ["file.json"]
+
+
+def test_a_file_is_written_through_a_link_and_the_link_stays(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "file").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "file")
+    (tmp_path / "dangling").symlink_to("real/other")
+    for link in ("link", "dangling"):
+        with atomic(tmp_path / link) as partial:
+            partial.write_text("new")
+        assert (tmp_path / link).is_symlink() and (tmp_path / link).read_text() == "new"
+    assert sorted(p.name for p in (tmp_path / "real").iterdir()) == ["file", "other"]
+
+
+def test_a_folder_is_filled_through_a_link_and_the_link_stays(tmp_path):
+    (tmp_path / "link").symlink_to("model")
+    for _ in range(2):  # a link to nothing, and to a folder
+        with fill(tmp_path / "link") as partial:
+            write(partial / "a.json", 2)
+        assert (tmp_path / "link").is_symlink() and read_json(tmp_path / "model" / "a.json") == 2
+
+
+def test_what_cannot_become_a_file_is_refused_before_anything_is_written(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("x")
+    before = sorted(tmp_path.rglob("*"))
+    for name, told in (
+        ("pipe", "is a device or a pipe"),
+        ("loop", "leads back to itself"),
+        ("folder", "is a folder"),
+        ("file/deeper", "deeper cannot be written: "),
+    ):
+        with pytest.raises(BadInput, match=told):
+            check_file(tmp_path / name)
+        with pytest.raises(BadInput, match=told), atomic(tmp_path / name):
+            pass
+    for name, told in (("file", "is a file"), ("file/deeper", "deeper cannot be written: ")):
+        with pytest.raises(BadInput, match=told):
+            check_folder(tmp_path / name)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_place_that_can_be_written_is_let_through_and_not_created(tmp_path):
+    check_file(tmp_path / "deep" / "deeper" / "file")
+    check_folder(tmp_path / "deep" / "folder")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
+def test_a_full_disk_is_told_with_the_files_name(own, tmp_path):
+    embedder, place = Embedder.load(own()), tmp_path / "place"
+    import resource
+    import signal
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(BadInput, match="v.npy cannot be written: File too large"), atomic(place / "v.npy") as p:
+            p.write_bytes(b"x" * 2000)
+        with pytest.raises(BadInput, match="saved cannot be written: File too large"):
+            embedder.save(place / "saved")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert list(place.iterdir()) == []
+
+
+def test_importing_the_store_leaves_the_umask_alone():
+    script = "import os; os.umask = None; import likewise.store"
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_fill_moves_all_files_or_none_and_keeps_the_others(tmp_path):

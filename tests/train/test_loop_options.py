@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from likewise import Embedder
 from likewise.encoders.layers import still
 from likewise.errors import BadInput
+from likewise.store import fill
 from likewise.train import checkpoint as checkpoints
 from likewise.train.average import Average
 from likewise.train.batch import Rows
@@ -20,6 +21,7 @@ from likewise.train.run import Optimization, Run
 from likewise.train.schedule import Course
 from likewise.train.stopping import asked_to_stop
 from likewise.train.trainer import train
+from tests.store.test_temporary import left_by
 from tests.train.columns import columns_for
 
 FAST = Optimization(rate=1e-3)
@@ -137,8 +139,8 @@ def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
     embedder = Embedder.load(own(), device="cpu")
     run = Run(steps=2, batch=8)
     train(embedder, _course(), run, folder=tmp_path)
-    (tmp_path / ".step-00000003.abc").mkdir()
-    (tmp_path / ".step-00000003.abc/model.safetensors").write_bytes(b"torn")
+    left_by(fill, tmp_path / "step-00000003")
+    assert len(list(tmp_path.glob(".step-*"))) == 1
     train(embedder, _course(), run, folder=tmp_path)
     assert [p.name for p in tmp_path.glob("*step-*")] == ["step-00000002"]
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
+from .output import print_json
 
 if TYPE_CHECKING:
     from ..evaluate.catalogue import Dataset
@@ -123,7 +124,7 @@ def _one(name: str, as_json: bool) -> None:
     if as_json:
         about = {label: value for label, value in asdict(dataset).items() if label != "files"}
         shown = [{**_told(found), **_first(found)} for found in checked]
-        print(json.dumps({**about, "files": shown}, indent=2, ensure_ascii=False))
+        print_json({**about, "files": shown})
         return
     _describe(dataset)
     for found in checked:

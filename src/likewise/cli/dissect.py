@@ -6,11 +6,13 @@ import json
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput, missing
 from ..lazy import want_torch
+from ..store import atomic, check_folder, check_not_input
 from .model import output_folder
+from .output import print_json
 
 if TYPE_CHECKING:
     from ..explain import Anatomy, Word
@@ -58,13 +60,19 @@ def run(args: argparse.Namespace) -> int:
     from ..explain import anatomy
     from ..named import embedder_named
 
+    if args.output:
+        _check_output(args.output, args.texts)
     texts = read_lines(args.texts) if args.texts else sample()
     found = anatomy(embedder_named(args.model), texts, window=args.window)
-    told = json.dumps({"model": args.model, **found.as_dict()}, indent=None, ensure_ascii=False)
-    print(told if args.json else report(found, Path(args.model).name))
+    told = {"model": args.model, **found.as_dict()}
+    if args.json:
+        print_json(told, indent=None)
+    else:
+        print(report(found, Path(args.model).name))
     if args.output:
         written = draw(found, args.output, Path(args.model).name)
-        (args.output / "anatomy.json").write_text(told + "\n", "utf-8")
+        with atomic(args.output / "anatomy.json") as partial:
+            partial.write_text(json.dumps(told, ensure_ascii=False) + "\n", "utf-8")
         if not args.json:
             print("\nWritten: " + ", ".join(str(path) for path in [*written, args.output / "anatomy.json"]))
     return 0
@@ -108,12 +116,23 @@ def _words(found: "Anatomy") -> str:
     return "\n".join([told("largest", found.words[:LISTED]), told("least  ", found.words[-LISTED:][::-1])])
 
 
+def _check_output(folder: Path, texts: Path | None) -> None:
+    """What would be a pity to learn after the work."""
+    _figures()
+    check_folder(folder)
+    check_not_input(folder / "anatomy.json", [texts] if texts else [])
+
+
 def draw(found: "Anatomy", folder: Path, title: str) -> list[Path]:
+    return _figures().draw(found, folder, title)  # type: ignore[no-any-return]
+
+
+def _figures() -> Any:
     try:
         from ..explain import figures
     except ImportError:
         raise missing("matplotlib", "map", "drawing pictures") from None
-    return figures.draw(found, folder, title)
+    return figures
 
 
 def read_lines(path: Path) -> list[str]:

@@ -53,8 +53,9 @@ def run(args: argparse.Namespace) -> int:
     from ..errors import BadInput
     from ..files import Texts, check_output, writer
     from ..files.read import standard_input
+    from .sources import input_files
 
-    check_output(args.out)
+    check_output(args.out, input_files(args.file))
     if args.batch_tokens is not None and args.batch_tokens < 1:
         raise BadInput(f"--batch-tokens is {args.batch_tokens}; wanted 1 or more")
     texts: Iterable[str] = standard_input() if args.file == "-" else Texts(Path(args.file), args.column)

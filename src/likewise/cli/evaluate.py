@@ -8,8 +8,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..store import check_file
 from ..store.names import DEFAULT
 from .model import add_running, ready
+from .output import print_json
 
 if TYPE_CHECKING:
     from ..evaluate.results import Results
@@ -114,7 +116,7 @@ def show(found: "Results", args: argparse.Namespace) -> None:
         told = found.as_dict()
         if args.compare:
             told["comparison"] = {name: one.as_dict() for name, one in compared.items()}
-        print(json.dumps(told, indent=2, ensure_ascii=False))
+        print_json(told)
     elif args.csv:
         print(as_csv(found), end="")
     elif args.markdown:
@@ -140,6 +142,7 @@ def _check(args: argparse.Namespace) -> None:
         raise BadInput(f"--resamples is {args.resamples}; wanted 100 or more, for an interval of 95 %")
     if args.plot:
         _figures().check(args.plot)
+        check_file(args.plot)
 
 
 def _cache(args: argparse.Namespace) -> Any:

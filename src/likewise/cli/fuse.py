@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput
 from ..lazy import want_torch
+from ..store import check_folder, check_not_input
 from .model import output_folder
+from .sources import model_folders
 
 if TYPE_CHECKING:
     from ..embedder import Embedder
@@ -63,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
     from ..named import embedder_named
     from ..train.record import RECORD
 
+    check_not_input(args.output, model_folders(args.model))
+    check_folder(args.output)
     if (args.output / RECORD).exists():
         raise BadInput(f"{args.output} holds a model that was trained, with its record; give another folder")
     with redirect_stdout(sys.stderr) if args.json else nullcontext():

@@ -1,7 +1,6 @@
 """The report of `likewise data --leaks`: what training files know of test files."""
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BadInput
+from .output import print_json
 
 if TYPE_CHECKING:
     from ..evaluate.leaks import Leak
@@ -31,7 +31,7 @@ def report(args: argparse.Namespace) -> None:
         raise BadInput("there is nothing to compare with; name other test data with --against")
     found = leaks(train, test, punctuation=not args.letters)
     if args.json:
-        print(json.dumps([{**asdict(leak), "share": leak.share} for leak in found], indent=2, ensure_ascii=False))
+        print_json([{**asdict(leak), "share": leak.share} for leak in found])
         return
     _print(found, args.examples)
 

@@ -110,10 +110,11 @@ def run(args: argparse.Namespace) -> int:
     from ..mine import negatives
     from ..named import embedder_named
     from .job import DataSet
+    from .sources import input_files
     from .training import course_of
 
     if args.out is not None:
-        check_table(args.out)
+        check_table(args.out, input_files(args.data, args.corpus))
     ready(args)
     rules = _rules(args)
     columns = tuple(args.columns.split(",")) if args.columns else ()

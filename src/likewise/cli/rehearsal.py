@@ -1,6 +1,5 @@
 """likewise train --dry-run: what would be done, and what the model would be shown first."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from ..train.objectives.contrast import no_wrong_answer
 from ..train.plan import Plan
 from ..train.schedule import Course, Curriculum
 from ..train.trainable import tokens as tokens_of
+from .output import print_json
 from .tables import escape, printed, said, table
 from .training import Ready
 
@@ -29,7 +29,7 @@ def rehearse(made: Ready, *, as_json: bool) -> None:
     told = _planned(made, curriculum, plan)
     if as_json:
         shown = [_pieces(made, [column[i] for column in batch.texts]) for i in range(min(SHOWN, len(batch)))]
-        print(json.dumps({"plan": told, "data": made.data, "first batch": shown}, indent=2, ensure_ascii=False))
+        print_json({"plan": told, "data": made.data, "first batch": shown})
         return
     rows = table("", "", head=False)
     for name, value in told.items():

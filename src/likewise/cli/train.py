@@ -1,16 +1,19 @@
 """likewise train: from pairs, triplets or scores to a model. It goes on where it stopped, and shows what it does."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..lazy import want_torch
+from ..store import check_file, check_folder, check_not_input
 from .job import flags, job_of
+from .output import print_json
+from .sources import input_files, model_folders
 
 if TYPE_CHECKING:
     from ..train.processes import Processes
+    from .job import Job
     from .training import Ready
 
 EXAMPLES = """examples:
@@ -68,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
     """Trains, saves, says what came of it; 130 where it was stopped."""
     want_torch("likewise train")
     job = job_of(args)
+    _check_outputs(job)
     from ..train.processes import joined
     from .training import ready
 
@@ -80,6 +84,20 @@ def run(args: argparse.Namespace) -> int:
 
             rehearse(prepared, as_json=args.json)
         return 0
+
+
+def _check_outputs(job: "Job") -> None:
+    """What would be a pity to learn after the training: places that cannot be written, or that are read."""
+    told = job.options
+    inputs = input_files(told.dev, *(one.file for one in job.data))
+    if told.output:
+        folder = Path(told.output)
+        check_not_input(folder, model_folders(told.model or ""))
+        check_not_input(folder / "log.jsonl", inputs)
+        check_folder(folder)
+    if told.record:
+        check_not_input(Path(told.record), inputs)
+        check_file(Path(told.record))
 
 
 def _train_or_say(prepared: "Ready", args: argparse.Namespace, processes: "Processes") -> int:
@@ -123,7 +141,7 @@ def _train(made: "Ready", args: argparse.Namespace, processes: "Processes") -> i
 
 def _say(record: dict[str, Any], folder: Path, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(record, indent=2, ensure_ascii=False))
+        print_json(record)
         return
     outcome = record["outcome"]
     for name, score in record["scores"].items():

@@ -14,7 +14,6 @@ import os
 import re
 import stat
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -29,13 +28,13 @@ from safetensors.numpy import load_file, save_file
 from .. import __version__
 from ..errors import BadInput
 from ..store.files import atomic
+from ..store.temporary import remove_abandoned
 
 SETTING = "LIKEWISE_CACHE"
 OWN = "evaluation-cache"
 """The sub-folder of the user's cache folder that belongs to this module alone."""
 LIMIT = 4 << 30  # bytes
 KEY = 16  # bytes of a text's digest
-ABANDONED = 3600.0  # seconds after which a partial file is that of a process that was killed: writing takes moments
 RESULT = re.compile(r"[0-9a-f]{32}\.json")
 MODEL = re.compile(r"[0-9a-f]{32}")
 PART = re.compile(r"[0-9a-f]{24}\.safetensors")
@@ -94,14 +93,13 @@ class Cache:
     def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
         """The files that this cache wrote, by their places and names; partial files that were left are removed."""
         for folder, name in self._places():
+            remove_abandoned(folder, name.pattern)
             for path in _listed(folder):
                 found = _file_state(path)
                 if found is None:
                     continue
                 if name.fullmatch(path.name):
                     yield path, found
-                elif _partial_of(path.name, name) and time.time() - found.st_mtime > ABANDONED:
-                    _removed(path, found.st_mtime)
 
     def _places(self) -> Iterator[tuple[Path, re.Pattern[str]]]:
         """The folders of this cache, each with the names that its entries have; links are not followed."""
@@ -215,12 +213,6 @@ def _file_state(path: Path) -> os.stat_result | None:
     except OSError:
         return None
     return found if stat.S_ISREG(found.st_mode) else None
-
-
-def _partial_of(name: str, whole: re.Pattern[str]) -> bool:
-    """Whether this is how `store.files.atomic` names a file that is to become one of those: .WHOLE.RANDOM.SUFFIX."""
-    parts = name.split(".")
-    return len(parts) > 4 and not parts[0] and whole.fullmatch(".".join(parts[1:3])) is not None
 
 
 def _removed(path: Path, used: float) -> bool:

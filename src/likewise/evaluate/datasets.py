@@ -115,6 +115,11 @@ def credit(name: str) -> dict[str, str | None]:
     }
 
 
+def local(name: str) -> tuple[Path, ...]:
+    """The files of a data set that are here, none of them downloaded for this."""
+    return _local(name, [])
+
+
 def folder() -> Path | None:
     """The folder of data sets, where one is set."""
     root = os.environ.get(SETTING)

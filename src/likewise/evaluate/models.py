@@ -6,6 +6,7 @@ fitted anew for every task, on the texts of the task's first request, and the re
 
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -124,12 +125,22 @@ def _imported(name: str) -> Any:
         found = import_module(module)
         for part in path.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise BadInput(f"{name} cannot be imported: {error}") from None
+        return found() if isinstance(found, type) else found
+    except (Exception, SystemExit) as error:  # anybody's code raises anything, and some scripts end the process
+        raise BadInput(f"{name} cannot be imported: {_raised(error)}") from error
     finally:
         if added:
             sys.path.remove(here)
-    return found() if isinstance(found, type) else found
+
+
+def _raised(error: BaseException) -> str:
+    """What went wrong in somebody's code, and where; where a module or a name is missing, that alone says it."""
+    if isinstance(error, ImportError | AttributeError):
+        return str(error)
+    if isinstance(error, SyntaxError):  # which says itself where
+        return f"SyntaxError: {error}"
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
 
 
 def _name(model: Any) -> str:

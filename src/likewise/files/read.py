@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,8 @@ class Table:
 
 def standard_input() -> Iterator[str]:
     """One text a line, as the lines come."""
+    if sys.stdin is None:
+        raise BadInput("standard input is closed; wanted texts there, a line each, or the name of a file")
     lines = _decoded(getattr(sys.stdin, "buffer", sys.stdin), "standard input")
     return (line.rstrip("\r\n") for line in lines)
 
@@ -144,13 +147,14 @@ def _lines(path: Path, choose: Choose) -> Iterator[Row]:
 
 def _separated(delimiter: str) -> Callable[[Path, Choose], Iterator[Row]]:
     def rows(path: Path, choose: Choose) -> Iterator[Row]:
-        csv.field_size_limit(1 << 30)
         with path.open("rb") as file:
-            reader = csv.reader(_decoded(file, path), delimiter=delimiter)
+            reader = csv.reader(_decoded(file, path), delimiter=delimiter, strict=True)
+            read, begins = _any_length(reader), 1
             try:
-                names = next(reader, [])
+                names = next(read, [])
                 wanted = [names.index(name) for name in choose(names)]
-                for row in reader:
+                begins = reader.line_num + 1
+                for row in read:
                     values = row or [""]
                     if len(values) == len(names):
                         yield f"line {reader.line_num}", [values[i] for i in wanted]
@@ -159,10 +163,64 @@ def _separated(delimiter: str) -> Callable[[Path, Choose], Iterator[Row]]:
                             f"{path}, line {reader.line_num}: this row has {len(row)} fields, and the first line names "
                             f"{len(names)} columns"
                         )
+                    begins = reader.line_num + 1
             except csv.Error as error:
-                raise BadInput(f"{path}, line {reader.line_num} cannot be read: {error}") from None
+                why = _stray_quote(path, delimiter, begins) or f"line {reader.line_num} cannot be read: {error}"
+                raise BadInput(f"{path}, {why}") from None
 
     return rows
+
+
+def _any_length(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    """The reader's rows, however long a field is; csv's limit, which is the whole process's, is put back after each."""
+    while True:
+        before = csv.field_size_limit(1 << 30)
+        try:
+            row = next(reader, None)
+        finally:
+            csv.field_size_limit(before)
+        if row is None:
+            return
+        yield row
+
+
+def _stray_quote(path: Path, delimiter: str, begins: int) -> str | None:
+    """What is wrong with the quotes of the row that begins on this line, read anew; None where nothing is."""
+    quoted, opens, number = False, begins, begins
+    with path.open("rb") as file:
+        for number, line in islice(enumerate(_decoded(file, path), 1), begins - 1, None):
+            place = 0
+            while place >= 0:
+                if not quoted:
+                    place = _opening_quote(line, delimiter, place)
+                    quoted, opens = place >= 0, number
+                else:
+                    place, rest = _closing_quote(line, place)
+                    quoted = place < 0
+                    if not quoted and rest not in (delimiter, "\r", "\n", ""):
+                        return f"line {opens}: a quote opens here, and after its end on line {number} {MORE} {QUOTES}"
+    return f"line {opens}: a quote opens here and is never closed. {QUOTES}" if quoted else None
+
+
+MORE = "stands more text before the next column."
+QUOTES = 'A text that has quotes is written between quotes, with its own doubled: "she said ""no"""'
+
+
+def _opening_quote(line: str, delimiter: str, place: int) -> int:
+    """The place behind the next quote that is the first sign of a field; -1 where there is none."""
+    if place == 0 and line.startswith('"'):
+        return 1
+    found = line.find(f'{delimiter}"', place)
+    return found + 2 if found >= 0 else -1
+
+
+def _closing_quote(line: str, place: int) -> tuple[int, str]:
+    """The place behind the quote that ends the field, and the sign there; -1 where the field goes on."""
+    while (found := line.find('"', place)) >= 0:
+        if not line.startswith('""', found):
+            return found + 1, line[found + 1 : found + 2]
+        place = found + 2
+    return -1, ""
 
 
 def _objects(path: Path, choose: Choose) -> Iterator[Row]:

@@ -2,12 +2,12 @@
 
 import csv
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, missing
-from ..store import atomic
+from ..store import atomic, check_file, check_not_input
 
 Values = Mapping[str, Sequence[Any]]
 
@@ -30,12 +30,12 @@ def write_table(path: Path, columns: Values) -> None:
             raise BadInput(f"{path} holds UTF-8, and {text!r} is none (half of a pair); write .jsonl") from None
 
 
-def check_table(path: Path) -> None:
-    """Refuses a name that no table can be written to, before there is one."""
+def check_table(path: Path, inputs: Iterable[Path] = ()) -> None:
+    """Refuses a name that no table can be written to, before there is one, or that is one of the inputs."""
     if path.suffix.lower() not in TABLES:
         raise BadInput(f"{path} is of no kind that is written here; there are {', '.join(TABLES)}")
-    if path.is_dir():
-        raise BadInput(f"{path} is a folder; wanted the name of a file")
+    check_not_input(path, inputs)
+    check_file(path)
 
 
 def _separated(delimiter: str) -> Callable[[Path, Values], None]:

@@ -1,7 +1,7 @@
 """Vectors into a file, a block at a time, so that a million rows need no million rows of memory."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import BadInput, missing
-from ..store import atomic
+from ..store import atomic, check_file, check_not_input
 
 Write = Callable[[Sequence[str], Float[np.ndarray, "n E"]], None]
 Open = Callable[[Path, int, dict[str, str]], AbstractContextManager[Write]]
@@ -25,12 +25,12 @@ def writer(path: Path, width: int, about: dict[str, str]) -> AbstractContextMana
     return WRITABLE[path.suffix.lower()](path, width, about)
 
 
-def check_output(path: Path) -> None:
-    """Refuses a name that no vectors can be written to, before there are any."""
+def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
+    """Refuses a name that no vectors can be written to, before there are any, or that is one of the inputs."""
     if path.suffix.lower() not in WRITABLE:
         raise BadInput(f"{path} is of no kind that is written here; there are {', '.join(WRITABLE)}")
-    if path.is_dir():
-        raise BadInput(f"{path} is a folder; wanted the name of a file")
+    check_not_input(path, inputs)
+    check_file(path)
 
 
 @contextmanager

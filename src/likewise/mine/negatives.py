@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..progress import Progress, measured
+from ..same import plain
 from ..similarity import SIMILARITIES
 from .choices import CHOICES
 from .digging import Digging, Found, Wanted
@@ -49,8 +50,8 @@ def negatives(
     """Finds k negatives for each row, which is an anchor with one positive. The search is exact, in bounded memory.
 
     Args:
-        anchors: N texts; one may stand in several rows, each with another positive.
-        positives: N texts.
+        anchors: N texts, none of them blank; one may stand in several rows, each with another positive.
+        positives: N texts, none of them blank.
         model: an `Embedder`, or vectors that are there already (`Ready`).
         corpus: what negatives are taken from; the positives where it is not given. Texts that are the same in plain
             form are one candidate, under the first spelling; blank ones are none.
@@ -123,6 +124,8 @@ def _texts(name: str, given: Sequence[str]) -> list[str]:
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise BadInput(f"{name}, row {i}: {text!r:.40} is no text")
+        if name != "corpus" and not plain(text):  # whose vector means nothing; a corpus's blank texts are left out
+            raise BadInput(f"{name}, row {i}: the text is empty, so nothing is near it or far; leave the row out")
     return texts
 
 

@@ -1,6 +1,6 @@
 """Names to folders, and what the JSON in a folder says. No weights are read here."""
 
-from .files import atomic, fill, read_json, target_folder
+from .files import atomic, check_file, check_folder, check_not_input, fill, read_json, target_folder
 from .folder import POOLING_FOLDER, Manifest, Part, read_manifest, write_manifest
 from .names import CARRIED, DEFAULT, available, locate
 from .pairs import OWN_RERANKER, PairManifest, read_pair_manifest, write_pair_manifest
@@ -15,6 +15,9 @@ __all__ = [
     "Part",
     "atomic",
     "available",
+    "check_file",
+    "check_folder",
+    "check_not_input",
     "fill",
     "locate",
     "read_json",

@@ -3,18 +3,18 @@
 import errno
 import json
 import os
-import shutil
+import re
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, BadModel
-from .companions import ENTRANCES, WEIGHTS, files_of_model, parts_of_model
+from .saving import files_in, move_into, staging_parent
+from .temporary import temporary_folder
 
-SAVING = ".saving"
-"""The file that marks a folder into which a model is being saved, or was when the process was killed."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share of it, the process's limit
 
 
 def read_json(path: Path, default: Any = None) -> Any:
@@ -37,20 +37,108 @@ def read_object(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A path to write to; it becomes `path` when the block ends, and is removed if the block fails."""
+    """A path to write to; it becomes `path` when the block ends, and is removed if the block fails.
+
+    Where `path` is a link, what it leads to is written, and the link stays.
+
+    Raises:
+        BadInput: the file cannot be written to, the disk being full say.
+    """
+    target = followed(path)
+    _check_replaceable(path)
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder(target))
+            partial = folder / target.name
+            partial.touch()
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        with _named_where_full(path):
+            yield partial
+            _open_to_others(partial, folder)
+            partial.replace(target)
+
+
+@contextmanager
+def _named_where_full(path: Path) -> Iterator[None]:
+    """The error of a full disk with the name of what did not fit; safetensors' has its number in its text alone."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+        yield
+    except Exception as error:
+        told = re.search(r"os error (\d+)", str(error))
+        number = error.errno if isinstance(error, OSError) else int(told[1]) if told else None
+        if number not in FULL:
+            raise
+        raise _unwritable(path, OSError(number, os.strerror(number))) from None
+
+
+def followed(path: Path) -> Path:
+    """Where the bytes go: to what a link leads to, whether that exists or not."""
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise BadInput(f"{path} is a link that leads back to itself")
+    return target
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that could not be written, before the work whose result it is to hold; nothing is left there.
+
+    Raises:
+        BadInput: says why.
+    """
+    followed(path)
+    _check_replaceable(path)
+    _check_place(path, followed(path).parent)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that could not be written into, before the work whose results go there; it is not created.
+
+    Raises:
+        BadInput: says why.
+    """
+    _check_is_folder(folder)
+    _check_place(folder, followed(folder))
+
+
+def check_not_input(output: Path, inputs: Iterable[Path]) -> None:
+    """Refuse to write a file or folder that is also read, under whatever name, a link's among them.
+
+    Raises:
+        BadInput: it is one of the inputs.
+    """
+    for path in inputs:
+        if output.exists() and path.exists() and output.samefile(path):
+            raise BadInput(
+                f"the output {output} is the input {path}, which would be lost; give the output another name"
+            )
+
+
+def _check_place(path: Path, folder: Path) -> None:
+    """Try a file that has no name, in the folder or, where that is still to be created, in what would hold it."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise _unwritable(path, error) from None
-    os.close(handle)
-    partial = Path(name)
-    partial.chmod(0o666 & ~UMASK)
-    try:
-        yield partial
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+        raise BadInput(f"{path} cannot be written: {error.strerror} ({folder})") from None
+
+
+def _check_replaceable(path: Path) -> None:
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; wanted the name of a file")
+    if path.exists() and not path.is_file():
+        raise BadInput(f"{path} is a device or a pipe; wanted a regular file")
+
+
+def _check_is_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder} is a file; wanted a folder to save into")
+
+
+def _open_to_others(path: Path, folder: Path) -> None:
+    """As readable as any new file, safetensors' too, which are for one user: the folder shows what the umask leaves."""
+    path.chmod(folder.stat().st_mode & 0o666)
 
 
 def target_folder(folder: str | Path) -> Path:
@@ -70,114 +158,27 @@ def fill(folder: Path) -> Iterator[Path]:
 
     A new folder appears whole, by one renaming. Into one that is there, the files move one by one; if they are a
     model's, all files of the model that was there go (`companions`), and while they move, the folder is marked as one
-    that nobody can load (`check_saved`). Other files there stay.
+    that nobody can load (`saving.check_saved`). Other files there stay.
 
     Raises:
         BadInput: the folder cannot be written to.
     """
-    if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder} is a file; wanted a folder to save into")
-    whole = Path(os.path.realpath(folder))
-    try:
-        whole.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{whole.name}.", dir=_room_for(whole)))
-    except OSError as error:
-        raise _unwritable(folder, error) from None
-    try:
-        yield partial
-        partial.chmod(0o777 & ~UMASK)  # mkdtemp's is for one user
-        for path in _files(partial):
-            path.chmod(0o666 & ~UMASK)  # as is what safetensors writes
+    _check_is_folder(folder)
+    whole = followed(folder)
+    with ExitStack() as stack:
         try:
-            _move(partial, whole)
+            partial = stack.enter_context(temporary_folder(whole, staging_parent(whole)))
         except OSError as error:
             raise _unwritable(folder, error) from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def check_saved(folder: Path) -> None:
-    """Refuses a folder into which a model was being saved when the process was killed: its files may be of two models.
-
-    Raises:
-        BadModel: it is one.
-    """
-    if (folder / SAVING).exists():
-        raise BadModel(
-            f"{folder} holds files of a model whose saving was cut short, or is going on just now, beside those of the "
-            f"model before it ({SAVING} in it marks that). Save the model there again, and it is whole"
-        )
-
-
-def _room_for(folder: Path) -> Path:
-    """Where files for the folder are made ready: beside it, or in it where its surroundings are not ours to write to
-    or on another disk, as those of a container's volume are.
-    """
-    beside = not folder.is_dir() or (os.access(folder.parent, os.W_OK) and not folder.is_mount())
-    return folder.parent if beside else folder
-
-
-def _move(partial: Path, folder: Path) -> None:
-    if not folder.exists():
-        partial.rename(folder)
-        return
-    new = sorted(path.relative_to(partial) for path in _files(partial))
-    if any(name.name in ENTRANCES or WEIGHTS.fullmatch(name.name) for name in new):
-        _replace_model(partial, folder, new)
-    else:
-        _move_files(partial, folder, new)
-
-
-def _replace_model(partial: Path, folder: Path, new: Sequence[Path]) -> None:
-    """The model's files in place of those of the one that is there. From the first step to the last the folder bears
-    the mark; who does not know it finds no modules.json nor config.json for as long.
-    """
-    _check_room(folder, new)
-    mark = folder / SAVING
-    mark.write_text("a model is being saved into this folder, or was when the process was killed\n", "utf-8")
-    entrances = [Path(name) for name in ENTRANCES]
-    for name in entrances:
-        (folder / name).unlink(missing_ok=True)
-    for path in list(files_of_model(folder)):
-        path.unlink()
-    for part in parts_of_model(folder):
-        if not any(part.iterdir()):
-            part.rmdir()
-    _move_files(partial, folder, [name for name in new if name not in entrances])
-    _move_files(partial, folder, [name for name in entrances if name in new])
-    mark.unlink()
-
-
-def _check_room(folder: Path, new: Sequence[Path]) -> None:
-    """Refuses, while nothing is lost yet, a folder where a file stands in the way of a folder or the reverse."""
-    for name in new:
-        parents = [folder / parent for parent in name.parents]
-        wrong = next((path for path in parents if path.exists() and not path.is_dir()), None)
-        if wrong is not None:
-            raise NotADirectoryError(errno.ENOTDIR, f"{wrong.name} is a file, and the model has a folder of that name")
-        if (folder / name).is_dir():
-            raise IsADirectoryError(errno.EISDIR, f"{name} is a folder, and the model has a file of that name")
-
-
-def _move_files(partial: Path, folder: Path, names: Sequence[Path]) -> None:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (partial / name).replace(folder / name)
-
-
-def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
+        with _named_where_full(folder):
+            yield partial
+        for path in files_in(partial):
+            _open_to_others(path, partial)
+        try:
+            move_into(partial, whole)
+        except OSError as error:
+            raise _unwritable(folder, error) from None
 
 
 def _unwritable(path: Path, error: OSError) -> BadInput:
     return BadInput(f"{path} cannot be written: {error.strerror} ({path.parent})")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-UMASK = _umask()
-"""Read once, at import: to read it is to set it, and a file that another thread makes at that instant has no mask."""

@@ -12,7 +12,8 @@ from typing import Any
 from ..errors import BadModel
 from ..shapes import HEADS
 from .companions import SETTINGS
-from .files import check_saved, read_json, read_object
+from .files import read_json, read_object
+from .saving import check_saved
 
 POOLING_FLAGS = {
     "pooling_mode_cls_token": "cls",

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadModel
-from .files import check_saved, read_json, read_object
+from .files import read_json, read_object
 from .folder import OWN, Part, limits_of, part_of, prompts_of, rows_of, write
+from .saving import check_saved
 
 OWN_RERANKER = f"{OWN}reranker."
 CROSS = "sentence_transformers.base.modules.transformer.Transformer"

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from ..errors import BadInput, BadModel
 from ..store.files import fill, read_object
+from ..store.temporary import remove_abandoned
 
 STATE = ("step", "seconds", "best", "best_step", "waited", "run", "optimizer")
 """What state.json holds at least."""
@@ -53,7 +54,7 @@ def save(
             moments, numbers = _optimizer_state(optimizer)
             save_file(moments, partial / "optimizer.safetensors")
             (partial / "state.json").write_text(json.dumps({**state, "optimizer": numbers}), "utf-8")
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, BadInput) as error:
         older = _all(root)
         stays = f"that of step {int(older[-1].name[5:])} stays" if older else "there is no older one"
         raise BadInput(
@@ -67,9 +68,8 @@ def save(
 
 
 def latest(root: Path) -> Checkpoint | None:
-    """The newest whole checkpoint under this folder; what a killed process left half written is taken away."""
-    for left in root.glob(".step-*") if root.is_dir() else ():
-        shutil.rmtree(left, ignore_errors=True)
+    """The newest whole checkpoint under this folder; what a killed process left half written is removed."""
+    remove_abandoned(root, NAME.pattern)
     found = _all(root)
     return _opened(found[-1]) if found else None
 

@@ -230,7 +230,7 @@ class _Training:
             path = self.folder / f"diverged-step-{self.step + 1}.json"
             numbers = {name: values.tolist() for name, values in batch.numbers.items()}
             told = {what: str(value), "texts": batch.texts, "numbers": numbers}
-            with suppress(OSError), atomic(path) as partial:  # a full disk must not hide what went wrong
+            with suppress(OSError, BadInput), atomic(path) as partial:  # a full disk must not hide what went wrong
                 partial.write_text(json.dumps(told), "utf-8")
                 where = f"; its last batch is in {path}"
         raise Diverged(f"the {what} of step {self.step + 1} is {value}{where}. A lower rate, or clipping, may help")

@@ -1,0 +1,38 @@
+"""Which files a command reads, so that it writes over none of them."""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+
+def input_files(*names: str | None) -> list[Path]:
+    """The files behind names: paths, data sets, and - for what standard input comes from."""
+    return [path for name in names if name for path in _behind(name)]
+
+
+def model_folders(name: str) -> list[Path]:
+    """The folder behind a model's name, where it is a path or lies in LIKEWISE_MODELS."""
+    from ..store import available
+
+    path = Path(name).expanduser()
+    found = path if path.exists() else available().get(name)
+    return [found] if found is not None else []
+
+
+def _behind(name: str) -> list[Path]:
+    if name == "-":
+        return _standard_input()
+    path = Path(name).expanduser()
+    if path.exists():
+        return [path]
+    from ..evaluate.datasets import local
+
+    return list(local(name))
+
+
+def _standard_input() -> list[Path]:
+    """The file that it was redirected from, where it was and the system has a name for it (Linux, macOS)."""
+    with suppress(AttributeError, OSError, ValueError):  # closed, or not of the system
+        path = Path(f"/dev/fd/{sys.stdin.fileno()}")
+        return [path] if path.is_file() else []
+    return []

@@ -1,0 +1,87 @@
+"""Saving a model over another: the files of the one before go, and at no moment does a folder load as a mix of both."""
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import BadModel
+from .companions import ENTRANCES, WEIGHTS, files_of_model, parts_of_model
+
+SAVING = ".saving"
+"""The file that marks a folder into which a model is being saved, or was when the process was killed."""
+
+
+def check_saved(folder: Path) -> None:
+    """Refuses a folder into which a model was being saved when the process was killed: its files may be of two models.
+
+    Raises:
+        BadModel: it is one.
+    """
+    if (folder / SAVING).exists():
+        raise BadModel(
+            f"{folder} holds files of a model whose saving was cut short, or is going on just now, beside those of the "
+            f"model before it ({SAVING} in it marks that). Save the model there again, and it is whole"
+        )
+
+
+def staging_parent(folder: Path) -> Path:
+    """Where files for the folder are made ready: beside it, or in it where its surroundings are not ours to write to
+    or on another disk, as those of a container's volume are.
+    """
+    beside = not folder.is_dir() or (os.access(folder.parent, os.W_OK) and not folder.is_mount())
+    return folder.parent if beside else folder
+
+
+def move_into(partial: Path, folder: Path) -> None:
+    """The files of `partial` into the folder, as whose model they are loaded once all of them are there."""
+    if not folder.exists():
+        partial.rename(folder)
+        return
+    new = sorted(path.relative_to(partial) for path in files_in(partial))
+    if any(name.name in ENTRANCES or WEIGHTS.fullmatch(name.name) for name in new):
+        _replace_model(partial, folder, new)
+    else:
+        _move_files(partial, folder, new)
+
+
+def _replace_model(partial: Path, folder: Path, new: Sequence[Path]) -> None:
+    """The model's files in place of those of the one that is there. From the first step to the last the folder bears
+    the mark; who does not know it finds no modules.json nor config.json for as long.
+    """
+    _check_room(folder, new)
+    mark = folder / SAVING
+    mark.write_text("a model is being saved into this folder, or was when the process was killed\n", "utf-8")
+    entrances = [Path(name) for name in ENTRANCES]
+    for name in entrances:
+        (folder / name).unlink(missing_ok=True)
+    for path in list(files_of_model(folder)):
+        path.unlink()
+    for part in parts_of_model(folder):
+        if not any(part.iterdir()):
+            part.rmdir()
+    _move_files(partial, folder, [name for name in new if name not in entrances])
+    _move_files(partial, folder, [name for name in entrances if name in new])
+    mark.unlink()
+
+
+def _check_room(folder: Path, new: Sequence[Path]) -> None:
+    """Refuses, while nothing is lost yet, a folder where a file stands in the way of a folder or the reverse."""
+    for name in new:
+        parents = [folder / parent for parent in name.parents]
+        wrong = next((path for path in parents if path.exists() and not path.is_dir()), None)
+        if wrong is not None:
+            raise NotADirectoryError(errno.ENOTDIR, f"{wrong.name} is a file, and the model has a folder of that name")
+        if (folder / name).is_dir():
+            raise IsADirectoryError(errno.EISDIR, f"{name} is a folder, and the model has a file of that name")
+
+
+def _move_files(partial: Path, folder: Path, names: Sequence[Path]) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (partial / name).replace(folder / name)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Every file below the folder."""
+    return [path for path in folder.rglob("*") if path.is_file()]

@@ -1,0 +1,114 @@
+"""Temporary folders beside what they become: locked while their process lives, removed by a later run once it is dead.
+
+A name is `.TARGET.likewise-HOST-BOOT-RANDOM`. On the same boot of the same machine, containers included, the lock says
+whether the process lives: the kernel drops it however the process ends. After a reboot nothing of before is alive. What
+another machine left on a shared disk is not judged, and stays.
+"""
+
+import hashlib
+import os
+import platform
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows: it cannot be known who is alive, so nothing is removed
+    fcntl = None  # type: ignore[assignment]
+
+LONGEST = 200  # bytes of a target's name that are part of the temporary one
+DIGITS = 8  # of each of the three parts behind the name
+
+
+@contextmanager
+def temporary_folder(target: Path, parent: Path | None = None) -> Iterator[Path]:
+    """A hidden folder in `parent` (beside `target` by default), removed when the block ends unless it was renamed.
+
+    What dead processes left of earlier ones for this target is removed first.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    parent = target.parent if parent is None else parent
+    parent.mkdir(parents=True, exist_ok=True)
+    remove_abandoned(parent, re.escape(_label(target.name)))
+    folder, lock = _create(parent, target.name)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def remove_abandoned(parent: Path, names: str) -> None:
+    """Remove temporary folders of dead processes whose target's name matches the regular expression `names`."""
+    if fcntl is None or not parent.is_dir():
+        return
+    digits = rf"\w{{{DIGITS}}}"
+    ours = re.compile(rf"(?s)\.(?:{names})\.likewise-(?P<host>{digits})-(?P<boot>{digits})-{digits}")
+    with suppress(OSError), os.scandir(parent) as entries:
+        found = [(Path(entry.path), ours.fullmatch(entry.name)) for entry in entries]
+        for path, match in found:
+            if match is not None and match["host"] == _host():
+                _remove_if_dead(path, same_boot=match["boot"] == _boot())
+
+
+def _remove_if_dead(path: Path, *, same_boot: bool) -> None:
+    with suppress(OSError):  # it is in use, not a folder, or another user's
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if same_boot:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+        finally:
+            os.close(handle)
+
+
+def _create(parent: Path, name: str) -> tuple[Path, int | None]:
+    """A new folder and its lock; none where the file system has no locks, and nobody else gets one either."""
+    while True:
+        mark = f"likewise-{_host()}-{_boot()}-{secrets.token_hex(DIGITS // 2)}"
+        folder = parent / f".{_label(name)}.{mark}"
+        folder.mkdir()
+        lock = _locked(folder)
+        if folder.is_dir():  # not removed by a process that looked before it was locked
+            return folder, lock
+        if lock is not None:
+            os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    if fcntl is None:
+        return None
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def _label(name: str) -> str:
+    """The name, or its digest where a longer one would not be a name any more."""
+    whole = os.fsencode(name)
+    return name if len(whole) <= LONGEST else hashlib.sha256(whole).hexdigest()
+
+
+def _host() -> str:
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:DIGITS]
+
+
+def _boot() -> str:
+    """Which start of the machine this is, where that is known (Linux)."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text()[:DIGITS]
+    return "0" * DIGITS

@@ -1,0 +1,120 @@
+"""Where results go is looked at before the work: nothing that is read is written over, no late surprise."""
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from likewise.cli import main
+from likewise.cli.output import print_json
+
+ROWS = [{"text": "a cat", "anchor": "a cat", "positive": "a kitten", "kept": 1}, {"text": "b", "anchor": "b"}]
+UNREAD = "no-such-model"  # whose absence would be the error, were the output not looked at first
+ENCODE = ("encode", "{}", "-m", UNREAD)
+MINE = ("mine", UNREAD, "{}")
+CORPUS = ("mine", UNREAD, "other.jsonl", "--corpus", "{}")
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("p.jsonl", "other.jsonl"):
+        Path(name).write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    (tmp_path / "symbolic.jsonl").symlink_to("p.jsonl")
+    os.link("p.jsonl", "hard.jsonl")
+    (tmp_path / "folder").symlink_to(".")
+
+
+def refused(words, told, capsys):
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    assert main(words) == 2
+    assert told in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("command", [ENCODE, MINE, CORPUS])
+@pytest.mark.parametrize("output", ["p.jsonl", "symbolic.jsonl", "hard.jsonl", "folder/p.jsonl"])
+def test_the_output_may_not_be_an_input(command, output, capsys):
+    words = [word.format("p.jsonl") for word in command]
+    refused([*words, "-o", output], f"the output {output} is the input p.jsonl, which would be lost", capsys)
+
+
+def test_standard_input_is_an_input_too(monkeypatch, capsys):
+    with Path("p.jsonl").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        refused(["encode", "-", "-o", "p.jsonl", "-m", UNREAD], "the output p.jsonl is the input /dev/fd/", capsys)
+
+
+def test_a_data_set_is_an_input_by_its_name(monkeypatch, capsys):
+    monkeypatch.setenv("LIKEWISE_DATA", ".")
+    refused(["mine", UNREAD, "p", "-o", "hard.jsonl"], "the output hard.jsonl is the input p.jsonl", capsys)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "model", "--data", "p.jsonl@contrastive"],
+        ["train", "carried", "--data", "p.jsonl@contrastive"],
+        ["fuse", "model", "--pairs", "p.jsonl"],
+    ],
+)
+def test_a_model_is_not_saved_over_the_one_it_is_made_of(words, monkeypatch, capsys):
+    Path("model").mkdir()
+    Path("model/modules.json").write_text("[]")
+    monkeypatch.setattr("likewise.store.available", lambda: {"carried": Path("model")})
+    refused([*words, "-o", "folder/model"], "the output folder/model is the input model", capsys)
+
+
+@pytest.mark.parametrize("record", ["hard.jsonl", "out/log.jsonl"])
+def test_training_adds_no_lines_to_its_data(record, capsys):
+    Path("out").mkdir()
+    os.link("p.jsonl", "out/log.jsonl")
+    words = ["train", UNREAD, "--data", "p.jsonl@contrastive", "-o", "out" if record.startswith("out") else "new"]
+    refused([*words, "--record", "hard.jsonl"], f"the output {record} is the input p.jsonl", capsys)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["encode", "p.jsonl", "-m", UNREAD, "-o", "other.jsonl/v.npy"],
+        ["mine", UNREAD, "p.jsonl", "-o", "other.jsonl/m.csv"],
+        ["train", UNREAD, "--data", "p.jsonl@contrastive", "-o", "other.jsonl"],
+        ["train", UNREAD, "--data", "p.jsonl@contrastive", "-o", "other.jsonl/deeper"],
+        ["train", UNREAD, "--data", "p.jsonl@contrastive", "-o", "new", "--record", "other.jsonl/runs.jsonl"],
+        ["fuse", UNREAD, "--pairs", "p.jsonl", "-o", "other.jsonl"],
+        ["dissect", UNREAD, "-o", "other.jsonl/pictures"],
+        ["evaluate", UNREAD, "--plot", "other.jsonl/plot.png"],
+    ],
+)
+def test_a_place_that_cannot_be_written_is_told_before_the_work(words, capsys):
+    if words[0] in ("dissect", "evaluate"):
+        pytest.importorskip("matplotlib")
+    refused(words, "other.jsonl", capsys)
+    assert not Path("new").exists()
+
+
+def test_encoding_writes_through_a_link(folders, capsys):
+    Path("far").mkdir()
+    Path("v.jsonl").symlink_to("far/v.jsonl")
+    assert main(["encode", "p.jsonl", "-o", "v.jsonl", "-m", str(folders("bert")), "-q"]) == 0
+    assert Path("v.jsonl").is_symlink() and len(Path("far/v.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_stray_quote_gives_no_vectors(folders, capsys):
+    Path("q.csv").write_text('id,text\n1,one\n2,"unclosed\n3,three\n')
+    refused(["encode", "q.csv", "-o", "v.npy", "-m", str(folders("bert"))], "q.csv, line 3: a quote opens", capsys)
+    words = ["train", str(folders("bert")), "--data", "q.csv@contrastive", "--dry-run"]
+    refused(words, "q.csv, line 3: a quote opens", capsys)
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("utf-8", "é × 🙂"), ("ascii", "\\u00e9 \\u00d7 \\ud83d\\ude42")])
+def test_json_is_the_same_json_in_any_encoding(encoding, shown, monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    print_json({"text": "é × 🙂"}, indent=None)
+    stream.flush()
+    text = stream.buffer.getvalue().decode(encoding)
+    assert shown in text and json.loads(text) == {"text": "é × 🙂"}

@@ -1,0 +1,187 @@
+"""No state of the process shows a user a traceback, or costs the work: closed streams, full disks, signals."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from likewise.cli import main, process
+from likewise.cli.main import TRACEBACK, UNFORESEEN
+from likewise.cli.process import prepared
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="other signals and descriptors")
+
+
+@pytest.fixture
+def model(folders):
+    return str(folders("bert"))
+
+
+@pytest.fixture
+def verb(monkeypatch):
+    """Makes `likewise models` do something else."""
+
+    def does(work):
+        monkeypatch.setattr("likewise.cli.models.run", lambda args: work() or 0)
+
+    return does
+
+
+def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """A light command of the command line, as a shell runs it."""
+    command = f"{sys.executable} -m likewise {words}"
+    environment = {**os.environ, "LIKEWISE_MODELS": "", **env}
+    return subprocess.run(command, shell=True, env=environment, capture_output=True, text=True, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        ("similarity - <&-", 2, "likewise: standard input is closed; wanted texts there"),
+        ("models >&-", 2, "likewise: standard output is closed, and the result goes there"),
+        ("models >/dev/full", 2, "likewise: standard output cannot be written: No space left on device"),
+        ("models --json >/dev/full", 2, "likewise: standard output cannot be written: No space left on device"),
+    ],
+)
+def test_a_stream_that_cannot_be_used_is_one_line(words, code, told):
+    done = shell(words)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(told) and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "<&- 2>&-"])
+def test_the_work_is_done_where_nothing_can_be_said(closed):
+    done = shell(f"models --json {closed}")
+    assert done.returncode == 0 and json.loads(done.stdout)
+
+
+def test_an_encoding_that_lacks_characters_is_written_readably():
+    done = shell("similarity --help", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and done.stdout.isascii()
+    done = shell("encode héé…🙂.txt -o o.npy", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (2, "likewise: h\\u00e9\\u00e9.\\ud83d\\ude42.txt is not there\n")
+
+
+def test_a_closed_standard_error_is_not_written_into_the_output(model, tmp_path, monkeypatch):
+    (tmp_path / "in.txt").write_text("a cat\n")
+    monkeypatch.setattr("sys.stderr", None)
+    assert main(["encode", str(tmp_path / "in.txt"), "-o", str(tmp_path / "o.npy"), "-m", model]) == 0
+    assert np.load(tmp_path / "o.npy").shape == (1, 32) and sys.stderr is None
+
+
+def test_nothing_of_the_process_stays_changed(verb, monkeypatch):
+    def state():
+        handlers = [signal.getsignal(number) for number in process.SIGNALS]
+        return sys.stdout, sys.stderr, sys.stdout.errors, sys.unraisablehook, warnings.showwarning, handlers
+
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    before, within = state(), []
+    verb(lambda: within.append(state()))
+    assert main(["models"]) == 0
+    assert state() == before and all(a != b for a, b in zip(within[0], before, strict=True))
+
+
+def test_an_unforeseen_error_is_one_line_that_says_how_to_see_more(verb, monkeypatch, capsys):
+    def fail():
+        raise TypeError("unheard of\nin two lines")
+
+    verb(fail)
+    assert main(["models"]) == UNFORESEEN == 70
+    told = capsys.readouterr().err
+    assert told.startswith("likewise: an error that was not foreseen: TypeError: unheard of (test_process.py, line ")
+    assert f"set {TRACEBACK}=1" in told and told.count("\n") == 1
+    monkeypatch.setenv(TRACEBACK, "1")
+    assert main(["models"]) == UNFORESEEN
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("error", "code"), [(MemoryError(), 2), (OSError(5, "told"), 2), (BrokenPipeError(), 0)])
+def test_errors_of_the_system_are_no_fault_of_the_program(error, code, verb, capsys):
+    def fail():
+        raise error
+
+    verb(fail)
+    assert main(["models"]) == code
+    assert "not foreseen" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", process.SIGNALS)
+def test_a_signal_lets_the_command_clean_up(number, verb, capsys, tmp_path):
+    from likewise.store import atomic
+
+    def work():
+        with atomic(tmp_path / "v.npy"):
+            signal.raise_signal(number)
+            time.sleep(5)
+
+    verb(work)
+    assert main(["models"]) == 128 + number
+    assert capsys.readouterr().err.startswith(f"likewise: stopped by {number.name}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_import_that_ends_in_another_error_is_an_interruption(verb, capsys):
+    def work():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("initialisation failed") from None
+
+    verb(work)
+    assert main(["models"]) == 128 + signal.SIGINT
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_that_comes_in_a_destructor_is_not_lost(verb, capsys):
+    class Last:
+        def __del__(self):
+            signal.raise_signal(signal.SIGTERM)
+            time.sleep(0)
+
+    def work():
+        Last()
+        time.sleep(5)
+
+    verb(work)
+    began = time.perf_counter()
+    assert main(["models"]) == 128 + signal.SIGTERM
+    assert time.perf_counter() - began < 2 and "Traceback" not in capsys.readouterr().err
+
+
+def test_a_signal_that_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with prepared() as stop:
+            signal.raise_signal(signal.SIGHUP)
+        assert stop.numbers == []
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_ctrl_c_while_the_command_line_is_loaded_shows_no_traceback():
+    script = (
+        "import os, signal, sys, importlib.abc\n"
+        "class Slow(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'argparse': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "from likewise.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "likewise: stopped by SIGINT; nothing was begun\n")
+
+
+def test_the_installed_command_begins_where_ctrl_c_is_awaited():
+    import tomllib
+
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+    assert project["project"]["scripts"] == {"likewise": "likewise.__main__:main"}
