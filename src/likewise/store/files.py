@@ -1,6 +1,5 @@
-"""Reading JSON with errors that help, and writing files so that a killed process leaves none half done."""
+"""Writing files so that a killed process leaves none half done."""
 
-import json
 import os
 import re
 import shutil
@@ -8,29 +7,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from ..errors import BadInput, BadModel
+from ..errors import BadInput
 
 WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")  # of an encoder: whole, shards, index
-
-
-def read_json(path: Path, default: Any = None) -> Any:
-    """What the file holds; `default` if it is not there."""
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return default
-    except (ValueError, RecursionError, IsADirectoryError) as error:
-        raise BadModel(f"{path} is no JSON: {error}") from None
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """The object that the file holds; an empty one if it is not there."""
-    value = read_json(path, {})
-    if not isinstance(value, dict):
-        raise BadModel(f"{path} holds a {type(value).__name__}; wanted an object")
-    return value
 
 
 @contextmanager

@@ -18,7 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ..errors import BadInput, BadModel
-from ..store.files import fill, read_object
+from ..modelfiles import read_object
+from ..store.files import fill
 
 STATE = ("step", "seconds", "best", "best_step", "waited", "run", "optimizer")
 """What state.json holds at least."""
