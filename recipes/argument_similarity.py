@@ -19,8 +19,9 @@ from likewise.evaluate.datasets import read
 from likewise.evaluate.pairs import Pairs, correlated, read_pairs
 from likewise.evaluate.splits import Round, folds, rounds
 from likewise.evaluate.task import Settings
+from likewise.modelfiles import read_object
 from likewise.similarity import PAIRWISE
-from likewise.store.files import atomic, read_object
+from likewise.store.files import atomic
 from likewise.train.batch import Rows
 from likewise.train.live import Live
 from likewise.train.objectives import Regression

@@ -22,9 +22,9 @@ from likewise.errors import BadInput
 from likewise.evaluate import Cache, evaluate
 from likewise.evaluate.senteval import SEVEN as SENTEVAL
 from likewise.evaluate.sts import SEVEN
+from likewise.modelfiles import read_object
 from likewise.progress import Line
 from likewise.store import DEFAULT
-from likewise.store.files import read_object
 from likewise.train.card import card
 from likewise.train.record import RECORD
 

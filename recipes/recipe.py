@@ -19,10 +19,10 @@ from likewise.evaluate.leaks import leaks, text_columns
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.sts import SEVEN
 from likewise.evaluate.tasks import TASKS
+from likewise.modelfiles import read_object
 from likewise.named import embedder_named
 from likewise.progress import Line
 from likewise.store import locate
-from likewise.store.files import read_object
 from likewise.store.provenance import NOTHING, Provenance, provenance, write_provenance
 from likewise.train.batch import Rows
 from likewise.train.folder import Work, finished, identity, save, train_in

@@ -7,12 +7,11 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from .errors import BadModel
+from .modelfiles import read_tensors
 from .shapes import check_truncation, head_shapes
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
@@ -82,25 +81,10 @@ def out_width(heads: nn.Module, width: int) -> int:
 def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
     """The head that a model folder describes, with its weights."""
     wanted, activation = head_shapes(kind, config, folder)
-    weights = _weights(kind, wanted, folder) if wanted else {}
+    weights = read_tensors(folder, f"the {kind} head", wanted) if wanted else {}
     head = KINDS[kind].build(wanted, activation)
     head.load_state_dict(weights)
     return head
-
-
-def _weights(kind: str, wanted: Mapping[str, tuple[int, ...]], folder: Path) -> dict[str, Tensor]:
-    try:
-        weights = load_file(folder / "model.safetensors")
-    except FileNotFoundError:
-        raise BadModel(f"{folder} holds no model.safetensors (only safetensors are read here)") from None
-    except (SafetensorError, OSError) as error:
-        raise BadModel(f"the {kind} head in {folder} cannot be read: {error!r}") from error
-    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
-    if found != wanted:  # before memory is taken for a head that its weights do not fill
-        raise BadModel(f"the {kind} head in {folder} wants weights of the shapes {wanted}, and has {found}")
-    if not all(torch.isfinite(tensor).all() for tensor in weights.values()):
-        raise BadModel(f"the {kind} head in {folder} cannot be read: its weights are not all finite")
-    return weights
 
 
 def truncated(heads: Sequence[nn.Module], width: int, most: int) -> list[nn.Module]:

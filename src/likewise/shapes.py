@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import BadInput, BadModel
+from .modelfiles import flag, wrong
 
 ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
 """Of dense heads, by torch's names."""
@@ -53,15 +54,35 @@ def head_shapes(kind: str, config: Mapping[str, Any], folder: Path) -> HeadShape
 
 
 def _dense(config: Mapping[str, Any], folder: Path) -> HeadShapes:
-    named = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
-    package, _, name = named.rpartition(".")
+    name = _activation(config, folder)
+    _check_plain(config, folder)
+    inputs, outputs = _size(config, "in_features", folder), _size(config, "out_features", folder)
+    bias = {"linear.bias": (outputs,)} if flag(config, "bias", True, folder / "config.json") else {}
+    return {"linear.weight": (outputs, inputs), **bias}, name
+
+
+def _activation(config: Mapping[str, Any], folder: Path) -> str:
+    """The short name of a dense head's activation, which is one of torch's own."""
+    named = config.get("activation_function", "torch.nn.modules.activation.Tanh")
+    package, _, name = str(named).rpartition(".")
     if name not in ACTIVATIONS or (package and package.partition(".")[0] != "torch"):
         raise BadModel(
-            f"the Dense head in {folder} asks for the activation {named!r}; there are torch's {', '.join(ACTIVATIONS)}"
+            f"the Dense head in {folder} asks for the activation {named!r:.100}; there are torch's "
+            f"{', '.join(ACTIVATIONS)}"
         )
-    inputs, outputs = _size(config, "in_features", folder), _size(config, "out_features", folder)
-    bias = {"linear.bias": (outputs,)} if config.get("bias", True) else {}
-    return {"linear.weight": (outputs, inputs), **bias}, name
+    return name
+
+
+def _check_plain(config: Mapping[str, Any], folder: Path) -> None:
+    """Refuses a dense head that does more than map a sentence's vector: it would be computed without that."""
+    plain = {
+        "use_residual": (False, None),
+        "module_input_name": ("sentence_embedding", None),
+        "module_output_name": ("sentence_embedding", None),
+    }
+    for key, known in plain.items():
+        if config.get(key) not in known:
+            raise wrong(folder / "config.json", key, config[key], f"{known[0]!r}, the one that is known here")
 
 
 def _norm(config: Mapping[str, Any], folder: Path) -> HeadShapes:
@@ -84,5 +105,5 @@ HEADS: dict[str, Callable[[Mapping[str, Any], Path], HeadShapes]] = {
 def _size(config: Mapping[str, Any], key: str, folder: Path) -> int:
     value = config.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST:
-        raise BadModel(f"config.json in {folder} says {key} = {value!r}; wanted a whole number from 1 to {LARGEST:,}")
+        raise wrong(folder / "config.json", key, value, f"a whole number from 1 to {LARGEST:,}")
     return value

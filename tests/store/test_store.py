@@ -20,6 +20,7 @@ from tests.tiny import amend, model_folder, write
 
 BROKEN = ["{", "", "nonsense", "[" * 100_000, "\x00"]
 OTHER = ["[1]", "3", '"text"', "true"]
+LIMITS = [("sentence_bert_config.json", "max_seq_length"), ("tokenizer_config.json", "model_max_length")]
 FILES = ["modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json"]
 
 
@@ -95,11 +96,23 @@ def test_the_longest_input_stands_in_any_of_the_older_files(own, name):
     assert read_manifest(folder).lowercase
 
 
-@pytest.mark.parametrize("limit", [10**30, -1, 0, "many", None, float("nan"), [5]])
-def test_a_limit_that_is_none_is_no_limit(own, limit):
+@pytest.mark.parametrize("limit", [10**30, 1e30, None])
+@pytest.mark.parametrize(("file", "key"), LIMITS)
+def test_a_limit_that_is_none_is_no_limit(own, file, key, limit):
     folder = own()
-    write(folder / "tokenizer_config.json", {"model_max_length": limit})
+    write(folder / file, {key: limit})
     assert read_manifest(folder).max_length is None
+
+
+@pytest.mark.parametrize(
+    "limit", [-1, 0, 1.5, 128.0, True, "128", "many", float("nan"), float("inf"), [5], {}], ids=str
+)
+@pytest.mark.parametrize(("file", "key"), LIMITS)
+def test_a_limit_that_makes_no_sense_is_refused(own, file, key, limit):
+    folder = own()
+    write(folder / file, {key: limit})
+    with pytest.raises(BadModel, match=rf"{file} says {key} = .*; wanted a whole number of tokens above 0, or null"):
+        read_manifest(folder)
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -436,6 +449,7 @@ def test_a_folder_whose_encoder_lies_in_a_folder_of_its_own_is_listed(monkeypatc
         tmp_path / "older" / "modules.json",
         [{"path": "0_Transformer", "type": "x.Transformer"}, {"path": "1_Pooling", "type": "x.Pooling"}],
     )
+    write(tmp_path / "older" / "1_Pooling" / "config.json", {"pooling_mode": "mean"})
     (tmp_path / "no model").mkdir()
     monkeypatch.setenv(names.SETTING, str(tmp_path))
     assert set(available()) == {*names.CARRIED, "older"}

@@ -13,10 +13,11 @@ from safetensors import SafetensorError, safe_open
 
 from ..errors import BadModel
 from ..lazy import needs_torch
+from ..modelfiles import FLOATS as READ
+from ..modelfiles import check_file
 
 STEP = ".step"
 """Behind a matrix's name, it is the name of its rows' steps, where it is kept in eight bits (`int8`)."""
-READ = ("F64", "F32", "F16", "BF16")
 
 
 class Arrays:
@@ -24,7 +25,7 @@ class Arrays:
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         path = folder / "model.safetensors"
-        if not path.is_file():
+        if not check_file(path):
             raise BadModel(
                 f"{folder} holds no model.safetensors, the one file of weights that is read without torch. "
                 f"{needs_torch()}"

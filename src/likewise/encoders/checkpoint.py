@@ -17,6 +17,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..errors import BadInput, BadModel, missing
+from ..modelfiles import FLOATS as STORED
+from ..modelfiles import check_file, read_object
 from . import int8
 from .arrays import STEP, found_name
 from .config import in_eight_bits, read_config
@@ -26,22 +28,27 @@ from .families import FAMILIES, Names
 M = TypeVar("M", bound=nn.Module)
 
 Stored = Literal["int8"]
-STORED = ("F64", "F32", "F16", "BF16")
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
 
 
 def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     """The encoder of a Hugging Face folder, in evaluation mode; `dtype` is what its weights are turned into."""
     config = read_config(folder)
-    kind = config.get("model_type")
-    if not isinstance(kind, str) or not kind:
-        raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")
+    kind = kind_of(config, folder)
     family = FAMILIES.get(kind)
     if family is None:
-        return _through_transformers(folder, kind, dtype)
+        return _through_transformers(folder, config, dtype)
     module = load_module(lambda: family.build(config), family.names, folder, dtype)
     module.config = config
     return module
+
+
+def kind_of(config: Mapping[str, Any], folder: Path) -> str:
+    """The `model_type` that the folder's config names."""
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or not kind:
+        raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")
+    return kind
 
 
 def load_module(build: Callable[[], M], names: Names, folder: Path, dtype: torch.dtype) -> M:
@@ -189,6 +196,7 @@ class Weights:
 
 
 def _open(path: Path, stack: ExitStack) -> Any:
+    check_file(path)
     try:
         return stack.enter_context(safe_open(path, framework="pt"))
     except (SafetensorError, OSError) as error:
@@ -197,19 +205,10 @@ def _open(path: Path, stack: ExitStack) -> Any:
 
 def _files(folder: Path) -> list[Path]:
     whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
-    if whole.is_file():
+    if check_file(whole):
         return [whole]
-    if index.is_file():
-        try:
-            names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise BadModel(f"{index} names no shards: {error!r}") from None
-        for name in names:
-            if not isinstance(name, str) or Path(name).name != name:
-                raise BadModel(f"{index} names the shard {name!r}, which is not a file of this folder")
-            if not (folder / name).is_file():
-                raise BadModel(f"{folder} lacks the shard {name}")
-        return [folder / name for name in names]
+    if check_file(index):
+        return [folder / name for name in _shards(index)]
     pickled = [name for name in PICKLED if (folder / name).exists()]
     if pickled:
         raise BadModel(
@@ -218,6 +217,23 @@ def _files(folder: Path) -> list[Path]:
             ".save_pretrained(folder) writes model.safetensors."
         )
     raise BadModel(f"{folder} holds no model.safetensors")
+
+
+def _shards(index: Path) -> list[str]:
+    """The files that an index names, all of them there."""
+    homes = read_object(index).get("weight_map")
+    if not isinstance(homes, dict) or not homes:
+        raise BadModel(f"{index} names no shards: weight_map is {homes!r:.100}; wanted the file of each tensor")
+    for name in homes.values():
+        if not isinstance(name, str) or Path(name).name != name:
+            raise BadModel(f"{index} names the shard {name!r:.100}, which is not a file of this folder")
+        if not name.endswith(".safetensors"):
+            raise BadModel(f"{index} names the shard {name!r:.100}, and only safetensors are read here")
+    names = sorted(set(homes.values()))
+    for name in names:
+        if not check_file(index.parent / name):
+            raise BadModel(f"{index.parent} lacks the shard {name}")
+    return names
 
 
 def _theirs(ours: str, names: Names) -> tuple[str, ...]:
@@ -246,11 +262,14 @@ def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights:
                 )
 
 
-def _through_transformers(folder: Path, kind: str, dtype: torch.dtype) -> Encoder:
-    _files(folder)  # refuses pickles before anyone else opens them
+def _through_transformers(folder: Path, config: dict[str, Any], dtype: torch.dtype) -> Encoder:
+    with ExitStack() as stack:  # refuses what is not safetensors before anyone else opens it
+        weights = Weights(folder, stack)
+        shapes = {name: weights.shape(name) for name in weights.names}
     try:
         from .automodel import AutoEncoder
     except ImportError:
-        why = f"{folder} holds a {kind!r} encoder; those known here are {', '.join(FAMILIES)}, and any other one"
+        kind, known = config["model_type"], ", ".join(FAMILIES)
+        why = f"{folder} holds a {kind!r} encoder; those known here are {known}, and any other one"
         raise missing("transformers", "transformers", why) from None
-    return AutoEncoder(folder, dtype)
+    return AutoEncoder(folder, config, shapes, dtype)

@@ -1,11 +1,11 @@
 """Reading a config.json: values that a real encoder could have, or an error that names the key."""
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadModel
+from ..modelfiles import require_object
 
 Config = Mapping[str, Any]
 
@@ -26,15 +26,7 @@ def in_eight_bits(config: Config) -> dict[str, Any]:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The folder's config.json, as if it had no word of our eight bits: weights are in full when they are read."""
-    path = folder / "config.json"
-    try:
-        config = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise BadModel(f"{folder} holds no config.json, so it is no model folder") from None
-    except (ValueError, RecursionError) as error:
-        raise BadModel(f"{path} is no JSON: {error}") from None
-    if not isinstance(config, dict):
-        raise BadModel(f"{path} holds a {type(config).__name__}; wanted an object")
+    config = require_object(folder / "config.json", "without it a folder is no model folder")
     if config.get(_KIND) == EIGHT_BITS:
         config[_KIND] = config.pop(_REAL, None)
     if config.get("quantization_config") is not None:
@@ -51,14 +43,29 @@ def size(config: Config, key: str, default: int | None = None, least: int = 1) -
     return value
 
 
-def number(config: Config, key: str, default: float) -> float:
-    """A finite number of the config, not below 0."""
+def number(config: Config, key: str, default: float, most: float = 10**12) -> float:
+    """A number of the config, from 0 to `most`."""
     value = config.get(key, default)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise BadModel(f"config.json says {key} = {value!r}; wanted a number not below 0")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise BadModel(f"config.json says {key} = {value!r:.100}; wanted a number from 0 to {most:,}")
     return float(value)
+
+
+def share(config: Config, key: str, default: float) -> float:
+    """A number of the config from 0 to 1: the rate of a dropout, or an epsilon."""
+    return number(config, key, default, most=1)
+
+
+def flag(config: Config, key: str, default: bool) -> bool:
+    """True or false; `default` where the config does not say, or says null."""
+    value = config.get(key)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise BadModel(f"config.json says {key} = {value!r:.100}; wanted true or false")
+    return value
 
 
 def activation(config: Config, key: str, default: str, known: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import BadModel
 from .bert import Bert, Shape
 from .bilstm import BiLSTM
-from .config import Config, activation, number, refuse, size
+from .config import Config, activation, flag, number, refuse, share, size
 from .dan import DeepAveraging
 from .encoder import Encoder
 from .layers import ACTIVATIONS
@@ -44,10 +44,10 @@ def _bert_shape(config: Config, **more: Any) -> Shape:
         heads=size(config, "num_attention_heads"),
         inner=size(config, "intermediate_size"),
         positions=size(config, "max_position_embeddings", 512),
-        eps=number(config, "layer_norm_eps", 1e-12),
+        eps=share(config, "layer_norm_eps", 1e-12),
         activation=activation(config, "hidden_act", "gelu", ACTIVATIONS),
-        dropout=number(config, "hidden_dropout_prob", 0.1),
-        attention_dropout=number(config, "attention_probs_dropout_prob", 0.1),
+        dropout=share(config, "hidden_dropout_prob", 0.1),
+        attention_dropout=share(config, "attention_probs_dropout_prob", 0.1),
         **{"segments": size(config, "type_vocab_size", 2, least=0), **more},
     )
     return _divisible(shape)
@@ -57,6 +57,11 @@ def _divisible(shape: Shape) -> Shape:
     if shape.width % shape.heads:
         raise BadModel(
             f"config.json asks for {shape.heads} heads in a width of {shape.width}, which they do not divide"
+        )
+    if shape.longest < 1:
+        raise BadModel(
+            f"config.json says max_position_embeddings = {shape.positions} and pad_token_id = "
+            f"{shape.first_position - 1}, which leaves no position for a token"
         )
     return shape
 
@@ -98,15 +103,17 @@ def _distilbert(config: Config) -> Encoder:
         eps=1e-12,
         activation=activation(config, "activation", "gelu", ACTIVATIONS),
         segments=0,
-        dropout=number(config, "dropout", 0.1),
-        attention_dropout=number(config, "attention_dropout", 0.1),
+        dropout=share(config, "dropout", 0.1),
+        attention_dropout=share(config, "attention_dropout", 0.1),
     )
     return Bert(_divisible(shape))
 
 
 def _modernbert(config: Config) -> Encoder:
     depth, every = size(config, "num_hidden_layers"), size(config, "global_attn_every_n_layers", 3)
-    kinds = config.get("layer_types") or ["sliding_attention" if i % every else "full_attention" for i in range(depth)]
+    kinds = config.get("layer_types")
+    if kinds is None:
+        kinds = ["sliding_attention" if i % every else "full_attention" for i in range(depth)]
     known = ("sliding_attention", "full_attention")
     if not isinstance(kinds, list) or len(kinds) != depth or any(kind not in known for kind in kinds):
         raise BadModel(f"config.json says layer_types = {kinds!r}; wanted {depth} times sliding_ or full_attention")
@@ -118,16 +125,16 @@ def _modernbert(config: Config) -> Encoder:
         heads=size(config, "num_attention_heads"),
         inner=size(config, "intermediate_size"),
         positions=size(config, "max_position_embeddings", 8192),
-        eps=number(config, "norm_eps", 1e-5),
+        eps=share(config, "norm_eps", 1e-5),
         reach=size(config, "local_attention", 128) // 2,
         thetas=tuple(_theta(config, is_local) for is_local in local),
         local=local,
         activation=activation(config, "hidden_activation", "gelu", ACTIVATIONS),
-        norm_bias=bool(config.get("norm_bias", False)),
-        attention_bias=bool(config.get("attention_bias", False)),
-        inner_bias=bool(config.get("mlp_bias", False)),
-        dropout=number(config, "mlp_dropout", 0.0),
-        attention_dropout=number(config, "attention_dropout", 0.0),
+        norm_bias=flag(config, "norm_bias", False),
+        attention_bias=flag(config, "attention_bias", False),
+        inner_bias=flag(config, "mlp_bias", False),
+        dropout=share(config, "mlp_dropout", 0.0),
+        attention_dropout=share(config, "attention_dropout", 0.0),
     )
     if shape.width % (2 * shape.heads):
         raise BadModel(f"config.json asks for {shape.heads} rotary heads in a width of {shape.width}")
@@ -156,14 +163,22 @@ def _dan(config: Config) -> Encoder:
 def _theta(config: Config, is_local: bool) -> float:
     """The rotary base: its own key in older configs, in `rope_parameters` in newer ones."""
     kind, key = ("sliding_attention", "local_rope_theta") if is_local else ("full_attention", "global_rope_theta")
-    ropes = config.get("rope_parameters") or {}
-    newer = (ropes.get(kind) or {}) if isinstance(ropes, dict) else ropes
+    ropes = _given(config, "rope_parameters", {})
+    newer = _given(ropes, kind, {}) if isinstance(ropes, dict) else ropes
     if not isinstance(newer, dict):
         raise BadModel(f"config.json says rope_parameters = {ropes!r}; wanted an object for each kind of attention")
     refuse(newer, rope_type="default")
     default = 10_000.0 if is_local else 160_000.0
-    theta = config.get(key) or newer.get("rope_theta") or default
-    return number({key: theta}, key, default)
+    theta = number({key: _given(config, key, _given(newer, "rope_theta", default))}, key, default)
+    if not theta:
+        raise BadModel(f"config.json says {key} = 0; wanted a number above 0")
+    return theta
+
+
+def _given(settings: Config, key: str, default: Any) -> Any:
+    """The setting, or the default where it is not there or null."""
+    value = settings.get(key)
+    return default if value is None else value
 
 
 _BERT_BLOCK: Names = {

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from ..errors import BadModel
 from ..lazy import needs_torch
 from .arrays import Arrays
-from .config import Config, activation, number, refuse, size
+from .config import Config, activation, refuse, share, size
 
 Array = np.ndarray
 Ids = Sequence[Sequence[int]]
@@ -44,6 +44,7 @@ class PlainWords:
     depth = 0
 
     def __init__(self, config: Config, arrays: Arrays) -> None:
+        size(config, "ngram_buckets", 0, least=0)  # as torch's encoder reads it
         refuse(config, ngram_buckets=0)
         self.vocabulary, self.width = size(config, "vocab_size"), size(config, "hidden_size")
         self.table = arrays.read("table.weight", self.vocabulary, self.width)
@@ -70,7 +71,9 @@ class PlainBert:
         self.heads, inner = size(config, "num_attention_heads"), size(config, "intermediate_size")
         if self.width % self.heads:
             raise BadModel(f"config.json asks for {self.heads} heads in a width of {self.width}")
-        self.eps = number(config, "layer_norm_eps", 1e-12)
+        self.eps = share(config, "layer_norm_eps", 1e-12)
+        for unused in ("hidden_dropout_prob", "attention_probs_dropout_prob"):  # which torch's encoder refuses
+            share(config, unused, 0.1)
         self.activation = ACTIVATIONS[activation(config, "hidden_act", "gelu", ACTIVATIONS)]
         narrow = size(config, "embedding_size", 128) if config["model_type"] == "electra" else self.width
         kinds = size(config, "type_vocab_size", 2, least=0)

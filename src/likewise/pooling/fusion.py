@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from ..errors import BadModel
+from ..modelfiles import read_tensors, whole
 from ..ragged import Layers, Ragged
+from ..shapes import LARGEST
 from .reduce import Reduce
 
 
@@ -63,15 +63,17 @@ class Fusion(nn.Module):
     def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "Fusion":
         """The fusion that the folder of a model of `depth` blocks describes."""
         try:
-            stack = Stack(Reduce.parse(config["reduce"]), int(config["first"]), int(config["last"]))
-            made = cls(stack, int(config["encoder_width"]))
-            made.load_state_dict(load_file(folder / "model.safetensors"))
-        except FileNotFoundError:
-            raise BadModel(f"{folder} holds no model.safetensors, so the fusion has no weights") from None
-        except (KeyError, ValueError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
+            reduce = Reduce.parse(config["reduce"])
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise BadModel(f"the fusion in {folder} cannot be read: {error!r}") from error
-        if stack.last > depth:
-            raise BadModel(f"the fusion in {folder} reads layer {stack.last}, and the encoder has {depth} blocks")
+        numbers = {"first": depth, "last": depth, "encoder_width": LARGEST}
+        first, last, width = (whole(config, key, most, folder / "config.json") for key, most in numbers.items())
+        stack = Stack(reduce, first, last)
+        wide, narrow = stack.width(width), reduce.width(width)
+        shapes = {"map.weight": (narrow, wide), "map.bias": (narrow,)}
+        weights = read_tensors(folder, "the fusion", shapes)  # compares shapes before memory is taken for the map
+        made = cls(stack, width)
+        made.load_state_dict(weights)
         return made
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ..encoders.config import Config, activation, number, size
+from ..encoders.config import Config, activation, flag, share, size
 from ..encoders.families import Names
 from ..encoders.layers import ACTIVATIONS, LayerNorm, Linear
 from ..errors import BadModel
@@ -74,9 +74,12 @@ def labels_of(config: Config) -> list[str]:
     """The names of the labels, in the order of the logits; a config that says nothing has two, as in transformers."""
     names = config.get("id2label")
     if names is None:
-        return [f"LABEL_{i}" for i in range(size(config, "num_labels", 2))][:MOST_LABELS]
+        count = size(config, "num_labels", 2)
+        if count > MOST_LABELS:
+            raise BadModel(f"config.json says num_labels = {count:,}; wanted at most {MOST_LABELS:,}")
+        return [f"LABEL_{i}" for i in range(count)]
     try:
-        found = {int(i): str(name) for i, name in names.items()}
+        found = {int(i): _label(name) for i, name in names.items()}
         if not 1 <= len(found) <= MOST_LABELS or sorted(found) != list(range(len(found))):
             raise ValueError("its numbers are not 0, 1, 2 …")
     except (AttributeError, ValueError, TypeError) as error:
@@ -84,8 +87,14 @@ def labels_of(config: Config) -> list[str]:
     return [found[i] for i in range(len(found))]
 
 
+def _label(name: object) -> str:
+    if not isinstance(name, str | int):
+        raise ValueError(f"{name!r:.40} names no label")
+    return str(name)
+
+
 def _shape(config: Config, width: str = "hidden_size", **more: Any) -> HeadShape:
-    dropout = number(config, "classifier_dropout", number(config, "hidden_dropout_prob", 0.1))
+    dropout = share(config, "classifier_dropout", share(config, "hidden_dropout_prob", 0.1))
     fields = {"dropout": dropout, **more}
     return HeadShape(width=size(config, width), labels=len(labels_of(config)), **fields)
 
@@ -95,15 +104,15 @@ def _electra(config: Config) -> HeadShape:
 
 
 def _mpnet(config: Config) -> HeadShape:
-    return _shape(config, dropout=number(config, "hidden_dropout_prob", 0.1), drops_first=True)
+    return _shape(config, dropout=share(config, "hidden_dropout_prob", 0.1), drops_first=True)
 
 
 def _albert(config: Config) -> HeadShape:
-    return _shape(config, dropout=number(config, "classifier_dropout_prob", 0.1))
+    return _shape(config, dropout=share(config, "classifier_dropout_prob", 0.1))
 
 
 def _distilbert(config: Config) -> HeadShape:
-    return _shape(config, "dim", dropout=number(config, "seq_classif_dropout", 0.2), activation="relu")
+    return _shape(config, "dim", dropout=share(config, "seq_classif_dropout", 0.2), activation="relu")
 
 
 def _modernbert(config: Config) -> HeadShape:
@@ -113,10 +122,10 @@ def _modernbert(config: Config) -> HeadShape:
     return _shape(
         config,
         activation=activation(config, "classifier_activation", "gelu", ACTIVATIONS),
-        dropout=number(config, "classifier_dropout", 0.0),
-        bias=bool(config.get("classifier_bias", False)),
-        norm=number(config, "norm_eps", 1e-5),
-        norm_bias=bool(config.get("norm_bias", False)),
+        dropout=share(config, "classifier_dropout", 0.0),
+        bias=flag(config, "classifier_bias", False),
+        norm=share(config, "norm_eps", 1e-5),
+        norm_bias=flag(config, "norm_bias", False),
         pooling=pooling,
     )
 

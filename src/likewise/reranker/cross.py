@@ -21,11 +21,13 @@ from ..encoders.checkpoint import (
     check_form,
     check_writable,
     holds,
+    kind_of,
     load_encoder,
     load_module,
     named,
     save_encoder,
 )
+from ..encoders.config import read_config
 from ..encoders.encoder import Encoder
 from ..encoders.layers import randomise
 from ..errors import BadInput, BadModel
@@ -70,8 +72,8 @@ class CrossEncoder(Reranker):
     def read(cls, manifest: PairManifest, dtype: torch.dtype, max_length: int | None) -> "CrossEncoder":
         """The cross-encoder that a folder describes."""
         folder = manifest.encoder
+        head = _head(kind_of(read_config(folder), folder), f"{folder} holds")  # before any weight is read
         encoder = load_encoder(folder, dtype)
-        head = _head(encoder, f"{folder} holds")
         _check_head(folder, encoder, head)
         made = load_module(lambda: head.build(encoder.config), head.names, folder, dtype)
         return cls(tokenizer_of(encoder, manifest, max_length), encoder, made, manifest)
@@ -222,7 +224,7 @@ def begin(
     """An untrained cross-encoder; `Reranker.start` tells more."""
     names = _names(labels)
     tokenizer, encoder, manifest = parts_of(source)
-    head = _head(encoder, "this is")
+    head = _head(encoder.config.get("model_type", ""), "this is")
     encoder = deepcopy(encoder)
     encoder.config = {
         **encoder.config,
@@ -267,8 +269,7 @@ def _spoken(activation: str) -> str:
     return f"{kind.__module__}.{kind.__name__}"
 
 
-def _head(encoder: Encoder, found: str) -> Head:
-    kind = encoder.config.get("model_type", "")
+def _head(kind: str, found: str) -> Head:
     if kind not in CLASSIFIERS:
         raise BadModel(
             f"{found} a {kind!r} encoder, and rerankers are made of {', '.join(CLASSIFIERS)}. "
@@ -279,8 +280,11 @@ def _head(encoder: Encoder, found: str) -> Head:
 
 def _check_head(folder: Path, encoder: Encoder, head: Head) -> None:
     """An error with the way out where the folder holds an encoder and no classification head."""
-    told = encoder.config.get("architectures") or []
-    classifies = not told or any(str(name).endswith("ForSequenceClassification") for name in told)
+    told = encoder.config.get("architectures")
+    told = [] if told is None else told
+    if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
+        raise BadModel(f"config.json says architectures = {told!r:.100}; wanted a list of names")
+    classifies = not told or any(name.endswith("ForSequenceClassification") for name in told)
     with torch.device("meta"):
         wanted = head.build(encoder.config)
     if not classifies or not holds(folder, wanted, head.names):
@@ -296,6 +300,8 @@ def _segmented(tokenizer: Tokenizer, encoder: Encoder) -> bool:
     """Whether the encoder is told which text a token is of: it has a table for that, and no setting forbids it."""
     table = getattr(getattr(encoder, "shape", None), "segments", 0)
     inputs = json.loads(tokenizer.companions[SETTINGS]).get("model_input_names")
+    if inputs is not None and not isinstance(inputs, list):
+        raise BadModel(f"{SETTINGS} says model_input_names = {inputs!r:.100}; wanted a list of names")
     return max(tokenizer.pair.segments) < table and (inputs is None or "token_type_ids" in inputs)
 
 

@@ -29,6 +29,7 @@ from ..encoders.checkpoint import check_writable, load_encoder, save_encoder
 from ..encoders.encoder import Encoder
 from ..errors import BadInput, BadModel
 from ..limits import budget, check_finite
+from ..modelfiles import check_file
 from ..pooling import describe_pooling
 from ..pooling.reduce import Reduce, last
 from ..progress import Advance, Progress, measured
@@ -75,11 +76,13 @@ class PolyEncoder(Reranker):
         assert manifest.late is not None
         encoder, late = load_encoder(manifest.encoder, dtype), manifest.late
         try:
+            if not check_file(late.folder / "model.safetensors"):
+                raise BadModel(f"{late.folder} holds no model.safetensors, so the poly-encoder has no codes")
             codes = load_file(late.folder / "model.safetensors")["codes"].to(dtype)
             pooling = Reduce.parse(late.config["pooling"])
-        except FileNotFoundError:
-            raise BadModel(f"{late.folder} holds no model.safetensors, so the poly-encoder has no codes") from None
-        except (KeyError, ValueError, TypeError, AttributeError, SafetensorError) as error:
+        except BadModel:
+            raise
+        except (KeyError, ValueError, TypeError, AttributeError, OSError, SafetensorError) as error:
             raise BadModel(f"the poly-encoder in {late.folder} cannot be read: {error!r}") from error
         if codes.ndim != 2 or not torch.isfinite(codes).all():
             raise BadModel(f"the codes in {late.folder} are no finite (m, D) matrix")

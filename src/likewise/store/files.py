@@ -1,38 +1,18 @@
-"""Reading JSON with errors that help, and writing files so that a killed process leaves none half done."""
+"""Writing files so that a killed process leaves none half done."""
 
 import errno
-import json
 import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
-from ..errors import BadInput, BadModel
+from ..errors import BadInput
 from .saving import files_in, move_into, staging_parent
 from .temporary import temporary_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share of it, the process's limit
-
-
-def read_json(path: Path, default: Any = None) -> Any:
-    """What the file holds; `default` if it is not there."""
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return default
-    except (ValueError, RecursionError, IsADirectoryError) as error:
-        raise BadModel(f"{path} is no JSON: {error}") from None
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """The object that the file holds; an empty one if it is not there."""
-    value = read_json(path, {})
-    if not isinstance(value, dict):
-        raise BadModel(f"{path} holds a {type(value).__name__}; wanted an object")
-    return value
 
 
 @contextmanager

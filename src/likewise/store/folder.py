@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..errors import BadModel
-from ..shapes import HEADS
+from ..modelfiles import check_file, flag, read_json, read_object, require_object, wrong
+from ..shapes import HEADS, pooling_names
 from .companions import SETTINGS
-from .files import read_json, read_object
 from .saving import check_saved
 
 POOLING_FLAGS = {
@@ -24,6 +24,11 @@ POOLING_FLAGS = {
     "pooling_mode_lasttoken": "last-token",
 }
 POOLING_FOLDER = "1_Pooling"
+MOST_MODULES = 100
+UNLIMITED = 1 << 30
+"""A limit of so many tokens or more is none: transformers writes 10^30 where it knows none."""
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
+"""What sentence-transformers compares vectors with."""
 NEWER_NAMES = {"mean_sqrt_len_tokens": "mean-sqrt-len", "weightedmean": "weighted-mean", "lasttoken": "last-token"}
 OWN = "likewise."  # types that sentence-transformers has no word for, and so refuses
 OWN_POOLING = f"{OWN}pooling."
@@ -76,11 +81,12 @@ def read_manifest(folder: Path) -> Manifest:
             f"{hint}"
         )
     spoken = read_object(folder / "config_sentence_transformers.json")
+    pooling = with_config(poolings[0])
     return Manifest(
         encoder=parts[0].folder,
-        pooling=_pooling(poolings[0]),
-        include_prompt=bool(poolings[0].config.get("include_prompt", True)),
-        heads=tuple(heads),
+        pooling=_pooling(pooling),
+        include_prompt=flag(pooling.config, "include_prompt", True, pooling.folder / "config.json"),
+        heads=tuple(with_config(part) for part in heads),
         **prompts_of(spoken, folder),
         similarity=_similarity(spoken, folder),
         **limits_of(parts[0].folder),
@@ -154,7 +160,7 @@ def _described(pooling: str | Part, width: int) -> tuple[str, Mapping[str, Any]]
 
 
 def _plain(folder: Path) -> Manifest:
-    if not (folder / "config.json").is_file():
+    if not check_file(folder / "config.json"):
         raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is no model folder")
     notice = f"{folder.name} is a plain encoder without a pooling of its own; its tokens' mean is taken"
     return Manifest(encoder=folder, notice=notice, **limits_of(folder))
@@ -166,18 +172,30 @@ def rows_of(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
         isinstance(m, dict) and isinstance(m.get("path"), str) and isinstance(m.get("type"), str) for m in modules
     ):
         raise BadModel(f"modules.json in {folder} is not a list of modules with a path and a type each")
+    if len(modules) > MOST_MODULES:
+        raise BadModel(f"modules.json in {folder} has {len(modules):,} modules; wanted at most {MOST_MODULES}")
     return modules
 
 
 def part_of(folder: Path, module: Mapping[str, Any]) -> Part:
-    """What a row of modules.json stands for; a kind is a type's last word, or all of it where it is a type of ours."""
+    """What a row of modules.json stands for, its settings not read yet (`with_config`).
+
+    A kind is a type's last word, or all of it where it is a type of ours.
+    """
     path = PurePosixPath(module["path"].replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in str(path):
         raise BadModel(f"modules.json in {folder} points to {module['path']!r}, which lies outside the folder")
     kind = module["type"]
     kind = kind if kind.startswith(OWN) else kind.rpartition(".")[2]
-    place = folder / path
-    return Part(kind, {} if kind == "Transformer" else read_object(place / "config.json"), place)
+    return Part(kind, {}, folder / path)
+
+
+def with_config(part: Part) -> Part:
+    """The part with its settings; of those that there are, only Normalize may be without a file of them."""
+    path = part.folder / "config.json"
+    if part.kind == "Normalize":
+        return replace(part, config=read_object(path))
+    return replace(part, config=require_object(path, f"modules.json names a {part.kind} there"))
 
 
 def _pools(part: Part) -> bool:
@@ -190,27 +208,43 @@ def _pooling(part: Part) -> str | Part:
         return replace(part, kind=part.kind.removeprefix(OWN_POOLING), config=own)
     newer = part.config.get("pooling_mode")
     if newer is not None:
-        names: list[str] = newer if isinstance(newer, list) else [newer]
-        if not all(isinstance(name, str) for name in names):
-            raise BadModel(f"{part.folder / 'config.json'} says pooling_mode = {newer!r}; wanted a name, or several")
-        return "+".join(NEWER_NAMES.get(name, name) for name in names)
-    return _flagged(part)
+        return _newer_pooling(newer, part.folder / "config.json")
+    return _older_pooling(part.config, part.folder / "config.json")
 
 
-def _flagged(part: Part) -> str:
-    """The pooling that the flags name; the mean where there are no flags at all, as sentence-transformers has it."""
-    flags = {key: value for key, value in part.config.items() if key.startswith("pooling_mode_")}
-    unknown = sorted(key for key, value in flags.items() if value and key not in POOLING_FLAGS)
+def _newer_pooling(told: object, path: Path) -> str:
+    """The pooling that one name stands for, or a list of names."""
+    names: list[Any] = told if isinstance(told, list) else [told]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise wrong(path, "pooling_mode", told, "a name, or several")
+    spec = "+".join(str(NEWER_NAMES.get(name, name)) for name in names)
+    try:
+        ordered = "+".join(pooling_names(spec))
+    except BadModel as error:
+        raise BadModel(f"{path}: {error}") from None
+    if ordered != spec:
+        raise wrong(path, "pooling_mode", told, f"the order in which they are laid side by side here: {ordered}")
+    return spec
+
+
+def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
+    """The poolings whose flags are true; sentence-transformers would fall back to the mean where none is."""
+    flags = {key: flag(config, key, False, path) for key in config if key.startswith("pooling_mode")}
+    unknown = sorted(flags.keys() - POOLING_FLAGS.keys() - {"pooling_mode"})
+    if unknown:
+        raise BadModel(f"{path} has {unknown[0]}, which is unknown here; known are {', '.join(POOLING_FLAGS)}")
     names = [name for key, name in POOLING_FLAGS.items() if flags.get(key)]
-    if unknown or (flags and not names):
-        found = f"asks for {unknown[0]}" if unknown else "has no flag of a pooling set"
-        raise BadModel(f"{part.folder / 'config.json'} {found}; known here are {', '.join(POOLING_FLAGS)}")
-    return "+".join(names) or "mean"
+    if not names:
+        raise BadModel(
+            f"{path} names no pooling; wanted pooling_mode, or one of these to be true: {', '.join(POOLING_FLAGS)}"
+        )
+    return "+".join(names)
 
 
 def prompts_of(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The prompts, and the name of the one that is put before a text where none is asked for."""
-    prompts, default = spoken.get("prompts") or {}, spoken.get("default_prompt_name")
+    prompts, default = spoken.get("prompts"), spoken.get("default_prompt_name")
+    prompts = {} if prompts is None else prompts
     if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
         raise BadModel(f"config_sentence_transformers.json in {folder} holds prompts that are not texts")
     if default is not None and not isinstance(default, str):
@@ -225,17 +259,30 @@ def prompts_of(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _similarity(spoken: Mapping[str, Any], folder: Path) -> str | None:
     name = spoken.get("similarity_fn_name")
-    if name is not None and not isinstance(name, str):
-        raise BadModel(f"config_sentence_transformers.json in {folder} says similarity_fn_name = {name!r}")
+    if name is not None and name not in SIMILARITIES:
+        path = folder / "config_sentence_transformers.json"
+        raise wrong(path, "similarity_fn_name", name, f"one of {', '.join(SIMILARITIES)}")
     return name
 
 
 def limits_of(folder: Path) -> dict[str, Any]:
     """The longest input in tokens, special ones included, and whether texts are lower-cased first."""
-    older = next((found for name in SETTINGS if (found := read_object(folder / name))), {})
-    newer = read_object(folder / "tokenizer_config.json").get("model_max_length")
-    given = [n for n in (older.get("max_seq_length"), newer) if isinstance(n, int | float) and 0 < n < 1 << 30]
-    return {"max_length": int(given[0]) if given else None, "lowercase": bool(older.get("do_lower_case"))}
+    older = next((folder / name for name in SETTINGS if read_object(folder / name)), folder / SETTINGS[0])
+    settings, newer = read_object(older), folder / "tokenizer_config.json"
+    limits = _limit(settings, "max_seq_length", older), _limit(read_object(newer), "model_max_length", newer)
+    given = [limit for limit in limits if limit is not None]
+    return {"max_length": given[0] if given else None, "lowercase": flag(settings, "do_lower_case", False, older)}
+
+
+def _limit(settings: Mapping[str, Any], key: str, path: Path) -> int | None:
+    """A limit in tokens; None where none is given."""
+    value = settings.get(key)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is None or (number and UNLIMITED <= value < float("inf")):
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise wrong(path, key, value, "a whole number of tokens above 0, or null")
+    return value
 
 
 def write(path: Path, value: Any) -> None:

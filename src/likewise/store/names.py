@@ -129,10 +129,13 @@ def _is_model(folder: Path) -> bool:
 
 
 def _folder(name: str, tried: list[str]) -> Path | None:
-    path = Path(name).expanduser()
-    if path.is_dir():
-        return path
-    tried.append(f"the folder {path}: {'it is a file' if path.exists() else 'not there'}")
+    try:
+        path = Path(name).expanduser()
+        if path.is_dir():
+            return path
+        tried.append(f"the folder {path}: {'it is a file' if path.exists() else 'not there'}")
+    except (OSError, RuntimeError) as error:  # a name too long, or the home of a user that there is not
+        tried.append(f"the folder {name:.200}: {getattr(error, 'strerror', None) or error}")
     return None
 
 
@@ -141,9 +144,12 @@ def _models_folder(name: str, tried: list[str]) -> Path | None:
     if root is None:
         return None
     path = root / name
-    if path.is_dir() and ".." not in Path(name).parts:
-        return path
-    tried.append(f"{SETTING}: {path} is not there")
+    try:
+        if path.is_dir() and ".." not in Path(name).parts:
+            return path
+        tried.append(f"{SETTING}: {path} is not there")
+    except OSError as error:
+        tried.append(f"{SETTING}: {error.strerror}")
     return None
 
 
@@ -164,8 +170,13 @@ def _word_file(name: str, tried: list[str]) -> Path | None:
     if found is None or name in CARRIED:
         return None
     kind, told = found.groups()
-    path = Path(told or "").expanduser()
-    if not path.is_file():
+    try:
+        path = Path(told or "").expanduser()
+        is_file = path.is_file()
+    except (OSError, RuntimeError) as error:
+        tried.append(f"the file {told:.200}: {getattr(error, 'strerror', None) or error}")
+        return None
+    if not is_file:
         why = "it is a folder" if told and path.exists() else "not there"
         tried.append(f"the file {path}: {why}" if told else f"{kind} wants a file of word vectors: {kind}(PATH)")
         return None

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadModel
-from .files import read_json, read_object
-from .folder import OWN, Part, limits_of, part_of, prompts_of, rows_of, write
+from ..modelfiles import check_file, read_json, read_object
+from .folder import OWN, Part, limits_of, part_of, prompts_of, rows_of, with_config, write
 from .saving import check_saved
 
 OWN_RERANKER = f"{OWN}reranker."
@@ -45,7 +45,7 @@ def read_pair_manifest(folder: Path) -> PairManifest:
     """
     check_saved(folder)
     modules = read_json(folder / "modules.json")
-    if modules is None and not (folder / "config.json").is_file():
+    if modules is None and not check_file(folder / "config.json"):
         raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is no model folder")
     parts = [part_of(folder, row) for row in rows_of(modules, folder)] if modules is not None else []
     kinds = [part.kind for part in parts] or ["Transformer"]
@@ -59,7 +59,7 @@ def read_pair_manifest(folder: Path) -> PairManifest:
     spoken = read_object(folder / "config_sentence_transformers.json")
     return PairManifest(
         encoder=encoder,
-        late=late,
+        late=None if late is None else with_config(late),
         activation=_activation(spoken, read_object(encoder / "config.json")),
         **prompts_of(spoken, folder),
         **limits_of(encoder),
@@ -85,9 +85,11 @@ def write_pair_manifest(folder: Path, manifest: PairManifest) -> None:
 def _activation(spoken: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
     """Where sentence-transformers 6, 4 and 3 each wrote the name of the activation."""
     middle = config.get("sentence_transformers")
+    if middle is not None and not isinstance(middle, dict):
+        raise BadModel(f"config.json says sentence_transformers = {middle!r:.100}; wanted an object")
     for holder, key in (
         (spoken, "activation_fn"),
-        (middle if isinstance(middle, dict) else {}, "activation_fn"),
+        (middle or {}, "activation_fn"),
         (config, "sbert_ce_default_activation_function"),
     ):
         if (name := holder.get(key)) is not None:

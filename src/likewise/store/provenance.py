@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadModel
-from .files import atomic, read_object
+from ..modelfiles import read_object
+from .files import atomic
 from .names import CARRIED, available
 
 FILE = "likewise.json"

@@ -10,9 +10,13 @@ from pathlib import Path
 import tokenizers
 
 from ..errors import BadInput, BadModel
+from ..modelfiles import check_file, flag, read_object, read_text, wrong
+from .tokenizer_checks import check_steps, library_errors
 from .unknown import FILE, Unknown
 
 OVERLAP = 8  # neighbouring windows of a long text share a window's 8th part
+LARGEST_FILE = 1 << 28
+"""Bytes of a tokenizer's own files; the largest in use have an eighth of that."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,17 @@ class Tokenizer:
     @classmethod
     def load(cls, folder: Path, max_length: int, lowercase: bool = False) -> "Tokenizer":
         backend = _backend(folder)
+        check_steps(backend, f"the tokenizer in {folder}")
         backend.no_truncation()
         backend.no_padding()
-        probe = backend.encode("a")
+        with library_errors(f"the tokenizer in {folder} cannot read the letter 'a'"):
+            probe, bare = backend.encode("a"), backend.encode("a", add_special_tokens=False)
         inside = [i for i, special in enumerate(probe.special_tokens_mask) if not special]
         if not inside:
             raise BadModel(f"the tokenizer in {folder} makes no token of the letter 'a', so it cannot read text")
         prefix, suffix = probe.ids[: inside[0]], probe.ids[inside[-1] + 1 :]
+        if probe.ids[inside[0] : inside[-1] + 1] != bare.ids:
+            raise BadModel(f"the tokenizer in {folder} puts special tokens into a text, not around it")
         if max_length <= len(prefix) + len(suffix):
             raise BadModel(
                 f"max_length is {max_length}, and {len(prefix) + len(suffix)} special tokens leave no room for text"
@@ -69,6 +77,10 @@ class Tokenizer:
     def contents(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of each text, whole, without special tokens."""
         clean = [self._clean(text) for text in texts]
+        with library_errors("the model's tokenizer gave up on these texts"):
+            return self._encoded(clean)
+
+    def _encoded(self, clean: list[str]) -> list[list[int]]:
         if self.unknown is not None and self.unknown.buckets:
             encoded = self.backend.encode_batch(clean, add_special_tokens=False)
             return [self._spelled(text, e, self.unknown) for text, e in zip(clean, encoded, strict=True)]
@@ -202,7 +214,8 @@ class PairFrame:
     @classmethod
     def of(cls, backend: tokenizers.Tokenizer) -> "PairFrame":
         """As the tokenizer's own post-processor frames them."""
-        probe = backend.encode("a", "a")
+        with library_errors("the model's tokenizer cannot read two texts"):
+            probe = backend.encode("a", "a")
         first, second = ([i for i, text in enumerate(probe.sequence_ids) if text == side] for side in (0, 1))
         parts = (slice(first[0]), slice(first[-1] + 1, second[0]), slice(second[-1] + 1, None))
         prefix, middle, suffix = (tuple(probe.ids[part]) for part in parts)
@@ -253,7 +266,8 @@ def longest_first(first: int, second: int, room: int) -> tuple[int, int]:
 def _companions(folder: Path, backend: tokenizers.Tokenizer) -> dict[str, str]:
     """The folder's own files, or the little without which sentence-transformers does not load and pad."""
     names = ("tokenizer_config.json", "special_tokens_map.json", FILE)
-    found = {name: (folder / name).read_text("utf-8") for name in names if (folder / name).is_file()}
+    read_object(folder / names[0])  # a JSON object, since others read it
+    found = {name: text for name in names if (text := read_text(folder / name)) is not None}
     pad = next((word for word in ("[PAD]", "<pad>") if backend.token_to_id(word) is not None), None)
     least = {"tokenizer_class": "PreTrainedTokenizerFast", **({"pad_token": pad} if pad else {})}
     return {names[0]: json.dumps(least), **found}
@@ -267,17 +281,13 @@ def _scalar(text: str) -> str:
 def _backend(folder: Path) -> tokenizers.Tokenizer:
     """tokenizer.json, or the older vocab.txt (WordPiece) or vocab.json with merges.txt (byte-level BPE)."""
     whole, words, pairs = folder / "tokenizer.json", folder / "vocab.txt", folder / "vocab.json"
-    try:
-        if whole.is_file():
+    with library_errors(f"the tokenizer in {folder} cannot be read"):
+        if check_file(whole, LARGEST_FILE):
             return tokenizers.Tokenizer.from_file(str(whole))
-        if words.is_file():
+        if check_file(words, LARGEST_FILE):
             return _wordpiece(folder, words)
-        if pairs.is_file() and (folder / "merges.txt").is_file():
+        if check_file(pairs, LARGEST_FILE) and check_file(folder / "merges.txt", LARGEST_FILE):
             return _byte_pairs(pairs, folder / "merges.txt")
-    except BadModel:
-        raise
-    except Exception as error:  # the library raises bare Exception for any fault in these files
-        raise BadModel(f"the tokenizer in {folder} cannot be read: {error}") from error
     hint = " (a SentencePiece model is there: save it once as tokenizer.json with transformers' fast tokenizer)"
     found = hint if list(folder.glob("*.model")) else ""
     raise BadModel(f"{folder} holds no tokenizer.json, vocab.txt, or vocab.json with merges.txt{found}")
@@ -285,16 +295,18 @@ def _backend(folder: Path) -> tokenizers.Tokenizer:
 
 def _wordpiece(folder: Path, vocabulary: Path) -> tokenizers.Tokenizer:
     settings = folder / "tokenizer_config.json"
-    options = json.loads(settings.read_text("utf-8")) if settings.is_file() else {}
-    words = [line.rstrip("\r") for line in vocabulary.read_text("utf-8").removesuffix("\n").split("\n")]
+    options = read_object(settings)
+    text = read_text(vocabulary, LARGEST_FILE) or ""
+    words = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
     classes = ("[CLS]", "[SEP]") if "[CLS]" in words else ("<s>", "</s>")
     if not {*classes, "[UNK]"} <= set(words):
         raise BadModel(f"{vocabulary} lacks {classes[0]}, {classes[1]} or [UNK]")
+    lowercase, accents = flag(options, "do_lower_case", True, settings), options.get("strip_accents")
     made = tokenizers.BertWordPieceTokenizer(
         vocab={w: i for i, w in enumerate(words)},
-        lowercase=bool(options.get("do_lower_case", True)),
-        strip_accents=options.get("strip_accents"),
-        handle_chinese_chars=bool(options.get("tokenize_chinese_chars", True)),
+        lowercase=lowercase,
+        strip_accents=None if accents is None else flag(options, "strip_accents", lowercase, settings),
+        handle_chinese_chars=flag(options, "tokenize_chinese_chars", True, settings),
         cls_token=classes[0],
         sep_token=classes[1],
     )
@@ -305,11 +317,14 @@ def _wordpiece(folder: Path, vocabulary: Path) -> tokenizers.Tokenizer:
 
 def _add_tokens(backend: tokenizers.Tokenizer, path: Path) -> None:
     """The tokens that an older folder keeps beside its vocabulary, under the ids that they have there."""
-    added = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    added = read_object(path)
+    for token, i in added.items():
+        if isinstance(i, bool) or not isinstance(i, int):
+            raise wrong(path, token, i, "the token's id")
     backend.add_tokens(sorted(added, key=lambda token: added[token]))
-    wrong = [token for token, i in added.items() if backend.token_to_id(token) != i]
-    if wrong:
-        raise BadModel(f"{path} gives {wrong[0]!r} the id {added[wrong[0]]}, which is not the next one that is free")
+    others = [token for token, i in added.items() if backend.token_to_id(token) != i]
+    if others:
+        raise BadModel(f"{path} gives {others[0]!r} the id {added[others[0]]}, which is not the next one that is free")
 
 
 def _byte_pairs(vocabulary: Path, merges: Path) -> tokenizers.Tokenizer:

@@ -1,11 +1,11 @@
 """What becomes of a word that the vocabulary lacks: it is left out, or spelled by its n-grams, as in fastText."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from ..errors import BadModel
+from ..modelfiles import check_file, read_object
 from ..subwords import subword_buckets
 
 FILE = "unknown_words.json"
@@ -30,12 +30,12 @@ class Unknown:
     def read(cls, folder: Path) -> "Unknown | None":
         """As the folder says, if it says anything."""
         path = folder / FILE
-        if not path.is_file():
+        if not check_file(path):
             return None
+        told = read_object(path)
         try:
-            told = json.loads(path.read_text("utf-8"))
             made = cls(**told)
-        except (ValueError, TypeError, RecursionError) as error:
+        except TypeError as error:
             names = ", ".join(field.name for field in fields(cls))
             raise BadModel(f"{path} cannot be read ({error}); wanted an object with {names}") from None
         if any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 1 << 31 for n in asdict(made).values()):

@@ -18,7 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ..errors import BadInput, BadModel
-from ..store.files import fill, read_object
+from ..modelfiles import read_object
+from ..store.files import fill
 from ..store.temporary import remove_abandoned
 
 STATE = ("step", "seconds", "best", "best_step", "waited", "run", "optimizer")

@@ -13,7 +13,8 @@ from typing import Any
 
 from ..errors import BadInput, MissingExtra
 from ..installing import install_command
-from ..store.files import atomic, read_object
+from ..modelfiles import read_object
+from ..store.files import atomic
 from ..store.provenance import NOTHING, Provenance, write_provenance
 from .card import card
 from .checkpoint import first_difference, latest

@@ -1,0 +1,158 @@
+"""Tokenizers that would grow a text, search it or break without end: refused, or an error of ours."""
+
+import json
+import time
+
+import pytest
+import tokenizers
+from tokenizers import Regex, normalizers, pre_tokenizers, processors
+
+from likewise.errors import BadModel
+from likewise.text.tokenizer import Tokenizer
+from likewise.text.tokenizer_checks import library_errors, nested_repeat
+from tests.tiny import wordpieces
+
+Replace, Split = normalizers.Replace, pre_tokenizers.Split
+
+
+def _load(folder, backend) -> Tokenizer:
+    backend.save(str(folder / "tokenizer.json"))
+    return Tokenizer.load(folder, 20)
+
+
+def _normalised(*steps):
+    backend = wordpieces()
+    backend.normalizer = normalizers.Sequence(list(steps))
+    return backend
+
+
+GROWING = {
+    "a chain of replacements": [Replace("a", "aa")] * 30,
+    "one long replacement": [Replace("a", "b" * 20_000)],
+    "a replacement of nothing": [Replace(Regex("x*"), "b" * 20_000)],
+    "chains in chains": [normalizers.Sequence([Replace("e", "eee")] * 5)] * 2,
+    "many beginnings": [normalizers.Prepend("a" * 99)] * 3,
+    "bytes of bytes": [normalizers.ByteLevel()] * 8,
+}
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_a_text_that_would_grow_without_end_is_refused(kind, tmp_path):
+    began = time.perf_counter()
+    with pytest.raises(BadModel, match=r"could make a text [\d,]+ times as long; wanted at most 10,000 times"):
+        _load(tmp_path, _normalised(*GROWING[kind]))
+    assert time.perf_counter() - began < 2
+
+
+def test_bytes_of_bytes_are_refused_among_pre_tokenizers_too(tmp_path):
+    backend = wordpieces()
+    backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.ByteLevel()] * 8)
+    with pytest.raises(BadModel, match="times as long"):
+        _load(tmp_path, backend)
+
+
+def test_too_many_steps_are_refused(tmp_path):
+    with pytest.raises(BadModel, match="in 102 steps; wanted at most 100"):
+        _load(tmp_path, _normalised(*[normalizers.NFC()] * 101))
+
+
+def test_replacements_in_use_are_none_of_this(tmp_path):
+    usual = [
+        Replace("``", '"'),
+        Replace(Regex(" {2,}"), " "),
+        normalizers.NFKD(),
+        Replace("'", " ' "),
+        Replace(" ", "▁"),
+    ]
+    usual += [normalizers.Prepend("▁"), normalizers.Lowercase()]
+    assert _load(tmp_path, _normalised(*usual)).contents(["a"])
+
+
+HARMFUL = [
+    "(x+x+)+y",
+    "(a*)*",
+    r"(?:\p{L}+)+",
+    "((x+)y?)*",
+    "(x{1,3})+",
+    r"(?i:(\w+)\s?)+",
+    r"(?:(?:\s+)|b)*",
+    "(a+|-)+",
+    "(x+x+){50}y",
+    r"(?:[a-z\]]+\s*){2,}",
+]
+HARMLESS = [
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+",
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{M}]*[\p{Ll}\p{M}]+(?i:'s|'t)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*",
+    r" ?[^(\s|[.,!?…。,、।۔،])]+",
+    r"\d{1,3}(?=(?:\d{3})*\b)",
+    r"\w+(?:[-']\w+)*",
+    r"(?:[A-Z]\.)+",
+    "(?>x+)+",
+    "(x++)+",
+    "(?i)(ab)+c*",
+    "(",
+]
+
+
+@pytest.mark.parametrize("pattern", HARMFUL)
+def test_a_repeat_of_repeats_is_found_and_refused(pattern, tmp_path):
+    assert nested_repeat(pattern)
+    for part in ("normalizer", "pre_tokenizer"):
+        backend = wordpieces()
+        setattr(
+            backend, part, Replace(Regex(pattern), "") if part == "normalizer" else Split(Regex(pattern), "isolated")
+        )
+        with pytest.raises(BadModel, match="repeats what repeats"):
+            _load(tmp_path, backend)
+
+
+@pytest.mark.parametrize("pattern", HARMLESS)
+def test_patterns_in_use_are_none(pattern):
+    assert nested_repeat(pattern) is None
+
+
+def test_a_pattern_that_is_too_long_is_refused(tmp_path):
+    with pytest.raises(BadModel, match="a pattern of 20,000 letters"):
+        _load(tmp_path, _normalised(Replace(Regex("a" * 20_000), "")))
+
+
+def test_a_panic_of_the_library_is_an_error_of_ours_and_ctrl_c_is_not(tmp_path):
+    backend = wordpieces()
+    backend.pre_tokenizer = Split(Regex("(a|aa)+$"), "isolated")  # which no look at repeats finds
+    tokenizer = _load(tmp_path, backend)
+    with pytest.raises(BadModel, match="tokenizer gave up on these texts"):
+        tokenizer.contents(["a" * 60 + "b"])
+    with pytest.raises(KeyboardInterrupt), library_errors("nothing"):
+        raise KeyboardInterrupt
+
+
+def test_merges_dropped_at_random_are_refused(tmp_path):
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0}, [], dropout=0.5))
+    with pytest.raises(BadModel, match=r"at random \(dropout = 0.5"):
+        _load(tmp_path, backend)
+
+
+def test_a_template_with_special_tokens_inside_a_text_is_refused(tmp_path):
+    backend = wordpieces()
+    known = [(word, backend.token_to_id(word)) for word in ("[CLS]", "[SEP]")]
+    backend.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP] $A", special_tokens=known)
+    with pytest.raises(BadModel, match="puts special tokens into a text"):
+        _load(tmp_path, backend)
+
+
+@pytest.mark.parametrize("key", ["do_lower_case", "strip_accents", "tokenize_chinese_chars"])
+@pytest.mark.parametrize("value", ["no", 0, 1.5, [], {}], ids=str)
+def test_junk_beside_an_older_vocabulary_is_refused(key, value, tmp_path):
+    (tmp_path / "vocab.txt").write_text("[CLS]\n[SEP]\n[UNK]\na")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({key: value}))
+    with pytest.raises(BadModel, match=rf"tokenizer_config.json says {key} = .*; wanted true or false"):
+        Tokenizer.load(tmp_path, 20)
+
+
+@pytest.mark.parametrize("added", ["[]", '{"b": "x"}', '{"b": 1.5}', '{"b": true, "c": null}', "{"])
+def test_junk_among_added_tokens_is_refused(added, tmp_path):
+    (tmp_path / "vocab.txt").write_text("[CLS]\n[SEP]\n[UNK]\na")
+    (tmp_path / "added_tokens.json").write_text(added)
+    with pytest.raises(BadModel, match="added_tokens.json"):
+        Tokenizer.load(tmp_path, 20)
