@@ -41,6 +41,10 @@ def test_vectors_are_those_of_torch(folders, family, overflow):
     _alike(folders(family), overflow=overflow)
 
 
+def test_what_keeps_norms_from_dividing_by_nothing_is_where_torch_has_it(own):
+    _alike(own(changes={"layer_norm_eps": 0.1}))
+
+
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_activation_is_that_of_torch(own, activation):
     _alike(own(changes={"hidden_act": activation}))
