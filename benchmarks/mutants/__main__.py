@@ -19,6 +19,7 @@ AREAS = ("pooling", "encoders", "text", "train", "evaluate", "search", "mine", "
 EQUIVALENT = ROOT / "benchmarks" / "equivalent_mutants.toml"
 FIRST = 60.0  # seconds of tests that run the line
 LIMIT = 20.0  # seconds more than the tests took that a mutant is given
+UNKNOWN = 30.0  # seconds that tests are thought to take of which it is not known
 PATIENCE = 4.0  # times what the tests took: the machine may be busy
 
 
@@ -164,7 +165,9 @@ class _Attempt:
 
 
 def tests_of(mutant: Mutant, known: Map) -> Iterator[tuple[list[str], float]]:
-    """Sets of tests, and how long each takes: those that run the line, fastest first; then those that know the file."""
+    """Sets of tests, and how long each takes: those that run the line, fastest first; those that run the file; those
+    that were written since, and name it.
+    """
     lines = range(mutant.line, mutant.last + 1)
     first = _within(known.of_lines(mutant.file, lines), known, FIRST)
     if first:
@@ -173,7 +176,10 @@ def tests_of(mutant: Mutant, known: Map) -> Iterator[tuple[list[str], float]]:
     second = _within(rest, known, FIRST)
     if second:
         yield second
-    if not first and not second:
+    new = known.unknown_files(mutant.file)
+    if new:
+        yield new, UNKNOWN
+    if not first and not second and not new:
         raise SystemExit(f"no test is known to run {mutant.file}; python -m benchmarks.mutants --map learns it")
 
 

@@ -49,6 +49,16 @@ class Map:
                 counts[i] = counts.get(i, 0) + 1
         return sorted(counts, key=lambda i: (-counts[i], self.seconds[i]))
 
+    def unknown_files(self, file: str) -> list[str]:
+        """Files of tests that were not there when the map was made and import this module, or from its room."""
+        known = {name.partition("::")[0] for name in self.tests}
+        module = file.removesuffix(".py").replace("/", ".")
+        room = module.rpartition(".")[0]
+        paths = (path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests").rglob("test_*.py")))
+        return [
+            path for path in paths if path not in known and _imports((ROOT / path).read_text("utf-8"), module, room)
+        ]
+
     def moved(self, file: str) -> dict[int, list[int]]:
         """The lines of today's file, and the tests that run them."""
         lines = self.files.get(file, {})
@@ -62,6 +72,10 @@ class Map:
             same = {block.b + i + 1: block.a + i + 1 for block in blocks for i in range(block.size)}
             self._moved[file] = {line: _nearest(same, line) for line in range(1, len(new) + 1)} if old else {}
         return self._moved[file]
+
+
+def _imports(text: str, module: str, room: str) -> bool:
+    return f"{module} import" in text or f"from {room} import" in text or f'"{module}' in text
 
 
 def _nearest(same: dict[int, int], line: int) -> int:

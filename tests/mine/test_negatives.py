@@ -345,3 +345,24 @@ def test_bounds_are_among_what_scores_between_them_however_deep_equal_scores_lie
     assert _by_scores([5.0, 3.0, 3.0, 1.0], 9.0, ScoreBetween(low=3), RankBetween(2), k=1) == ["3.0"]
     assert _by_scores([5.0, 3.0, 3.0, 1.0], 9.0, ScoreBetween(low=3), k=3) == ["5.0", "3.0", "3.0"]
     assert _by_scores([5.0, 5.0, 4.0, 3.0], 9.0, ScoreBetween(high=4), k=2) == ["4.0", "3.0"]
+
+
+def test_triplets_are_the_rows_of_the_columns_one_below_the_other():
+    found = negatives(*columns(MANY), Model(), k=3, rules=[], metric="dot")
+    wide, long = found.columns(), found.triplets()
+    assert found.report.kept == len(found) == 30 and len(long["anchor"]) == 90
+    for i in range(30):
+        for j in range(3):
+            row = {name: values[3 * i + j] for name, values in long.items()}
+            once = {name: wide[name][i] for name in ("anchor", "positive", "group", "score_positive")}
+            assert row == once | {
+                "negative": wide[f"negative_{j + 1}"][i],
+                "score_negative": wide[f"score_negative_{j + 1}"][i],
+            }
+    assert [*found.triplets(scores=False)] == ["anchor", "positive", "negative", "group"]
+    assert [*found.columns(scores=False)] == [*(n for n in wide if not n.startswith("score"))]
+
+
+def test_what_is_kept_is_what_is_not_dropped():
+    strict = negatives(*columns(MANY), Model(), k=2, rules=[ScoreBetween(high=-4)], metric="dot")
+    assert 0 < strict.report.kept == len(strict) == 30 - strict.report.dropped < 30
