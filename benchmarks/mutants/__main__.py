@@ -17,7 +17,7 @@ from .trial import Copy, Outcome, begin, preload, wait
 
 AREAS = ("pooling", "encoders", "text", "train", "evaluate", "search", "mine", "store")
 EQUIVALENT = ROOT / "benchmarks" / "equivalent_mutants.toml"
-FIRST = 60.0  # seconds of tests that run the line
+FIRST = 40.0  # seconds of tests that one set may take
 LIMIT = 20.0  # seconds more than the tests took that a mutant is given
 UNKNOWN = 30.0  # seconds that tests are thought to take of which it is not known
 PATIENCE = 4.0  # times what the tests took: the machine may be busy

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
+from likewise.evaluate.datasets import entry
 from likewise.evaluate.sts import PUBLISHED, SETS, SEVEN, SEVEN_WK, STS, average
 from likewise.evaluate.task import Result, Score, Settings
 from likewise.similarity import PAIRWISE
@@ -255,3 +256,9 @@ def test_the_published_rows_have_the_published_averages():
     assert set(rows) == set(printed)
     for model, mean in printed.items():
         assert sum(rows[model]) / 7 == pytest.approx(mean, abs=0.0051)
+
+
+def test_a_set_of_pairs_has_the_size_of_its_file():
+    for name, one in SETS.items():
+        assert one.pairs == entry(one.data)[1].published, name
+        assert one.subsets == (name in SEVEN[:5]), name
