@@ -76,6 +76,8 @@ def test_a_token_that_the_encoder_has_no_vector_for_is_named_where_it_occurs(own
     assert np.isfinite(embedder.encode(["a b c"])).all()
     with pytest.raises(BadInput, match=r"texts\[2\] holds the token 'query', for which the encoder has no vector"):
         embedder.encode(["a", "b", "query", "c"])
+    with pytest.raises(BadInput, match=r"texts\[2\] holds the token 'query'"):
+        embedder.encode(["a", "a", "query", "b", "query"])  # the second of the distinct texts is the third of all
 
 
 def test_special_tokens_without_vectors_are_of_another_model(own):
@@ -515,8 +517,8 @@ def test_a_tokenizer_without_special_tokens_has_no_vector_for_an_empty_text(own)
     amend(folder / "tokenizer.json", post_processor=None)
     embedder = Embedder.load(folder)
     assert embedder.encode(["a", "b c"]).shape == (2, 32)
-    for texts in (["a", ""], ["a", "", "b"]):
-        with pytest.raises(BadInput, match=r"texts\[1\] has no tokens"):
+    for texts, index in ((["a", ""], 1), (["a", "", "b"], 1), (["a", "a", "", "b", ""], 2)):
+        with pytest.raises(BadInput, match=rf"texts\[{index}\] has no tokens"):
             embedder.encode(texts)
 
 

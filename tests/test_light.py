@@ -20,7 +20,8 @@ from likewise.light import ACTIVATIONS as OF_HEADS
 from likewise.light import REDUCTIONS, TORCHS, LightEmbedder
 from likewise.pooling.reduce import REDUCTIONS as OURS
 from likewise.shapes import REDUCTIONS as NAMES
-from tests.tiny import TEXTS, amend, reweigh, write
+from tests.encoders.test_config_defaults import REQUIRED
+from tests.tiny import CONFIGS, TEXTS, amend, reweigh, write
 
 WEIGHTS = "model.safetensors"
 LONG = [*TEXTS, "cat dog " * 70, "a", ""]
@@ -39,6 +40,21 @@ def _alike(folder, texts=LONG, overflow="truncate", prompt_name=None, atol=3e-6,
 @pytest.mark.parametrize("overflow", ["truncate", "mean"])
 def test_vectors_are_those_of_torch(folders, family, overflow):
     _alike(folders(family), overflow=overflow)
+
+
+@pytest.mark.parametrize("family", ["bert", "electra"])
+def test_what_a_config_leaves_out_is_what_torch_takes_it_for(own, family):
+    defaults = {"embedding_size": 128, "max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12}
+    folder = own(family, changes=defaults)
+    amend(folder / "config.json", **{key: None for key in CONFIGS[family] if key not in REQUIRED})
+    _alike(folder)
+    light = LightEmbedder.load(folder)
+    assert light.made_of() == Embedder.load(folder, device="cpu").made_of()
+    assert (light.encoder.longest, light.encoder.eps, light.encoder.activation) == (512, 1e-12, gelu)
+
+
+def test_what_keeps_norms_from_dividing_by_nothing_is_where_torch_has_it(own):
+    _alike(own(changes={"layer_norm_eps": 0.1}))
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

@@ -1,6 +1,8 @@
 """Attention over packed sentences, beside a loop over sentences, heads and tokens."""
 
 import math
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -154,3 +156,57 @@ def test_the_relative_bias_depends_on_the_distance_alone_and_is_made_once_a_leng
     assert bias.shape == (HEADS, 6, 6)
     assert torch.equal(bias[:, 1:, 1:], bias[:, :-1, :-1])
     assert not torch.equal(bias[:, 0, 1], bias[:, 1, 0]), "before and after are different"
+
+
+@pytest.mark.parametrize(
+    ("window", "reach"), [(None, (-1, -1)), (0, (0, 0)), (6, (6, 6)), (7, (-1, -1)), (100, (-1, -1))]
+)
+def test_the_kernel_for_packed_tokens_is_given_offsets_and_a_reach_that_no_sentence_is_within(
+    window, reach, monkeypatch
+):
+    given = []
+
+    def kernel(*arguments, **how):
+        given.append((arguments, how))
+        return arguments[2]
+
+    monkeypatch.setitem(sys.modules, "torch.nn.attention.varlen", SimpleNamespace(varlen_attn=kernel))
+    lengths = [7, 2, 4]
+    q, k, v = _qkv(lengths)
+    assert attention._variable(q.values, k.values, v.values, q, window) is v.values
+    [(arguments, how)] = given
+    assert all(a is b for a, b in zip(arguments[:3], (q.values, k.values, v.values), strict=True))
+    assert [x.tolist() for x in arguments[3:5]] == [[0, 7, 9, 13]] * 2 and arguments[5:] == (7, 7)
+    assert how == {"window_size": reach}
+
+
+class _On:
+    """Stands for a tensor on some device."""
+
+    def __init__(self, kind, dtype):
+        self.is_cuda, self.device, self.dtype = kind == "cuda", SimpleNamespace(type=kind), dtype
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("kind", "dtype", "more", "way"),
+    [
+        ("cuda", torch.bfloat16, {}, "_variable"),
+        ("cuda", torch.float16, {"window": 3}, "_variable"),
+        ("cuda", torch.float16, {"bias": _bias}, "_padded"),
+        ("cuda", torch.float16, {"dropout": 0.1}, "_padded"),
+        ("cuda", torch.float32, {}, "_padded"),
+        ("mps", torch.float16, {"window": 3}, "_padded"),
+        ("cpu", torch.float16, {"dropout": 0.1}, "_by_length"),
+        ("cpu", torch.bfloat16, {}, "_by_length"),
+    ],
+)
+def test_each_device_has_its_way(kind, dtype, more, way, monkeypatch):
+    asked = []
+    for name in ("_variable", "_by_length", "_padded"):
+        monkeypatch.setattr(attention, name, lambda *given, n=name: asked.append((n, given)))
+    q, k, v = (_On(kind, dtype) for _ in range(3))
+    attend(q, k, v, "tokens", **more)
+    settings = {"bias": None, "window": None, "dropout": 0.0, **more}
+    wanted = (settings["window"],) if way == "_variable" else tuple(settings.values())
+    assert asked == [(way, (q, k, v, "tokens", *wanted))]

@@ -227,6 +227,39 @@ def test_every_entry_of_the_catalogue_is_whole(name):
         assert file.hub is None or (len(file.hub.revision) == 40 and file.hub.repository.count("/") == 1)
 
 
+SMALLER = {"cr/all": 3771, "mpqa/all": 10603, "nli/train": 159221, "nli/triplets": 31167, "qqp_subset/pairs": 29324}
+SMALLER |= {"nli/mnli_dev_matched_partial": 9570, "nli/mnli_dev_mismatched_partial": 3912}
+"""Files of whose rows the copy that was measured on has fewer than were published."""
+
+
+def test_copies_have_as_many_rows_as_were_published_but_for_those_that_are_known_to_have_fewer():
+    files = {f"{name}/{part}": file for name, dataset in DATASETS.items() for part, file in dataset.files.items()}
+    both = {name: file for name, file in files.items() if file.rows is not None and file.published is not None}
+    assert {name: file.rows for name, file in both.items() if file.rows != file.published} == SMALLER
+
+
+def test_published_sizes_are_those_of_the_literature():
+    published = {
+        name: [file.published for file in DATASETS[name].files.values()]
+        for name in ("afs", "cr", "mpqa", "sst5", "qqp_subset", "wiki_sections_dor")
+    }
+    assert published == {
+        "afs": [6000],
+        "cr": [3775],
+        "mpqa": [10606],
+        "sst5": [8544, 1101, 2210],
+        "qqp_subset": [404290],
+        "wiki_sections_dor": [None, None, 222957],
+    }
+    nli = {part: file.published for part, file in DATASETS["nli"].files.items()}
+    assert nli["train"] == 549_367 + 392_702  # SNLI's and MultiNLI's
+    assert (nli["triplets"], nli["mnli_dev_matched_partial"], nli["mnli_dev_mismatched_partial"]) == (
+        275601,
+        9815,
+        9832,
+    )
+
+
 def test_sick_s_hub_copy_is_not_read_for_its_test_set():
     assert all(file.hub is None for file in DATASETS["sick"].files.values())
 

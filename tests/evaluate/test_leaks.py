@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from likewise.errors import BadInput
 from likewise.evaluate.datasets import read
 from likewise.evaluate.leaks import clean, leaks, plain
+from likewise.evaluate.sts import SETS
 
 REAL = pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="LIKEWISE_DATA names no folder of data sets")
 
@@ -110,6 +111,18 @@ def test_sts_benchmark_s_training_pairs_are_in_the_older_test_sets():
     tests = {f"sts{year}": read(f"sts{year}/test") for year in range(12, 17)}
     found = leaks({"stsb": read("stsb/train")}, tests)
     assert [leak.pairs for leak in found] == [996, 596, 1822, 1102, 197]
+
+
+@REAL
+def test_the_cautions_of_the_tasks_count_rows_of_the_test_set_where_leaks_are_distinct_pairs():
+    known = {frozenset(map(plain, pair)) for pair in _pairs("stsb/train")}
+    for name in ("sts12", "sts13", "sts14", "sts15", "sts16"):
+        rows = sum(frozenset(map(plain, pair)) in known for pair in _pairs(f"{name}/test"))
+        assert f"{rows:,} of these pairs" in SETS[name].caution
+
+
+def _pairs(name):
+    return list(zip(*(read(name)[side] for side in ("sentence1", "sentence2")), strict=True))
 
 
 @REAL

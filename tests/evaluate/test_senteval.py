@@ -84,6 +84,24 @@ def test_the_nested_protocol_is_that_of_the_slow_transcription(hidden, limit, th
         assert outcome_of(protocols.nested(problem, [np.arange(100)], trainer(mode), [recipe])) == slow
 
 
+def test_nested_folds_are_those_of_1111_whatever_the_seed_of_the_recipe(three_folds):
+    problem, asked = noisy(100, noise=1.5, classes=2), []
+
+    def watched(problem, folds, recipe):
+        asked.append([(fold.train.tolist(), None if fold.dev is None else fold.dev.tolist()) for fold in folds])
+        return trainer("fast")(problem, folds, recipe)
+
+    for seed in (1111, 7):
+        protocols.nested(problem, [np.arange(100)], watched, [Recipe(limit=0, seed=seed)])
+    outer = transcription.folds(problem.x, problem.y, three_folds)
+    inner = [
+        (train[kept].tolist(), train[held].tolist())
+        for train, _ in outer
+        for kept, held in transcription.folds(problem.x[train], problem.y[train], three_folds)
+    ]
+    assert asked == [inner, [(train.tolist(), None) for train, _ in outer]] * 2
+
+
 @pytest.mark.parametrize("classes", [2, 4])
 def test_cross_validation_is_that_of_the_slow_transcription(classes):
     problem = noisy(150, noise=1.5, classes=classes, seed=5)

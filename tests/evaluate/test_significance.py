@@ -133,3 +133,25 @@ def test_an_unknown_statistic_missing_gold_and_no_resamples_are_refused():
             intervals([fine], gold, statistic=wrong, **how)
     with pytest.raises(BadInput, match="no gold"):
         intervals([fine], statistic="pearson")
+
+
+@pytest.mark.parametrize("level", [0.95, 0.6])
+def test_an_interval_leaves_out_half_of_what_is_not_its_level_on_either_side(level):
+    gold, fine, rough = noisy(n=60)
+    draws = resampled(STATISTICS["spearman"]([fine, rough], gold), 60, 400, np.random.default_rng(2))
+    share = 100 * (1 - level) / 2
+    wanted = np.percentile(draws, [share, 100 - share], axis=1).T
+    found = intervals([fine, rough], gold, statistic="spearman", resamples=400, seed=2, level=level)
+    np.testing.assert_allclose([(one.low, one.high) for one in found], wanted, atol=1e-12)
+    lead = np.percentile(draws[0] - draws[1], [share, 100 - share])
+    apart, _ = paired(fine, rough, gold, statistic="spearman", resamples=400, seed=2, level=level)
+    np.testing.assert_allclose((apart.low, apart.high), lead, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", range(3, 9))
+@pytest.mark.parametrize("statistic", ["pearson", "spearman"])
+def test_one_item_drawn_again_and_again_has_no_correlation(statistic, n):
+    random = np.random.default_rng(n)
+    said, gold = random.normal(size=(2, n)) * 10.0 ** random.integers(-3, 4, size=(2, 1))
+    found = STATISTICS[statistic]([said], gold)(n * np.eye(n, dtype=np.int64))
+    assert np.isnan(found).all()

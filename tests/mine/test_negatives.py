@@ -318,3 +318,51 @@ def test_rules_are_told_as_they_are_written():
     ]
     assert str(Judged(Reader(), BelowPositive(margin=0.2))) == "Judged(BelowPositive(margin=0.2))"
     assert json.dumps(str(Judged(Reader(), ScoreBetween(high=1), "yes"))) == '"Judged(ScoreBetween(high=1), label=yes)"'
+
+
+def _by_scores(scores: list[float], positive: float, *rules: Rule, **how) -> list[str]:
+    """The negatives of one anchor whose candidates have these scores; k of them, or none."""
+    texts = [f"scored {score}, the {i}th" for i, score in enumerate(scores)]
+    given = (np.array([[1.0]]), np.array([[positive]]), np.array(scores)[:, None])
+    ready = Ready(*(vectors.astype(np.float32) for vectors in given))
+    found = negatives(["anchor"], ["positive"], ready, corpus=texts, rules=[*rules], metric="dot", **how)
+    return [text.split(",")[0].removeprefix("scored ") for text in found.negatives[0]]
+
+
+def test_a_share_of_a_positive_below_nothing_is_taken_away_and_not_given():
+    scores = [0.0, -1.5, -2.0, -2.9, -3.0, -3.1, -9.0]
+    assert _by_scores(scores, -2.0, BelowPositive(share=0.5), k=2) == ["-3.1", "-9.0"]
+    assert _by_scores(scores, -2.0, BelowPositive(share=1.0), k=2) == ["-2.9", "-3.0"]
+    assert _by_scores([2.0, 1.0, 0.9], 2.0, BelowPositive(share=0.5), k=1) == ["0.9"]
+
+
+def test_what_scores_as_the_positive_less_the_margin_is_not_below_it():
+    assert _by_scores([3.0, 2.5, 2.0, 1.0], 3.0, BelowPositive(margin=0.5), k=2) == ["2.0", "1.0"]
+
+
+def test_bounds_are_among_what_scores_between_them_however_deep_equal_scores_lie():
+    """Of two candidates looked at first, the last scores the least that is wanted; so does the third."""
+    assert _by_scores([5.0, 3.0, 3.0, 1.0], 9.0, ScoreBetween(low=3), RankBetween(2), k=1) == ["3.0"]
+    assert _by_scores([5.0, 3.0, 3.0, 1.0], 9.0, ScoreBetween(low=3), k=3) == ["5.0", "3.0", "3.0"]
+    assert _by_scores([5.0, 5.0, 4.0, 3.0], 9.0, ScoreBetween(high=4), k=2) == ["4.0", "3.0"]
+
+
+def test_triplets_are_the_rows_of_the_columns_one_below_the_other():
+    found = negatives(*columns(MANY), Model(), k=3, rules=[], metric="dot")
+    wide, long = found.columns(), found.triplets()
+    assert found.report.kept == len(found) == 30 and len(long["anchor"]) == 90
+    for i in range(30):
+        for j in range(3):
+            row = {name: values[3 * i + j] for name, values in long.items()}
+            once = {name: wide[name][i] for name in ("anchor", "positive", "group", "score_positive")}
+            assert row == once | {
+                "negative": wide[f"negative_{j + 1}"][i],
+                "score_negative": wide[f"score_negative_{j + 1}"][i],
+            }
+    assert [*found.triplets(scores=False)] == ["anchor", "positive", "negative", "group"]
+    assert [*found.columns(scores=False)] == [*(n for n in wide if not n.startswith("score"))]
+
+
+def test_what_is_kept_is_what_is_not_dropped():
+    strict = negatives(*columns(MANY), Model(), k=2, rules=[ScoreBetween(high=-4)], metric="dot")
+    assert 0 < strict.report.kept == len(strict) == 30 - strict.report.dropped < 30

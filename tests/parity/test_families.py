@@ -10,6 +10,7 @@ from likewise import Embedder, Ragged
 from likewise.encoders.automodel import AutoEncoder
 from likewise.encoders.checkpoint import load_encoder, save_encoder
 from likewise.errors import BadModel
+from tests.encoders.test_config_defaults import DEFAULTS, required
 from tests.tiny import TRANSFORMERS, config_of, pack, wordpieces
 
 LENGTHS = [1, 3, 7, 7, 31, 13, 64]
@@ -48,6 +49,22 @@ def test_all_layers_are_those_of_transformers(family, tmp_path):
     model = _theirs(family)
     model.save_pretrained(tmp_path)
     _check(model, load_encoder(tmp_path), pack(LENGTHS))
+
+
+@pytest.mark.parametrize("family", DEFAULTS)
+def test_a_config_of_the_required_keys_alone_is_read_as_transformers_reads_it(family, tmp_path):
+    padding = {"pad_token_id": 0} if family == "modernbert" else {}  # its own lies beyond a small vocabulary
+    config = transformers.AutoConfig.for_model(**required(family), **padding)
+    model = transformers.AutoModel.from_config(config, attn_implementation="eager").eval()
+    model.save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(required(family)))
+    encoder = load_encoder(tmp_path)
+    _check(model, encoder, pack(LENGTHS))
+    ours, theirs = DEFAULTS[family], config.to_dict()
+    assert ours["eps"] == theirs.get("layer_norm_eps", theirs.get("norm_eps", 1e-12))
+    rates = [theirs[key] for key in ("hidden_dropout_prob", "dropout", "mlp_dropout") if key in theirs]
+    own = [theirs[key] for key in ("attention_probs_dropout_prob", "attention_dropout") if key in theirs]
+    assert ([ours["dropout"]], [ours["attention_dropout"]]) == (rates, own)
 
 
 @pytest.mark.parametrize("family", TRANSFORMERS)

@@ -172,6 +172,16 @@ def test_half_precision_layers_are_measured_in_fp32(real: list[np.ndarray], dtyp
     assert np.abs(found.numpy() - wanted).max() < 5e-5
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_layers_that_differ_in_length_alone_have_nothing_new_in_fp32_either(seed: int) -> None:
+    """What rounding leaves of their novelty is no reason to prefer one."""
+    draw = np.random.default_rng(seed)
+    path = (draw.uniform(0.1, 10, size=(7, 1)) * draw.normal(size=(1, 768)))[None].repeat(30, 0)
+    exact, rounded = (dissected(Dissection(0), path, dtype) for dtype in (torch.float64, torch.float32))
+    assert rounded.novelty.max() > 0, "without rounding there is nothing to see here"
+    torch.testing.assert_close(rounded.weights, exact.weights, atol=1e-5, rtol=0)
+
+
 @pytest.mark.parametrize("alignment", ["code", "paper"])
 @pytest.mark.parametrize("boundary", ["reference", "symmetric"])
 def test_gradients_are_right(boundary: str, alignment: str) -> None:

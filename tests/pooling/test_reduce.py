@@ -85,3 +85,13 @@ def test_long_half_precision_sums_are_added_up_exactly():
     x = torch.ones(5000, 1, dtype=torch.bfloat16)
     for name in ("mean", "weighted-mean"):
         assert pooling_of(name, 6)(iter([x]), tokens).item() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_where_torch_reduces_no_segments_the_same_is_done_by_index(name, monkeypatch):
+    tokens = packed(LENGTHS, 5)
+    below = tokens.like(-1 - tokens.values.abs())  # a largest value that is below 0
+    wanted = [pooling_of(name, 6)(iter([some.values]), some) for some in (tokens, below)]
+    monkeypatch.setattr("likewise.pooling.reduce.SEGMENTS", ())
+    for some, expected in zip((tokens, below), wanted, strict=True):
+        torch.testing.assert_close(pooling_of(name, 6)(iter([some.values]), some), expected, atol=1e-6, rtol=0)

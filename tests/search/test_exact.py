@@ -47,6 +47,16 @@ def test_ties_at_the_edge_of_k_keep_the_earlier_rows(monkeypatch):
     assert hits.indices.tolist() == [[0, 2, 5], [1, 3, 4]]
 
 
+@pytest.mark.parametrize("block", [64, 8192])
+@pytest.mark.parametrize("k", [40, 150, 300])
+def test_many_equal_scores_keep_the_order_of_the_corpus_where_only_a_stable_sort_does(block, k, monkeypatch):
+    monkeypatch.setattr(exact, "BLOCK", block)
+    corpus = np.random.default_rng(1).integers(0, 4, size=(300, 1)).astype(np.float32)
+    hits = search(np.ones((2, 1), np.float32), corpus, k=k, metric="dot")
+    wanted = sorted(range(300), key=lambda i: (-corpus[i, 0], i))[:k]
+    assert hits.indices.tolist() == [wanted] * 2
+
+
 def test_blocks_of_queries_change_nothing_and_bound_the_scores(monkeypatch):
     draw = np.random.default_rng(3)
     queries, corpus = draw.normal(size=(25, 4)).astype(np.float32), draw.normal(size=(30, 4)).astype(np.float32)

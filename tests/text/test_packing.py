@@ -1,7 +1,7 @@
 """Which sentences share a batch."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from likewise.errors import OutOfMemory
@@ -36,6 +36,9 @@ def test_a_budget_without_room_is_refused(budget):
 
 
 @given(lengths, budgets, st.integers(50, 150))
+@example([4] * 8, 32, 4)
+@example([5, 4, 3, 2, 1, 1, 1, 1], 18, 5)
+@example([0, 0, 0, 50, 50], 120, 50)
 def test_memory_that_runs_out_costs_smaller_batches_and_loses_no_sentence(lengths, budget, memory):
     tried = []
 
@@ -59,3 +62,10 @@ def test_without_trouble_the_batches_are_those_of_the_plan():
 def test_one_sentence_that_never_fits_says_how_long_it_is():
     with pytest.raises(OutOfMemory, match="one single text of 1,234 tokens"):
         list(in_batches([5, 1234, 7], 10_000, lambda batch: None if 1 in batch else batch))
+
+
+def test_what_failed_once_is_not_tried_again_at_its_size():
+    """Memory for one text of eight, which come in pairs: the first pair fails, and no other is tried."""
+    failed = []
+    made = list(in_batches([4] * 8, 8, lambda batch: failed.append(batch) if len(batch) > 1 else batch))
+    assert failed == [[0, 1]] and [batch for batch, _ in made] == [[i] for i in range(8)]

@@ -20,6 +20,7 @@ from likewise.heads import Normalize
 from likewise.pooling import Fusion, Reduce, Stack, pooling_of
 from likewise.store import Manifest
 from likewise.text.tokenizer import Tokenizer
+from likewise.train import fusion
 from likewise.train.depth import exits, smallest
 from likewise.train.examples import Examples, numbered, parted
 from likewise.train.fusion import Recipe, fuse, fused, imitation, layer_vectors
@@ -162,12 +163,19 @@ def test_training_helps_where_there_is_something_to_learn(embedder):
 
 
 def test_random_labels_leave_the_model_no_worse_than_plain(embedder):
+    better = []
+
+    def sure(fused, plain, gold):
+        better.append(spearman(fused, gold) > spearman(plain, gold))
+        return difference(fused, plain, gold).low > 0
+
     for seed in range(3):
         texts, examples = labelled(300, seed, meaning=False)
-        sure = lambda a, b, gold: difference(a, b, gold).low > 0  # noqa: E731
         outcome = trained(embedder, examples, texts, recipe=QUICK, sure=sure)
-        assert difference(outcome.fused, outcome.plain, outcome.gold).high >= 0
-        assert spearman(outcome.fused, outcome.gold) >= spearman(outcome.plain, outcome.gold)
+        assert (outcome.share, outcome.strength, outcome.epochs) == (0, 0, 0)
+        np.testing.assert_array_equal(outcome.fused, outcome.plain)
+        assert fused(embedder, outcome.fusion).pooling == Reduce.parse("mean")
+    assert any(better), "by chance something was better, and was not kept"
 
 
 def test_a_seed_gives_the_same_weights(embedder):
@@ -178,11 +186,56 @@ def test_a_seed_gives_the_same_weights(embedder):
 
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.usefixtures("unchecked")
-def test_triplets_train_either_way(embedder, ordered):
-    texts = sentences(300)
-    _, examples = numbered([texts[::3], texts[1::3], texts[2::3]], None)
-    outcome = trained(embedder, examples, texts, recipe=replace(QUICK, ordered=ordered))
-    assert spearman(outcome.fused, outcome.gold) >= spearman(outcome.plain, outcome.gold)
+def test_triplets_train_either_way(embedder, ordered, monkeypatch):
+    texts, examples = alike_by_their_first_letters()
+    lost = []
+    for name in ("contrastive", "cosent"):
+        real = getattr(fusion, name)
+        monkeypatch.setattr(fusion, name, lambda *given, r=real, n=name: lost.append(n) or r(*given))
+    outcome = trained(embedder, examples, texts, recipe=replace(QUICK, strengths=(0.1,), epochs=20, ordered=ordered))
+    assert set(lost) == {"cosent" if ordered else "contrastive"}
+    assert outcome.share > 0 and difference(outcome.fused, outcome.plain, outcome.gold).low > 0
+
+
+def alike_by_their_first_letters(n=300):
+    """Triplets whose anchor and positive begin alike, and whose negative ends as the anchor does."""
+    random = np.random.default_rng(0)
+
+    def word(letters):
+        return "".join(random.choice(list(letters), size=5))
+
+    columns = [[], [], []]
+    for i in range(n):
+        kind, other = random.choice(6, 2, replace=False)
+        begin, another = ("".join("abcdef"[k] * 4) for k in (kind, other))
+        end = word("uvwxyz")
+        for column, text in zip(
+            columns, (f"{begin} {end}", f"{begin} {word('uvwxyz')}", f"{another} {end}"), strict=True
+        ):
+            column.append(f"{text} {i}")
+    return numbered(columns, None)
+
+
+@pytest.mark.parametrize("scored", [True, False])
+@pytest.mark.usefixtures("unchecked")
+def test_the_loss_of_a_batch_is_that_of_the_objectives_and_falls_where_vectors_are_as_they_should_be(scored):
+    draw = torch.Generator().manual_seed(0)
+    a, p, n = torch.randn(3, 6, 4, generator=draw)
+    rows = np.arange(18).reshape(3, 6).T
+    if scored:
+        batch = Examples(rows[:, :2], np.arange(6.0))
+        wanted = cosent(a, p, torch.arange(6.0), 5.0)
+        right, wrong = (torch.nn.functional.normalize(torch.stack([torch.ones(6), x], 1)) for x in
+                        (torch.arange(6.0).flip(0), torch.arange(6.0)))  # fmt: skip
+        left = torch.tensor([[1.0, 0.0]]).repeat(6, 1)
+        good, bad = ([left, side] for side in (right, wrong))
+    else:
+        batch = Examples(rows)
+        wanted = contrastive(a, [p, n], torch.from_numpy(rows), 5.0)
+        good, bad = [a, a, -a], [a, -a, a]
+    given = [a, p] if scored else [a, p, n]
+    torch.testing.assert_close(fusion._loss(given, batch, 5.0), wanted)
+    assert fusion._loss(good, batch, 5.0) < fusion._loss(bad, batch, 5.0)
 
 
 def test_a_teacher_scores_pairs_of_different_texts_with_its_cosines():

@@ -36,10 +36,12 @@ def test_the_seed_decides_the_order(labels, each, batch):
     assert order(labels, each, batch, 3) == order(labels, each, batch, 3)
 
 
-@given(st.integers(2, 40), st.integers(2, 5), st.integers(2, 5), st.integers(1, 6), st.integers(0, 9))
+@given(st.integers(5, 40), st.integers(2, 5), st.integers(2, 5), st.integers(1, 6), st.integers(0, 9))
 def test_labels_of_equal_size_fill_batches_of_p_groups_of_k_rows(count, each, p, parts, seed):
     labels = [label for label in range(count) for _ in range(each * parts)]
-    for batch in batches(labels, each, each * p, seed):
+    found = batches(labels, each, each * p, seed)
+    assert len(found) == count * parts // p > 0
+    for batch in found:
         assert all(n % each == 0 for n in Counter(batch).values())
 
 
@@ -47,6 +49,7 @@ def test_labels_of_equal_size_fill_batches_of_p_groups_of_k_rows(count, each, p,
 def test_hardly_a_row_is_without_company(labels, each, batch, seed):
     many = Counter(labels)
     found = batches(labels, each, batch, seed)
+    assert len(found) == len(labels) // batch
     alone = [sum(n == 1 and many[label] > 1 for label, n in Counter(one).items()) for one in found]
     assert sum(alone) <= 1 + len(found)  # a batch may end in an odd place, and the pass with what is left over
 

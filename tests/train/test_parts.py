@@ -174,3 +174,21 @@ def test_neither_biases_nor_norms_decay(own):
     assert all(
         group["weight_decay"] == (0.5 if p.ndim > 1 else 0) for group in made.param_groups for p in group["params"]
     )
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_adam_without_correction_is_its_loop(decay):
+    rate, (b1, b2), eps = 0.01, (0.8, 0.9), 1e-3
+    torch.manual_seed(0)
+    parameter = torch.nn.Parameter(torch.randn(3, 4, dtype=torch.float64))
+    wanted, mean, square = parameter.detach().clone(), 0.0, 0.0
+    group = {"params": [parameter], "lr": rate, "weight_decay": decay}
+    made = optimizer.AdamWithoutCorrection([group], lr=1.0, betas=(b1, b2), eps=eps)
+    for _ in range(3):
+        gradient = torch.randn(3, 4, dtype=torch.float64)
+        parameter.grad = gradient
+        made.step()
+        mean, square = b1 * mean + (1 - b1) * gradient, b2 * square + (1 - b2) * gradient**2
+        wanted = wanted - rate * mean / (square**0.5 + eps)
+        wanted = wanted - rate * decay * wanted  # after the step, as BERT's authors did
+        torch.testing.assert_close(parameter.detach(), wanted, atol=1e-12, rtol=0)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
@@ -163,6 +164,15 @@ def test_batch_triplets_are_chosen_as_one_would_by_hand(choose, distance, seed):
     costs = _chosen(choose, d, SAME, margin)
     found = BatchTriplets(choose, margin, distance)(x, label=torch.tensor(SAME))
     near(found, sum(costs) / len(costs))
+
+
+@pytest.mark.parametrize("choose", ["hard", "semi-hard", "all"])
+@pytest.mark.parametrize("seed", range(5))
+def test_batch_triplets_of_a_grid_whose_distances_are_often_equal_are_chosen_as_by_hand(choose, seed):
+    x = np.random.default_rng(seed).integers(0, 3, size=(N, 2)).astype(float)
+    d = np.abs(x[:, None] - x[None]).sum(2).tolist()
+    costs = _chosen(choose, d, SAME, 1.0)
+    near(BatchTriplets(choose, 1.0, "manhattan")(torch.tensor(x), label=torch.tensor(SAME)), sum(costs) / len(costs))
 
 
 @pytest.mark.parametrize("choose", ["hard", "semi-hard", "all"])

@@ -91,6 +91,18 @@ def test_a_weighted_sum_gives_each_the_numbers_that_it_reads():
     near(both(u, v, names=names), sum(float(o(u, v, names=names)) for o in both.objectives))
 
 
+@pytest.mark.parametrize("wrap", [lambda o: Weighted([o]), lambda o: Matryoshka(o, [6]), lambda o: Layerwise(o, 1)])
+def test_what_wraps_one_objective_gives_it_its_optional_numbers_too(wrap):
+    a, p, _ = drawn(3, 4, 6)
+    objective, more = Contrastive(), {"names": torch.arange(8).view(2, 4).T, "group": torch.tensor([0, 0, 1, 2])}
+    made = wrap(objective)
+    made.fit_to(6)
+    assert made.reads().optional == objective.reads().optional == ("group",)
+    wanted = float(objective(a, p, **more))
+    near(made(a, p, **more), wanted)
+    assert abs(wanted - float(objective(a, p, names=more["names"]))) > 1e-3
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [

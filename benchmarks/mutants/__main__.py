@@ -1,0 +1,224 @@
+"""`python -m benchmarks.mutants --seed 0 --count 200`: how many of so many slips the tests notice, by area."""
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from . import coverage_map
+from .coverage_map import KEPT, ROOT, SOURCE, Map
+from .slips import Mutant, is_another, of_folder
+from .trial import Copy, Outcome, begin, preload, wait
+
+AREAS = ("pooling", "encoders", "text", "train", "evaluate", "search", "mine", "store")
+EQUIVALENT = ROOT / "benchmarks" / "equivalent_mutants.toml"
+FIRST = 40.0  # seconds of tests that one set may take
+LIMIT = 20.0  # seconds more than the tests took that a mutant is given
+UNKNOWN = 30.0  # seconds that tests are thought to take of which it is not known
+PATIENCE = 4.0  # times what the tests took: the machine may be busy
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = _parser().parse_args(arguments)
+    if given.map is not None:
+        coverage_map.make(given.map)
+        return 0
+    known = _equivalents()
+    areas = given.area or AREAS
+    drawn = [m for area in areas for m in draw(area, given.count // len(areas), given.seed, known)]
+    results = Results(given.json or KEPT.parent / f"seed-{given.seed}.jsonl")
+    with tempfile.TemporaryDirectory() as folder:
+        try_all(drawn, results, Path(folder), given.workers, None if given.minutes is None else 60 * given.minutes)
+    print(report(drawn, results, given.seed, areas))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0, help="which slips are drawn (default: 0)")
+    parser.add_argument("--count", type=int, default=200, help="how many, shared out evenly over areas (default: 200)")
+    parser.add_argument("--area", nargs="+", help=f"rooms or files of src/likewise (default: {' '.join(AREAS)})")
+    parser.add_argument("--workers", type=int, default=1, help="mutants tried at once (default: 1)")
+    parser.add_argument("--minutes", type=float, help="stop after so many; the same command goes on from there")
+    parser.add_argument("--json", type=Path, help=f"results, a line a mutant (default: a file in {KEPT.parent})")
+    parser.add_argument(
+        "--map", nargs=argparse.REMAINDER, help="learn anew which lines these tests run (all of them, if none is named)"
+    )
+    return parser
+
+
+def draw(area: str, count: int, seed: int, equivalents: Sequence[dict[str, str]]) -> list[Mutant]:
+    """So many slips of an area, none of them known to change no result."""
+    path = SOURCE / "likewise" / area
+    every = of_folder(area, path if path.exists() else path.with_suffix(".py"), SOURCE)
+    mixed = random.Random(f"{seed} {area}").sample(every, len(every))
+    found = (m for m in mixed if not _is_known(m, equivalents) and is_another(m, (SOURCE / m.file).read_bytes()))
+    return [mutant for _, mutant in zip(range(count), found, strict=False)]
+
+
+def _equivalents() -> list[dict[str, str]]:
+    return list(tomllib.loads(EQUIVALENT.read_text("utf-8")).get("equivalent", []))
+
+
+def _is_known(mutant: Mutant, equivalents: Sequence[dict[str, str]]) -> bool:
+    before, after = difference(mutant)
+    return any(
+        f"likewise/{one['file']}" == mutant.file and one["line"] == before and one.get("slip", after) == after
+        for one in equivalents
+    )
+
+
+def difference(mutant: Mutant) -> tuple[str, str]:
+    """The line as it is and as it would be."""
+    source = (SOURCE / mutant.file).read_bytes()
+    begin = source.rfind(b"\n", 0, mutant.start) + 1
+    end = source.find(b"\n", mutant.end)
+    changed = source[begin : mutant.start] + mutant.new.encode() + source[mutant.end : end]
+    return source[begin:end].decode().strip(), changed.decode().strip()
+
+
+class Results:
+    """What was found, a line a mutant, so that a run which was stopped goes on."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.found: dict[tuple[str, ...], Outcome] = {}
+        if path.is_file():
+            for line in path.read_text("utf-8").splitlines():
+                one = json.loads(line)
+                self.found[tuple(one["key"])] = one["outcome"]
+
+    def add(self, mutant: Mutant, outcome: Outcome, seconds: float) -> None:
+        self.found[_key(mutant)] = outcome
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            about = {"key": _key(mutant), "outcome": outcome, "seconds": round(seconds, 1), "line": mutant.line}
+            print(json.dumps(about), file=file)
+
+    def of(self, mutant: Mutant) -> Outcome | None:
+        return self.found.get(_key(mutant))
+
+
+def _key(mutant: Mutant) -> tuple[str, ...]:
+    return (mutant.file, str(mutant.start), mutant.kind, *difference(mutant))
+
+
+def try_all(drawn: Sequence[Mutant], results: Results, folder: Path, workers: int, seconds: float | None) -> None:
+    """Those that were not tried yet, so many at once; a survivor is tried again with all tests that know its file."""
+    known, waiting = coverage_map.load(), [mutant for mutant in drawn if results.of(mutant) is None]
+    if not waiting:
+        return
+    preload()
+    free, busy = [Copy(folder / str(i)) for i in range(workers)], []
+    warm = begin(free[0].place, ["tests/test_package.py"], 600, folder / "warm.log", write=True)
+    wait(warm)
+    began = time.monotonic()
+    while waiting or busy:
+        late = seconds is not None and time.monotonic() - began > seconds
+        if late and not busy:
+            break
+        while waiting and free and not late:
+            copy, mutant = free.pop(), waiting.pop(0)
+            busy.append(_Attempt(mutant, copy, known))
+        for attempt in [attempt for attempt in busy if attempt.ended()]:
+            busy.remove(attempt)
+            free.append(attempt.copy)
+            results.add(attempt.mutant, attempt.outcome, attempt.seconds)
+            _tell(attempt.mutant, attempt.outcome)
+        time.sleep(0.02)
+
+
+class _Attempt:
+    """A mutant before one set of tests after another, until one of them fails."""
+
+    def __init__(self, mutant: Mutant, copy: Copy, known: Map) -> None:
+        self.mutant, self.copy, self.known = mutant, copy, known
+        self.began, self.outcome = time.monotonic(), "survived"
+        self.sets = list(tests_of(mutant, known))
+        copy.put(mutant)
+        self._next()
+
+    def _next(self) -> None:
+        tests, seconds = self.sets.pop(0)
+        log = self.copy.place.parent / f"{self.copy.place.name}.log"
+        self.trial = begin(self.copy.place, tests, LIMIT + PATIENCE * seconds, log)
+
+    def ended(self) -> bool:
+        found = self.trial.result()
+        if found is None:
+            return False
+        self.outcome = found
+        if found in ("survived", "unclear") and self.sets:
+            self._next()
+            return False
+        self.copy.restore(self.mutant)
+        return True
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+
+def tests_of(mutant: Mutant, known: Map) -> Iterator[tuple[list[str], float]]:
+    """Sets of tests, and how long each takes: those that run the line, fastest first; those that run the file; those
+    that were written since, and name it.
+    """
+    lines = range(mutant.line, mutant.last + 1)
+    first = _within(known.of_lines(mutant.file, lines), known, FIRST)
+    if first:
+        yield first
+    rest = [i for i in known.of_file(mutant.file) if known.tests[i] not in set(first[0] if first else ())]
+    second = _within(rest, known, FIRST)
+    if second:
+        yield second
+    new = known.unknown_files(mutant.file)
+    if new:
+        yield new, UNKNOWN
+    if not first and not second and not new:
+        raise SystemExit(f"no test is known to run {mutant.file}; python -m benchmarks.mutants --map learns it")
+
+
+def _within(tests: Sequence[int], known: Map, seconds: float) -> tuple[list[str], float] | None:
+    """The first of them that take no longer together."""
+    chosen, total = [], 0.0
+    for i in tests:
+        if total + known.seconds[i] > seconds:
+            continue
+        chosen.append(known.tests[i])
+        total += known.seconds[i]
+    return (chosen, total) if chosen else None
+
+
+def _tell(mutant: Mutant, outcome: Outcome) -> None:
+    before, after = difference(mutant)
+    print(f"{outcome:8} src/{mutant.file}:{mutant.line} ({mutant.kind})", file=sys.stderr)
+    if outcome in ("survived", "unclear"):
+        print(f"         - {before}\n         + {after}", file=sys.stderr, flush=True)
+
+
+def report(drawn: Sequence[Mutant], results: Results, seed: int, areas: Sequence[str]) -> str:
+    """A table by area for docs/logbook.md, and the survivors."""
+    lines = [f"| area (seed {seed}) | drawn | caught | survived | share |", "|---|---|---|---|---|"]
+    for area in (*areas, "all"):
+        tried = [results.of(m) for m in drawn if area in (m.area, "all") and results.of(m) is not None]
+        caught = sum(found in ("caught", "endless") for found in tried)
+        share = f"{100 * caught / len(tried):.1f} %" if tried else ""
+        lines.append(f"| {area} | {len(tried)} | {caught} | {len(tried) - caught} | {share} |")
+    for mutant in drawn:
+        if results.of(mutant) in ("survived", "unclear"):
+            before, after = difference(mutant)
+            lines += [
+                f"\nsrc/{mutant.file}:{mutant.line} ({mutant.kind}, {results.of(mutant)})",
+                f"- {before}",
+                f"+ {after}",
+            ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

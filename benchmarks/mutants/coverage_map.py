@@ -1,0 +1,168 @@
+"""Which tests run which lines: the suite once under `coverage`, kept in a file outside the repository.
+
+Nothing here names a room or a test file, so that source and tests may move: what a line's tests are is what ran it.
+Lines of a file that has changed since are found again by comparing its texts.
+"""
+
+import difflib
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
+KEPT = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "likewise-mutants" / "coverage.json"
+
+
+@dataclass
+class Map:
+    """Tests by number; for each file its text when it was read, and for each of its lines the tests that ran it."""
+
+    tests: list[str]
+    seconds: list[float]
+    files: dict[str, dict[str, list[int]]]
+    texts: dict[str, str]
+    _moved: dict[str, dict[int, int]] = field(default_factory=dict)
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """A test's number by its name."""
+        return {name: i for i, name in enumerate(self.tests)}
+
+    def of_lines(self, file: str, lines: Iterable[int]) -> list[int]:
+        """The tests that run one of these lines of today's file, fastest first."""
+        places = self._places(file)
+        found = {i for line in lines if line in places for i in self.files.get(file, {}).get(str(places[line]), ())}
+        return sorted(found, key=lambda i: self.seconds[i])
+
+    def of_file(self, file: str) -> list[int]:
+        """The tests that run any of its lines, those that run most first."""
+        counts: dict[int, int] = {}
+        for tests in self.files.get(file, {}).values():
+            for i in tests:
+                counts[i] = counts.get(i, 0) + 1
+        return sorted(counts, key=lambda i: (-counts[i], self.seconds[i]))
+
+    def unknown_files(self, file: str) -> list[str]:
+        """Files of tests that were not there when the map was made and import this module, or from its room."""
+        known = {name.partition("::")[0] for name in self.tests}
+        module = file.removesuffix(".py").replace("/", ".")
+        room = module.rpartition(".")[0]
+        paths = (path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests").rglob("test_*.py")))
+        return [
+            path for path in paths if path not in known and _imports((ROOT / path).read_text("utf-8"), module, room)
+        ]
+
+    def moved(self, file: str) -> dict[int, list[int]]:
+        """The lines of today's file, and the tests that run them."""
+        lines = self.files.get(file, {})
+        return {today: lines[str(read)] for today, read in self._places(file).items() if str(read) in lines}
+
+    def _places(self, file: str) -> dict[int, int]:
+        """Lines of today's file (from 1) to those of the file that was read."""
+        if file not in self._moved:
+            old, new = self.texts.get(file, "").splitlines(), (SOURCE / file).read_text("utf-8").splitlines()
+            blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+            same = {block.b + i + 1: block.a + i + 1 for block in blocks for i in range(block.size)}
+            self._moved[file] = {line: _nearest(same, line) for line in range(1, len(new) + 1)} if old else {}
+        return self._moved[file]
+
+
+def _imports(text: str, module: str, room: str) -> bool:
+    return f"{module} import" in text or f"from {room} import" in text or f'"{module}' in text
+
+
+def _nearest(same: dict[int, int], line: int) -> int:
+    """A line that is new has the tests of the nearest old one above it."""
+    while line > 0 and line not in same:
+        line -= 1
+    return same.get(line, 1)
+
+
+def load() -> Map:
+    """The map that was kept; made first if there is none."""
+    if not KEPT.is_file():
+        make([])
+    return Map(**json.loads(KEPT.read_text("utf-8")))
+
+
+def make(arguments: list[str]) -> None:
+    """Runs the tests under coverage, in this process, and keeps which of them ran what."""
+    try:
+        import coverage
+    except ImportError:
+        raise SystemExit("wanted the package coverage, to learn which tests run a line: pip install coverage") from None
+    KEPT.parent.mkdir(parents=True, exist_ok=True)
+    os.environ["COVERAGE_CORE"] = "ctrace"  # the one that knows contexts in every Python
+    measured = coverage.Coverage(data_file=None, source=[str(SOURCE / "likewise")], config_file=False)
+    watch = _Watch(measured)
+    measured.start()
+    try:
+        pytest.main(["-q", "-p", "no:cacheprovider", *arguments], plugins=[watch])
+    finally:
+        measured.stop()
+    older = json.loads(KEPT.read_text("utf-8")) if KEPT.is_file() else None
+    kept = joined(Map(**_kept(measured.get_data(), watch)), Map(**older) if older else None)
+    KEPT.write_text(
+        json.dumps({name: value for name, value in vars(kept).items() if not name.startswith("_")}), "utf-8"
+    )
+
+
+def joined(new: Map, old: Map | None) -> Map:
+    """What was learned now, and of tests that were not run now what was known of them."""
+    if old is None:
+        return new
+    others = [i for i, name in enumerate(old.tests) if name not in set(new.tests)]
+    number = {i: len(new.tests) + k for k, i in enumerate(others)}
+    files = {file: {line: list(tests) for line, tests in lines.items()} for file, lines in new.files.items()}
+    for file in old.files:
+        if (SOURCE / file).is_file():
+            for line, tests in old.moved(file).items():
+                files.setdefault(file, {}).setdefault(str(line), []).extend(number[i] for i in tests if i in number)
+    texts = {file: (SOURCE / file).read_text("utf-8") for file in files if (SOURCE / file).is_file()}
+    seconds = [*new.seconds, *(old.seconds[i] for i in others)]
+    return Map([*new.tests, *(old.tests[i] for i in others)], seconds, files, texts)
+
+
+class _Watch:
+    """Tells coverage which test is running, and keeps how long each took and whether it passed."""
+
+    def __init__(self, measured: Any) -> None:
+        self.measured = measured
+        self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.measured.switch_context(nodeid)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logfinish(self) -> None:
+        self.measured.switch_context("")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+        if not report.passed:
+            self.failed.add(report.nodeid)
+
+
+def _kept(data: Any, watch: _Watch) -> dict[str, Any]:
+    names = sorted(name for name in watch.seconds if name not in watch.failed)
+    number = {name: i for i, name in enumerate(names)}
+    files, texts = {}, {}
+    for measured in sorted(data.measured_files()):
+        path = Path(measured)
+        if not path.is_relative_to(SOURCE):
+            continue
+        file = path.relative_to(SOURCE).as_posix()
+        lines = data.contexts_by_lineno(measured)
+        files[file] = {str(n): sorted({number[c] for c in tests if c in number}) for n, tests in lines.items()}
+        texts[file] = path.read_text("utf-8")
+    seconds = [round(watch.seconds[name], 4) for name in names]
+    return {"tests": names, "seconds": seconds, "files": files, "texts": texts}

@@ -1,0 +1,140 @@
+"""One mutant against the tests: a process is forked from one that has the heavy packages, and tells by how it ends.
+
+The files of the repository stay as they are: the mutant lies in a copy of `src`, whose other files are links, and which
+comes before everything else on the path, that of the tests' own processes too.
+"""
+
+import importlib
+import os
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from .coverage_map import ROOT, SOURCE
+from .slips import Mutant
+
+Outcome = Literal["caught", "survived", "endless", "unclear"]
+HEAVY = ("numpy", "torch", "scipy.stats", "sklearn.metrics", "pandas", "pyarrow.parquet", "tokenizers", "pytest")
+HEAVY += ("hypothesis", "jaxtyping", "beartype", "safetensors.torch", "rich.console", "rich.progress", "torch.optim")
+LATER = (
+    "sklearn.linear_model",
+    "sklearn.cluster",
+    "sklearn.model_selection",
+    "torch.utils.checkpoint",
+    "_pytest.fixtures",
+)
+
+QUIET = (
+    "-x",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    "--tb=no",
+    "--no-header",
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",
+)
+
+
+def preload() -> None:
+    """Imports what no mutant changes, so that each child has it."""
+    for name in (*HEAVY, *LATER):
+        with suppress(ImportError):
+            importlib.import_module(name)
+
+
+class Copy:
+    """A `src` of links, in which one file at a time is a mutant."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        shutil.rmtree(place, ignore_errors=True)
+        for path in SOURCE.rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                link = place / path.relative_to(SOURCE)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(path)
+
+    def put(self, mutant: Mutant) -> None:
+        path = self.place / mutant.file
+        path.unlink()
+        path.write_bytes(mutant.text((SOURCE / mutant.file).read_bytes()))
+        os.utime(
+            path, (time.time(), time.time() + 1e6)
+        )  # so that no compiled file of another text is taken for its own
+
+    def restore(self, mutant: Mutant) -> None:
+        path = self.place / mutant.file
+        path.unlink()
+        path.symlink_to(SOURCE / mutant.file)
+
+
+@dataclass
+class Trial:
+    """A child at work on some tests."""
+
+    pid: int
+    began: float
+    limit: float
+    log: Path
+
+    def result(self) -> Outcome | None:
+        """How it ended, or None while it runs."""
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if pid:
+            self._end()
+            return {0: "survived", 1: "caught", 2: "caught"}.get(os.waitstatus_to_exitcode(status), "unclear")  # type: ignore[return-value]
+        if time.monotonic() - self.began < self.limit:
+            return None
+        self._end()
+        os.waitpid(self.pid, 0)
+        return "endless"
+
+    def _end(self) -> None:
+        """With all that the tests began."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+
+def begin(source: Path, tests: Sequence[str], limit: float, log: Path, *, write: bool = False) -> Trial:
+    """Forks a child that runs these tests on this copy of the source, and stops at the first that fails."""
+    pid = os.fork()
+    if pid == 0:
+        code = 3
+        try:
+            code = _run(source, tests, log, write)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return Trial(pid, time.monotonic(), limit, log)
+
+
+def _run(source: Path, tests: Sequence[str], log: Path, write: bool) -> int:
+    os.setsid()
+    output = os.open(log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+    for number in (1, 2):
+        os.dup2(output, number)
+    os.chdir(ROOT)
+    sys.dont_write_bytecode = not write
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "" if write else "1"
+    os.environ["PYTHONPATH"] = str(source)
+    sys.path[:] = [str(source), str(ROOT), *(p for p in sys.path if p not in (str(SOURCE), str(ROOT), ""))]
+    importlib.invalidate_caches()
+    import pytest
+
+    return int(pytest.main([*QUIET, *tests]))
+
+
+def wait(trial: Trial) -> Outcome:
+    """Until it ends."""
+    while (found := trial.result()) is None:
+        time.sleep(0.02)
+    return found

@@ -1,0 +1,76 @@
+"""What one gets without saying anything: the settings of papers and of runs whose figures are published here."""
+
+import inspect
+from dataclasses import MISSING, fields
+
+import pytest
+
+from likewise.train import fusion
+from likewise.train.objectives import OBJECTIVES, RERANKING
+from likewise.train.run import Lora, Optimization, Run
+
+OF_OBJECTIVES = {
+    "classification": {"labels": 3, "parts": ("u", "v", "|u-v|")},
+    "regression": {},
+    "cosent": {"scale": 20.0},
+    "angle": {"cosine": 1.0, "angle": 1.0, "cosine_scale": 20.0, "angle_scale": 20.0},
+    "margin-pairs": {"margin": 0.5, "distance": "cosine", "online": False},
+    "contrastive": {"temperature": 0.05, "learned": False, "symmetric": False},
+    "triplet": {"margin": 1.0, "distance": "euclidean"},
+    "batch-triplets": {"choose": "hard", "margin": 0.2, "distance": "euclidean", "each": 4},
+    "distillation": {"width": None},
+    "margin-mse": {"similarity": "dot"},
+    "score-distillation": {"temperature": 0.05, "teacher_temperature": 1.0},
+    "similarity-distillation": {"measure": "kl", "temperature": 0.05, "teacher_temperature": 0.05},
+    "simcse": {"temperature": 0.05, "learned": False, "symmetric": False},
+    "tsdae": {"noise": 0.6, "depth": 1, "heads": 4},
+}
+OF_RERANKING = {
+    "regression": {"loss": "bce", "temperature": 1.0, "offset": 0.0},
+    "classification": {"labels": 3},
+    "margin": {"margin": 1.0},
+    "ranking": {"temperature": 1.0, "teacher_temperature": 1.0},
+    "in-batch": {"temperature": 1.0},
+}
+
+
+def defaults(objective):
+    given = inspect.signature(objective.__init__).parameters.items()
+    return {name: one.default for name, one in given if one.default is not inspect.Parameter.empty}
+
+
+@pytest.mark.parametrize(("table", "wanted"), [(OBJECTIVES, OF_OBJECTIVES), (RERANKING, OF_RERANKING)])
+def test_objectives_begin_with_the_settings_of_their_papers(table, wanted):
+    assert {name: defaults(objective) for name, objective in table.items()} == wanted
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        (
+            Run,
+            {
+                **{"epochs": 1.0, "steps": None, "batch": 16, "accumulate": 1, "budget": None, "remember": "all"},
+                **{"precision": "fp32", "ema": 0.0, "freeze": (), "seed": 0, "mix": "proportional"},
+                **{"measure_every": 0, "checkpoint_every": 500, "patience": 0},
+            },
+        ),
+        (
+            Optimization,
+            {
+                **{"rate": 2e-5, "decay": 0.01, "betas": (0.9, 0.999), "eps": 1e-6, "bias_correction": True},
+                **{"clip": 1.0, "warmup": 0.1, "schedule": "linear", "layer_decay": 1.0, "objective_rate": None},
+            },
+        ),
+        (Lora, {"rank": 0, "alpha": 16.0, "layers": ("qkv", "out", "up", "down")}),
+        (
+            fusion.Recipe,
+            {
+                **{"strengths": (1.0, 4.0), "scale": 5.0, "shares": (0.5, 1.0), "rate": 1e-3, "decay": 1.0},
+                **{"batch": 512, "epochs": 8, "patience": 3, "held_out": 0.15, "ordered": True, "seed": 0},
+            },
+        ),
+    ],
+)
+def test_runs_begin_with_the_settings_that_are_documented(kind, wanted):
+    assert {f.name: f.default for f in fields(kind) if f.default is not MISSING} == wanted
