@@ -159,7 +159,7 @@ def _method(model: str, name: str, engine: str = "torch") -> Callable[..., Any]:
 
 
 def _function(module: str, name: str) -> Callable[..., Any]:
-    def call(setup: Setup, **arguments: Any) -> Any:
+    def call(_: Setup, **arguments: Any) -> Any:
         from importlib import import_module
 
         found = getattr(import_module(module), name) if "." not in name else None
@@ -312,7 +312,8 @@ def _of_rerankers() -> dict[str, Call]:
         found[f"rank/{model}"] = Call(_method(model, "rank"), lambda _, good=good: dict(good), odd)
         pairs = {"pairs": [("a", "b"), ("c", "d")]} | ({"label": 1} if model == "cross-labels" else {})
         rows = {
-            "triples": [("a", "b", "c")], "numbers": [(1, 2)], "texts": ["a", "b"], "two-letters": ["ab", "cd"], "none": None,
+            "triples": [("a", "b", "c")], "numbers": [(1, 2)], "texts": ["a", "b"],
+            "two-letters": ["ab", "cd"], "none": None,
             "str": "ab", "dict": {"a": "b"}, "empty": [], "nulls": [("a", None)], "bytes": [(b"a", b"b")], "number": 3,
         }  # fmt: skip
         found[f"score/{model}"] = Call(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 GOOD = ("answered", "refused")
-"""A result that its check accepts; an error of `likewise.errors` (on the command line: exit code 1 or 2, no traceback)."""
+"""A result that its check accepts; an error of `likewise.errors` (of a command: exit code 1 or 2, no traceback)."""
 
 FAILURES = {
     "traceback": "an exception that is not one of likewise.errors, or a traceback on a terminal",

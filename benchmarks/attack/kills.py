@@ -28,7 +28,8 @@ from likewise import Embedder
 from likewise.errors import LikewiseError
 
 from .attempt import Attempt, Failed, Setup, expect, leftovers, listing
-from .commands import ROOT, cli, stsb, text
+from .command import ROOT, cli, stsb
+from .tables import text
 
 WRITING = (
     "os.rename",
@@ -114,7 +115,8 @@ def _mine(setup: Setup) -> None:
 
 
 def _train(setup: Setup) -> None:
-    _run("train", setup.models / "bert", "--data", "given.csv@cosent", "-o", "out", "--checkpoint-every", 4, "--steps", 16,
+    _run("train", setup.models / "bert", "--data", "given.csv@cosent", "-o", "out", "--checkpoint-every", 4,
+         "--steps", 16,
          "--batch", 8, "--threads", 1)  # fmt: skip
 
 
@@ -126,7 +128,7 @@ def _evaluate(setup: Setup) -> None:
     _run("evaluate", setup.models / "bert", "--tasks", "stsb", "--resamples", 200, "--json", "-q")
 
 
-def _converted(setup: Setup) -> None:
+def _converted(_: Setup) -> None:
     Embedder.load("avg-glove(table.txt)").encode(SEEN)
 
 
