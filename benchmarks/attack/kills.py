@@ -59,7 +59,7 @@ class Victim:
     files: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    moments: int = 4  # for each signal
+    moments: int = 2  # for each signal
     events: int = 6
 
 
@@ -146,9 +146,9 @@ VICTIMS: Mapping[str, Victim] = {
         partial(_encode, "v.parquet"), partial(_old_file, "v.parquet"), files=("v.parquet",), outputs=("v.parquet",)
     ),
     "mine": Victim(_mine, _texts, files=("m.csv",), outputs=("m.csv",)),
-    "save": Victim(_save, folders=("out",), outputs=MODEL, moments=2, events=12),
-    "save-over": Victim(_save, _other, folders=("out",), outputs=MODEL, moments=2, events=24),
-    "save-over-dense": Victim(_save_words, _dense, folders=("out",), outputs=MODEL, moments=2, events=24),
+    "save": Victim(_save, folders=("out",), outputs=MODEL, moments=1, events=12),
+    "save-over": Victim(_save, _other, folders=("out",), outputs=MODEL, moments=1, events=18),
+    "save-over-dense": Victim(_save_words, _dense, folders=("out",), outputs=MODEL, moments=1, events=18),
     "train": Victim(_train, _texts, folders=("out",), outputs=MODEL, events=12),
     "fuse": Victim(_fuse, _texts, folders=("out",), outputs=MODEL),
     "fuse-over": Victim(_fuse, lambda s: [_texts(s), _dense(s)], folders=("out",), outputs=MODEL),

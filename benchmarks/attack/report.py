@@ -1,6 +1,7 @@
 """How an attack is told: attempts and outcomes by kind, then every failure with the command that repeats it."""
 
 import json
+import resource
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -52,7 +53,9 @@ def show(results: Sequence[Result], how: str, seconds: float, *, whole: bool) ->
         print()
     slowest = max(results, key=lambda result: result.seconds)
     largest = max(results, key=lambda result: result.megabytes)
-    print(f"\n{len(results):,} attempts in {seconds:.0f} s, {len(failed)} failed", end="; ")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = used.ru_utime + used.ru_stime
+    print(f"\n{len(results):,} attempts in {seconds:.0f} s ({cpu:.0f} s of CPU), {len(failed)} failed", end="; ")
     print(f"slowest {slowest.seconds:.1f} s ({slowest.name}), largest {largest.megabytes:,.0f} MB ({largest.name})")
 
 
