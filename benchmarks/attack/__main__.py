@@ -21,6 +21,8 @@ os.environ |= {  # before any import
 
 import torch
 
+import likewise
+
 from . import arguments, commands, configs, inputs, kills, models
 from .attempt import Attempt, Result, Setup
 from .report import Progress, show, write
@@ -47,10 +49,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         if any(attempt.kind == "kills" for attempt in wanted):
             in_child(lambda: kills.prepare(setup))
+        print(f"{len(wanted):,} attempts on {Path(likewise.__file__).parent}", flush=True)
         began = time.monotonic()
         progress = Progress(len(wanted))
         results = run(wanted, Limits(seconds=asked.seconds), asked.jobs, progress)
         progress.end()
+    if not models.OTHERS:
+        print("transformers is not installed: models that need it were left out")
     return _conclude(results, asked, time.monotonic() - began)
 
 

@@ -6,10 +6,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import likewise
+
 from .attempt import expect
 from .tables import HEAD, ROWS, text
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(likewise.__file__).parents[2]
+"""Of the copy of the library that is attacked."""
 GOOD_CODES = {0: "answered", 1: "refused", 2: "refused", 130: "refused"}
 TINY_RUN = ("--steps", 1, "--batch", 4, "--threads", 1)
 

@@ -5,6 +5,7 @@ import json
 import shutil
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ ENGINES: tuple[str, ...] = ("torch", "numpy")
 
 EMBEDDERS = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "mpnet", "distilbert", "albert", "modernbert")
 TABLES = ("words", "bilstm", "dan")
-OTHERS = ("gpt2", "deberta-v2", "longformer", "xlnet")  # through transformers
+OTHERS = ("gpt2", "deberta-v2", "longformer", "xlnet") if find_spec("transformers") else ()  # through transformers
 FOR_NUMPY = ("bert", "roberta", "words", "ngrams", "dense")
 RERANKERS = ("cross-bert", "cross-roberta", "cross-distilbert", "cross-modernbert", "cross-labels", "poly")
 
@@ -42,13 +43,13 @@ def preload() -> None:
     more = ("likewise.mine", "likewise.search", "likewise.evaluate.tasks", "likewise.evaluate.runner")
     more += ("likewise.train.fusion", "likewise.train.folder", "likewise.cli.training", "likewise.cli.rehearsal")
     more += (
-        "likewise.encoders.automodel",
         "pandas",
         "pyarrow.parquet",
         "matplotlib.figure",
         "tests.tiny",
         "rich.table",
     )
+    more += ("likewise.encoders.automodel",) if OTHERS else ()
     more += tuple(f"transformers.models.{name}.modeling_{name}" for name in (n.replace("-", "_") for n in OTHERS))
     for name in (*(f"likewise.cli.{verb}" for verb in verbs), *more):
         importlib.import_module(name)
@@ -58,7 +59,8 @@ def make(root: Path) -> None:
     """All folders below `root`."""
     warnings.simplefilter("ignore")
     _ours(root)
-    _others(root)
+    if OTHERS:
+        _others(root)
     _rerankers(root)
     assert all((root / name).is_dir() for name in names())
 
