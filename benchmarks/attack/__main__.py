@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _conclude(results: list[Result], asked: argparse.Namespace, seconds: float) -> int:
-    show(results, f"--seed {asked.seed}{' --quick' * asked.quick}", seconds, whole=bool(asked.only))
+    show(results, f"--seed {asked.seed}{' --quick' * asked.quick}", seconds, whole=len(results) == 1)
     if asked.json:
         write(asked.json, results, asked.seed, seconds)
     return 1 if any(result.failed for result in results) else 0
