@@ -47,8 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if asked.list:
             print("\n".join(attempt.name for attempt in wanted))
             return 0
-        if any(attempt.kind == "kills" for attempt in wanted):
-            in_child(lambda: kills.prepare(setup))
+        in_child(lambda: kills.prepare(setup, [attempt.name for attempt in wanted]))
         print(f"{len(wanted):,} attempts on {Path(likewise.__file__).parent}", flush=True)
         began = time.monotonic()
         progress = Progress(len(wanted))
@@ -63,7 +62,7 @@ def _conclude(results: list[Result], asked: argparse.Namespace, seconds: float) 
     show(results, f"--seed {asked.seed}{' --quick' * asked.quick}", seconds, whole=len(results) == 1)
     if asked.json:
         write(asked.json, results, asked.seed, seconds)
-    return 1 if any(result.failed for result in results) else 0
+    return 1 if not results or any(result.failed for result in results) else 0
 
 
 def _wanted(setup: Setup, only: str | None) -> list[Attempt]:

@@ -51,7 +51,7 @@ TEXTS: Values = {
     "none": None,
     "nan": float("nan"),
 }
-PROMPTS: Values = {**{k: v for k, v in NAMES.items() if k not in ("capital",)}, "million": "a " * 1_000_000}
+PROMPTS: Values = {**{k: v for k, v in NAMES.items() if k not in ("capital",)}, "long-text": "a " * 20_000}
 PATHS: Values = {
     "empty": "",
     "space": " ",

@@ -16,7 +16,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -180,9 +180,10 @@ def _attempt(setup: Setup, name: str, number: signal.Signals, moment: str) -> At
     return Attempt(f"kills/{name}/{number.name}/{moment}", work, outputs)
 
 
-def prepare(setup: Setup) -> None:
-    """Every command once, unharmed: how long it takes and what it gives."""
-    for name in VICTIMS:
+def prepare(setup: Setup, attempts: Sequence[str]) -> None:
+    """Every command that these attempts kill once, unharmed: how long it takes and what it gives."""
+    parts = (attempt.split("/") for attempt in attempts)
+    for name in dict.fromkeys(part[1] for part in parts if part[0] == "kills" and part[1] in VICTIMS):
         folder = setup.models / "kills" / name
         folder.mkdir(parents=True)
         os.chdir(folder)

@@ -51,6 +51,8 @@ def show(results: Sequence[Result], how: str, seconds: float, *, whole: bool) ->
         for result in results:
             print(f"\n{result.name}: {result.outcome}\n  {result.detail}" if not result.failed else "", end="")
         print()
+    if not results:
+        return
     slowest = max(results, key=lambda result: result.seconds)
     largest = max(results, key=lambda result: result.megabytes)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

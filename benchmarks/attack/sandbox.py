@@ -55,9 +55,10 @@ def run(
     """The results in the order in which attempts ended."""
     results: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="likewise-attack-") as place:
-        for result in _results(attempts, Path(place), limits, jobs):
-            results.append(result)
-            tell(result)
+        with contextlib.suppress(KeyboardInterrupt):  # and what there is until then is shown
+            for result in _results(attempts, Path(place), limits, jobs):
+                results.append(result)
+                tell(result)
     return results
 
 
