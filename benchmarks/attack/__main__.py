@@ -55,14 +55,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         progress.end()
     if not models.OTHERS:
         print("transformers is not installed: models that need it were left out")
-    return _conclude(results, asked, time.monotonic() - began)
+    if len(results) < len(wanted):
+        print(f"stopped after {len(results):,} of {len(wanted):,} attempts")
+    failed = _conclude(results, asked, time.monotonic() - began)
+    return failed or int(len(results) < len(wanted))
 
 
 def _conclude(results: list[Result], asked: argparse.Namespace, seconds: float) -> int:
     show(results, f"--seed {asked.seed}{' --quick' * asked.quick}", seconds, whole=len(results) == 1)
     if asked.json:
         write(asked.json, results, asked.seed, seconds)
-    return 1 if not results or any(result.failed for result in results) else 0
+    return 1 if any(result.failed for result in results) else 0
 
 
 def _wanted(setup: Setup, only: str | None) -> list[Attempt]:

@@ -54,11 +54,11 @@ def run(
 ) -> list[Result]:
     """The results in the order in which attempts ended."""
     results: list[Result] = []
-    with tempfile.TemporaryDirectory(prefix="likewise-attack-") as place:
-        with contextlib.suppress(KeyboardInterrupt):  # and what there is until then is shown
-            for result in _results(attempts, Path(place), limits, jobs):
-                results.append(result)
-                tell(result)
+    stopped = contextlib.suppress(KeyboardInterrupt)  # what there is until then is shown
+    with tempfile.TemporaryDirectory(prefix="likewise-attack-") as place, stopped:
+        for result in _results(attempts, Path(place), limits, jobs):
+            results.append(result)
+            tell(result)
     return results
 
 
