@@ -162,7 +162,7 @@ def _try_output(setup: Setup, name: str) -> str:
     expect(
         said.code in output.codes, "wrong answer", f"exit code {said.code}; wanted {output.codes}: {said.err[-300:]}"
     )
-    for path in [*Path().glob("given.*"), *Path().glob("real*"), *Path().glob("data/*/*")]:
+    for path in [*Path().glob("given.*"), *Path().glob("link.*"), *Path().glob("real*"), *Path().glob("data/*/*")]:
         path.unlink()
     for folder in ("x", "x.npy", "x.jsonl", "x.png", "locked", "data"):
         shutil.rmtree(folder, ignore_errors=True)
