@@ -10,6 +10,9 @@ from typing import Any
 
 def remove_tree(folder: Path) -> None:
     """Also where its parts may not be read or written."""
+    if folder.is_symlink() or not folder.is_dir():
+        folder.unlink(missing_ok=True)
+        return
     for path in [folder, *(p for p in folder.rglob("*") if p.is_dir() and not p.is_symlink())]:
         path.chmod(0o700)
     shutil.rmtree(folder, ignore_errors=True)
