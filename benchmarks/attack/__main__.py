@@ -1,0 +1,93 @@
+"""python -m benchmarks.attack [--seed 0] [--quick] [--only NAME] [--jobs 2] [--json FILE]
+
+Attempts by kind and how they ended; exit status 1 where any ended in what must not be (`attempt.FAILURES`), each of
+these with the command that repeats it alone. Under ten minutes on two cores; `--quick` makes a tenth of the attempts.
+Needs the tests beside the library (their tiny models), and what the tests need.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+os.environ |= {  # before any import
+    **{"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"},
+    **{"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_DISABLE_PROGRESS_BARS": "1"},
+}
+
+import torch
+
+import likewise
+
+from . import arguments, commands, configs, inputs, kills, models
+from .attempt import Attempt, Result, Setup
+from .report import Progress, show, write
+from .sandbox import Limits, distinct, in_child, run
+
+KINDS = {"inputs": inputs, "arguments": arguments, "configs": configs, "commands": commands, "kills": kills}
+"""Modules with `attempts(setup)`; each says of itself what it tries."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Attacks, prints, and says by its exit status whether all went well."""
+    asked = _arguments(argv)
+    torch.set_num_threads(1)
+    models.preload()
+    with tempfile.TemporaryDirectory(prefix="likewise-models-") as place:
+        setup = Setup(Path(place), asked.seed, asked.quick)
+        in_child(lambda: models.make(setup.models))
+        wanted = _wanted(setup, asked.only)
+        if not wanted:
+            print(f"no attempt is named {asked.only!r}; --list shows all", file=sys.stderr)
+            return 2
+        if asked.list:
+            print("\n".join(attempt.name for attempt in wanted))
+            return 0
+        in_child(lambda: kills.prepare(setup, [attempt.name for attempt in wanted]))
+        print(f"{len(wanted):,} attempts on {Path(likewise.__file__).parent}", flush=True)
+        began = time.monotonic()
+        progress = Progress(len(wanted))
+        results = run(wanted, Limits(seconds=asked.seconds), asked.jobs, progress)
+        progress.end()
+    if not models.OTHERS:
+        print("transformers is not installed: models that need it were left out")
+    if len(results) < len(wanted):
+        print(f"stopped after {len(results):,} of {len(wanted):,} attempts")
+    failed = _conclude(results, asked, time.monotonic() - began)
+    return failed or int(len(results) < len(wanted))
+
+
+def _conclude(results: list[Result], asked: argparse.Namespace, seconds: float) -> int:
+    show(results, f"--seed {asked.seed}{' --quick' * asked.quick}", seconds, whole=len(results) == 1)
+    if asked.json:
+        write(asked.json, results, asked.seed, seconds)
+    return 1 if any(result.failed for result in results) else 0
+
+
+def _wanted(setup: Setup, only: str | None) -> list[Attempt]:
+    """The attempts of a name, of a pattern, or of all kinds."""
+    made = distinct(attempt for module in KINDS.values() for attempt in module.attempts(setup))
+    if only is None:
+        return made
+    exact = [attempt for attempt in made if attempt.name == only]
+    return exact or [attempt for attempt in made if fnmatch(attempt.name, only)]
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.attack", description=__doc__.split("\n\n")[1])
+    parser.add_argument("--seed", type=int, default=0, help="of random texts, of mutations and of moments (0)")
+    parser.add_argument("--quick", action="store_true", help="about a tenth of the attempts")
+    parser.add_argument("--only", metavar="NAME", help="one attempt by its name, or a pattern such as 'kills/save*'")
+    parser.add_argument("--list", action="store_true", help="print the names of the attempts, and make none")
+    parser.add_argument("--jobs", type=int, default=2, help="attempts at once (2)")
+    parser.add_argument("--seconds", type=float, default=20.0, help="time limit of an attempt (20)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every result to this file")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

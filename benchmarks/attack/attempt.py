@@ -1,0 +1,125 @@
+"""What an attempt is, and how it may end."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+GOOD = ("answered", "refused")
+"""A result that its check accepts; an error of `likewise.errors` (of a command: exit code 1 or 2, no traceback)."""
+
+FAILURES = {
+    "traceback": "an exception that is not one of likewise.errors, or a traceback on a terminal",
+    "hang": "not done after the time limit",
+    "memory": "more memory than a small folder or file may take",
+    "crash": "the process was ended by a signal that nobody sent",
+    "partial file": "an unfinished file under a final name",
+    "neither model": "a folder that loads as neither the old nor the new model, without an error",
+    "leftover": "a temporary file or folder that stays",
+    "lost rows": "fewer rows out than in, or an input file that was changed",
+    "wrong answer": "a result where only an error is right, or another result than the right one",
+}
+"""Every one of these makes the attack fail."""
+
+OUTCOMES = (*GOOD, *FAILURES)
+
+
+class Failed(Exception):
+    """What an attempt raises when it ends in one of FAILURES."""
+
+    def __init__(self, outcome: str, detail: str) -> None:
+        if outcome not in FAILURES:
+            raise ValueError(f"{outcome!r} is no failure; there are {', '.join(FAILURES)}")
+        super().__init__(outcome, detail)
+        self.outcome, self.detail = outcome, detail
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all attempts of a run share: models made before the first attempt, to be read only, and the seed."""
+
+    models: Path
+    seed: int = 0
+    quick: bool = False
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try. `work` runs in a fresh current folder, in a process of its own.
+
+    It returns one of GOOD (None: answered), or raises: `Failed`, or whatever the library raised. Files that it leaves
+    beside `outputs` (patterns of paths) count as leftovers.
+    """
+
+    name: str
+    work: Callable[[], str | None]
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The first part of the name."""
+        return self.name.partition("/")[0]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How an attempt ended."""
+
+    name: str
+    outcome: str
+    detail: str = ""
+    seconds: float = 0.0
+    megabytes: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome in FAILURES
+
+
+def listing(folder: Path) -> dict[str, str]:
+    """Every path below a folder, and the digest of each regular file; links are not followed."""
+    found = {}
+    for path in _below(folder):
+        regular = path.is_file() and not path.is_symlink() and os.access(path, os.R_OK)
+        found[str(path.relative_to(folder))] = digest(path) if regular else "no file"
+    return found
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        yield Path(entry.path)
+        if entry.is_dir(follow_symlinks=False) and os.access(entry.path, os.R_OK | os.X_OK):
+            yield from _below(Path(entry.path))
+
+
+def digest(path: Path) -> str:
+    """Of the bytes of a regular file; of a large one, of its size and its first megabyte."""
+    with path.open("rb") as file:
+        head = file.read(1 << 20)
+    return f"{path.stat().st_size} {hashlib.sha256(head).hexdigest()[:24]}"
+
+
+def leftovers(before: dict[str, str], after: dict[str, str], outputs: tuple[str, ...]) -> list[str]:
+    """Paths that are new and match no pattern; hidden files are leftovers wherever they lie, as is all in tmp/."""
+    new = [path for path in after if path not in before]
+    return [path for path in new if _temporary(path) or not any(fnmatch(path, wanted) for wanted in outputs)]
+
+
+def _temporary(path: str) -> bool:
+    parts = path.split("/")
+    return (parts[0] == "tmp" and len(parts) > 1) or any(part.startswith(".") for part in parts)
+
+
+def changed(before: dict[str, str], after: dict[str, str], outputs: tuple[str, ...]) -> list[str]:
+    """Paths that were there before, are no outputs, and are gone or hold something else."""
+    kept = [path for path in before if not any(fnmatch(path, wanted) for wanted in outputs)]
+    return [path for path in kept if after.get(path) != before[path]]
+
+
+def expect(condition: Any, outcome: str, detail: str) -> None:
+    """Fails the attempt unless the condition holds."""
+    if not condition:
+        raise Failed(outcome, detail)

@@ -1,0 +1,332 @@
+"""Kills of whatever writes: encode, mine, save, train, fuse, evaluate, by four signals, at drawn moments.
+
+A moment is either a share of the time that the command takes, or the n-th of its calls that change the file system
+(Python's audit events), so that kills between two files of a folder are tried one by one. Afterwards no unfinished file
+may stand under a final name, and a folder loads as the old or the new model, or is refused. Then the same command runs
+to its end: it must succeed, give what an unharmed run gives, and leave nothing temporary behind.
+"""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likewise import Embedder
+from likewise.errors import LikewiseError
+
+from .attempt import Attempt, Failed, Setup, expect, leftovers, listing
+from .command import ROOT, cli, stsb
+from .tables import text
+
+WRITING = (
+    "os.rename",
+    "os.remove",
+    "os.mkdir",
+    "os.rmdir",
+    "os.link",
+    "os.symlink",
+    "os.truncate",
+    "os.chmod",
+    "shutil.rmtree",
+)
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+SEEN = ["a cat sleeps", "the dog barks", "", "x y z"]
+Before = Callable[[Setup], None]
+
+
+@dataclass(frozen=True)
+class Victim:
+    """What is killed: `work` in the current folder; `before` makes that folder's contents.
+
+    `files` are compared byte by byte, `folders` by the vectors of their models; `outputs` may be there afterwards.
+    """
+
+    work: Callable[[Setup], Any]
+    before: Callable[[Setup], Any] = lambda _: None
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    moments: int = 2  # for each signal
+    events: int = 6
+
+
+def _run(*arguments: object) -> None:
+    said = cli(*arguments)
+    if said.code != 0:
+        print(f"exit code {said.code}: {said.err[-2000:]}", file=sys.stderr)
+        raise SystemExit(said.code)
+    if "--json" in arguments:
+        Path("said.json").write_text(said.out)
+
+
+def _texts(_: Setup) -> None:
+    rows = [(f"a cat {i} sleeps on the mat", f"the dog {i} barks", i % 5 + i / 100) for i in range(400)]
+    for suffix in (".txt", ".csv"):
+        Path(f"given{suffix}").write_text(text(suffix, rows))
+    Path("small.csv").write_text(text(".csv", rows[:60]))
+    Path("triplets.csv").write_text(
+        text(".csv", [(a, b, f"rain {i}") for i, (a, b, _) in enumerate(rows)], ("anchor", "positive", "x"))
+    )
+
+
+def _old_file(name: str, setup: Setup) -> None:
+    _texts(setup)
+    Path(name).write_bytes(b"old" * 1000)
+
+
+def _other(setup: Setup) -> None:
+    """A model of another kind, with parts that the new one does not have, and a file that is nobody's."""
+    shutil.copytree(setup.models / "ngrams", "out")
+    Path("out/notes.md").write_text("mine\n")
+
+
+def _dense(setup: Setup) -> None:
+    shutil.copytree(setup.models / "dense", "out")
+
+
+def _save(setup: Setup) -> None:
+    warnings.simplefilter("ignore")
+    Embedder.load(setup.models / "bert").save("out")
+
+
+def _save_words(setup: Setup) -> None:
+    Embedder.load(setup.models / "ngrams").save("out")
+
+
+def _encode(out: str, setup: Setup) -> None:
+    _run("encode", "given.txt", "-o", out, "-m", setup.models / "bert", "-q", "--batch-tokens", 256)
+
+
+def _mine(setup: Setup) -> None:
+    _run("mine", setup.models / "bert", "triplets.csv", "-o", "m.csv", "--missing", "fill", "-q")
+
+
+def _train(setup: Setup) -> None:
+    _run("train", setup.models / "bert", "--data", "given.csv@cosent", "-o", "out", "--checkpoint-every", 4,
+         "--steps", 16,
+         "--batch", 8, "--threads", 1)  # fmt: skip
+
+
+def _fuse(setup: Setup) -> None:
+    _run("fuse", setup.models / "bert", "--pairs", "small.csv", "-o", "out")
+
+
+def _evaluate(setup: Setup) -> None:
+    _run("evaluate", setup.models / "bert", "--tasks", "stsb", "--resamples", 200, "--json", "-q")
+
+
+def _converted(_: Setup) -> None:
+    Embedder.load("avg-glove(table.txt)").encode(SEEN)
+
+
+def _table(_: Setup) -> None:
+    draw = np.random.default_rng(0)
+    lines = (f"word{i} " + " ".join(f"{x:.4f}" for x in draw.standard_normal(20)) + "\n" for i in range(3000))
+    Path("table.txt").write_text("".join(lines))
+
+
+MODEL = ("out", "out/*")
+VICTIMS: Mapping[str, Victim] = {
+    "encode-npy": Victim(partial(_encode, "v.npy"), _texts, files=("v.npy",), outputs=("v.npy",)),
+    "encode-jsonl": Victim(partial(_encode, "v.jsonl"), _texts, files=("v.jsonl",), outputs=("v.jsonl",)),
+    "encode-parquet-over": Victim(
+        partial(_encode, "v.parquet"), partial(_old_file, "v.parquet"), files=("v.parquet",), outputs=("v.parquet",)
+    ),
+    "mine": Victim(_mine, _texts, files=("m.csv",), outputs=("m.csv",)),
+    "save": Victim(_save, folders=("out",), outputs=MODEL, moments=1, events=12),
+    "save-over": Victim(_save, _other, folders=("out",), outputs=MODEL, moments=1, events=18),
+    "save-over-dense": Victim(_save_words, _dense, folders=("out",), outputs=MODEL, moments=1, events=18),
+    "train": Victim(_train, _texts, folders=("out",), outputs=MODEL, events=12),
+    "fuse": Victim(_fuse, _texts, folders=("out",), outputs=MODEL),
+    "fuse-over": Victim(_fuse, lambda s: [_texts(s), _dense(s)], folders=("out",), outputs=MODEL),
+    "evaluate": Victim(_evaluate, lambda _: stsb(), outputs=("said.json", "cache", "cache/*")),
+    "convert": Victim(_converted, _table, outputs=("cache", "cache/*"), events=12),
+}
+
+
+def attempts(setup: Setup) -> Iterator[Attempt]:
+    """Moments and events, drawn for each command and signal; then interruptions of a real process as it starts."""
+    for name, victim in VICTIMS.items():
+        draw = random.Random(f"{setup.seed} {name}")
+        for number in SIGNALS:
+            for moment in sorted(round(draw.random(), 3) for _ in range(1 if setup.quick else victim.moments)):
+                yield _attempt(setup, name, number, f"at-{moment:.3f}")
+        events = range(1, (2 if setup.quick else victim.events) + 1)
+        for event in events:
+            yield _attempt(setup, name, signal.SIGKILL, f"before-change-{event}")
+        for event in list(events)[:: 2 if name.startswith("save") else 6]:
+            yield _attempt(setup, name, signal.SIGTERM, f"before-change-{event}")
+    draw = random.Random(setup.seed)
+    for i in range(1 if setup.quick else 6):
+        yield Attempt(f"kills/start/SIGINT/{i}", partial(_interrupt, setup, draw.uniform(0.02, 0.8)), ("v.npy",))
+
+
+def _attempt(setup: Setup, name: str, number: signal.Signals, moment: str) -> Attempt:
+    outputs = ("given.*", "small.csv", "triplets.csv", "table.txt", "data", "data/*", *VICTIMS[name].outputs)
+    work = partial(_try, setup, name, number, moment)
+    return Attempt(f"kills/{name}/{number.name}/{moment}", work, outputs)
+
+
+def prepare(setup: Setup, attempts: Sequence[str]) -> None:
+    """Every command that these attempts kill once, unharmed: how long it takes and what it gives."""
+    parts = (attempt.split("/") for attempt in attempts)
+    for name in dict.fromkeys(part[1] for part in parts if part[0] == "kills" and part[1] in VICTIMS):
+        folder = setup.models / "kills" / name
+        folder.mkdir(parents=True)
+        os.chdir(folder)
+        os.environ |= {"LIKEWISE_CACHE": str(folder / "cache")}
+        VICTIMS[name].before(setup)
+        began = time.monotonic()
+        status = _finished(_forked(partial(VICTIMS[name].work, setup)))
+        if status:
+            raise RuntimeError(f"{name} fails unharmed, with status {status}")
+        seconds = time.monotonic() - began
+        (folder / "seconds").write_text(str(seconds))
+
+
+def _try(setup: Setup, name: str, number: signal.Signals, moment: str) -> str:
+    victim, whole = VICTIMS[name], setup.models / "kills" / name
+    victim.before(setup)
+    before = listing(Path())
+    old = {folder: _seen(Path(folder)) for folder in victim.folders}
+    old_files = {file: Path(file).read_bytes() if Path(file).exists() else None for file in victim.files}
+    kind, _, when = moment.rpartition("-")
+    if kind == "at":
+        status = _killed(partial(victim.work, setup), number, float(when) * float((whole / "seconds").read_text()))
+    else:
+        status = _finished(_forked(partial(_killing_before, int(when), number, partial(victim.work, setup))))
+    _check(victim, whole, old, old_files, f"after {number.name} {moment}")
+    _again(setup, victim, whole, before)
+    return "answered" if status == 0 else "refused"
+
+
+def _again(setup: Setup, victim: Victim, whole: Path, before: dict[str, str]) -> None:
+    """The same command to its end: what an unharmed one gives, and nothing more."""
+    status = _finished(_forked(partial(victim.work, setup)))
+    expect(status == 0, "wrong answer", f"the same command again fails with status {status}")
+    left = leftovers(before, listing(Path()), ("*",))
+    expect(not left, "leftover", f"after the next run there are still {', '.join(left[:5])}")
+    for file in victim.files:
+        expect(
+            Path(file).read_bytes() == (whole / file).read_bytes(), "wrong answer", f"{file} is another than unharmed"
+        )
+    for folder in victim.folders:
+        found, wanted = _seen(Path(folder)), _seen(whole / folder)
+        expect(_same(found, wanted), "neither model", f"after the next run, {folder} is {found!r:.200}")
+    if (whole / "said.json").exists():
+        found, wanted = (_scores(json.loads(path.read_text())) for path in (Path("said.json"), whole / "said.json"))
+        expect(found == wanted, "wrong answer", f"scores {found} instead of {wanted}")
+
+
+def _check(victim: Victim, whole: Path, old: dict[str, Any], old_files: dict[str, Any], when: str) -> None:
+    for file in victim.files:
+        found = Path(file).read_bytes() if Path(file).exists() else None
+        fine = found in (old_files[file], (whole / file).read_bytes())
+        expect(fine, "partial file", f"{when}: {file} is neither the old nor the new one")
+    for folder in victim.folders:
+        found = _seen(Path(folder))
+        fine = isinstance(found, str) or _same(found, old[folder]) or _same(found, _seen(whole / folder))
+        expect(fine, "neither model", f"{when}: {folder} loads, and gives the vectors of neither model")
+
+
+def _seen(folder: Path) -> Any:
+    """The vectors of the model in a folder, or the name of the error that says there is none."""
+    try:
+        return Embedder.load(folder.absolute()).encode([*SEEN, "unseenword catdog"])
+    except LikewiseError as error:
+        return type(error).__name__
+
+
+def _same(a: Any, b: Any) -> bool:
+    return not isinstance(a, str) and not isinstance(b, str) and a.shape == b.shape and np.allclose(a, b, atol=1e-6)
+
+
+def _scores(told: Mapping[str, Any]) -> Any:
+    return [(cell.get("task"), cell.get("scores")) for cell in told["cells"]]
+
+
+# processes
+
+
+def _forked(work: Callable[[], Any]) -> int:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        work()
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    except KeyboardInterrupt:
+        code = 130  # outside of the command line's own main, as in a program
+    except BaseException:
+        traceback.print_exc()
+    with contextlib.suppress(BaseException):
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def _finished(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _killed(work: Callable[[], Any], number: signal.Signals, after: float) -> int:
+    """The status of a process that gets this signal after so many seconds; SIGKILL where that does not end it."""
+    child, began = _forked(work), time.monotonic()
+    while time.monotonic() - began < after:
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return _finished(child)
+        time.sleep(0.002)
+    os.kill(child, number)
+    return _finished(child)
+
+
+def _killing_before(event: int, number: signal.Signals, work: Callable[[], Any]) -> None:
+    """Does the work, and sends itself the signal before its n-th change of the file system."""
+    left = event
+
+    def hook(name: str, _: tuple[Any, ...]) -> None:
+        nonlocal left
+        if name in WRITING:
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), number)
+
+    sys.addaudithook(hook)
+    work()
+
+
+def _interrupt(setup: Setup, after: float) -> str:
+    """Ctrl-C while a real process starts."""
+    import subprocess
+
+    Path("given.txt").write_text(text(".txt"))
+    command = [sys.executable, "-m", "likewise", "encode", "given.txt", "-o", "v.npy", "-m", str(setup.models / "bert")]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        time.sleep(after)
+        process.send_signal(signal.SIGINT)
+        err = process.communicate()[1].decode("utf-8", "replace")
+    Path("given.txt").unlink()
+    expect("Traceback" not in err and "Exception" not in err, "traceback", f"SIGINT after {after:.2f} s: {err[-1000:]}")
+    if process.returncode not in (0, 130, -signal.SIGINT):
+        raise Failed("crash", f"exit code {process.returncode}: {err[-300:]}")
+    return "answered" if process.returncode == 0 else "refused"

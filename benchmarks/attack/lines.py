@@ -1,0 +1,105 @@
+"""Odd command lines: unknown names, numbers out of bounds, texts that no terminal can show."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from .attempt import Attempt, Setup
+from .command import cli, judged
+from .tables import text
+
+LINES: Mapping[str, Callable[[Setup], Sequence[object]]] = {
+    "nothing": lambda _: (),
+    "unknown-verb": lambda _: ("destroy",),
+    "help": lambda _: ("--help",),
+    "version": lambda _: ("--version",),
+    "models": lambda _: ("models", "--json"),
+    "data": lambda _: ("data",),
+    "data-unknown": lambda _: ("data", "no/such"),
+    "data-leaks-unknown": lambda _: ("data", "--leaks", "no/such"),
+    "tasks": lambda _: ("evaluate", "--list"),
+    "evaluate-no-data": lambda s: ("evaluate", s.models / "bert", "--tasks", "stsb"),
+    "evaluate-unknown-task": lambda s: ("evaluate", s.models / "bert", "--tasks", "nope,,stsb"),
+    "evaluate-no-module": lambda _: ("evaluate", "no.such:thing", "--tasks", "stsb"),
+    "evaluate-resamples": lambda s: ("evaluate", s.models / "bert", "--resamples", "-5"),
+    "evaluate-many-resamples": lambda s: ("evaluate", s.models / "bert", "--resamples", str(10**15), "--tasks", "stsb"),
+    "info-file": lambda _: ("info", "/etc/passwd"),
+    "info-device": lambda _: ("info", "/dev/zero"),
+    "info-nul": lambda _: ("info", "a\0b"),
+    "info-long": lambda _: ("info", "x" * 300),
+    "info-form": lambda _: ("info", "random(random(random(x"),
+    "info-deep": lambda _: ("info", "random(" * 2000 + "x" + ")" * 2000),
+    "info-surrogate": lambda _: ("info", "\udcff"),
+    "info-prompts": lambda s: ("info", s.models / "prompts", "--json"),
+    "info-every": lambda s: (
+        "info",
+        s.models / "bert",
+        "--pooling",
+        "mean+max",
+        "--truncate",
+        "3",
+        "--max-length",
+        "9",
+    ),
+    "similarity-one": lambda s: ("similarity", "a", "-m", s.models / "bert"),
+    "similarity-many": lambda s: ("similarity", *"abcdefghijklmnopqrstuvwxyz" * 2, "-m", s.models / "bert"),
+    "similarity-surrogate": lambda s: ("similarity", "\udcff", "b", "-m", s.models / "bert"),
+    "similarity-markup": lambda s: ("similarity", "[/bold]", "[red", "-m", s.models / "bert"),
+    "similarity-empty": lambda s: ("similarity", "", "", "-m", s.models / "bert"),
+    "similarity-reranker": lambda s: ("similarity", "a", "b", "-m", s.models / "poly"),
+    "rerank-embedder": lambda s: ("rerank", s.models / "bert", "/etc/hosts", "--query", "x"),
+    "threads-none": lambda s: ("info", s.models / "bert", "--threads", "0"),
+    "threads-many": lambda s: ("info", s.models / "bert", "--threads", str(10**9)),
+    "threads-huge": lambda s: ("info", s.models / "bert", "--threads", str(10**30)),
+    "max-length-huge": lambda s: ("info", s.models / "bert", "--max-length", str(10**30)),
+    "max-length-negative": lambda s: ("info", s.models / "bert", "--max-length", "-4"),
+    "truncate-huge": lambda s: ("info", s.models / "bert", "--truncate", str(10**30)),
+    "device-absent": lambda s: ("info", s.models / "bert", "--device", "cuda"),
+    "device-unknown": lambda s: ("info", s.models / "bert", "--device", "toaster"),
+    "device-meta": lambda s: ("similarity", "a", "b", "-m", s.models / "bert", "--device", "meta"),
+    "pooling-unknown": lambda s: ("info", s.models / "bert", "--pooling", "nope"),
+    "precision-half": lambda s: ("similarity", "a", "b", "-m", s.models / "bert", "--precision", "fp16"),
+    "dissect-table": lambda s: ("dissect", s.models / "words"),
+    "dissect-window": lambda s: ("dissect", s.models / "bert", "--window", "-3"),
+    "train-no-data": lambda s: ("train", s.models / "bert", "-o", "out"),
+    "train-toml-missing": lambda _: ("train", "no.toml"),
+    "train-torn-objective": lambda s: (
+        "train",
+        s.models / "bert",
+        "--data",
+        "x.csv@contrastive:temperature=",
+        "-o",
+        "out",
+    ),
+    "train-unknown-objective": lambda s: ("train", s.models / "bert", "--data", "x.csv@magic", "-o", "out"),
+    "train-rate": lambda s: ("train", s.models / "bert", "--data", "x.csv@cosent", "-o", "out", "--rate", "nan"),
+    "train-batch": lambda s: ("train", s.models / "bert", "--data", "x.csv@cosent", "-o", "out", "--batch", "-1"),
+    "train-freeze": lambda s: (
+        "train",
+        s.models / "bert",
+        "--data",
+        "x.csv@cosent",
+        "-o",
+        "out",
+        "--freeze",
+        "blocks:9-1",
+    ),
+    "fuse-depth": lambda s: ("fuse", s.models / "bert", "--pairs", "x.csv", "-o", "out", "--depth", "-1"),
+    "fuse-teacher": lambda s: ("fuse", s.models / "bert", "--pairs", "x.csv", "-o", "out", "--teacher", "no/such"),
+    "mine-rank": lambda s: ("mine", s.models / "bert", "x.csv", "--rank", "5", "1"),
+    "mine-k": lambda s: ("mine", s.models / "bert", "x.csv", "-k", "0"),
+    "mine-nan": lambda s: ("mine", s.models / "bert", "x.csv", "--margin", "nan"),
+}
+
+
+def _try_line(setup: Setup, name: str) -> str:
+    Path("x.csv").write_text(text(".csv"))
+    outcome = judged(cli(*LINES[name](setup)))
+    Path("x.csv").unlink()
+    return outcome
+
+
+def attempts(setup: Setup, step: int) -> Iterator[Attempt]:
+    """Each line once."""
+    for name in list(LINES)[::step]:
+        yield Attempt(f"commands/line/{name}", partial(_try_line, setup, name), ("cache/*", "out*", "v.*"))

@@ -1,0 +1,156 @@
+"""Tiny model folders of every kind, made once before the attempts, and how each is loaded."""
+
+import importlib
+import json
+import shutil
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likewise import Embedder, Reranker
+
+ENGINES: tuple[str, ...] = ("torch", "numpy")
+"""What `Embedder.load(engine=…)` knows. Another engine is a name here."""
+
+EMBEDDERS = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "mpnet", "distilbert", "albert", "modernbert")
+TABLES = ("words", "bilstm", "dan")
+OTHERS = ("gpt2", "deberta-v2", "longformer", "xlnet") if find_spec("transformers") else ()  # through transformers
+FOR_NUMPY = ("bert", "roberta", "words", "ngrams", "dense")
+RERANKERS = ("cross-bert", "cross-roberta", "cross-distilbert", "cross-modernbert", "cross-labels", "poly")
+
+Load = Callable[[Path], Any]
+
+
+def loader(name: str, engine: str = "torch") -> Load:
+    """How the folder of this name is loaded."""
+    if name in RERANKERS:
+        return Reranker.load
+    return lambda folder: Embedder.load(folder, engine=engine)
+
+
+def names() -> list[str]:
+    """The folders that `make` makes."""
+    return [*EMBEDDERS, *TABLES, *OTHERS, *RERANKERS, "ngrams", "dense", "prompts", "plain", "int8", "fusion", "shards"]
+
+
+def preload() -> None:
+    """Imports what attempts import, so that each finds it in memory; runs nothing."""
+    verbs = ("encode", "similarity", "models", "info", "rerank", "dissect", "fuse", "mine", "train", "evaluate", "data")
+    more = ("likewise.mine", "likewise.search", "likewise.evaluate.tasks", "likewise.evaluate.runner")
+    more += ("likewise.train.fusion", "likewise.train.folder", "likewise.cli.training", "likewise.cli.rehearsal")
+    more += (
+        "pandas",
+        "pyarrow.parquet",
+        "matplotlib.figure",
+        "tests.tiny",
+        "rich.table",
+    )
+    more += ("likewise.encoders.automodel",) if OTHERS else ()
+    more += tuple(f"transformers.models.{name}.modeling_{name}" for name in (n.replace("-", "_") for n in OTHERS))
+    for name in (*(f"likewise.cli.{verb}" for verb in verbs), *more):
+        importlib.import_module(name)
+
+
+def make(root: Path) -> None:
+    """All folders below `root`."""
+    warnings.simplefilter("ignore")
+    _ours(root)
+    if OTHERS:
+        _others(root)
+    _rerankers(root)
+    assert all((root / name).is_dir() for name in names())
+
+
+def _ours(root: Path) -> None:
+    from tests.tiny import model_folder
+
+    for family in (*EMBEDDERS, *TABLES):
+        model_folder(root / family, family, settings={"max_seq_length": 40, "do_lower_case": False})
+    spoken = {"prompts": {"query": "query: ", "passage": "cat "}, "default_prompt_name": None}
+    model_folder(root / "prompts", "bert", spoken=spoken)
+    model_folder(root / "plain", "bert", plain=True)
+    _with_heads(root)
+    _fusion(root)
+    _ngrams(root / "ngrams")
+    Embedder.load(root / "dense").save(root / "int8", weights="int8")
+    _shards(root)
+
+
+def _with_heads(root: Path) -> None:
+    from tests.tiny import model_folder
+
+    from likewise.heads import Dense, Norm, Normalize
+
+    embedder = Embedder.load(model_folder(root / "made/dense", "bert", heads=()))
+    embedder.heads.extend([Norm(32), Dense(32, 16), Normalize()])
+    embedder.save(root / "dense")
+
+
+def _fusion(root: Path) -> None:
+    from likewise.pooling import pooling_of
+
+    embedder = Embedder.load(root / "bert")
+    embedder.pooling = pooling_of("sbert-wk:start=1", embedder.encoder.depth)
+    embedder.save(root / "fusion")
+
+
+def _ngrams(folder: Path) -> None:
+    from likewise.store.words import WordVectors, write_words
+
+    words = ["cat", "dog", ",", "straße", "the", "sleeps"]
+    rows = np.random.default_rng(0).standard_normal((len(words) + 1 + 50, 8)).astype(np.float32)
+    folder.mkdir(parents=True)
+    write_words(folder, WordVectors(words, rows, 3, 5))
+
+
+def _shards(root: Path) -> None:
+    """The weights in two files and an index."""
+    from safetensors.torch import load_file, save_file
+
+    folder = root / "shards"
+    shutil.copytree(root / "bert", folder)
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    places = {name: f"model-0000{1 + i % 2}-of-00002.safetensors" for i, name in enumerate(tensors)}
+    for place in sorted(set(places.values())):
+        save_file({n: t for n, t in tensors.items() if places[n] == place}, folder / place, {"format": "pt"})
+    index = {"metadata": {"total_size": 1}, "weight_map": places}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index), "utf-8")
+
+
+def _others(root: Path) -> None:
+    import torch
+    import transformers as t
+    from tests.tiny import wordpieces
+
+    small: dict[str, Any] = {
+        "gpt2": t.GPT2Config(vocab_size=200, n_embd=16, n_layer=2, n_head=2, n_positions=64),
+        "deberta-v2": t.DebertaV2Config(
+            vocab_size=200, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+            max_position_embeddings=64, relative_attention=True, pos_att_type=["p2c", "c2p"],
+        ),
+        "longformer": t.LongformerConfig(
+            vocab_size=200, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+            max_position_embeddings=66, attention_window=[8, 8],
+        ),
+        "xlnet": t.XLNetConfig(vocab_size=200, d_model=16, n_layer=2, n_head=2, d_inner=24),
+    }  # fmt: skip
+    for name in OTHERS:
+        torch.manual_seed(0)
+        t.AutoModel.from_config(small[name]).save_pretrained(root / name)
+        wordpieces().save(str(root / name / "tokenizer.json"))
+
+
+def _rerankers(root: Path) -> None:
+    from tests.tiny import classifier_folder
+
+    from likewise.reranker import PolyEncoder
+
+    for name in RERANKERS[:4]:
+        classifier_folder(root / name, name.partition("-")[2])
+    classifier_folder(root / "cross-labels", "bert", labels=3)
+    PolyEncoder.start(Embedder.load(root / "bert"), 4).save(root / "poly")

@@ -1,0 +1,177 @@
+"""Outputs that are the input, that cannot be written, or that are no files: refused, and nothing else is changed."""
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .attempt import Attempt, Setup, expect
+from .command import TINY_RUN, cli, judged, stsb
+from .tables import PARQUETS, text
+
+
+@dataclass(frozen=True)
+class Output:
+    """A command whose output is odd; `ready` makes it so; `code`: the exit codes that are right."""
+
+    command: Callable[[Setup], Sequence[object]]
+    ready: Callable[[], Any] = lambda: None
+    codes: tuple[int, ...] = (2,)
+    outputs: tuple[str, ...] = ()
+
+
+def _given(suffix: str) -> None:
+    path = Path(f"given{suffix}")
+    if suffix == ".parquet":
+        PARQUETS["parquet"].write(path)
+    else:
+        path.write_text(text(suffix))
+
+
+def _linked(suffix: str, link: Callable[[Path, Path], Any]) -> None:
+    _given(suffix)
+    link(Path(f"link{suffix}"), Path(f"given{suffix}"))
+
+
+def _locked() -> None:
+    Path("locked").mkdir()
+    Path("locked").chmod(0o500)
+
+
+def _old(path: str) -> None:
+    Path(path).write_bytes(b"old")
+    Path(path).chmod(0o400)
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+    threading.Thread(target=path.read_bytes, daemon=True).start()
+
+
+def _symlink(link: Path, target: Path) -> None:
+    link.symlink_to(target.name)
+
+
+def _hardlink(link: Path, target: Path) -> None:
+    link.hardlink_to(target)
+
+
+WRITERS: Mapping[str, Callable[[Setup, str], Sequence[object]]] = {
+    "encode": lambda s, out: ("encode", "given.txt", "-o", out, "-m", s.models / "bert"),
+    "mine": lambda s, out: ("mine", s.models / "bert", "given.csv", "-o", out, "--missing", "fill"),
+    "train": lambda s, out: ("train", s.models / "bert", "--data", "given.csv@cosent", "-o", out, *TINY_RUN),
+    "fuse": lambda s, out: ("fuse", s.models / "bert", "--pairs", "given.csv", "-o", out),
+    "dissect": lambda s, out: ("dissect", s.models / "bert", "--texts", "given.txt", "-o", out),
+    "plot": lambda s, out: ("evaluate", s.models / "bert", "--tasks", "stsb", "--plot", out, "--resamples", "100"),
+    "record": lambda s, out: (
+        "train", s.models / "bert", "--data", "given.csv@cosent", "-o", "out", "--record", out, *TINY_RUN,
+    ),
+}  # fmt: skip
+ENDINGS = {"encode": ".npy", "mine": ".jsonl", "plot": ".png", "record": ".jsonl"}
+"""Of the verbs that write a file; the others write a folder."""
+
+
+def _writing(verb: str, out: str) -> Callable[[Setup], Sequence[object]]:
+    return lambda setup: WRITERS[verb](setup, out)
+
+
+def _on_itself(verb: str, suffix: str, out: str) -> Callable[[Setup], Sequence[object]]:
+    """The command whose input is given.parquet, say, and whose output leads there."""
+    if verb == "encode":
+        return lambda s: ("encode", f"given{suffix}", "--column", "sentence1", "-o", out, "-m", s.models / "bert")
+    return lambda s: ("mine", s.models / "bert", f"given{suffix}", "-o", out, "--missing", "fill")
+
+
+def _ready(*more: Callable[[], Any]) -> Callable[[], None]:
+    """Inputs for every verb, and then what is odd."""
+
+    def do() -> None:
+        _given(".txt")
+        _given(".csv")
+        stsb()
+        for one in more:
+            one()
+
+    return do
+
+
+def _outputs() -> Iterator[tuple[str, Output]]:
+    for verb in ("encode", "mine"):
+        for suffix in (".parquet", ".jsonl"):
+            yield from _themselves(verb, suffix)
+    for verb in WRITERS:
+        yield from _unwritable(verb, ENDINGS.get(verb, ""))
+        yield from _files(verb, ENDINGS[verb]) if verb in ENDINGS else _folders(verb)
+    yield "encode-no-ending", Output(_writing("encode", "vectors"), _ready())
+    read_only = Output(_writing("encode", "v.npy"), _ready(partial(_old, "v.npy")), (0, 2), ("v.npy",))
+    yield "encode-over-read-only", read_only
+
+
+def _themselves(verb: str, suffix: str) -> Iterator[tuple[str, Output]]:
+    for how, link in (("symlink", _symlink), ("hardlink", _hardlink)):
+        ready = partial(_linked, suffix, link)
+        yield f"{verb}-{how}{suffix}", Output(_on_itself(verb, suffix, f"link{suffix}"), ready)
+    yield f"{verb}-same{suffix}", Output(_on_itself(verb, suffix, f"given{suffix}"), partial(_given, suffix))
+    dotted = _on_itself(verb, suffix, f"x/../given{suffix}")
+    yield f"{verb}-dots{suffix}", Output(dotted, lambda: [_given(suffix), Path("x").mkdir()])
+
+
+def _unwritable(verb: str, end: str) -> Iterator[tuple[str, Output]]:
+    yield f"{verb}-unwritable-folder", Output(_writing(verb, f"locked/x{end}"), _ready(_locked))
+    yield f"{verb}-below-a-file", Output(_writing(verb, f"given.csv/x{end}"), _ready())
+    yield f"{verb}-long-name", Output(_writing(verb, "x" * 300 + end), _ready())
+    yield f"{verb}-empty", Output(_writing(verb, ""), _ready())
+    new = ("new", "new/*", "out", "out/*", "cache", "cache/*")
+    yield f"{verb}-missing-folder", Output(_writing(verb, f"new/deep/x{end}"), _ready(), (0, 2), new)
+
+
+def _folders(verb: str) -> Iterator[tuple[str, Output]]:
+    yield f"{verb}-a-file", Output(_writing(verb, "given.txt"), _ready())
+    yield f"{verb}-null-device", Output(_writing(verb, "/dev/null"), _ready())
+
+
+def _files(verb: str, end: str) -> Iterator[tuple[str, Output]]:
+    path, outputs = Path(f"x{end}"), (f"x{end}", "real*", "out", "out/*", "cache", "cache/*")
+    command = _writing(verb, str(path))
+    yield f"{verb}-a-folder", Output(command, _ready(path.mkdir))
+    yield f"{verb}-pipe", Output(command, _ready(partial(_pipe, path)), (0, 2), outputs)
+    full = _ready(partial(path.symlink_to, "/dev/full"))
+    yield f"{verb}-link-to-full", Output(command, full, (0, 2), outputs)
+    link = _ready(Path(f"real{end}").touch, partial(path.symlink_to, f"real{end}"))
+    yield f"{verb}-through-link", Output(command, link, (0,), outputs)
+
+
+OUTPUTS: Mapping[str, Output] = dict(_outputs())
+
+
+def _try_output(setup: Setup, name: str) -> str:
+    output = OUTPUTS[name]
+    output.ready()
+    links = {path: path.readlink() for path in Path().iterdir() if path.is_symlink()}
+    kept = {path: path.read_bytes() for path in Path().glob("given.*")}
+    said = cli(*output.command(setup))
+    outcome = judged(said)
+    for path, data in kept.items():
+        expect(path.exists() and path.read_bytes() == data, "lost rows", f"{path} was changed; exit code {said.code}")
+    for path, target in links.items():
+        expect(path.is_symlink() and path.readlink() == target, "wrong answer", f"the link {path} was replaced")
+    expect(
+        said.code in output.codes, "wrong answer", f"exit code {said.code}; wanted {output.codes}: {said.err[-300:]}"
+    )
+    for path in [*Path().glob("given.*"), *Path().glob("link.*"), *Path().glob("real*"), *Path().glob("data/*/*")]:
+        path.unlink()
+    for folder in ("x", "x.npy", "x.jsonl", "x.png", "locked", "data"):
+        shutil.rmtree(folder, ignore_errors=True)
+    for path in (p for p in Path().iterdir() if p.is_symlink() or p.is_fifo()):
+        path.unlink()
+    return outcome
+
+
+def attempts(setup: Setup, step: int) -> Iterator[Attempt]:
+    """Each output once."""
+    for name in list(OUTPUTS)[::step]:
+        yield Attempt(f"commands/output/{name}", partial(_try_output, setup, name), OUTPUTS[name].outputs)

@@ -1,0 +1,258 @@
+"""Runs attempts, each in a process of its own forked from this one: a time limit, a memory limit, a fresh folder.
+
+A fork costs milliseconds where an import costs seconds, and a hang, a crash or a lack of memory ends one attempt only.
+The parent has imported everything and started no thread, since threads do not survive a fork.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from likewise.errors import LikewiseError
+
+from .attempt import Attempt, Failed, Result, changed, leftovers, listing
+
+SIGNS = ("Traceback (most recent call last)", "Exception ignored in", "PanicException")
+"""What no user should see."""
+NO_MEMORY = ("memory allocation of", "cannot allocate", "not enough memory", "can't allocate", "unable to allocate")
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of one attempt: seconds of wall clock, bytes of memory that its processes may hold each."""
+
+    seconds: float = 20.0
+    memory: int = 2 * GIB
+    slack: int = GIB  # address space beside memory: thread stacks, arenas, files that are mapped
+
+
+@dataclass
+class _Running:
+    attempt: Attempt
+    pid: int
+    folder: Path
+    log: Path
+    began: float
+    said: bytearray = field(default_factory=bytearray)
+
+
+def run(
+    attempts: Sequence[Attempt], limits: Limits, jobs: int = 1, tell: Callable[[Result], None] = lambda _: None
+) -> list[Result]:
+    """The results in the order in which attempts ended."""
+    results: list[Result] = []
+    stopped = contextlib.suppress(KeyboardInterrupt)  # what there is until then is shown
+    with tempfile.TemporaryDirectory(prefix="likewise-attack-") as place, stopped:
+        for result in _results(attempts, Path(place), limits, jobs):
+            results.append(result)
+            tell(result)
+    return results
+
+
+def _results(attempts: Sequence[Attempt], place: Path, limits: Limits, jobs: int) -> Iterator[Result]:
+    waiting, running = iter(enumerate(attempts)), dict[int, _Running]()
+    while True:
+        while len(running) < jobs and (following := next(waiting, None)) is not None:
+            end, one = _started(following[1], place / str(following[0]), limits)
+            running[end] = one
+        if not running:
+            return
+        for end in _heard(running, limits):
+            yield _ended(end, running.pop(end), limits)
+
+
+def _heard(running: dict[int, _Running], limits: Limits) -> list[int]:
+    """The ends of pipes whose attempts are done, or have no time left."""
+    now = time.monotonic()
+    patience = min(one.began + limits.seconds for one in running.values()) - now
+    ready, _, _ = select.select(list(running), [], [], max(0.0, patience))
+    done = []
+    for end in ready:
+        data = os.read(end, 1 << 16)
+        running[end].said.extend(data)
+        if not data:
+            done.append(end)
+    late = [end for end, one in running.items() if time.monotonic() - one.began >= limits.seconds]
+    return [*done, *(end for end in late if end not in done)]
+
+
+def _started(attempt: Attempt, folder: Path, limits: Limits) -> tuple[int, _Running]:
+    folder.mkdir(parents=True)
+    log = folder.with_suffix(".log")
+    end, far = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        _live(attempt, folder, log, far, limits)
+    os.close(far)
+    with contextlib.suppress(OSError):  # the child does so too; whoever is first
+        os.setpgid(pid, pid)
+    return end, _Running(attempt, pid, folder, log, time.monotonic())
+
+
+def _ended(end: int, one: _Running, limits: Limits) -> Result:
+    """What became of an attempt; all its processes are gone, and so is its folder."""
+    seconds = time.monotonic() - one.began
+    hangs = seconds >= limits.seconds
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(one.pid, signal.SIGKILL) if hangs else None
+    _, status, used = os.wait4(one.pid, 0)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(one.pid, signal.SIGKILL)  # what it has left running
+    os.close(end)
+    log = one.log.read_text("utf-8", "replace") if one.log.exists() else ""
+    outcome, detail = _outcome(bytes(one.said), status, log, hangs, used.ru_maxrss * 1024, limits)
+    _remove(one.folder)
+    one.log.unlink(missing_ok=True)
+    return Result(one.attempt.name, outcome, detail, round(seconds, 3), round(used.ru_maxrss / 1024, 1))
+
+
+def _outcome(said: bytes, status: int, log: str, hangs: bool, used: int, limits: Limits) -> tuple[str, str]:
+    if hangs:
+        return "hang", f"not done after {limits.seconds:g} s; {_last(log)}"
+    if used > limits.memory:
+        return "memory", f"{used / GIB:.2f} GiB, more than {limits.memory / GIB:g}; {_last(log)}"
+    if not said:
+        found = signal.Signals(-os.waitstatus_to_exitcode(status)).name if os.WIFSIGNALED(status) else str(status)
+        starved = any(sign in log.lower() for sign in NO_MEMORY)
+        return "memory" if starved else "crash", f"the process ended with {found}; {_last(log)}"
+    outcome, detail = json.loads(said)
+    sign = next((sign for sign in SIGNS if sign in log), None)
+    if outcome in ("answered", "refused") and sign:
+        return "traceback", log[log.index(sign) :][-1500:]
+    return outcome, detail
+
+
+def _last(log: str) -> str:
+    return f"last output: {log.strip()[-300:]!r}" if log.strip() else "no output"
+
+
+def _remove(folder: Path) -> None:
+    """A folder, whatever is in it: an attempt may have taken its own rights away."""
+    for path in [folder, *(p for p in folder.rglob("*") if p.is_dir() and not p.is_symlink())]:
+        with contextlib.suppress(OSError):
+            path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _live(attempt: Attempt, folder: Path, log: Path, far: int, limits: Limits) -> None:
+    """The child's whole life: never returns."""
+    try:
+        _confine(folder, log, limits)
+        outcome, detail = judged(attempt, folder)
+    except BaseException as error:
+        outcome, detail = "traceback", f"the attack itself failed: {_told(error)}"
+    with contextlib.suppress(Exception):
+        sys.stderr.flush()
+    os.write(far, json.dumps([outcome, detail[-4000:]]).encode())
+    os._exit(0)
+
+
+def judged(attempt: Attempt, folder: Path) -> tuple[str, str]:
+    """Does the work in the current folder, which is `folder`; its outcome and what is to be said of it."""
+    before = listing(folder)
+    try:
+        outcome, detail = attempt.work() or "answered", ""
+    except Failed as error:
+        return error.outcome, error.detail
+    except LikewiseError as error:
+        outcome, detail = "refused", f"{type(error).__name__}: {error}"[:300]
+    except BaseException as error:
+        if isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in NO_MEMORY):
+            return "memory", _told(error)
+        return "traceback", _told(error)
+    left = leftovers(before, listing(folder), attempt.outputs)
+    if left:
+        return "leftover", f"{outcome}, and these stay: {', '.join(left[:5])}"
+    lost = changed(before, listing(folder), attempt.outputs)
+    return ("lost rows", f"{outcome}, and changed are: {', '.join(lost[:5])}") if lost else (outcome, detail)
+
+
+def _told(error: BaseException) -> str:
+    """The traceback's end; then, in one line, the kind of error and the last place of ours that it went through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "/likewise/" in frame.filename] or frames
+    file = ours[-1].filename.rpartition("/likewise/")[2] if ours else "nowhere"
+    where = f"{file}:{ours[-1].name}" if ours else file
+    trace = "".join(traceback.format_exception(error, limit=-6))
+    return f"{trace[-2500:]}\n{type(error).__name__} at {where}: {str(error)[:200]!r}"
+
+
+def _confine(folder: Path, log: Path, limits: Limits) -> None:
+    """Its own process group, folder, output, places for temporary files and caches, and no more memory than allowed."""
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(folder)
+    for number, where in ((0, os.devnull), (1, log), (2, log)):
+        handle = os.open(where, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        os.dup2(handle, number)
+        os.close(handle)
+    stdin, stdout, stderr = open(0, closefd=False), open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+    sys.stdin, sys.stdout, sys.stderr = stdin, stdout, stderr
+    (folder / "tmp").mkdir()
+    os.environ |= {"TMPDIR": str(folder / "tmp"), "HOME": str(folder), "LIKEWISE_CACHE": str(folder / "cache")}
+    os.environ.pop("LIKEWISE_MODELS", None)
+    os.environ.pop("LIKEWISE_DATA", None)
+    tempfile.tempdir = None
+    most = _address_space() + limits.memory + limits.slack
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _drop_capabilities()
+
+
+def _address_space() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * resource.getpagesize()
+
+
+def _drop_capabilities() -> None:
+    """Also where this runs as root, a file without rights cannot be read and a folder without rights not written."""
+    if os.geteuid() != 0:
+        return
+    libc = ctypes.CDLL(None)
+    for capability in range(41):
+        libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP: nor after an exec
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this process
+    libc.capset(header, (ctypes.c_uint32 * 6)())
+
+
+def in_child(work: Callable[[], object]) -> None:
+    """Does the work in a forked process, so that this one starts no threads; raises if it fails."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            work()
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(pid, 0)[1]:
+        raise RuntimeError("a preparation failed; its traceback is above")
+
+
+def distinct(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """The attempts, whose names must differ, since a name repeats an attempt."""
+    found: dict[str, Attempt] = {}
+    for attempt in attempts:
+        if attempt.name in found:
+            raise ValueError(f"two attempts have the name {attempt.name}")
+        found[attempt.name] = attempt
+    return list(found.values())
