@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-from likewise.evaluate.hypotheses import over_seeds
+from likewise.evaluate.statistics.hypothesis_tests import over_seeds
 
 Line = Mapping[str, Any]
 Group = Sequence[Line]

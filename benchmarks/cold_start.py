@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from statistics import median
 
-from likewise.store import DEFAULT, locate
+from likewise.model_files import DEFAULT_MODEL, locate
 
 from .record import save
 
-FOLDER = str(locate(DEFAULT))
+FOLDER = str(locate(DEFAULT_MODEL))
 COMMANDS = {
     "import likewise": [sys.executable, "-c", "import likewise"],
     "python alone": [sys.executable, "-c", "pass"],
@@ -25,7 +25,7 @@ COMMANDS = {
     "likewise-mini through NumPy: first vector": [
         sys.executable,
         "-c",
-        "from likewise.light import LightEmbedder as E; "
+        "from likewise.engines.numpy.embedder import LightEmbedder as E; "
         "assert E.load('likewise-mini').encode(['A first text.']).shape == (1, 384)",
     ],
     "sentence-transformers: first vector": [

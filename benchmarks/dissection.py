@@ -20,14 +20,14 @@ import numpy as np
 import torch
 
 from likewise import Embedder
-from likewise.cli.dissect import sample
-from likewise.encoders.bert import Bert, Shape
-from likewise.encoders.layers import randomise
+from likewise.arrays.ragged import Ragged
+from likewise.cli.models.dissect import sample
+from likewise.encoders.architectures.bert import Bert, Shape
+from likewise.encoders.layers import initialize_weights
 from likewise.heads import Normalize
+from likewise.model_files import Manifest
 from likewise.pooling import pooling_of
-from likewise.ragged import Ragged
-from likewise.store import Manifest
-from likewise.text.packing import plan
+from likewise.text.packing import plan_batches
 
 RESULTS = Path(__file__).parent / "results" / "dissection.json"
 BASE = Shape(vocabulary=30_522, width=768, depth=12, heads=12, inner=3072, positions=512, eps=1e-12)
@@ -91,7 +91,7 @@ def overhead(name: str, embedder: Embedder, spec: str, texts: list[str], rounds:
 def speed_up(name: str, embedder: Embedder, spec: str, texts: list[str]) -> SpeedUp:
     pooling = pooling_of(spec, embedder.encoder.depth)
     ids = [embedder.tokenizer.framed(content) for content in embedder.tokenizer.contents(texts)]
-    batches = [Ragged.of([ids[i] for i in batch]) for batch in plan([len(i) for i in ids], 2048)]
+    batches = [Ragged.of([ids[i] for i in batch]) for batch in plan_batches([len(i) for i in ids], 2048)]
     layers = [list(embedder.encoder(tokens)) for tokens in batches]
     fast = [pooling(iter(x), tokens) for x, tokens in zip(layers, batches, strict=True)]
     quick = statistics.median(
@@ -142,7 +142,7 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 def random_base(like: Embedder) -> Embedder:
     """BERT-base's shape with random weights, behind the other model's tokenizer."""
     torch.manual_seed(0)
-    encoder = randomise(Bert(BASE)).eval()
+    encoder = initialize_weights(Bert(BASE)).eval()
     heads = torch.nn.Sequential(Normalize())
     return Embedder(like.tokenizer, encoder, pooling_of("mean", BASE.depth), heads, Manifest(Path())).eval()  # type: ignore[arg-type]
 

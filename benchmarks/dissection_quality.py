@@ -19,9 +19,9 @@ import torch
 from scipy.stats import spearmanr
 
 from likewise import Embedder
+from likewise.arrays.ragged import Ragged
 from likewise.pooling import pooling_of
-from likewise.ragged import Ragged
-from likewise.text.packing import plan
+from likewise.text.packing import plan_batches
 
 RESULTS = Path(__file__).parent / "results" / "dissection_quality.json"
 SETS = {
@@ -47,7 +47,7 @@ def encode_all(embedder: Embedder, texts: list[str]) -> dict[str, np.ndarray]:
         poolings[made.spec] = made
     vectors = {name: np.empty((len(texts), embedder.encoder.width), np.float32) for name in poolings}
     ids = [tokenizer.framed(content[: tokenizer.room]) for content in tokenizer.contents(texts)]
-    for batch in plan([len(i) for i in ids], 2048):
+    for batch in plan_batches([len(i) for i in ids], 2048):
         tokens = Ragged.of([ids[i] for i in batch])
         layers = list(embedder.encoder(tokens))
         for name, pooling in poolings.items():

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from likewise.data.datasets import read_dataset as read_data
+from likewise.data.leaks import find_leaks
 from likewise.evaluate import SUITES, Cache, Results, evaluate
-from likewise.evaluate.datasets import read as read_data
-from likewise.evaluate.leaks import leaks
-from likewise.evaluate.sts import SEVEN
+from likewise.evaluate.tasks.sts import SEVEN
 
 from .record import RESULTS, machine
 
@@ -95,7 +95,7 @@ def timed() -> dict[str, float]:
 def shared() -> dict[str, Any]:
     """What STS-B's training split holds of the other years, and what folds of argument pairs hold of each other."""
     years = {name: read_data(f"{name}/test") for name in SEVEN[:5]}
-    found = leaks({"stsb/train": read_data("stsb/train")}, years)
+    found = find_leaks({"stsb/train": read_data("stsb/train")}, years)
     cell = evaluate(["avg-glove"], ["ukp-aspect-10-fold"], resamples=100)["avg-glove", "ukp-aspect-10-fold"]
     assert cell.result, cell.error
     notes = [note for note in cell.result.notes if "trained on" in note]

@@ -23,12 +23,18 @@ import pandas as pd
 import torch
 
 from likewise import Embedder
-from likewise.correlation import spearman
-from likewise.evaluate.significance import difference, interval
+from likewise.arrays.correlation import spearman
+from likewise.evaluate.statistics.significance import difference, interval
 from likewise.pooling import Reduce, Stack
-from likewise.train.depth import rate, shortened
-from likewise.train.examples import Examples
-from likewise.train.fusion import RECIPE, fuse, fused, imitation, layer_vectors
+from likewise.train.data.examples import Examples
+from likewise.train.layers.early_exit import rate, with_lower_layers
+from likewise.train.layers.fusion_training import (
+    FUSION_DEFAULTS,
+    fused_embedder,
+    imitation,
+    layer_vectors,
+    train_fusion,
+)
 
 DATA = Path(os.environ["LIKEWISE_DATA"])
 OUT = Path(__file__).parent / "results" / "fusion.json"
@@ -109,18 +115,18 @@ def main() -> None:
         f"{torch.get_num_threads()} threads",
         "date": str(date.today()),
         "commit": commit(),
-        "recipe": str(RECIPE),
+        "recipe": str(FUSION_DEFAULTS),
     }
 
     def trained(seed: int, depth: int = 6):
         began = time.perf_counter()
-        outcome = fuse(
+        outcome = train_fusion(
             b.rows[:, : 384 * (depth + 1)],
             train,
             Stack(MEAN, 0, depth),
             384,
             spearman,
-            recipe=replace(RECIPE, seed=seed),
+            recipe=replace(FUSION_DEFAULTS, seed=seed),
         )
         return outcome, time.perf_counter() - began
 
@@ -145,7 +151,7 @@ def main() -> None:
             whole = ours
     keep(found)
     began = time.perf_counter()
-    outcome = fuse(n.rows, n.triplets(triplets), Stack(MEAN, 0, 6), 384, spearman)
+    outcome = train_fusion(n.rows, n.triplets(triplets), Stack(MEAN, 0, 6), 384, spearman)
     nli = through(outcome.fusion, 6)
     row = {
         "seconds": round(time.perf_counter() - began, 1),
@@ -172,7 +178,7 @@ def main() -> None:
         row = {"depth": depth}
         for name, of in (("train texts", b.rows[labelled]), ("train and NLI texts", unlabelled)):
             anchor = imitation(of[:, :width], of[:, -384:])
-            outcome = fuse(b.rows[:, :width], train, stack, 384, spearman, anchor=anchor)
+            outcome = train_fusion(b.rows[:, :width], train, stack, 384, spearman, anchor=anchor)
             ours, copied = through(outcome.fusion, depth), lambda x, a=anchor, w=width: a(x[:, :w])
             row[f"imitation of {name}"] = {
                 "imitation alone, stsb test": compared(b, test, copied),
@@ -180,15 +186,15 @@ def main() -> None:
                 "stsb test, beside fused 6": compared(b, test, ours, whole)["gain"],
                 "sick test": compared(s, s.pairs(sick), ours),
             }
-        small = fused(shortened(embedder, depth), outcome.fusion)
-        outcome = fuse(
+        small = fused_embedder(with_lower_layers(embedder, depth), outcome.fusion)
+        outcome = train_fusion(
             n.rows[:, :width],
             n.triplets(triplets),
             stack,
             384,
             spearman,
             anchor=anchor,
-            recipe=replace(RECIPE, strengths=(1.0,), epochs=3),
+            recipe=replace(FUSION_DEFAULTS, strengths=(1.0,), epochs=3),
         )
         ours = through(outcome.fusion, depth)
         row["trained on nli"] = {"stsb test": compared(b, test, ours), "sick test": compared(s, s.pairs(sick), ours)}

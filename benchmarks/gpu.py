@@ -17,8 +17,8 @@ import torch
 
 from likewise import Embedder, Ragged
 from likewise.encoders.families import FAMILIES
-from likewise.encoders.layers import randomise
-from likewise.store import DEFAULT, locate
+from likewise.encoders.layers import initialize_weights
+from likewise.model_files import DEFAULT_MODEL, locate
 
 from .record import data, in_turn, ratio, save
 
@@ -42,7 +42,7 @@ SMALL = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default=DEFAULT)
+    parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     assert torch.cuda.is_available(), "a CUDA device is wanted"
@@ -66,7 +66,7 @@ def families() -> dict[str, dict[str, float]]:
     told = {}
     for name, family in FAMILIES.items():
         torch.manual_seed(0)
-        encoder = randomise(family.build(SMALL), 0.05).eval()
+        encoder = initialize_weights(family.build(SMALL), 0.05).eval()
         with torch.inference_mode():
             right = [x.clone() for x in encoder(Ragged(ids, lengths))]
             told[name] = {}
@@ -77,7 +77,7 @@ def families() -> dict[str, dict[str, float]]:
                 told[name][precision] = max(float((a - b).abs().max() / b.abs().max()) for a, b in pairs)
                 encoder.to("cpu", torch.float32)
                 torch.manual_seed(0)
-                randomise(encoder, 0.05)
+                initialize_weights(encoder, 0.05)
     return told
 
 

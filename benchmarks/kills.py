@@ -28,14 +28,14 @@ import tokenizers
 import torch
 
 from likewise import Embedder
-from likewise.encoders.bert import Bert, Shape
+from likewise.encoders.architectures.bert import Bert, Shape
 from likewise.encoders.checkpoint import save_encoder
-from likewise.encoders.layers import randomise
-from likewise.train.batch import Rows
-from likewise.train.log import TIMES, Log, read_log
+from likewise.encoders.layers import initialize_weights
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import OBJECTIVES
-from likewise.train.run import Optimization, Run
-from likewise.train.schedule import Course
+from likewise.train.output.log import TIMES, Log, read_log
+from likewise.train.run import Optimization, TrainSettings
 from likewise.train.trainer import train
 
 WORDS = ["cat", "dog", "rain", "falls", "sleeps", "barks", "the", "a", "on", "mat", "and", "night"]
@@ -106,8 +106,10 @@ def live(root: Path, folder: Path, steps: int) -> None:
     torch.manual_seed(0)
     train(
         embedder,
-        [Course(Rows.of(columns, objective), objective)],
-        Run(steps=steps, batch=8, checkpoint_every=2, ema=0.9, accumulate=2, optimization=Optimization(rate=1e-3)),
+        [DataSource(TrainingRows.of(columns, objective), objective)],
+        TrainSettings(
+            steps=steps, batch=8, checkpoint_every=2, ema=0.9, accumulate=2, optimization=Optimization(rate=1e-3)
+        ),
         folder=folder / "checkpoints",
         measure=lambda model: {"spread": float(model.encode(texts[0][:8]).std())},
         tell=[Log(folder / "log.jsonl")],
@@ -160,7 +162,7 @@ def model_folder(folder: Path) -> None:
     shape = Shape(20, 32, 2, 2, 48, 32, 1e-12)
     encoder = Bert(shape)
     encoder.config = BERT
-    save_encoder(randomise(encoder, 0.1), folder)
+    save_encoder(initialize_weights(encoder, 0.1), folder)
     known = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS])}
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token="[UNK]"))
     made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()

@@ -37,9 +37,9 @@ def figures(name: str) -> None:
     from matplotlib import pyplot as plt
 
     from likewise import Embedder
-    from likewise.cli.dissect import sample
+    from likewise.cli.models.dissect import sample
     from likewise.explain import anatomy
-    from likewise.explain.figures import layers, path
+    from likewise.explain.plots import layers, path
 
     found, short = anatomy(Embedder.load(name, device="cpu"), sample()), Path(name).name
     for kind, draw in {"layers": layers, "path": path}.items():

@@ -23,15 +23,15 @@ import torch
 from matplotlib.figure import Figure
 
 from likewise import Embedder
-from likewise.drawing import BLUE, ORANGE, STYLE
+from likewise.data.datasets import read_dataset
 from likewise.evaluate import Cache, evaluate
-from likewise.evaluate.datasets import read
 from likewise.evaluate.results import Results
-from likewise.evaluate.senteval import SEVEN as SENTEVAL
-from likewise.evaluate.sts import SEVEN
 from likewise.evaluate.task import Result
-from likewise.named import embedder_named
-from likewise.progress import Line
+from likewise.evaluate.tasks.senteval import SEVEN as SENTEVAL
+from likewise.evaluate.tasks.sts import SEVEN
+from likewise.model_names import load_named_embedder
+from likewise.runtime.plot_style import BLUE, ORANGE, STYLE
+from likewise.runtime.progress import StatusLine
 
 from .record import RESULTS, in_turn, machine, ratio
 
@@ -68,9 +68,9 @@ def main() -> None:
 
 def quality(names: Sequence[str], tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Each model's averages, and the tasks that they are of."""
-    line = Line()
+    line = StatusLine()
     models = {short(name): name for name in names}
-    found = evaluate(models, list(tasks), cache=Cache.of_user(), load=embedder_named, watch=line)
+    found = evaluate(models, list(tasks), cache=Cache.of_user(), load=load_named_embedder, watch=line)
     line.close("measured")
     for cell in found.failed:
         print(f"{cell.model} on {cell.task}: {cell.error}")
@@ -101,10 +101,10 @@ def _interval(result: Result) -> list[float] | None:
 def speed(names: Sequence[str], args: argparse.Namespace) -> dict[str, dict[str, float]]:
     """Texts a second, the ratio to the reference round by round, and megabytes of weights on disk."""
     torch.set_num_threads(args.threads)
-    pairs = read("stsb/test")
+    pairs = read_dataset("stsb/test")
     texts = list(dict.fromkeys([*pairs["sentence1"], *pairs["sentence2"]]))
     os.environ["RAYON_NUM_THREADS"] = str(args.threads)  # the tokenizer's
-    models = {name: embedder_named(name, precision="fp32", device="cpu") for name in names}
+    models = {name: load_named_embedder(name, precision="fp32", device="cpu") for name in names}
     seconds = in_turn({name: _reads(model, texts) for name, model in models.items()}, args.rounds)
     return {
         short(name): {

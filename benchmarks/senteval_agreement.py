@@ -20,8 +20,8 @@ import torch
 
 from benchmarks.record import RESULTS, data, machine, save
 from likewise import Embedder
-from likewise.evaluate.senteval import SEVEN, TASKS, average
 from likewise.evaluate.task import Encode, Mode, Result, Settings, Task
+from likewise.evaluate.tasks.senteval import SEVEN, TASKS, senteval_average
 
 BY_NAME = {task.name: task for task in TASKS}
 SUITE = (*SEVEN, "sick-e")
@@ -98,7 +98,7 @@ def main() -> None:
     if asked.fast_only:
         found: dict[str, Any] = {"model": asked.model, "tasks": rows}
         if set(SEVEN) <= set(asked.tasks):
-            found["average_of_seven"] = round(100 * average(results), 2)
+            found["average_of_seven"] = round(100 * senteval_average(results), 2)
         found["fast_seconds"] = round(sum(row["fast_seconds"] for row in rows.values()), 1)
         print({key: value for key, value in found.items() if key != "tasks"})
         save("senteval_fast", found)

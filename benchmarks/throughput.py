@@ -15,9 +15,9 @@ import torch
 
 from likewise import Embedder
 from likewise.encoders.layers import Linear
-from likewise.limits import BUDGETS
-from likewise.store import DEFAULT, locate
-from likewise.text.packing import plan
+from likewise.model_files import DEFAULT_MODEL, locate
+from likewise.runtime.memory import BUDGETS
+from likewise.text.packing import plan_batches
 
 from .record import data, in_turn, ratio, save
 
@@ -59,8 +59,8 @@ def measure(texts: list[str], rounds: int) -> dict[str, Any]:
     from sentence_transformers import SentenceTransformer
 
     ours, half = Embedder.load(precision="fp32"), Embedder.load(precision="bf16")
-    peer = SentenceTransformer(str(locate(DEFAULT)), device="cpu")
-    peer_half = SentenceTransformer(str(locate(DEFAULT)), device="cpu", model_kwargs={"dtype": torch.bfloat16})
+    peer = SentenceTransformer(str(locate(DEFAULT_MODEL)), device="cpu")
+    peer_half = SentenceTransformer(str(locate(DEFAULT_MODEL)), device="cpu", model_kwargs={"dtype": torch.bfloat16})
     lengths = [len(ids) for ids in framed(ours, texts)]
     contenders: dict[str, Callable[[], Any]] = {
         "sentence-transformers fp32": lambda: peer.encode(texts, show_progress_bar=False),
@@ -104,7 +104,7 @@ def products(embedder: Embedder, lengths: list[int]) -> Callable[[], None]:
     """The matrix products of every block for every batch, and nothing else."""
     layers = [m for m in embedder.encoder.modules() if isinstance(m, Linear)]
     dtype = layers[0].weight.dtype
-    sizes = [sum(lengths[i] for i in batch) for batch in plan(lengths, BUDGETS["cpu"])]
+    sizes = [sum(lengths[i] for i in batch) for batch in plan_batches(lengths, BUDGETS["cpu"])]
     inputs = {width: torch.randn(max(sizes), width).to(dtype) for width in {layer.in_features for layer in layers}}
 
     @torch.inference_mode()

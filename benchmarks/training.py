@@ -169,24 +169,24 @@ def model() -> Path:
 def ours(question: Question, precision: str, steps: int) -> tuple[list[float], list[float]]:
     """When each step ended, and its loss."""
     from likewise import Embedder
-    from likewise.train.batch import Rows
-    from likewise.train.objectives import objective_of
-    from likewise.train.run import Optimization, Run
-    from likewise.train.schedule import Course
+    from likewise.train.data.batch import TrainingRows
+    from likewise.train.data.schedule import DataSource
+    from likewise.train.objectives import parse_objective
+    from likewise.train.run import Optimization, TrainSettings
     from likewise.train.trainer import train
 
     warnings.simplefilter("ignore")  # the folder names no pooling: the mean, for both
-    objective = objective_of(question.objective)
+    objective = parse_objective(question.objective)
     embedder = Embedder.load(model(), device="cpu", precision="fp32", max_length=LONGEST)
     how = Optimization(rate=RATE, decay=DECAY, eps=EPS, clip=CLIP, warmup=WARMUP)
-    run = Run(steps=steps, batch=question.batch, precision=precision, optimization=how)
+    run = TrainSettings(steps=steps, batch=question.batch, precision=precision, optimization=how)
     ends, losses = [], []
 
     def tell(moment: Any) -> None:
         ends.append(time.perf_counter())
         losses.append(moment.loss)
 
-    train(embedder, [Course(Rows.of(columns(question, steps), objective), objective)], run, tell=[tell])
+    train(embedder, [DataSource(TrainingRows.of(columns(question, steps), objective), objective)], run, tell=[tell])
     return ends, losses
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from likewise.evaluate.sts import PUBLISHED
-from likewise.evaluate.sts import SEVEN as STS
+from likewise.evaluate.tasks.sts import PUBLISHED
+from likewise.evaluate.tasks.sts import SEVEN as STS
 
 from .claims import tested
 from .record import RESULTS

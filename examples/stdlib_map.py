@@ -22,9 +22,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from likewise import Embedder
-from likewise.mine import Pair, closest_pairs, communities
+from likewise.mine import ScoredPair, closest_pairs, communities
+from likewise.model_files import atomic_file
 from likewise.search import search
-from likewise.store import atomic
 
 QUESTIONS = (
     "How do I run a function in the background?",
@@ -98,13 +98,13 @@ def words_of(text: str) -> set[str]:
     return set(re.findall(r"[a-z]{3,}", text.lower()))
 
 
-def in_other_words(found: Sequence[Pair], texts: Sequence[str]) -> list[Pair]:
+def in_other_words(found: Sequence[ScoredPair], texts: Sequence[str]) -> list[ScoredPair]:
     """The pairs that share few words: those that no search by words would find."""
     shared = [(words_of(texts[i]), words_of(texts[j]), pair) for pair in found for i, j, _ in [pair]]
     return [pair for a, b, pair in shared if len(a & b) <= IN_OTHER_WORDS * len(a | b)]
 
 
-def show_pairs(found: Sequence[Pair], texts: Sequence[str], homes: Sequence[str]) -> None:
+def show_pairs(found: Sequence[ScoredPair], texts: Sequence[str], homes: Sequence[str]) -> None:
     for i, j, score in found:
         console.print(f"  [bold green]{score:.3f}[/]  {escape(texts[i])}  [dim]{homes[i]}[/]")
         console.print(f"         {escape(texts[j])}  [dim]{homes[j]}[/]")
@@ -161,7 +161,7 @@ def draw(vectors: np.ndarray, groups: Sequence[np.ndarray], names: Sequence[str]
         fontsize=13,
     )
     axes.axis("off")
-    with atomic(path) as partial:
+    with atomic_file(path) as partial:
         figure.savefig(partial, bbox_inches="tight", facecolor="white")
     plt.close(figure)
 
@@ -215,7 +215,7 @@ def main() -> None:
         f"[dim]The paper, for 10,000 on a V100: {OVERVIEW}.[/]\n\nThe map: [bold]{path}[/]"
     )
     if args.json:
-        with atomic(args.out / "stdlib-map.json") as partial:
+        with atomic_file(args.out / "stdlib-map.json") as partial:
             partial.write_text(json.dumps({"sentences": len(texts), "groups": len(groups), "seconds": clock.seconds}))
 
 

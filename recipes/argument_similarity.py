@@ -14,27 +14,27 @@ from typing import Any
 
 import numpy as np
 
-from likewise.evaluate.arguments import SETS, dealt_out
-from likewise.evaluate.datasets import read
-from likewise.evaluate.pairs import Pairs, correlated, read_pairs
-from likewise.evaluate.splits import Round, folds, rounds
+from likewise.arrays.similarity import PAIRWISE
+from likewise.data.datasets import read_dataset
+from likewise.data.splits import SplitRound, folds, rounds
 from likewise.evaluate.task import Settings
-from likewise.modelfiles import read_object
-from likewise.similarity import PAIRWISE
-from likewise.store.files import atomic
-from likewise.train.batch import Rows
-from likewise.train.live import Live
+from likewise.evaluate.tasks.arguments import SETS, dealt_out
+from likewise.evaluate.tasks.sentence_pairs import RatedPairs, correlated, read_pairs
+from likewise.model_files.atomic_files import atomic_file
+from likewise.runtime.untrusted_files import read_object
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
+from likewise.train.data.sources import digest
 from likewise.train.objectives import Regression
-from likewise.train.run import Run
-from likewise.train.schedule import Course
-from likewise.train.sources import digest
-from likewise.train.stopping import asked_to_stop
+from likewise.train.output.console import ConsoleProgress
+from likewise.train.output.interrupt import stop_requested
+from likewise.train.run import TrainSettings
 from likewise.train.trainer import train
 
 from .recipe import Recipe, backbone, flags, folder_of, run_of, some, start
 
 SEED = Settings().seed
-WAYS: dict[str, Callable[[Pairs], list[Round]]] = {
+WAYS: dict[str, Callable[[RatedPairs], list[SplitRound]]] = {
     "10-fold": lambda pairs: list(rounds(folds(list(zip(pairs.first, pairs.second, strict=True)), 10, SEED))),
     "10-fold-within": lambda pairs: dealt_out(pairs, SEED),
     "cross-topic": lambda pairs: list(rounds(pairs.group)),
@@ -49,14 +49,14 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=["10-fold", "cross-topic"])
     args = parser.parse_args(argv)
     of = SETS[args.data]
-    pairs = read_pairs(read, of.data, Settings(), gold=of.gold, part="topic", degrees=of.degrees)
+    pairs = read_pairs(read_dataset, of.data, Settings(), gold=of.gold, part="topic", degrees=of.degrees)
     most = max(of.degrees.values()) if of.degrees else 5.0
     columns: dict[str, Any] = {
         "sentence1": pairs.first,
         "sentence2": pairs.second,
         "score": (pairs.gold / most).astype(np.float32),
     }
-    every, run = Rows.of(columns, Regression()), run_of(args)
+    every, run = TrainingRows.of(columns, Regression()), run_of(args)
     figures: dict[str, Any] = {}
     for way in args.ways:
         said = _said(args, way, WAYS[way](pairs), every, run)
@@ -65,10 +65,10 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
             figures[f"{args.data} {score.name}"] = {"value": score.value, "n": score.n}
             print(f"{args.data} {score.name} × 100: {100 * score.value:.2f}")
     recipe = Recipe(f"argument-similarity-{args.data}", args, dev=None, figures=figures)
-    return recipe.carry_out(backbone(args, "mean"), [Course(some(every, args.rows), Regression(), of.data)], run)
+    return recipe.carry_out(backbone(args, "mean"), [DataSource(some(every, args.rows), Regression(), of.data)], run)
 
 
-def _said(args: Namespace, way: str, each: Sequence[Round], every: Rows, run: Run) -> np.ndarray:
+def _said(args: Namespace, way: str, each: Sequence[SplitRound], every: TrainingRows, run: TrainSettings) -> np.ndarray:
     """Cosines of all pairs, each by the model of its fold."""
     said = np.full(len(every), np.nan)
     for number, (learned, asked) in enumerate(each):
@@ -79,7 +79,9 @@ def _said(args: Namespace, way: str, each: Sequence[Round], every: Rows, run: Ru
     return said
 
 
-def _fold(args: Namespace, learned: Rows, asked: Rows, run: Run, place: Path, shown: str) -> Sequence[float]:
+def _fold(
+    args: Namespace, learned: TrainingRows, asked: TrainingRows, run: TrainSettings, place: Path, shown: str
+) -> Sequence[float]:
     """Trains one model anew, unless what it said is there already."""
     learned = some(learned, args.rows)
     key = {"run": repr(run), "backbone": args.backbone, "learned": digest(learned), "asked": digest(asked)}
@@ -87,22 +89,22 @@ def _fold(args: Namespace, learned: Rows, asked: Rows, run: Run, place: Path, sh
     if kept.get("key") == key:
         return list(kept["said"])
     print(f"{place.parent.name}: fold {shown}, {len(learned):,} pairs to learn from")
-    embedder, live = backbone(args, "mean"), Live()
-    with asked_to_stop() as stop:
-        outcome = train(embedder, [Course(learned, Regression())], run, tell=[live], stop=stop)
+    embedder, live = backbone(args, "mean"), ConsoleProgress()
+    with stop_requested() as stop:
+        outcome = train(embedder, [DataSource(learned, Regression())], run, tell=[live], stop=stop)
     if outcome.interrupted:
         raise KeyboardInterrupt
     texts = list(asked.texts.values())
     u, v = (embedder.encode(column, progress=False, overflow="truncate") for column in texts)
     said: list[float] = PAIRWISE["cosine"](u, v).tolist()
-    with atomic(place) as partial:
+    with atomic_file(place) as partial:
         partial.write_text(json.dumps({"key": key, "said": said}) + "\n", "utf-8")
     return said
 
 
-def _part(every: Rows, which: np.ndarray) -> Rows:
+def _part(every: TrainingRows, which: np.ndarray) -> TrainingRows:
     texts = {name: [column[i] for i in which] for name, column in every.texts.items()}
-    return Rows(texts, {name: values[which] for name, values in every.numbers.items()})
+    return TrainingRows(texts, {name: values[which] for name, values in every.numbers.items()})
 
 
 if __name__ == "__main__":

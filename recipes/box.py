@@ -2,7 +2,7 @@
 
     python -m recipes.mini --precision bf16 -o out/likewise-mini && python -m recipes.box out/likewise-mini
 
-The card's scores are those of the weights that ship. What is printed at the end belongs into store/names.py.
+The card's scores are those of the weights that ship. What is printed at the end belongs into model_files/names.py.
 """
 
 import argparse
@@ -20,13 +20,12 @@ import likewise
 from likewise import Embedder
 from likewise.errors import BadInput
 from likewise.evaluate import Cache, evaluate
-from likewise.evaluate.senteval import SEVEN as SENTEVAL
-from likewise.evaluate.sts import SEVEN
-from likewise.modelfiles import read_object
-from likewise.progress import Line
-from likewise.store import DEFAULT
-from likewise.train.card import card
-from likewise.train.record import RECORD
+from likewise.evaluate.tasks.senteval import SEVEN as SENTEVAL
+from likewise.evaluate.tasks.sts import SEVEN
+from likewise.runtime.progress import StatusLine
+from likewise.runtime.untrusted_files import read_object
+from likewise.train.output.model_card import model_card
+from likewise.train.output.record import RECORD
 
 from .recipe import start
 from .unlabelled import VOCABULARY, single_words, touched
@@ -82,7 +81,7 @@ def boxed(place: Path, run: Path, record: Mapping[str, Any], tasks: str) -> Path
 
 def measured(name: str, model: Embedder, tasks: str) -> dict[str, Any]:
     """The scores of what ships: first what chose the best step, then the means, then each task."""
-    line = Line()
+    line = StatusLine()
     found = evaluate({name: model}, f"stsb-dev,{tasks}", cache=Cache.of_user(), watch=line)
     line.close("measured")
     means: dict[str, Any] = {}
@@ -100,7 +99,7 @@ def measured(name: str, model: Embedder, tasks: str) -> dict[str, Any]:
 
 def shipped(record: Mapping[str, Any], model: Embedder, name: str, size: int) -> str:
     """The run's card, and what is to be said of a model that comes with the package."""
-    told = card(record, name).replace("  # the folder with this file", "  # comes with the package")
+    told = model_card(record, name).replace("  # the folder with this file", "  # comes with the package")
     told = told.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
     head, limits = told.split("## Limits\n", 1)
     return f"""{head}## In the box
@@ -108,7 +107,7 @@ def shipped(record: Mapping[str, Any], model: Embedder, name: str, size: int) ->
 Weights of {size / 1e6:.1f} MB in eight bits (a step for each row of a matrix), turned into fp32 when they are read. The
 scores are of these weights. English, lower-cased. The vectors are compared by cosine or dot product.
 
-The teacher, {DEFAULT}, is under Apache-2.0, and so is this model. It was trained on texts under other terms,
+The teacher, {DEFAULT_MODEL}, is under Apache-2.0, and so is this model. It was trained on texts under other terms,
 listed above with the data, without their labels: who may not use a model trained on such texts may not use this one.
 Texts of the tests were left out, compared by letters and digits, with two exceptions. Single words of the vocabulary
 were not compared, and are the texts of some: {words_told(model)}.

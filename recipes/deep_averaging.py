@@ -7,7 +7,7 @@ numbers a sentence; here it learns from inference alone, by softmax or by rankin
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.baselines import deep_averaging
+from likewise.baselines.untrained import deep_averaging
 
 from .recipe import Recipe, flags, placed, run_of, start
 from .sbert_nli import OBJECTIVES, nli

@@ -17,17 +17,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from likewise import Embedder
-from likewise.encoders.cut import cut
-from likewise.encoders.layers import still
+from likewise.encoders.layers import without_dropout
+from likewise.encoders.prune_layers import prune_layers
 from likewise.errors import BadInput
 from likewise.heads import Normalize
-from likewise.named import embedder_named
-from likewise.store import DEFAULT
-from likewise.store.provenance import provenance
-from likewise.train.batch import Rows
-from likewise.train.lessons import lessons
+from likewise.model_files import DEFAULT_MODEL
+from likewise.model_files.provenance import provenance
+from likewise.model_names import load_named_embedder
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
+from likewise.train.distillation.teacher_outputs import teacher_outputs
 from likewise.train.objectives import Distillation
-from likewise.train.schedule import Course
 
 from .recipe import Recipe, backbone, flags, named_shortly, run_of, some, start
 from .unlabelled import SOURCES, unlabelled
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     teacher, whole = teacher_of(args), backbone(args, "mean")
     base = whole.fingerprint
     student = unit(kept(whole, args.keep))
-    still(student)  # no label is there to be learned by heart
+    without_dropout(student)  # no label is there to be learned by heart
     objective, width = fitting(student, teacher, args.to)
     courses = list(taught(teacher, args, objective, width))
     blocks = {} if args.keep is None else {"blocks": args.keep}
@@ -69,7 +69,7 @@ def with_blocks(parser: ArgumentParser, usual: str = "all") -> ArgumentParser:
 def with_teacher(parser: ArgumentParser) -> ArgumentParser:
     """What recipes that distil are told besides."""
     add = parser.add_argument
-    add("--teacher", default=DEFAULT, metavar="MODEL", help="whose vectors are learned (%(default)s)")
+    add("--teacher", default=DEFAULT_MODEL, metavar="MODEL", help="whose vectors are learned (%(default)s)")
     add("--to", choices=("pca", "map"), default="pca", help="how widths are made to fit (%(default)s)")
     told = f"whose texts are read ({', '.join(SOURCES)}, without the spaces)"
     add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help=told)
@@ -78,14 +78,14 @@ def with_teacher(parser: ArgumentParser) -> ArgumentParser:
 
 def teacher_of(args: Namespace) -> Embedder:
     """In bf16, whose vectors have a cosine of 0.9999 with those of fp32, at twice the speed."""
-    return embedder_named(args.teacher, precision="bf16", device=args.device)
+    return load_named_embedder(args.teacher, precision="bf16", device=args.device)
 
 
 def kept(whole: Embedder, blocks: Sequence[int] | None) -> Embedder:
     """The model with these blocks of its encoder alone."""
     if blocks is None:
         return whole
-    made = Embedder(whole.tokenizer, cut(whole.encoder, blocks), whole.pooling, whole.heads, whole.manifest)
+    made = Embedder(whole.tokenizer, prune_layers(whole.encoder, blocks), whole.pooling, whole.heads, whole.manifest)
     return made.to(whole.device).eval()
 
 
@@ -107,7 +107,9 @@ def fitting(student: Embedder, teacher: Embedder, how: str) -> tuple[Distillatio
     return Distillation(), student.width
 
 
-def taught(teacher: Embedder, args: Namespace, objective: Distillation, width: int | None = None) -> Iterator[Course]:
+def taught(
+    teacher: Embedder, args: Namespace, objective: Distillation, width: int | None = None
+) -> Iterator[DataSource]:
     """The texts with the teacher's vectors, a course a data set; encoded once, and kept for other students."""
     found = unlabelled(args.sentences, teacher)
     total = sum(map(len, found.values()))
@@ -116,14 +118,14 @@ def taught(teacher: Embedder, args: Namespace, objective: Distillation, width: i
         total = sum(map(len, found.values()))
     file = lessons_file(teacher, args, found)
     texts = [text for one in found.values() for text in one]
-    said: Mapping[str, Any] = lessons({"sentence": texts}, teacher, Distillation(), file=file)
+    said: Mapping[str, Any] = teacher_outputs({"sentence": texts}, teacher, Distillation(), file=file)
     vectors = np.array(said["teacher"])
     vectors = vectors if width is None else principal(vectors, width)
     begin = 0
     for name, of in found.items():
-        rows = Rows.of({"sentence": of, "teacher": vectors[begin : begin + len(of)]}, objective)
+        rows = TrainingRows.of({"sentence": of, "teacher": vectors[begin : begin + len(of)]}, objective)
         begin += len(of)
-        yield Course(rows if args.rows is None else some(rows, _share(args.rows, len(of), total)), objective, name)
+        yield DataSource(rows if args.rows is None else some(rows, _share(args.rows, len(of), total)), objective, name)
 
 
 def lessons_file(teacher: Embedder, args: Namespace, found: Mapping[str, Sequence[str]]) -> Path:
@@ -139,7 +141,7 @@ def _share(rows: int, of: int, total: int) -> int:
 
 
 def _some(texts: list[str], rows: int, total: int) -> list[str]:
-    found = some(Rows({"sentence": texts}, {}), _share(rows, len(texts), total))
+    found = some(TrainingRows({"sentence": texts}, {}), _share(rows, len(texts), total))
     return list(found.texts["sentence"])
 
 

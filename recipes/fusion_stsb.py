@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.correlation import spearman
-from likewise.train.depth import exits
-from likewise.train.examples import numbered
-from likewise.train.fusion import Recipe as How
-from likewise.train.fusion import layer_vectors
+from likewise.arrays.correlation import spearman
+from likewise.train.data.examples import deduplicated
+from likewise.train.layers.early_exit import try_exits
+from likewise.train.layers.fusion_training import FusionSettings as How
+from likewise.train.layers.fusion_training import layer_vectors
 from likewise.train.objectives import CoSENT
 
 from .recipe import Recipe, backbone, course, flags, start
@@ -24,9 +24,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     embedder, data = backbone(args), course("stsb/train", CoSENT(), args, names={"score": "score/5"})
     began = time.perf_counter()
     pairs = [data.rows.texts[name] for name in ("sentence1", "sentence2")]
-    texts, examples = numbered(pairs, data.rows.numbers["score"].tolist())
+    texts, examples = deduplicated(pairs, data.rows.numbers["score"].tolist())
     vectors = layer_vectors(embedder, texts)
-    (made,) = exits(embedder, texts, vectors, examples, [embedder.encoder.depth], spearman, recipe=how)
+    (made,) = try_exits(embedder, texts, vectors, examples, [embedder.encoder.depth], spearman, recipe=how)
     recipe = Recipe("fusion-stsb", args, base=embedder.fingerprint, note=made.embedder.pooling.spec)
     return recipe.made(made.embedder, [data], time.perf_counter() - began)
 

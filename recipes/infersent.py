@@ -8,7 +8,7 @@ are ours.
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.baselines import infersent
+from likewise.baselines.untrained import infersent
 from likewise.train.objectives import Classification
 
 from .recipe import Recipe, course, flags, placed, run_of, start

@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.nn.functional import layer_norm
 
 from likewise import Embedder
-from likewise.encoders.bert import Bert, Embeddings
+from likewise.encoders.architectures.bert import Bert, Embeddings
 from likewise.encoders.families import FAMILIES
 from likewise.errors import BadInput
-from likewise.store import DEFAULT
+from likewise.model_files import DEFAULT_MODEL
 from likewise.train.run import Optimization
 
 from .distil import (
@@ -38,7 +38,7 @@ PLACE = 5  # a usual position: words are narrowed as they are there
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encodes with the teacher, trains, measures, records."""
-    parser = with_blocks(with_teacher(flags(__doc__, backbone=DEFAULT, batch=256, rate=1e-3, epochs=2)), "0,5")
+    parser = with_blocks(with_teacher(flags(__doc__, backbone=DEFAULT_MODEL, batch=256, rate=1e-3, epochs=2)), "0,5")
     parser.set_defaults(keep=(0, 5), corrected=True)
     parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a word's vector (%(default)s)")
     parser.add_argument("--inner", type=int, default=512, metavar="N", help="units of an inner layer (%(default)s)")

@@ -12,28 +12,28 @@ import numpy as np
 import torch
 
 from likewise import Embedder
-from likewise.device import placed as placed_at
+from likewise.data.datasets import check_dataset, credit, load_dataset, read_dataset
+from likewise.data.leaks import find_leaks, text_columns
 from likewise.errors import LikewiseError, ModelNotFound
-from likewise.evaluate.datasets import check, credit, load, read
-from likewise.evaluate.leaks import leaks, text_columns
 from likewise.evaluate.runner import evaluate
-from likewise.evaluate.sts import SEVEN
-from likewise.evaluate.tasks import TASKS
-from likewise.modelfiles import read_object
-from likewise.named import embedder_named
-from likewise.progress import Line
-from likewise.store import locate
-from likewise.store.provenance import NOTHING, Provenance, provenance, write_provenance
-from likewise.train.batch import Rows
-from likewise.train.folder import Work, finished, identity, save, train_in
-from likewise.train.measure import spearman_of
+from likewise.evaluate.tasks.registry import TASKS
+from likewise.evaluate.tasks.sts import SEVEN
+from likewise.model_files import locate
+from likewise.model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
+from likewise.model_names import load_named_embedder
+from likewise.runtime.devices import device_and_dtype as placed_at
+from likewise.runtime.progress import StatusLine
+from likewise.runtime.untrusted_files import read_object
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
+from likewise.train.data.sources import ColumnNames, SelectedRows, read_rows
+from likewise.train.evaluators import spearman_evaluator
 from likewise.train.objectives import Objective
-from likewise.train.record import RECORD as RUN
-from likewise.train.record import append, described, record_of, write_record
-from likewise.train.run import Optimization, Outcome, Run
-from likewise.train.schedule import Course
-from likewise.train.sources import Columns, Picked, rows
-from likewise.train.trainable import Trainable
+from likewise.train.output.record import RECORD as RUN
+from likewise.train.output.record import append, data_description, training_record, write_record
+from likewise.train.output.run_folder import TrainingJob, finished_record, run_identity, save_finished, train_in_folder
+from likewise.train.run import Optimization, TrainResult, TrainSettings
+from likewise.train.step.trainable import Trainable
 
 RECORD = Path(__file__).parent.parent / "benchmarks" / "results" / "training.jsonl"
 LONGEST = 130  # tokens: the authors' 128 and the two special ones
@@ -79,7 +79,7 @@ def backbone(args: argparse.Namespace, pooling: str | None = None, name: str | P
     """The model to begin from, in fp32, reading as many tokens as the authors' did."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(?s).*pooling")  # a plain folder names none; recipes say theirs
-        found = embedder_named(name or args.backbone, precision="fp32", device=args.device, pooling=pooling)
+        found = load_named_embedder(name or args.backbone, precision="fp32", device=args.device, pooling=pooling)
     return placed(found, args)
 
 
@@ -91,28 +91,28 @@ def placed(embedder: Embedder, args: argparse.Namespace) -> Embedder:
     return embedder
 
 
-def run_of(args: argparse.Namespace, **more: Any) -> Run:
+def run_of(args: argparse.Namespace, **more: Any) -> TrainSettings:
     """The paper's optimisation: Adam as its authors had it, without correction of its means, 10 % warm-up."""
     adam = Optimization(rate=args.rate, bias_correction=args.corrected)
     told = {"epochs": args.epochs, "steps": args.steps, "batch": args.batch, "seed": args.seed}
-    return Run(**{"optimization": adam, "precision": args.precision, "ema": args.ema, **told, **more})
+    return TrainSettings(**{"optimization": adam, "precision": args.precision, "ema": args.ema, **told, **more})
 
 
-def course(name: str, objective: Objective, args: argparse.Namespace, **columns: Any) -> Course:
-    """Rows of a data set by its name, for an objective; `columns` are those of `Columns`."""
-    found = rows(Picked(load(name).columns), objective, Columns(**columns))
-    assert isinstance(found, Rows)
-    return Course(some(found, args.rows), objective, name)
+def course(name: str, objective: Objective, args: argparse.Namespace, **columns: Any) -> DataSource:
+    """Rows of a data set by its name, for an objective; `columns` are those of `ColumnNames`."""
+    found = read_rows(SelectedRows(load_dataset(name).columns), objective, ColumnNames(**columns))
+    assert isinstance(found, TrainingRows)
+    return DataSource(some(found, args.rows), objective, name)
 
 
-def sentences(name: str, args: argparse.Namespace) -> Rows:
+def sentences(name: str, args: argparse.Namespace) -> TrainingRows:
     """The distinct texts of a data set, in their order, as a column `sentence`."""
-    found = load(name).columns
+    found = load_dataset(name).columns
     texts = dict.fromkeys(text for column in text_columns(found) for text in found[column])
-    return some(Rows({"sentence": list(texts)}, {}), args.rows)
+    return some(TrainingRows({"sentence": list(texts)}, {}), args.rows)
 
 
-def some(found: Rows, count: int | None) -> Rows:
+def some(found: TrainingRows, count: int | None) -> TrainingRows:
     """So many of the rows, in their order; the choice is no seed's, so that seeds differ in nothing else."""
     if count is None or count >= len(found):
         return found
@@ -144,7 +144,7 @@ class Recipe:
     pairs: bool = False  # it is a reranker, which has no vectors: measured on STS-B alone
     stage: bool = False  # of a larger recipe: neither measured nor recorded
 
-    def carry_out(self, embedder: Trainable, courses: Sequence[Course], run: Run) -> dict[str, Any]:
+    def carry_out(self, embedder: Trainable, courses: Sequence[DataSource], run: TrainSettings) -> dict[str, Any]:
         """Trains or goes on, measures, saves, adds the line, and gives the record; done already, it only says so.
 
         A backbone that is a finished run's folder is told as that run's, with this one after it.
@@ -154,37 +154,37 @@ class Recipe:
             return self._after(earlier).carry_out(embedder, courses, run)
         folder = self.folder or folder_of(self.name, self.args)
         work = self._work(embedder, courses, run)
-        record = None if self.args.fresh else finished(folder, work)
+        record = None if self.args.fresh else finished_record(folder, work)
         if record is None:
-            outcome = train_in(folder, work, fresh=self.args.fresh)
+            outcome = train_in_folder(folder, work, fresh=self.args.fresh)
             if outcome.interrupted:
                 raise KeyboardInterrupt
             scores = {} if self.stage else {**self._scores(embedder, folder.name), **self.figures}
             seen = self._seen(embedder, courses)
             known = () if self.stage else (*self.leaks, *known_of_tests(courses, self._tasks()))
-            record = save(replace(work, leaks=known, provenance=seen), outcome, folder, scores)
+            record = save_finished(replace(work, leaks=known, provenance=seen), outcome, folder, scores)
         if not self.stage:
             append(self.args.record, record, folder.name, **self._line(record))
             say(record, folder)
         return record
 
-    def made(self, embedder: Embedder, courses: Sequence[Course] = (), seconds: float = 0.0) -> dict[str, Any]:
+    def made(self, embedder: Embedder, courses: Sequence[DataSource] = (), seconds: float = 0.0) -> dict[str, Any]:
         """A model that was made without steps, or left as it is: measured, and a line added; saved, if made."""
         earlier = _run_of(str(self.args.backbone)) if self.origin is None else {}
         if earlier:
             return self._after(earlier).made(embedder, courses, seconds)
-        run = Run(steps=0, seed=self.args.seed, precision=self.args.precision)
+        run = TrainSettings(steps=0, seed=self.args.seed, precision=self.args.precision)
         work = self._work(embedder, courses, run)
         folder = self.folder or folder_of(self.name, self.args)
-        record = record_of(
+        record = training_record(
             embedder,
             run,
-            Outcome(0, seconds, None, None, False),
+            TrainResult(0, seconds, None, None, False),
             backbone=work.backbone,
             data=work.data,
             scores=self._scores(embedder, self.name),
             recipe=self.name,
-            identity=identity(work),
+            identity=run_identity(work),
         )
         if courses:
             embedder.save(folder)
@@ -197,24 +197,24 @@ class Recipe:
     def _after(self, earlier: Mapping[str, Any]) -> "Recipe":
         """This recipe as the second of two."""
         recipe = earlier["recipe"] or "training"
-        rows, known = sum(one.get("rows") or 0 for one in earlier["data"]), earlier["model"]["fingerprint"][:8]
+        read_rows, known = sum(one.get("rows") or 0 for one in earlier["data"]), earlier["model"]["fingerprint"][:8]
         return replace(
             self,
             name=f"{recipe}, {self.name}",
             folder=self.folder or folder_of(self.name, self.args),
             before=[*earlier["data"], *self.before],
             origin=earlier["backbone"],
-            note=", ".join(filter(None, (f"after {recipe} on {rows:,} rows ({known})", self.note))),
+            note=", ".join(filter(None, (f"after {recipe} on {read_rows:,} rows ({known})", self.note))),
             learned=[*earlier["identity"].get("learned", ()), *self.learned],
             leaks=[*earlier.get("leaks", ()), *self.leaks],
             whole=earlier["identity"].get("whole", False),
         )
 
-    def _work(self, embedder: Trainable, courses: Sequence[Course], run: Run) -> Work:
-        data = [*self.before, *(described(one, **credit(one.name)) for one in courses)]
+    def _work(self, embedder: Trainable, courses: Sequence[DataSource], run: TrainSettings) -> TrainingJob:
+        data = [*self.before, *(data_description(one, **credit(one.name)) for one in courses)]
         name = str(self.args.backbone)
         base = {"name": named_shortly(name), "fingerprint": self.base or embedder.fingerprint}
-        return Work(
+        return TrainingJob(
             embedder=embedder,
             courses=courses,
             run=run,
@@ -228,14 +228,14 @@ class Recipe:
                 "dev": self.dev,
                 **self.about,
             },
-            measure=spearman_of(read(self.dev), self.dev) if self.dev else None,
+            measure=spearman_evaluator(read_dataset(self.dev), self.dev) if self.dev else None,
             recipe=self.name,
         )
 
-    def _seen(self, embedder: Trainable, courses: Sequence[Course]) -> Provenance:
+    def _seen(self, embedder: Trainable, courses: Sequence[DataSource]) -> Provenance:
         """What the backbone had seen, a teacher, and now the model."""
         own = [one.name for one in courses]
-        before = NOTHING if self.anew else provenance(embedder)
+        before = UNKNOWN_PROVENANCE if self.anew else provenance(embedder)
         return before.after(self.learned, own) if self.less_tests else before.after([*own, *self.learned])
 
     def _tasks(self) -> list[str]:
@@ -251,10 +251,10 @@ class Recipe:
         if self.pairs:
             files = {"stsb-dev": DEV, "stsb": "stsb/test"}
             return {
-                task: {"value": _likeness(embedder, file), "n": len(read(file)["score"])}
+                task: {"value": _likeness(embedder, file), "n": len(read_dataset(file)["score"])}
                 for task, file in files.items()
             }
-        line = Line()
+        line = StatusLine()
         found = evaluate({name: embedder}, self._tasks(), resamples=1_000, watch=line)
         line.close(f"measured on {len(found.cells) - len(found.failed)} tasks")
         scores = {}
@@ -271,7 +271,7 @@ class Recipe:
     def _line(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """What else a table must know: whether all data were used, and whether they are the ones known."""
         files = [one["name"] for one in record["data"]] + [name for task in self._tasks() for name in TASKS[task].data]
-        other = [name for name in dict.fromkeys(files) if check(name).state in ("changed", "unchecked")]
+        other = [name for name in dict.fromkeys(files) if check_dataset(name).state in ("changed", "unchecked")]
         run = record["run"]
         how = []
         if record["outcome"]["steps"]:  # without steps no optimizer had a say
@@ -301,21 +301,21 @@ def folder_of(recipe: str, args: argparse.Namespace) -> Path:
     return args.output or Path("out") / f"{recipe}-{Path(str(args.backbone)).name}-{args.seed}"
 
 
-def known_of_tests(courses: Sequence[Course], tasks: Sequence[str]) -> Iterator[str]:
+def known_of_tests(courses: Sequence[DataSource], tasks: Sequence[str]) -> Iterator[str]:
     """What the training data have of each test, in a sentence."""
     for one in courses:
-        assert isinstance(one.rows, Rows)
+        assert isinstance(one.rows, TrainingRows)
         texts = {"text" if name == "sentence" else name: list(column) for name, column in one.rows.texts.items()}
         for name in dict.fromkeys(file for task in tasks for file in TASKS[task].data):
-            if check(name).state != "missing":
-                (leak,) = leaks({one.name: texts}, {name: read(name)})
+            if check_dataset(name).state != "missing":
+                (leak,) = find_leaks({one.name: texts}, {name: read_dataset(name)})
                 if leak.texts:
                     sentences = f"{leak.texts:,} of the {leak.of_texts:,} distinct sentences of {name}"
                     yield f"{one.name} has {sentences}, and {leak.pairs:,} of its {leak.of_pairs:,} pairs."
 
 
 def _likeness(model: Trainable, name: str) -> float:
-    return next(iter(spearman_of(read(name), name)(model).values()))
+    return next(iter(spearman_evaluator(read_dataset(name), name)(model).values()))
 
 
 def _figures(record: Mapping[str, Any]) -> str:

@@ -6,8 +6,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import Classification, Contrastive
-from likewise.train.schedule import Course
 
 from .recipe import Recipe, backbone, course, flags, run_of, start
 
@@ -33,7 +33,7 @@ OBJECTIVES = {
 }
 
 
-def nli(args: Any, objective: str = "classification") -> Course:
+def nli(args: Any, objective: str = "classification") -> DataSource:
     """The data, with what is learned from them."""
     name, made = OBJECTIVES[objective]
     return course(name, made(), args)

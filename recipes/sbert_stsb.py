@@ -9,8 +9,8 @@ STS-B's training split holds many pairs of STS12 to STS16, so those figures are 
 from collections.abc import Sequence
 from typing import Any
 
+from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import CoSENT, Objective, Regression
-from likewise.train.schedule import Course
 
 from .recipe import Recipe, backbone, course, flags, run_of, start
 from .sbert_nli import POOLINGS
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
 OBJECTIVES = ("regression", "cosent")
 
 
-def stsb(args: Any, objective: Objective | None = None) -> Course:
+def stsb(args: Any, objective: Objective | None = None) -> DataSource:
     """Pairs with their scores as cosines, 0 to 1; by squared error unless told."""
     return course("stsb/train", objective or Regression(), args, names={"score": "score/5"})
 

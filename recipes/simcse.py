@@ -7,9 +7,9 @@ a dense layer above CLS while training, which is not made here.
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.train.batch import Rows
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import SimCSE
-from likewise.train.schedule import Course
 
 from .recipe import Recipe, backbone, flags, run_of, sentences, start
 
@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--sentences", metavar="DATA", default="wiki_sections/sentences", help="(%(default)s)")
     args = parser.parse_args(argv)
     objective = SimCSE(temperature=0.05)
-    course = Course(Rows.of(sentences(args.sentences, args).texts, objective), objective, args.sentences)
+    course = DataSource(TrainingRows.of(sentences(args.sentences, args).texts, objective), objective, args.sentences)
     run = run_of(args, measure_every=125)  # steps, as theirs, on STS-B's development split
     return Recipe("simcse", args).carry_out(backbone(args, args.pooling), [course], run)
 

@@ -14,12 +14,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from likewise import Embedder
+from likewise.arrays.ragged import Ragged
 from likewise.encoders.families import FAMILIES
 from likewise.errors import BadInput
 from likewise.heads import Dense, Normalize
+from likewise.model_files import DEFAULT_MODEL, Manifest
 from likewise.pooling import Reduce
-from likewise.ragged import Ragged
-from likewise.store import DEFAULT, Manifest
 from likewise.train.run import Optimization
 
 from .distil import fitting, principal_axes, student_of, taught, teacher_of, with_teacher
@@ -34,7 +34,7 @@ AT_ONCE = 4096
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encodes with the teacher, trains, measures, records."""
-    parser = with_teacher(flags(__doc__, backbone=DEFAULT, batch=512, rate=5e-3, epochs=4))
+    parser = with_teacher(flags(__doc__, backbone=DEFAULT_MODEL, batch=512, rate=5e-3, epochs=4))
     parser.set_defaults(corrected=True)
     parser.add_argument("--words", type=int, default=256, metavar="N", help="numbers of a piece's vector (%(default)s)")
     args = parser.parse_args(argv)

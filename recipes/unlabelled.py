@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from likewise import Embedder
-from likewise.evaluate.catalogue.entry import TEXTS
-from likewise.evaluate.datasets import check, load
-from likewise.evaluate.tasks import TASKS
-from likewise.same import plain
+from likewise.data.catalogue.entry import TEXTS
+from likewise.data.datasets import check_dataset, load_dataset
+from likewise.evaluate.tasks.registry import TASKS
+from likewise.text.normalization import normalized
 
 VOCABULARY = "vocabulary"
 """The teacher's own words, each alone, so that those no sentence holds are learned as well."""
@@ -22,7 +22,7 @@ SOURCES = (
 ALIKE = {"wiki_sections/sentences": "wiki_sections/triplets"}
 """Data of a test that are made of a source's texts."""
 
-letters = partial(plain, punctuation=False)
+letters = partial(normalized, punctuation=False)
 
 
 def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]]:
@@ -62,7 +62,7 @@ def _others(sources: Sequence[str]) -> list[str]:
     """The files of tests at hand that are not made of the sources."""
     ours = _with_made(sources)
     files = dict.fromkeys(file for task in TASKS.values() for file in task.data)
-    return [file for file in files if file not in ours and check(file).state != "missing"]
+    return [file for file in files if file not in ours and check_dataset(file).state != "missing"]
 
 
 def touched(sources: Sequence[str] = SOURCES) -> list[str]:
@@ -78,7 +78,7 @@ def _with_made(sources: Sequence[str]) -> set[str]:
 
 def texts_of(name: str) -> Iterator[str]:
     """Every text of a data set, column after column; nothing of a file of numbers alone."""
-    columns = load(name).columns
+    columns = load_dataset(name).columns
     for column in TEXTS:
         yield from columns.get(column, ())
 

@@ -6,7 +6,7 @@ Table 1's averaged BERT and BERT CLS (Reimers and Gurevych 2019), and the contro
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.baselines import randomised
+from likewise.baselines.untrained import random_weights
 
 from .recipe import Recipe, backbone, flags, start
 from .sbert_nli import POOLINGS
@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = parser.parse_args(argv)
     embedder = backbone(args, args.pooling)
     if args.random:
-        randomised(embedder, args.seed)
+        random_weights(embedder, args.seed)
     return Recipe("random" if args.random else "untrained", args).made(embedder)
 
 

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 import likewise
 from likewise import Embedder, LikewiseError
-from likewise.device import PRECISIONS
 from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
-from likewise.pooling.reduce import REDUCTIONS
+from likewise.pooling.reductions import REDUCTIONS
+from likewise.runtime.devices import PRECISIONS
 from likewise.text import inputs
-from likewise.text.overflow import Overflow
-from likewise.text.pieces import overlapping
+from likewise.text.truncation import Overflow
+from likewise.text.windows import overlapping_windows
 from tests.tiny import LONG, TEXTS, amend, reweigh
 
 POLICIES = get_args(Overflow)
@@ -101,7 +101,7 @@ def test_windows_of_a_long_text_all_bear_the_prompt_also_where_it_joins_the_text
     embedder = Embedder.load(own())
     tokenizer, lead = embedder.tokenizer, [7, 8, 9]
     content = [7, 8, *range(20, 120)]  # the end of the prompt became part of the first word
-    found = overlapping(tokenizer, [content], lead)
+    found = overlapping_windows(tokenizer, [content], lead)
     assert len(found) > 1
     assert all(piece.ids[1:3] == [7, 8] for piece in found)
     assert [piece.lead for piece in found] == [4, *[3] * (len(found) - 1)]
@@ -247,7 +247,7 @@ def test_prompts_are_saved(prompted, tmp_path):
 @pytest.mark.parametrize("spec", REDUCTIONS)
 def test_a_pooling_may_be_told_to_pass_over_the_prompt(spec, own, tmp_path):
     flag = {"pooling_mode": spec.replace("-", "_"), "include_prompt": False}
-    from likewise.store.folder import NEWER_NAMES
+    from likewise.model_files.folder import NEWER_NAMES
 
     flag["pooling_mode"] = next((newer for newer, ours in NEWER_NAMES.items() if ours == spec), spec)
     embedder = Embedder.load(own(pooling=flag, heads=()))

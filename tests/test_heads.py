@@ -6,7 +6,17 @@ from safetensors.torch import save_file
 from torch import nn
 
 from likewise.errors import BadInput, BadModel
-from likewise.heads import ACTIVATIONS, Dense, Norm, Normalize, Truncate, describe, out_width, read_head, truncated
+from likewise.heads import (
+    ACTIVATIONS,
+    Dense,
+    Norm,
+    Normalize,
+    Truncate,
+    head_settings,
+    out_width,
+    read_head,
+    with_truncation,
+)
 
 
 def _x(rows=4, width=6):
@@ -42,15 +52,15 @@ def test_truncate_keeps_the_first_numbers():
 
 
 def test_a_truncation_is_normalised_again_where_the_model_normalises():
-    assert [type(h) for h in truncated([Normalize()], 3, 6)] == [Normalize, Truncate, Normalize]
-    assert [type(h) for h in truncated([Dense(6, 6)], 3, 6)] == [Dense, Truncate]
+    assert [type(h) for h in with_truncation([Normalize()], 3, 6)] == [Normalize, Truncate, Normalize]
+    assert [type(h) for h in with_truncation([Dense(6, 6)], 3, 6)] == [Dense, Truncate]
 
 
 @pytest.mark.parametrize("width", [0, -1, 1.5, True, "8"])
 @pytest.mark.usefixtures("unchecked")
 def test_a_truncation_to_no_whole_number_is_refused(width):
     with pytest.raises(BadInput, match="how many of the 6 numbers to keep"):
-        truncated([], width, 6)
+        with_truncation([], width, 6)
 
 
 HEADS = {
@@ -72,7 +82,7 @@ def test_what_is_described_and_read_again_does_the_same(name, tmp_path):
     for p in heads.parameters():
         nn.init.normal_(p)
     read = []
-    for i, (kind, config, weights) in enumerate(describe(heads, 6)):
+    for i, (kind, config, weights) in enumerate(head_settings(heads, 6)):
         (tmp_path / str(i)).mkdir()
         save_file(dict(weights), tmp_path / str(i) / "model.safetensors")
         read.append(read_head(kind, config, tmp_path / str(i)))

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import likewise
-from likewise.installing import install_command
+from likewise.runtime.installation import install_command
 
 WITHOUT = "import sys; sys.modules['torch'] = None; "  # importing it is then a ModuleNotFoundError
 

@@ -11,12 +11,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from likewise.arrays.ragged import Ragged
 from likewise.encoders.checkpoint import named, save_encoder
 from likewise.encoders.encoder import Encoder
 from likewise.encoders.families import FAMILIES
-from likewise.encoders.layers import randomise
-from likewise.ragged import Ragged
-from likewise.reranker.classify import CLASSIFIERS
+from likewise.encoders.layers import initialize_weights
+from likewise.reranker.classification_heads import CLASSIFIERS
 
 POSITIONS = 66
 _BERT = {
@@ -101,7 +101,7 @@ def random_encoder(config: Mapping[str, Any], seed: int = 0) -> Encoder:
     torch.manual_seed(seed)
     module = FAMILIES[config["model_type"]].build(config)
     module.config = dict(config)
-    randomise(module, 0.1)
+    initialize_weights(module, 0.1)
     for part in module.modules():
         if isinstance(part, nn.LayerNorm):
             nn.init.normal_(part.weight, 1.0, 0.1)
@@ -175,7 +175,7 @@ def classifier_folder(folder: Path, family: str = "bert", labels: int = 1, **cha
     names = {str(i): f"LABEL_{i}" for i in range(labels)}
     config = {**config_of(family), "id2label": names, **changes}
     row, encoder = CLASSIFIERS[family], random_encoder(config)
-    head = randomise(row.build(config), 0.3)
+    head = initialize_weights(row.build(config), 0.3)
     save_encoder(encoder, folder, row.prefix, named(head, row.names))
     wordpieces(config.get("pad_token_id") == 1).save(str(folder / "tokenizer.json"))
     return folder

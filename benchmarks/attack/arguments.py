@@ -189,10 +189,10 @@ def _load(model: str, engine: str) -> Callable[..., Any]:
 
 
 def _mine(setup: Setup, **arguments: Any) -> Any:
-    from likewise.mine import negatives
+    from likewise.mine import mine_negatives
 
     model = arguments.pop("model", None) or loader("bert")(setup.models / "bert")
-    found = negatives(model=model, **arguments)
+    found = mine_negatives(model=model, **arguments)
     expect(len(found.anchors) + found.report.dropped == 5, "lost rows", str(found.report))
     return found
 
@@ -273,10 +273,10 @@ def _of_vectors() -> dict[str, Call]:
     both = {"a": VECTORS, "b": VECTORS}
     for name in ("cosine", "dot", "euclidean", "manhattan"):
         found[f"similarity/{name}"] = Call(
-            _function("likewise.similarity", name), lambda _: {"a": _table(), "b": _table()}, both
+            _function("likewise.arrays.similarity", name), lambda _: {"a": _table(), "b": _table()}, both
         )
         found[f"pairwise/{name}"] = Call(
-            _function("likewise.similarity", f"PAIRWISE.{name}"),
+            _function("likewise.arrays.similarity", f"PAIRWISE.{name}"),
             lambda _: {"a": _table(), "b": _table()},
             {"a": VECTORS},
         )

@@ -40,8 +40,13 @@ def names() -> list[str]:
 def preload() -> None:
     """Imports what attempts import, so that each finds it in memory; runs nothing."""
     verbs = ("encode", "similarity", "models", "info", "rerank", "dissect", "fuse", "mine", "train", "evaluate", "data")
-    more = ("likewise.mine", "likewise.search", "likewise.evaluate.tasks", "likewise.evaluate.runner")
-    more += ("likewise.train.fusion", "likewise.train.folder", "likewise.cli.training", "likewise.cli.rehearsal")
+    more = ("likewise.mine", "likewise.search", "likewise.evaluate.tasks.registry", "likewise.evaluate.runner")
+    more += (
+        "likewise.train.layers.fusion_training",
+        "likewise.train.output.run_folder",
+        "likewise.cli.train.build",
+        "likewise.cli.train.dry_run",
+    )
     more += (
         "pandas",
         "pyarrow.parquet",
@@ -49,7 +54,7 @@ def preload() -> None:
         "tests.tiny",
         "rich.table",
     )
-    more += ("likewise.encoders.automodel",) if OTHERS else ()
+    more += ("likewise.encoders.architectures.transformers_model",) if OTHERS else ()
     more += tuple(f"transformers.models.{name}.modeling_{name}" for name in (n.replace("-", "_") for n in OTHERS))
     for name in (*(f"likewise.cli.{verb}" for verb in verbs), *more):
         importlib.import_module(name)
@@ -99,7 +104,7 @@ def _fusion(root: Path) -> None:
 
 
 def _ngrams(folder: Path) -> None:
-    from likewise.store.words import WordVectors, write_words
+    from likewise.model_files.word_vectors.word_tables import WordVectors, write_words
 
     words = ["cat", "dog", ",", "straße", "the", "sleeps"]
     rows = np.random.default_rng(0).standard_normal((len(words) + 1 + 50, 8)).astype(np.float32)

@@ -10,27 +10,27 @@ Importing this package costs nothing: each name below arrives with its first use
 
 from typing import TYPE_CHECKING
 
-from .lazy import arriving
+from .runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from . import similarity
+    from .arrays import similarity
+    from .arrays.ragged import Ragged
     from .embedder import Embedder
     from .errors import LikewiseError
-    from .ragged import Ragged
     from .reranker import Reranker
 
 __all__ = ["Embedder", "LikewiseError", "Ragged", "Reranker", "similarity"]
 __version__ = "0.1.0"
 
-__getattr__, __dir__ = arriving(
+__getattr__, __dir__ = lazy_names(
     __name__,
     {
         "embedder": ["Embedder"],
-        "ragged": ["Ragged"],
+        "arrays.ragged": ["Ragged"],
         "reranker": ["Reranker"],
         "errors": ["LikewiseError"],
-        "similarity": [],
+        "arrays.similarity": [],
     },
     ["__version__"],
-    without_torch={"Embedder": ("light", "LightEmbedder")},
+    without_torch={"Embedder": ("engines.numpy.embedder", "LightEmbedder")},
 )

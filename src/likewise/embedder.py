@@ -12,31 +12,41 @@ from jaxtyping import Float
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from .device import Precision, placed, precision_of, unless_full
+from .arrays.ragged import Ragged
 from .encoders.checkpoint import Stored, check_writable, load_encoder, save_encoder
 from .encoders.encoder import Encoder
 from .encoders.families import FAMILIES
-from .encoding import Encodes
+from .engines.numpy.embedder import ENGINES, LightEmbedder
 from .errors import BadInput, BadModel
-from .fingerprint import fingerprint
-from .heads import describe, out_width, read_head, truncated
-from .light import ENGINES, LightEmbedder
-from .limits import budget
+from .heads import head_settings, out_width, read_head, with_truncation
+from .inference import EncodesTexts
+from .model_files import (
+    DEFAULT_MODEL,
+    POOLING_FOLDER,
+    Manifest,
+    ModulePart,
+    atomic_folder,
+    locate,
+    read_manifest,
+    target_folder,
+    write_manifest,
+)
+from .model_files.folder import check_same
+from .model_files.module_settings import check_pooling
+from .model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
 from .pooling import Pooling, Reduce, describe_pooling, pooling_of, read_pooling
-from .pooling.reduce import last
-from .ragged import Ragged
-from .shapes import check_pooling
-from .store import DEFAULT, POOLING_FOLDER, Manifest, Part, fill, locate, read_manifest, target_folder, write_manifest
-from .store.folder import check_same
-from .store.provenance import NOTHING, Provenance, provenance, write_provenance
+from .pooling.reductions import last
+from .runtime.devices import Precision, device_and_dtype, none_if_out_of_memory, precision_name
+from .runtime.fingerprint import fingerprint
+from .runtime.memory import batch_token_budget
 from .text.inputs import windows
-from .text.overflow import Overflow, longest_words
 from .text.packing import in_batches
-from .text.pieces import Piece, beginnings
-from .text.tokenizer import Tokenizer, longest_input
+from .text.tokenizer import Tokenizer, max_input_length
+from .text.truncation import Overflow, longest_words
+from .text.windows import TextWindow, first_windows
 
 
-class Embedder(nn.Module, Encodes):
+class Embedder(nn.Module, EncodesTexts):
     """A sentence encoder: tokenizer, encoder, pooling, heads.
 
     >>> embedder = Embedder.load("all-MiniLM-L6-v2")
@@ -59,7 +69,7 @@ class Embedder(nn.Module, Encodes):
     @classmethod
     def load(
         cls,
-        name: str | Path = DEFAULT,
+        name: str | Path = DEFAULT_MODEL,
         *,
         engine: str = "torch",
         precision: Precision | None = None,
@@ -89,17 +99,17 @@ class Embedder(nn.Module, Encodes):
         check_pooling(pooling)
         if engine not in ENGINES:
             raise BadInput(f"there is no engine {engine!r}; there are {' and '.join(ENGINES)}")
-        place, dtype = placed(device, precision)
+        place, dtype = device_and_dtype(device, precision)
         manifest = read_manifest(locate(name))
         if manifest.notice and pooling is None:
             warnings.warn(manifest.notice, stacklevel=2)
         encoder = load_encoder(manifest.encoder, dtype)
-        limit = longest_input(max_length, manifest.max_length, encoder.longest)
+        limit = max_input_length(max_length, manifest.max_length, encoder.longest)
         tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
         chosen = _pooling(manifest.pooling if pooling is None else pooling, encoder.depth)
         heads = [read_head(part.kind, part.config, part.folder) for part in manifest.heads]
         if truncate is not None:
-            heads = truncated(heads, truncate, out_width(nn.Sequential(*heads), chosen.width(encoder.width)))
+            heads = with_truncation(heads, truncate, out_width(nn.Sequential(*heads), chosen.width(encoder.width)))
         return cls(tokenizer, encoder, chosen, nn.Sequential(*heads), manifest).to(place).eval()
 
     def pool(self, tokens: Ragged, skip: Sequence[int] | None = None) -> Float[Tensor, "N W"]:
@@ -150,7 +160,7 @@ class Embedder(nn.Module, Encodes):
             given = [lead + text for text in window]
             contents = self.tokenizer.contents(given)
             tally.add([len(content) for content in contents], longest_words(self.tokenizer.unread(given, contents)))
-            pieces = beginnings(self.tokenizer, contents, ())
+            pieces = first_windows(self.tokenizer, contents, ())
             self._check_known(pieces, np.arange(len(pieces)), len(found))
             found += self._layers([piece.ids for piece in pieces], only_last)
         tally.warn()
@@ -172,11 +182,11 @@ class Embedder(nn.Module, Encodes):
             BadModel: the model would be loaded again as another one, since a part of it has no name in a folder.
         """
         place, pooling = target_folder(folder), describe_pooling(self.pooling)
-        heads = describe(self.heads, self.pooling.width(self.encoder.width))
+        heads = head_settings(self.heads, self.pooling.width(self.encoder.width))
         manifest = self._manifest(pooling, heads)
         check_writable(self.encoder, weights)
         warn_of_readers(self.only_here(weights=weights))
-        with fill(place) as partial:
+        with atomic_folder(place) as partial:
             write_manifest(partial, manifest, self.encoder.width)
             self.tokenizer.save(partial)
             write_provenance(partial, self._provenance())
@@ -196,8 +206,8 @@ class Embedder(nn.Module, Encodes):
     ) -> Manifest:
         return replace(
             self.manifest,
-            pooling=pooling if isinstance(pooling, str) else Part(*pooling, Path()),
-            heads=tuple(Part(kind, config, Path()) for kind, config, _ in heads),
+            pooling=pooling if isinstance(pooling, str) else ModulePart(*pooling, Path()),
+            heads=tuple(ModulePart(kind, config, Path()) for kind, config, _ in heads),
             max_length=self.tokenizer.max_length,
             lowercase=self.tokenizer.lowercase,
         )
@@ -206,7 +216,7 @@ class Embedder(nn.Module, Encodes):
         try:
             return provenance(self)
         except BadModel:  # what cannot be read is no reason not to save
-            return NOTHING
+            return UNKNOWN_PROVENANCE
 
     def _weights_of_parts(
         self, heads: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]
@@ -248,7 +258,7 @@ class Embedder(nn.Module, Encodes):
 
     @property
     def precision(self) -> str:
-        return precision_of(next(self.encoder.parameters()).dtype)
+        return precision_name(next(self.encoder.parameters()).dtype)
 
     @property
     def fingerprint(self) -> str:
@@ -262,7 +272,7 @@ class Embedder(nn.Module, Encodes):
 
     @torch.inference_mode()
     def _vectors(
-        self, pieces: Sequence[Piece], hides_prompt: bool, most: int, done: Callable[[int], None]
+        self, pieces: Sequence[TextWindow], hides_prompt: bool, most: int, done: Callable[[int], None]
     ) -> Float[np.ndarray, "n E"]:
         """The vectors of the texts that these are pieces of; what is in pieces is joined before the heads."""
         whole = len(pieces) == pieces[-1].owner + 1
@@ -277,7 +287,7 @@ class Embedder(nn.Module, Encodes):
                 vectors: Tensor = self.heads(pooled) if whole else pooled
                 return vectors
 
-            return unless_full(made)
+            return none_if_out_of_memory(made)
 
         for batch, vectors in in_batches([len(piece.ids) for piece in pieces], most, attempt):
             found[batch] = vectors.float()
@@ -290,9 +300,11 @@ class Embedder(nn.Module, Encodes):
         found: list[Any] = [None] * len(ids)
 
         def attempt(batch: list[int]) -> tuple[Float[Tensor, "L T D"], list[int]] | None:
-            return unless_full(lambda: self._block([ids[i] for i in batch], only_last))
+            return none_if_out_of_memory(lambda: self._block([ids[i] for i in batch], only_last))
 
-        for batch, (block, lengths) in in_batches([len(i) for i in ids], budget(None, self.device.type), attempt):
+        for batch, (block, lengths) in in_batches(
+            [len(i) for i in ids], batch_token_budget(None, self.device.type), attempt
+        ):
             for i, layers in zip(batch, torch.split(block, lengths, dim=1), strict=True):
                 found[i] = layers.numpy().copy()
         return found
@@ -305,7 +317,7 @@ class Embedder(nn.Module, Encodes):
         return torch.stack([x.float().cpu() for x in kept]), list(self.encoder.units(tokens).lengths)
 
 
-def _pooling(described: str | Part, depth: int) -> Pooling:
+def _pooling(described: str | ModulePart, depth: int) -> Pooling:
     if isinstance(described, str):
         return pooling_of(described, depth)
     return read_pooling(described.kind, described.config, described.folder, depth)
@@ -327,7 +339,7 @@ def warn_of_readers(reasons: Sequence[str]) -> None:
         warnings.warn(f"sentence-transformers cannot read this model, for {what}; likewise can", stacklevel=3)
 
 
-def _joined(pooled: Float[Tensor, "P W"], pieces: Sequence[Piece]) -> Float[Tensor, "n W"]:
+def _joined(pooled: Float[Tensor, "P W"], pieces: Sequence[TextWindow]) -> Float[Tensor, "n W"]:
     """The mean of each text's windows, weighted by their tokens."""
     at = torch.tensor([piece.owner for piece in pieces], device=pooled.device)
     weights = torch.tensor([float(max(1, piece.weight)) for piece in pieces], device=pooled.device)

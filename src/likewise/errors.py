@@ -10,7 +10,7 @@ LikewiseError
 └── OutOfMemory     one single text does not fit, however small the batch    (a MemoryError)
 """
 
-from .installing import install_command
+from .runtime.installation import install_command
 
 
 class LikewiseError(Exception):

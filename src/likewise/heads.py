@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from .errors import BadModel
-from .modelfiles import read_tensors
-from .shapes import check_truncation, head_shapes
+from .model_files.module_settings import check_truncation, head_shapes
+from .runtime.untrusted_files import read_tensors
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "Identity": nn.Identity,
@@ -87,14 +87,14 @@ def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
     return head
 
 
-def truncated(heads: Sequence[nn.Module], width: int, most: int) -> list[nn.Module]:
+def with_truncation(heads: Sequence[nn.Module], width: int, most: int) -> list[nn.Module]:
     """The heads with a truncation of their `most` numbers after them, normalised again if they normalise."""
     check_truncation(width, most)
     again = [Normalize()] if any(isinstance(head, Normalize) for head in heads) else []
     return [*heads, Truncate(width), *again]
 
 
-def describe(heads: nn.Module, width: int) -> list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]:
+def head_settings(heads: nn.Module, width: int) -> list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]:
     """Kind, settings and weights of each head, in sentence-transformers' words.
 
     It has no word for a truncation, which is therefore a Dense that keeps the first rows.

@@ -14,7 +14,7 @@ import torch
 from likewise import Embedder
 from likewise.cli import main
 from likewise.cli.main import VERBS
-from likewise.cli.model import THREADS, allowed_cpus, restore_threads, set_numpy_threads
+from likewise.cli.model_options import THREADS, allowed_cpus, restore_threads, set_numpy_threads
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_the_threads_of_the_process_are_its_own_again_after_a_verb(model, capsys
 
 
 def test_variables_set_for_numpys_threads_are_taken_back(monkeypatch):
-    monkeypatch.setattr("likewise.cli.model.has_torch", lambda: False)
+    monkeypatch.setattr("likewise.cli.model_options.has_torch", lambda: False)
     monkeypatch.delitem(sys.modules, "numpy")
     monkeypatch.setenv(THREADS[0], "7")
     monkeypatch.delenv(THREADS[1], raising=False)

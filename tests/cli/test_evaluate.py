@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from likewise.cli import main
-from likewise.evaluate import datasets
-from likewise.evaluate.tasks import SUITES, TASKS
+from likewise.data import datasets
+from likewise.evaluate.tasks.registry import SUITES, TASKS
 from tests.evaluate.toys import LOST, ONE, TWO, read, task
 
 MODEL = "tests.evaluate.toys:Counting"
@@ -22,7 +22,7 @@ def toys(monkeypatch, tmp_path):
         known.clear()
     TASKS.update({one.name: one for one in (ONE, TWO, LOST)})
     SUITES.update(sts=("one", "two"), other=("lost",))
-    monkeypatch.setattr(datasets, "read", read)
+    monkeypatch.setattr(datasets, "read_dataset", read)
     monkeypatch.setenv("LIKEWISE_CACHE", str(tmp_path / "cache"))
     yield
     for known, entries in before:

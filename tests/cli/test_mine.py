@@ -7,7 +7,7 @@ import pytest
 from likewise import Embedder
 from likewise.cli import main
 from likewise.files import Table, write_table
-from likewise.mine import BelowPositive, NotSaid, RankBetween, ScoreBetween, negatives
+from likewise.mine import BelowPositive, ExcludeKnownPositives, RankBetween, ScoreBetween, mine_negatives
 from tests.tiny import classifier_folder
 
 ANCHORS = [f"the {a} and the {b}" for a in ("cat", "dog", "fox") for b in ("hat", "mat", "bat", "rat")]
@@ -30,8 +30,8 @@ def test_prompts_are_texts_or_names_of_the_models_own(own, data, tmp_path, capsy
     out = tmp_path / "out.parquet"
     asked = ["mine", model, data, "--columns", "anchor=q,positive=a", "-o", str(out), "--missing", "fill", "-q"]
     asked += ["--rank", "1", "6", "--margin", "0.01"]
-    how = {"missing": "fill", "rules": [NotSaid(), RankBetween(1, 6), BelowPositive(margin=0.01)]}
-    wanted = negatives(ANCHORS, POSITIVES, Embedder.load(model), prompt="query: ", corpus_prompt="text: ", **how)
+    how = {"missing": "fill", "rules": [ExcludeKnownPositives(), RankBetween(1, 6), BelowPositive(margin=0.01)]}
+    wanted = mine_negatives(ANCHORS, POSITIVES, Embedder.load(model), prompt="query: ", corpus_prompt="text: ", **how)
     for options in (
         ["--prompt-name", "query", "--corpus-prompt-name", "document"],
         ["--prompt", "query: ", "--corpus-prompt", "text: "],
@@ -47,8 +47,8 @@ def test_the_file_holds_what_the_library_finds(model, data, tmp_path, capsys):
     out = tmp_path / "out.parquet"
     asked = ["mine", model, data, "--columns", "anchor=q,positive=a", "-k", "2", "-o", str(out), "--missing", "fill"]
     assert main([*asked, "--rank", "1", "6", "--margin", "0.01", "--choose", "spread", "--json"]) == 0
-    rules = [NotSaid(), RankBetween(1, 6), BelowPositive(margin=0.01)]
-    wanted = negatives(ANCHORS, POSITIVES, Embedder.load(model), k=2, rules=rules, choose="spread", missing="fill")
+    rules = [ExcludeKnownPositives(), RankBetween(1, 6), BelowPositive(margin=0.01)]
+    wanted = mine_negatives(ANCHORS, POSITIVES, Embedder.load(model), k=2, rules=rules, choose="spread", missing="fill")
     assert Table.read(out, list).columns == wanted.columns()
     told = json.loads(capsys.readouterr().out)
     assert (told["rows"], told["kept"], told["k"], told["out"]) == (12, 12, 2, str(out))

@@ -64,7 +64,7 @@ def test_a_data_set_is_an_input_by_its_name(monkeypatch, capsys):
 def test_a_model_is_not_saved_over_the_one_it_is_made_of(words, monkeypatch, capsys):
     Path("model").mkdir()
     Path("model/modules.json").write_text("[]")
-    monkeypatch.setattr("likewise.store.available", lambda: {"carried": Path("model")})
+    monkeypatch.setattr("likewise.model_files.local_models", lambda: {"carried": Path("model")})
     refused([*words, "-o", "folder/model"], "the output folder/model is the input model", capsys)
 
 

@@ -30,7 +30,7 @@ def verb(monkeypatch):
     """Makes `likewise models` do something else."""
 
     def does(work):
-        monkeypatch.setattr("likewise.cli.models.run", lambda args: work() or 0)
+        monkeypatch.setattr("likewise.cli.models.list_models.run", lambda args: work() or 0)
 
     return does
 
@@ -115,10 +115,10 @@ def test_errors_of_the_system_are_no_fault_of_the_program(error, code, verb, cap
 
 @pytest.mark.parametrize("number", process.SIGNALS)
 def test_a_signal_lets_the_command_clean_up(number, verb, capsys, tmp_path):
-    from likewise.store import atomic
+    from likewise.model_files import atomic_file
 
     def work():
-        with atomic(tmp_path / "v.npy"):
+        with atomic_file(tmp_path / "v.npy"):
             signal.raise_signal(number)
             time.sleep(5)
 

@@ -9,10 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likewise.arrays.ragged import Ragged
 from likewise.encoders import attention
+from likewise.encoders.architectures.mpnet import RelativeBias, bucket
 from likewise.encoders.attention import BLOCK, SHORT, TINY, _by_length, _padded, attend
-from likewise.encoders.mpnet import RelativeBias, bucket
-from likewise.ragged import Ragged
 from tests.tiny import packed
 
 HEADS, WIDTH = 3, 4

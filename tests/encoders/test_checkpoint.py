@@ -209,7 +209,7 @@ def test_another_architecture_without_transformers_says_what_to_install(own, mon
     folder = own()
     amend(folder / "config.json", model_type="xlnet")
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
-    monkeypatch.delitem(__import__("sys").modules, "likewise.encoders.automodel", raising=False)
+    monkeypatch.delitem(__import__("sys").modules, "likewise.encoders.architectures.transformers_model", raising=False)
     with pytest.raises(MissingExtra, match=r'pip install ".*\[transformers\]"'):
         load_encoder(folder)
 

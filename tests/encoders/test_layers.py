@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from likewise.encoders.layers import ACTIVATIONS, Dropout, LayerNorm, Linear, dropped, gelu, randomise
+from likewise.encoders.layers import ACTIVATIONS, Dropout, LayerNorm, Linear, apply_dropout, gelu, initialize_weights
 
 
 def _linear(dtype=torch.float32, bias=True) -> Linear:
     torch.manual_seed(0)
-    return randomise(Linear(24, 40, bias=bias), 1.0).to(dtype)
+    return initialize_weights(Linear(24, 40, bias=bias), 1.0).to(dtype)
 
 
 def _plain(linear: Linear, x: torch.Tensor) -> torch.Tensor:
@@ -134,7 +134,7 @@ def test_activations_are_smooth_gates(name):
 def test_fresh_weights_are_drawn_as_bert_was():
     torch.manual_seed(0)
     parts = torch.nn.ModuleList([Linear(200, 200), LayerNorm(8, 1e-5), LayerNorm(8, 1e-5, bias=False)])
-    linear, norm, bare = randomise(parts).requires_grad_(False)
+    linear, norm, bare = initialize_weights(parts).requires_grad_(False)
     assert linear.weight.std() == pytest.approx(0.02, rel=0.05)
     assert linear.bias.abs().max() == 0
     assert norm.weight.tolist() == [1] * 8
@@ -146,7 +146,7 @@ def test_fresh_weights_are_drawn_as_bert_was():
 def test_so_many_numbers_are_dropped_and_the_mean_stays_and_gradients_are_dropped_alike(p, dtype):
     torch.manual_seed(0)
     x = torch.ones(403, 401, dtype=dtype, requires_grad=True)
-    found = dropped(x, p)
+    found = apply_dropout(x, p)
     found.sum().backward()
     found = found.detach()
     assert found.dtype == dtype and torch.equal(x.grad, found)
@@ -160,8 +160,11 @@ def test_so_many_numbers_are_dropped_and_the_mean_stays_and_gradients_are_droppe
 def test_dropout_does_nothing_when_the_model_serves_or_there_is_none_to_do():
     x = torch.randn(3, 5)
     assert Dropout(0.5).eval()(x) is x and Dropout(0.0)(x) is x
-    assert torch.equal(dropped(x, 1.0), torch.zeros(3, 5)) and dropped(torch.empty(0, 4), 0.5).shape == (0, 4)
-    assert torch.equal(dropped(torch.tensor(2.0), 0.0), torch.tensor(2.0))
+    assert torch.equal(apply_dropout(x, 1.0), torch.zeros(3, 5)) and apply_dropout(torch.empty(0, 4), 0.5).shape == (
+        0,
+        4,
+    )
+    assert torch.equal(apply_dropout(torch.tensor(2.0), 0.0), torch.tensor(2.0))
 
 
 def test_an_import_asks_torch_for_nothing_and_the_first_packed_weight_for_the_steps_of_optimizers():

@@ -10,9 +10,9 @@ import pytest
 from likewise.evaluate import cache as caches
 from likewise.evaluate.cache import OWN, Cache, digest
 from likewise.evaluate.runner import evaluate
-from likewise.evaluate.tasks import TASKS
-from likewise.store.temporary import temporary_folder
-from likewise.store.words import WordVectors, converted
+from likewise.evaluate.tasks.registry import TASKS
+from likewise.model_files.word_vectors.word_tables import WordVectors, converted_folder
+from likewise.runtime.temporary_files import temporary_folder
 from tests.evaluate.toys import ONE, Counting, read
 
 LONG_AGO = time.time() - 10 * 86_400
@@ -47,7 +47,7 @@ def test_vectors_go_a_part_at_a_time_and_what_is_left_is_still_read(tmp_path):
 
 def test_converted_word_vectors_and_foreign_files_are_never_deleted(tmp_path, monkeypatch):
     monkeypatch.setenv("LIKEWISE_CACHE", str(tmp_path))
-    words = converted("glove-toy", "1", lambda: WordVectors(["a"], np.zeros((2, 4), np.float32)))
+    words = converted_folder("glove-toy", "1", lambda: WordVectors(["a"], np.zeros((2, 4), np.float32)))
     cache = Cache.of_user()
     own, key = cache.folder / OWN, digest("mine")
     foreign = [

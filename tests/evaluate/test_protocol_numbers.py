@@ -5,28 +5,17 @@ from dataclasses import MISSING, fields
 
 import numpy as np
 
-from likewise.evaluate import (
-    classifier,
-    clustering,
-    comparison,
-    duplicates,
-    kmeans,
-    mining,
-    protocols,
-    regressor,
-    retrieval,
-    ridge,
-    runner,
-    senteval,
-    sheet,
-    significance,
-    sts,
-)
+from likewise.arrays import kmeans
+from likewise.evaluate import runner
+from likewise.evaluate.classifiers import classifier, protocols, ridge
+from likewise.evaluate.reports import report
+from likewise.evaluate.statistics import comparison, significance
+from likewise.evaluate.tasks import clustering, duplicates, paraphrase_mining, regressor, retrieval, senteval, sts
 
 
 def test_bootstrap_and_tests_have_the_usual_levels():
     assert (significance.RESAMPLES, significance.LEVEL, comparison.ALPHA) == (10_000, 0.95, 0.05)
-    assert (runner.SECONDARY, runner.APART, sheet.MARKING) == (1_000, 1e-3, 2_000)
+    assert (runner.SECONDARY, runner.APART, report.MARKING) == (1_000, 1e-3, 2_000)
     for function in (significance.interval, significance.intervals, significance.difference, significance.paired):
         found = {name: one.default for name, one in inspect.signature(function).parameters.items()}
         assert (found["resamples"], found["seed"], found["level"]) == (10_000, 0, 0.95)
@@ -35,7 +24,7 @@ def test_bootstrap_and_tests_have_the_usual_levels():
 def test_sentevals_numbers_are_sentevals():
     assert (protocols.FOLDS, protocols.SEED_OF_NESTED_FOLDS, classifier.HELD_OUT) == (10, 1111, 0.05)
     np.testing.assert_allclose(protocols.L2, [1e-5, 1e-4, 1e-3, 1e-2], rtol=1e-12)
-    assert {f.name: f.default for f in fields(classifier.Recipe) if f.default is not MISSING} == {
+    assert {f.name: f.default for f in fields(classifier.ClassifierRecipe) if f.default is not MISSING} == {
         **{"hidden": 0, "dropout": 0.0, "learning_rate": 1e-3, "batch": 64},
         **{"passes": 4, "tenacity": 5, "limit": 200, "seed": 1111},
     }
@@ -44,6 +33,6 @@ def test_sentevals_numbers_are_sentevals():
 
 def test_other_protocols_have_the_numbers_that_their_pages_tell():
     assert (retrieval.DEPTH, clustering.SEEDS, kmeans.STEPS) == (100, 5, 100)
-    assert (mining.TEXTS, mining.PAIRS, duplicates.QQP) == (20_000, 100_000, 404_290)
+    assert (paraphrase_mining.TEXTS, paraphrase_mining.PAIRS, duplicates.QQP) == (20_000, 100_000, 404_290)
     assert ridge.PENALTIES == (1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
     assert len(sts.SEVEN) == len(sts.SEVEN_WK) == 7

@@ -6,10 +6,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from likewise.correlation import spearman
-from likewise.evaluate import evaluate, read
-from likewise.evaluate.task import Evidence, Result, Score, Task, Vectors
-from likewise.similarity import PAIRWISE
+from likewise.arrays.correlation import spearman
+from likewise.arrays.similarity import PAIRWISE
+from likewise.data.datasets import read_dataset
+from likewise.evaluate import evaluate
+from likewise.evaluate.task import Evidence, Result, Score, Task, TaskVectors
 
 COUNT = 150
 pytestmark = [
@@ -18,10 +19,10 @@ pytestmark = [
 ]
 
 
-def first_pairs(encode, read, settings):
-    columns = {name: list(values)[:COUNT] for name, values in read("stsb/test").items()}
+def first_pairs(encode, read_dataset, settings):
+    columns = {name: list(values)[:COUNT] for name, values in read_dataset("stsb/test").items()}
     a, b = columns["sentence1"], columns["sentence2"]
-    vectors = Vectors.of(encode, a, b)
+    vectors = TaskVectors.of(encode, a, b)
     said, gold = PAIRWISE["cosine"](vectors[a], vectors[b]).astype(float), np.asarray(columns["score"], float)
     score = Score("spearman/cosine", spearman(said, gold), COUNT, Evidence(said, gold, statistic="spearman"))
     return Result("first", (score,), f"the first {COUNT} pairs", vectors.notes)
@@ -31,7 +32,7 @@ def test_sts_b_by_the_carried_model_and_one_without_training():
     found = evaluate(
         {"MiniLM": "all-MiniLM-L6-v2", "letters": lambda texts: [[t.count(c) for c in "aeinost"] for t in texts]},
         [Task("first", "made", ("stsb/test",), "", first_pairs)],
-        read=read,
+        read=read_dataset,
         resamples=1000,
     )
     assert not found.failed

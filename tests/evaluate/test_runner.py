@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput, ModelNotFound
-from likewise.evaluate import memory
+from likewise.evaluate import cached_encode
 from likewise.evaluate.cache import Cache
-from likewise.evaluate.models import contenders
+from likewise.evaluate.models import models_to_evaluate
 from likewise.evaluate.results import from_json, to_json
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.task import Settings
-from likewise.evaluate.tasks import SUITES, TASKS, chosen
+from likewise.evaluate.tasks.registry import SUITES, TASKS, select_tasks
 from tests.evaluate.toys import LOST, ONE, TWO, WORDS, Counting, Fitting, alike, model, read, task
 
 
@@ -46,9 +46,9 @@ def test_a_text_that_tasks_share_is_encoded_once():
 
 
 def test_rows_come_in_the_order_asked_for_and_slices_change_nothing(monkeypatch):
-    monkeypatch.setattr(memory, "SLICE", 7)
+    monkeypatch.setattr(cached_encode, "SLICE", 7)
     sliced = run({"a": model(0)})
-    monkeypatch.setattr(memory, "MOST", 0)  # forgets all between tasks
+    monkeypatch.setattr(cached_encode, "MOST", 0)  # forgets all between tasks
     forgetful = run({"a": model(0)})
     monkeypatch.undo()
     whole = run({"a": model(0)})
@@ -173,7 +173,7 @@ def test_warnings_become_notes():
 
 
 def test_a_warning_that_counts_is_a_note_once(monkeypatch):
-    monkeypatch.setattr(memory, "SLICE", 1)
+    monkeypatch.setattr(cached_encode, "SLICE", 1)
 
     def warns(texts):
         import warnings
@@ -197,7 +197,7 @@ def test_steps_are_told():
 
 
 def test_names_of_functions_are_imported_and_other_names_loaded():
-    field = contenders(["tests.evaluate.toys:Counting", "tests.evaluate.toys:nothing", "some/model"], load=len)
+    field = models_to_evaluate(["tests.evaluate.toys:Counting", "tests.evaluate.toys:nothing", "some/model"], load=len)
     assert field[0].open().fingerprint == "f" * 32
     with pytest.raises(BadInput, match="cannot be imported"):
         field[1].open()
@@ -206,13 +206,13 @@ def test_names_of_functions_are_imported_and_other_names_loaded():
 
 
 def test_models_of_one_name_are_numbered():
-    assert [c.name for c in contenders([model(0), model(1)])] == ["encode", "encode (2)"]
+    assert [c.name for c in models_to_evaluate([model(0), model(1)])] == ["encode", "encode (2)"]
     with pytest.raises(BadInput, match="no model"):
-        contenders([])
+        models_to_evaluate([])
 
 
 def test_an_embedder_is_known_by_its_folder(tiny):
-    field = contenders(tiny)
+    field = models_to_evaluate(tiny)
     assert field[0].name == tiny.manifest.encoder.name
     assert field[0].open().fingerprint == tiny.fingerprint
     assert not run(tiny).failed
@@ -224,9 +224,9 @@ def test_a_result_survives_json():
 
 
 def test_tasks_are_chosen_by_name_suite_or_all(known):
-    assert [t.name for t in chosen("two, toys")] == ["two", "one"]
-    assert {task.name for task in chosen("all")} >= {"one", "two", "lost"}
+    assert [t.name for t in select_tasks("two, toys")] == ["two", "one"]
+    assert {task.name for task in select_tasks("all")} >= {"one", "two", "lost"}
     with pytest.raises(BadInput, match="Did you mean toys"):
-        chosen("toy")
+        select_tasks("toy")
     with pytest.raises(BadInput, match="no task to run"):
-        chosen([])
+        select_tasks([])

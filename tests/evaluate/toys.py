@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from likewise.correlation import pearson, spearman
+from likewise.arrays.correlation import pearson, spearman
 from likewise.errors import DataNotFound
-from likewise.evaluate.task import Evidence, Result, Score, Task, Vectors
+from likewise.evaluate.task import Evidence, Result, Score, Task, TaskVectors
 
 WORDS = [f"word {i}" for i in range(60)]
 COLUMNS = {
@@ -21,7 +21,7 @@ def read(name):
 
 def alike(encode, read, settings, *, name):
     columns = read(name)
-    vectors = Vectors.of(encode, columns["a"], columns["b"])
+    vectors = TaskVectors.of(encode, columns["a"], columns["b"])
     said = (vectors[columns["a"]] * vectors[columns["b"]]).sum(1).astype(np.float64)
     gold = np.asarray(columns["score"], float)
     scores = (

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from likewise import Embedder
-from likewise.cli.dissect import sample
+from likewise.cli.models.dissect import sample
 from likewise.errors import BadInput, BadModel
 from likewise.explain import Anatomy, anatomy
 from likewise.explain.anatomy import rank_correlation
@@ -90,19 +90,19 @@ def test_a_window_that_the_layers_cannot_bear_is_refused(minilm: Embedder) -> No
 
 @pytest.mark.usefixtures("unchecked")
 def test_the_rank_correlation_is_spearmans_with_ties() -> None:
-    draw = np.random.default_rng(0)
-    a, b = draw.integers(0, 9, 200), draw.integers(0, 9, 200) + draw.integers(0, 3, 200)
+    draw_anatomy = np.random.default_rng(0)
+    a, b = draw_anatomy.integers(0, 9, 200), draw_anatomy.integers(0, 9, 200) + draw_anatomy.integers(0, 3, 200)
     assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b).statistic, abs=1e-12)
     assert rank_correlation(a, a) == pytest.approx(1)
     assert rank_correlation(a, np.ones(200)) == 0
 
 
 def test_pictures_are_drawn(found: Anatomy, tmp_path: Path) -> None:
-    from likewise.explain.figures import draw
+    from likewise.explain.plots import draw_anatomy
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # matplotlib's own
-        written = draw(found, tmp_path / "new", "all-MiniLM-L6-v2")
+        written = draw_anatomy(found, tmp_path / "new", "all-MiniLM-L6-v2")
     assert sorted(path.name for path in written) == sorted(
         f"{name}.{kind}" for name in ("layers", "path", "importance") for kind in ("png", "pdf")
     )

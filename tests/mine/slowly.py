@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from likewise.mine import BelowPositive, Judged, NotSaid, RankBetween, Rule, ScoreBetween
-from likewise.same import plain
+from likewise.mine import BelowPositive, ExcludeKnownPositives, RankBetween, RerankerScoreBelow, Rule, ScoreBetween
+from likewise.text.normalization import normalized
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -47,7 +47,9 @@ class Reader:
 
 def mined(rows: Pairs, corpus: Sequence[str] | None, rules: Sequence[Rule], k: int, furthest: int) -> list[list[str]]:
     """The nearest negatives of each row by the dot product, k or fewer."""
-    pool = list({plain(text): text for text in reversed(corpus or [p for _, p in rows]) if plain(text)}.values())[::-1]
+    pool = list(
+        {normalized(text): text for text in reversed(corpus or [p for _, p in rows]) if normalized(text)}.values()
+    )[::-1]
     pool.sort(key=(corpus or [p for _, p in rows]).index)
     found = []
     for anchor, positive in rows:
@@ -65,9 +67,9 @@ def alike(one: str, other: str) -> float:
 def ruled(rule: Rule, left: list[str], anchor: str, positive: str, rows: Pairs, score: Any = alike) -> list[str]:
     """What one rule leaves of candidates, nearest first."""
     match rule:
-        case NotSaid(through):
-            known = friends(plain(anchor), rows, 10**6 if through else 1)
-            return [text for text in left if plain(text) not in known]
+        case ExcludeKnownPositives(through):
+            known = friends(normalized(anchor), rows, 10**6 if through else 1)
+            return [text for text in left if normalized(text) not in known]
         case RankBetween(low, high):
             return left[low:high]
         case ScoreBetween(low, high):
@@ -77,7 +79,7 @@ def ruled(rule: Rule, left: list[str], anchor: str, positive: str, rows: Pairs, 
         case BelowPositive(share=share) if share is not None:
             own = np.float32(score(anchor, positive))
             return [text for text in left if score(anchor, text) < own - (1 - share) * abs(own)]
-        case Judged():
+        case RerankerScoreBelow():
             return ruled(rule.rule, left, anchor, positive, rows, rule.reranker.of)  # type: ignore[attr-defined]
     raise AssertionError(rule)
 
@@ -86,8 +88,8 @@ def friends(text: str, rows: Pairs, steps: int) -> set[str]:
     """What can be reached from a text in so many steps from one of a pair to the other."""
     reached = {text}
     for _ in range(steps):
-        more = {b for row in rows for a, b in (row, row[::-1]) if plain(a) in reached}
-        if {plain(b) for b in more} <= reached:
+        more = {b for row in rows for a, b in (row, row[::-1]) if normalized(a) in reached}
+        if {normalized(b) for b in more} <= reached:
             break
-        reached |= {plain(b) for b in more}
+        reached |= {normalized(b) for b in more}
     return reached

@@ -11,10 +11,20 @@ from hypothesis import strategies as st
 from likewise import Embedder
 from likewise.errors import BadInput
 from likewise.files import Table
-from likewise.mine import CHOICES, BelowPositive, Judged, NotSaid, RankBetween, Ready, Rule, ScoreBetween, negatives
-from likewise.same import plain
+from likewise.mine import (
+    STRATEGIES,
+    BelowPositive,
+    ExcludeKnownPositives,
+    Precomputed,
+    RankBetween,
+    RerankerScoreBelow,
+    Rule,
+    ScoreBetween,
+    mine_negatives,
+)
+from likewise.text.normalization import normalized
+from likewise.train.data.sources import read_rows as rows_of
 from likewise.train.objectives import Contrastive, Triplet
-from likewise.train.sources import rows as rows_of
 from tests.mine.slowly import Model, Reader, friends, mined, vector
 
 WORDS = st.sampled_from(["a", "A ", "b", "c", "d", "e", "f", "F", "g g", "g  G", "h", "i", "j"])
@@ -27,20 +37,20 @@ BY_SCORE: st.SearchStrategy[Rule] = st.one_of(
     st.builds(lambda s: BelowPositive(share=s), st.sampled_from([0.25, 0.5, 1.0])),
 )
 RULE = st.one_of(
-    st.builds(NotSaid, st.booleans()),
+    st.builds(ExcludeKnownPositives, st.booleans()),
     st.builds(lambda low, more: RankBetween(low, low + more), st.integers(0, 5), st.integers(1, 8)),
     st.builds(lambda low: RankBetween(low), st.integers(0, 5)),
     BY_SCORE,
-    st.builds(lambda rule: Judged(Reader(), rule), BY_SCORE),
+    st.builds(lambda rule: RerankerScoreBelow(Reader(), rule), BY_SCORE),
 )
 
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch):
     """Blocks of three rows, and a search that begins with two candidates."""
-    monkeypatch.setattr("likewise.mine.digging.BLOCK", 3)
-    monkeypatch.setattr("likewise.mine.digging.FIRST", 2)
-    monkeypatch.setattr("likewise.mine.digging.STEP", 2)
+    monkeypatch.setattr("likewise.mine.negative_search.BLOCK", 3)
+    monkeypatch.setattr("likewise.mine.negative_search.FIRST", 2)
+    monkeypatch.setattr("likewise.mine.negative_search.STEP", 2)
 
 
 def columns(rows: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
@@ -49,17 +59,19 @@ def columns(rows: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
 
 @given(ROWS, CORPUS, st.lists(RULE, max_size=4), st.integers(1, 4), st.integers(1, 20))
 def test_they_are_those_that_one_would_find_by_hand(rows, corpus, rules, k, furthest):
-    if not any(plain(text) for text in (corpus or columns(rows)[1])):
+    if not any(normalized(text) for text in (corpus or columns(rows)[1])):
         return
-    said = rules if any(isinstance(rule, NotSaid) for rule in rules) else [NotSaid(), *rules]
+    said = (
+        rules if any(isinstance(rule, ExcludeKnownPositives) for rule in rules) else [ExcludeKnownPositives(), *rules]
+    )
     wanted = mined(rows, corpus, said, k, furthest)
     whole = [i for i, texts in enumerate(wanted) if len(texts) == k]
     how = {"corpus": corpus, "k": k, "rules": rules, "furthest": furthest, "metric": "dot"}
     if not whole:
         with pytest.raises(BadInput, match="NotSaid.* took"):
-            negatives(*columns(rows), Model(), **how)
+            mine_negatives(*columns(rows), Model(), **how)
         return
-    found = negatives(*columns(rows), Model(), **how)
+    found = mine_negatives(*columns(rows), Model(), **how)
     assert found.rows.tolist() == whole
     assert found.negatives == [wanted[i] for i in whole]
     report = found.report
@@ -70,19 +82,19 @@ def test_they_are_those_that_one_would_find_by_hand(rows, corpus, rules, k, furt
     assert sum(took.taken for took in report.took) <= report.looked_at
 
 
-@given(ROWS, CORPUS, st.sampled_from([*CHOICES]), st.booleans(), st.sampled_from(["drop", "fill"]))
+@given(ROWS, CORPUS, st.sampled_from([*STRATEGIES]), st.booleans(), st.sampled_from(["drop", "fill"]))
 def test_nothing_that_is_said_to_be_alike_is_a_negative(rows, corpus, choose, through, missing):
-    rules = [NotSaid(through), BelowPositive(margin=0.5)]
+    rules = [ExcludeKnownPositives(through), BelowPositive(margin=0.5)]
     try:
-        found = negatives(
+        found = mine_negatives(
             *columns(rows), Model(), corpus=corpus, k=2, rules=rules, choose=choose, missing=missing, metric="dot"
         )
     except BadInput:
         return
     for anchor, texts in zip(found.anchors, found.negatives, strict=True):
-        known = friends(plain(anchor), rows, 10**6 if through else 1)
-        assert known.isdisjoint(plain(text) for text in texts)
-        assert len({plain(text) for text in texts}) == 2
+        known = friends(normalized(anchor), rows, 10**6 if through else 1)
+        assert known.isdisjoint(normalized(text) for text in texts)
+        assert len({normalized(text) for text in texts}) == 2
     assert (np.diff(found.scores, axis=1) <= 0).all()
     assert (found.scores[~found.filled] < found.positive_scores.repeat(2).reshape(-1, 2)[~found.filled] - 0.5).all()
 
@@ -90,37 +102,37 @@ def test_nothing_that_is_said_to_be_alike_is_a_negative(rows, corpus, choose, th
 MANY = [(f"anchor {i}", f"positive {i}") for i in range(30)]
 
 
-@pytest.mark.parametrize("choose", CHOICES)
+@pytest.mark.parametrize("choose", STRATEGIES)
 @pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean", "manhattan"])
 def test_blocks_and_depths_change_nothing(choose, metric, monkeypatch):
     how = {"k": 3, "choose": choose, "among": 9, "metric": metric, "rules": [RankBetween(2), BelowPositive(margin=0.1)]}
-    small = negatives(*columns(MANY), Model(), **how)
-    monkeypatch.setattr("likewise.mine.digging.BLOCK", 1000)
-    monkeypatch.setattr("likewise.mine.digging.FIRST", 1000)
-    whole = negatives(*columns(MANY), Model(), **how)
+    small = mine_negatives(*columns(MANY), Model(), **how)
+    monkeypatch.setattr("likewise.mine.negative_search.BLOCK", 1000)
+    monkeypatch.setattr("likewise.mine.negative_search.FIRST", 1000)
+    whole = mine_negatives(*columns(MANY), Model(), **how)
     assert small.negatives == whole.negatives
     assert small.rows.tolist() == whole.rows.tolist()
 
 
 def test_random_is_seeded_by_row_and_stays_among_the_nearest():
     how = {"k": 3, "choose": "random", "among": 8, "rules": [], "metric": "dot"}
-    one, again, other = (negatives(*columns(MANY), Model(), seed=seed, **how) for seed in (1, 1, 2))
+    one, again, other = (mine_negatives(*columns(MANY), Model(), seed=seed, **how) for seed in (1, 1, 2))
     assert one.negatives == again.negatives != other.negatives
-    nearest = negatives(*columns(MANY), Model(), k=8, rules=[], metric="dot").negatives
+    nearest = mine_negatives(*columns(MANY), Model(), k=8, rules=[], metric="dot").negatives
     assert all({*texts} <= {*near} for texts, near in zip(one.negatives, nearest, strict=True))
 
 
 def test_spread_reaches_from_near_to_far():
-    nearest = negatives(*columns(MANY), Model(), k=9, rules=[], metric="dot").negatives
-    found = negatives(*columns(MANY), Model(), k=3, choose="spread", among=9, rules=[], metric="dot").negatives
+    nearest = mine_negatives(*columns(MANY), Model(), k=9, rules=[], metric="dot").negatives
+    found = mine_negatives(*columns(MANY), Model(), k=3, choose="spread", among=9, rules=[], metric="dot").negatives
     assert found == [[near[1], near[4], near[7]] for near in nearest]
 
 
 def test_filling_takes_the_least_alike_and_says_so():
-    rules = [NotSaid(), RankBetween(0, 1)]
-    strict = negatives(*columns(MANY), Model(), rules=rules, metric="dot")
-    found = negatives(*columns(MANY), Model(), k=3, rules=rules, missing="fill", metric="dot", furthest=20)
-    far = mined(MANY, None, [NotSaid()], 20, 20)
+    rules = [ExcludeKnownPositives(), RankBetween(0, 1)]
+    strict = mine_negatives(*columns(MANY), Model(), rules=rules, metric="dot")
+    found = mine_negatives(*columns(MANY), Model(), k=3, rules=rules, missing="fill", metric="dot", furthest=20)
+    far = mined(MANY, None, [ExcludeKnownPositives()], 20, 20)
     assert [texts[0] for texts in found.negatives] == [texts[0] for texts in strict.negatives]
     assert found.filled.tolist() == [[False, True, True]] * 30
     assert [texts[1:] for texts in found.negatives] == [others[-2:] for others in far]
@@ -131,17 +143,19 @@ def test_missing_ones_are_an_error_where_that_is_wanted():
     rows = [*MANY, ("odd", "odd one")]
     rules = [ScoreBetween(high=5)]
     with pytest.raises(BadInput, match=r"wanted 40 negatives for each row.*0 of 31 rows found 40 negatives, 31 fewer"):
-        negatives(*columns(rows), Model(), k=40, rules=rules, missing="error", metric="dot")
+        mine_negatives(*columns(rows), Model(), k=40, rules=rules, missing="error", metric="dot")
 
 
 def test_rules_that_leave_nothing_are_told_with_what_they_took():
     with pytest.raises(BadInput, match=r"NotSaid\(\) took 2; ScoreBetween\(low=99\) took 58"):
-        negatives(*columns(MANY), Model(), rules=[NotSaid(), ScoreBetween(low=99)], metric="dot", furthest=30)
+        mine_negatives(
+            *columns(MANY), Model(), rules=[ExcludeKnownPositives(), ScoreBetween(low=99)], metric="dot", furthest=30
+        )
 
 
 def test_an_anchor_of_several_rows_and_texts_of_several_spellings_are_one():
     rows = [("Ask", "one"), ("ask ", "two"), ("other", "three"), ("far", "Three")]
-    found = negatives(*columns(rows), Model(), rules=[], metric="dot", missing="fill")
+    found = mine_negatives(*columns(rows), Model(), rules=[], metric="dot", missing="fill")
     assert found.report.candidates == 3
     assert found.report.anchors == 3
     assert {text for texts in found.negatives[:2] for text in texts} == {"three"}
@@ -151,9 +165,9 @@ def test_an_anchor_of_several_rows_and_texts_of_several_spellings_are_one():
 
 def test_what_pairs_join_is_no_negative_unless_only_pairs_count():
     rows = [("a", "b"), ("b", "c"), ("x", "y")]
-    joined = negatives(*columns(rows), Model(), rules=[], metric="dot")
+    joined = mine_negatives(*columns(rows), Model(), rules=[], metric="dot")
     assert joined.negatives[0] == ["y"]
-    direct = negatives(*columns(rows), Model(), k=2, rules=[NotSaid(through=False)], metric="dot")
+    direct = mine_negatives(*columns(rows), Model(), k=2, rules=[ExcludeKnownPositives(through=False)], metric="dot")
     assert direct.rows.tolist() == [0, 2]
     assert {*direct.negatives[0]} == {"c", "y"}
     assert direct.groups is None
@@ -162,8 +176,12 @@ def test_what_pairs_join_is_no_negative_unless_only_pairs_count():
 def test_each_pair_is_read_once_and_only_where_it_counts():
     reader = Reader()
     rows = [*MANY, *MANY[:5]]
-    found = negatives(
-        *columns(rows), Model(), k=4, rules=[RankBetween(0, 9), Judged(reader, ScoreBetween(high=0))], metric="dot"
+    found = mine_negatives(
+        *columns(rows),
+        Model(),
+        k=4,
+        rules=[RankBetween(0, 9), RerankerScoreBelow(reader, ScoreBetween(high=0))],
+        metric="dot",
     )
     assert all(Reader.of(a, n) <= 0 for a, row in zip(found.anchors, found.negatives, strict=True) for n in row)
     again = len(reader.read) - len({*reader.read})
@@ -175,10 +193,20 @@ def test_each_pair_is_read_once_and_only_where_it_counts():
 
 def test_each_different_text_is_encoded_once_under_its_prompt():
     model = Model()
-    negatives(["a", "a", "b"], ["x", "y", "x"], model, corpus=["p", "q", "x"], metric="dot", rules=[], missing="fill")
+    mine_negatives(
+        ["a", "a", "b"], ["x", "y", "x"], model, corpus=["p", "q", "x"], metric="dot", rules=[], missing="fill"
+    )
     assert sorted(model.asked) == [(t, None) for t in ("a", "b", "p", "q", "x", "y")]
     model = Model()
-    negatives(["a", "b"], ["x", "a"], model, metric="dot", rules=[NotSaid(False)], prompt="ask: ", missing="fill")
+    mine_negatives(
+        ["a", "b"],
+        ["x", "a"],
+        model,
+        metric="dot",
+        rules=[ExcludeKnownPositives(False)],
+        prompt="ask: ",
+        missing="fill",
+    )
     assert sorted(model.asked, key=str) == [("a", "ask: "), ("a", None), ("b", "ask: "), ("x", None)]
 
 
@@ -189,42 +217,42 @@ def test_prompts_go_to_the_model_as_texts_or_as_names():
             return super().encode(texts)
 
     model = Named()
-    how = {"metric": "dot", "rules": [NotSaid(False)], "missing": "fill"}
-    negatives(["a", "b"], ["x", "a"], model, prompt_name="query", corpus_prompt="text: ", **how)
-    negatives(["a", "b"], ["x", "a"], model, prompt="ask: ", corpus_prompt_name="document", **how)
+    how = {"metric": "dot", "rules": [ExcludeKnownPositives(False)], "missing": "fill"}
+    mine_negatives(["a", "b"], ["x", "a"], model, prompt_name="query", corpus_prompt="text: ", **how)
+    mine_negatives(["a", "b"], ["x", "a"], model, prompt="ask: ", corpus_prompt_name="document", **how)
     assert model.names == [(None, "query"), ("text: ", None), ("ask: ", None), (None, "document")]
 
 
 def test_vectors_that_are_ready_take_no_prompt():
-    ready = Ready(np.eye(2), np.eye(2))
+    ready = Precomputed(np.eye(2), np.eye(2))
     with pytest.raises(BadInput, match="are not encoded again"):
-        negatives(["a", "b"], ["x", "y"], ready, prompt="ask: ")
+        mine_negatives(["a", "b"], ["x", "y"], ready, prompt="ask: ")
 
 
 @given(ROWS, CORPUS, st.sampled_from(["cosine", "dot", "euclidean"]))
 def test_ready_vectors_find_what_the_model_finds(rows, corpus, metric):
     anchors, positives = columns(rows)
     vectors = [np.array([vector(t) for t in texts]) for texts in (anchors, positives, corpus or ["-"])]
-    ready = Ready(vectors[0], vectors[1], vectors[2] if corpus else None)
+    ready = Precomputed(vectors[0], vectors[1], vectors[2] if corpus else None)
     how = {"corpus": corpus, "k": 1, "rules": [], "metric": metric, "missing": "fill"}
     try:
-        wanted = negatives(anchors, positives, Model(), **how)
+        wanted = mine_negatives(anchors, positives, Model(), **how)
     except BadInput:
         with pytest.raises(BadInput):
-            negatives(anchors, positives, ready, **how)
+            mine_negatives(anchors, positives, ready, **how)
         return
-    assert negatives(anchors, positives, ready, **how).negatives == wanted.negatives
+    assert mine_negatives(anchors, positives, ready, **how).negatives == wanted.negatives
 
 
 def test_an_embedder_does(tiny: Embedder):
-    found = negatives(*columns(MANY), tiny, k=2, rules=[NotSaid()])
+    found = mine_negatives(*columns(MANY), tiny, k=2, rules=[ExcludeKnownPositives()])
     wanted = tiny.encode(found.anchors[:1]) @ tiny.encode(found.negatives[0]).T
     assert found.scores[0] == pytest.approx(wanted[0], abs=1e-5)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv", ".jsonl"])
 def test_training_reads_what_was_written(suffix, tmp_path: Path):
-    found = negatives(*columns(MANY), Model(), k=2, rules=[], metric="dot")
+    found = mine_negatives(*columns(MANY), Model(), k=2, rules=[], metric="dot")
     path = tmp_path / f"mined{suffix}"
     found.write(path)
     read = rows_of(path, Contrastive())
@@ -276,9 +304,9 @@ GOOD = {"anchors": ["a", "b"], "positives": ["x", "y"], "model": Model()}
 def test_what_cannot_be_mined_is_said(changes, told):
     given = {**GOOD, **changes}
     if "vectors" in given:
-        given["model"] = Ready(*given.pop("vectors"))
+        given["model"] = Precomputed(*given.pop("vectors"))
     with pytest.raises(BadInput, match=told):
-        negatives(given.pop("anchors"), given.pop("positives"), given.pop("model"), **given)
+        mine_negatives(given.pop("anchors"), given.pop("positives"), given.pop("model"), **given)
 
 
 @pytest.mark.parametrize(
@@ -307,25 +335,36 @@ def test_a_reranker_that_gives_no_number_is_refused():
             return np.full(len(pairs), np.nan)
 
     with pytest.raises(BadInput, match="wanted a finite number for each"):
-        negatives(*columns(MANY), Model(), rules=[Judged(Broken(), ScoreBetween(high=1))], metric="dot")
+        mine_negatives(
+            *columns(MANY), Model(), rules=[RerankerScoreBelow(Broken(), ScoreBetween(high=1))], metric="dot"
+        )
 
 
 def test_rules_are_told_as_they_are_written():
-    rules = [NotSaid(), NotSaid(False), RankBetween(10, 100), BelowPositive(share=0.95), ScoreBetween(high=0.5)]
+    rules = [
+        ExcludeKnownPositives(),
+        ExcludeKnownPositives(False),
+        RankBetween(10, 100),
+        BelowPositive(share=0.95),
+        ScoreBetween(high=0.5),
+    ]
     assert [str(rule) for rule in rules] == [
         *("NotSaid()", "NotSaid(through=False)", "RankBetween(low=10, high=100)"),
         *("BelowPositive(share=0.95)", "ScoreBetween(high=0.5)"),
     ]
-    assert str(Judged(Reader(), BelowPositive(margin=0.2))) == "Judged(BelowPositive(margin=0.2))"
-    assert json.dumps(str(Judged(Reader(), ScoreBetween(high=1), "yes"))) == '"Judged(ScoreBetween(high=1), label=yes)"'
+    assert str(RerankerScoreBelow(Reader(), BelowPositive(margin=0.2))) == "Judged(BelowPositive(margin=0.2))"
+    assert (
+        json.dumps(str(RerankerScoreBelow(Reader(), ScoreBetween(high=1), "yes")))
+        == '"Judged(ScoreBetween(high=1), label=yes)"'
+    )
 
 
 def _by_scores(scores: list[float], positive: float, *rules: Rule, **how) -> list[str]:
     """The negatives of one anchor whose candidates have these scores; k of them, or none."""
     texts = [f"scored {score}, the {i}th" for i, score in enumerate(scores)]
     given = (np.array([[1.0]]), np.array([[positive]]), np.array(scores)[:, None])
-    ready = Ready(*(vectors.astype(np.float32) for vectors in given))
-    found = negatives(["anchor"], ["positive"], ready, corpus=texts, rules=[*rules], metric="dot", **how)
+    ready = Precomputed(*(vectors.astype(np.float32) for vectors in given))
+    found = mine_negatives(["anchor"], ["positive"], ready, corpus=texts, rules=[*rules], metric="dot", **how)
     return [text.split(",")[0].removeprefix("scored ") for text in found.negatives[0]]
 
 
@@ -348,7 +387,7 @@ def test_bounds_are_among_what_scores_between_them_however_deep_equal_scores_lie
 
 
 def test_triplets_are_the_rows_of_the_columns_one_below_the_other():
-    found = negatives(*columns(MANY), Model(), k=3, rules=[], metric="dot")
+    found = mine_negatives(*columns(MANY), Model(), k=3, rules=[], metric="dot")
     wide, long = found.columns(), found.triplets()
     assert found.report.kept == len(found) == 30 and len(long["anchor"]) == 90
     for i in range(30):
@@ -364,5 +403,5 @@ def test_triplets_are_the_rows_of_the_columns_one_below_the_other():
 
 
 def test_what_is_kept_is_what_is_not_dropped():
-    strict = negatives(*columns(MANY), Model(), k=2, rules=[ScoreBetween(high=-4)], metric="dot")
+    strict = mine_negatives(*columns(MANY), Model(), k=2, rules=[ScoreBetween(high=-4)], metric="dot")
     assert 0 < strict.report.kept == len(strict) == 30 - strict.report.dropped < 30

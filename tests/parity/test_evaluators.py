@@ -15,12 +15,12 @@ from sentence_transformers.sentence_transformer.evaluation import (
 )
 from sentence_transformers.util import cos_sim
 
-from likewise.evaluate import mining
-from likewise.evaluate.bm25 import words
-from likewise.evaluate.duplicates import DUPLICATES
-from likewise.evaluate.mining import MINING
-from likewise.evaluate.retrieval import METRICS, RETRIEVAL
 from likewise.evaluate.task import Settings
+from likewise.evaluate.tasks import paraphrase_mining
+from likewise.evaluate.tasks.duplicates import DUPLICATES
+from likewise.evaluate.tasks.paraphrase_mining import MINING
+from likewise.evaluate.tasks.retrieval import METRICS, RETRIEVAL
+from likewise.search.bm25 import words
 
 TASKS = {task.name: task for task in (*RETRIEVAL, *DUPLICATES, *MINING)}
 
@@ -101,12 +101,12 @@ def test_decisions_score_the_same(task, file, model, read):
 
 
 def test_mining_scores_the_same(model, read, monkeypatch):
-    monkeypatch.setattr(mining, "TEXTS", 1500)
-    monkeypatch.setattr(mining, "PAIRS", 20_000)
+    monkeypatch.setattr(paraphrase_mining, "TEXTS", 1500)
+    monkeypatch.setattr(paraphrase_mining, "PAIRS", 20_000)
     ours = TASKS["mining"].run(model.vectors, read, Settings())
     pairs = read("qqp_subset/pairs")
-    labelled = mining.labelled(read, "qqp_subset/pairs")
-    texts = mining.closed(labelled, 1500).texts
+    labelled = paraphrase_mining.labelled_pairs(read, "qqp_subset/pairs")
+    texts = paraphrase_mining.transitive_closure(labelled, 1500).texts
     same = [
         (a, b)
         for a, b, yes in zip(pairs["sentence1"], pairs["sentence2"], pairs["label"], strict=True)

@@ -7,7 +7,7 @@ import torch
 import transformers
 
 from likewise import Embedder, Ragged
-from likewise.encoders.automodel import AutoEncoder
+from likewise.encoders.architectures.transformers_model import AutoEncoder
 from likewise.encoders.checkpoint import load_encoder, save_encoder
 from likewise.errors import BadModel
 from tests.encoders.test_config_defaults import DEFAULTS, required

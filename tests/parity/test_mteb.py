@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from likewise import Embedder
-from likewise.correlation import pearson, spearman
-from likewise.evaluate.adapter import for_mteb
-from likewise.evaluate.datasets import read
-from likewise.similarity import PAIRWISE, SIMILARITIES
+from likewise.arrays.correlation import pearson, spearman
+from likewise.arrays.similarity import PAIRWISE, SIMILARITIES
+from likewise.data.datasets import read_dataset
+from likewise.integrations.mteb import for_mteb
 
 mteb = pytest.importorskip("mteb", reason="mteb is not installed (pip group: parity)")
 COUNT = 300
@@ -20,7 +20,7 @@ def embedder():
 
 @pytest.fixture(scope="module")
 def pairs(data):
-    columns = read("stsb/test")
+    columns = read_dataset("stsb/test")
     return {name: list(columns[name])[:COUNT] for name in ("sentence1", "sentence2", "score")}
 
 

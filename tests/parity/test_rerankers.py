@@ -9,7 +9,7 @@ import transformers
 from sentence_transformers import CrossEncoder as TheirCrossEncoder
 
 from likewise import Reranker
-from likewise.reranker.classify import CLASSIFIERS
+from likewise.reranker.classification_heads import CLASSIFIERS
 from tests.tiny import LONG, amend, config_of, wordpieces
 
 PAIRS = [

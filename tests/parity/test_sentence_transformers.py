@@ -16,7 +16,7 @@ from likewise import Embedder
 from likewise.heads import Dense as OurDense
 from likewise.heads import Norm
 from likewise.heads import Normalize as OurNormalize
-from likewise.store import locate
+from likewise.model_files import locate
 from tests.parity.assemble import assemble
 from tests.tiny import LONG, TEXTS, config_of, model_folder, wordpieces
 

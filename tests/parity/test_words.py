@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from likewise.store.words import WordVectors, write_words
+from likewise.model_files.word_vectors.word_tables import WordVectors, write_words
 
 
 def test_sentence_transformers_refuses_a_table_of_words(tmp_path):

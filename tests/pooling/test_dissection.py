@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from likewise import Embedder
-from likewise.encoders.bert import Bert, Shape
-from likewise.encoders.layers import randomise
+from likewise.arrays.ragged import Ragged
+from likewise.encoders.architectures.bert import Bert, Shape
+from likewise.encoders.layers import initialize_weights
 from likewise.errors import BadModel
 from likewise.heads import Normalize
+from likewise.model_files import Manifest
 from likewise.pooling import Dissection, pooling_of
-from likewise.pooling.dissection import Dissected, cosines_between, noise_of
-from likewise.ragged import Ragged
-from likewise.store import Manifest
+from likewise.pooling.dissection import Dissected, cosines_between, rounding_noise
 from likewise.text.tokenizer import Tokenizer
 
 SENTENCES = [
@@ -89,7 +89,7 @@ def pooled(
 
 
 def dissected(pooling: Dissection, paths: np.ndarray, dtype: torch.dtype = torch.float64) -> Dissected:
-    return pooling.dissect(cosines_between(as_layers(paths, dtype)), noise_of(dtype))
+    return pooling.dissect(cosines_between(as_layers(paths, dtype)), rounding_noise(dtype))
 
 
 def equiangular(layers: int, cosine: float) -> np.ndarray:
@@ -116,7 +116,7 @@ def small_model(depth: int) -> Embedder:
     backend = tokenizers.BertWordPieceTokenizer(vocab={word: i for i, word in enumerate(words)})._tokenizer
     tokenizer = Tokenizer(backend, 64, False, len(words), (2,), (3,), {})
     shape = Shape(vocabulary=len(words), width=32, depth=depth, heads=4, inner=64, positions=64, eps=1e-12)
-    encoder = randomise(Bert(shape), deviation=0.2).eval()
+    encoder = initialize_weights(Bert(shape), deviation=0.2).eval()
     encoder.config = {
         "model_type": "bert",
         "vocab_size": len(words),

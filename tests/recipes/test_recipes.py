@@ -15,15 +15,15 @@ from benchmarks.training_table import ABLATION
 from recipes.ablation_pooling_concatenation import CELLS, cells
 
 from likewise import Embedder, Reranker
-from likewise.correlation import spearman
+from likewise.arrays.correlation import spearman
+from likewise.data.datasets import read_dataset
 from likewise.errors import BadInput
-from likewise.evaluate.datasets import read
-from likewise.evaluate.pairs import Pairs
-from likewise.evaluate.sts import SETS, SEVEN
-from likewise.train import live
-from likewise.train.batch import Rows
-from likewise.train.lessons import LESSONS
-from likewise.train.log import TIMES, read_log
+from likewise.evaluate.tasks.sentence_pairs import RatedPairs
+from likewise.evaluate.tasks.sts import SETS, SEVEN
+from likewise.train.data.batch import TrainingRows
+from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS
+from likewise.train.output import console
+from likewise.train.output.log import TIMES, read_log
 from recipes import argument_similarity, mini
 from recipes import recipe as shared
 from tests.tiny import model_folder
@@ -174,7 +174,7 @@ def test_a_backbone_as_it_is_gets_a_line_and_no_folder(flags, name, place, model
 def test_rerankers_are_measured_on_the_pairs_of_the_benchmark_alone(kind, place, model):
     _, line = carried_out("rerankers_stsb", model, place, "--kind", kind, "--codes", "3")
     assert line["recipe"] == f"{kind}-encoder-stsb" and -100 <= line["stsb"] <= 100 and line["avg"] is None
-    pairs = read("stsb/test")
+    pairs = read_dataset("stsb/test")
     reranker = Reranker.load(place / "out")
     ours = reranker.score(pairs["sentence1"], pairs["sentence2"], overflow="truncate")
     assert spearman(ours, np.asarray(pairs["score"])) * 100 == pytest.approx(line["stsb"], abs=0.01)
@@ -213,7 +213,7 @@ def test_a_whole_run_says_so_and_is_not_trained_again_nor_written_down_twice(pla
 
 def test_a_run_that_was_interrupted_goes_on_to_the_same_model(place, model, monkeypatch):
     carried_out("sbert_nli", model, place, out="whole", steps=4)
-    shown = live.Live.__call__
+    shown = console.ConsoleProgress.__call__
 
     def interrupt(self, moment):
         shown(self, moment)
@@ -224,7 +224,7 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_model(place, model, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(live.Live, "__call__", interrupt)
+        patch.setattr(console.ConsoleProgress, "__call__", interrupt)
         carried_out("sbert_nli", model, place, steps=4)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(shared, "evaluate", interrupted)  # it is trained by then
@@ -240,7 +240,7 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_model(place, model, monk
 
 
 def test_fewer_rows_are_the_same_ones_for_every_seed():
-    rows = Rows({"sentence": list("abcdefgh")}, {"score": np.arange(8, dtype=np.float32)})
+    rows = TrainingRows({"sentence": list("abcdefgh")}, {"score": np.arange(8, dtype=np.float32)})
     few = shared.some(rows, 5)
     assert list(few.texts["sentence"]) == sorted(few.texts["sentence"]) and len(few) == 5
     assert [ord(x) - ord("a") for x in few.texts["sentence"]] == few.numbers["score"].tolist()
@@ -271,7 +271,7 @@ def test_folds_that_have_spoken_are_not_trained_again(place, model, monkeypatch)
 
 
 def test_of_each_fold_pairs_are_asked_that_were_not_learned_from():
-    pairs = Pairs(tuple(map(str, range(40))), ("x",) * 40, np.zeros(40), np.arange(40) % 2, ("a", "b"), (0,) * 40)
+    pairs = RatedPairs(tuple(map(str, range(40))), ("x",) * 40, np.zeros(40), np.arange(40) % 2, ("a", "b"), (0,) * 40)
     for way, make in argument_similarity.WAYS.items():
         asked = [test for learned, test in make(pairs) if not {*learned.tolist()} & {*test.tolist()}]
         assert sorted(i for test in asked for i in test.tolist()) == list(range(40)), way
@@ -318,7 +318,7 @@ def test_what_a_test_holds_is_left_out_of_the_sentences(place, model, monkeypatc
 def test_the_lessons_of_one_teacher_serve_several_students(place, model, monkeypatch):
     told = ["--teacher", model, "--sentences", "nli/train"]
     carried_out("distil", model, place, "--keep", "0", *told)
-    monkeypatch.setitem(LESSONS, "teacher", lambda *_: pytest.fail("the teacher is asked again"))
+    monkeypatch.setitem(TEACHER_OUTPUTS, "teacher", lambda *_: pytest.fail("the teacher is asked again"))
     carried_out("distil", model, place, "--keep", "1", *told, out="other")
 
 
@@ -394,8 +394,8 @@ def test_what_the_backbone_had_seen_is_told_beside_what_is_learned_now(place, mo
 
 def test_few_rows_do_not_wait_for_all_lessons(place, model, monkeypatch):
     asked = []
-    answer = LESSONS["teacher"]
-    monkeypatch.setitem(LESSONS, "teacher", lambda t, c, a: asked.extend(c["sentence"]) or answer(t, c, a))
+    answer = TEACHER_OUTPUTS["teacher"]
+    monkeypatch.setitem(TEACHER_OUTPUTS, "teacher", lambda t, c, a: asked.extend(c["sentence"]) or answer(t, c, a))
     carried_out("distil", model, place, "--teacher", model, "--sentences", "nli/train", "--rows", "9")
     assert len(asked) == 9
     assert json.loads((place / "out" / "run.json").read_text())["data"][0]["rows"] == 9  # not a share of the share

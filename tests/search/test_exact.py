@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from likewise.arrays.similarity import SIMILARITIES
 from likewise.errors import BadInput
 from likewise.search import exact, search
-from likewise.similarity import SIMILARITIES
 
 
 @pytest.mark.parametrize("metric", SIMILARITIES)

@@ -5,9 +5,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from likewise.arrays.similarity import cosine
 from likewise.errors import BadInput
 from likewise.search import closest_pairs
-from likewise.similarity import cosine
 
 
 def every_pair(vectors: np.ndarray, k: int, below: float) -> list[tuple[int, int]]:

@@ -9,13 +9,13 @@ import pytest
 from safetensors import safe_open
 
 from likewise import Embedder
-from likewise.light import LightEmbedder
+from likewise.engines.numpy.embedder import LightEmbedder
 from likewise.mine import communities
+from likewise.model_files import DEFAULT_MODEL, PACKAGED_MODELS, locate
+from likewise.model_files.provenance import CARDS, provenance
 from likewise.search import search
-from likewise.store import CARRIED, DEFAULT, locate
-from likewise.store.provenance import CARDS, provenance
 
-BOX = [name for name, model in CARRIED.items() if model.package == "likewise"]
+BOX = [name for name, model in PACKAGED_MODELS.items() if model.package == "likewise"]
 CATS = ["A cat sleeps on the sofa.", "A kitten is napping on the couch.", "Cats sleep a lot."]
 SHARES = ["Shares fell sharply on Monday.", "Stock markets dropped.", "The share price went down."]
 MUSIC = ["A man plays the guitar.", "Someone is playing a guitar.", "The man is making music."]
@@ -77,7 +77,7 @@ def test_the_card_tells_how_it_was_made_and_what_it_scores(boxed):
         assert re.search(rf"^\| {task} \| \d\d\.\d\d \|", page, re.MULTILINE), task
     seen = provenance(Embedder.load(name))
     assert not {"stsb", "sick", "sts12"} & {*seen.trained_on, *seen.less_tests}
-    assert set(CARDS[DEFAULT].trained_on) <= set(seen.trained_on) and "mrpc" in seen.less_tests
+    assert set(CARDS[DEFAULT_MODEL].trained_on) <= set(seen.trained_on) and "mrpc" in seen.less_tests
 
 
 @pytest.mark.parametrize("name", BOX)

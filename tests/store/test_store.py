@@ -13,9 +13,18 @@ import pytest
 from likewise import Embedder
 from likewise.cli import main
 from likewise.errors import BadInput, BadModel, ModelNotFound
-from likewise.store import atomic, available, fill, locate, names, read_json, read_manifest, write_manifest
-from likewise.store.files import check_file, check_folder
-from likewise.store.folder import NEWER_NAMES, POOLING_FLAGS, SETTINGS
+from likewise.model_files import (
+    atomic_file,
+    atomic_folder,
+    local_models,
+    locate,
+    names,
+    read_json,
+    read_manifest,
+    write_manifest,
+)
+from likewise.model_files.atomic_files import check_writable_file, check_writable_folder
+from likewise.model_files.folder import NEWER_NAMES, POOLING_FLAGS, SETTINGS
 from tests.tiny import amend, model_folder, write
 
 BROKEN = ["{", "", "nonsense", "[" * 100_000, "\x00"]
@@ -219,11 +228,11 @@ def test_what_a_folder_says_must_make_sense(spoken, told, own):
 
 def test_atomic_writes_whole_or_not_at_all(tmp_path):
     path = tmp_path / "deep" / "file.json"
-    with atomic(path) as partial:
+    with atomic_file(path) as partial:
         partial.write_text("new")
         assert not path.exists()
     assert path.read_text() == "new"
-    with pytest.raises(KeyError), atomic(path) as partial:
+    with pytest.raises(KeyError), atomic_file(path) as partial:
         partial.write_text("half")
         raise KeyError
     assert path.read_text() == "new"
@@ -236,7 +245,7 @@ def test_a_file_is_written_through_a_link_and_the_link_stays(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "real" / "file")
     (tmp_path / "dangling").symlink_to("real/other")
     for link in ("link", "dangling"):
-        with atomic(tmp_path / link) as partial:
+        with atomic_file(tmp_path / link) as partial:
             partial.write_text("new")
         assert (tmp_path / link).is_symlink() and (tmp_path / link).read_text() == "new"
     assert sorted(p.name for p in (tmp_path / "real").iterdir()) == ["file", "other"]
@@ -245,7 +254,7 @@ def test_a_file_is_written_through_a_link_and_the_link_stays(tmp_path):
 def test_a_folder_is_filled_through_a_link_and_the_link_stays(tmp_path):
     (tmp_path / "link").symlink_to("model")
     for _ in range(2):  # a link to nothing, and to a folder
-        with fill(tmp_path / "link") as partial:
+        with atomic_folder(tmp_path / "link") as partial:
             write(partial / "a.json", 2)
         assert (tmp_path / "link").is_symlink() and read_json(tmp_path / "model" / "a.json") == 2
 
@@ -263,18 +272,18 @@ def test_what_cannot_become_a_file_is_refused_before_anything_is_written(tmp_pat
         ("file/deeper", "deeper cannot be written: "),
     ):
         with pytest.raises(BadInput, match=told):
-            check_file(tmp_path / name)
-        with pytest.raises(BadInput, match=told), atomic(tmp_path / name):
+            check_writable_file(tmp_path / name)
+        with pytest.raises(BadInput, match=told), atomic_file(tmp_path / name):
             pass
     for name, told in (("file", "is a file"), ("file/deeper", "deeper cannot be written: ")):
         with pytest.raises(BadInput, match=told):
-            check_folder(tmp_path / name)
+            check_writable_folder(tmp_path / name)
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_place_that_can_be_written_is_let_through_and_not_created(tmp_path):
-    check_file(tmp_path / "deep" / "deeper" / "file")
-    check_folder(tmp_path / "deep" / "folder")
+    check_writable_file(tmp_path / "deep" / "deeper" / "file")
+    check_writable_folder(tmp_path / "deep" / "folder")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -288,7 +297,10 @@ def test_a_full_disk_is_told_with_the_files_name(own, tmp_path):
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     try:
-        with pytest.raises(BadInput, match="v.npy cannot be written: File too large"), atomic(place / "v.npy") as p:
+        with (
+            pytest.raises(BadInput, match="v.npy cannot be written: File too large"),
+            atomic_file(place / "v.npy") as p,
+        ):
             p.write_bytes(b"x" * 2000)
         with pytest.raises(BadInput, match="saved cannot be written: File too large"):
             embedder.save(place / "saved")
@@ -299,18 +311,18 @@ def test_a_full_disk_is_told_with_the_files_name(own, tmp_path):
 
 
 def test_importing_the_store_leaves_the_umask_alone():
-    script = "import os; os.umask = None; import likewise.store"
+    script = "import os; os.umask = None; import likewise.model_files"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_fill_moves_all_files_or_none_and_keeps_the_others(tmp_path):
     folder = tmp_path / "model"
     write(folder / "mine.json", 1)
-    with pytest.raises(KeyError), fill(folder) as partial:
+    with pytest.raises(KeyError), atomic_folder(folder) as partial:
         write(partial / "a" / "b.json", 2)
         raise KeyError
     assert [p.name for p in tmp_path.rglob("*")] == ["model", "mine.json"]
-    with fill(folder) as partial:
+    with atomic_folder(folder) as partial:
         write(partial / "a" / "b.json", 2)
     assert read_json(folder / "a" / "b.json") == 2
     assert read_json(folder / "mine.json") == 1
@@ -328,12 +340,12 @@ def test_a_save_that_fails_leaves_nothing_behind(own, tmp_path, monkeypatch):
 
 def test_a_target_that_cannot_be_written_to_is_named(tmp_path):
     (tmp_path / "model").write_text("x")
-    with pytest.raises(BadInput, match="is a file"), fill(tmp_path / "model"):
+    with pytest.raises(BadInput, match="is a file"), atomic_folder(tmp_path / "model"):
         pass
-    with pytest.raises(BadInput, match="model/deeper cannot be written"), fill(tmp_path / "model" / "deeper"):
+    with pytest.raises(BadInput, match="model/deeper cannot be written"), atomic_folder(tmp_path / "model" / "deeper"):
         pass
     (tmp_path / "there" / "a").mkdir(parents=True)
-    with pytest.raises(BadInput, match="there cannot be written"), fill(tmp_path / "there") as partial:
+    with pytest.raises(BadInput, match="there cannot be written"), atomic_folder(tmp_path / "there") as partial:
         (partial / "a").write_text("a file where a folder is")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model", "there"]
 
@@ -374,15 +386,15 @@ def test_a_saved_model_is_as_readable_as_any_other_file(own, tmp_path):
 
 def test_the_umask_is_not_touched_while_files_are_written(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "umask", None)
-    with atomic(tmp_path / "file") as partial:
+    with atomic_file(tmp_path / "file") as partial:
         partial.write_text("x")
-    with fill(tmp_path / "model") as partial:
+    with atomic_folder(tmp_path / "model") as partial:
         (partial / "file").write_text("x")
 
 
 def test_a_new_folder_appears_by_one_renaming(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "replace", None)
-    with fill(tmp_path / "deep" / "model") as partial:
+    with atomic_folder(tmp_path / "deep" / "model") as partial:
         write(partial / "a" / "b.json", 2)
     assert read_json(tmp_path / "deep" / "model" / "a" / "b.json") == 2
 
@@ -392,7 +404,7 @@ def test_modules_json_comes_last(tmp_path, monkeypatch):
     replaced = Path.replace
     monkeypatch.setattr(Path, "replace", lambda path, target: (moved.append(path.name), replaced(path, target))[1])
     (tmp_path / "model").mkdir()
-    with fill(tmp_path / "model") as partial:
+    with atomic_folder(tmp_path / "model") as partial:
         for name in ("a.json", "modules.json", "z.json"):
             write(partial / name, 1)
     assert moved == ["a.json", "z.json", "modules.json"]
@@ -407,7 +419,7 @@ def test_weights_that_others_replace_are_removed(old, new, tmp_path):
     others = {"mine.safetensors", "README.md"}
     for name in old | others:
         write(folder / name, "old")
-    with fill(folder) as partial:
+    with atomic_folder(folder) as partial:
         for name in new:
             write(partial / name, "new")
     assert {p.name for p in folder.iterdir()} == new | others
@@ -440,7 +452,7 @@ def test_the_setting_names_a_folder_of_models(monkeypatch, tmp_path):
     folder = model_folder(tmp_path / "mine")
     monkeypatch.setenv(names.SETTING, str(tmp_path))
     assert locate("mine") == folder
-    assert available()["mine"] == folder
+    assert local_models()["mine"] == folder
 
 
 def test_a_folder_whose_encoder_lies_in_a_folder_of_its_own_is_listed(monkeypatch, tmp_path, capsys):
@@ -452,7 +464,7 @@ def test_a_folder_whose_encoder_lies_in_a_folder_of_its_own_is_listed(monkeypatc
     write(tmp_path / "older" / "1_Pooling" / "config.json", {"pooling_mode": "mean"})
     (tmp_path / "no model").mkdir()
     monkeypatch.setenv(names.SETTING, str(tmp_path))
-    assert set(available()) == {*names.CARRIED, "older"}
+    assert set(local_models()) == {*names.PACKAGED_MODELS, "older"}
     assert main(["models", "--json"]) == 0
     told = {row["name"]: row for row in json.loads(capsys.readouterr().out)}["older"]
     assert told["kind"] == "bert"
@@ -488,8 +500,8 @@ def test_carried_weights_must_be_those_that_were_published(monkeypatch, tmp_path
     folder = model_folder(tmp_path / "model")
     real = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     for digest, fails in ((real, False), ("0" * 64, True)):
-        carried = names.Carried("some-package", "some_package", "model", digest, "some")
-        monkeypatch.setitem(names.CARRIED, "some", carried)
+        carried = names.PackagedModel("some-package", "some_package", "model", digest, "some")
+        monkeypatch.setitem(names.PACKAGED_MODELS, "some", carried)
         monkeypatch.setattr(names, "_inside", lambda _: folder)
         if fails:
             with pytest.raises(BadModel, match="fetch them again"):

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from likewise.errors import OutOfMemory
-from likewise.text.packing import in_batches, plan
+from likewise.text.packing import in_batches, plan_batches
 
 lengths = st.lists(st.integers(0, 50), max_size=60)
 budgets = st.integers(1, 120)
@@ -13,26 +13,26 @@ budgets = st.integers(1, 120)
 
 @given(lengths, budgets)
 def test_every_sentence_is_in_exactly_one_batch(lengths, budget):
-    assert sorted(i for batch in plan(lengths, budget) for i in batch) == list(range(len(lengths)))
+    assert sorted(i for batch in plan_batches(lengths, budget) for i in batch) == list(range(len(lengths)))
 
 
 @given(lengths, budgets)
 def test_a_batch_stays_within_the_budget_unless_it_is_one_sentence(lengths, budget):
-    for batch in plan(lengths, budget):
+    for batch in plan_batches(lengths, budget):
         assert batch
         assert sum(lengths[i] for i in batch) <= budget or sum(lengths[i] > 0 for i in batch) == 1
 
 
 @given(lengths, budgets)
 def test_longer_sentences_come_first_and_equals_keep_their_order(lengths, budget):
-    order = [i for batch in plan(lengths, budget) for i in batch]
+    order = [i for batch in plan_batches(lengths, budget) for i in batch]
     assert order == sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
 
 
 @pytest.mark.parametrize("budget", [0, -5])
 def test_a_budget_without_room_is_refused(budget):
     with pytest.raises(ValueError, match="at least one token"):
-        plan([1, 2], budget)
+        plan_batches([1, 2], budget)
 
 
 @given(lengths, budgets, st.integers(50, 150))
@@ -56,7 +56,7 @@ def test_memory_that_runs_out_costs_smaller_batches_and_loses_no_sentence(length
 
 def test_without_trouble_the_batches_are_those_of_the_plan():
     lengths = [3, 9, 1, 4, 4]
-    assert [batch for batch, _ in in_batches(lengths, 8, tuple)] == plan(lengths, 8)
+    assert [batch for batch, _ in in_batches(lengths, 8, tuple)] == plan_batches(lengths, 8)
 
 
 def test_one_sentence_that_never_fits_says_how_long_it_is():

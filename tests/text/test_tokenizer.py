@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput, BadModel
-from likewise.text.tokenizer import OVERLAP, PairFrame, Tokenizer, longest_first
+from likewise.text.tokenizer import OVERLAP, PairFrame, Tokenizer, truncate_longest_first
 from tests.tiny import wordpieces
 
 
@@ -201,6 +201,6 @@ def test_two_texts_are_framed_and_cut_as_the_library_that_made_the_tokenizer_doe
     texts = " ".join("abcdefghijkl"[:first]), " ".join("mnopqrstuvwx"[:second])
     wanted = backend.encode(*texts)
     ids = [backend.encode(text, add_special_tokens=False).ids for text in texts]
-    sizes = longest_first(first, second, longest - frame.specials)
+    sizes = truncate_longest_first(first, second, longest - frame.specials)
     assert frame.ids(ids[0][: sizes[0]], ids[1][: sizes[1]]) == wanted.ids
     assert frame.kinds(*sizes) == wanted.type_ids

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 
 from likewise import Embedder
-from likewise.train.batch import Batch, Rows
-from likewise.train.layered import layered
+from likewise.train.data.batch import Batch, TrainingRows
+from likewise.train.layers.multi_layer import multi_layer_embedder
 from likewise.train.objectives import (
     CONCATENATIONS,
     OBJECTIVES,
@@ -19,7 +19,7 @@ from likewise.train.objectives import (
     Objective,
     Regression,
     Weighted,
-    objective_of,
+    parse_objective,
 )
 
 TEXTS = [
@@ -38,7 +38,7 @@ OPTIONS = (
 INSIDE: dict[str, Callable[[], Objective]] = {**OBJECTIVES, "distillation": partial(Distillation, width=WIDTH)}
 EVERY: dict[str, Callable[[], Objective]] = {
     **OBJECTIVES,
-    **{spec: partial(objective_of, spec) for spec in OPTIONS},
+    **{spec: partial(parse_objective, spec) for spec in OPTIONS},
     **{f"{name} in widths": lambda o=o: Matryoshka(o(), [8, WIDTH], [0.5, 1]) for name, o in INSIDE.items()},
     **{f"{name} in layers": lambda o=o: Layerwise(o(), LAYERS) for name, o in INSIDE.items()},
     "weighted": lambda: Weighted([CoSENT(), Regression(), Classification()], [1, 2, 0.5]),
@@ -59,9 +59,9 @@ def columns_for(objective: Objective, rows: int = 8) -> dict[str, list]:
 
 
 def batch_for(objective: Objective, rows: int = 8) -> Batch:
-    return Rows.of(columns_for(objective, rows), objective).take(range(rows))
+    return TrainingRows.of(columns_for(objective, rows), objective).take(range(rows))
 
 
 def model_for(objective: Objective, embedder: Embedder) -> Embedder:
     """The embedder, or, for an objective over layers, one that gives them."""
-    return layered(embedder, objective.layers) if isinstance(objective, Layerwise) else embedder
+    return multi_layer_embedder(embedder, objective.layers) if isinstance(objective, Layerwise) else embedder

@@ -6,11 +6,11 @@ import torch
 
 from likewise import Embedder, Reranker
 from likewise.reranker import PolyEncoder
-from likewise.train.batch import Rows
-from likewise.train.fitting import Budget
-from likewise.train.objectives import RERANKING, PairRegression, objective_of
-from likewise.train.processes import joined
-from likewise.train.trainable import backward, join_gradients
+from likewise.train.data.batch import TrainingRows
+from likewise.train.objectives import RERANKING, PairRegression, parse_objective
+from likewise.train.step.memory import TokenBudget
+from likewise.train.step.processes import process_group
+from likewise.train.step.trainable import backward, join_gradients
 from tests.train.columns import columns_for
 
 
@@ -31,13 +31,13 @@ TABLE = {**RERANKING, "scaled": Scaled}
 def gradient(folder: str, spec: str, processes, budget: int | None) -> dict[str, torch.Tensor]:
     """`spec` is cross/regression, poly/in-batch …"""
     kind, _, name = spec.partition("/")
-    embedder, objective = Embedder.load(folder, device="cpu"), objective_of(name, TABLE)
+    embedder, objective = Embedder.load(folder, device="cpu"), parse_objective(name, TABLE)
     reranker = Reranker.start(embedder) if kind == "cross" else PolyEncoder.start(embedder, 5)
     reranker.double()
-    rows = Rows.of(columns_for(objective), objective)
+    rows = TrainingRows.of(columns_for(objective), objective)
     own = processes.own(len(rows))
     batch = rows.take(range(own.start, own.stop))
-    took = backward(reranker, objective, batch, budget=Budget(budget), processes=processes)
+    took = backward(reranker, objective, batch, budget=TokenBudget(budget), processes=processes)
     join_gradients(reranker, [objective], processes)
     every = [*reranker.named_parameters(), *objective.named_parameters("objective")]
     named = {name: p.grad for name, p in every if p.grad is not None}
@@ -47,7 +47,7 @@ def gradient(folder: str, spec: str, processes, budget: int | None) -> dict[str,
 if __name__ == "__main__":
     torch.set_num_threads(1)
     folder, out, *specs = sys.argv[1:]
-    with joined() as processes:
+    with process_group() as processes:
         found = {spec: gradient(folder, spec, processes, 60) for spec in specs}
         if processes.leads:
             torch.save(found, out)

@@ -5,9 +5,9 @@ from dataclasses import MISSING, fields
 
 import pytest
 
-from likewise.train import fusion
+from likewise.train.layers import fusion_training
 from likewise.train.objectives import OBJECTIVES, RERANKING
-from likewise.train.run import Lora, Optimization, Run
+from likewise.train.run import Lora, Optimization, TrainSettings
 
 OF_OBJECTIVES = {
     "classification": {"labels": 3, "parts": ("u", "v", "|u-v|")},
@@ -48,7 +48,7 @@ def test_objectives_begin_with_the_settings_of_their_papers(table, wanted):
     ("kind", "wanted"),
     [
         (
-            Run,
+            TrainSettings,
             {
                 **{"epochs": 1.0, "steps": None, "batch": 16, "accumulate": 1, "budget": None, "remember": "all"},
                 **{"precision": "fp32", "ema": 0.0, "freeze": (), "seed": 0, "mix": "proportional"},
@@ -64,7 +64,7 @@ def test_objectives_begin_with_the_settings_of_their_papers(table, wanted):
         ),
         (Lora, {"rank": 0, "alpha": 16.0, "layers": ("qkv", "out", "up", "down")}),
         (
-            fusion.Recipe,
+            fusion_training.FusionSettings,
             {
                 **{"strengths": (1.0, 4.0), "scale": 5.0, "shares": (0.5, 1.0), "rate": 1e-3, "decay": 1.0},
                 **{"batch": 512, "epochs": 8, "patience": 3, "held_out": 0.15, "ordered": True, "seed": 0},

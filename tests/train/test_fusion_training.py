@@ -9,26 +9,26 @@ import pytest
 import tokenizers
 import torch
 
-from likewise.cli.fuse import _examples
-from likewise.correlation import spearman
+from likewise.arrays.correlation import spearman
+from likewise.cli.models.fuse import _examples
 from likewise.embedder import Embedder
 from likewise.encoders.families import FAMILIES
-from likewise.encoders.layers import randomise
+from likewise.encoders.layers import initialize_weights
 from likewise.errors import BadInput, BadModel
-from likewise.evaluate.significance import difference
+from likewise.evaluate.statistics.significance import difference
 from likewise.heads import Normalize
+from likewise.model_files import Manifest
 from likewise.pooling import Fusion, Reduce, Stack, pooling_of
-from likewise.store import Manifest
 from likewise.text.tokenizer import Tokenizer
-from likewise.train import fusion
-from likewise.train.depth import exits, smallest
-from likewise.train.examples import Examples, numbered, parted
-from likewise.train.fusion import Recipe, fuse, fused, imitation, layer_vectors
+from likewise.train.data.examples import Examples, deduplicated, split_without_overlap
+from likewise.train.distillation.unlabelled_examples import unlabelled_examples
+from likewise.train.layers import fusion_training
+from likewise.train.layers.early_exit import smallest_exit, try_exits
+from likewise.train.layers.fusion_training import FusionSettings, fused_embedder, imitation, layer_vectors, train_fusion
 from likewise.train.objectives import contrastive, cosent
-from likewise.train.teacher import taught
 
 WIDTH, DEPTH = 16, 3
-QUICK = Recipe(strengths=(1.0,), epochs=3, batch=64)
+QUICK = FusionSettings(strengths=(1.0,), epochs=3, batch=64)
 
 
 def tiny(folder, family="bert", pooling="mean"):
@@ -40,7 +40,7 @@ def tiny(folder, family="bert", pooling="mean"):
         "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 48, "embedding_size": 8,
     }  # fmt: skip
     torch.manual_seed(0)
-    encoder = randomise(FAMILIES[family].build(config), 0.2).eval()
+    encoder = initialize_weights(FAMILIES[family].build(config), 0.2).eval()
     encoder.config = config
     heads = torch.nn.Sequential(Normalize())
     return Embedder(Tokenizer.load(folder, 32), encoder, pooling_of(pooling, 6), heads, Manifest(folder)).eval()
@@ -62,14 +62,14 @@ def labelled(n=200, seed=0, meaning=True):
     left, right = texts[::2], texts[1::2]
     share = [len(set(a) & set(b)) / len(set(a) | set(b)) for a, b in zip(left, right, strict=True)]
     scores = share if meaning else np.random.default_rng(seed + 1).normal(size=n)
-    return numbered([left, right], list(scores))
+    return deduplicated([left, right], list(scores))
 
 
-def jolted(fusion, seed=0):
+def jolted(fusion_training, seed=0):
     with torch.no_grad():
-        for p in fusion.parameters():
+        for p in fusion_training.parameters():
             p.add_(0.3 * torch.randn(p.shape, generator=torch.Generator().manual_seed(seed)))
-    return fusion.eval()
+    return fusion_training.eval()
 
 
 @pytest.mark.parametrize("reduce", ["mean", "cls", "cls+max"])
@@ -83,7 +83,7 @@ def test_untrained_it_is_plain_pooling(tmp_path, reduce):
 
 @pytest.mark.parametrize("first", [0, 1, DEPTH])
 def test_a_saved_fusion_loads_with_equal_vectors_and_fingerprint(embedder, tmp_path, first):
-    made = fused(embedder, jolted(Fusion(Stack(Reduce.parse("mean"), first, DEPTH), WIDTH)))
+    made = fused_embedder(embedder, jolted(Fusion(Stack(Reduce.parse("mean"), first, DEPTH), WIDTH)))
     made.save(tmp_path / "saved")
     loaded = Embedder.load(tmp_path / "saved", device="cpu")
     np.testing.assert_array_equal(loaded.encode(sentences(20)), made.encode(sentences(20)))
@@ -94,7 +94,9 @@ def test_a_saved_fusion_loads_with_equal_vectors_and_fingerprint(embedder, tmp_p
 
 
 def test_a_fusion_that_changes_nothing_is_written_as_plain_pooling(embedder):
-    assert fused(embedder, Fusion(Stack(Reduce.parse("mean"), 0, DEPTH), WIDTH)).pooling == Reduce.parse("mean")
+    assert fused_embedder(embedder, Fusion(Stack(Reduce.parse("mean"), 0, DEPTH), WIDTH)).pooling == Reduce.parse(
+        "mean"
+    )
 
 
 def test_a_fusion_runs_no_block_above_its_last_layer(embedder):
@@ -112,7 +114,7 @@ def test_a_fusion_of_more_layers_than_there_are_says_so(embedder):
 
 
 def test_a_fusion_without_its_weights_is_a_bad_model(embedder, tmp_path):
-    fused(embedder, jolted(Fusion(Stack(Reduce.parse("mean"), 0, DEPTH), WIDTH))).save(tmp_path / "saved")
+    fused_embedder(embedder, jolted(Fusion(Stack(Reduce.parse("mean"), 0, DEPTH), WIDTH))).save(tmp_path / "saved")
     (tmp_path / "saved/1_Pooling/model.safetensors").unlink()
     with pytest.raises(BadModel, match="no weights"):
         Embedder.load(tmp_path / "saved")
@@ -145,7 +147,7 @@ def test_contrast_leaves_out_what_is_no_wrong_answer():
 @pytest.mark.parametrize("texts", [400, 40])
 def test_no_sentence_is_on_both_sides(texts):
     rows = np.random.default_rng(0).integers(texts, size=(600, 2))
-    training, held = parted(Examples(rows, np.arange(600.0)), 0.2, seed=0)
+    training, held = split_without_overlap(Examples(rows, np.arange(600.0)), 0.2, seed=0)
     assert not set(training.rows.ravel()) & set(held.rows.ravel())
 
 
@@ -153,7 +155,7 @@ def test_no_sentence_is_on_both_sides(texts):
 def trained(embedder, examples, texts, **more):
     with torch.enable_grad():
         stack = Stack(Reduce.parse("mean"), 0, DEPTH)
-        return fuse(layer_vectors(embedder, texts), examples, stack, WIDTH, spearman, **more)
+        return train_fusion(layer_vectors(embedder, texts), examples, stack, WIDTH, spearman, **more)
 
 
 def test_training_helps_where_there_is_something_to_learn(embedder):
@@ -165,16 +167,16 @@ def test_training_helps_where_there_is_something_to_learn(embedder):
 def test_random_labels_leave_the_model_no_worse_than_plain(embedder):
     better = []
 
-    def sure(fused, plain, gold):
-        better.append(spearman(fused, gold) > spearman(plain, gold))
-        return difference(fused, plain, gold).low > 0
+    def sure(fused_embedder, plain, gold):
+        better.append(spearman(fused_embedder, gold) > spearman(plain, gold))
+        return difference(fused_embedder, plain, gold).low > 0
 
     for seed in range(3):
         texts, examples = labelled(300, seed, meaning=False)
         outcome = trained(embedder, examples, texts, recipe=QUICK, sure=sure)
         assert (outcome.share, outcome.strength, outcome.epochs) == (0, 0, 0)
         np.testing.assert_array_equal(outcome.fused, outcome.plain)
-        assert fused(embedder, outcome.fusion).pooling == Reduce.parse("mean")
+        assert fused_embedder(embedder, outcome.fusion).pooling == Reduce.parse("mean")
     assert any(better), "by chance something was better, and was not kept"
 
 
@@ -190,8 +192,8 @@ def test_triplets_train_either_way(embedder, ordered, monkeypatch):
     texts, examples = alike_by_their_first_letters()
     lost = []
     for name in ("contrastive", "cosent"):
-        real = getattr(fusion, name)
-        monkeypatch.setattr(fusion, name, lambda *given, r=real, n=name: lost.append(n) or r(*given))
+        real = getattr(fusion_training, name)
+        monkeypatch.setattr(fusion_training, name, lambda *given, r=real, n=name: lost.append(n) or r(*given))
     outcome = trained(embedder, examples, texts, recipe=replace(QUICK, strengths=(0.1,), epochs=20, ordered=ordered))
     assert set(lost) == {"cosent" if ordered else "contrastive"}
     assert outcome.share > 0 and difference(outcome.fused, outcome.plain, outcome.gold).low > 0
@@ -213,7 +215,7 @@ def alike_by_their_first_letters(n=300):
             columns, (f"{begin} {end}", f"{begin} {word('uvwxyz')}", f"{another} {end}"), strict=True
         ):
             column.append(f"{text} {i}")
-    return numbered(columns, None)
+    return deduplicated(columns, None)
 
 
 @pytest.mark.parametrize("scored", [True, False])
@@ -234,13 +236,13 @@ def test_the_loss_of_a_batch_is_that_of_the_objectives_and_falls_where_vectors_a
         wanted = contrastive(a, [p, n], torch.from_numpy(rows), 5.0)
         good, bad = [a, a, -a], [a, -a, a]
     given = [a, p] if scored else [a, p, n]
-    torch.testing.assert_close(fusion._loss(given, batch, 5.0), wanted)
-    assert fusion._loss(good, batch, 5.0) < fusion._loss(bad, batch, 5.0)
+    torch.testing.assert_close(fusion_training._loss(given, batch, 5.0), wanted)
+    assert fusion_training._loss(good, batch, 5.0) < fusion_training._loss(bad, batch, 5.0)
 
 
 def test_a_teacher_scores_pairs_of_different_texts_with_its_cosines():
     vectors = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
-    examples = taught(vectors, 200)
+    examples = unlabelled_examples(vectors, 200)
     u, v = (vectors[examples.rows[:, side]] for side in (0, 1))
     wanted = (u * v).sum(1) / np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1)
     np.testing.assert_allclose(examples.scores, wanted, atol=1e-6)
@@ -259,13 +261,13 @@ def test_an_imitation_is_the_ridge_regression_and_finds_what_is_linear():
 def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
     whole = tiny(tmp_path, family)
     texts, examples = labelled(120)
-    found = list(exits(whole, texts, layer_vectors(whole, texts), examples, [1, 2, 3], spearman, recipe=QUICK))
+    found = list(try_exits(whole, texts, layer_vectors(whole, texts), examples, [1, 2, 3], spearman, recipe=QUICK))
     assert [e.embedder.encoder.depth for e in found] == [1, 2, 3]
     for e in found:
-        _, held = parted(examples, QUICK.held_out, QUICK.seed)
+        _, held = split_without_overlap(examples, QUICK.held_out, QUICK.seed)
         u, v = (e.embedder.encode([texts[i] for i in held.rows[:, side]]) for side in (0, 1))
         np.testing.assert_allclose((u * v).sum(1), e.outcome.fused, atol=1e-4)
-    assert smallest(found, lambda a, b: False).depth == 1 and smallest(found, lambda a, b: True).depth == 3
+    assert smallest_exit(found, lambda a, b: False).depth == 1 and smallest_exit(found, lambda a, b: True).depth == 3
 
 
 @pytest.mark.parametrize(
@@ -288,4 +290,4 @@ def test_a_bad_file_is_named_and_what_is_wrong_with_it(tmp_path, name, content, 
 
 def test_too_few_pairs_are_refused():
     with pytest.raises(BadInput, match="at least 20"):
-        parted(labelled(10)[1], 0.2, 0)
+        split_without_overlap(labelled(10)[1], 0.2, 0)

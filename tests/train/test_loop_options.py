@@ -10,18 +10,18 @@ import torch
 from safetensors.torch import save_file
 
 from likewise import Embedder
-from likewise.encoders.layers import still
+from likewise.encoders.layers import without_dropout
 from likewise.errors import BadInput
-from likewise.store import fill
-from likewise.train import checkpoint as checkpoints
-from likewise.train.average import Average
-from likewise.train.batch import Rows
+from likewise.model_files import atomic_folder
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import Contrastive, Regression
-from likewise.train.run import Optimization, Run
-from likewise.train.schedule import Course
-from likewise.train.stopping import asked_to_stop
+from likewise.train.optimization.ema import EMA
+from likewise.train.output import checkpoint as checkpoints
+from likewise.train.output.interrupt import stop_requested
+from likewise.train.run import Optimization, TrainSettings
 from likewise.train.trainer import train
-from tests.store.test_temporary import left_by
+from tests.runtime.test_temporary_files import left_by
 from tests.train.columns import columns_for
 
 FAST = Optimization(rate=1e-3)
@@ -29,7 +29,7 @@ FAST = Optimization(rate=1e-3)
 
 def _course(rows=24):
     objective = Regression()
-    return [Course(Rows.of(columns_for(objective, rows), objective), objective)]
+    return [DataSource(TrainingRows.of(columns_for(objective, rows), objective), objective)]
 
 
 def _weights(embedder):
@@ -39,9 +39,12 @@ def _weights(embedder):
 def test_batches_of_one_step_give_the_gradient_of_their_mean(own):
     """A mean over rows, no dropout: two batches of 4 are one of 8."""
     seen = []
-    for run in (Run(steps=3, batch=8, optimization=FAST), Run(steps=3, batch=4, accumulate=2, optimization=FAST)):
+    for run in (
+        TrainSettings(steps=3, batch=8, optimization=FAST),
+        TrainSettings(steps=3, batch=4, accumulate=2, optimization=FAST),
+    ):
         embedder = Embedder.load(own(), device="cpu")
-        still(embedder)
+        without_dropout(embedder)
         moments = []
         train(embedder, _course(8), run, tell=[moments.append])
         assert [m.rows for m in moments] == [8, 8, 8] and moments[-1].epoch == 3.0
@@ -53,7 +56,7 @@ def test_batches_of_one_step_give_the_gradient_of_their_mean(own):
 
 def test_the_running_mean_is_that_of_a_plain_loop():
     weight = torch.nn.Parameter(torch.zeros(3))
-    average, expected = Average({"w": weight}, 0.9), torch.zeros(3)
+    average, expected = EMA({"w": weight}, 0.9), torch.zeros(3)
     for step in range(1, 60):
         with torch.no_grad():
             weight.add_(1.0)
@@ -68,12 +71,12 @@ def test_the_running_mean_is_that_of_a_plain_loop():
 
 def test_the_running_mean_is_what_is_measured_and_what_remains(own):
     folder, seen = own(), []
-    run = Run(steps=4, batch=8, optimization=FAST, ema=0.5, measure_every=4)
+    run = TrainSettings(steps=4, batch=8, optimization=FAST, ema=0.5, measure_every=4)
     embedder = Embedder.load(folder, device="cpu")
     train(embedder, _course(), run, measure=lambda e: seen.append(_weights(e)) or {"x": 1.0})
     unmeasured, plain = (Embedder.load(folder, device="cpu") for _ in range(2))
     train(unmeasured, _course(), run)
-    train(plain, _course(), Run(steps=4, batch=8, optimization=FAST))
+    train(plain, _course(), TrainSettings(steps=4, batch=8, optimization=FAST))
     for name, weight in _weights(embedder).items():
         assert torch.equal(weight, seen[0][name]) and torch.equal(weight, unmeasured.state_dict()[name])
     assert any(not torch.equal(w, plain.state_dict()[n]) for n, w in _weights(embedder).items())
@@ -81,10 +84,10 @@ def test_the_running_mean_is_what_is_measured_and_what_remains(own):
 
 def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, tmp_path):
     folder = own()
-    run = Run(steps=6, batch=8, optimization=FAST, checkpoint_every=4)
+    run = TrainSettings(steps=6, batch=8, optimization=FAST, checkpoint_every=4)
     whole = Embedder.load(folder, device="cpu")
     train(whole, _course(), run)
-    with asked_to_stop() as stop:
+    with stop_requested() as stop:
         told = train(
             Embedder.load(folder, device="cpu"),
             _course(),
@@ -93,7 +96,7 @@ def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, 
             stop=stop,
             tell=[lambda m: signal.raise_signal(signal.SIGINT) if m.step == 3 else None],
         )
-    assert told.interrupted and told.steps == 3 and checkpoints.latest(tmp_path / "c").step == 3
+    assert told.interrupted and told.steps == 3 and checkpoints.latest_checkpoint(tmp_path / "c").step == 3
     again = Embedder.load(folder, device="cpu")
     assert not train(again, _course(), run, folder=tmp_path / "c").interrupted
     assert all(torch.equal(w, again.state_dict()[n]) for n, w in _weights(whole).items())
@@ -102,7 +105,7 @@ def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, 
 def test_a_second_wish_to_stop_stops_at_once_and_the_handlers_are_put_back():
     found = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
-        with pytest.raises(KeyboardInterrupt), asked_to_stop() as stop:
+        with pytest.raises(KeyboardInterrupt), stop_requested() as stop:
             signal.raise_signal(signal.SIGINT)
             assert stop()
             signal.raise_signal(signal.SIGINT)
@@ -113,7 +116,7 @@ def test_a_second_wish_to_stop_stops_at_once_and_the_handlers_are_put_back():
 
 def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_from_it(own, tmp_path):
     folder, place = own(), tmp_path / "c"
-    run = Run(steps=4, batch=8, optimization=FAST, checkpoint_every=2)
+    run = TrainSettings(steps=4, batch=8, optimization=FAST, checkpoint_every=2)
     whole = Embedder.load(folder, device="cpu")
     train(whole, _course(), run)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -137,9 +140,9 @@ def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_f
 
 def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
     embedder = Embedder.load(own(), device="cpu")
-    run = Run(steps=2, batch=8)
+    run = TrainSettings(steps=2, batch=8)
     train(embedder, _course(), run, folder=tmp_path)
-    left_by(fill, tmp_path / "step-00000003")
+    left_by(atomic_folder, tmp_path / "step-00000003")
     assert len(list(tmp_path.glob(".step-*"))) == 1
     train(embedder, _course(), run, folder=tmp_path)
     assert [p.name for p in tmp_path.glob("*step-*")] == ["step-00000002"]
@@ -147,30 +150,37 @@ def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
 
 def test_beginning_anew_takes_older_checkpoints_away(own, tmp_path):
     embedder, place = Embedder.load(own(), device="cpu"), tmp_path / "c"
-    train(embedder, _course(), Run(steps=9, batch=8), folder=place)
+    train(embedder, _course(), TrainSettings(steps=9, batch=8), folder=place)
     steps = []
-    train(embedder, _course(), Run(steps=2, batch=4), folder=place, resume=False, tell=[lambda m: steps.append(m.step)])
+    train(
+        embedder,
+        _course(),
+        TrainSettings(steps=2, batch=4),
+        folder=place,
+        resume=False,
+        tell=[lambda m: steps.append(m.step)],
+    )
     assert steps == [1, 2] and [p.name for p in place.iterdir()] == ["step-00000002"]
 
 
 def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
     embedder = Embedder.load(own(), device="cpu")
-    train(embedder, _course(), Run(steps=1, batch=8), folder=tmp_path, about={"backbone": "a"})
+    train(embedder, _course(), TrainSettings(steps=1, batch=8), folder=tmp_path, about={"backbone": "a"})
     with pytest.raises(BadInput, match="backbone was 'a' and is 'b'"):
-        train(embedder, _course(), Run(steps=1, batch=8), folder=tmp_path, about={"backbone": "b"})
+        train(embedder, _course(), TrainSettings(steps=1, batch=8), folder=tmp_path, about={"backbone": "b"})
 
 
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (Run(batch=0), "0 rows a batch"),
-        (Run(accumulate=0), "accumulate is 0"),
-        (Run(epochs=-1.0), "epochs is -1"),
-        (Run(epochs=float("nan")), "epochs is nan"),
-        (Run(ema=1.0), "ema is 1.0; wanted a share"),
-        (Run(patience=-1), "patience is -1; wanted 0 or more"),
-        (Run(optimization=Optimization(warmup=1.5)), "warmup is 1.5"),
-        (Run(optimization=Optimization(rate=0.0)), "rate is 0"),
+        (TrainSettings(batch=0), "0 rows a batch"),
+        (TrainSettings(accumulate=0), "accumulate is 0"),
+        (TrainSettings(epochs=-1.0), "epochs is -1"),
+        (TrainSettings(epochs=float("nan")), "epochs is nan"),
+        (TrainSettings(ema=1.0), "ema is 1.0; wanted a share"),
+        (TrainSettings(patience=-1), "patience is -1; wanted 0 or more"),
+        (TrainSettings(optimization=Optimization(warmup=1.5)), "warmup is 1.5"),
+        (TrainSettings(optimization=Optimization(rate=0.0)), "rate is 0"),
     ],
 )
 def test_numbers_that_make_no_sense_are_told(run, said, own):
@@ -180,7 +190,7 @@ def test_numbers_that_make_no_sense_are_told(run, said, own):
 
 @pytest.mark.parametrize("less", [["about"], ["run", "seed"], ["run", "optimization", "rate"], ["courses"], ["rows"]])
 def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less, own, tmp_path):
-    folder, run = own(), Run(steps=1, batch=8)
+    folder, run = own(), TrainSettings(steps=1, batch=8)
     train(Embedder.load(folder, device="cpu"), _course(), run, folder=tmp_path, about={"about": "this"})
     (place,) = tmp_path.glob("step-*/state.json")
     state = json.loads(place.read_text())
@@ -199,7 +209,7 @@ def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less,
 
 
 def test_other_data_of_the_same_size_and_name_are_another_run(own, tmp_path):
-    embedder, run = Embedder.load(own(), device="cpu"), Run(steps=1, batch=8)
+    embedder, run = Embedder.load(own(), device="cpu"), TrainSettings(steps=1, batch=8)
     train(embedder, _course(), run, folder=tmp_path)
     (course,) = _course()
     name = next(iter(course.rows.texts))
@@ -215,8 +225,8 @@ def test_other_data_of_the_same_size_and_name_are_another_run(own, tmp_path):
 @pytest.mark.parametrize("how", ["gone", "half", "keys"])
 def test_a_checkpoint_that_is_not_whole_is_refused_and_leaves_the_model_as_it_was(broken, how, own, tmp_path):
     embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learned=True)
-    course = [Course(Rows.of(columns_for(objective), objective), objective)]
-    train(embedder, course, Run(steps=1, batch=8), folder=tmp_path)
+    course = [DataSource(TrainingRows.of(columns_for(objective), objective), objective)]
+    train(embedder, course, TrainSettings(steps=1, batch=8), folder=tmp_path)
     before = {name: tensor.clone() for name, tensor in embedder.state_dict().items()}
     (place,) = tmp_path.glob(f"step-*/{broken}")
     if how == "gone":
@@ -231,5 +241,5 @@ def test_a_checkpoint_that_is_not_whole_is_refused_and_leaves_the_model_as_it_wa
         next(embedder.parameters()).add_(1)
     before[next(iter(dict(embedder.named_parameters())))] += 1
     with pytest.raises(BadInput, match="checkpoint|is of a run with"):
-        train(embedder, course, Run(steps=1, batch=8), folder=tmp_path)
+        train(embedder, course, TrainSettings(steps=1, batch=8), folder=tmp_path)
     assert all(torch.equal(before[name], tensor) for name, tensor in embedder.state_dict().items())

@@ -8,22 +8,22 @@ import torch
 
 from likewise import Embedder
 from likewise.errors import BadInput
-from likewise.train.batch import Batch, Rows
-from likewise.train.draws import states
-from likewise.train.fitting import gradients, restore
+from likewise.train.data.batch import Batch, TrainingRows
+from likewise.train.data.schedule import DataSource
+from likewise.train.data.sources import ColumnNames, read_rows
 from likewise.train.objectives import Contrastive, CoSENT, MarginPairs, Triplet
-from likewise.train.optimizer import _level, rate_at
-from likewise.train.run import Optimization, Run
-from likewise.train.schedule import Course
-from likewise.train.sources import Columns, rows
-from likewise.train.step import tokenized
+from likewise.train.optimization.optimizer import _level, learning_rate_factor
+from likewise.train.run import Optimization, TrainSettings
+from likewise.train.step.embedder_step import tokenized
+from likewise.train.step.memory import gradients, restore
+from likewise.train.step.seeding import states
 from likewise.train.trainer import train
 
 PAIRS = {"sentence1": ["a cat", "a dog", "rain"], "sentence2": ["a dog", "rain", "snow"], "score": [0.1, 0.5, 0.9]}
 
 
 def course():
-    return Course(Rows.of(PAIRS, CoSENT()), CoSENT())
+    return DataSource(TrainingRows.of(PAIRS, CoSENT()), CoSENT())
 
 
 @pytest.mark.parametrize(
@@ -35,21 +35,26 @@ def course():
 )
 def test_columns_are_taken_in_order_only_where_no_name_fits(data, objective):
     with pytest.raises(BadInput, match="positive is missing"):
-        Rows.of(data, objective)
-    renamed = rows({"question": ["q1", "q2"], "positive": ["a1", "a2"]}, Contrastive(), Columns({"anchor": "question"}))
+        TrainingRows.of(data, objective)
+    renamed = read_rows(
+        {"question": ["q1", "q2"], "positive": ["a1", "a2"]}, Contrastive(), ColumnNames({"anchor": "question"})
+    )
     assert renamed.texts["anchor"] == ["q1", "q2"]
 
 
 def test_a_measure_that_is_no_number_is_never_the_best(own):
     figures = iter([math.nan, 0.3, 0.2])
     outcome = train(
-        Embedder.load(own()), [course()], Run(steps=3, batch=3, measure_every=1), measure=lambda _: {"m": next(figures)}
+        Embedder.load(own()),
+        [course()],
+        TrainSettings(steps=3, batch=3, measure_every=1),
+        measure=lambda _: {"m": next(figures)},
     )
     assert (outcome.best, outcome.best_step) == (0.3, 2)
 
 
 def test_a_run_that_had_waited_enough_does_not_go_on(own, tmp_path):
-    folder, run = own(), Run(steps=8, batch=3, measure_every=1, patience=2)
+    folder, run = own(), TrainSettings(steps=8, batch=3, measure_every=1, patience=2)
 
     def go():
         figures = iter([0.5, 0.4, 0.3])
@@ -64,13 +69,13 @@ def test_a_run_that_had_waited_enough_does_not_go_on(own, tmp_path):
 
 def test_patience_that_ends_with_the_last_step_stopped_nothing(own):
     figures = iter([0.5, 0.4, 0.3])
-    run = Run(steps=3, batch=3, measure_every=1, patience=2)
+    run = TrainSettings(steps=3, batch=3, measure_every=1, patience=2)
     assert not train(Embedder.load(own()), [course()], run, measure=lambda _: {"m": next(figures)}).stopped_early
 
 
 def test_a_step_is_told_with_its_own_time(own):
     told = []
-    train(Embedder.load(own()), [course()], Run(steps=2, batch=3), tell=[told.append])
+    train(Embedder.load(own()), [course()], TrainSettings(steps=2, batch=3), tell=[told.append])
     assert 0 < told[0].seconds < told[1].seconds
 
 
@@ -87,7 +92,7 @@ def test_gradients_can_be_restored_twice():
 
 def test_a_part_of_a_stream_may_have_one_kind_of_label_alone():
     data = [{"sentence1": f"a{i}", "sentence2": f"b{i}", "label": int(i == 9)} for i in range(10)]
-    batches = rows(lambda: iter(data), MarginPairs()).batches(4)
+    batches = read_rows(lambda: iter(data), MarginPairs()).batches(4)
     assert next(batches).numbers["label"].tolist() == [0, 0, 0, 0]
 
 
@@ -119,8 +124,8 @@ def test_the_last_norm_lies_above_all_blocks():
 
 
 def test_one_single_step_teaches():
-    assert rate_at(0, 1, Optimization()) == 1.0
-    assert rate_at(0, 20, Optimization()) == 0.0
+    assert learning_rate_factor(0, 1, Optimization()) == 1.0
+    assert learning_rate_factor(0, 20, Optimization()) == 0.0
 
 
 def test_rows_of_a_matrix_are_shown_in_a_dry_run(own, tmp_path, capsys):

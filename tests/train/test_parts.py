@@ -5,13 +5,13 @@ import torch
 
 from likewise import Embedder
 from likewise.errors import BadInput
-from likewise.train import optimizer
-from likewise.train.batch import Rows
-from likewise.train.frozen import frozen, prepared
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import Classification, Contrastive
-from likewise.train.run import Lora, Optimization, Run
-from likewise.train.schedule import Course
-from likewise.train.step import backward
+from likewise.train.optimization import optimizer
+from likewise.train.optimization.freeze import freeze, prepared_for_training
+from likewise.train.run import Lora, Optimization, TrainSettings
+from likewise.train.step.embedder_step import embedder_backward
 from likewise.train.trainer import train
 from tests.train.columns import batch_for, columns_for
 
@@ -21,7 +21,7 @@ FAMILIES = ["bert", "mpnet", "albert", "modernbert"]
 
 def _course(objective=None):
     objective = objective or Contrastive()
-    return [Course(Rows.of(columns_for(objective, 24), objective), objective)]
+    return [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)]
 
 
 def _weights(embedder):
@@ -42,9 +42,9 @@ def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
         embedder.train()
         embedder.zero_grad()
         torch.manual_seed(0)
-        with prepared(embedder, Run(remember=remember)):
+        with prepared_for_training(embedder, TrainSettings(remember=remember)):
             assert embedder.encoder.recomputes == (remember == "layers")
-            backward(embedder, objective, batch)
+            embedder_backward(embedder, objective, batch)
         found.append([p.grad.clone() for p in embedder.parameters()])
     for a, b in zip(*found, strict=True):
         torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-10)
@@ -54,8 +54,8 @@ def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
 def test_layers_computed_twice_are_computed_twice(own):
     embedder, objective, calls = Embedder.load(own(), device="cpu"), Contrastive(), []
     embedder.encoder.blocks[0].register_forward_pre_hook(lambda *_: calls.append(1))
-    with prepared(embedder, Run(remember="layers")):
-        backward(embedder, objective, batch_for(objective))
+    with prepared_for_training(embedder, TrainSettings(remember="layers")):
+        embedder_backward(embedder, objective, batch_for(objective))
     assert len(calls) == 2
 
 
@@ -63,9 +63,9 @@ def test_layers_computed_twice_are_computed_twice(own):
 def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
     embedder = Embedder.load(own(family), device="cpu")
     before = _weights(embedder)
-    held = {id(p) for p in frozen(embedder, ["embeddings", "blocks:0-1"])}
+    held = {id(p) for p in freeze(embedder, ["embeddings", "blocks:0-1"])}
     stay = {name for name, p in embedder.named_parameters() if id(p) in held}
-    train(embedder, _course(), Run(steps=3, batch=8, optimization=FAST, freeze=("embeddings", "blocks:0-1")))
+    train(embedder, _course(), TrainSettings(steps=3, batch=8, optimization=FAST, freeze=("embeddings", "blocks:0-1")))
     moved = _changed(before, _weights(embedder))
     assert stay and not moved & stay
     assert {n for n in before if n.startswith("encoder.blocks.2") and "qkv.weight" in n} <= moved | stay
@@ -83,14 +83,14 @@ def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
 )
 def test_what_cannot_be_frozen_is_told(names, said, own):
     with pytest.raises(BadInput, match=said):
-        train(Embedder.load(own(), device="cpu"), _course(), Run(steps=1, freeze=names))
+        train(Embedder.load(own(), device="cpu"), _course(), TrainSettings(steps=1, freeze=names))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_low_rank_changes_are_merged_and_of_that_rank(family, own, tmp_path):
     embedder = Embedder.load(own(family), device="cpu")
     before, names = _weights(embedder), [name for name, _ in embedder.named_parameters()]
-    run = Run(steps=4, batch=8, optimization=FAST, lora=Lora(rank=2, layers=("qkv", "down")))
+    run = TrainSettings(steps=4, batch=8, optimization=FAST, lora=Lora(rank=2, layers=("qkv", "down")))
     out = train(embedder, _course(), run)
     after = _weights(embedder)
     moved = _changed(before, after)
@@ -107,7 +107,7 @@ def test_low_rank_changes_are_merged_and_of_that_rank(family, own, tmp_path):
 
 def test_the_checkpoint_of_low_rank_changes_is_small_and_goes_on_bit_for_bit(own, tmp_path):
     folder = own()
-    run = Run(steps=6, batch=8, optimization=FAST, lora=Lora(rank=2), checkpoint_every=2)
+    run = TrainSettings(steps=6, batch=8, optimization=FAST, lora=Lora(rank=2), checkpoint_every=2)
     whole = Embedder.load(folder, device="cpu")
     train(whole, _course(), run, measure=lambda e: {"x": float(e.encode(["a"]).sum())})
     embedder, asked = Embedder.load(folder, device="cpu"), iter([False, False, True])
@@ -135,14 +135,14 @@ def test_after_an_error_a_low_rank_run_leaves_the_weights_as_they_were(own):
         raise RuntimeError("as asked")
 
     with pytest.raises(RuntimeError, match="as asked"):
-        train(embedder, _course(), Run(steps=2, batch=8, lora=Lora(rank=2)), tell=[fail])
+        train(embedder, _course(), TrainSettings(steps=2, batch=8, lora=Lora(rank=2)), tell=[fail])
     assert not _changed(before, _weights(embedder))
 
 
 def test_frozen_blocks_get_no_low_rank_changes_and_objectives_train_beside_them(own):
     embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
     before = _weights(embedder)
-    run = Run(steps=3, batch=8, optimization=FAST, lora=Lora(rank=2), freeze=("blocks:0-1",))
+    run = TrainSettings(steps=3, batch=8, optimization=FAST, lora=Lora(rank=2), freeze=("blocks:0-1",))
     train(embedder, _course(objective), run)
     assert {name.split(".")[2] for name in _changed(before, _weights(embedder))} == {"2"}
     assert all(p.grad is not None for p in objective.parameters())
@@ -154,12 +154,12 @@ def test_frozen_blocks_get_no_low_rank_changes_and_objectives_train_beside_them(
 )
 def test_low_rank_changes_that_make_no_sense_are_told(how, said, own):
     with pytest.raises(BadInput, match=said):
-        train(Embedder.load(own(), device="cpu"), _course(), Run(steps=1, lora=how))
+        train(Embedder.load(own(), device="cpu"), _course(), TrainSettings(steps=1, lora=how))
 
 
 def test_each_block_has_its_rate_by_depth(own):
     embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learned=True)
-    made = optimizer.make(embedder, [objective], Optimization(rate=1.0, layer_decay=0.5, objective_rate=7.0))
+    made = optimizer.make_optimizer(embedder, [objective], Optimization(rate=1.0, layer_decay=0.5, objective_rate=7.0))
     rates = {id(p): group["rate"] for group in made.param_groups for p in group["params"]}
     for name, p in embedder.named_parameters():
         part = name.split(".")
@@ -170,7 +170,7 @@ def test_each_block_has_its_rate_by_depth(own):
 
 
 def test_neither_biases_nor_norms_decay(own):
-    made = optimizer.make(Embedder.load(own(), device="cpu"), [], Optimization(decay=0.5))
+    made = optimizer.make_optimizer(Embedder.load(own(), device="cpu"), [], Optimization(decay=0.5))
     assert all(
         group["weight_decay"] == (0.5 if p.ndim > 1 else 0) for group in made.param_groups for p in group["params"]
     )

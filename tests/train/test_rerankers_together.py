@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from likewise.train.processes import ALONE
+from likewise.train.step.processes import ALONE
 from tests.train.rerankers_together import gradient
 
 ROOT = Path(__file__).parents[2]

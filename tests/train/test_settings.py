@@ -3,14 +3,14 @@
 import pytest
 
 from likewise.errors import BadInput
-from likewise.train.run import Lora, Optimization, Run
-from likewise.train.settings import made, settings_of, value_of
+from likewise.train.run import Lora, Optimization, TrainSettings
+from likewise.train.settings import from_settings, parse_value, settings_of
 
 
 def test_every_field_is_a_setting_under_one_name_with_help():
-    names = settings_of(Run)
+    names = settings_of(TrainSettings)
     assert names["rate"].path == ("optimization", "rate") and names["lora_rank"].path == ("lora", "rank")
-    assert len(names) == len(Run.__dataclass_fields__) - 2 + len(Optimization.__dataclass_fields__) + len(
+    assert len(names) == len(TrainSettings.__dataclass_fields__) - 2 + len(Optimization.__dataclass_fields__) + len(
         Lora.__dataclass_fields__
     )
     assert all(setting.help for setting in names.values())
@@ -18,21 +18,21 @@ def test_every_field_is_a_setting_under_one_name_with_help():
 
 
 def test_defaults_are_those_of_the_dataclasses():
-    assert made(Run, {}, "here") == Run()
-    assert all(value_of(s, s.default, "here") == s.default for s in settings_of(Run).values())
+    assert from_settings(TrainSettings, {}, "here") == TrainSettings()
+    assert all(parse_value(s, s.default, "here") == s.default for s in settings_of(TrainSettings).values())
 
 
 def test_texts_and_values_of_toml_mean_the_same():
     texts = {"rate": "2e-4", "betas": "0.9,0.98", "freeze": "embeddings, blocks:0-3", "steps": "7", "lora_rank": "8"}
     values = {"rate": 2e-4, "betas": [0.9, 0.98], "freeze": ["embeddings", "blocks:0-3"], "steps": 7, "lora_rank": 8}
-    expected = Run(
+    expected = TrainSettings(
         steps=7,
         optimization=Optimization(rate=2e-4, betas=(0.9, 0.98)),
         freeze=("embeddings", "blocks:0-3"),
         lora=Lora(rank=8),
     )
-    assert made(Run, texts, "here") == made(Run, values, "here") == expected
-    assert made(Run, {"epochs": 3}, "here") == Run(epochs=3.0)
+    assert from_settings(TrainSettings, texts, "here") == from_settings(TrainSettings, values, "here") == expected
+    assert from_settings(TrainSettings, {"epochs": 3}, "here") == TrainSettings(epochs=3.0)
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_texts_and_values_of_toml_mean_the_same():
 )
 def test_what_is_no_setting_or_no_value_of_it_is_told(values, said):
     with pytest.raises(BadInput, match=said.replace("?", r"\?")):
-        made(Run, values, "run.toml")
+        from_settings(TrainSettings, values, "run.toml")

@@ -6,22 +6,22 @@ import pytest
 
 from likewise import Embedder
 from likewise.errors import BadInput, MissingExtra
-from likewise.train.batch import Rows
-from likewise.train.card import card
-from likewise.train.live import Live
-from likewise.train.log import TIMES, Log, TensorBoard, read_log
-from likewise.train.measure import spearman_of
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
+from likewise.train.evaluators import spearman_evaluator
 from likewise.train.objectives import Contrastive
-from likewise.train.record import append, record_of
-from likewise.train.run import Moment, Run
-from likewise.train.schedule import Course
+from likewise.train.output.console import ConsoleProgress
+from likewise.train.output.log import TIMES, Log, TensorBoard, read_log
+from likewise.train.output.model_card import model_card
+from likewise.train.output.record import append, training_record
+from likewise.train.run import StepState, TrainSettings
 from likewise.train.trainer import train
 from tests.train.columns import columns_for
 
 
 def moment(step, steps=10, scores=None, best=None, seconds=None):
     seconds = step * 2.0 if seconds is None else seconds
-    return Moment(step, steps, step / 5, 1.0 / step, 1e-3, 0.5, 8, 100, seconds, scores or {}, best)
+    return StepState(step, steps, step / 5, 1.0 / step, 1e-3, 0.5, 8, 100, seconds, scores or {}, best)
 
 
 def _untimed(path):
@@ -52,8 +52,8 @@ def test_the_log_of_a_run_that_went_on_is_that_of_one_never_stopped(stopped, own
 
     def go(name, stop=lambda: False, tell=()):
         objective = Contrastive()
-        courses = [Course(Rows.of(columns_for(objective, 24), objective), objective)]
-        run = Run(steps=9, batch=8, checkpoint_every=2)
+        courses = [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)]
+        run = TrainSettings(steps=9, batch=8, checkpoint_every=2)
         place = tmp_path / name
         log = Log(place / "log.jsonl")
         measure = lambda e: {"x": float(e.encode(["a"]).sum())}  # noqa: E731
@@ -90,8 +90,8 @@ def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
 
 
 def test_progress_is_in_plain_lines_and_each_measure_has_one(capsys, monkeypatch):
-    monkeypatch.setattr("likewise.progress.PATIENCE", 0.0)
-    live = Live()
+    monkeypatch.setattr("likewise.runtime.progress.PATIENCE", 0.0)
+    live = ConsoleProgress()
     for step in range(1, 11):
         live(moment(step, scores={"dev": step / 20} if step in (5, 10) else None, best=0.25 if step == 5 else 0.5))
     told = capsys.readouterr().err
@@ -100,7 +100,7 @@ def test_progress_is_in_plain_lines_and_each_measure_has_one(capsys, monkeypatch
 
 
 def test_what_was_done_before_is_no_part_of_the_rate():
-    live = Live()
+    live = ConsoleProgress()
     live(moment(8))
     assert live.pace.first == 8 and live.pace.rows == 0 and live.pace.left is None  # how long that step took is unknown
     assert "left" not in str(live.pace)
@@ -110,7 +110,7 @@ def test_what_was_done_before_is_no_part_of_the_rate():
 
 
 def test_the_first_step_tells_the_time_left_by_its_own_duration():
-    live, first = Live(), moment(1)
+    live, first = ConsoleProgress(), moment(1)
     live(first)
     assert first.seconds > 0 and live.pace.left == pytest.approx(9 * first.seconds, rel=0.01)
     assert "0:00 left" not in str(live.pace)
@@ -118,41 +118,41 @@ def test_the_first_step_tells_the_time_left_by_its_own_duration():
 
 def test_a_log_becomes_a_picture(tmp_path):
     pytest.importorskip("matplotlib")
-    from likewise.train.curve import curves, draw, smoothed
+    from likewise.train.output.curve import curve_axes, draw_curve, moving_average
 
     with pytest.raises(BadInput, match="no step"):
-        draw(tmp_path / "log.jsonl", tmp_path / "curve.png")
+        draw_curve(tmp_path / "log.jsonl", tmp_path / "curve.png")
     log = Log(tmp_path / "log.jsonl")
     for step in range(1, 101):
         log(moment(step, 100, {"dev": (step - step**2 / 120) / 100} if step % 20 == 0 else None))
-    draw(tmp_path / "log.jsonl", tmp_path / "curve.png", "a run")
+    draw_curve(tmp_path / "log.jsonl", tmp_path / "curve.png", "a run")
     assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
-    drawn = curves(read_log(tmp_path / "log.jsonl"))
+    drawn = curve_axes(read_log(tmp_path / "log.jsonl"))
     assert any("best 30.00 at step 60" in text.get_text() for axes in drawn.axes for text in axes.texts)
-    assert len(curves(read_log(tmp_path / "log.jsonl")[:1]).axes) == 2
+    assert len(curve_axes(read_log(tmp_path / "log.jsonl")[:1]).axes) == 2
     import numpy as np
 
-    assert smoothed(np.full(50, 3.0)) == pytest.approx(np.full(50, 3.0))
+    assert moving_average(np.full(50, 3.0)) == pytest.approx(np.full(50, 3.0))
 
 
 @pytest.fixture
 def record(own):
     embedder, objective = Embedder.load(own(), device="cpu"), Contrastive()
-    run = Run(steps=2, batch=8)
-    out = train(embedder, [Course(Rows.of(columns_for(objective, 24), objective), objective)], run)
+    run = TrainSettings(steps=2, batch=8)
+    out = train(embedder, [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)], run)
     one = {"name": "pairs|1.csv", "rows": 24, "objective": objective.describe(), "sha256": "ab" * 32, "hub": "me/pairs"}
     scores = {"stsb/dev spearman": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 99}}
     backbone = {"name": "bert-base-uncased", "fingerprint": "f" * 32, "local": False}
-    return record_of(embedder, run, out, backbone=backbone, data=[one], scores=scores, recipe="mine")
+    return training_record(embedder, run, out, backbone=backbone, data=[one], scores=scores, recipe="mine")
 
 
 def test_a_card_is_a_pure_function_of_the_record(record):
     again = json.loads(json.dumps(record))
-    assert card(record, "m") == card(again, "m")
+    assert model_card(record, "m") == model_card(again, "m")
 
 
 def test_a_card_says_what_the_hub_and_a_reader_want(record):
-    text = card(record, "m")
+    text = model_card(record, "m")
     assert "\nbase_model: bert-base-uncased\n" in text and "\ndatasets:\n- me/pairs\n" in text
     assert "pipeline_tag: sentence-similarity" in text and "library_name:" in text
     assert "| pairs\\|1.csv | 24 | Contrastive (temperature 0.05" in text and "`abababababababab…`" in text
@@ -163,21 +163,21 @@ def test_a_card_says_what_the_hub_and_a_reader_want(record):
 
 
 def test_a_card_says_who_cannot_read_the_model(record):
-    assert record["model"]["only_likewise"] == [] and "library_name: sentence-transformers" in card(record, "m")
+    assert record["model"]["only_likewise"] == [] and "library_name: sentence-transformers" in model_card(record, "m")
     ours = {**record, "model": {**record["model"], "only_likewise": ["the pooling sbert-wk:start=1"]}}
-    text = card(ours, "m")
+    text = model_card(ours, "m")
     assert "- sentence-transformers cannot read it, for the pooling sbert-wk:start=1; likewise can." in text
     assert "library_name: likewise" in text and "\n- sentence-transformers\n" not in text
     older = {**record, "model": {k: v for k, v in record["model"].items() if k != "only_likewise"}}
-    assert card(older, "m") == card(record, "m")
+    assert model_card(older, "m") == model_card(record, "m")
 
 
 def test_the_head_of_a_card_is_yaml(record):
     yaml = pytest.importorskip("yaml")
-    head = yaml.safe_load(card(record, "m").split("---")[1])
+    head = yaml.safe_load(model_card(record, "m").split("---")[1])
     assert head["datasets"] == ["me/pairs"] and head["base_model"] == "bert-base-uncased"
     local = {**record, "backbone": {**record["backbone"], "local": True}}
-    assert "base_model" not in yaml.safe_load(card(local, "m").split("---")[1])
+    assert "base_model" not in yaml.safe_load(model_card(local, "m").split("---")[1])
 
 
 def test_finished_runs_are_lines_of_a_list(record, tmp_path):
@@ -203,7 +203,7 @@ def test_the_measure_is_spearman_of_cosine(tiny):
         "sentence2": ["a dog", "rain", "x", "on"],
         "score": [3, 1, 5, 2],
     }
-    found = spearman_of(columns, "mine")(tiny)
+    found = spearman_evaluator(columns, "mine")(tiny)
     u, v = tiny.encode(columns["sentence1"]), tiny.encode(columns["sentence2"])
     assert found["mine spearman"] == pytest.approx(spearmanr((u * v).sum(1), columns["score"]).statistic)
 
@@ -219,4 +219,4 @@ def test_the_measure_is_spearman_of_cosine(tiny):
 )
 def test_pairs_that_measure_nothing_are_told(columns, said):
     with pytest.raises(BadInput, match=said):
-        spearman_of(columns, "dev")
+        spearman_evaluator(columns, "dev")

@@ -8,11 +8,11 @@ import torch
 
 from likewise import Embedder
 from likewise.errors import BadInput
-from likewise.train.batch import Rows
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import BatchSchedule, DataSource
 from likewise.train.objectives import OBJECTIVES, Classification, Contrastive, Regression
-from likewise.train.optimizer import Optimization
-from likewise.train.schedule import Course, Curriculum
-from likewise.train.trainer import Diverged, Run, train
+from likewise.train.optimization.optimizer import Optimization
+from likewise.train.trainer import Diverged, TrainSettings, train
 from tests.train.columns import EVERY, columns_for, model_for
 
 FAST = Optimization(rate=1e-3)
@@ -21,7 +21,7 @@ FAST = Optimization(rate=1e-3)
 def _courses(name="contrastive", rows=24):
     torch.manual_seed(0)
     objective = EVERY[name]()
-    return [Course(Rows.of(columns_for(objective, rows), objective), objective, name)]
+    return [DataSource(TrainingRows.of(columns_for(objective, rows), objective), objective, name)]
 
 
 def _weights(embedder):
@@ -37,7 +37,7 @@ def _equal(a, b):
 )
 def test_training_lowers_the_loss(name, own):
     losses = []
-    run = Run(epochs=12, batch=8, optimization=FAST)
+    run = TrainSettings(epochs=12, batch=8, optimization=FAST)
     courses = _courses(name)
     embedder = model_for(courses[0].objective, Embedder.load(own(), device="cpu"))
     train(embedder, courses, run, tell=[lambda m: losses.append(m.loss)])
@@ -49,7 +49,7 @@ def test_training_lowers_the_loss(name, own):
 )
 def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, stopped_at, own, tmp_path):
     folder = own()
-    run = Run(steps=12, batch=8, optimization=FAST, checkpoint_every=2)
+    run = TrainSettings(steps=12, batch=8, optimization=FAST, checkpoint_every=2)
 
     def measure(embedder):
         return {"spread": float(embedder.encode(["a", "dogs bark"]).std())}
@@ -77,10 +77,10 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, st
 
 def test_a_checkpoint_of_another_run_is_refused_and_stays(own, tmp_path):
     embedder, place = Embedder.load(own(), device="cpu"), tmp_path / "run"
-    train(embedder, _courses(), Run(steps=2, batch=8), folder=place)
+    train(embedder, _courses(), TrainSettings(steps=2, batch=8), folder=place)
     before = sorted(place.rglob("*"))
     with pytest.raises(BadInput, match="another run: run.batch was 8 and is 4"):
-        train(embedder, _courses(), Run(steps=2, batch=4), folder=place)
+        train(embedder, _courses(), TrainSettings(steps=2, batch=4), folder=place)
     assert sorted(place.rglob("*")) == before
 
 
@@ -91,14 +91,14 @@ def test_the_best_model_by_the_measure_is_what_remains(own):
         seen.append(_weights(embedder))
         return {"made up": [3.0, 5.0, 4.0][len(seen) - 1]}
 
-    found = train(embedder, _courses(), Run(epochs=3, batch=8, optimization=FAST), measure=measure)
+    found = train(embedder, _courses(), TrainSettings(epochs=3, batch=8, optimization=FAST), measure=measure)
     assert found.best == 5.0 and found.best_step == 6
     assert _equal(_weights(embedder), seen[1])
 
 
 def test_training_stops_when_nothing_gets_better(own):
     scores = iter([3.0, 2.0, 1.0, 0.0])
-    run = Run(epochs=9, batch=8, patience=2)
+    run = TrainSettings(epochs=9, batch=8, patience=2)
     found = train(Embedder.load(own(), device="cpu"), _courses(), run, measure=lambda _: {"x": next(scores)})
     assert found.stopped_early and found.steps == 9 and found.best == 3.0
 
@@ -113,12 +113,12 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(
             return loss * float("nan") if Broken.calls == 4 else loss
 
     objective = Broken()
-    courses = [Course(Rows.of(columns_for(Regression(), 24), objective), objective)]
+    courses = [DataSource(TrainingRows.of(columns_for(Regression(), 24), objective), objective)]
     with pytest.raises(Diverged, match="step 4"):
         train(
             Embedder.load(own(), device="cpu"),
             courses,
-            Run(epochs=2, batch=8, checkpoint_every=1),
+            TrainSettings(epochs=2, batch=8, checkpoint_every=1),
             folder=tmp_path / "r",
         )
     assert [p.name for p in (tmp_path / "r").glob("step-*")] == ["step-00000003"]
@@ -127,10 +127,10 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(
 
 def test_every_row_comes_once_in_an_epoch_and_the_order_is_that_of_the_seed():
     objective = Regression()
-    rows = Rows.of({"a": [f"a{i}" for i in range(12)], "b": ["b"] * 12, "score": [0.5] * 12}, objective)
+    rows = TrainingRows.of({"a": [f"a{i}" for i in range(12)], "b": ["b"] * 12, "score": [0.5] * 12}, objective)
 
     def read(seed, begin=0):
-        batches = Curriculum([Course(rows, objective)], 4, seed).batches(begin, 6)
+        batches = BatchSchedule([DataSource(rows, objective)], 4, seed).batches(begin, 6)
         return [batch.texts[0] for _, batch in batches]
 
     first = read(0)
@@ -142,11 +142,11 @@ def test_every_row_comes_once_in_an_epoch_and_the_order_is_that_of_the_seed():
 def test_several_data_sets_are_mixed_by_seed_and_step(mix):
     objective = Regression()
     courses = [
-        Course(Rows.of({"a": [name] * n, "b": ["b"] * n, "score": [0.5] * n}, objective), objective, name)
+        DataSource(TrainingRows.of({"a": [name] * n, "b": ["b"] * n, "score": [0.5] * n}, objective), objective, name)
         for name, n in [("small", 8), ("large", 24)]
     ]
-    names = [course.name for course, _ in Curriculum(courses, 4, 0, mix).batches(0, 400)]
-    assert names[5:] == [course.name for course, _ in Curriculum(courses, 4, 0, mix).batches(5, 400)]
+    names = [course.name for course, _ in BatchSchedule(courses, 4, 0, mix).batches(0, 400)]
+    assert names[5:] == [course.name for course, _ in BatchSchedule(courses, 4, 0, mix).batches(5, 400)]
     share = names.count("small") / 400
     assert share == 0.5 if mix == "round-robin" else 0.2 < share < 0.3
 
@@ -163,23 +163,25 @@ def test_several_data_sets_are_mixed_by_seed_and_step(mix):
 )
 def test_columns_that_do_not_fit_are_named(columns, said, unchecked):
     with pytest.raises(BadInput, match=said):
-        Rows.of(columns, Contrastive())
+        TrainingRows.of(columns, Contrastive())
 
 
 def test_numbers_must_be_finite_numbers(unchecked):
     pairs = {"sentence1": ["a", "b"], "sentence2": ["c", "d"]}
     with pytest.raises(BadInput, match="row 1: score is nan"):
-        Rows.of({**pairs, "score": [1.0, float("nan")]}, Regression())
+        TrainingRows.of({**pairs, "score": [1.0, float("nan")]}, Regression())
     with pytest.raises(BadInput, match="no number"):
-        Rows.of({**pairs, "score": [[1], [2, 3]]}, Regression())
+        TrainingRows.of({**pairs, "score": [[1], [2, 3]]}, Regression())
 
 
 def test_a_model_in_half_precision_is_not_trained(own):
     with pytest.raises(BadInput, match="fp32"):
-        train(Embedder.load(own(), device="cpu", precision="bf16"), _courses(), Run(steps=1))
+        train(Embedder.load(own(), device="cpu", precision="bf16"), _courses(), TrainSettings(steps=1))
 
 
 def test_the_classification_head_is_in_the_checkpoint(own, tmp_path: Path):
-    train(Embedder.load(own(), device="cpu"), _courses("classification"), Run(steps=1, batch=8), folder=tmp_path)
+    train(
+        Embedder.load(own(), device="cpu"), _courses("classification"), TrainSettings(steps=1, batch=8), folder=tmp_path
+    )
     assert (tmp_path / "step-00000001/objective-0.safetensors").is_file()
     assert Classification().reads().texts == ("sentence1", "sentence2")

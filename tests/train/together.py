@@ -5,23 +5,23 @@ import sys
 import torch
 
 from likewise import Embedder
-from likewise.train.batch import Rows
-from likewise.train.fitting import Budget
-from likewise.train.objectives import objective_of
-from likewise.train.processes import joined
-from likewise.train.step import backward
+from likewise.train.data.batch import TrainingRows
+from likewise.train.objectives import parse_objective
+from likewise.train.step.embedder_step import embedder_backward
+from likewise.train.step.memory import TokenBudget
+from likewise.train.step.processes import process_group
 from tests.train.columns import columns_for
 
 
 def gradient(folder: str, name: str, processes, budget: int | None) -> dict[str, torch.Tensor]:
     torch.manual_seed(0)
-    objective, embedder = objective_of(name), Embedder.load(folder, device="cpu").double()
+    objective, embedder = parse_objective(name), Embedder.load(folder, device="cpu").double()
     objective.fit_to(embedder.width, embedder.encoder.vocabulary)
     objective.double()
-    rows = Rows.of(columns_for(objective), objective)
+    rows = TrainingRows.of(columns_for(objective), objective)
     own = processes.own(len(rows))
     batch = rows.take(range(own.start, own.stop))
-    took = backward(embedder, objective, batch, budget=Budget(budget), processes=processes)
+    took = embedder_backward(embedder, objective, batch, budget=TokenBudget(budget), processes=processes)
     processes.add_up(embedder.parameters())
     named = [*embedder.named_parameters(), *objective.named_parameters()]
     return {"loss": torch.tensor(took.loss)} | {
@@ -32,7 +32,7 @@ def gradient(folder: str, name: str, processes, budget: int | None) -> dict[str,
 if __name__ == "__main__":
     torch.set_num_threads(1)
     folder, out, *names = sys.argv[1:]
-    with joined() as processes:
+    with process_group() as processes:
         found = {name: gradient(folder, name, processes, 40) for name in names}
         if processes.leads:
             torch.save(found, out)

@@ -14,12 +14,12 @@ import torch
 from safetensors.torch import save_file
 
 from likewise import Embedder
-from likewise.encoders.layers import still
-from likewise.train.batch import Rows
-from likewise.train.objectives import objective_of
-from likewise.train.processes import joined
-from likewise.train.run import Optimization, Run
-from likewise.train.schedule import Course
+from likewise.encoders.layers import without_dropout
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
+from likewise.train.objectives import parse_objective
+from likewise.train.run import Optimization, TrainSettings
+from likewise.train.step.processes import process_group
 from likewise.train.trainer import train
 from tests.train.columns import columns_for
 
@@ -33,10 +33,10 @@ def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
     dropout, stop, die = (int(how.pop(key, 0)) for key in ("dropout", "stop", "die"))
     embedder = Embedder.load(folder, device="cpu")
     if not dropout:  # how rows are shared out then makes no difference
-        still(embedder)
-    objective = objective_of(name)
-    rows = Rows.of(columns_for(objective, 24), objective)
-    run = Run(**{"steps": 6, "batch": 8, "optimization": STEADY, "checkpoint_every": 2, **how})
+        without_dropout(embedder)
+    objective = parse_objective(name)
+    rows = TrainingRows.of(columns_for(objective, 24), objective)
+    run = TrainSettings(**{"steps": 6, "batch": 8, "optimization": STEADY, "checkpoint_every": 2, **how})
     moments, made, before = [], [0], torch.get_rng_state()
 
     def asked() -> bool:
@@ -49,10 +49,10 @@ def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
         assert os.environ.get("RANK", "0") == "0"
         return {"spread": float(model.encode(["a", "dogs bark"]).std())}
 
-    with joined() as processes:
+    with process_group() as processes:
         outcome = train(
             embedder,
-            [Course(rows, objective)],
+            [DataSource(rows, objective)],
             run,
             folder=out / "checkpoints",
             measure=spread,
@@ -79,7 +79,7 @@ def threads_of_groups() -> list[str]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    with joined():
+    with process_group():
         for model, place, objective, how in json.loads(sys.argv[1]):
             whole(model, Path(place), objective, how)
     assert not threads_of_groups()  # one that outlives its group can abort the process that ends

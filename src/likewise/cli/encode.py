@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .model import add_model, load
+from .model_options import add_model, load_from_options
 
 EXAMPLES = """examples:
   likewise encode sentences.txt -o vectors.npy
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if args.batch_tokens is not None and args.batch_tokens < 1:
         raise BadInput(f"--batch-tokens is {args.batch_tokens}; wanted 1 or more")
     texts: Iterable[str] = standard_input() if args.file == "-" else Texts(Path(args.file), args.column)
-    embedder = load(args)
+    embedder = load_from_options(args)
     about = {"model": args.model, "fingerprint": embedder.fingerprint, "precision": embedder.precision}
     began, rows = time.perf_counter(), 0
     taken: list[str] = []

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..store import check_file
-from ..store.names import DEFAULT
-from .model import add_running, ready
+from ..model_files import check_writable_file
+from ..model_files.names import DEFAULT_MODEL
+from .model_options import add_running, prepare_runtime
 from .output import print_json
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"what is to be measured ({DEFAULT})")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"what is to be measured ({DEFAULT_MODEL})")
     parser.add_argument("--tasks", default="sts", metavar="NAMES", help="tasks and suites with commas, or all (sts)")
     parser.add_argument("--list", action="store_true", help="list the tasks, and which of their data is at hand")
     how = parser.add_argument_group("how")
@@ -73,23 +73,23 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     from ..evaluate.runner import evaluate
     from ..evaluate.task import Settings
-    from ..named import model_named
-    from ..progress import Line, clock
+    from ..model_names import load_model
+    from ..runtime.progress import StatusLine, format_duration
 
     settings = Settings(mode="faithful" if args.faithful else "fast", lowercase=args.lowercase)
     if args.seed is not None:
         settings = Settings(settings.mode, args.seed, args.lowercase)
-    ready(args)
-    line, began = Line(), time.perf_counter()
+    prepare_runtime(args)
+    line, began = StatusLine(), time.perf_counter()
     try:
         found = evaluate(
-            args.models or [DEFAULT],
+            args.models or [DEFAULT_MODEL],
             args.tasks,
             settings=settings,
             resamples=args.resamples,
             cache=_cache(args),
             fresh=args.fresh,
-            load=lambda name: model_named(
+            load=lambda name: load_model(
                 name, precision=args.precision, device=args.device, max_length=args.max_length
             ),
             watch=None if args.quiet else line,
@@ -99,19 +99,18 @@ def run(args: argparse.Namespace) -> int:
         print(f"\nlikewise: stopped; {kept}", file=sys.stderr)
         return 128 + signal.SIGINT
     old = sum(cell.kept for cell in found.cells.values())
-    line.close(
-        f"{len(found.cells)} of {len(found.cells)} in {clock(time.perf_counter() - began)}, {old} kept from before"
-    )
+    took = format_duration(time.perf_counter() - began)
+    line.close(f"{len(found.cells)} of {len(found.cells)} in {took}, {old} kept from before")
     show(found, args)
     return 1 if found.failed else 0
 
 
 def show(found: "Results", args: argparse.Namespace) -> None:
     """Prints what was asked for, and draws it."""
-    from ..evaluate.sheet import as_csv, duel, markdown, report, versus
+    from ..evaluate.reports.report import as_csv, compare_two, comparison_lines, markdown, report
 
     ours, theirs = found.models[0], found.models[-1]
-    compared = duel(found, ours, theirs) if args.compare else {}
+    compared = compare_two(found, ours, theirs) if args.compare else {}
     if args.json:
         told = found.as_dict()
         if args.compare:
@@ -125,7 +124,7 @@ def show(found: "Results", args: argparse.Namespace) -> None:
         width, bold = _screen()
         print(report(found, width=width, bold=bold, published=args.published))
         if args.compare:
-            print("\n" + versus(found, ours, theirs, compared, width=width))
+            print("\n" + comparison_lines(found, ours, theirs, compared, width=width))
     if args.plot:
         _draw(found, args.plot)
 
@@ -133,16 +132,16 @@ def show(found: "Results", args: argparse.Namespace) -> None:
 def _check(args: argparse.Namespace) -> None:
     """What would be a pity to learn after an hour."""
     from ..errors import BadInput
-    from ..evaluate.tasks import chosen
+    from ..evaluate.tasks.registry import select_tasks
 
-    chosen(args.tasks)
+    select_tasks(args.tasks)
     if args.compare and len(args.models) != 2:
         raise BadInput(f"--compare wants two models; there are {len(args.models)}")
     if args.resamples < 100:
         raise BadInput(f"--resamples is {args.resamples}; wanted 100 or more, for an interval of 95 %")
     if args.plot:
         _figures().check(args.plot)
-        check_file(args.plot)
+        check_writable_file(args.plot)
 
 
 def _cache(args: argparse.Namespace) -> Any:
@@ -160,20 +159,20 @@ def _figures() -> Any:
     from ..errors import missing
 
     try:
-        from ..evaluate import figure
+        from ..evaluate.reports import plot
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise missing("matplotlib", "map", "drawing pictures") from None
-    return figure
+    return plot
 
 
 def _list(as_json: bool) -> int:
     """Every task, by suite, with what it reads."""
-    from ..evaluate.datasets import check
-    from ..evaluate.tasks import SUITES, TASKS
+    from ..data.datasets import check_dataset
+    from ..evaluate.tasks.registry import SUITES, TASKS
 
-    states = {name: {one: check(one).state for one in task.data} for name, task in TASKS.items()}
+    states = {name: {one: check_dataset(one).state for one in task.data} for name, task in TASKS.items()}
     if as_json:
         rows = [{"task": n, "suite": t.suite, "summary": t.summary, "data": states[n]} for n, t in TASKS.items()]
         print(json.dumps(rows, indent=2))

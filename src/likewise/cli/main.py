@@ -11,23 +11,24 @@ from pathlib import Path
 
 from .. import __version__
 from ..errors import LikewiseError
-from .model import restore_threads, set_numpy_threads
+from .model_options import restore_threads, set_numpy_threads
 from .process import Stop, prepared, silence
 
-VERBS = (
-    "encode",
-    "similarity",
-    "models",
-    "download",
-    "info",
-    "rerank",
-    "dissect",
-    "fuse",
-    "mine",
-    "train",
-    "evaluate",
-    "data",
-)
+VERBS = {
+    "encode": "encode",
+    "similarity": "similarity",
+    "models": "models.list_models",
+    "info": "models.info",
+    "download": "models.download",
+    "rerank": "rerank",
+    "dissect": "models.dissect",
+    "fuse": "models.fuse",
+    "mine": "mine",
+    "train": "train.command",
+    "evaluate": "evaluate",
+    "data": "data.command",
+}
+"""Each verb, and the module in this folder that adds it."""
 
 TRACEBACK = "LIKEWISE_TRACEBACK"
 """Set to anything, it shows the traceback of every error."""
@@ -63,8 +64,8 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"likewise {__version__}")
     verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for verb in VERBS:
-        import_module(f".{verb}", __package__).add(verbs)
+    for module in VERBS.values():
+        import_module(f".{module}", __package__).add(verbs)
     return top
 
 

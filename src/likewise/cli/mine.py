@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..lazy import want_torch
-from .model import MODEL, add_running, ready
+from ..runtime.lazy_imports import require_torch
+from .model_options import MODEL, add_running, prepare_runtime
 
 if TYPE_CHECKING:
-    from ..mine import Mined, Rule
+    from ..mine import MiningResult, Rule
 
 EXAMPLES = """examples:
   likewise mine all-MiniLM-L6-v2 nli/triplets -k 3 -o mined.parquet
@@ -105,24 +105,24 @@ def _add_choice(group: "argparse._ArgumentGroup") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Mines, writes and reports."""
-    want_torch("likewise mine")
+    require_torch("likewise mine")
     from ..files import check_table
-    from ..mine import negatives
-    from ..named import embedder_named
-    from .job import DataSet
+    from ..mine import mine_negatives
+    from ..model_names import load_named_embedder
     from .sources import input_files
-    from .training import course_of
+    from .train.build import data_source
+    from .train.config import DataSet
 
     if args.out is not None:
         check_table(args.out, input_files(args.data, args.corpus))
-    ready(args)
+    prepare_runtime(args)
     rules = _rules(args)
     columns = tuple(args.columns.split(",")) if args.columns else ()
-    course, _ = course_of(DataSet(args.data, "contrastive", columns, where=args.where))
+    course, _ = data_source(DataSet(args.data, "contrastive", columns, where=args.where))
     texts = course.rows.texts  # type: ignore[union-attr]  # a file is no stream
     corpus = _corpus(args.corpus, args.corpus_column) if args.corpus else None
-    embedder = embedder_named(args.model, precision=args.precision, device=args.device, max_length=args.max_length)
-    mined = negatives(
+    embedder = load_named_embedder(args.model, precision=args.precision, device=args.device, max_length=args.max_length)
+    mined = mine_negatives(
         texts["anchor"],
         texts["positive"],
         embedder,
@@ -155,12 +155,12 @@ def run(args: argparse.Namespace) -> int:
 def _rules(args: argparse.Namespace) -> "list[Rule]":
     from .. import Reranker
     from ..errors import BadInput
-    from ..mine import BelowPositive, Judged, NotSaid, RankBetween, ScoreBetween
+    from ..mine import BelowPositive, ExcludeKnownPositives, RankBetween, RerankerScoreBelow, ScoreBetween
 
     share = args.share
     if all(given is None for given in (args.rank, args.score, args.share, args.margin, args.judge)):
         share = USUAL_SHARE
-    found: list[Rule] = [NotSaid(through=not args.direct)]
+    found: list[Rule] = [ExcludeKnownPositives(through=not args.direct)]
     found += [RankBetween(*args.rank)] if args.rank else []
     found += [ScoreBetween(*args.score)] if args.score else []
     found += [BelowPositive(share=share)] if share is not None else []
@@ -173,29 +173,29 @@ def _rules(args: argparse.Namespace) -> "list[Rule]":
         )
     if judging:
         judge = Reranker.load(args.judge, precision=args.precision, device=args.device)
-        found += [Judged(judge, rule, args.judge_label) for rule in judging]
+        found += [RerankerScoreBelow(judge, rule, args.judge_label) for rule in judging]
     return found
 
 
 def _corpus(name: str, column: str | None) -> Sequence[str]:
     """The texts of a file, or of a data set's column."""
+    from ..data.datasets import load_dataset
     from ..errors import BadInput
-    from ..evaluate.datasets import load
     from ..files import READABLE, Texts
 
     path = Path(name).expanduser()
     if path.suffix.lower() in READABLE or path.exists():
         return list(Texts(path, column))
-    columns = load(name).columns
+    columns = load_dataset(name).columns
     column = column or "text"
     if column not in columns:
         raise BadInput(f"{name} has the columns {', '.join(columns)}; choose one with --corpus-column")
     return list(columns[column])
 
 
-def report(mined: "Mined", args: argparse.Namespace) -> None:
+def report(mined: "MiningResult", args: argparse.Namespace) -> None:
     """What each rule took, what became of the rows, how near the negatives are, and some of them."""
-    from .tables import escape, printed, said, table
+    from .terminal_tables import aligned, escape, printable, table
 
     told = mined.report
     print(f"{told.rows:,} rows of {told.anchors:,} anchors; {told.candidates:,} candidates of {told.given:,} texts\n")
@@ -204,11 +204,13 @@ def report(mined: "Mined", args: argparse.Namespace) -> None:
     for took in told.took:
         rules.add_row(escape(took.rule), f"{took.taken:,}", f"{left:,}", f"{took.short:,}")
         left -= took.taken
-    printed(rules)
+    printable(rules)
     print()
-    said(f"{told.full:,} rows found {told.k}, {told.short:,} fewer, {told.none:,} none. {_fate(mined, args.missing)}")
+    aligned(
+        f"{told.full:,} rows found {told.k}, {told.short:,} fewer, {told.none:,} none. {_fate(mined, args.missing)}"
+    )
     if told.largest > max(100, MANY * (told.anchors + told.candidates)):
-        said(
+        aligned(
             f"The largest group that pairs join has {told.largest:,} texts, and none of them is a negative of another; "
             "where pairs join what is not alike, --direct looks at pairs alone."
         )
@@ -219,7 +221,7 @@ def report(mined: "Mined", args: argparse.Namespace) -> None:
     print(f"\n{args.out}: {_shape(mined, args.triplets)}" if args.out else "\nNothing was written; -o FILE writes it.")
 
 
-def _fate(mined: "Mined", missing: str) -> str:
+def _fate(mined: "MiningResult", missing: str) -> str:
     told = mined.report
     if not told.short and not told.none:
         return "All rows are kept."
@@ -228,31 +230,31 @@ def _fate(mined: "Mined", missing: str) -> str:
     return f"{filled}{left}{'; --missing fill keeps them.' if missing == 'drop' else '.'}"
 
 
-def _shape(mined: "Mined", triplets: bool) -> str:
+def _shape(mined: "MiningResult", triplets: bool) -> str:
     k = mined.report.k
     return f"{len(mined) * k:,} triplets" if triplets else f"{len(mined):,} rows, {k} negative{'s' * (k > 1)} each"
 
 
-def _print_scores(mined: "Mined") -> None:
+def _print_scores(mined: "MiningResult") -> None:
     import numpy as np
 
-    from .tables import printed, table
+    from .terminal_tables import printable, table
 
     shown = table("similarity", *(f">{name}" for name in ("least", "10 %", "median", "90 %", "greatest")))
     shares = (0, 0.1, 0.5, 0.9, 1)
     difference = mined.positive_scores[:, None] - mined.scores
     for name, values in (("positives", mined.positive_scores), ("negatives", mined.scores), ("difference", difference)):
         shown.add_row(name, *(f"{value:.3f}" for value in np.quantile(values, shares)))
-    printed(shown)
+    printable(shown)
 
 
-def _print_rows(mined: "Mined") -> None:
+def _print_rows(mined: "MiningResult") -> None:
     """Some rows, evenly from all."""
-    from .tables import cut
+    from .terminal_tables import cut_to_width
 
     for place in range(min(SHOWN, len(mined))):
         i = place * len(mined) // min(SHOWN, len(mined))
-        print(cut(mined.anchors[i]))
-        print(f"  + {mined.positive_scores[i]:6.3f}  " + cut(mined.positives[i], indent=12))
+        print(cut_to_width(mined.anchors[i]))
+        print(f"  + {mined.positive_scores[i]:6.3f}  " + cut_to_width(mined.positives[i], indent=12))
         for score, text, filled in zip(mined.scores[i], mined.negatives[i][:SHOWN], mined.filled[i], strict=False):
-            print(f"  − {score:6.3f}  " + cut(text, indent=12) + ("  (filled in)" if filled else ""))
+            print(f"  − {score:6.3f}  " + cut_to_width(text, indent=12) + ("  (filled in)" if filled else ""))

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from .model import add_running, ready
+from .model_options import add_running, prepare_runtime
 from .similarity import one_line
 
 EXAMPLES = """examples:
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
     source: Iterable[str] = standard_input() if args.file == "-" else Texts(Path(args.file), args.column)
     documents = list(source)
-    ready(args)
+    prepare_runtime(args)
     reranker = Reranker.load(args.model, precision=args.precision, device=args.device, max_length=args.max_length)
     label = int(args.label) if args.label and args.label.isdigit() and args.label not in reranker.labels else args.label
     found = reranker.rank(args.query, documents, args.k, label=label, overflow=args.overflow)

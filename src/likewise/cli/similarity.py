@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from .model import add_model, load
+from .model_options import add_model, load_from_options
 
 EXAMPLES = """examples:
   likewise similarity "A cat sleeps." "A kitten naps." "Shares fell."
@@ -34,16 +34,16 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the matrix."""
+    from ..arrays.similarity import SIMILARITIES
     from ..errors import BadInput
     from ..files.read import standard_input
-    from ..similarity import SIMILARITIES
 
     texts = list(standard_input()) if args.texts == ["-"] else args.texts
     if len(texts) < 2:
         raise BadInput(f"to compare, two or more texts are wanted; got {len(texts)}")
     if len(texts) > MOST and not args.json:
         raise BadInput(f"{len(texts)} texts make no readable matrix (the most is {MOST}); --json prints them all")
-    vectors = load(args).encode(texts, progress=False)
+    vectors = load_from_options(args).encode(texts, progress=False)
     matrix = SIMILARITIES[args.metric](vectors, vectors).tolist()
     if args.json:
         print(json.dumps({"metric": args.metric, "texts": texts, "matrix": matrix}))

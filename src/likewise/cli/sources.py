@@ -12,10 +12,10 @@ def input_files(*names: str | None) -> list[Path]:
 
 def model_folders(name: str) -> list[Path]:
     """The folder behind a model's name, where it is a path or lies in LIKEWISE_MODELS."""
-    from ..store import available
+    from ..model_files import local_models
 
     path = Path(name).expanduser()
-    found = path if path.exists() else available().get(name)
+    found = path if path.exists() else local_models().get(name)
     return [found] if found is not None else []
 
 
@@ -25,7 +25,7 @@ def _behind(name: str) -> list[Path]:
     path = Path(name).expanduser()
     if path.exists():
         return [path]
-    from ..evaluate.datasets import local
+    from ..data.datasets import local
 
     return list(local(name))
 

@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from ..ragged import Ragged, Run
-from .layers import dropped
+from ..arrays.ragged import Ragged, Run
+from .layers import apply_dropout
 
 Bias = Callable[[int], Float[Tensor, "H t t"]]
 """What is added to the scores of a sentence of t tokens: relative positions, say."""
@@ -102,7 +102,7 @@ def _dropping(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: flo
         scores = _scores(a, b)
         if mask is not None:
             scores = (scores.view(*q.shape[:3], -1) + mask).view_as(scores)
-        return torch.bmm(dropped(scores.softmax(-1), dropout), c).view(q.shape)
+        return torch.bmm(apply_dropout(scores.softmax(-1), dropout), c).view(q.shape)
 
 
 def _rest(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

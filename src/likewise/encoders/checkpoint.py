@@ -16,11 +16,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from ..engines.numpy.weights import STEP, match_tensor_name
 from ..errors import BadInput, BadModel, missing
-from ..modelfiles import FLOATS as STORED
-from ..modelfiles import check_file, read_object
-from . import int8
-from .arrays import STEP, found_name
+from ..runtime.untrusted_files import FLOATS as STORED
+from ..runtime.untrusted_files import read_object, regular_file_exists
+from . import quantization
 from .config import in_eight_bits, read_config
 from .encoder import Encoder
 from .families import FAMILIES, Names
@@ -96,7 +96,7 @@ def save_encoder(
         return
     tensors = {prefix + name: tensor for name, tensor in named(module, family.names).items()}
     if weights == "int8":
-        config, tensors = in_eight_bits(config), int8.packed(tensors)
+        config, tensors = in_eight_bits(config), quantization.quantized_tensors(tensors)
     (folder / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
     save_file(tensors | dict(head or {}), folder / "model.safetensors", {"format": "pt"})
 
@@ -160,7 +160,7 @@ class Weights:
 
     def find(self, name: str) -> str:
         """The tensor of this name, whatever prefix (`bert.`, `model.`) the file puts before it."""
-        found = found_name(name, self.names)
+        found = match_tensor_name(name, self.names)
         if found is None:
             raise BadModel(f"{self.folder} lacks the tensor {name}; its weights hold {len(self.home)} others")
         return found
@@ -186,7 +186,7 @@ class Weights:
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
         tensor: Tensor = self._tensor(name)
         if tensor.dtype == torch.int8:
-            tensor = int8.restored(tensor, self._tensor(name + STEP))
+            tensor = quantization.dequantized(tensor, self._tensor(name + STEP))
         tensor = tensor.to(dtype)
         if not torch.isfinite(tensor.sum(dtype=torch.float32)):
             raise BadModel(
@@ -196,7 +196,7 @@ class Weights:
 
 
 def _open(path: Path, stack: ExitStack) -> Any:
-    check_file(path)
+    regular_file_exists(path)
     try:
         return stack.enter_context(safe_open(path, framework="pt"))
     except (SafetensorError, OSError) as error:
@@ -205,9 +205,9 @@ def _open(path: Path, stack: ExitStack) -> Any:
 
 def _files(folder: Path) -> list[Path]:
     whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
-    if check_file(whole):
+    if regular_file_exists(whole):
         return [whole]
-    if check_file(index):
+    if regular_file_exists(index):
         return [folder / name for name in _shards(index)]
     pickled = [name for name in PICKLED if (folder / name).exists()]
     if pickled:
@@ -231,7 +231,7 @@ def _shards(index: Path) -> list[str]:
             raise BadModel(f"{index} names the shard {name!r:.100}, and only safetensors are read here")
     names = sorted(set(homes.values()))
     for name in names:
-        if not check_file(index.parent / name):
+        if not regular_file_exists(index.parent / name):
             raise BadModel(f"{index.parent} lacks the shard {name}")
     return names
 
@@ -267,7 +267,7 @@ def _through_transformers(folder: Path, config: dict[str, Any], dtype: torch.dty
         weights = Weights(folder, stack)
         shapes = {name: weights.shape(name) for name in weights.names}
     try:
-        from .automodel import AutoEncoder
+        from .architectures.transformers_model import AutoEncoder
     except ImportError:
         kind, known = config["model_type"], ", ".join(FAMILIES)
         why = f"{folder} holds a {kind!r} encoder; those known here are {known}, and any other one"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadModel
-from ..modelfiles import require_object
+from ..runtime.untrusted_files import require_object
 
 Config = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from ..ragged import Ragged
+from ..arrays.ragged import Ragged
 
 
 class Encoder(nn.Module):

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BadModel
-from .bert import Bert, Shape
-from .bilstm import BiLSTM
+from .architectures.bert import Bert, Shape
+from .architectures.bilstm import BiLSTM
+from .architectures.deep_averaging import DeepAveraging
+from .architectures.modernbert import ModernBert, ModernShape
+from .architectures.word_table import Words, WordShape
 from .config import Config, activation, flag, number, refuse, share, size
-from .dan import DeepAveraging
 from .encoder import Encoder
 from .layers import ACTIVATIONS
-from .modernbert import ModernBert, ModernShape
-from .words import Words, WordShape
 
 Names = Mapping[str, str | tuple[str, ...]]
 

@@ -1,6 +1,6 @@
 """The layers that every transformer here is built of, where they differ from torch's own.
 
-None of them fills its weights when it is made: they come from a checkpoint, or from `randomise`. (torch's way
+None of them fills its weights when it is made: they come from a checkpoint, or from `initialize_weights`. (torch's way
 costs a second on the meta device, where it imports a compiler to draw numbers that nobody will see.)
 """
 
@@ -123,7 +123,7 @@ class LayerNorm(nn.LayerNorm):
         """Nothing; see the file's head."""
 
 
-def dropped(x: Float[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
+def apply_dropout(x: Float[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
     """Each number 0 with probability p, the others larger by as much as keeps the mean (Srivastava et al. 2014).
 
     On a CPU drawing is what dropout costs, so 64 bits are drawn for four numbers, which takes a third of the time of
@@ -141,10 +141,10 @@ class Dropout(nn.Dropout):
     """Dropout that draws faster on a CPU."""
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        return dropped(x, self.p) if self.training and self.p else x
+        return apply_dropout(x, self.p) if self.training and self.p else x
 
 
-def still(model: nn.Module) -> None:
+def without_dropout(model: nn.Module) -> None:
     """No dropout from here on, here and in attention; the config that says how much stays."""
     for part in model.modules():
         if isinstance(part, nn.Dropout):
@@ -160,7 +160,7 @@ class Embedding(nn.Embedding):
         """Nothing; see the file's head."""
 
 
-def randomise(module: nn.Module, deviation: float = 0.02) -> nn.Module:
+def initialize_weights(module: nn.Module, deviation: float = 0.02) -> nn.Module:
     """Fresh weights as BERT's authors drew them: N(0, 0.02), biases 0, norms 1. The generator is torch's own.
 
     An LSTM's are even in ±1/√width, and the row of an unknown word is zero.

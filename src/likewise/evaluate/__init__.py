@@ -9,20 +9,18 @@ Importing this package costs nothing: each name below arrives with its first use
 
 from typing import TYPE_CHECKING
 
-from ..lazy import arriving
+from ..runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from .adapter import for_mteb
     from .cache import Cache
-    from .comparison import Comparison, compared, estimate
-    from .datasets import read
-    from .hypotheses import holm, mcnemar, over_seeds, steiger, williams
+    from .reports.report import compare_two, report
     from .results import Cell, Results
     from .runner import evaluate
-    from .sheet import duel, report
-    from .significance import Interval
-    from .task import Evidence, Result, Score, Settings, Task, Vectors
-    from .tasks import SUITES, TASKS
+    from .statistics.comparison import Comparison, compare, estimate
+    from .statistics.hypothesis_tests import holm, mcnemar, over_seeds, steiger, williams
+    from .statistics.significance import Interval
+    from .task import Evidence, Result, Score, Settings, Task, TaskVectors
+    from .tasks.registry import SUITES, TASKS
 
 __all__ = [
     "SUITES",
@@ -37,34 +35,30 @@ __all__ = [
     "Score",
     "Settings",
     "Task",
-    "Vectors",
-    "compared",
-    "duel",
+    "TaskVectors",
+    "compare",
+    "compare_two",
     "estimate",
     "evaluate",
-    "for_mteb",
     "holm",
     "mcnemar",
     "over_seeds",
-    "read",
     "report",
     "steiger",
     "williams",
 ]
 
-__getattr__, __dir__ = arriving(
+__getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "adapter": ("for_mteb",),
         "cache": ("Cache",),
-        "comparison": ("Comparison", "compared", "estimate"),
-        "datasets": ("read",),
-        "hypotheses": ("holm", "mcnemar", "over_seeds", "steiger", "williams"),
-        "sheet": ("duel", "report"),
+        "statistics.comparison": ("Comparison", "compare", "estimate"),
+        "statistics.hypothesis_tests": ("holm", "mcnemar", "over_seeds", "steiger", "williams"),
+        "reports.report": ("compare_two", "report"),
         "results": ("Cell", "Results"),
         "runner": ("evaluate",),
-        "significance": ("Interval",),
-        "task": ("Evidence", "Result", "Score", "Settings", "Task", "Vectors"),
-        "tasks": ("SUITES", "TASKS"),
+        "statistics.significance": ("Interval",),
+        "task": ("Evidence", "Result", "Score", "Settings", "Task", "TaskVectors"),
+        "tasks.registry": ("SUITES", "TASKS"),
     },
 )

@@ -27,8 +27,8 @@ from safetensors.numpy import load_file, save_file
 
 from .. import __version__
 from ..errors import BadInput
-from ..store.files import atomic
-from ..store.temporary import remove_abandoned
+from ..model_files.atomic_files import atomic_file
+from ..runtime.temporary_files import remove_abandoned
 
 SETTING = "LIKEWISE_CACHE"
 OWN = "evaluation-cache"
@@ -55,9 +55,9 @@ class Cache:
         told = os.environ.get(SETTING)
         return cls(Path(told).expanduser() if told else _system_folder() / "likewise")
 
-    def vectors(self, fingerprint: str) -> "Vectors":
+    def vectors(self, fingerprint: str) -> "CachedVectors":
         """The vectors of the model with this fingerprint, made by the code that is running."""
-        return Vectors.opened(self.folder / OWN / "vectors" / digest([fingerprint, code(VERBS)]))
+        return CachedVectors.opened(self.folder / OWN / "vectors" / digest([fingerprint, source_digest(VERBS)]))
 
     def result(self, key: str) -> Mapping[str, Any] | None:
         """What `keep` was given under this key, a `digest`."""
@@ -72,7 +72,7 @@ class Cache:
     def keep(self, key: str, result: Mapping[str, Any]) -> None:
         """A result under its key; where the disk refuses, nothing is kept."""
         try:
-            with atomic(self._path(key)) as partial:
+            with atomic_file(self._path(key)) as partial:
                 partial.write_text(json.dumps(result), "utf-8")
         except (OSError, BadInput):
             return
@@ -114,14 +114,14 @@ class Cache:
 
 
 @dataclass
-class Vectors:
+class CachedVectors:
     """The vectors of one model, by the digest of their text."""
 
     folder: Path
     places: dict[bytes, tuple[Path, int]] = field(default_factory=dict)
 
     @classmethod
-    def opened(cls, folder: Path) -> "Vectors":
+    def opened(cls, folder: Path) -> "CachedVectors":
         """Only the digests are read."""
         opened = cls(folder)
         for path in sorted(folder.glob("*.safetensors")):
@@ -157,7 +157,7 @@ class Vectors:
         keys = b"".join(text_key(text) for text in texts)
         path = self.folder / f"{hashlib.sha256(keys).hexdigest()[:24]}.safetensors"
         try:
-            with atomic(path) as partial:
+            with atomic_file(path) as partial:
                 table = np.frombuffer(keys, np.uint8).reshape(-1, KEY)
                 save_file({"keys": table, "vectors": np.ascontiguousarray(vectors)}, partial)
         except (OSError, BadInput, SafetensorError):
@@ -187,7 +187,7 @@ def columns_digest(columns: Mapping[str, Iterable[Any]]) -> str:
 
 
 @cache
-def code(without: tuple[str, ...] = ("cli",)) -> str:
+def source_digest(without: tuple[str, ...] = ("cli",)) -> str:
     """The version and the source of this package: a figure is not kept beyond the code that it came from."""
     root = Path(__file__).parent.parent
     found = hashlib.sha256(__version__.encode())

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..store.provenance import NOTHING, Provenance, provenance
+from ..model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance
 from .task import Encode
 
 Load = Callable[[str], Any]
@@ -24,25 +24,25 @@ Fit = Callable[[Sequence[str]], Encode]
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedModel:
     """A model ready for work. Without a fingerprint nobody knows when it changes, so nothing of it is kept on disk."""
 
     encode: Encode | None
     fit: Fit | None
     fingerprint: str | None
-    provenance: Provenance = NOTHING
+    provenance: Provenance = UNKNOWN_PROVENANCE
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Contender:
+class EvaluatedModel:
     """A model by the name it has in the table; loaded when its turn comes."""
 
     name: str
-    open: Callable[[], Opened]
+    open: Callable[[], OpenedModel]
 
 
-def contenders(models: Any, load: Load | None = None) -> list[Contender]:
+def models_to_evaluate(models: Any, load: Load | None = None) -> list[EvaluatedModel]:
     """Each model given: one, several, or a mapping of names to them; a name that occurs twice is numbered."""
     if isinstance(models, Mapping):
         pairs = [(str(name), model) for name, model in models.items()]
@@ -56,22 +56,22 @@ def contenders(models: Any, load: Load | None = None) -> list[Contender]:
     for name, model in pairs:
         seen[name] = seen.get(name, 0) + 1
         shown = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        found.append(Contender(shown, _opener(model, load or _load)))
+        found.append(EvaluatedModel(shown, _opener(model, load or _load)))
     return found
 
 
-def _opener(model: Any, load: Load) -> Callable[[], Opened]:
+def _opener(model: Any, load: Load) -> Callable[[], OpenedModel]:
     if isinstance(model, str | Path):
         return lambda: _opened(_imported(str(model)) if _is_function(str(model)) else load(str(model)))
     return lambda: _opened(model)
 
 
-def _opened(model: Any) -> Opened:
+def _opened(model: Any) -> OpenedModel:
     fingerprint = getattr(model, "fingerprint", None)
     known = fingerprint if isinstance(fingerprint, str) else None
     fit = getattr(model, "fitted", None)
     if callable(fit):
-        return Opened(None, fit, known, notes=_notes(model))
+        return OpenedModel(None, fit, known, notes=_notes(model))
     from_texts = getattr(model, "encode", None)
     if not callable(from_texts):
         from_texts = model
@@ -81,7 +81,7 @@ def _opened(model: Any) -> Opened:
             "of texts, or an object with `encode`"
         )
     quiet = {"progress": False} if _takes_progress(from_texts) else {}  # the run has a line of its own
-    return Opened(
+    return OpenedModel(
         lambda texts: np.asarray(from_texts(list(texts), **quiet)), None, known, provenance(model), _notes(model)
     )
 
@@ -100,9 +100,9 @@ def _takes_progress(function: Callable[..., Any]) -> bool:
 
 
 def _load(name: str) -> Any:
-    from ..named import model_named
+    from ..model_names import load_model
 
-    return model_named(name)
+    return load_model(name)
 
 
 def _is_function(name: str) -> bool:
@@ -148,8 +148,8 @@ def _name(model: Any) -> str:
         return Path(model).name if Path(model).is_dir() else str(model)
     folder = getattr(getattr(model, "manifest", None), "encoder", None)
     if isinstance(folder, Path):
-        from ..store import available
+        from ..model_files import local_models
 
-        return next((name for name, place in available().items() if place == folder), folder.name)
+        return next((name for name, place in local_models().items() if place == folder), folder.name)
     given = getattr(model, "name", None) or getattr(model, "__name__", None)
     return given if isinstance(given, str) else type(model).__name__

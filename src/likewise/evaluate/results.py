@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .significance import Interval
+from .statistics.significance import Interval
 from .task import Evidence, Result, Score, Settings, Task
 
 

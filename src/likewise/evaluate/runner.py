@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from ..data import datasets
 from ..errors import BadInput, DataNotFound, LikewiseError
-from ..progress import clock
-from . import datasets
-from .cache import Cache, code, columns_digest, digest
-from .comparison import estimates
-from .memory import Remembered
-from .models import Contender, Load, Opened, contenders
-from .provenance import leak_note
+from ..runtime.progress import format_duration
+from .cache import Cache, columns_digest, digest, source_digest
+from .cached_encode import CachedEncode
+from .leak_notes import leak_note
+from .models import EvaluatedModel, Load, OpenedModel, models_to_evaluate
 from .results import Cell, Results, from_json, slim, to_json
-from .significance import RESAMPLES, Interval
-from .task import Columns, Encode, Evidence, Read, Result, Score, Settings, Task, as_rows
-from .tasks import TASKS, chosen
+from .statistics.comparison import estimates
+from .statistics.significance import RESAMPLES, Interval
+from .task import Encode, Evidence, Read, Result, Score, Settings, Task, TaskColumns, as_rows
+from .tasks.registry import TASKS, select_tasks
 
 TRANSDUCTIVE = "transductive: the model was fitted on the texts of the task itself, never on their labels"
 SECONDARY = 1_000  # resamples of a score that is no headline
@@ -47,7 +47,7 @@ class Step:
 
     def __str__(self) -> str:
         texts = f" · {self.texts:,} of {self.of_texts:,} texts" if self.of_texts else ""
-        left = "" if self.left is None else f" · about {clock(self.left)} left"
+        left = "" if self.left is None else f" · about {format_duration(self.left)} left"
         return f"{self.model} · {self.task} ({self.done + 1} of {self.total}){texts}{left}"
 
 
@@ -87,9 +87,9 @@ def evaluate(
         BadInput: an unknown task, or no model.
         LikewiseError: no model at all could be loaded. Anything else that goes wrong in a cell is told in the cell.
     """
-    wanted = chosen(tasks)
-    field = contenders(models, load)
-    job = _Job(settings or Settings(), _Reader(read or datasets.read), resamples, cache, fresh)
+    wanted = select_tasks(tasks)
+    field = models_to_evaluate(models, load)
+    job = _Job(settings or Settings(), _Reader(read or datasets.read_dataset), resamples, cache, fresh)
     pace = _Pace(watch, len(field) * len(wanted))
     cells: dict[tuple[str, str], Cell] = {}
     notes: list[str] = []
@@ -123,12 +123,12 @@ class _Job:
     cache: Cache | None
     fresh: bool
 
-    def key(self, model: Opened, task: Task) -> str | None:
+    def key(self, model: OpenedModel, task: Task) -> str | None:
         """Under what a cell is kept; None where that would not be safe: who knows what else it depends on?"""
         if self.cache is None or model.fingerprint is None or TASKS.get(task.name) is not task:
             return None
         data = {name: self.read.digest(name) for name in task.data}
-        told = [task.name, model.fingerprint, asdict(self.settings), self.resamples, data, code()]
+        told = [task.name, model.fingerprint, asdict(self.settings), self.resamples, data, source_digest()]
         return digest(told)
 
 
@@ -136,9 +136,9 @@ class _Reader:
     """Reads each file once, and knows its digest."""
 
     def __init__(self, read: Read) -> None:
-        self._from, self._known, self._digests = read, dict[str, Columns](), dict[str, str]()
+        self._from, self._known, self._digests = read, dict[str, TaskColumns](), dict[str, str]()
 
-    def __call__(self, name: str) -> Columns:
+    def __call__(self, name: str) -> TaskColumns:
         if name not in self._known:
             self._known[name] = self._from(name)
         return self._known[name]
@@ -150,18 +150,18 @@ class _Reader:
 
 
 def _row(
-    contender: Contender, model: Opened, tasks: Sequence[Task], job: _Job, pace: "_Pace"
+    contender: EvaluatedModel, model: OpenedModel, tasks: Sequence[Task], job: _Job, pace: "_Pace"
 ) -> Iterator[tuple[Task, Cell]]:
     """The cells of one model, each kept as soon as it is there."""
     kept = job.cache.vectors(model.fingerprint) if job.cache and model.fingerprint and model.encode else None
-    memory = Remembered(model.encode, None if job.fresh else kept, kept) if model.encode else None
+    memory = CachedEncode(model.encode, None if job.fresh else kept, kept) if model.encode else None
     for task in tasks:
         with pace.cell(contender.name, task.name) as told:
             yield task, _cell(contender.name, model, memory, task, job, told)
 
 
 def _cell(
-    name: str, model: Opened, memory: Remembered | None, task: Task, job: _Job, told: Callable[[int, int], None]
+    name: str, model: OpenedModel, memory: CachedEncode | None, task: Task, job: _Job, told: Callable[[int, int], None]
 ) -> Cell:
     began = time.perf_counter()
     try:
@@ -208,7 +208,7 @@ def _told(warned: Iterable[str]) -> Iterator[str]:
 class _Fitted:
     """Fits a model on the texts of a task's first request, which then encodes that and every later one."""
 
-    def __init__(self, model: Opened) -> None:
+    def __init__(self, model: OpenedModel) -> None:
         self._fit = model.fit
         self._encode: Encode | None = None
         self.notes = [] if model.notes else [TRANSDUCTIVE]  # else it says so itself

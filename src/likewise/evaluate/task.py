@@ -13,12 +13,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..errors import BadInput
-from .significance import Interval
+from .statistics.significance import Interval
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 """N texts to vectors (N, E), in the order given."""
-Columns = Mapping[str, Sequence[Any]]
-Read = Callable[[str], Columns]
+TaskColumns = Mapping[str, Sequence[Any]]
+Read = Callable[[str], TaskColumns]
 """The name of a file of a data set ("stsb/test") to its columns."""
 Statistic = Literal["mean", "pearson", "spearman", "average_precision"]
 Mode = Literal["fast", "faithful"]
@@ -83,7 +83,7 @@ class Result:
         return replace(self, notes=(*self.notes, *notes))
 
 
-Run = Callable[[Encode, Read, Settings], Result]
+TaskRun = Callable[[Encode, Read, Settings], Result]
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,12 @@ class Task:
     suite: str
     data: tuple[str, ...]
     summary: str
-    run: Run = field(repr=False)
+    run: TaskRun = field(repr=False)
     published: Mapping[str, float] = field(default_factory=dict)  # the papers' headline × 100, by model
 
 
 @dataclass(frozen=True)
-class Vectors:
+class TaskVectors:
     """Vectors of distinct texts, looked up by text; what was wrong with them is counted, never silent."""
 
     rows: Mapping[str, int]
@@ -107,7 +107,7 @@ class Vectors:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, encode: Encode, *columns: Sequence[str]) -> "Vectors":
+    def of(cls, encode: Encode, *columns: Sequence[str]) -> "TaskVectors":
         """Every distinct text of the columns, encoded once.
 
         Raises:

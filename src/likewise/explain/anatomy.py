@@ -14,14 +14,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ..correlation import spearman
+from ..arrays.correlation import spearman
+from ..arrays.ragged import Ragged
 from ..embedder import Embedder
 from ..errors import BadInput
 from ..pooling import Dissection
-from ..pooling.dissection import cosines_between, noise_of, shares_in_sentence
-from ..ragged import Ragged
+from ..pooling.dissection import cosines_between, rounding_noise, shares_in_sentence
 from ..text.inputs import windows
-from ..text.packing import plan
+from ..text.packing import plan_batches
 
 BUDGET = 2048  # tokens of one pass; their vectors at all layers are held at once
 FEWEST_TEXTS = 20  # below, idf says nothing
@@ -202,7 +202,7 @@ def _words(
 
 
 def _batches(contents: Sequence[Sequence[int]]) -> list[list[int]]:
-    return plan([len(content) for content in contents], BUDGET)
+    return plan_batches([len(content) for content in contents], BUDGET)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +230,7 @@ def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int)
     )
     steps = torch.diagonal(cosines, offset=1)
     shares = [_relative(steps[:, start:], tokens)[word] for start in range(len(layers) - window)]
-    there = Dissection(0, window, "symmetric", "paper").dissect(cosines, noise_of(layers[0].dtype))
+    there = Dissection(0, window, "symmetric", "paper").dissect(cosines, rounding_noise(layers[0].dtype))
     by_sentence = [_directions(x, tokens.sentence, word, len(tokens)) for x in layers]
     return _Part(
         ids=_array(tokens.values[word]),

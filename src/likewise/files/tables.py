@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, missing
-from ..store import atomic, check_file, check_not_input
+from ..model_files import atomic_file, check_not_input, check_writable_file
 
 Values = Mapping[str, Sequence[Any]]
 
@@ -22,7 +22,7 @@ def write_table(path: Path, columns: Values) -> None:
     sizes = {name: len(values) for name, values in columns.items()}
     if len(set(sizes.values())) != 1:
         raise BadInput(f"wanted columns of one length; found {sizes or 'none'}")
-    with atomic(path) as partial:
+    with atomic_file(path) as partial:
         try:
             TABLES[path.suffix.lower()](partial, columns)
         except UnicodeEncodeError as error:
@@ -35,7 +35,7 @@ def check_table(path: Path, inputs: Iterable[Path] = ()) -> None:
     if path.suffix.lower() not in TABLES:
         raise BadInput(f"{path} is of no kind that is written here; there are {', '.join(TABLES)}")
     check_not_input(path, inputs)
-    check_file(path)
+    check_writable_file(path)
 
 
 def _separated(delimiter: str) -> Callable[[Path, Values], None]:

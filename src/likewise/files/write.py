@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import BadInput, missing
-from ..store import atomic, check_file, check_not_input
+from ..model_files import atomic_file, check_not_input, check_writable_file
 
 Write = Callable[[Sequence[str], Float[np.ndarray, "n E"]], None]
 Open = Callable[[Path, int, dict[str, str]], AbstractContextManager[Write]]
@@ -30,13 +30,13 @@ def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
     if path.suffix.lower() not in WRITABLE:
         raise BadInput(f"{path} is of no kind that is written here; there are {', '.join(WRITABLE)}")
     check_not_input(path, inputs)
-    check_file(path)
+    check_writable_file(path)
 
 
 @contextmanager
 def _npy(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  # noqa: ARG001
     rows = 0
-    with atomic(path) as partial, partial.open("wb") as file:
+    with atomic_file(path) as partial, partial.open("wb") as file:
         _npy_header(file, rows, width)
 
         def write(texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:  # noqa: ARG001
@@ -55,7 +55,7 @@ def _npy_header(file: BinaryIO, rows: int, width: int) -> None:
 
 @contextmanager
 def _jsonl(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  # noqa: ARG001
-    with atomic(path) as partial, partial.open("w", encoding="utf-8") as file:
+    with atomic_file(path) as partial, partial.open("w", encoding="utf-8") as file:
 
         def write(texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
             for text, vector in zip(texts, vectors, strict=True):
@@ -87,7 +87,7 @@ def _parquet(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:
         raise missing("pyarrow", "parquet", f"writing {path.name}") from None
     fields: list[Any] = [("text", pa.string()), ("vector", pa.list_(pa.float32(), width))]
     schema = pa.schema(fields, metadata=about)
-    with atomic(path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as file:
+    with atomic_file(path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as file:
 
         def write(texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
             bad = next((text for text in texts if not _is_utf8(text)), None)

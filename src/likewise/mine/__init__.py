@@ -1,29 +1,38 @@
 """Finding structure in many vectors: the most similar pairs, groups, and hard negatives."""
 
-from ..search import Pair, closest_pairs
-from .choices import CHOICES
-from .clusters import communities
-from .mined import Mined, Report, Took
-from .negatives import negatives
-from .rules import RULES, BelowPositive, Judged, NotSaid, RankBetween, Rule, ScoreBetween, Seen
-from .space import Ready
+from ..cluster.community_detection import communities
+from ..search import ScoredPair, closest_pairs
+from .candidate_space import Precomputed
+from .negatives import mine_negatives
+from .result import MiningReport, MiningResult, RuleStats
+from .rules import (
+    RULES,
+    BelowPositive,
+    CandidateBlock,
+    ExcludeKnownPositives,
+    RankBetween,
+    RerankerScoreBelow,
+    Rule,
+    ScoreBetween,
+)
+from .strategies import STRATEGIES
 
 __all__ = [
-    "CHOICES",
     "RULES",
+    "STRATEGIES",
     "BelowPositive",
-    "Judged",
-    "Mined",
-    "NotSaid",
-    "Pair",
+    "CandidateBlock",
+    "ExcludeKnownPositives",
+    "MiningReport",
+    "MiningResult",
+    "Precomputed",
     "RankBetween",
-    "Ready",
-    "Report",
+    "RerankerScoreBelow",
     "Rule",
+    "RuleStats",
     "ScoreBetween",
-    "Seen",
-    "Took",
+    "ScoredPair",
     "closest_pairs",
     "communities",
-    "negatives",
+    "mine_negatives",
 ]

@@ -11,26 +11,26 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from ..arrays.similarity import SIMILARITIES
 from ..errors import BadInput
-from ..progress import Progress, measured
-from ..same import plain
-from ..similarity import SIMILARITIES
-from .choices import CHOICES
-from .digging import Digging, Found, Wanted
-from .judge import Judge
-from .mined import Mined, Report, Took
-from .rules import BelowPositive, NotSaid, Rule
-from .said import Said
-from .space import Encodes, Ready, different, encoded, placed
+from ..runtime.progress import Progress, show_progress
+from ..text.normalization import normalized
+from .candidate_space import CanEncode, Precomputed, candidate_space, different_texts, encode_distinct
+from .known_positives import KnownPositives
+from .negative_search import Found, NegativeSearch, Wanted
+from .reranker_filter import RerankerFilter
+from .result import MiningReport, MiningResult, RuleStats
+from .rules import BelowPositive, ExcludeKnownPositives, Rule
+from .strategies import STRATEGIES
 
 Missing = Literal["drop", "fill", "error"]
-DEFAULT = (NotSaid(), BelowPositive(share=0.95))
+DEFAULT = (ExcludeKnownPositives(), BelowPositive(share=0.95))
 
 
-def negatives(
+def mine_negatives(
     anchors: Sequence[str],
     positives: Sequence[str],
-    model: Encodes | Ready,
+    model: CanEncode | Precomputed,
     *,
     corpus: Sequence[str] | None = None,
     k: int = 1,
@@ -46,25 +46,25 @@ def negatives(
     corpus_prompt_name: str | None = None,
     seed: int = 0,
     progress: Progress = None,
-) -> Mined:
+) -> MiningResult:
     """Finds k negatives for each row, which is an anchor with one positive. The search is exact, in bounded memory.
 
     Args:
         anchors: N texts, none of them blank; one may stand in several rows, each with another positive.
         positives: N texts, none of them blank.
-        model: an `Embedder`, or vectors that are there already (`Ready`).
+        model: an `Embedder`, or vectors that are there already (`Precomputed`).
         corpus: what negatives are taken from; the positives where it is not given. Texts that are the same in plain
             form are one candidate, under the first spelling; blank ones are none.
         k: how many negatives a row.
-        rules: applied in this order, each to what those before it left. Without a `NotSaid` among them, `NotSaid()`
-            comes first.
+        rules: applied in this order, each to what those before it left. `ExcludeKnownPositives()` comes
+            first where no `ExcludeKnownPositives` is among them.
         choose: of what is left, `"top"` takes the nearest, `"random"` any, `"spread"` from near to far.
         among: how many that are left, the nearest, `"random"` and `"spread"` choose among.
         furthest: how many of the nearest candidates are looked at for one row, at most.
         missing: what becomes of rows with fewer than k: `"drop"` leaves them out; `"fill"` adds the least similar of
             the `furthest` nearest that are not said to be alike, whatever other rules say of them, and leaves out rows
             that have too few even so; `"error"` refuses. The report counts them.
-        metric: one of `likewise.similarity.SIMILARITIES`.
+        metric: one of `likewise.arrays.similarity.SIMILARITIES`.
         prompt: for anchors, and `corpus_prompt` for all other texts, a text, as `Embedder.encode` takes it;
             `prompt_name` and `corpus_prompt_name` are names of the model's own prompts, in its place.
         seed: of `"random"`; what a row draws depends on it and on the row's number alone.
@@ -83,26 +83,30 @@ def negatives(
         )
     wanted = Wanted(k, among, furthest, choose, missing == "fill", seed)
     for what, asked, known in (
-        ("choose", choose, CHOICES),
+        ("choose", choose, STRATEGIES),
         ("missing", missing, get_args(Missing)),
         ("metric", metric, SIMILARITIES),
     ):
         if asked not in known:
             raise BadInput(f"{what} is {asked!r}; wanted one of {', '.join(known)}")
-    kept = different(source)
+    kept = different_texts(source)
     candidates = [source[i] for i in kept]
     prompts = (_prompt(prompt, prompt_name), _prompt(corpus_prompt, corpus_prompt_name))
-    if isinstance(model, Ready):
+    if isinstance(model, Precomputed):
         if any(prompts):
             raise BadInput("a prompt was given, and vectors that are there already are not encoded again; wanted none")
-        space = placed(model, (*rows, given), kept, metric)
+        space = candidate_space(model, (*rows, given), kept, metric)
     else:
-        space = encoded(model, rows, candidates, prompts, metric, progress)
-    said = Said.of(*rows, candidates)
-    told = tuple(rules) if any(isinstance(rule, NotSaid) for rule in rules) else (NotSaid(), *rules)
-    digging = Digging(space, said, Judge(*rows, candidates), told, wanted)
+        space = encode_distinct(model, rows, candidates, prompts, metric, progress)
+    said = KnownPositives.of(*rows, candidates)
+    told = (
+        tuple(rules)
+        if any(isinstance(rule, ExcludeKnownPositives) for rule in rules)
+        else (ExcludeKnownPositives(), *rules)
+    )
+    digging = NegativeSearch(space, said, RerankerFilter(*rows, candidates), told, wanted)
     found = Found.empty(len(rows[0]), k, len(told))
-    with measured(progress, len(rows[0])) as advance:
+    with show_progress(progress, len(rows[0])) as advance:
         for first in range(0, len(rows[0]), digging.block):
             some = np.arange(first, min(first + digging.block, len(rows[0])))
             digging.dig(some, found)
@@ -124,25 +128,25 @@ def _texts(name: str, given: Sequence[str]) -> list[str]:
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise BadInput(f"{name}, row {i}: {text!r:.40} is no text")
-        if name != "corpus" and not plain(text):  # whose vector means nothing; a corpus's blank texts are left out
+        if name != "corpus" and not normalized(text):  # whose vector means nothing; a corpus's blank texts are left out
             raise BadInput(f"{name}, row {i}: the text is empty, so nothing is near it or far; leave the row out")
     return texts
 
 
 def _through(rules: Sequence[Rule]) -> bool:
-    return any(isinstance(rule, NotSaid) and rule.through for rule in rules)
+    return any(isinstance(rule, ExcludeKnownPositives) and rule.through for rule in rules)
 
 
-def _report(said: Said, rules: Sequence[Rule], found: Found, given: int) -> Report:
+def _report(said: KnownPositives, rules: Sequence[Rule], found: Found, given: int) -> MiningReport:
     k = found.indices.shape[1]
-    return Report(
+    return MiningReport(
         rows=len(found.count),
         anchors=len(np.unique(said.anchors)),
         candidates=len(said.candidates),
         given=given,
         k=k,
         looked_at=int(found.looked_at.sum()),
-        took=tuple(Took(str(r), int(t), int(s)) for r, t, s in zip(rules, found.taken, found.short, strict=True)),
+        took=tuple(RuleStats(str(r), int(t), int(s)) for r, t, s in zip(rules, found.taken, found.short, strict=True)),
         full=int((found.count == k).sum()),
         short=int(((found.count > 0) & (found.count < k)).sum()),
         none=int((found.count == 0).sum()),
@@ -155,11 +159,11 @@ def _report(said: Said, rules: Sequence[Rule], found: Found, given: int) -> Repo
 def _mined(
     rows: tuple[list[str], list[str]],
     candidates: list[str],
-    said: Said | None,
+    said: KnownPositives | None,
     found: Found,
-    report: Report,
+    report: MiningReport,
     missing: Missing,
-) -> Mined:
+) -> MiningResult:
     """The rows that have k negatives.
 
     Raises:
@@ -169,7 +173,7 @@ def _mined(
     if not len(which) or (missing == "error" and len(which) < report.rows):
         wanted = f"{report.k} negatives for each row" if missing == "error" else "a row or more"
         raise BadInput(f"wanted {wanted}; found too little: {report}")
-    return Mined(
+    return MiningResult(
         anchors=[rows[0][i] for i in which],
         positives=[rows[1][i] for i in which],
         candidates=candidates,

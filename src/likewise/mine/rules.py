@@ -1,8 +1,8 @@
 """Rules: which of an anchor's nearest texts may be its negatives. A new one is a class with `keeps`.
 
-Rules stand in a list, and each sees what those before it left: `RankBetween(10, 100)` after `NotSaid()` counts ranks
-among texts that nobody called alike. A rule looks at each candidate, and at those that are nearer; never at farther
-ones, so that how far the search went changes nothing.
+Rules stand in a list, and each sees what those before it left: `RankBetween(10, 100)` after
+`ExcludeKnownPositives()` counts ranks among texts that nobody called alike. A rule looks at each candidate
+and at those that are nearer; never at farther ones, so that how far the search went changes nothing.
 """
 
 import math
@@ -14,12 +14,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..errors import BadInput
-from .judge import Judge, Scores
-from .said import Said
+from .known_positives import KnownPositives
+from .reranker_filter import RerankerFilter, Scores
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class CandidateBlock:
     """The d nearest candidates of each of Q rows, nearest first, and what is known of them."""
 
     rows: Int[np.ndarray, " Q"]
@@ -27,18 +27,18 @@ class Seen:
     scores: Float[np.ndarray, "Q d"]  # similarity to the anchor
     positive: Float[np.ndarray, " Q"]  # similarity of the row's own positive to the anchor
     left: Bool[np.ndarray, "Q d"]  # by the rules before
-    said: Said
-    judge: Judge
+    said: KnownPositives
+    judge: RerankerFilter
 
 
 class Rule(ABC):
     """What says of each candidate whether it may stay."""
 
     @abstractmethod
-    def keeps(self, seen: Seen) -> Bool[np.ndarray, "Q d"]:
+    def keeps(self, seen: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
         """Of those that are left; what it says of others does not count."""
 
-    def ends(self, seen: Seen) -> Bool[np.ndarray, " Q"]:
+    def ends(self, seen: CandidateBlock) -> Bool[np.ndarray, " Q"]:
         """Whether nothing farther away could stay either, so that the search need not go on."""
         return np.zeros(len(seen.rows), bool)
 
@@ -54,16 +54,16 @@ class Rule(ABC):
 
 
 @dataclass(frozen=True)
-class NotSaid(Rule):
+class ExcludeKnownPositives(Rule):
     """Takes the anchor's own text, whatever is declared its positive in any row, and, `through` others, its group.
 
-    Texts are compared in plain form (`likewise.same.plain`), and an anchor that stands in several rows, or under
-    several spellings, is one. Through others: where a–b and b–c are declared, c is no negative of a.
+    Texts are compared in normalized form (`likewise.text.normalization.normalized`), and an anchor in several rows, or
+    in several spellings, is one. Through others: where a–b and b–c are declared, c is no negative of a.
     """
 
     through: bool = True
 
-    def keeps(self, seen: Seen) -> Bool[np.ndarray, "Q d"]:
+    def keeps(self, seen: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
         taken = seen.said.joined if self.through else seen.said.paired
         return np.asarray(~taken(seen.rows, seen.candidates))
 
@@ -79,12 +79,12 @@ class RankBetween(Rule):
         if self.low < 0 or (self.high is not None and self.high <= self.low):
             raise BadInput(f"{self} leaves nothing; wanted 0 ≤ low < high")
 
-    def keeps(self, seen: Seen) -> Bool[np.ndarray, "Q d"]:
+    def keeps(self, seen: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
         rank = seen.left.cumsum(1) - 1
         kept: Bool[np.ndarray, "Q d"] = (rank >= self.low) & (rank < (math.inf if self.high is None else self.high))
         return kept
 
-    def ends(self, seen: Seen) -> Bool[np.ndarray, " Q"]:
+    def ends(self, seen: CandidateBlock) -> Bool[np.ndarray, " Q"]:
         return np.asarray(seen.left.sum(1) >= (math.inf if self.high is None else self.high))
 
 
@@ -107,7 +107,7 @@ class BelowPositive(Rule):
         if self.share is not None and not 0 < self.share <= 1:
             raise BadInput(f"{self}: wanted a share above 0 and up to 1")
 
-    def keeps(self, seen: Seen) -> Bool[np.ndarray, "Q d"]:
+    def keeps(self, seen: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
         less = self.margin if self.share is None else (1 - self.share) * np.abs(seen.positive)
         return seen.scores < (seen.positive - less)[:, None]
 
@@ -123,15 +123,15 @@ class ScoreBetween(Rule):
         if not self.low <= self.high:  # nor where one is no number
             raise BadInput(f"{self} leaves nothing; wanted low ≤ high")
 
-    def keeps(self, seen: Seen) -> Bool[np.ndarray, "Q d"]:
+    def keeps(self, seen: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
         return (seen.scores >= self.low) & (seen.scores <= self.high)
 
-    def ends(self, seen: Seen) -> Bool[np.ndarray, " Q"]:
+    def ends(self, seen: CandidateBlock) -> Bool[np.ndarray, " Q"]:
         return seen.scores[:, -1] < self.low
 
 
 @dataclass(frozen=True, eq=False)
-class Judged(Rule):
+class RerankerScoreBelow(Rule):
     """A rule about scores, by those of a reranker: it reads the anchor together with the candidate.
 
     >>> Judged(reranker, ScoreBetween(high=0.3))  # doctest: +SKIP
@@ -145,16 +145,16 @@ class Judged(Rule):
     rule: Rule
     label: int | str | None = None
 
-    def keeps(self, seen: Seen) -> Bool[np.ndarray, "Q d"]:
+    def keeps(self, seen: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
         scores, positive = seen.judge.of(self.reranker, self.label, seen.rows, seen.candidates, seen.left)
         return self.rule.keeps(replace(seen, scores=scores, positive=positive))
 
 
 RULES: dict[str, Callable[..., Rule]] = {
-    "NotSaid": NotSaid,
+    "NotSaid": ExcludeKnownPositives,
     "RankBetween": RankBetween,
     "ScoreBetween": ScoreBetween,
     "BelowPositive": BelowPositive,
-    "Judged": Judged,
+    "Judged": RerankerScoreBelow,
 }
 """In the order in which the command line applies them."""

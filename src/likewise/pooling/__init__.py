@@ -7,12 +7,12 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Float
 from torch import Tensor
 
+from ..arrays.ragged import Layers, Ragged
 from ..errors import BadModel
-from ..ragged import Layers, Ragged
 from . import dissection
 from .dissection import Dissection
 from .fusion import Fusion, Stack
-from .reduce import Reduce
+from .reductions import Reduce
 
 
 @runtime_checkable

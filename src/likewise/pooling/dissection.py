@@ -25,8 +25,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from ..arrays.ragged import Layers, Ragged
 from ..errors import BadModel
-from ..ragged import Layers, Ragged
 
 Boundary = Literal["reference", "symmetric"]
 Alignment = Literal["code", "paper"]
@@ -140,9 +140,9 @@ class Dissection:
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N D"]:
         paths = list(islice(layers, self.start, None))
         self.check(self.start + len(paths))
-        found = self.dissect(cosines_between(paths), noise_of(paths[0].dtype))
+        found = self.dissect(cosines_between(paths), rounding_noise(paths[0].dtype))
         shares = shares_in_sentence(found.importance, tokens, self.robust)
-        return summed(paths, torch.where(shares != 0, found.weights * shares, 0), tokens)
+        return window_sums(paths, torch.where(shares != 0, found.weights * shares, 0), tokens)
 
     def dissect(self, cosines: Float[Tensor, "L L T"], noise: float) -> Dissected:
         """Novelty, alignment, weights and importance of words, from the cosines between their layers.
@@ -150,7 +150,7 @@ class Dissection:
         `noise` is how far the cosines may be off.
         """
         systems, present = self._systems(cosines)
-        residual = eliminate(systems, noise)
+        residual = orthogonal_residual(systems, noise)
         count = present[:-1].sum(0)[:, None]
         agreement = systems[:-1, -1].sum(0) / count
         if self.robust:
@@ -194,12 +194,12 @@ def cosines_between(paths: Sequence[Float[Tensor, "T D"]]) -> Float[Tensor, "L L
     return products * inverse[:, None] * inverse
 
 
-def noise_of(dtype: torch.dtype) -> float:
+def rounding_noise(dtype: torch.dtype) -> float:
     """How far cosines of vectors of this precision may be off; below fp32 they are measured in fp32."""
     return 16 * torch.finfo(torch.promote_types(dtype, torch.float32)).eps
 
 
-def summed(
+def window_sums(
     paths: Sequence[Float[Tensor, "T D"]], weights: Float[Tensor, "L T"], tokens: Ragged
 ) -> Float[Tensor, "N D"]:
     """The sum over a sentence's words and their layers, by weight.
@@ -224,7 +224,7 @@ def _chunks(paths: Sequence[Float[Tensor, "T D"]]) -> Iterator[Float[Tensor, "t 
         yield torch.stack(parts, dim=1).to(exact)
 
 
-def eliminate(systems: Float[Tensor, "S S *rest"], noise: float) -> Float[Tensor, "*rest"]:
+def orthogonal_residual(systems: Float[Tensor, "S S *rest"], noise: float) -> Float[Tensor, "*rest"]:
     """What remains of the last unknown's square when all others are taken out: 1 − ρ².
 
     Gauss and Cholesky without pivoting. A pivot within the noise says that this vector adds nothing to those

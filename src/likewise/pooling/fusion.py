@@ -1,7 +1,7 @@
 """Learned dissection: a trained linear map over the pooled vectors of several layers, the encoder left as it is.
 
 SBERT-WK (Wang and Kuo 2020) showed that layers hold different things and fused them by a fixed rule; here the rule is
-learned (likewise/train/fusion.py). Untrained, it is plain pooling of the last layer it reads.
+learned (likewise/train/layers/fusion_training.py). Untrained, it is plain pooling of the last layer it reads.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ..arrays.ragged import Layers, Ragged
 from ..errors import BadModel
-from ..modelfiles import read_tensors, whole
-from ..ragged import Layers, Ragged
-from ..shapes import LARGEST
-from .reduce import Reduce
+from ..model_files.module_settings import LARGEST
+from ..runtime.untrusted_files import read_tensors, whole
+from .reductions import Reduce
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,17 @@ import torch
 from jaxtyping import Float
 from torch import nn
 
-from ..device import Precision, placed, precision_of
 from ..encoders.checkpoint import load_encoder
 from ..encoders.encoder import Encoder
 from ..errors import BadInput, BadModel
-from ..fingerprint import fingerprint
 from ..heads import ACTIVATIONS
-from ..progress import Progress
-from ..store import Manifest, PairManifest, locate, read_manifest, read_pair_manifest
+from ..model_files import Manifest, PairManifest, locate, read_manifest, read_pair_manifest
+from ..runtime.devices import Precision, device_and_dtype, precision_name
+from ..runtime.fingerprint import fingerprint
+from ..runtime.progress import Progress
 from ..text.prompts import prompt_of
-from ..text.tokenizer import Tokenizer, longest_input
-from .pairs import Pairs, column
+from ..text.tokenizer import Tokenizer, max_input_length
+from .text_pairs import TextPairs, text_column
 
 PairOverflow = Literal["error", "warn", "truncate"]
 
@@ -87,7 +87,7 @@ class Reranker(nn.Module, ABC):
         """
         from . import CrossEncoder, PolyEncoder  # which are rerankers
 
-        place, dtype = placed(device, precision)
+        place, dtype = device_and_dtype(device, precision)
         manifest = read_pair_manifest(locate(name))
         kinds = (CrossEncoder, PolyEncoder)
         late = None if manifest.late is None else manifest.late.kind
@@ -119,14 +119,14 @@ class Reranker(nn.Module, ABC):
             seed: what the head is drawn with.
             max_length: the longest input, in tokens of both texts with the special ones.
         """
-        from .cross import begin
+        from .cross_encoder import new_cross_encoder
 
-        return begin(source, labels, seed, max_length)
+        return new_cross_encoder(source, labels, seed, max_length)
 
     @abstractmethod
     def logits(
         self,
-        pairs: Pairs,
+        pairs: TextPairs,
         documents: Iterable[str] | None = None,
         *,
         prompt: str | None = None,
@@ -138,7 +138,7 @@ class Reranker(nn.Module, ABC):
         """What the model says of each pair before any activation, float32, in the order given; see `score`."""
 
     def probabilities(
-        self, pairs: Pairs, documents: Iterable[str] | None = None, **how: Any
+        self, pairs: TextPairs, documents: Iterable[str] | None = None, **how: Any
     ) -> Float[np.ndarray, "N C"]:
         """The activation of the logits; of several labels, their softmax unless the model names another activation."""
         logits = torch.from_numpy(self.logits(pairs, documents, **how))
@@ -148,7 +148,7 @@ class Reranker(nn.Module, ABC):
 
     def score(
         self,
-        pairs: Pairs,
+        pairs: TextPairs,
         documents: Iterable[str] | None = None,
         *,
         label: int | str | None = None,
@@ -171,8 +171,8 @@ class Reranker(nn.Module, ABC):
             TooLong: under `overflow="error"`.
             OutOfMemory: one single pair does not fit into memory.
         """
-        column = self._label(label)
-        return self.probabilities(pairs, documents, **how)[:, column]
+        text_column = self._label(label)
+        return self.probabilities(pairs, documents, **how)[:, text_column]
 
     def rank(
         self,
@@ -191,7 +191,7 @@ class Reranker(nn.Module, ABC):
             raise BadInput(f"k is {k!r}; wanted how many documents to keep, 1 or more")
         if not isinstance(query, str):
             raise BadInput(f"the query is {query!r:.40}; wanted one str (score takes many)")
-        found = column(documents, "documents")
+        found = text_column(documents, "documents")
         scores = self.score([query] * len(found), found, label=label, **how)
         return [(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
 
@@ -217,7 +217,7 @@ class Reranker(nn.Module, ABC):
 
     @property
     def precision(self) -> str:
-        return precision_of(next(self.encoder.parameters()).dtype)
+        return precision_name(next(self.encoder.parameters()).dtype)
 
     def _label(self, label: int | str | None) -> int:
         """The column of a label; the one where there is but one."""
@@ -258,5 +258,5 @@ def parts_of(source: EncodesTexts | str | Path) -> tuple[Tokenizer, Encoder, Man
 
 def tokenizer_of(encoder: Encoder, manifest: Manifest | PairManifest, max_length: int | None) -> Tokenizer:
     """The tokenizer of a folder, reading as much as was asked for, or as the folder says, or as the encoder can."""
-    limit = longest_input(max_length, manifest.max_length, encoder.longest)
+    limit = max_input_length(max_length, manifest.max_length, encoder.longest)
     return Tokenizer.load(manifest.encoder, limit, manifest.lowercase)

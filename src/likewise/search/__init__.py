@@ -1,6 +1,6 @@
 """Finding the nearest vectors, and the nearest pairs."""
 
 from .exact import Hits, search
-from .pairs import Pair, closest_pairs
+from .pairs import ScoredPair, closest_pairs
 
-__all__ = ["Hits", "Pair", "closest_pairs", "search"]
+__all__ = ["Hits", "ScoredPair", "closest_pairs", "search"]

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from ..arrays.similarity import SIMILARITIES, check_finite_rows, unit, unit_cosine
 from ..errors import BadInput
-from ..similarity import SIMILARITIES, check_finite_rows, unit, unit_cosine
 
 BLOCK = 8192  # rows of the corpus in one product
 QUERIES = 1024  # rows of queries in one product: 32 MB of scores in float32

@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from ..arrays.similarity import check_finite_rows, unit, unit_cosine
 from ..errors import BadInput
-from ..similarity import check_finite_rows, unit, unit_cosine
 
 BLOCK = 2048  # rows and columns of one tile of the matrix: 16 MB of scores in float32
 
 
-class Pair(NamedTuple):
+class ScoredPair(NamedTuple):
     """Two rows, i < j, and their cosine."""
 
     i: int
@@ -19,7 +19,7 @@ class Pair(NamedTuple):
     score: float
 
 
-def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2.0) -> list[Pair]:
+def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2.0) -> list[ScoredPair]:
     """The k pairs of greatest cosine that is less than `below`, best first.
 
     The cosine of exact copies is 1, so `below=1` leaves them out.
@@ -49,7 +49,7 @@ def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2
             scores = np.concatenate([scores, tile[rows, columns]])
             order = np.lexsort((kept[:, 1], kept[:, 0], -scores))[:k]
             kept, scores = kept[order], scores[order]
-    return [Pair(int(i), int(j), float(s)) for (i, j), s in zip(kept, scores, strict=True)]
+    return [ScoredPair(int(i), int(j), float(s)) for (i, j), s in zip(kept, scores, strict=True)]
 
 
 def _greatest(tile: Float[np.ndarray, "m n"], wanted: Bool[np.ndarray, "m n"], k: int) -> Bool[np.ndarray, "m n"]:

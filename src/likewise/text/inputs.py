@@ -16,7 +16,7 @@ def windows(texts: Iterable[str]) -> Iterator[list[str]]:
     for i, text in enumerate(_iterable(texts)):
         text = text.as_py() if hasattr(text, "as_py") else text  # Arrow's scalars
         if not isinstance(text, str):
-            raise BadInput(f"texts[{i}] is {told(text)}; wanted a str")
+            raise BadInput(f"texts[{i}] is {describe_value(text)}; wanted a str")
         window.append(text)
         letters += len(text)
         if len(window) == TEXTS or letters >= LETTERS:
@@ -42,16 +42,17 @@ def _iterable(texts: Any) -> Iterable[Any]:
     dimensions = getattr(texts, "ndim", 1)
     if dimensions == 0:
         raise BadInput(
-            f"encode takes a list of texts, and got an array of 0 dimensions, {told(texts)}: write encode([str(text)])"
+            f"encode takes a list of texts, and got an array of 0 dimensions, {describe_value(texts)}: "
+            "write encode([str(text)])"
         )
     if dimensions != 1:
         raise BadInput(f"encode takes one column of texts, and got a table of {dimensions} dimensions: name the column")
     if not isinstance(texts, Iterable):
-        raise BadInput(f"encode takes a list, a column or an iterator of texts, and got {told(texts)}")
+        raise BadInput(f"encode takes a list, a column or an iterator of texts, and got {describe_value(texts)}")
     return texts
 
 
-def told(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """A value as an error shows it: its beginning and its type."""
     shown = repr(value)
     return f"{shown if len(shown) <= 40 else shown[:37] + '…'} ({type(value).__name__})"

@@ -10,7 +10,7 @@ from ..errors import OutOfMemory
 T = TypeVar("T")
 
 
-def plan(lengths: Sequence[int], budget: int) -> list[list[int]]:
+def plan_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
     """Indices of sentences, a list a batch; a sentence longer than the budget has a batch to itself.
 
     Packed tokens need no padding, so a batch costs the sum of its lengths. Sorting still serves: equal lengths
@@ -38,7 +38,7 @@ def in_batches(
     `attempt` gives None where memory ran out; the batch is then halved and tried again, and no later batch is as
     large as the one that failed.
     """
-    waiting = plan(lengths, budget)[::-1]
+    waiting = plan_batches(lengths, budget)[::-1]
     limit = budget
     while waiting:
         batch = waiting.pop()

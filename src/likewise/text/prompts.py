@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping
 
 from ..errors import BadInput
-from .overflow import to_the_caller
+from .truncation import caller_stacklevel
 
 
 def prompt_of(text: str | None, name: str | None, prompts: Mapping[str, str], default: str | None) -> str:
@@ -33,6 +33,6 @@ def prompt_of(text: str | None, name: str | None, prompts: Mapping[str, str], de
     if meant is not None:
         warnings.warn(
             f"{text!r} is put before each text as it is; the model's own prompt of that name is prompt_name={meant!r}",
-            stacklevel=to_the_caller(),
+            stacklevel=caller_stacklevel(),
         )
     return text

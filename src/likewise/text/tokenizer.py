@@ -10,9 +10,9 @@ from pathlib import Path
 import tokenizers
 
 from ..errors import BadInput, BadModel
-from ..modelfiles import check_file, flag, read_object, read_text, wrong
+from ..runtime.untrusted_files import bad_setting, boolean_setting, read_object, read_text, regular_file_exists
 from .tokenizer_checks import check_steps, library_errors
-from .unknown import FILE, Unknown
+from .unknown_words import FILE, UnknownWords
 
 OVERLAP = 8  # neighbouring windows of a long text share a window's 8th part
 LARGEST_FILE = 1 << 28
@@ -36,7 +36,7 @@ class Tokenizer:
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     companions: Mapping[str, str]
-    unknown: Unknown | None = None
+    unknown: UnknownWords | None = None
 
     @classmethod
     def load(cls, folder: Path, max_length: int, lowercase: bool = False) -> "Tokenizer":
@@ -57,7 +57,7 @@ class Tokenizer:
                 f"max_length is {max_length}, and {len(prefix) + len(suffix)} special tokens leave no room for text"
             )
         vocabulary = max(backend.get_vocab(with_added_tokens=True).values(), default=-1) + 1
-        companions, unknown = _companions(folder, backend), Unknown.read(folder)
+        companions, unknown = _companions(folder, backend), UnknownWords.read(folder)
         return cls(backend, max_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), companions, unknown)
 
     def save(self, folder: Path) -> None:
@@ -174,7 +174,7 @@ class Tokenizer:
             ids = self.unknown.words(ids)
         return [self.backend.id_to_token(i) or "" for i in ids]
 
-    def _spelled(self, text: str, encoded: tokenizers.Encoding, unknown: Unknown) -> list[int]:
+    def _spelled(self, text: str, encoded: tokenizers.Encoding, unknown: UnknownWords) -> list[int]:
         """The ids of one text, with those of n-grams in the places of words that the vocabulary lacks."""
         found: list[int] = []
         for i, (begin, end) in zip(encoded.ids, encoded.offsets, strict=True):
@@ -243,14 +243,14 @@ class PairFrame:
         return [kind for kind, size in zip(self.segments, sizes, strict=True) for _ in range(size)]
 
 
-def longest_input(asked: int | None, told: int | None, most: int) -> int:
+def max_input_length(asked: int | None, told: int | None, most: int) -> int:
     """Tokens of the longest input: as asked for, or as the model's folder tells, or as many as its encoder can read."""
     if asked is not None and (not isinstance(asked, int) or not 1 <= asked <= most):
         raise BadInput(f"max_length is {asked!r}; wanted 1 to {most:,} tokens, which this encoder can read")
     return min(asked or told or most, most)
 
 
-def longest_first(first: int, second: int, room: int) -> tuple[int, int]:
+def truncate_longest_first(first: int, second: int, room: int) -> tuple[int, int]:
     """How many tokens of two texts are kept so that both fit into `room`: the longer one gives first.
 
     As Hugging Face's tokenizers do it: what the shorter one leaves of its half goes to the longer, and of two halves
@@ -282,11 +282,11 @@ def _backend(folder: Path) -> tokenizers.Tokenizer:
     """tokenizer.json, or the older vocab.txt (WordPiece) or vocab.json with merges.txt (byte-level BPE)."""
     whole, words, pairs = folder / "tokenizer.json", folder / "vocab.txt", folder / "vocab.json"
     with library_errors(f"the tokenizer in {folder} cannot be read"):
-        if check_file(whole, LARGEST_FILE):
+        if regular_file_exists(whole, LARGEST_FILE):
             return tokenizers.Tokenizer.from_file(str(whole))
-        if check_file(words, LARGEST_FILE):
+        if regular_file_exists(words, LARGEST_FILE):
             return _wordpiece(folder, words)
-        if check_file(pairs, LARGEST_FILE) and check_file(folder / "merges.txt", LARGEST_FILE):
+        if regular_file_exists(pairs, LARGEST_FILE) and regular_file_exists(folder / "merges.txt", LARGEST_FILE):
             return _byte_pairs(pairs, folder / "merges.txt")
     hint = " (a SentencePiece model is there: save it once as tokenizer.json with transformers' fast tokenizer)"
     found = hint if list(folder.glob("*.model")) else ""
@@ -301,12 +301,12 @@ def _wordpiece(folder: Path, vocabulary: Path) -> tokenizers.Tokenizer:
     classes = ("[CLS]", "[SEP]") if "[CLS]" in words else ("<s>", "</s>")
     if not {*classes, "[UNK]"} <= set(words):
         raise BadModel(f"{vocabulary} lacks {classes[0]}, {classes[1]} or [UNK]")
-    lowercase, accents = flag(options, "do_lower_case", True, settings), options.get("strip_accents")
+    lowercase, accents = boolean_setting(options, "do_lower_case", True, settings), options.get("strip_accents")
     made = tokenizers.BertWordPieceTokenizer(
         vocab={w: i for i, w in enumerate(words)},
         lowercase=lowercase,
-        strip_accents=None if accents is None else flag(options, "strip_accents", lowercase, settings),
-        handle_chinese_chars=flag(options, "tokenize_chinese_chars", True, settings),
+        strip_accents=None if accents is None else boolean_setting(options, "strip_accents", lowercase, settings),
+        handle_chinese_chars=boolean_setting(options, "tokenize_chinese_chars", True, settings),
         cls_token=classes[0],
         sep_token=classes[1],
     )
@@ -320,7 +320,7 @@ def _add_tokens(backend: tokenizers.Tokenizer, path: Path) -> None:
     added = read_object(path)
     for token, i in added.items():
         if isinstance(i, bool) or not isinstance(i, int):
-            raise wrong(path, token, i, "the token's id")
+            raise bad_setting(path, token, i, "the token's id")
     backend.add_tokens(sorted(added, key=lambda token: added[token]))
     others = [token for token, i in added.items() if backend.token_to_id(token) != i]
     if others:

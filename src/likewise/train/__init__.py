@@ -9,9 +9,11 @@ Importing this package costs nothing: each name below arrives with its first use
 
 from typing import TYPE_CHECKING
 
-from ..lazy import arriving
+from ..runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from .data.schedule import DataSource
+    from .data.sources import ColumnNames, read_rows
     from .objectives import (
         OBJECTIVES,
         TSDAE,
@@ -32,12 +34,10 @@ if TYPE_CHECKING:
         SimilarityDistillation,
         Triplet,
         Weighted,
-        objective_of,
+        parse_objective,
     )
-    from .processes import Processes, joined
-    from .run import Lora, Moment, Optimization, Outcome, Run
-    from .schedule import Course
-    from .sources import Columns, rows
+    from .run import Lora, Optimization, StepState, TrainResult, TrainSettings
+    from .step.processes import Processes, process_group
     from .trainer import Diverged, train
 
 __all__ = [
@@ -47,9 +47,9 @@ __all__ = [
     "BatchTriplets",
     "Classification",
     "CoSENT",
-    "Columns",
+    "ColumnNames",
     "Contrastive",
-    "Course",
+    "DataSource",
     "Distillation",
     "Diverged",
     "Layerwise",
@@ -57,25 +57,25 @@ __all__ = [
     "MarginMSE",
     "MarginPairs",
     "Matryoshka",
-    "Moment",
     "Objective",
     "Optimization",
-    "Outcome",
     "Processes",
     "Regression",
-    "Run",
     "ScoreDistillation",
     "SimCSE",
     "SimilarityDistillation",
+    "StepState",
+    "TrainResult",
+    "TrainSettings",
     "Triplet",
     "Weighted",
-    "joined",
-    "objective_of",
-    "rows",
+    "parse_objective",
+    "process_group",
+    "read_rows",
     "train",
 ]
 
-__getattr__, __dir__ = arriving(
+__getattr__, __dir__ = lazy_names(
     __name__,
     {
         "objectives": [
@@ -98,12 +98,12 @@ __getattr__, __dir__ = arriving(
             "SimilarityDistillation",
             "Triplet",
             "Weighted",
-            "objective_of",
+            "parse_objective",
         ],
-        "processes": ["Processes", "joined"],
-        "run": ["Lora", "Moment", "Optimization", "Outcome", "Run"],
-        "schedule": ["Course"],
-        "sources": ["Columns", "rows"],
+        "step.processes": ["Processes", "process_group"],
+        "run": ["Lora", "StepState", "Optimization", "TrainResult", "TrainSettings"],
+        "data.schedule": ["DataSource"],
+        "data.sources": ["ColumnNames", "read_rows"],
         "trainer": ["Diverged", "train"],
     },
 )

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from ..errors import BadInput
-from .processes import ALONE, Processes
-from .run import Run
-from .schedule import Curriculum
+from .data.schedule import BatchSchedule
+from .run import TrainSettings
+from .step.processes import ALONE, Processes
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Plan:
     warmup: int
 
     @classmethod
-    def of(cls, curriculum: Curriculum, run: Run, processes: Processes = ALONE) -> "Plan":
+    def of(cls, curriculum: BatchSchedule, run: TrainSettings, processes: Processes = ALONE) -> "Plan":
         """The plan of a run over these data.
 
         Raises:
@@ -35,7 +35,7 @@ class Plan:
         return cls(steps, epoch, every, round(run.optimization.warmup * steps))
 
 
-def _check(run: Run) -> None:
+def _check(run: TrainSettings) -> None:
     how = run.optimization
     above = {"steps": run.steps, "epochs": run.epochs, "batch": run.batch, "accumulate": run.accumulate}
     for name, value in {**above, "budget": run.budget, "rate": how.rate, "layer_decay": how.layer_decay}.items():

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 Schedule = Literal["linear", "cosine", "constant"]
 Mix = Literal["proportional", "round-robin"]
-Remember = Literal["all", "layers"]
+Checkpointing = Literal["all", "layers"]
 TrainingPrecision = Literal["fp32", "bf16"]
 
 
@@ -41,7 +41,7 @@ class Lora:
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainSettings:
     """How to train."""
 
     epochs: Annotated[float, "passes over the data"] = 1.0
@@ -51,9 +51,9 @@ class Run:
     budget: Annotated[
         int | None, "tokens in flight; with more, a step is worked off in pieces, to the same gradient"
     ] = None
-    remember: Annotated[Remember, "layers: only what goes between blocks, the rest is computed again (less memory)"] = (
-        "all"
-    )
+    remember: Annotated[
+        Checkpointing, "layers: only what goes between blocks, the rest is computed again (less memory)"
+    ] = "all"
     precision: Annotated[TrainingPrecision, "of the products; weights and moments stay fp32"] = "fp32"
     optimization: Optimization = field(default_factory=Optimization)
     ema: Annotated[float, "0.999 say: a running mean of the weights is what is measured and saved; 0: the weights"] = (
@@ -69,7 +69,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Moment:
+class StepState:
     """One step, as it is told to logs and to people."""
 
     step: int
@@ -86,7 +86,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainResult:
     """A run that ended: the steps made, the best measure and when, and whether it ended early, of itself or asked to.
 
     `trained` and `parameters` are numbers of weights: of those that were trained, and of all.

@@ -52,7 +52,7 @@ def settings_of(holder: type) -> Mapping[str, Setting]:
     return found
 
 
-def made(holder: type[T], values: Mapping[str, Any], where: str) -> T:
+def from_settings(holder: type[T], values: Mapping[str, Any], where: str) -> T:
     """The dataclass with these settings, the others at their defaults.
 
     Raises:
@@ -60,7 +60,7 @@ def made(holder: type[T], values: Mapping[str, Any], where: str) -> T:
     """
     known = settings_of(holder)  # type: ignore[arg-type]
     check_known(values, known, where)
-    whole: T = _made(holder, {known[n].path: value_of(known[n], v, where) for n, v in values.items()})
+    whole: T = _made(holder, {known[n].path: parse_value(known[n], v, where) for n, v in values.items()})
     return whole
 
 
@@ -74,7 +74,7 @@ def check_known(names: Iterable[str], known: Iterable[str], where: str) -> None:
             raise BadInput(f"{where}: there is no setting {name!r}; {meant}")
 
 
-def value_of(setting: Setting, value: Any, where: str) -> Any:
+def parse_value(setting: Setting, value: Any, where: str) -> Any:
     """The value as its kind wants it; texts are read, several parted by commas.
 
     Raises:

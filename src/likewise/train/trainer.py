@@ -18,27 +18,27 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import BadInput, LikewiseError
-from ..fingerprint import fingerprint
-from ..store.files import atomic
-from . import checkpoint as checkpoints
-from . import draws
-from . import optimizer as optimization
-from .average import Average, put
-from .batch import Batch, Rows
-from .fitting import Budget, Took
-from .frozen import prepared
+from ..model_files.atomic_files import atomic_file
+from ..runtime.fingerprint import fingerprint
+from .data.batch import Batch, TrainingRows
+from .data.schedule import BatchSchedule, DataSource
+from .data.sources import digest
+from .optimization import optimizer as optimization
+from .optimization.ema import EMA, copy_weights
+from .optimization.freeze import prepared_for_training
+from .output import checkpoint as checkpoints
 from .plan import Plan
-from .processes import Processes, joined
-from .run import Moment, Outcome, Run
-from .schedule import Course, Curriculum
-from .sources import digest
-from .trainable import Trainable, backward, fit, join_gradients
+from .run import StepState, TrainResult, TrainSettings
+from .step import seeding
+from .step.memory import StepResult, TokenBudget
+from .step.processes import Processes, process_group
+from .step.trainable import Trainable, backward, check_objective, join_gradients
 
-__all__ = ["Diverged", "Measure", "Moment", "Outcome", "Run", "Told", "train"]
+__all__ = ["Callback", "Diverged", "Evaluator", "StepState", "TrainResult", "TrainSettings", "train"]
 
-Measure = Callable[[Any], Mapping[str, float]]
+Evaluator = Callable[[Any], Mapping[str, float]]
 """Figures of a model, larger is better; the first decides which is best."""
-Told = Callable[[Moment], None]
+Callback = Callable[[StepState], None]
 FREE = ("checkpoint_every", "budget", "remember")
 """What of a run may change when it goes on: the gradient is the same, though dropout draws otherwise in pieces."""
 
@@ -49,16 +49,16 @@ class Diverged(LikewiseError, ArithmeticError):
 
 def train(
     embedder: Trainable,
-    courses: Sequence[Course],
-    run: Run | None = None,
+    courses: Sequence[DataSource],
+    run: TrainSettings | None = None,
     *,
     folder: Path | None = None,
-    measure: Measure | None = None,
-    tell: Sequence[Told] = (),
+    measure: Evaluator | None = None,
+    tell: Sequence[Callback] = (),
     resume: bool = True,
     stop: Callable[[], bool] = lambda: False,
     about: Mapping[str, Any] | None = None,
-) -> Outcome:
+) -> TrainResult:
     """Trains the embedder, or the reranker, in place; with a measure, it ends as the best that was measured.
 
     Under torchrun several processes train as one: `run.batch` rows are shared out among them, gradients are added up,
@@ -81,10 +81,10 @@ def train(
             batch cannot be shared out evenly.
         Diverged: the loss is not finite.
     """
-    run = run or Run()
-    with joined() as processes, draws.lent(embedder.device):
-        draws.seed(embedder.device, max(0, run.seed))  # of fresh weights; one below 0 is refused with the plan
-        with prepared(embedder, run):
+    run = run or TrainSettings()
+    with process_group() as processes, seeding.borrowed_generators(embedder.device):
+        seeding.seed(embedder.device, max(0, run.seed))  # of fresh weights; one below 0 is refused with the plan
+        with prepared_for_training(embedder, run):
             return _Training(embedder, courses, run, folder, measure, tell, about or {}, processes).go(resume, stop)
 
 
@@ -94,11 +94,11 @@ class _Training:
     def __init__(
         self,
         embedder: Trainable,
-        courses: Sequence[Course],
-        run: Run,
+        courses: Sequence[DataSource],
+        run: TrainSettings,
         folder: Path | None,
-        measure: Measure | None,
-        tell: Sequence[Told],
+        measure: Evaluator | None,
+        tell: Sequence[Callback],
         about: Mapping[str, Any],
         processes: Processes,
     ) -> None:
@@ -107,28 +107,32 @@ class _Training:
             raise BadInput(f'the model is in {embedder.precision}; load it with precision="fp32" to train it')
         self.objectives = list(dict.fromkeys(course.objective for course in courses))
         for objective in self.objectives:
-            fit(embedder, objective)
+            check_objective(embedder, objective)
             objective.to(embedder.device)
         self.processes = processes
         self.measures: bool = processes.told(measure is not None)
-        self.curriculum = Curriculum(courses, run.batch, run.seed, run.mix)
+        self.curriculum = BatchSchedule(courses, run.batch, run.seed, run.mix)
         self.plan = Plan.of(self.curriculum, run, processes)
         processes.alike(t for module in (embedder, *self.objectives) for t in module.state_dict().values())
         self.weights = {name: p for name, p in embedder.named_parameters() if p.requires_grad}
         if not self.weights and not any(p.requires_grad for o in self.objectives for p in o.parameters()):
             raise BadInput("everything is frozen, so there is nothing to train")
-        self.optimizer = optimization.make(embedder, self.objectives, run.optimization)
-        self.average = Average(self.weights, run.ema) if run.ema else None
-        self.budget = Budget(run.budget)
+        self.optimizer = optimization.make_optimizer(embedder, self.objectives, run.optimization)
+        self.average = EMA(self.weights, run.ema) if run.ema else None
+        self.budget = TokenBudget(run.budget)
         self.dtype = {"fp32": None, "bf16": torch.bfloat16}[run.precision]
-        rows = [digest(c.rows) if isinstance(c.rows, Rows) else None for c in courses] if folder is not None else []
+        rows = (
+            [digest(c.rows) if isinstance(c.rows, TrainingRows) else None for c in courses]
+            if folder is not None
+            else []
+        )
         self.about = {**about, "rows": rows, "processes": processes.count, "frozen": self._frozen()}
         self.step, self.saved, self.seconds, self.waited, self.began = 0, -1, 0.0, 0, 0.0
         self.best: float | None = None
         self.best_step: int | None = None
         self.best_weights: dict[str, Tensor] | None = None
 
-    def go(self, resume: bool, stop: Callable[[], bool]) -> Outcome:
+    def go(self, resume: bool, stop: Callable[[], bool]) -> TrainResult:
         self._resume() if resume else self._clear()
         if self.processes.any(self.step != self.processes.told(self.step)):
             raise BadInput(f"not all processes found the same checkpoint in {self.folder}; they must see one folder")
@@ -147,14 +151,14 @@ class _Training:
         if not stopped:
             self._finish()
         counts = {"trained": sum(p.numel() for p in self._parameters()), "parameters": self._size()}
-        return Outcome(self.step, self.seconds, self.best, self.best_step, ended, stopped, **counts)
+        return TrainResult(self.step, self.seconds, self.best, self.best_step, ended, stopped, **counts)
 
-    def _step(self, batches: Sequence[tuple[Course, Batch]]) -> Moment:
-        rate = optimization.rate_at(self.step, self.plan.steps, self.run.optimization)
+    def _step(self, batches: Sequence[tuple[DataSource, Batch]]) -> StepState:
+        rate = optimization.learning_rate_factor(self.step, self.plan.steps, self.run.optimization)
         for group in self.optimizer.param_groups:
             group["lr"] = group["rate"] * rate
         self.optimizer.zero_grad()
-        draws.seed(self.embedder.device, self.run.seed, self.step, self.processes.rank)
+        seeding.seed(self.embedder.device, self.run.seed, self.step, self.processes.rank)
         took = [self._backward(course, batch, 1 / len(batches)) for course, batch in batches]
         join_gradients(self.embedder, self.objectives, self.processes)
         clip = self.run.optimization.clip or math.inf
@@ -170,9 +174,11 @@ class _Training:
         loss, tokens = sum(t.loss for t in took) / len(took), self.processes.total(sum(t.tokens for t in took))
         rows, lr = sum(len(batch) for _, batch in batches), self.run.optimization.rate * rate
         epoch = self.step / self.plan.steps_of_epoch if self.plan.steps_of_epoch else 0.0
-        return Moment(self.step, self.plan.steps, epoch, loss, lr, norm, rows, tokens, self.seconds, scores, self.best)
+        return StepState(
+            self.step, self.plan.steps, epoch, loss, lr, norm, rows, tokens, self.seconds, scores, self.best
+        )
 
-    def _backward(self, course: Course, batch: Batch, share: float) -> Took:
+    def _backward(self, course: DataSource, batch: Batch, share: float) -> StepResult:
         own = batch.take(range(len(batch))[self.processes.own(len(batch))])
         took = backward(
             self.embedder,
@@ -211,7 +217,7 @@ class _Training:
         return self.weights if self.average is None else self.average.mean
 
     def _finish(self) -> None:
-        put(self.best_weights if self.best_weights is not None else dict(self._measurable()), self.weights)
+        copy_weights(self.best_weights if self.best_weights is not None else dict(self._measurable()), self.weights)
 
     def _waited_enough(self) -> bool:
         """Whether so many measures in a row brought nothing better that the run ends before its last step."""
@@ -220,7 +226,7 @@ class _Training:
     def _due(self, every: int) -> bool:
         return self.step == self.plan.steps or (every > 0 and self.step % every == 0)
 
-    def _tell(self, moment: Moment) -> None:
+    def _tell(self, moment: StepState) -> None:
         for told in self.tell if self.processes.leads else ():
             told(moment)
 
@@ -230,7 +236,7 @@ class _Training:
             path = self.folder / f"diverged-step-{self.step + 1}.json"
             numbers = {name: values.tolist() for name, values in batch.numbers.items()}
             told = {what: str(value), "texts": batch.texts, "numbers": numbers}
-            with suppress(OSError, BadInput), atomic(path) as partial:  # a full disk must not hide what went wrong
+            with suppress(OSError, BadInput), atomic_file(path) as partial:  # a full disk must not hide what went wrong
                 partial.write_text(json.dumps(told), "utf-8")
                 where = f"; its last batch is in {path}"
         raise Diverged(f"the {what} of step {self.step + 1} is {value}{where}. A lower rate, or clipping, may help")
@@ -254,15 +260,15 @@ class _Training:
         told = ("step", "seconds", "best", "best_step", "waited")
         state = {name: getattr(self, name) for name in told}
         state |= {"budget": self.budget.tokens, "run": self._identity()}
-        checkpoints.save(self.folder, self._tensors(), self.optimizer, state)
+        checkpoints.save_checkpoint(self.folder, self._tensors(), self.optimizer, state)
         self.saved = self.step
 
     def _resume(self) -> None:
-        found = None if self.folder is None else checkpoints.latest(self.folder)
+        found = None if self.folder is None else checkpoints.latest_checkpoint(self.folder)
         if found is None:
             return
-        checkpoints.check_same(found, self._identity())
-        tensors = checkpoints.restore(found, self._tensors(), self.optimizer)
+        checkpoints.check_same_run(found, self._identity())
+        tensors = checkpoints.restore_checkpoint(found, self._tensors(), self.optimizer)
         self.best_weights = tensors.get("best")
         if self.best_weights is not None:
             self.best_weights = {name: t.to(self.embedder.device) for name, t in self.best_weights.items()}
@@ -275,7 +281,7 @@ class _Training:
 
     def _clear(self) -> None:
         if self.folder is not None and self.processes.leads:
-            checkpoints.clear(self.folder)
+            checkpoints.clear_checkpoints(self.folder)
 
     def _identity(self) -> dict[str, Any]:
         """What must be the same for a run to go on."""

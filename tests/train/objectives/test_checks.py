@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
-from likewise.train.batch import Rows
+from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import (
     AnglE,
     BatchTriplets,
@@ -22,7 +22,7 @@ from likewise.train.objectives import (
     Triplet,
     Weighted,
 )
-from likewise.train.step import backward
+from likewise.train.step.embedder_step import embedder_backward
 from tests.train.columns import EVERY, columns_for, model_for
 
 PAIRS = {"sentence1": ["a", "b", "c"], "sentence2": ["d", "e", "f"]}
@@ -85,36 +85,39 @@ TRIPLES = {"anchor": ["a", "b", "c"], "positive": ["d", "e", "f"], "negative": [
 )
 def test_labels_that_cannot_be_learned_are_refused(objective, columns, said):
     with pytest.raises(BadInput) as refused:
-        Rows.of(columns, objective)
+        TrainingRows.of(columns, objective)
     assert said in str(refused.value)
 
 
 def test_labels_that_occur_once_are_told_of():
     with pytest.warns(UserWarning, match=r"2 labels occur once, the first in row 1 \(5\)"):
-        Rows.of({"sentence": ["a", "b", "c", "d"], "label": [4, 5, 4, 9]}, BatchTriplets())
+        TrainingRows.of({"sentence": ["a", "b", "c", "d"], "label": [4, 5, 4, 9]}, BatchTriplets())
 
 
 def test_whole_numbers_stay_exact_and_other_numbers_become_float32():
     columns = {"anchor": ["a", "b"], "positive": ["c", "d"], "group": [2**60, 2**60 + 1]}
-    assert Rows.of(columns, Contrastive()).numbers["group"].tolist() == columns["group"]
-    assert Rows.of({**columns, "group": [1.0, 2.0]}, Contrastive()).take([1]).numbers["group"].tolist() == [2]
-    assert Rows.of({**PAIRS, "label": np.array([True, False, True])}, MarginPairs()).numbers["label"].dtype == np.int64
-    assert Rows.of({**PAIRS, "score": [0, 1, 1]}, Regression()).numbers["score"].dtype == np.float32
+    assert TrainingRows.of(columns, Contrastive()).numbers["group"].tolist() == columns["group"]
+    assert TrainingRows.of({**columns, "group": [1.0, 2.0]}, Contrastive()).take([1]).numbers["group"].tolist() == [2]
+    assert (
+        TrainingRows.of({**PAIRS, "label": np.array([True, False, True])}, MarginPairs()).numbers["label"].dtype
+        == np.int64
+    )
+    assert TrainingRows.of({**PAIRS, "score": [0, 1, 1]}, Regression()).numbers["score"].dtype == np.float32
 
 
 def test_a_teachers_vectors_are_read_from_the_file_a_batch_at_a_time(tmp_path):
     np.save(tmp_path / "teacher.npy", np.arange(12, dtype=np.float32).reshape(4, 3))
     teacher = np.load(tmp_path / "teacher.npy", mmap_mode="r")
-    rows = Rows.of({"sentence": list("abcd"), "teacher": teacher}, SimilarityDistillation())
+    rows = TrainingRows.of({"sentence": list("abcd"), "teacher": teacher}, SimilarityDistillation())
     assert np.shares_memory(rows.numbers["teacher"], teacher)
     assert rows.take([3, 0]).numbers["teacher"].tolist() == [[9, 10, 11], [0, 1, 2]]
 
 
 def test_a_student_narrower_than_its_teacher_is_told_what_to_do(tiny):
     objective = Distillation()
-    batch = Rows.of({"sentence": ["a", "b"], "teacher": [[1.0] * 7] * 2}, objective).take([0, 1])
+    batch = TrainingRows.of({"sentence": ["a", "b"], "teacher": [[1.0] * 7] * 2}, objective).take([0, 1])
     with pytest.raises(BadInput, match="7 numbers and the student's 32: give width=7"):
-        backward(tiny, objective, batch)
+        embedder_backward(tiny, objective, batch)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -124,8 +127,8 @@ def test_a_batch_of_one_row_or_of_one_text_again_and_again_gives_finite_gradient
     objective = EVERY[name]()
     embedder = model_for(objective, Embedder.load(own(), device="cpu"))
     objective.fit_to(embedder.width, embedder.encoder.vocabulary)
-    rows = Rows.of(columns_for(objective), objective)
+    rows = TrainingRows.of(columns_for(objective), objective)
     for which in ([0], [0, 0, 0]):
-        took = backward(embedder, objective, rows.take(which))
+        took = embedder_backward(embedder, objective, rows.take(which))
         assert np.isfinite(took.loss)
     assert all(p.grad is None or p.grad.isfinite().all() for m in (embedder, objective) for p in m.parameters())

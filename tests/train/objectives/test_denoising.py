@@ -5,9 +5,9 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from likewise.errors import BadInput
-from likewise.train.batch import Rows
+from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import TSDAE, padded
-from likewise.train.step import tokenized
+from likewise.train.step.embedder_step import tokenized
 from tests.train.objectives.test_values import drawn, near
 
 ROWS = [[3, 5, 1], [2], [4, 4, 0, 1, 6], [3, 5, 1, 1]]
@@ -32,7 +32,7 @@ def test_three_fifths_of_the_tokens_are_deleted_in_order_and_one_is_left():
 
 def test_the_model_is_shown_the_noise_and_the_decoder_the_whole_text(tiny):
     objective, texts = TSDAE(), ["the quick brown fox", "a cat and a dog"]
-    batch = Rows.of({"sentence": texts}, objective).take([0, 1])
+    batch = TrainingRows.of({"sentence": texts}, objective).take([0, 1])
     shown, found = tokenized(tiny, objective, batch)
     whole, _ = tokenized(tiny, TSDAE(noise=0.0), batch)
     assert found.numbers["ids"].tolist() == padded(whole, tiny.device).tolist()

@@ -7,13 +7,21 @@ import torch
 from likewise import Embedder, Reranker
 from likewise.errors import BadInput
 from likewise.reranker import PolyEncoder
-from likewise.train.batch import Rows
-from likewise.train.objectives import OBJECTIVES, RERANKING, Layerwise, Matryoshka, Weighted, objective_of, options_of
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
+from likewise.train.objectives import (
+    OBJECTIVES,
+    RERANKING,
+    Layerwise,
+    Matryoshka,
+    Weighted,
+    objective_options,
+    parse_objective,
+)
 from likewise.train.objectives import Contrastive as Contrast
-from likewise.train.objectives.pairs import Regression
-from likewise.train.run import Run
-from likewise.train.schedule import Course
-from likewise.train.trainable import backward, fit
+from likewise.train.objectives.labelled_pairs import Regression
+from likewise.train.run import TrainSettings
+from likewise.train.step.trainable import backward, check_objective
 from likewise.train.trainer import train
 from tests.train.columns import TEXTS, batch_for, columns_for
 
@@ -55,17 +63,17 @@ SAME_GRADIENT = {("batch-triplets", "each")}  # which batches there are, not wha
 
 def test_the_tables_have_every_setting():
     assert {name: set(known) | set(WRAPPED) for name, known in SETTINGS.items()} == {
-        name: set(options_of(name)) for name in OBJECTIVES
+        name: set(objective_options(name)) for name in OBJECTIVES
     }
     assert {name: set(known) for name, known in RERANKED.items()} == {
-        name: set(options_of(name, RERANKING)) for name in RERANKING
+        name: set(objective_options(name, RERANKING)) for name in RERANKING
     }
 
 
 def gradient(model, objective, batch):
     """Of the encoder by one step; what is drawn is drawn from one seed."""
     torch.manual_seed(3)
-    fit(model, objective)
+    check_objective(model, objective)
     model.zero_grad()
     backward(model.eval(), objective, batch)
     found = [p.grad.flatten() for p in model.encoder.parameters() if p.grad is not None]
@@ -78,7 +86,7 @@ def easy(objective):
     columns = columns_for(objective)
     if "sentence2" in columns:
         columns["sentence2"][1] = columns["sentence1"][1] + " x"
-    return Rows.of(columns, objective).take(range(8))
+    return TrainingRows.of(columns, objective).take(range(8))
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +99,7 @@ def embedder(folders):
 @pytest.mark.parametrize(("name", "key", "value"), EVERY)
 def test_a_setting_of_an_objective_changes_what_is_learned(name, key, value, embedder):
     among = AMONG.get((name, key), "")
-    plain, told = objective_of(f"{name}:{among}"), objective_of(f"{name}:{among},{key}={value}")
+    plain, told = parse_objective(f"{name}:{among}"), parse_objective(f"{name}:{among},{key}={value}")
     assert told.describe() != plain.describe()
     assert told.reads().texts == plain.reads().texts
     if (name, key) in SAME_GRADIENT:
@@ -107,7 +115,7 @@ def test_a_setting_of_an_objective_changes_what_is_learned(name, key, value, emb
 
 @pytest.mark.parametrize(("name", "key", "value"), EVERY_RERANKED)
 def test_a_setting_of_a_rerankers_objective_changes_what_is_learned(name, key, value, folders):
-    plain, told = (objective_of(spec, RERANKING) for spec in (name, f"{name}:{key}={value}"))
+    plain, told = (parse_objective(spec, RERANKING) for spec in (name, f"{name}:{key}={value}"))
     assert told.describe() != plain.describe()
     columns = columns_for(plain)
     if key == "teacher_temperature":
@@ -117,14 +125,14 @@ def test_a_setting_of_a_rerankers_objective_changes_what_is_learned(name, key, v
         backbone = Embedder.load(folders("bert"), device="cpu")
         labels = [f"LABEL_{i}" for i in range(objective.labels)]
         model = PolyEncoder.start(backbone, 5) if objective.CROSSED else Reranker.start(backbone, labels, seed=0)
-        return gradient(model, objective, Rows.of(columns, objective).take(range(8)))
+        return gradient(model, objective, TrainingRows.of(columns, objective).take(range(8)))
 
     assert not torch.allclose(learned(plain), learned(told))
 
 
 def test_layers_of_the_command_line_train_so_many_layers_of_the_model(folders):
     """The gradient is the sum of those of the model's last three layers, each pooled as the model pools its last."""
-    model, objective = Embedder.load(folders("bert"), device="cpu"), objective_of("contrastive:layers=3")
+    model, objective = Embedder.load(folders("bert"), device="cpu"), parse_objective("contrastive:layers=3")
     batch = batch_for(objective)
     found = gradient(model, objective, batch)
     parts, contrast = [], Contrast()
@@ -142,7 +150,7 @@ def test_layers_of_the_command_line_train_so_many_layers_of_the_model(folders):
 
 
 def _packed(model, ids):
-    from likewise.ragged import Ragged
+    from likewise.arrays.ragged import Ragged
 
     return Ragged.of([ids], model.device)
 
@@ -153,15 +161,15 @@ def _is(gradient):
 
 def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(own, tmp_path):
     embedder, measured = Embedder.load(own(), device="cpu"), []
-    objective = objective_of("contrastive:layers=2")
-    rows = Rows.of(columns_for(objective), objective)
+    objective = parse_objective("contrastive:layers=2")
+    rows = TrainingRows.of(columns_for(objective), objective)
 
     def measure(model):
         measured.append(model.encode(TEXTS).shape)
         return {"figure": float(len(measured))}
 
     before = embedder.encode(TEXTS)
-    train(embedder, [Course(rows, objective)], Run(steps=2, batch=8, measure_every=1), measure=measure)
+    train(embedder, [DataSource(rows, objective)], TrainSettings(steps=2, batch=8, measure_every=1), measure=measure)
     assert measured == [(len(TEXTS), embedder.width)] * 2
     embedder.eval().save(tmp_path / "saved")
     after = Embedder.load(tmp_path / "saved", device="cpu").encode(TEXTS)
@@ -197,13 +205,15 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
 )
 def test_a_value_that_would_teach_nothing_or_the_opposite_is_refused(spec, table, wrong, embedder):
     with pytest.raises(BadInput, match=wrong):
-        fit(embedder, objective_of(spec, table))
+        check_objective(embedder, parse_objective(spec, table))
 
 
 def test_a_teachers_temperature_without_a_teachers_scores_is_refused():
-    objective = objective_of("ranking:teacher_temperature=2", RERANKING)
+    objective = parse_objective("ranking:teacher_temperature=2", RERANKING)
     with pytest.raises(BadInput, match="no column scores of a teacher"):
-        Rows.of({name: column for name, column in columns_for(objective).items() if name != "scores"}, objective)
+        TrainingRows.of(
+            {name: column for name, column in columns_for(objective).items() if name != "scores"}, objective
+        )
 
 
 def test_objectives_that_read_other_layers_are_not_mixed_up(folders):
@@ -224,4 +234,4 @@ def test_objectives_that_read_other_layers_are_not_mixed_up(folders):
 def test_a_model_that_pools_over_layers_is_refused(folders):
     model = Embedder.load(folders("bert"), device="cpu", pooling="sbert-wk:start=1")
     with pytest.raises(BadInput, match="no vectors layer by layer"):
-        fit(model, objective_of("contrastive:layers=2"))
+        check_objective(model, parse_objective("contrastive:layers=2"))

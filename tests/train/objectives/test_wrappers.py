@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from likewise import Embedder
-from likewise.encoders.cut import cut
+from likewise.encoders.prune_layers import prune_layers
 from likewise.errors import BadInput
 from likewise.pooling import pooling_of
-from likewise.train.batch import Rows
-from likewise.train.layered import layered
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
+from likewise.train.layers.multi_layer import multi_layer_embedder
 from likewise.train.objectives import (
     TSDAE,
     Classification,
@@ -24,9 +25,8 @@ from likewise.train.objectives import (
     Triplet,
     Weighted,
 )
-from likewise.train.schedule import Course
-from likewise.train.step import forward, tokenized
-from likewise.train.trainer import Run, train
+from likewise.train.step.embedder_step import forward, tokenized
+from likewise.train.trainer import TrainSettings, train
 from tests.tiny import TEXTS
 from tests.train.columns import EVERY, columns_for
 from tests.train.objectives.test_values import drawn, near
@@ -58,21 +58,21 @@ def test_layerwise_is_the_weighted_sum_over_parts_and_goes_around_matryoshka():
 
 def test_the_parts_of_a_layered_model_are_the_vectors_of_the_model_cut_there(own):
     whole = Embedder.load(own(), device="cpu")
-    parts = np.split(layered(whole, 3).eval().encode(TEXTS), 3, axis=1)
+    parts = np.split(multi_layer_embedder(whole, 3).eval().encode(TEXTS), 3, axis=1)
     for depth, part in zip([1, 2, 3], parts, strict=True):
         small = Embedder(
-            whole.tokenizer, cut(whole.encoder, depth), pooling_of("mean", depth), whole.heads, whole.manifest
+            whole.tokenizer, prune_layers(whole.encoder, depth), pooling_of("mean", depth), whole.heads, whole.manifest
         )
         np.testing.assert_allclose(part, small.eval().encode(TEXTS), atol=1e-6)
     with pytest.raises(BadInput, match="5 layers were asked for; the model has 4"):
-        layered(whole, 5)
+        multi_layer_embedder(whole, 5)
 
 
 def test_training_the_layers_trains_the_model_itself(own):
     embedder, objective = Embedder.load(own(), device="cpu"), Layerwise(Contrastive(), 2)
     before = embedder.encode(TEXTS)
-    rows = Rows.of(columns_for(objective), objective)
-    train(layered(embedder, 2), [Course(rows, objective)], Run(steps=2, batch=8))
+    rows = TrainingRows.of(columns_for(objective), objective)
+    train(multi_layer_embedder(embedder, 2), [DataSource(rows, objective)], TrainSettings(steps=2, batch=8))
     assert np.abs(embedder.eval().encode(TEXTS) - before).max() > 1e-6
 
 
@@ -141,7 +141,7 @@ def test_descriptions_tell_settings_apart():
 
 def test_two_readings_of_a_text_differ_by_what_is_dropped(own):
     embedder, objective = Embedder.load(own(), device="cpu"), SimCSE()
-    batch = Rows.of({"sentence": ["a cat sleeps", "dogs bark"]}, objective).take([0, 1])
+    batch = TrainingRows.of({"sentence": ["a cat sleeps", "dogs bark"]}, objective).take([0, 1])
     ids, _ = tokenized(embedder, objective, batch)
     first, again = forward(embedder.eval(), ids).chunk(2)
     torch.testing.assert_close(first, again)

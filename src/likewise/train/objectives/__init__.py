@@ -1,14 +1,14 @@
 """Objectives: each in the table is tested with every strategy. A new one is a class in a file here and a row there."""
 
-from .contrast import Contrastive, SimCSE, contrastive
+from .contrastive import Contrastive, SimCSE, contrastive
 from .denoising import TSDAE, padded
 from .distances import DISTANCES
 from .distillation import Distillation, MarginMSE, ScoreDistillation, SimilarityDistillation
+from .labelled_pairs import CONCATENATIONS, Classification, MarginPairs, Regression
 from .objective import Ids, Labels, Matrix, Names, Numbers, Objective, Reads, Vectors
-from .ordered import AnglE, CoSENT, cosent
-from .pairs import CONCATENATIONS, Classification, MarginPairs, Regression
+from .ranking import AnglE, CoSENT, cosent
+from .registry import OBJECTIVES, WRAPPERS, objective_options, parse_objective
 from .reranking import RERANKING, InBatch, PairClassification, PairMargin, PairRanking, PairRegression, Reranking
-from .spec import OBJECTIVES, WRAPPERS, objective_of, options_of
 from .triplets import BatchTriplets, Triplet
 from .wrappers import Layerwise, Matryoshka, Weighted
 
@@ -51,7 +51,7 @@ __all__ = [
     "Weighted",
     "contrastive",
     "cosent",
-    "objective_of",
-    "options_of",
+    "objective_options",
     "padded",
+    "parse_objective",
 ]

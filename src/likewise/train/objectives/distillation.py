@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...errors import BadInput
+from .labelled_pairs import some_vary
 from .objective import Columns, Loss, Matrix, Numbers, Objective, Texts, Vectors, above_zero
-from .pairs import some_vary
 
 SHARP = 0.05  # the temperature of cosines, where none is given
 

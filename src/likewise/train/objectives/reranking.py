@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ...errors import BadInput
-from .contrast import Contrastive, no_wrong_answer
+from .contrastive import Contrastive, false_negative_mask
+from .labelled_pairs import in_batch, some_vary
 from .objective import Columns, Labels, Matrix, Names, Numbers, Objective, Reads, Texts, above_zero
-from .pairs import some_vary, within
 
 Logits: TypeAlias = Float[Tensor, "N P C"]
 """Of N rows, each the P pairs of its first text with the others, C labels a pair."""
@@ -74,7 +74,7 @@ class PairRegression(Reranking):
         if self.loss == "bce":
             largest = float(scores.max())
             by = 5 if largest <= 5 else round(largest, 2)
-            within(
+            in_batch(
                 "score", scores, 0, 1, f"bce reads them as probabilities; divide by {by:g}, say (score=score/{by:g})"
             )
         some_vary("score", scores)
@@ -97,7 +97,7 @@ class PairClassification(Reranking):
         return F.cross_entropy(logits[:, 0], label, reduction="none")
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
-        within("label", numbers["label"], 0, self.labels - 1, f"there are {self.labels} labels (labels=…)")
+        in_batch("label", numbers["label"], 0, self.labels - 1, f"there are {self.labels} labels (labels=…)")
         some_vary("label", numbers["label"])
 
 
@@ -178,7 +178,7 @@ class InBatch(Reranking):
 
     def forward(self, scores: Crossed, *, names: Names, group: Labels | None = None) -> Losses:
         right = torch.arange(len(scores), device=scores.device)
-        masked = scores.masked_fill(no_wrong_answer(names, group), -torch.inf)
+        masked = scores.masked_fill(false_negative_mask(names, group), -torch.inf)
         return F.cross_entropy(masked / self.temperature, right, reduction="none")
 
     def check(self, texts: Texts, numbers: Columns) -> None:

@@ -87,8 +87,8 @@ class Layerwise(_Views):
     """Any objective at several layers at once, so that the lower ones can serve alone (Li et al. 2024, 2D Matryoshka).
 
     Its vectors are those of the model's last `layers` layers side by side, the lowest first; training reads them out
-    of any model whose pooling is a plain one (`likewise.train.layered`). Around a `Matryoshka`, it trains every depth
-    at every width.
+    of any model whose pooling is a plain one (`likewise.train.layers.multi_layer`). Around a `Matryoshka`, it trains
+    every depth at every width.
 
     Args:
         objective: copied for each layer.
@@ -108,7 +108,8 @@ class Layerwise(_Views):
     def fit_to(self, width: int, vocabulary: int = 0) -> None:
         if width % self.layers:
             raise BadInput(
-                f"vectors of {width} numbers are not those of {self.layers} layers (see likewise.train.layered)"
+                f"vectors of {width} numbers are not those of {self.layers} layers "
+                "(see likewise.train.layers.multi_layer)"
             )
         each = width // self.layers
         self._see([slice(i * each, (i + 1) * each) for i in range(self.layers)], vocabulary)

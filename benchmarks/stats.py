@@ -1,0 +1,230 @@
+"""The shape of the source, measured from its syntax trees: `make stats`, and a check that fails beyond the limits.
+
+python -m benchmarks.stats            the table of ARCHITECTURE.md
+python -m benchmarks.stats --check    the same; exit 1 and the places where a limit is exceeded
+python -m benchmarks.stats --json     the figures and the places
+"""
+
+import argparse
+import ast
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+
+SOURCE = Path(__file__).parent.parent / "src" / "likewise"
+LIMITS = {
+    "function lines, median": 6,
+    "function lines, 90th percentile": 16,
+    "function lines, longest": 50,
+    "parameters, most": 7,
+    "modules in import cycles": 0,
+    "modules in cycles, lazy imports counted": 0,
+    "files in a room, most": 12,
+    "files of one name, most": 2,
+    "public names with two homes": 0,
+}
+FREE_NAMES = ("add", "run")
+"""What every verb of the command line has, as its interface: `add(parser)` and `run(arguments)`."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Module:
+    """A parsed file of the package."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+
+    @property
+    def package(self) -> str:
+        """The package that its relative imports start from."""
+        return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
+
+
+def modules(source: Path = SOURCE) -> dict[str, Module]:
+    """Every module of the package by its dotted name."""
+    found = {}
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source.parent).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = Module(name, path, ast.parse(path.read_text("utf-8")))
+    return found
+
+
+def functions(module: Module) -> Iterator[Function]:
+    """All functions and methods, nested ones included."""
+    return (node for node in ast.walk(module.tree) if isinstance(node, Function))
+
+
+def length(function: Function) -> int:
+    """Lines of code: from `def` to the end, without the docstring."""
+    first = function.body[0]
+    documented = (
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    )
+    docstring = (first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0
+    return (function.end_lineno or function.lineno) - function.lineno + 1 - docstring
+
+
+def parameters(function: Function) -> int:
+    """How many parameters a caller sees, `self` and `cls` not counted."""
+    arguments = function.args
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return len([name for name in names if name not in ("self", "cls")])
+
+
+def imports(module: Module, known: Mapping[str, Module], *, lazy: bool) -> set[str]:
+    """The package's modules that this one imports; those inside functions only if `lazy`."""
+    skipped = set() if lazy else {id(node) for f in functions(module) for node in ast.walk(f)}
+    skipped |= {id(node) for block in _type_checking(module.tree) for node in ast.walk(block)}
+    targets: set[str] = set()
+    for node in ast.walk(module.tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.ImportFrom):
+            base = _base(node, module)
+            targets |= {f"{base}.{a.name}" if f"{base}.{a.name}" in known else base for a in node.names}
+        elif isinstance(node, ast.Import):
+            targets |= {a.name for a in node.names}
+    return (targets & {*known}) - {module.name}
+
+
+def _base(node: ast.ImportFrom, module: Module) -> str:
+    if not node.level:
+        return node.module or ""
+    parts = module.package.split(".")
+    parts = parts[: len(parts) - node.level + 1]
+    return ".".join([*parts, *([node.module] if node.module else [])])
+
+
+def _type_checking(tree: ast.Module) -> list[ast.If]:
+    return [
+        n for n in tree.body if isinstance(n, ast.If) and isinstance(n.test, ast.Name) and n.test.id == "TYPE_CHECKING"
+    ]
+
+
+def cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """Groups of modules that import each other in a circle (Tarjan 1972)."""
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    groups: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        order[name] = low[name] = len(order)
+        stack.append(name)
+        for other in sorted(graph[name]):
+            if other not in order:
+                visit(other)
+            if other in stack:
+                low[name] = min(low[name], low[other])
+        if low[name] == order[name]:
+            at = stack.index(name)
+            group, stack[at:] = stack[at:], []
+            if len(group) > 1:
+                groups.append(sorted(group))
+
+    sys.setrecursionlimit(10_000)
+    for name in sorted(graph):
+        if name not in order:
+            visit(name)
+    return groups
+
+
+def public_homes(known: Mapping[str, Module]) -> dict[str, list[str]]:
+    """Public classes and functions by name, and the modules that define one of that name."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    for module in known.values():
+        for node in module.tree.body:
+            if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(module.name)
+    return {name: places for name, places in homes.items() if name not in FREE_NAMES}
+
+
+def measure(known: Mapping[str, Module]) -> tuple[dict[str, float], dict[str, list[str]]]:
+    """Each figure of `LIMITS`, and the places that are beyond its limit."""
+    every = [(m, f) for m in known.values() for f in functions(m)]
+    lengths = [length(f) for _, f in every]
+    eager = cycles({n: imports(m, known, lazy=False) for n, m in known.items()})
+    lazy = cycles({n: imports(m, known, lazy=True) for n, m in known.items()})
+    files = [m.path.relative_to(SOURCE) for m in known.values() if m.path.name != "__init__.py"]
+    rooms, names = Counter(str(f.parent) for f in files), Counter(f.name for f in files)
+    homes = {name: places for name, places in public_homes(known).items() if len(places) > 1}
+    figures = {
+        "function lines, median": median(lengths),
+        "function lines, 90th percentile": quantiles(lengths, n=10)[-1],
+        "function lines, longest": max(lengths),
+        "parameters, most": max(parameters(f) for _, f in every),
+        "modules in import cycles": sum(map(len, eager)),
+        "modules in cycles, lazy imports counted": sum(map(len, lazy)),
+        "files in a room, most": max(rooms.values()),
+        "files of one name, most": max(names.values()),
+        "public names with two homes": len(homes),
+    }
+    places = {
+        "function lines, longest": [
+            _where(m, f, length(f)) for m, f in every if length(f) > LIMITS["function lines, longest"]
+        ],
+        "parameters, most": [
+            _where(m, f, parameters(f)) for m, f in every if parameters(f) > LIMITS["parameters, most"]
+        ],
+        "modules in import cycles": [" ↔ ".join(group) for group in eager],
+        "modules in cycles, lazy imports counted": [" ↔ ".join(group) for group in lazy],
+        "files in a room, most": [
+            f"{room}: {n} files" for room, n in rooms.items() if n > LIMITS["files in a room, most"]
+        ],
+        "files of one name, most": [
+            f"{name}: {n} files" for name, n in names.items() if n > LIMITS["files of one name, most"]
+        ],
+        "public names with two homes": [f"{name}: {', '.join(at)}" for name, at in sorted(homes.items())],
+    }
+    return figures, places
+
+
+def _where(module: Module, function: Function, value: int) -> str:
+    return f"{module.path.relative_to(SOURCE)}:{function.lineno} {function.name} ({value})"
+
+
+def rooms_table(known: Mapping[str, Module]) -> str:
+    """Files and lines of each room, as Markdown."""
+    files, lines = Counter[str](), Counter[str]()
+    for module in known.values():
+        room = str(module.path.relative_to(SOURCE).parent)
+        files[room] += module.path.name != "__init__.py"
+        lines[room] += len(module.path.read_text("utf-8").splitlines())
+    rows = [f"| {'likewise' if room == '.' else room} | {files[room]} | {lines[room]:,} |" for room in sorted(lines)]
+    return "\n".join(["| room | files | lines |", "|---|---|---|", *rows])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints the figures; with --check, 1 if one is beyond its limit."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="exit 1 where a limit is exceeded, naming the places")
+    parser.add_argument("--json", action="store_true", help="the figures and the places as JSON")
+    parser.add_argument("--rooms", action="store_true", help="also a table of rooms with their files and lines")
+    options = parser.parse_args(argv)
+    known = modules()
+    figures, places = measure(known)
+    exceeded = [name for name, limit in LIMITS.items() if figures[name] > limit]
+    if options.json:
+        print(json.dumps({"figures": figures, "limits": LIMITS, "places": places}, indent=2))
+        return 1 if options.check and exceeded else 0
+    print("| what | measured | limit |\n|---|---|---|")
+    for name, limit in LIMITS.items():
+        print(f"| {name} | {figures[name]:g} | {limit} |")
+    if options.rooms:
+        print(f"\n{rooms_table(known)}")
+    for name in exceeded:
+        for place in places.get(name, ()):
+            print(f"{name}: {place}", file=sys.stderr)
+    return 1 if options.check and exceeded else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

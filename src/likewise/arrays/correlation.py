@@ -1,0 +1,52 @@
+"""Correlations between what a model says and what people said: Pearson's and Spearman's."""
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import BadInput
+
+Numbers = Float[np.ndarray, " N"]
+
+
+def pearson(x: Numbers, y: Numbers) -> float:
+    """Pearson's correlation, −1 … 1; NaN where a side is constant, for then there is none."""
+    x, y = checked(x, y)
+    x, y = x - x.mean(), y - y.mean()
+    spread = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / spread if spread else float("nan")
+
+
+def spearman(x: Numbers, y: Numbers) -> float:
+    """Spearman's rank correlation, −1 … 1, ties at their average rank; NaN where a side is constant."""
+    x, y = checked(x, y)
+    return pearson(ranks(x), ranks(y))
+
+
+def ranks(x: Numbers) -> Numbers:
+    """Ranks from 1; equal numbers share the average of theirs."""
+    order, first, group = ties(x)
+    ends = np.append(first[1:], len(x))
+    out = np.empty(len(x))
+    out[order] = ((first + ends + 1) / 2)[group]
+    return out
+
+
+def ties(x: Numbers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The order that sorts x; where in it each run of equal numbers begins; and the run of each place."""
+    order = np.argsort(x, kind="stable")
+    ascending = x[order]
+    new = np.append(True, ascending[1:] != ascending[:-1])
+    return order, np.flatnonzero(new), np.cumsum(new) - 1
+
+
+def checked(*sides: Numbers) -> tuple[Numbers, ...]:
+    """The sides in fp64: of one length, at least two numbers, all finite."""
+    found = tuple(np.asarray(side, dtype=np.float64) for side in sides)
+    shapes = {side.shape for side in found}
+    if len(shapes) > 1 or found[0].ndim != 1 or len(found[0]) < 2:
+        raise BadInput(f"a correlation wants two equally long rows of two numbers or more; found shapes {shapes}")
+    for side in found:
+        bad = np.flatnonzero(~np.isfinite(side))
+        if len(bad):
+            raise BadInput(f"a correlation wants finite numbers; number {int(bad[0])} of a row is {side[bad[0]]}")
+    return found

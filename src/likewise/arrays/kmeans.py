@@ -1,0 +1,78 @@
+"""Spherical k-means: groups of rows by direction, each around the direction of its sum (Dhillon and Modha 2001)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from ..errors import BadInput
+from .similarity import unit
+
+BLOCK = 4096  # rows compared with all centres at once
+STEPS = 100
+
+
+class Grouping(NamedTuple):
+    """A group for each row, and the sum of squared distances between rows and centres, all of unit length."""
+
+    groups: Int[np.ndarray, " N"]
+    inertia: float
+
+
+def kmeans(vectors: Shaped[np.ndarray, "N D"], k: int, *, seed: int, restarts: int = 4) -> Grouping:
+    """The best of `restarts` runs, each from centres drawn as k-means++ does (Arthur and Vassilvitskii 2007).
+
+    A run ends when no row changes its group, or after STEPS. A zero row is as near to every centre.
+    """
+    if k < 1 or k > len(vectors) or restarts < 1:
+        raise BadInput(f"wanted 1 to {len(vectors):,} groups and one run at least; got k={k}, restarts={restarts}")
+    x = unit(vectors)
+    random = np.random.default_rng(seed)
+    return min((_run(x, _seeds(x, k, random)) for _ in range(restarts)), key=lambda found: found.inertia)
+
+
+def _run(x: Float[np.ndarray, "N D"], centres: Float[np.ndarray, "k D"]) -> Grouping:
+    groups, near, sums = _nearest(x, centres)
+    for _ in range(STEPS):
+        before = groups
+        groups, near, sums = _nearest(x, unit(_filled(sums, groups, near, x)))
+        if (groups == before).all():
+            break
+    return Grouping(groups, float((2 - 2 * near.astype(np.float64)).sum()))
+
+
+def _seeds(x: Float[np.ndarray, "N D"], k: int, random: np.random.Generator) -> Float[np.ndarray, "k D"]:
+    """So many rows, the first any, each further one drawn by its squared distance from the nearest so far."""
+    chosen = [int(random.integers(len(x)))]
+    far = np.full(len(x), np.inf)
+    while len(chosen) < k:
+        far = np.minimum(far, np.maximum(2 - 2 * (x @ x[chosen[-1]]).astype(np.float64), 0))
+        far[chosen[-1]] = 0
+        total = far.sum()
+        chosen.append(int(random.choice(len(x), p=far / total if total else None)))
+    return np.asarray(x[chosen])
+
+
+def _nearest(
+    x: Float[np.ndarray, "N D"], centres: Float[np.ndarray, "k D"]
+) -> tuple[Int[np.ndarray, " N"], Float[np.ndarray, " N"], Float[np.ndarray, "k D"]]:
+    """The nearest centre of each row, its cosine, and the sum of the rows of each group."""
+    groups, near, sums = np.empty(len(x), np.int64), np.empty(len(x), x.dtype), np.zeros_like(centres)
+    for start in range(0, len(x), BLOCK):
+        rows = np.s_[start : start + BLOCK]
+        cosines = x[rows] @ centres.T
+        groups[rows], near[rows] = cosines.argmax(1), cosines.max(1)
+        sums += (groups[rows] == np.arange(len(centres))[:, None]).astype(x.dtype) @ x[rows]
+    return groups, near, sums
+
+
+def _filled(
+    sums: Float[np.ndarray, "k D"],
+    groups: Int[np.ndarray, " N"],
+    near: Float[np.ndarray, " N"],
+    x: Float[np.ndarray, "N D"],
+) -> Float[np.ndarray, "k D"]:
+    """The sums, those of empty groups replaced by the rows that are farthest from their centres."""
+    empty = np.flatnonzero(np.bincount(groups, minlength=len(sums)) == 0)
+    sums[empty] = x[np.argsort(near, kind="stable")[: len(empty)]]
+    return sums

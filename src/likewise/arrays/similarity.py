@@ -1,0 +1,195 @@
+"""How alike two vectors are: cosine, dot, and the two distances with their sign turned, so that more is more alike.
+
+`SIMILARITIES` compares every row with every row, `PAIRWISE` each row with its partner. Whole numbers and half
+precision are turned into float32 first; float32 and float64 stay what they are. A cosine is never outside −1 … 1, and
+that of two rows of one direction is exactly 1, however long they are.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from ..errors import BadInput
+
+_BLOCK = 1 << 22  # floats of a temporary that one step of Manhattan may hold
+_DOUBT = 64.0  # a squared distance below so many roundings of the squared lengths is taken again, from the difference
+_ROWS = 8192  # rows whose numbers are checked at a time
+
+
+def unit(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+    """Rows of length 1, also where their squares are too large or too small for the type; a zero row stays zero."""
+    x = _floats(x)
+    with np.errstate(over="ignore"):
+        norms = np.linalg.norm(x, axis=1, keepdims=True)
+    lost = np.flatnonzero(~((norms > _smallest(x.dtype)) & (norms < np.inf)))
+    if len(lost):
+        scaled = _scaled(x[lost])
+        x, norms = x.copy(), norms.copy()
+        x[lost], norms[lost] = scaled, np.linalg.norm(scaled, axis=1, keepdims=True)
+    return np.asarray(x / np.where(norms == 0, 1, norms))
+
+
+def cosine(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
+    """Cosine of the angle between rows, −1 … 1; 0 beside a zero row; exactly 1 between rows of one direction."""
+    a, b = _tables(a, b)
+    return unit_cosine(unit(a), unit(b))
+
+
+def unit_cosine(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
+    """The cosine of rows that are of length 1 already (`unit`), or zero.
+
+    A product of equal rows is 0.9999999 or 1.0000008, as it is rounded. Near 1, where that hides the angle, the cosine
+    is 1 − |a − b|²/2 instead, which has its digits there.
+    """
+    scores = np.asarray(a @ b.T)
+    rows, columns = np.nonzero(scores > _near(scores.dtype, a.shape[1]))
+    if len(rows):
+        scores[rows, columns] = 1 - _squares(a, b, rows, columns) / 2
+    return np.asarray(np.maximum(scores, -1, out=scores))
+
+
+def check_finite_rows(vectors: Shaped[np.ndarray, "N D"], what: str) -> None:
+    """Refuses vectors with a number that is NaN or infinite, and names the first row that has one."""
+    for start in range(0, len(vectors), _ROWS):
+        bad = np.flatnonzero(~np.isfinite(vectors[start : start + _ROWS]).all(axis=1))
+        if len(bad):
+            raise BadInput(f"{what}[{start + int(bad[0])}] holds a number that is NaN or infinite; wanted finite ones")
+
+
+def dot(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
+    """Inner products of rows."""
+    a, b = _tables(a, b)
+    return np.asarray(a @ b.T)
+
+
+def euclidean(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
+    """Minus the Euclidean distance between rows; exactly 0 between equal ones."""
+    a, b = _tables(a, b)
+    lengths = (a * a).sum(1)[:, None] + (b * b).sum(1)[None, :]
+    squares = np.asarray(lengths - 2 * (a @ b.T))
+    rows, columns = np.nonzero(squares < _DOUBT * np.finfo(squares.dtype).eps * lengths)
+    step = max(1, _BLOCK // max(1, a.shape[1]))
+    for i in range(0, len(rows), step):  # |a|² − 2ab + |b|² has lost its digits there
+        near = np.s_[i : i + step]
+        squares[rows[near], columns[near]] = ((a[rows[near]] - b[columns[near]]) ** 2).sum(1)
+    return np.asarray(-np.sqrt(np.maximum(squares, 0)))
+
+
+def manhattan(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
+    """Minus the Manhattan distance between rows, in blocks of bounded memory."""
+    a, b = _tables(a, b)
+    step = max(1, _BLOCK // max(1, b.size))
+    blocks = [np.abs(a[i : i + step, None] - b[None]).sum(2) for i in range(0, len(a), step)]
+    return -np.concatenate(blocks) if blocks else np.empty((0, len(b)), a.dtype)
+
+
+def _smallest(dtype: np.dtype) -> float:
+    """Rows shorter than this have squares that the type cannot hold in full."""
+    limits = np.finfo(dtype)
+    return float(np.sqrt(limits.tiny) / limits.eps)
+
+
+def _scaled(x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+    """Rows divided by a power of two, which rounds nothing, so that the largest number is between ½ and 1."""
+    return np.asarray(np.ldexp(x, -np.frexp(np.abs(x).max(axis=1, keepdims=True, initial=0))[1]))
+
+
+def _near(dtype: np.dtype, width: int) -> float:
+    """Products of unit rows above this may be those of equal rows."""
+    return float(1 - max(_DOUBT, width) * np.finfo(dtype).eps)
+
+
+def _squares(
+    a: Float[np.ndarray, "M D"],
+    b: Float[np.ndarray, "N D"],
+    rows: Int[np.ndarray, " P"],
+    columns: Int[np.ndarray, " P"],
+) -> Float[np.ndarray, " P"]:
+    """|a − b|² of these rows of a and b, a block at a time; of equal rows, which may be many, none is computed."""
+    found = np.zeros(len(rows), a.dtype)
+    labels: dict[bytes, int] = {}
+    of_a, of_b = _labels(a, rows, labels), _labels(b, columns, labels)
+    unequal = np.flatnonzero(of_a[rows] != of_b[columns])
+    step = max(1, _BLOCK // max(1, a.shape[1]))
+    for start in range(0, len(unequal), step):
+        some = unequal[start : start + step]
+        found[some] = ((a[rows[some]] - b[columns[some]]) ** 2).sum(1)
+    return found
+
+
+def _labels(
+    x: Float[np.ndarray, "N D"], rows: Int[np.ndarray, " P"], labels: dict[bytes, int]
+) -> Int[np.ndarray, " N"]:
+    """A number for each of these rows that only rows of the same bytes share."""
+    found = np.full(len(x), -1, np.int64)
+    used = np.zeros(len(x), bool)
+    used[rows] = True
+    for row in np.flatnonzero(used):
+        found[row] = labels.setdefault(x[row].tobytes(), len(labels))
+    return found
+
+
+def _tables(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> tuple[np.ndarray, np.ndarray]:
+    a, b = _floats(a), _floats(b)
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
+        raise BadInput(
+            f"two tables of vectors of one width are wanted, a row a text; found {a.shape} and {b.shape}. "
+            "A lone vector v is a table as v[None]"
+        )
+    return a, b
+
+
+def _floats(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+    """float32 at least: products of int8 wrap around, and squares of float16 end at 65,504."""
+    x = np.asarray(x)
+    return x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
+
+
+SIMILARITIES: dict[str, Callable[..., Float[np.ndarray, "M N"]]] = {
+    "cosine": cosine,
+    "dot": dot,
+    "euclidean": euclidean,
+    "manhattan": manhattan,
+}
+
+
+def _pair_cosine(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+    a, b = unit(a), unit(b)
+    scores = np.asarray((a * b).sum(1))
+    near = np.flatnonzero(scores > _near(scores.dtype, a.shape[1]))
+    scores[near] = 1 - ((a[near] - b[near]) ** 2).sum(1) / 2
+    return np.asarray(np.maximum(scores, -1, out=scores))
+
+
+def _pair_dot(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+    return np.asarray((a * b).sum(1))
+
+
+def _pair_euclidean(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+    return np.asarray(-np.linalg.norm(a - b, axis=1))
+
+
+def _pair_manhattan(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+    return np.asarray(-np.abs(a - b).sum(1))
+
+
+def _rowwise(compare: Callable[..., Float[np.ndarray, " N"]]) -> Callable[..., Float[np.ndarray, " N"]]:
+    def rowwise(a: Shaped[np.ndarray, "N D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+        """Row i of `a` with row i of `b`; a lone row is not broadcast."""
+        a, b = _floats(a), _floats(b)
+        if a.shape != b.shape or a.ndim != 2:
+            raise BadInput(
+                f"to compare row with row, two tables of one shape are wanted; found {a.shape} and {b.shape}"
+            )
+        return compare(a, b)
+
+    return rowwise
+
+
+PAIRWISE: dict[str, Callable[..., Float[np.ndarray, " N"]]] = {
+    "cosine": _rowwise(_pair_cosine),
+    "dot": _rowwise(_pair_dot),
+    "euclidean": _rowwise(_pair_euclidean),
+    "manhattan": _rowwise(_pair_manhattan),
+}

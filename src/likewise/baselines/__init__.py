@@ -1,0 +1,1 @@
+"""Baseline models: tf-idf, and the architectures that the papers compare with, untrained."""

@@ -1,0 +1,120 @@
+"""tf-idf: texts to the words they hold, each weighted by how rare it is among the texts at hand.
+
+Spärck Jones 1972; the weights are those of scikit-learn's TfidfVectorizer (smooth idf, unit length). Since vectors here
+are dense, words share a fixed number of places by a hash with signs (Weinberger et al. 2009, Feature Hashing), under
+which a dot product is the exact one in expectation.
+"""
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from ..arrays.ngram_hashing import fnv1a
+from ..errors import BadInput
+
+WIDTH = 4096
+WIDEST = 1 << 20
+WORD = re.compile(r"\b\w\w+\b")
+
+
+@dataclass(frozen=True)
+class TfIdf:
+    """tf-idf over words of two letters or more, lower-cased; it has to be fitted before it encodes.
+
+    >>> encode = TfIdf().fitted(["A cat sleeps.", "A dog barks."])
+    >>> encode(["A cat barks."]).shape
+    (1, 4096)
+
+    Args:
+        width: places that words are hashed to; two words that share one are taken for each other.
+        sublinear: 1 + ln of how often a word stands in a text, in place of how often.
+        rarity: the idf of each word, ln((1 + n) / (1 + texts with it)) + 1, when fitted on n texts.
+        texts: n.
+    """
+
+    width: int = WIDTH
+    sublinear: bool = False
+    rarity: Mapping[str, float] = field(default_factory=dict, repr=False)
+    texts: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.width, bool) or not isinstance(self.width, int) or not 1 <= self.width <= WIDEST:
+            raise BadInput(f"tf-idf has the width {self.width!r}; wanted a whole number from 1 to {WIDEST:,}")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a table of results should say of this model."""
+        return (
+            "tf-idf is fitted on the very texts that it is tested on (transductive): their words, never their labels",
+            f"its words are hashed to {self.width:,} places",
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with anything that changes vectors."""
+        told = repr((self.width, self.sublinear, self.texts, sorted(self.rarity.items())))
+        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    def fitted(self, texts: Iterable[str]) -> Callable[[Sequence[str]], Float[np.ndarray, "N E"]]:
+        """The `encode` that knows how rare each word is among these texts; each distinct text counts once."""
+        distinct = list(dict.fromkeys(texts))
+        if not distinct:
+            raise BadInput("tf-idf was to be fitted on no texts")
+        among = Counter(word for text in distinct for word in set(words_in(text)))
+        rarity = {word: math.log((1 + len(distinct)) / (1 + count)) + 1 for word, count in among.items()}
+        return replace(self, rarity=rarity, texts=len(distinct)).encode
+
+    def encode(self, texts: Sequence[str]) -> Float[np.ndarray, "N E"]:
+        """One vector a text, float32, in the order given; words not met in fitting are left out.
+
+        Raises:
+            BadInput: it is not fitted.
+        """
+        if isinstance(texts, str):
+            raise BadInput(f"texts is one str, {texts[:40]!r}; wanted a list of them")
+        if not self.texts:
+            raise BadInput(
+                "tf-idf knows no texts yet, and what a word weighs depends on them: TfIdf().fitted(texts) gives an "
+                "encode; `likewise evaluate tf-idf` fits it on the texts of each task"
+            )
+        vectors = np.zeros((len(texts), self.width), np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            weights = self.weights(text)
+            for word, weight in weights.items():
+                place, sign = _place(word, self.width)
+                row[place] += sign * weight
+        return vectors
+
+    def weights(self, text: str) -> dict[str, float]:
+        """The weight of each known word of a text, of unit length together; before hashing, and exact."""
+        counts = Counter(word for word in words_in(text) if word in self.rarity)
+        found = {word: self._frequency(count) * self.rarity[word] for word, count in counts.items()}
+        length = math.sqrt(sum(weight * weight for weight in found.values()))
+        return {word: weight / length for word, weight in found.items()}
+
+    def _frequency(self, count: int) -> float:
+        return 1 + math.log(count) if self.sublinear else float(count)
+
+
+def words_in(text: str) -> list[str]:
+    """Runs of two letters, digits or underscores and more, lower-cased, as scikit-learn's vectorizers take them."""
+    return WORD.findall(text.lower())
+
+
+def _place(word: str, width: int) -> tuple[int, float]:
+    """Where a word goes and under which sign; the sign is the hash's highest bit, the place is taken from the rest."""
+    hashed = _mixed(fnv1a(word.encode("utf-8", "surrogatepass")))
+    return (hashed & 0x7FFFFFFF) % width, 1.0 if hashed >> 31 else -1.0
+
+
+def _mixed(hashed: int) -> int:
+    """All bits depend on all: FNV alone leaves the highest to the first letters (the finish of MurmurHash3)."""
+    hashed = ((hashed ^ (hashed >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
+    hashed = ((hashed ^ (hashed >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
+    return hashed ^ (hashed >> 16)

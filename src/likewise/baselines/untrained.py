@@ -1,0 +1,130 @@
+"""Models that the papers compare with, made untrained: InferSent, the Universal Sentence Encoder's two, random rows.
+
+Their published weights are not read: InferSent's and Skip-Thought's are pickles, which can run any code when they are
+opened, and the Universal Sentence Encoder's a TensorFlow graph. InferSent's can be brought over once, where one trusts
+them: `enc_lstm.*` of its state_dict are, name by name, `encoder.lstm.*` here, of the same shapes, in the same order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..embedder import Embedder
+from ..encoders.architectures.word_table import Words
+from ..encoders.encoder import Encoder
+from ..encoders.families import FAMILIES
+from ..encoders.layers import initialize_weights
+from ..errors import BadInput
+from ..heads import Dense
+from ..model_files import Manifest
+from ..pooling import Reduce
+
+
+def infersent(words: str | Path = "avg-glove", *, width: int = 2048, seed: int = 0) -> Embedder:
+    """InferSent, untrained: a bidirectional LSTM of `width` units a direction over a table of words, and its maximum.
+
+    Conneau et al. 2017. They kept the table as it was: `embedder.encoder.words.requires_grad_(False)` does that.
+    """
+    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+        raise BadInput(f"width is {width!r}; wanted units a direction, a whole number above 0")
+    below = _words(words)
+    encoder = _made(
+        {**_table(below), "model_type": "bilstm", "word_size": below.encoder.width, "hidden_size": 2 * width}, seed
+    )
+    return _with_table(below, encoder, "max", [])
+
+
+def deep_averaging(
+    words: str | Path = "avg-glove", *, pairs: int = 200_000, layers: Sequence[int] = (512, 512), seed: int = 0
+) -> Embedder:
+    """A deep averaging network, untrained: words and `pairs` rows for their bigrams, summed over √n, then tanh layers.
+
+    Iyyer et al. 2015; Cer et al. 2018, who publish neither the number of rows nor of layers, only the 512 numbers
+    that come out. Pairs begin near zero, the words with the table's vectors.
+    """
+    below = _words(words)
+    if isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1 or not layers or min(layers) < 1:
+        raise BadInput(f"pairs is {pairs!r} and layers {layers!r}; wanted a number above 0, and one or more of them")
+    encoder = _made(
+        {**_table(below), "model_type": "dan", "hidden_size": below.encoder.width, "pair_buckets": pairs}, seed
+    )
+    return _with_table(below, encoder, "mean-sqrt-len", [below.encoder.width, *layers], seed)
+
+
+def small_transformer(
+    tokenizer: str | Path, *, depth: int = 6, width: int = 512, heads: int = 8, inner: int = 2048, seed: int = 0
+) -> Embedder:
+    """A BERT of these sizes, untrained, under the tokenizer of another model; the sum of its words over √n.
+
+    The Universal Sentence Encoder's larger model is of this kind (Cer et al. 2018); its sizes were not published, and
+    those given here are the encoder's of Vaswani et al. 2017.
+    """
+    below = Embedder.load(tokenizer, device="cpu")
+    config = {
+        "model_type": "bert",
+        "vocab_size": max(below.tokenizer.vocabulary, 1),
+        "hidden_size": width,
+        "num_hidden_layers": depth,
+        "num_attention_heads": heads,
+        "intermediate_size": inner,
+        "max_position_embeddings": 512,
+        "type_vocab_size": 1,
+        "hidden_act": "relu",
+    }
+    if below.tokenizer.unknown is not None:
+        raise BadInput(f"{tokenizer} knows whole words alone and leaves the others out; wanted word pieces")
+    return _embedder(below, _made(config, seed), "mean-sqrt-len", nn.Sequential())
+
+
+def random_weights(embedder: Embedder, seed: int = 0) -> Embedder:
+    """The same architecture with random weights, drawn anew in place; a row for what the architecture alone gives."""
+    kind = embedder.encoder.config.get("model_type")
+    if kind not in FAMILIES:
+        raise BadInput(f"a {kind!r} encoder is transformers' own, whose weights are not drawn here")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        initialize_weights(embedder)
+    return embedder
+
+
+def _words(name: str | Path) -> Embedder:
+    found = Embedder.load(name, device="cpu")
+    if not isinstance(found.encoder, Words):
+        kind = found.encoder.config.get("model_type")
+        raise BadInput(f"{name} is a {kind!r} model; wanted a table of word vectors, avg-glove say")
+    return found
+
+
+def _table(words: Embedder) -> dict[str, Any]:
+    config = words.encoder.config
+    return {"vocab_size": config["vocab_size"], "ngram_buckets": config.get("ngram_buckets", 0)}
+
+
+def _made(config: dict[str, Any], seed: int) -> Encoder:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        made = FAMILIES[config["model_type"]].build(config)
+        initialize_weights(made)
+    made.config = config
+    return made
+
+
+def _with_table(below: Embedder, encoder: Encoder, pooling: str, sizes: Sequence[int], seed: int = 0) -> Embedder:
+    """An encoder whose table is that of the words below it, under dense tanh layers of these sizes."""
+    assert isinstance(encoder.words, Words)
+    encoder.words.load_state_dict(below.encoder.state_dict())
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        heads = nn.Sequential(*(Dense(a, b) for a, b in pairwise(sizes)))
+    return _embedder(below, encoder, pooling, heads)
+
+
+def _embedder(below: Embedder, encoder: Encoder, pooling: str, heads: nn.Module) -> Embedder:
+    tokenizer = replace(below.tokenizer, max_length=min(encoder.longest, below.tokenizer.max_length))
+    manifest = Manifest(encoder=below.manifest.encoder)
+    return Embedder(tokenizer, encoder, Reduce.parse(pooling), heads, manifest).eval()

@@ -1,0 +1,1 @@
+"""`likewise data`: data sets, and what training data shares with test data."""

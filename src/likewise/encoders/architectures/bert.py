@@ -1,0 +1,125 @@
+"""BERT and its kin (RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, ALBERT, MPNet): one post-norm transformer.
+
+Devlin et al. 2019. What the kin differ in is a field of `Shape`: where positions begin, whether there are
+segments, how wide the word vectors are, whether blocks share weights, whether positions are also relative.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ...arrays.ragged import Ragged
+from ..attention import Bias, attend
+from ..encoder import Encoder
+from ..layers import ACTIVATIONS, Dropout, Embedding, LayerNorm, Linear
+from .mpnet import RelativeBias
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a post-norm transformer."""
+
+    vocabulary: int
+    width: int
+    depth: int
+    heads: int
+    inner: int
+    positions: int
+    eps: float
+    activation: str = "gelu"
+    first_position: int = 0  # RoBERTa counts from 2
+    segments: int = 2  # 0: the model knows none
+    word_width: int = 0  # 0: as wide as the model; ELECTRA and ALBERT may have narrower words
+    groups: int = 0  # 0: every block has weights of its own; ALBERT: blocks share these many
+    buckets: int = 0  # relative positions (MPNet), 0: none
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+
+    @property
+    def longest(self) -> int:
+        """Tokens that have a position."""
+        return self.positions - self.first_position
+
+
+class Embeddings(nn.Module):
+    """Word + position + segment, normalised; where the tokens tell no segments, all are of segment 0."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        width = shape.word_width or shape.width
+        self.words = Embedding(shape.vocabulary, width)
+        self.positions = Embedding(shape.positions, width)
+        self.segments = Embedding(shape.segments, width) if shape.segments else None
+        self.norm = LayerNorm(width, shape.eps)
+        self.widen = Linear(width, shape.width) if shape.word_width else None
+        self.drop = Dropout(shape.dropout)
+        self.first_position = shape.first_position
+
+    def forward(self, tokens: Ragged) -> Float[Tensor, "T D"]:
+        x = self.words(tokens.values) + self.positions(tokens.position + self.first_position)
+        if self.segments is not None:
+            x = x + (self.segments.weight[0] if tokens.segments is None else self.segments(tokens.segments))
+        x = self.drop(self.norm(x))
+        wide: Tensor = x if self.widen is None else self.widen(x)
+        return wide
+
+
+class Block(nn.Module):
+    """Attention, then a two-layer network, each added to its input and normalised."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.heads = shape.heads
+        self.qkv = Linear(shape.width, 3 * shape.width)
+        self.out = Linear(shape.width, shape.width)
+        self.norm1 = LayerNorm(shape.width, shape.eps)
+        self.up = Linear(shape.width, shape.inner)
+        self.down = Linear(shape.inner, shape.width)
+        self.norm2 = LayerNorm(shape.width, shape.eps)
+        self.activation = ACTIVATIONS[shape.activation]
+        self.drop = Dropout(shape.dropout)
+        self.attention_dropout = shape.attention_dropout
+
+    def forward(self, x: Float[Tensor, "T D"], tokens: Ragged, bias: Bias | None) -> Float[Tensor, "T D"]:
+        q, k, v = self.qkv(x).view(len(x), 3, self.heads, -1).unbind(1)
+        dropout = self.attention_dropout if self.training else 0.0
+        looked = attend(q, k, v, tokens, bias=bias, dropout=dropout).reshape(x.shape)
+        x = self.norm1(x + self.drop(self.out(looked)))
+        wide: Tensor = self.down(self.activation(self.up(x)))
+        out: Tensor = self.norm2(x + self.drop(wide))
+        return out
+
+
+class Bert(Encoder):
+    """Tokens to layers: the embeddings, then the output of each block, computed as they are asked for."""
+
+    can_recompute = True
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape, self.width, self.depth = shape, shape.width, shape.depth
+        self.vocabulary, self.longest = shape.vocabulary, shape.longest
+        self.embeddings = Embeddings(shape)
+        self.relative = RelativeBias(shape.buckets, shape.heads) if shape.buckets else None
+        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.groups or shape.depth))
+
+    def block(self, i: int) -> nn.Module:
+        """The block at depth i; ALBERT's groups of blocks are one block asked many times."""
+        return self.blocks[i * len(self.blocks) // self.depth]
+
+    def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
+        x = self.embeddings(tokens)
+        bias = self._bias()
+        yield x
+        for i in range(self.depth):
+            x = self.through(self.block(i), x, tokens, bias)
+            yield x
+
+    def _bias(self) -> Bias | None:
+        """Remembered for all blocks; anew in each where blocks are computed twice, and the second time alike."""
+        if self.relative is None or (self.recomputes and torch.is_grad_enabled()):
+            return self.relative
+        return self.relative.cached()

@@ -1,0 +1,53 @@
+"""The input of a deep averaging network: words and pairs of neighbours, whose sum the heads take further.
+
+Iyyer et al. 2015; Cer et al. 2018, Universal Sentence Encoder, where words and bigrams are averaged together and pass
+through a feed-forward network. Pooling is `mean-sqrt-len` and the network `Dense` heads
+(`likewise.baselines.untrained`), so this encoder is two tables. Pairs share a fixed number of rows, by a
+hash of the two words' ids.
+"""
+
+from collections.abc import Iterator
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ...arrays.ragged import Ragged
+from ..encoder import Encoder
+from ..layers import Embedding
+from .word_table import UNBOUNDED, Words, WordShape
+
+_MULTIPLIERS = (0x9E3779B1, 0x85EBCA77)  # odd and irregular, as in xxHash; both products stay within 63 bits
+
+
+class DeepAveraging(Encoder):
+    """Tokens to one layer: a word's vector, and added to it that of the pair it forms with the next word.
+
+    So a sum over words is one over words and bigrams.
+    """
+
+    depth = 0
+    longest = UNBOUNDED
+
+    def __init__(self, shape: WordShape, pairs: int) -> None:
+        super().__init__()
+        self.shape, self.width = shape, shape.width
+        self.words = Words(shape)
+        self.vocabulary = self.words.vocabulary
+        self.pairs = Embedding(pairs, shape.width)
+
+    def units(self, tokens: Ragged) -> Ragged:
+        return self.words.units(tokens)
+
+    def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "W D"]]:
+        (x,) = self.words(tokens)
+        units = self.units(tokens)
+        left = (units.position < units.counts[units.sentence] - 1).nonzero().squeeze(1)
+        found = pair_buckets(units.values[left], units.values[left + 1], self.pairs.num_embeddings)
+        yield x.index_add(0, left, self.pairs(found))
+
+
+def pair_buckets(left: Int[Tensor, " P"], right: Int[Tensor, " P"], buckets: int) -> Int[Tensor, " P"]:
+    """The bucket of each pair of ids; the order of the two counts."""
+    mixed = (left * _MULTIPLIERS[0]) ^ ((right + 1) * _MULTIPLIERS[1])
+    mixed = mixed & ((1 << 62) - 1)
+    return (mixed ^ (mixed >> 29)) % buckets

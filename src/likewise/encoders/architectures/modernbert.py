@@ -1,0 +1,114 @@
+"""ModernBERT (Warner et al. 2024): pre-norm, rotary positions, gated, most blocks looking only nearby."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ...arrays.ragged import Ragged
+from ..attention import attend
+from ..encoder import Encoder
+from ..layers import ACTIVATIONS, Dropout, Embedding, LayerNorm, Linear
+
+
+@dataclass(frozen=True)
+class ModernShape:
+    """The sizes of a ModernBERT."""
+
+    vocabulary: int
+    width: int
+    depth: int
+    heads: int
+    inner: int
+    positions: int
+    eps: float
+    reach: int  # a local block sees this many tokens on either side
+    thetas: tuple[float, ...]  # the rotary base of each block
+    local: tuple[bool, ...]  # which blocks see only nearby
+    activation: str = "gelu"
+    norm_bias: bool = False
+    attention_bias: bool = False
+    inner_bias: bool = False
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+
+    @property
+    def longest(self) -> int:
+        """Tokens that the model was made for."""
+        return self.positions
+
+
+Rotation = tuple[Float[Tensor, "T 1 K"], Float[Tensor, "T 1 K"]]
+
+
+class ModernBlock(nn.Module):
+    """x + attention(norm x), then x + gated(norm x)."""
+
+    def __init__(self, shape: ModernShape, i: int) -> None:
+        super().__init__()
+        self.heads = shape.heads
+        self.norm1 = LayerNorm(shape.width, shape.eps, shape.norm_bias) if i else nn.Identity()
+        self.qkv = Linear(shape.width, 3 * shape.width, bias=shape.attention_bias)
+        self.out = Linear(shape.width, shape.width, bias=shape.attention_bias)
+        self.norm2 = LayerNorm(shape.width, shape.eps, shape.norm_bias)
+        self.up = Linear(shape.width, 2 * shape.inner, bias=shape.inner_bias)
+        self.down = Linear(shape.inner, shape.width, bias=shape.inner_bias)
+        self.activation = ACTIVATIONS[shape.activation]
+        self.drop = Dropout(shape.dropout)
+        self.attention_dropout = shape.attention_dropout
+        self.window = shape.reach if shape.local[i] else None
+
+    def forward(self, x: Float[Tensor, "T D"], tokens: Ragged, rotation: Rotation) -> Float[Tensor, "T D"]:
+        q, k, v = self.qkv(self.norm1(x)).view(len(x), 3, self.heads, -1).unbind(1)
+        dropout = self.attention_dropout if self.training else 0.0
+        looked = attend(rotate(q, rotation), rotate(k, rotation), v, tokens, window=self.window, dropout=dropout)
+        x = x + self.drop(self.out(looked.reshape(x.shape)))
+        value, gate = self.up(self.norm2(x)).chunk(2, dim=-1)
+        wide: Tensor = self.down(self.drop(self.activation(value) * gate))
+        return x + wide
+
+
+class ModernBert(Encoder):
+    """Tokens to layers; the last one is normalised, as its poolings expect."""
+
+    nested = False
+    can_recompute = True
+
+    def __init__(self, shape: ModernShape) -> None:
+        super().__init__()
+        self.shape, self.width, self.depth = shape, shape.width, shape.depth
+        self.vocabulary, self.longest = shape.vocabulary, shape.longest
+        self.words = Embedding(shape.vocabulary, shape.width)
+        self.norm = LayerNorm(shape.width, shape.eps, shape.norm_bias)
+        self.drop = Dropout(shape.dropout)
+        self.blocks = nn.ModuleList(ModernBlock(shape, i) for i in range(shape.depth))
+        self.last_norm = LayerNorm(shape.width, shape.eps, shape.norm_bias)
+
+    def block(self, i: int) -> nn.Module:
+        """The block at depth i."""
+        return self.blocks[i]
+
+    def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
+        x = self.drop(self.norm(self.words(tokens.values)))
+        yield x
+        head_width = self.width // self.shape.heads
+        rotations = {theta: rotation(tokens, theta, head_width, x.dtype) for theta in set(self.shape.thetas)}
+        for i, (block, theta) in enumerate(zip(self.blocks, self.shape.thetas, strict=True)):
+            x = self.through(block, x, tokens, rotations[theta])
+            yield self.last_norm(x) if i == self.depth - 1 else x
+
+
+def rotation(tokens: Ragged, theta: float, width: int, dtype: torch.dtype) -> Rotation:
+    """Cosines and sines of every token's angles (Su et al. 2021, in halves rather than pairs)."""
+    speeds = theta ** -(torch.arange(0, width, 2, device=tokens.values.device, dtype=torch.float32) / width)
+    angles = (tokens.position[:, None].float() * speeds).repeat(1, 2)[:, None]
+    return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+def rotate(x: Float[Tensor, "T H K"], rotation: Rotation) -> Float[Tensor, "T H K"]:
+    """Turns each pair (x_i, x_{i+K/2}) by its token's angle."""
+    cos, sin = rotation
+    left, right = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-right, left), dim=-1) * sin

@@ -1,0 +1,40 @@
+"""MPNet's relative positions: a learned bias for every distance between two tokens (Song et al. 2020, as in T5)."""
+
+import math
+from functools import cache
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ..attention import Bias
+from ..layers import Embedding
+
+FAR = 128  # distances from here on share the last bucket
+
+
+class RelativeBias(nn.Module):
+    """Adds `table[bucket(j − i), head]` to the score of token i looking at token j; all blocks share the table."""
+
+    def __init__(self, buckets: int, heads: int) -> None:
+        super().__init__()
+        self.table = Embedding(buckets, heads)
+
+    def forward(self, length: int) -> Float[Tensor, "H t t"]:
+        at = torch.arange(length, device=self.table.weight.device)
+        bias: Tensor = self.table(bucket(at[None] - at[:, None], self.table.num_embeddings))
+        return bias.permute(2, 0, 1).contiguous()
+
+    def cached(self) -> Bias:
+        """The same, remembered by length for the blocks of one pass."""
+        return cache(self.forward)
+
+
+def bucket(offset: Int[Tensor, "t t"], buckets: int) -> Int[Tensor, "t t"]:
+    """Half of the buckets for each direction; near distances have one each, far ones share by logarithm."""
+    half = buckets // 2
+    near = half // 2
+    distance = offset.abs()
+    scale = (half - near) / math.log(FAR / near)
+    far = near + ((distance.clamp(min=1).float() / near).log() * scale).long()
+    return (offset > 0).long() * half + torch.where(distance < near, distance, far.clamp(max=half - 1))

@@ -1,0 +1,205 @@
+"""Any other architecture (XLNet, DeBERTa, …) through transformers' AutoModel [extra: transformers].
+
+Slower than an encoder of ours, since it pads; the vectors are those of transformers.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+
+from ...arrays.ragged import Ragged
+from ...errors import BadModel
+from ...runtime.untrusted_files import LARGEST_JSON, regular_file_exists
+from ..config import DEEPEST, LARGEST
+from ..encoder import Encoder
+
+try:  # what transformers builds its own empty models under, since version 5
+    from transformers.initialization import meta_device_safe_creation_ops
+except ImportError:
+    meta_device_safe_creation_ops = nullcontext
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+INCIDENTAL = ("_name_or_path", "architectures", "transformers_version", "dtype", "torch_dtype")  # change no vector
+UNBOUNDED = 1 << 20  # for models whose positions are only relative
+
+MOST_LABELS = 100_000
+SPARE_NUMBERS, SPARE_PARTS = 1 << 24, 2000
+"""What a model may have beyond four times what its weights hold (a pooler, say, or the half that is not read)."""
+MOST_BUFFERS = 1 << 29
+"""Bytes of tables that a model computes rather than loads: masks and angles for every position."""
+
+
+class AutoEncoder(Encoder):
+    """A transformers model behind our interface: packed tokens in, layers out.
+
+    `shapes` are those of the tensors that the folder's weights hold, by name.
+    """
+
+    def __init__(self, folder: Path, config: Mapping[str, Any], shapes: Shapes, dtype: torch.dtype) -> None:
+        super().__init__()
+        _check_files(folder)
+        for key, value in config.items():
+            _check_setting(key, value)
+        with _as_bad_model(folder):
+            settings = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+            _check_memory(settings, shapes, folder)
+            model = _loaded(folder, settings, dtype)
+            self._take(model)
+            self._try(folder)
+
+    def _take(self, model: Any) -> None:
+        """The half of the model that encodes, and what our interface asks of it."""
+        made = model.config
+        self.without_decoder = _both_halves(made)
+        self.model = (model.get_encoder() if self.without_decoder else model).eval()
+        positions = getattr(made, "max_position_embeddings", None)
+        self.config = {key: value for key, value in made.to_dict().items() if key not in INCIDENTAL}
+        self.width, self.depth = int(made.hidden_size), int(made.num_hidden_layers)
+        self.vocabulary = int(self.model.get_input_embeddings().num_embeddings)
+        self.longest = int(positions) - _first_position(model) if positions and positions > 0 else UNBOUNDED
+        self.pad = self.config.get("pad_token_id") or 0
+
+    @torch.inference_mode()
+    def _try(self, folder: Path) -> None:
+        """One sentence through all layers: settings that only fail when they are used fail here."""
+        tokens = Ragged.of([[i % self.vocabulary for i in (1, 2, 1)]])
+        last = deque(self(tokens), maxlen=1)[0]
+        if tuple(last.shape) != (3, self.width):
+            raise BadModel(f"{folder} gives 3 tokens a layer of shape {tuple(last.shape)}; wanted (3, {self.width})")
+
+    def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
+        ids = nn.utils.rnn.pad_sequence(list(tokens.split()), batch_first=True, padding_value=self.pad)
+        real = torch.arange(ids.shape[1], device=ids.device)[None] < tokens.counts[:, None]
+        states = self.model(input_ids=ids, attention_mask=real.long(), output_hidden_states=True).hidden_states
+        for state in states:
+            yield state[tokens.sentence, tokens.position]
+
+    def save(self, folder: Path) -> None:
+        """As transformers writes it."""
+        self.model.save_pretrained(folder)
+
+
+def _first_position(model: nn.Module) -> int:
+    """Where positions begin: behind the padding's, in models that follow RoBERTa."""
+    tables = (m for name, m in model.named_modules() if name.endswith("position_embeddings"))
+    padding = next((m.padding_idx for m in tables if isinstance(m, nn.Embedding)), None)
+    return 0 if padding is None else int(padding) + 1
+
+
+def _check_files(folder: Path) -> None:
+    """Refuses what transformers would open without looking: pipes, devices, adapters of a model that lies elsewhere."""
+    if regular_file_exists(folder / "adapter_config.json"):
+        raise BadModel(f"{folder} holds an adapter (adapter_config.json); merge it into its model and save that")
+    for path in folder.glob("*.json"):
+        regular_file_exists(path, LARGEST_JSON if path.name != "tokenizer.json" else None)
+
+
+def _check_setting(key: str, value: object) -> None:
+    """Refuses sizes that no encoder has, before transformers makes lists of that length of them."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _check_setting(name, inner)
+    if isinstance(value, int) and value > (most := _most(key)):
+        raise BadModel(f"config.json says {key} = {value!r:.100}; wanted at most {most:,}")
+    if "attn_implementation" in key and isinstance(value, str) and "/" in value:
+        raise BadModel(f"config.json says {key} = {value!r:.100}, which is code to be downloaded; none is run here")
+
+
+def _most(key: str) -> int:
+    if "layers" in key or "n_layer" in key or "depth" in key:
+        return DEEPEST
+    if key in ("num_labels", "_num_labels", "n_langs"):
+        return MOST_LABELS
+    return 10**15 if "theta" in key else LARGEST
+
+
+@contextmanager
+def _as_bad_model(folder: Path) -> Iterator[None]:
+    """Whatever transformers raises, as an error that names the folder."""
+    try:
+        yield
+    except (BadModel, MemoryError):
+        raise
+    except Exception as error:  # its configs and models raise anything: KeyError, ZeroDivisionError, AttributeError …
+        raise BadModel(f"transformers cannot read {folder}: {type(error).__name__}: {error!s:.500}") from error
+
+
+def _check_memory(settings: Any, shapes: Shapes, folder: Path) -> None:
+    """Builds the model without memory, and refuses one that is much larger than the weights of its folder."""
+    with ExitStack() as stack:
+        stack.enter_context(_counted(shapes, folder))
+        stack.enter_context(torch.device("meta"))
+        stack.enter_context(meta_device_safe_creation_ops())
+        empty = transformers.AutoModel.from_config(settings, trust_remote_code=False)
+    computed = sum(table.numel() * table.element_size() for table in empty.buffers())
+    if computed > MOST_BUFFERS:
+        raise BadModel(
+            f"config.json in {folder} asks for {computed:,} bytes of tables; wanted at most {MOST_BUFFERS:,}"
+        )
+
+
+@contextmanager
+def _counted(shapes: Shapes, folder: Path) -> Iterator[None]:
+    """While a model is built, an error as soon as it has more numbers or parts than its folder could fill."""
+    have = sum(prod(shape) for shape in shapes.values())
+    numbers, parts = 4 * have + SPARE_NUMBERS, 8 * len(shapes) + SPARE_PARTS
+    thread, count = threading.get_ident(), {"numbers": 0, "parts": 0}
+
+    def one_more(_: nn.Module, __: str, part: Any) -> None:
+        if part is None or threading.get_ident() != thread:
+            return
+        count["parts"] += 1
+        count["numbers"] += part.numel() if isinstance(part, Tensor) else 0
+        if count["numbers"] > numbers or count["parts"] > parts:
+            raise BadModel(
+                f"config.json in {folder} asks for a model of more than {count['numbers']:,} numbers in "
+                f"{count['parts']:,} parts, and its weights hold {have:,} numbers in {len(shapes):,} tensors"
+            )
+
+    hooks = [register(one_more) for register in REGISTERS]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+REGISTERS = (register_module_parameter_registration_hook, register_module_module_registration_hook)
+
+
+def _loaded(folder: Path, settings: Any, dtype: torch.dtype) -> Any:
+    """The model of transformers with the folder's weights, all of those that are used."""
+    model, report = transformers.AutoModel.from_pretrained(
+        folder,
+        config=settings,
+        dtype=dtype,
+        use_safetensors=True,
+        trust_remote_code=False,
+        local_files_only=True,
+        output_loading_info=True,
+    )
+    unread = ("pooler", "decoder.") if _both_halves(model.config) else ("pooler",)
+    missing = sorted(n for n in report["missing_keys"] if not any(part in n for part in unread))
+    mismatched = sorted(report["mismatched_keys"])
+    if missing or mismatched:
+        what = f"lacks {missing[0]}" if missing else f"holds {mismatched[0][0]} in another shape"
+        raise BadModel(f"{folder} {what}, and transformers would fill it at random")
+    return model
+
+
+def _both_halves(settings: Any) -> bool:
+    return bool(getattr(settings, "is_encoder_decoder", False))

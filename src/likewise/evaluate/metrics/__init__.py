@@ -1,0 +1,1 @@
+"""Metrics of rankings, binary decisions and clusterings."""

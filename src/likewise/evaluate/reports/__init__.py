@@ -1,0 +1,1 @@
+"""Evaluation results as text tables, Markdown, CSV and plots."""

@@ -1,0 +1,1 @@
+"""Confidence intervals, hypothesis tests and comparisons of models."""

@@ -1,0 +1,190 @@
+"""Semantic textual similarity: how well similarities of sentences follow people's, STS12 to STS16, STS-B and SICK-R.
+
+Three figures go by the name of "the" score of STS12–16, so each says which it is: `all` correlates the pairs of every
+subset at once (Reimers and Gurevych 2019, SimCSE, mteb), `mean` is the plain mean over subsets (SBERT-WK), `wmean`
+that weighted by their sizes (the older SentEval).
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ...arrays.correlation import Numbers
+from ...arrays.similarity import PAIRWISE
+from ...errors import BadInput
+from ...text.normalization import normalized
+from ..task import Encode, Read, Result, Score, Settings, Task
+from .sentence_pairs import (
+    CORRELATIONS,
+    Correlation,
+    RatedPairs,
+    by_group,
+    correlated,
+    none_finite,
+    read_pairs,
+    tokenisation,
+    why_undefined,
+)
+
+SEVEN = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r")
+"""The columns of Sentence-BERT's table 1, in its order."""
+SEVEN_WK = (*(f"{name}-mean" for name in SEVEN[:5]), "stsb-regressor", "sick-r-regressor")
+"""Those of SBERT-WK's table."""
+
+
+@dataclass(frozen=True)
+class StsSet:
+    """A set of pairs: its file, how many pairs the literature has, and what a reader of a figure should know.
+
+    `digest` is that of the published pairs: the caution is said of them alone, since a file of one's own may lie under
+    this name.
+    """
+
+    data: str
+    pairs: int
+    digest: str
+    subsets: bool = False
+    caution: str = ""
+
+
+def _in_stsb(count: int) -> str:
+    return f"STS-B's training split holds {count:,} of these pairs: not a fair figure for a model trained on it"
+
+
+SETS: dict[str, StsSet] = {
+    "sts12": StsSet("sts12/test", 3108, "112beffc8ce8150b", True, _in_stsb(1002)),
+    "sts13": StsSet(
+        *("sts13/test", 1500, "24c9187c1ec1df14", True),
+        f"without SMT, whose licence forbids it; {_in_stsb(597)}",
+    ),
+    "sts14": StsSet("sts14/test", 3750, "4ba40f7d62237431", True, _in_stsb(1861)),
+    "sts15": StsSet("sts15/test", 3000, "3127bde883b9ad13", True, _in_stsb(1102)),
+    "sts16": StsSet("sts16/test", 1186, "64e63e814d6d7926", True, _in_stsb(197)),
+    "stsb": StsSet(
+        *("stsb/test", 1379, "759c37928df8c1be", False),
+        "257 of its 2,552 distinct sentences are in STS-B's training split too",
+    ),
+    "sick-r": StsSet(
+        *("sick/test", 4927, "c72f42586c95c1f1", False),
+        "SICK's training split holds 81 of these pairs, in one order or the other",
+    ),
+    "stsb-dev": StsSet("stsb/dev", 1500, "3fa22c033e6022b6"),
+}
+
+
+def sts_task(
+    encode: Encode, read: Read, settings: Settings, *, name: str, headline: str = "spearman/cosine/all"
+) -> Result:
+    """Every correlation of every similarity, by every way of joining subsets; `headline` comes first."""
+    of = SETS[name.removesuffix("-mean")]
+    pairs = read_pairs(read, of.data, settings, part="subset" if of.subsets else None)
+    a, b, notes = pairs.encoded(encode)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has no correlation: a note says so
+        said = {kind: compare(a, b) for kind, compare in PAIRWISE.items()}
+    scores = [score for kind, numbers in said.items() for score in _scores(kind, numbers, pairs)]
+    scores.sort(key=lambda score: score.name != headline)
+    broken = none_finite(a, b, notes)
+    reasons = (note for kind, numbers in said.items() for note in why_undefined(kind, numbers, pairs, broken))
+    return Result(
+        name,
+        tuple(scores),
+        f"{headline}, {tokenisation(settings)}, n = {len(pairs):,}"
+        + (f" in {len(pairs.parts)} subsets ({', '.join(pairs.parts)})" if of.subsets else ""),
+        (*pairs.notes, *notes, *reasons, *_cautions(of, pairs)),
+    )
+
+
+def sts_average(results: Iterable[Result], names: Sequence[str] = SEVEN) -> Score:
+    """The plain mean of the headlines of `names`, as the last column of both papers' tables; NaN where one is.
+
+    Raises:
+        BadInput: a task is missing or there twice.
+    """
+    results = list(results)
+    for name in names:
+        count = sum(result.task == name for result in results)
+        if count > 1:
+            raise BadInput(f"an average of {len(names)} tasks wants each once; {name} is there {count} times")
+    found = {result.task: result.headline for result in results}
+    absent = [name for name in names if name not in found]
+    if absent:
+        raise BadInput(f"no average of {len(names)} tasks: {', '.join(absent)} was not run")
+    headlines = [found[name] for name in names]
+    return Score("average", float(np.mean([one.value for one in headlines])), sum(one.n for one in headlines))
+
+
+def _scores(kind: str, said: Numbers, pairs: RatedPairs) -> Iterator[Score]:
+    for statistic in CORRELATIONS:
+        yield correlated(f"{statistic}/{kind}/all", said, pairs.gold, statistic)
+        if len(pairs.parts) > 1:
+            yield correlated(f"{statistic}/{kind}/mean", said, pairs.gold, statistic, pairs.group)
+            yield _weighted(f"{statistic}/{kind}/wmean", said, pairs, statistic)
+
+
+def _weighted(name: str, said: Numbers, pairs: RatedPairs, statistic: Correlation) -> Score:
+    found = by_group(said, pairs.gold, statistic, pairs.group)
+    return Score(name, float(np.average(found, weights=np.bincount(pairs.group))), len(pairs))
+
+
+def _cautions(of: StsSet, pairs: RatedPairs) -> Iterator[str]:
+    if len(pairs) != of.pairs:
+        yield f"{len(pairs):,} pairs, where the set that papers report has {of.pairs:,}: figures do not compare"
+    elif pairs_digest(pairs) != of.digest:
+        yield f"other pairs than those of the published {of.data}, though as many: figures may not compare"
+    elif of.caution:
+        yield of.caution
+
+
+def pairs_digest(pairs: RatedPairs) -> str:
+    """Of the distinct pairs, in no order, by letters and digits alone: a copy in another format has the same."""
+    form = partial(normalized, punctuation=False)
+    distinct = {tuple(sorted((form(a), form(b)))) for a, b in zip(pairs.first, pairs.second, strict=True)}
+    lines = "\n".join(sorted(f"{a} | {b}" for a, b in distinct))
+    return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+_TABLE_1: Mapping[str, tuple[float, ...]] = {  # Reimers and Gurevych 2019: Spearman × 100, cosine, all
+    "Avg. GloVe": (55.14, 70.66, 59.73, 68.25, 63.66, 58.02, 53.76),
+    "Avg. BERT": (38.78, 57.98, 57.98, 63.15, 61.06, 46.35, 58.40),
+    "BERT CLS": (20.16, 30.01, 20.09, 36.88, 38.08, 16.50, 42.63),
+    "InferSent": (52.86, 66.75, 62.15, 72.77, 66.87, 68.03, 65.65),
+    "USE": (64.49, 67.80, 64.61, 76.83, 73.18, 74.92, 76.69),
+    "SBERT-NLI-base": (70.97, 76.53, 73.19, 79.09, 74.30, 77.03, 72.91),
+    "SBERT-NLI-large": (72.27, 78.46, 74.90, 80.99, 76.25, 79.23, 73.75),
+    "SRoBERTa-NLI-base": (71.54, 72.49, 70.80, 78.74, 73.69, 77.77, 74.46),
+    "SRoBERTa-NLI-large": (74.53, 77.00, 73.18, 81.85, 76.82, 79.10, 74.29),
+}
+_WK_TABLE: Mapping[str, tuple[float, ...]] = {  # Wang and Kuo 2020: Pearson × 100, mean of subsets, trained regressors
+    "Avg. GloVe": (52.22, 49.60, 54.60, 56.26, 51.41, 64.79, 79.92),
+    "InferSent": (59.33, 58.85, 69.57, 71.26, 71.46, 75.74, 88.35),
+    "USE": (61.00, 64.00, 71.00, 74.00, 74.00, 78.00, 86.00),
+    "BERT CLS": (27.58, 22.52, 25.63, 32.11, 42.69, 52.14, 70.05),
+    "Avg. BERT": (46.87, 52.77, 57.15, 63.47, 64.51, 65.22, 80.54),
+    "SBERT-NLI-base": (64.61, 67.54, 73.22, 74.34, 70.13, 74.09, 84.23),
+    "SBERT-WK (bert-base-nli)": (70.22, 68.13, 75.46, 76.94, 74.51, 80.00, 87.38),
+}
+PUBLISHED: dict[str, dict[str, float]] = {
+    name: {model: row[i] for model, row in table.items()}
+    for names, table in ((SEVEN, _TABLE_1), (SEVEN_WK, _WK_TABLE))
+    for i, name in enumerate(names)
+}
+"""What the two papers print, × 100, by task and model."""
+
+
+def _task(name: str, suite: str, summary: str, headline: str = "spearman/cosine/all") -> Task:
+    run: Callable[[Encode, Read, Settings], Result] = partial(sts_task, name=name, headline=headline)
+    data = (SETS[name.removesuffix("-mean")].data,)
+    return Task(name, suite, data, summary, run, PUBLISHED.get(name, {}))
+
+
+STS: tuple[Task, ...] = (
+    *(_task(name, "sts", "Spearman of cosine with people's scores, all pairs at once") for name in SEVEN),
+    _task("stsb-dev", "dev", "Spearman of cosine on the split for choosing models"),
+    *(
+        _task(name, "sbert-wk", "Pearson of cosine, mean of subsets: SBERT-WK's protocol", "pearson/cosine/mean")
+        for name in SEVEN_WK[:5]
+    ),
+)

@@ -1,0 +1,81 @@
+"""An embedder for mteb (version 2), so that its tasks can be run, and our figures laid beside its own [extra: mteb].
+
+mteb.evaluate(for_mteb(embedder), mteb.get_tasks(["STSBenchmark"]))
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..arrays.similarity import PAIRWISE, SIMILARITIES
+from ..errors import missing
+from ..evaluate.models import models_to_evaluate
+
+if TYPE_CHECKING:
+    from ..embedder import Embedder
+
+PROMPTS = {"query": ("query",), "document": ("document", "passage")}
+"""What mteb calls an input, and the prompts of a model that are meant for it; the first one that it has is used."""
+
+
+class ForMteb:
+    """What mteb asks of an encoder, answered by an embedder."""
+
+    def __init__(self, embedder: "Embedder", name: str, meta: Any) -> None:
+        self._embedder, self.name, self.mteb_model_meta = embedder, name, meta
+        kind = embedder.manifest.similarity or "cosine"
+        self._similarity, self._pairwise = SIMILARITIES[kind], PAIRWISE[kind]
+
+    def encode(
+        self,
+        inputs: Iterable[Mapping[str, Any]],
+        *,
+        task_metadata: Any,  # noqa: ARG002, mteb tells every encoder
+        hf_split: str,  # noqa: ARG002
+        hf_subset: str,  # noqa: ARG002
+        prompt_type: Any = None,
+        **options: Any,  # noqa: ARG002, sizes of batches, which are ours to choose
+    ) -> Float[np.ndarray, "N E"]:
+        """The texts of all batches, under "text", as one table; at once, so that they can be sorted by length."""
+        texts = [text for batch in inputs for text in batch["text"]]
+        return self._embedder.encode(texts, prompt_name=self._prompt(prompt_type), progress=False)
+
+    def similarity(self, a: Any, b: Any) -> Float[np.ndarray, "M N"]:
+        """By the model's own similarity; of every row with every row."""
+        return self._similarity(*(np.atleast_2d(np.asarray(x)) for x in (a, b)))
+
+    def similarity_pairwise(self, a: Any, b: Any) -> Float[np.ndarray, " N"]:
+        """By the model's own similarity; row by row."""
+        return self._pairwise(*(np.atleast_2d(np.asarray(x)) for x in (a, b)))
+
+    def _prompt(self, kind: Any) -> str | None:
+        known = self._embedder.manifest.prompts
+        wanted = PROMPTS.get(str(getattr(kind, "value", kind)), ())
+        return next((name for name in wanted if name in known), None)
+
+
+def for_mteb(embedder: "Embedder", name: str | None = None) -> ForMteb:
+    """An object that `mteb.evaluate` takes; `name` is what its tables call the model.
+
+    The revision is the fingerprint, so that results that mteb keeps are never those of other weights.
+
+    Raises:
+        MissingExtra: mteb is not installed.
+    """
+    try:
+        from mteb.models import ModelMeta
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "mteb":
+            raise
+        raise missing("mteb", "mteb", "for_mteb") from None
+    name = name or models_to_evaluate(embedder)[0].name
+    told = {
+        "name": name if "/" in name else f"likewise/{name}",
+        "revision": embedder.fingerprint,
+        "embed_dim": embedder.width,
+        "max_tokens": float(embedder.tokenizer.max_length),
+        "n_parameters": sum(weight.numel() for weight in embedder.parameters()),
+    }
+    return ForMteb(embedder, name, ModelMeta.create_empty(told))

@@ -1,0 +1,164 @@
+"""Writing files so that a killed process leaves none half done."""
+
+import errno
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from ..errors import BadInput
+from ..runtime.temporary_files import temporary_folder
+from .saving import files_in, move_into, staging_parent
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share of it, the process's limit
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """A path to write to; it becomes `path` when the block ends, and is removed if the block fails.
+
+    Where `path` is a link, what it leads to is written, and the link stays.
+
+    Raises:
+        BadInput: the file cannot be written to, the disk being full say.
+    """
+    target = followed(path)
+    _check_replaceable(path)
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder(target))
+            partial = folder / target.name
+            partial.touch()
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        with _named_where_full(path):
+            yield partial
+            _open_to_others(partial, folder)
+            partial.replace(target)
+
+
+@contextmanager
+def _named_where_full(path: Path) -> Iterator[None]:
+    """The error of a full disk with the name of what did not fit; safetensors' has its number in its text alone."""
+    try:
+        yield
+    except Exception as error:
+        told = re.search(r"os error (\d+)", str(error))
+        number = error.errno if isinstance(error, OSError) else int(told[1]) if told else None
+        if number not in FULL:
+            raise
+        raise _unwritable(path, OSError(number, os.strerror(number))) from None
+
+
+def followed(path: Path) -> Path:
+    """Where the bytes go: to what a link leads to, whether that exists or not."""
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise BadInput(f"{path} is a link that leads back to itself")
+    return target
+
+
+def check_writable_file(path: Path) -> None:
+    """Refuse a file that could not be written, before the work whose result it is to hold; nothing is left there.
+
+    Raises:
+        BadInput: says why.
+    """
+    followed(path)
+    _check_replaceable(path)
+    _check_place(path, followed(path).parent)
+
+
+def check_writable_folder(folder: Path) -> None:
+    """Refuse a folder that could not be written into, before the work whose results go there; it is not created.
+
+    Raises:
+        BadInput: says why.
+    """
+    _check_is_folder(folder)
+    _check_place(folder, followed(folder))
+
+
+def check_not_input(output: Path, inputs: Iterable[Path]) -> None:
+    """Refuse to write a file or folder that is also read, under whatever name, a link's among them.
+
+    Raises:
+        BadInput: it is one of the inputs.
+    """
+    for path in inputs:
+        if output.exists() and path.exists() and output.samefile(path):
+            raise BadInput(
+                f"the output {output} is the input {path}, which would be lost; give the output another name"
+            )
+
+
+def _check_place(path: Path, folder: Path) -> None:
+    """Try a file that has no name, in the folder or, where that is still to be created, in what would hold it."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror} ({folder})") from None
+
+
+def _check_replaceable(path: Path) -> None:
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; wanted the name of a file")
+    if path.exists() and not path.is_file():
+        raise BadInput(f"{path} is a device or a pipe; wanted a regular file")
+
+
+def _check_is_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder} is a file; wanted a folder to save into")
+
+
+def _open_to_others(path: Path, folder: Path) -> None:
+    """As readable as any new file, safetensors' too, which are for one user: the folder shows what the umask leaves."""
+    path.chmod(folder.stat().st_mode & 0o666)
+
+
+def target_folder(folder: str | Path) -> Path:
+    """The folder to save into, as a user names it; in a str, `~` is the home folder, as it is in names to load.
+
+    Raises:
+        BadInput: it is no name of a folder; an empty one would mean the working directory.
+    """
+    if not isinstance(folder, str | Path) or str(folder) == "" or "\0" in str(folder):
+        raise BadInput(f"the folder to save into is {folder!r}; wanted its name ('.' is the working directory)")
+    return Path(os.path.expanduser(folder) if isinstance(folder, str) else folder)  # noqa: PTH111, Path's raises
+
+
+@contextmanager
+def atomic_folder(folder: Path) -> Iterator[Path]:
+    """A folder to write into, which becomes `folder` when the block ends, and is removed if the block fails.
+
+    A new folder appears whole, by one renaming. Into one that is there, the files move one by one; if they are a
+    model's, all files of the model that was there go (`companions`), and while they move, the folder is marked as one
+    that nobody can load (`saving.check_saved`). Other files there stay.
+
+    Raises:
+        BadInput: the folder cannot be written to.
+    """
+    _check_is_folder(folder)
+    whole = followed(folder)
+    with ExitStack() as stack:
+        try:
+            partial = stack.enter_context(temporary_folder(whole, staging_parent(whole)))
+        except OSError as error:
+            raise _unwritable(folder, error) from None
+        with _named_where_full(folder):
+            yield partial
+        for path in files_in(partial):
+            _open_to_others(path, partial)
+        try:
+            move_into(partial, whole)
+        except OSError as error:
+            raise _unwritable(folder, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> BadInput:
+    return BadInput(f"{path} cannot be written: {error.strerror} ({path.parent})")

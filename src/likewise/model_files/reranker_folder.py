@@ -1,0 +1,99 @@
+"""What the folder of a reranker says of itself: a plain classifier, sentence-transformers' CrossEncoder, or ours.
+
+sentence-transformers wrote its cross-encoders as plain Hugging Face folders up to its version 5, and has a
+modules.json of one row since; both are read, and what is written is both at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadModel
+from ..runtime.untrusted_files import read_json, read_object, regular_file_exists
+from .folder import OWN, ModulePart, input_limits, module_part, module_rows, prompts_of, with_config, write_json
+from .saving import check_saved
+
+OWN_RERANKER = f"{OWN}reranker."
+CROSS = "sentence_transformers.base.modules.transformer.Transformer"
+TASK = {
+    "transformer_task": "sequence-classification",
+    "modality_config": {"text": {"method": "forward", "method_output_name": "logits"}},
+    "module_output_name": "scores",
+}
+"""What sentence-transformers 6 wants to know of a classifier."""
+
+
+@dataclass(frozen=True)
+class PairManifest:
+    """What a reranker is made of, before any weight is read."""
+
+    encoder: Path
+    late: ModulePart | None = None  # what follows the encoder in a reranker of ours; None: a classification head
+    activation: str | None = None  # of the scores; None: what is usual for the number of labels
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    default_prompt: str | None = None
+    max_length: int | None = None
+    lowercase: bool = False
+
+
+def read_pair_manifest(folder: Path) -> PairManifest:
+    """The manifest of a reranker's folder.
+
+    Raises:
+        BadModel: the folder holds something else, an embedding model say.
+    """
+    check_saved(folder)
+    modules = read_json(folder / "modules.json")
+    if modules is None and not regular_file_exists(folder / "config.json"):
+        raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is no model folder")
+    parts = [module_part(folder, row) for row in module_rows(modules, folder)] if modules is not None else []
+    kinds = [part.kind for part in parts] or ["Transformer"]
+    late = parts[1] if len(parts) == 2 and kinds[1].startswith(OWN_RERANKER) else None
+    if kinds[0] != "Transformer" or len(kinds) > (2 if late else 1):
+        raise BadModel(
+            f"{folder} is made of {', '.join(kinds)}, and a reranker of a Transformer with a classification head. "
+            "Reranker.start(folder) makes an untrained one of it"
+        )
+    encoder = parts[0].folder if parts else folder
+    spoken = read_object(folder / "config_sentence_transformers.json")
+    return PairManifest(
+        encoder=encoder,
+        late=None if late is None else with_config(late),
+        activation=_activation(spoken, read_object(encoder / "config.json")),
+        **prompts_of(spoken, folder),
+        **input_limits(encoder),
+    )
+
+
+def write_pair_manifest(folder: Path, manifest: PairManifest) -> None:
+    """The JSON of a reranker's folder."""
+    rows: list[dict[str, Any]] = [{"idx": 0, "name": "0", "path": "", "type": CROSS}]
+    if manifest.late is not None:
+        place = f"1_{manifest.late.kind.rpartition('.')[2]}"
+        rows.append({"idx": 1, "name": "1", "path": place, "type": manifest.late.kind})
+        write_json(folder / place / "config.json", dict(manifest.late.config))
+    write_json(folder / "modules.json", rows)
+    settings = {"max_seq_length": manifest.max_length, "do_lower_case": manifest.lowercase}
+    write_json(folder / "sentence_bert_config.json", settings | ({} if manifest.late else TASK))
+    spoken = {"prompts": dict(manifest.prompts), "default_prompt_name": manifest.default_prompt}
+    if manifest.late is None:
+        spoken |= {"model_type": "CrossEncoder", "activation_fn": manifest.activation}
+    write_json(folder / "config_sentence_transformers.json", spoken)
+
+
+def _activation(spoken: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
+    """Where sentence-transformers 6, 4 and 3 each wrote the name of the activation."""
+    middle = config.get("sentence_transformers")
+    if middle is not None and not isinstance(middle, dict):
+        raise BadModel(f"config.json says sentence_transformers = {middle!r:.100}; wanted an object")
+    for holder, key in (
+        (spoken, "activation_fn"),
+        (middle or {}, "activation_fn"),
+        (config, "sbert_ce_default_activation_function"),
+    ):
+        if (name := holder.get(key)) is not None:
+            if not isinstance(name, str):
+                raise BadModel(f"the activation of the scores is named {name!r}; wanted a name")
+            return name
+    return None

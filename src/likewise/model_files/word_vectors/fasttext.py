@@ -1,0 +1,140 @@
+"""fastText's binary files, read without fastText: header, settings, dictionary, and the matrix of words and n-grams.
+
+The layout is that of fastText 0.9's own `saveModel` (versions 11 and 12): little-endian, nothing aligned.
+"""
+
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays.ngram_hashing import subword_buckets
+from ...errors import BadModel
+from .word_tables import WordVectors
+
+MAGIC = 793_712_314
+VERSIONS = (11, 12)
+SUPERVISED = 3
+END_OF_SENTENCE = "</s>"  # the one word without n-grams
+
+
+def read_binary(path: Path) -> WordVectors:
+    """The vectors of a .bin: of each word the mean of its own row and those of its n-grams, and the buckets' rows.
+
+    About a minute for a million words, and memory for all rows twice.
+
+    Raises:
+        BadModel: no fastText file, a quantised one, or one that was cut short.
+    """
+    with path.open("rb") as file:
+        try:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+                reader = _Reader(whole, path)
+                return _finished(reader, *_read(reader))
+        except ValueError as error:
+            if isinstance(error, BadModel):
+                raise
+            raise BadModel(f"{path} is no fastText model: {error}") from None
+
+
+@dataclass(frozen=True)
+class _Settings:
+    width: int
+    buckets: int
+    least: int
+    most: int
+
+
+class _Reader:
+    """A place in a file, that moves on as values are taken."""
+
+    def __init__(self, whole: mmap.mmap, path: Path) -> None:
+        self.whole, self.path, self.at = whole, path, 0
+
+    def take(self, kinds: str) -> tuple[Any, ...]:
+        form = struct.Struct("<" + kinds)
+        self._want(form.size)
+        found = form.unpack_from(self.whole, self.at)
+        self.at += form.size
+        return found
+
+    def word(self) -> str:
+        end = self.whole.find(b"\0", self.at)
+        if end < 0:
+            raise self.broken("its dictionary does not end")
+        found = self.whole[self.at : end].decode("utf-8", "replace")  # what is no UTF-8 is in no text either
+        self.at = end + 1
+        return found
+
+    def matrix(self, rows: int, width: int) -> Float[np.ndarray, "R D"]:
+        self._want(4 * rows * width)
+        found = np.frombuffer(self.whole, "<f4", rows * width, self.at).reshape(rows, width)
+        return found.astype(np.float32)  # a copy, since the file is closed again
+
+    def broken(self, why: str) -> BadModel:
+        return BadModel(f"{self.path} cannot be read: {why}")
+
+    def _want(self, count: int) -> None:
+        if not 0 <= count <= len(self.whole) - self.at:
+            raise self.broken(f"{count:,} bytes are wanted at {self.at:,}, and it has {len(self.whole):,}: cut short?")
+
+
+def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D"]]:
+    magic, version = reader.take("ii")
+    if magic != MAGIC or version not in VERSIONS:
+        raise reader.broken(f"it is no fastText model of version {VERSIONS[0]} or {VERSIONS[1]}")
+    width, _, _, _, _, _, _, kind, buckets, least, most, _, _ = reader.take("12id")
+    if width < 1 or buckets < 0:
+        raise reader.broken(f"its settings say width {width} and {buckets} buckets")
+    if version == VERSIONS[0] and kind == SUPERVISED:
+        most = 0  # such older models have no n-grams of letters
+    words = _dictionary(reader)
+    (quantised,) = reader.take("?")
+    if quantised:
+        raise reader.broken(
+            "its vectors are quantised (product codes in place of numbers), and only whole ones are read here; "
+            "take the model from before `fasttext quantize`"
+        )
+    rows, columns = reader.take("qq")
+    if columns != width or rows != len(words) + buckets:
+        raise reader.broken(f"its matrix is {rows:,} × {columns}; wanted {len(words):,} + {buckets:,} rows of {width}")
+    return _Settings(width, buckets if most > 0 else 0, least, most), words, reader.matrix(rows, columns)
+
+
+def _dictionary(reader: _Reader) -> list[str]:
+    """The words, which stand before the labels of a classifier."""
+    size, count, labels = reader.take("iii")
+    _, pruned = reader.take("qq")
+    if size != count + labels or min(size, count, labels) < 0:
+        raise reader.broken(f"its dictionary has {size:,} entries, {count:,} words and {labels:,} labels")
+    if pruned >= 0:
+        raise reader.broken("its n-grams were pruned, which only quantising does")
+    found: list[str] = []
+    for _ in range(size):
+        word = reader.word()
+        _, kind = reader.take("qb")
+        if kind == 0:
+            found.append(word)
+    if len(found) != count:
+        raise reader.broken(f"its dictionary holds {len(found):,} words, and says {count:,}")
+    return found
+
+
+def _finished(reader: _Reader, settings: _Settings, words: list[str], rows: Float[np.ndarray, "R D"]) -> WordVectors:
+    if not np.isfinite(rows).all():
+        raise reader.broken("its vectors are not all finite; training diverged, or the file is damaged")
+    table = np.zeros((1 + len(words) + settings.buckets, settings.width), np.float32)
+    table[1 + len(words) :] = rows[len(words) : len(words) + settings.buckets]
+    for i, word in enumerate(words):
+        spelled = [] if word == END_OF_SENTENCE else _buckets(word, settings)
+        table[1 + i] = rows[[i, *(len(words) + bucket for bucket in spelled)]].mean(0)
+    least, most = (settings.least, settings.most) if settings.buckets else (0, 0)
+    return WordVectors(words, table, least, most)
+
+
+def _buckets(word: str, settings: _Settings) -> list[int]:
+    return subword_buckets(word, settings.least, settings.most, settings.buckets)

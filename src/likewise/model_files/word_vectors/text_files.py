@@ -1,0 +1,115 @@
+"""Files of word vectors: the text of GloVe, word2vec and fastText, and the arrays that a package carries."""
+
+import warnings
+from array import array
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import BadModel, missing
+from .fasttext import read_binary
+from .word_tables import WordVectors
+
+LARGEST = float(np.finfo(np.float32).max)
+WIDEST = 100_000
+
+
+def read_file(path: Path) -> WordVectors:
+    """A file of word vectors: fastText's .bin, or text under any other ending."""
+    return read_binary(path) if path.suffix == ".bin" else read_text(path)
+
+
+def read_text(path: Path) -> WordVectors:
+    """A text file with a word and its numbers a line, with or without a first line of count and width.
+
+    Words may hold spaces, as some of GloVe's do. Of equal words the first counts, and a warning tells how many were
+    passed over.
+
+    Raises:
+        BadModel: a line that is none, by its number; or fewer lines than the first one says.
+    """
+    with path.open("rb") as file:
+        first = file.readline()
+        told = _header(first)
+        count, width = told if told else (None, len(first.split()) - 1)
+        if not 0 < width <= WIDEST:
+            raise BadModel(f"{path}:1: {_start(first)} is no word with its numbers, nor a count of words and a width")
+        words, rows, repeated = _table(path, enumerate(file, 2) if told else enumerate(chain([first], file), 1), width)
+    if count is not None and len(words) + repeated != count:
+        found = len(words) + repeated
+        raise BadModel(f"{path} holds {found:,} words, and its first line says {count:,}; it may have been cut short")
+    if repeated:
+        warnings.warn(f"{path} gives {repeated:,} words more than once; the first of each counts", stacklevel=2)
+    return WordVectors(list(words), rows)
+
+
+def read_arrays(folder: Path, words: str, vectors: str) -> WordVectors:
+    """The words in a column of a Parquet file, and their vectors in one of NumPy's. [extra: glove]"""
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise missing("pyarrow", "glove", f"reading {words}") from None
+    column = parquet.read_table(folder / words).column(0).to_pylist()
+    values = np.load(folder / vectors, allow_pickle=False)
+    if values.ndim != 2 or len(values) != len(column):
+        raise BadModel(f"{folder} holds {len(column):,} words and vectors of shape {values.shape}")
+    return WordVectors(column, np.concatenate([np.zeros((1, values.shape[1]), np.float32), values.astype(np.float32)]))
+
+
+def _table(path: Path, lines: Iterable[tuple[int, bytes]], width: int) -> tuple[dict[str, None], np.ndarray, int]:
+    """Distinct words in their order, their rows below a zero one, and how many lines repeat a word."""
+    words: dict[str, None] = {}
+    flat, repeated = array("f", bytes(4 * width)), 0
+    for number, line in lines:
+        if not line.strip():
+            continue
+        word, vector = _parsed(line, width, f"{path}:{number}")
+        if word in words:
+            repeated += 1
+            continue
+        words[word] = None
+        flat.extend(vector)
+    if not words:
+        raise BadModel(f"{path} holds no words")
+    return words, np.frombuffer(flat, np.float32).reshape(-1, width), repeated
+
+
+def _parsed(line: bytes, width: int, where: str) -> tuple[str, list[float]]:
+    parts = line.rsplit(None, width)
+    if len(parts) != width + 1 or _is_number(parts[0].rpartition(b" ")[2], parts[0]):
+        raise BadModel(
+            f"{where}: {len(line.split()) - 1} numbers follow the word; wanted {width}, as in the first line"
+        )
+    try:
+        vector = [float(part) for part in parts[1:]]
+        word = parts[0].decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadModel(f"{where}: the word {parts[0]!r} is no UTF-8") from None
+    except ValueError as error:
+        raise BadModel(f"{where}: {error}; wanted a word and {width} numbers") from None
+    if not sum(map(abs, vector)) <= LARGEST:  # also where one is NaN
+        raise BadModel(f"{where}: the vector of {word!r} is not finite")
+    return word, vector
+
+
+def _is_number(last: bytes, whole: bytes) -> bool:
+    """Whether what should be the end of a word of several parts is one more number."""
+    if last == whole:
+        return False
+    try:
+        float(last)
+    except ValueError:
+        return False
+    return True
+
+
+def _header(line: bytes) -> tuple[int, int] | None:
+    """Count of words and width, if this is a first line that tells them."""
+    parts = line.split()
+    return (int(parts[0]), int(parts[1])) if len(parts) == 2 and all(part.isdigit() for part in parts) else None
+
+
+def _start(line: bytes) -> str:
+    return repr(line[:40].decode("utf-8", "replace"))

@@ -1,0 +1,109 @@
+"""A model's name to the model, for every place where one may be written; the grammar is one line a form.
+
+    NAME                      a folder, one in LIKEWISE_MODELS, a carried model or one of the hub
+    avg-glove                 the mean of GloVe's vectors, carried by a package
+    avg-glove(PATH)           of the vectors in a text file; avg-fasttext(PATH) reads fastText's .bin too
+    bert-avg(NAME)            NAME under mean pooling; bert-cls(NAME) under the first token
+    random(NAME)              NAME with random weights; random(NAME):7 draws them from another seed
+    tf-idf                    words weighted by rarity, hashed to 4,096 places; tf-idf:8192 to more
+    NAME(pooling=sbert-wk)    NAME loaded with options: pooling, precision, max_length, truncate; parted by commas
+
+Forms nest: random(NAME(pooling=cls)). A folder whose name looks like a form is the folder.
+"""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .baselines.tfidf import WIDTH, TfIdf
+from .errors import BadInput
+from .runtime.lazy_imports import require_torch
+
+if TYPE_CHECKING:
+    from .embedder import Embedder
+
+POOLED = {"bert-avg": "mean", "bert-cls": "cls"}
+OPTIONS: dict[str, type] = {"pooling": str, "precision": str, "max_length": int, "truncate": int}
+BASELINES = {
+    "avg-glove(PATH)": "the mean of the word vectors in a text file of GloVe, word2vec or fastText",
+    "avg-fasttext(PATH)": "the same of fastText's .vec or .bin, unknown words spelled by n-grams",
+    "tf-idf": "words weighted by rarity; only `evaluate` fits it",
+    "bert-avg(NAME)": "any encoder under mean pooling",
+    "bert-cls(NAME)": "any encoder under its first token",
+    "random(NAME)": "any architecture with random weights",
+}
+"""Forms that are models without a folder of their own, and what they are."""
+_WITH_OPTIONS = re.compile(rf"(?s)(.+)\(((?:{'|'.join(OPTIONS)})=[^()]*)\)")
+_AROUND = re.compile(rf"(?s)(random|{'|'.join(POOLED)})\((.+)\)(?::(\d+))?")
+
+
+def load_model(name: str | Path, **options: Any) -> "Embedder | TfIdf":
+    """The model of this name; `options` are those of `Embedder.load`, and what the name asks for may not differ.
+
+    Raises:
+        BadInput: the name is of no form known here, or asks for what an option asks for differently.
+        ModelNotFound, BadModel: as `Embedder.load`.
+    """
+    text = str(name)
+    if text == "tf-idf" or text.startswith("tf-idf:"):
+        return _tf_idf(text, options)
+    return load_named_embedder(name, **options)
+
+
+def load_named_embedder(name: str | Path, **options: Any) -> "Embedder":
+    """As `load_model`, where only an embedder will do."""
+    from . import Embedder  # from here, where NumPy's stands in if torch is missing
+
+    text = str(name)
+    if Path(text).expanduser().is_dir():
+        return Embedder.load(name, **options)
+    if optional := _WITH_OPTIONS.fullmatch(text):
+        return load_named_embedder(optional[1], **_joined(text, _options(text, optional[2]), options))
+    if around := _AROUND.fullmatch(text):
+        return _around(text, around[1], around[2], around[3], options)
+    if text.partition(":")[0] == "tf-idf":
+        raise BadInput("tf-idf is fitted on the texts of a task, which `likewise evaluate` does, and TfIdf in Python")
+    return Embedder.load(name, **options)
+
+
+def _around(name: str, form: str, inner: str, seed: str | None, options: dict[str, Any]) -> "Embedder":
+    """`bert-avg`, `bert-cls` or `random` of the model inside."""
+    if form in POOLED:
+        if seed is not None:
+            raise BadInput(f"{name}: only random(NAME) takes a seed behind it")
+        return load_named_embedder(inner, **_joined(name, {"pooling": POOLED[form]}, options))
+    require_torch(name)
+    from .baselines.untrained import random_weights
+
+    return random_weights(load_named_embedder(inner, **options), int(seed or 0))
+
+
+def _options(name: str, told: str) -> dict[str, Any]:
+    """`pooling=sbert-wk:start=2,window=3,truncate=64` is two options, since only a known key begins one."""
+    found: dict[str, Any] = {}
+    for part in re.split(rf",(?=(?:{'|'.join(OPTIONS)})=)", told):
+        key, _, value = part.partition("=")
+        if key in found:
+            raise BadInput(f"{name} says {key} twice")
+        try:
+            found[key] = OPTIONS[key](value)
+        except ValueError:
+            raise BadInput(f"{name} says {key}={value}; wanted a whole number") from None
+    return found
+
+
+def _joined(name: str, told: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    for key, value in told.items():
+        if options.get(key) not in (None, value):
+            raise BadInput(f"{name} asks for {key}={value}, and {key}={options[key]} is asked for besides")
+    return {**options, **told}
+
+
+def _tf_idf(name: str, options: dict[str, Any]) -> TfIdf:
+    asked = [key for key, value in options.items() if value is not None and key != "device"]
+    if asked:
+        raise BadInput(f"tf-idf knows no {asked[0]}; its one setting is the width: tf-idf:{WIDTH * 2}")
+    width = name.partition(":")[2] or str(WIDTH)
+    if not width.isdecimal():
+        raise BadInput(f"{name} gives the width {width!r}; wanted a whole number, as in tf-idf:{WIDTH * 2}")
+    return TfIdf(int(width))

@@ -1,0 +1,99 @@
+"""The poolings that read only the last layer: cls, mean, max and their kin, alone or side by side."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..arrays.ragged import Layers, Ragged
+from ..model_files.module_settings import pooling_names
+
+Reduction = Callable[[Float[Tensor, "T D"], Ragged], Float[Tensor, "N D"]]
+
+
+SEGMENTS = ("cpu", "cuda")
+"""Where torch reduces segments; elsewhere (Apple's GPUs) the same is done by index."""
+
+
+def last(layers: Layers) -> Float[Tensor, "T D"]:
+    """The last layer, none of the others kept."""
+    return deque(layers, maxlen=1)[0]
+
+
+def cls(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The first token's vector."""
+    return x[tokens.offsets[:-1].long()]
+
+
+def last_token(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The last token's vector."""
+    return x[tokens.offsets[1:].long() - 1]
+
+
+def total(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The sum of a sentence's vectors, added up in fp32 or better."""
+    exact = x.to(torch.promote_types(x.dtype, torch.float32))
+    if x.device.type in SEGMENTS:
+        return torch.segment_reduce(exact, "sum", lengths=tokens.counts, axis=0)
+    return exact.new_zeros(len(tokens), x.shape[1]).index_add(0, tokens.sentence, exact)
+
+
+def mean(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The mean over all tokens, special ones included (Reimers and Gurevych 2019, MEAN)."""
+    return total(x, tokens) / tokens.counts[:, None]
+
+
+def mean_sqrt_len(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The sum over the square root of the length."""
+    return total(x, tokens) / tokens.counts[:, None].sqrt()
+
+
+def weighted_mean(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The mean with weights 1, 2, 3 …: later tokens count more (Muennighoff 2022)."""
+    weights = (tokens.position + 1).to(x.dtype if x.dtype == torch.float64 else torch.float32)
+    return total(x * weights[:, None], tokens) / total(weights[:, None], tokens)
+
+
+def maximum(x: Float[Tensor, "T D"], tokens: Ragged) -> Float[Tensor, "N D"]:
+    """The largest value of each dimension over time (MAX)."""
+    if x.device.type in SEGMENTS:
+        return torch.segment_reduce(x, "max", lengths=tokens.counts, axis=0)
+    index = tokens.sentence[:, None].expand_as(x)
+    return x.new_full((len(tokens), x.shape[1]), -torch.inf).scatter_reduce(0, index, x, "amax")
+
+
+REDUCTIONS: dict[str, Reduction] = {
+    "cls": cls,
+    "max": maximum,
+    "mean": mean,
+    "mean-sqrt-len": mean_sqrt_len,
+    "weighted-mean": weighted_mean,
+    "last-token": last_token,
+}
+"""By the names of `shapes.REDUCTIONS`, in their order."""
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """One reduction or several side by side, `"mean"` or `"cls+mean"`, as a pooling."""
+
+    names: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, spec: str) -> "Reduce":
+        return cls(pooling_names(spec))
+
+    @property
+    def spec(self) -> str:
+        return "+".join(self.names)
+
+    def width(self, encoder_width: int) -> int:
+        return len(self.names) * encoder_width
+
+    def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N E"]:
+        x = last(layers)
+        exact = torch.promote_types(x.dtype, torch.float32)
+        return torch.cat([REDUCTIONS[name](x, tokens).to(exact) for name in self.names], dim=1)

@@ -1,0 +1,316 @@
+"""CrossEncoder: an encoder reads both texts as one, so that every word of one sees every word of the other.
+
+Devlin et al. 2019 for the layout of a pair, Nogueira and Cho 2019 for ranking with it. Any sequence-classification
+folder of a known family is one.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ..arrays.ragged import Ragged
+from ..encoders.checkpoint import (
+    check_form,
+    check_writable,
+    holds,
+    kind_of,
+    load_encoder,
+    load_module,
+    named,
+    save_encoder,
+)
+from ..encoders.config import read_config
+from ..encoders.encoder import Encoder
+from ..encoders.layers import initialize_weights
+from ..errors import BadInput, BadModel
+from ..heads import ACTIVATIONS
+from ..model_files import PairManifest, atomic_folder, read_pair_manifest, target_folder, write_pair_manifest
+from ..model_files.folder import check_same
+from ..runtime.devices import none_if_out_of_memory
+from ..runtime.memory import batch_token_budget, check_finite
+from ..runtime.progress import Advance, Progress, show_progress
+from ..text.inputs import TEXTS
+from ..text.packing import in_batches
+from ..text.tokenizer import Tokenizer, truncate_longest_first
+from ..text.truncation import TruncationCounter, longest_words
+from .classification_heads import CLASSIFIERS, Classifier, Head, labels_of
+from .reranker import EncodesTexts, PairOverflow, Reranker, parts_of, tokenizer_of
+from .text_pairs import TextPairs, columns, distinct_texts
+
+SETTINGS = "tokenizer_config.json"
+Contents = tuple[list[int], list[int]]
+"""The ids of two texts, whole or cut, without special tokens."""
+
+
+class CrossEncoder(Reranker):
+    """Tokenizer, encoder, classification head."""
+
+    def __init__(self, tokenizer: Tokenizer, encoder: Encoder, head: Classifier, manifest: PairManifest):
+        super().__init__(tokenizer, encoder, manifest)
+        self.head = head
+        self.labels = labels_of(encoder.config)
+        self.activation = _activation(manifest.activation, len(self.labels))
+        older = {"activation_fn": _spoken(self.activation)}  # where sentence-transformers 4 and 5 look for it
+        self.encoder.config = {**encoder.config, "sentence_transformers": older}
+        self.segmented = _segmented(tokenizer, encoder)
+        self.room = tokenizer.max_length - tokenizer.pair.specials
+        if self.room < 2:
+            raise BadModel(
+                f"max_length is {tokenizer.max_length}, and {tokenizer.pair.specials} special tokens leave no room for "
+                "two texts"
+            )
+
+    @classmethod
+    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_length: int | None) -> "CrossEncoder":
+        """The cross-encoder that a folder describes."""
+        folder = manifest.encoder
+        head = _head(kind_of(read_config(folder), folder), f"{folder} holds")  # before any weight is read
+        encoder = load_encoder(folder, dtype)
+        _check_head(folder, encoder, head)
+        made = load_module(lambda: head.build(encoder.config), head.names, folder, dtype)
+        return cls(tokenizer_of(encoder, manifest, max_length), encoder, made, manifest)
+
+    def forward(self, tokens: Ragged) -> Float[Tensor, "N C"]:
+        """Packed pairs (of `tokens`) to logits, with gradients if they are on."""
+        logits: Tensor = self.head(self.encoder(tokens), tokens)
+        return logits
+
+    def tokens(
+        self,
+        pairs: TextPairs,
+        documents: Iterable[str] | None = None,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+    ) -> Ragged:
+        """Pairs of texts as the model reads them, those that are too long cut: what `forward` takes."""
+        return self.packed(self.contents(pairs, documents, prompt=prompt, prompt_name=prompt_name))
+
+    def contents(
+        self,
+        pairs: TextPairs,
+        documents: Iterable[str] | None = None,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+    ) -> list[Contents]:
+        """The ids of each pair's two texts, cut to what the model reads: what `packed` takes."""
+        first, second = columns(pairs, documents)
+        lead = self._prompt(prompt, prompt_name)
+        return self._contents([(lead + a, b) for a, b in zip(first, second, strict=True)])
+
+    def packed(self, contents: Sequence[Contents]) -> Ragged:
+        """Pairs of ids with the special ones, laid end to end."""
+        frame = self.tokenizer.pair
+        kinds = [frame.kinds(len(a), len(b)) for a, b in contents] if self.segmented else None
+        return Ragged.of([frame.ids(a, b) for a, b in contents], self.device, kinds)
+
+    def logits(
+        self,
+        pairs: TextPairs,
+        documents: Iterable[str] | None = None,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        overflow: PairOverflow = "warn",
+        progress: Progress = None,
+        batch_tokens: int | None = None,
+    ) -> Float[np.ndarray, "N C"]:
+        """What the head says of each pair before any activation, float32, in the order given; see `score`."""
+        tally = TruncationCounter(self.room, overflow, "pairs", windows=False, word_limit=self.tokenizer.longest_word)
+        most, lead = batch_token_budget(batch_tokens, self.device.type), self._prompt(prompt, prompt_name)
+        first, second = columns(pairs, documents)
+        found = np.empty((len(first), len(self.labels)), np.float32)
+        try:
+            with show_progress(progress, len(first)) as advance:
+                for start in range(0, len(first), TEXTS):
+                    rows = slice(start, start + TEXTS)
+                    window = [(lead + a, b) for a, b in zip(first[rows], second[rows], strict=True)]
+                    found[rows] = self._window(window, most, tally, advance)
+        finally:
+            tally.warn()  # also of what was cut before someone stopped
+        return found
+
+    def save(self, folder: str | Path) -> None:
+        """A folder that `load`, transformers (as a sequence classifier) and sentence-transformers' CrossEncoder read.
+
+        A new folder appears whole or not at all; one that is there is dealt with as by `Embedder.save`.
+
+        Raises:
+            BadInput: the folder cannot be written to.
+            BadModel: the model would be loaded again as another one.
+        """
+        place, head = target_folder(folder), CLASSIFIERS[self.encoder.config["model_type"]]
+        self._check_writable(head)
+        manifest = replace(
+            self.manifest,
+            activation=_spoken(self.activation),
+            max_length=self.tokenizer.max_length,
+            lowercase=self.tokenizer.lowercase,
+        )
+        with atomic_folder(place) as partial:
+            write_pair_manifest(partial, manifest)
+            _told(self.tokenizer, self.segmented).save(partial)
+            save_encoder(self.encoder, partial, head.prefix, named(self.head, head.names))
+            check_same(read_pair_manifest(partial), manifest)
+
+    def _check_writable(self, head: Head) -> None:
+        check_writable(self.encoder)
+        with torch.device("meta"):
+            built = head.build(self.encoder.config)
+        check_form(built, self.head, "a classification head of this config")
+        if self.activation not in ACTIVATIONS:
+            raise BadModel(f"the activation {self.activation!r} cannot be saved; known are {', '.join(ACTIVATIONS)}")
+        again = labels_of(self.encoder.config)
+        if list(self.labels) != list(again):
+            raise BadModel(
+                f"the labels are {', '.join(self.labels)}, and would be {', '.join(again)} when the model is loaded "
+                "again; Reranker.start(model, labels) makes one of other labels"
+            )
+
+    @property
+    def _settings(self) -> list[Any]:
+        return [self.activation, list(self.labels), str(self.head.shape), self.segmented]
+
+    def _window(
+        self, window: list[tuple[str, str]], most: int, tally: TruncationCounter, advance: Advance
+    ) -> Float[np.ndarray, "n C"]:
+        """Distinct pairs to logits, then a row for every pair."""
+        pairs, rows = distinct_texts(window)
+        start = tally.texts
+        contents = self._contents(pairs, tally, rows)
+        share = len(window) / max(1, len(pairs))
+        found = np.empty((len(contents), len(self.labels)), np.float32)
+        lengths = [len(a) + len(b) + self.tokenizer.pair.specials for a, b in contents]
+        for batch, logits in in_batches(lengths, most, lambda batch: self._attempt([contents[i] for i in batch])):
+            found[batch] = logits
+            advance(share * len(batch), sum(lengths[i] for i in batch))
+        whole = np.asarray(found[rows])
+        check_finite(whole, "pairs", start, self.precision)
+        return whole
+
+    @torch.inference_mode()
+    def _attempt(self, contents: Sequence[Contents]) -> Float[np.ndarray, "b C"] | None:
+        logits: Tensor | None = none_if_out_of_memory(lambda: self(self.packed(contents)).float().cpu())
+        return None if logits is None else np.asarray(logits.numpy())
+
+    def _contents(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        tally: TruncationCounter | None = None,
+        rows: Int[np.ndarray, " n"] | None = None,
+    ) -> list[Contents]:
+        """The ids of each pair, cut to what the model reads; every distinct text is tokenised once."""
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        ids = dict(zip(texts, self._known(texts), strict=True))
+        if tally is not None:
+            unread = self.tokenizer.unread(texts, list(ids.values()))
+            words = {texts[i]: found for i, found in unread.items()}
+            of_pairs = {i: [*words.get(a, ()), *words.get(b, ())] for i, (a, b) in enumerate(pairs)} if words else {}
+            long_words = longest_words({i: found for i, found in of_pairs.items() if found}, rows)
+            tally.add(np.asarray([len(ids[a]) + len(ids[b]) for a, b in pairs], np.int64)[rows], long_words)
+        cut = ((ids[a], ids[b], truncate_longest_first(len(ids[a]), len(ids[b]), self.room)) for a, b in pairs)
+        return [(a[:n], b[:m]) for a, b, (n, m) in cut]
+
+
+def new_cross_encoder(
+    source: EncodesTexts | str | Path, labels: int | Sequence[str], seed: int, max_length: int | None
+) -> CrossEncoder:
+    """An untrained cross-encoder; `Reranker.start` tells more."""
+    names = _names(labels)
+    tokenizer, encoder, manifest = parts_of(source)
+    head = _head(encoder.config.get("model_type", ""), "this is")
+    encoder = deepcopy(encoder)
+    encoder.config = {
+        **encoder.config,
+        "architectures": [f"{head.architecture}ForSequenceClassification"],
+        "id2label": {str(i): name for i, name in enumerate(names)},
+        "label2id": {name: i for i, name in enumerate(names)},
+    }
+    encoder.config.pop("num_labels", None)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        made = head.build(encoder.config)
+        initialize_weights(made)
+    first = next(encoder.parameters())
+    told = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
+    if max_length is not None:
+        tokenizer = tokenizer_of(encoder, told, max_length)
+    return CrossEncoder(tokenizer, encoder, made.to(first.device, first.dtype), told).eval()
+
+
+def _names(labels: int | Sequence[str]) -> list[str]:
+    if isinstance(labels, int) and not isinstance(labels, bool) and labels >= 1:
+        return [f"LABEL_{i}" for i in range(labels)]
+    listed = isinstance(labels, list | tuple) and len(labels) > 0 and all(isinstance(name, str) for name in labels)
+    if listed and len(set(labels)) == len(labels):  # type: ignore[arg-type]
+        return list(labels)  # type: ignore[arg-type]
+    raise BadInput(f"labels is {labels!r}; wanted how many, 1 or more, or their names, all different")
+
+
+def _activation(named: str | None, labels: int) -> str:
+    """Its short name; where none is told, the sigmoid for one label, as sentence-transformers has it."""
+    if named is None:
+        return "Sigmoid" if labels == 1 else "Identity"
+    short = named.rpartition(".")[2]
+    if short not in ACTIVATIONS or not named.startswith("torch."):
+        raise BadModel(f"the scores want the activation {named!r}; known are torch's {', '.join(ACTIVATIONS)}")
+    return short
+
+
+def _spoken(activation: str) -> str:
+    """Its name as sentence-transformers writes it."""
+    kind = type(ACTIVATIONS[activation]())
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+def _head(kind: str, found: str) -> Head:
+    if kind not in CLASSIFIERS:
+        raise BadModel(
+            f"{found} a {kind!r} encoder, and rerankers are made of {', '.join(CLASSIFIERS)}. "
+            "A new one is a row in CLASSIFIERS (likewise/reranker/classification_heads.py)"
+        )
+    return CLASSIFIERS[kind]
+
+
+def _check_head(folder: Path, encoder: Encoder, head: Head) -> None:
+    """An error with the way out where the folder holds an encoder and no classification head."""
+    told = encoder.config.get("architectures")
+    told = [] if told is None else told
+    if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
+        raise BadModel(f"config.json says architectures = {told!r:.100}; wanted a list of names")
+    classifies = not told or any(name.endswith("ForSequenceClassification") for name in told)
+    with torch.device("meta"):
+        wanted = head.build(encoder.config)
+    if not classifies or not holds(folder, wanted, head.names):
+        what = (
+            f"its config.json names {told[0]}"
+            if not classifies
+            else "the weights of a classification head are not there"
+        )
+        raise BadModel(f"{folder} holds no reranker ({what}). Reranker.start(folder) makes an untrained one of it")
+
+
+def _segmented(tokenizer: Tokenizer, encoder: Encoder) -> bool:
+    """Whether the encoder is told which text a token is of: it has a table for that, and no setting forbids it."""
+    table = getattr(getattr(encoder, "shape", None), "segments", 0)
+    inputs = json.loads(tokenizer.companions[SETTINGS]).get("model_input_names")
+    if inputs is not None and not isinstance(inputs, list):
+        raise BadModel(f"{SETTINGS} says model_input_names = {inputs!r:.100}; wanted a list of names")
+    return max(tokenizer.pair.segments) < table and (inputs is None or "token_type_ids" in inputs)
+
+
+def _told(tokenizer: Tokenizer, segments: bool) -> Tokenizer:
+    """The tokenizer with its limit and its inputs written down, so that every reader of the folder does the same."""
+    inputs = ["input_ids", *(["token_type_ids"] if segments else []), "attention_mask"]
+    settings = {**json.loads(tokenizer.companions[SETTINGS]), "model_max_length": tokenizer.max_length}
+    told = json.dumps({**settings, "model_input_names": inputs}, indent=2)
+    return replace(tokenizer, companions={**tokenizer.companions, SETTINGS: told})

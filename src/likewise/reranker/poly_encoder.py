@@ -1,0 +1,344 @@
+"""PolyEncoder (Humeau et al. 2020): candidates encoded apart, once; contexts as m vectors that each candidate weighs.
+
+With h the token vectors of a context, c_1 … c_m learned codes and y the vector of a candidate,
+
+    y_i = Σ_j softmax_j(c_i · h_j) h_j          (the context seen through code i, section 4.4)
+    score = y · Σ_i softmax_i(y · y_i) y_i
+
+One encoder serves both sides (the paper's two begin equal and are trained apart). Codes of zero weigh all tokens
+alike: the score is then the dot product of pooled vectors.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from ..arrays.ragged import Ragged
+from ..encoders.checkpoint import check_writable, load_encoder, save_encoder
+from ..encoders.encoder import Encoder
+from ..errors import BadInput, BadModel
+from ..model_files import (
+    OWN_RERANKER,
+    ModulePart,
+    PairManifest,
+    atomic_folder,
+    read_pair_manifest,
+    target_folder,
+    write_pair_manifest,
+)
+from ..model_files.folder import check_same
+from ..pooling import describe_pooling
+from ..pooling.reductions import Reduce, last
+from ..runtime.devices import none_if_out_of_memory
+from ..runtime.memory import batch_token_budget, check_finite
+from ..runtime.progress import Advance, Progress, show_progress
+from ..runtime.untrusted_files import regular_file_exists
+from ..text.inputs import TEXTS
+from ..text.packing import in_batches
+from ..text.tokenizer import Tokenizer
+from ..text.truncation import TruncationCounter, longest_words
+from .reranker import EncodesTexts, PairOverflow, Reranker, parts_of, tokenizer_of
+from .text_pairs import TextPairs, columns, distinct_texts, text_column
+
+NUMBERS = 1 << 24  # of context vectors or scores that are held in fp32 at a time
+
+
+class PolyEncoder(Reranker):
+    """Tokenizer, encoder, codes; candidates are pooled as the embedder did, and no head of it is used."""
+
+    KIND = f"{OWN_RERANKER}PolyEncoder"
+    labels = ("score",)
+    activation = "Identity"
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        encoder: Encoder,
+        codes: Float[Tensor, "m D"],
+        pooling: Reduce,
+        manifest: PairManifest,
+    ):
+        super().__init__(tokenizer, encoder, manifest)
+        self.codes = nn.Parameter(codes)
+        self.pooling = pooling
+        if codes.shape[1] != pooling.width(encoder.width) or codes.shape[1] != encoder.width:
+            raise BadModel(
+                f"the codes are {codes.shape[1]} wide, tokens {encoder.width} and candidates "
+                f"{pooling.width(encoder.width)} ({pooling.spec}); wanted one width"
+            )
+
+    @classmethod
+    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_length: int | None) -> "PolyEncoder":
+        """The poly-encoder that a folder describes."""
+        assert manifest.late is not None
+        encoder, late = load_encoder(manifest.encoder, dtype), manifest.late
+        try:
+            if not regular_file_exists(late.folder / "model.safetensors"):
+                raise BadModel(f"{late.folder} holds no model.safetensors, so the poly-encoder has no codes")
+            codes = load_file(late.folder / "model.safetensors")["codes"].to(dtype)
+            pooling = Reduce.parse(late.config["pooling"])
+        except BadModel:
+            raise
+        except (KeyError, ValueError, TypeError, AttributeError, OSError, SafetensorError) as error:
+            raise BadModel(f"the poly-encoder in {late.folder} cannot be read: {error!r}") from error
+        if codes.ndim != 2 or not torch.isfinite(codes).all():
+            raise BadModel(f"the codes in {late.folder} are no finite (m, D) matrix")
+        return cls(tokenizer_of(encoder, manifest, max_length), encoder, codes, pooling, manifest)
+
+    @classmethod
+    def start(  # type: ignore[override]
+        cls, source: EncodesTexts | str | Path, codes: int = 64, *, seed: int = 0, max_length: int | None = None
+    ) -> "PolyEncoder":
+        """An untrained poly-encoder: an encoder, copied, and m codes drawn from N(0, 1/D), with which it scores nearly
+        as a dot product of pooled vectors does.
+
+        Args:
+            source: an embedder, or the name or folder of an embedding model or of a plain encoder.
+            codes: m; the paper has 16, 64 and 360.
+            seed: what the codes are drawn with.
+            max_length: the longest text, in tokens with the special ones.
+        """
+        if isinstance(codes, bool) or not isinstance(codes, int) or codes < 1:
+            raise BadInput(f"codes is {codes!r}; wanted how many, 1 or more")
+        tokenizer, encoder, manifest = parts_of(source)
+        if isinstance(manifest, PairManifest):
+            raise BadInput("a poly-encoder begins with an embedder, whose pooling makes its candidates; not a reranker")
+        if not isinstance(manifest.pooling, str):
+            raise BadInput(f"a pooling {manifest.pooling.kind!r} makes no poly-encoder; wanted cls, mean or their kin")
+        encoder = deepcopy(encoder)
+        first = next(encoder.parameters())
+        drawn = torch.randn(codes, encoder.width, generator=torch.Generator().manual_seed(seed)) * encoder.width**-0.5
+        told = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
+        if max_length is not None:
+            tokenizer = tokenizer_of(encoder, told, max_length)
+        pooling = Reduce.parse(manifest.pooling)
+        return cls(tokenizer, encoder, drawn.to(first.device, first.dtype), pooling, told).eval()
+
+    def contexts(self, tokens: Ragged) -> Float[Tensor, "N m D"]:
+        """Packed contexts to their m vectors, with gradients if they are on."""
+        x = last(self.encoder(tokens))
+        blocks = []
+        for run in tokens.runs:
+            block = _exact(x[run.rows].view(run.sentences, run.length, -1))
+            weights = (block @ self.codes.to(block.dtype).T).softmax(1)  # (n, t, m), over the tokens
+            blocks.append(weights.transpose(1, 2) @ block)
+        return torch.cat(blocks)
+
+    def candidates(self, tokens: Ragged) -> Float[Tensor, "N D"]:
+        """Packed candidates to vectors, with gradients if they are on."""
+        return _exact(self.pooling(self.encoder(tokens), tokens))
+
+    def forward(self, contexts: Ragged, candidates: Ragged) -> Float[Tensor, "N C"]:
+        """Packed contexts and candidates to the score of each with each, with gradients: others' are the negatives."""
+        return score_candidates(self.contexts(contexts), self.candidates(candidates))
+
+    def tokens(self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None) -> Ragged:
+        """Texts as the model reads them, those that are too long cut: what `forward` takes."""
+        return Ragged.of(self.context_ids(texts, prompt=prompt, prompt_name=prompt_name), self.device)
+
+    def context_ids(
+        self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
+    ) -> list[list[int]]:
+        """The ids of each context as the model reads it, behind the model's prompt if it has one."""
+        lead = self._prompt(prompt, prompt_name)
+        return self._framed([lead + text for text in text_column(texts, "contexts")])
+
+    def candidate_ids(self, texts: Iterable[str]) -> list[list[int]]:
+        """The ids of each candidate as the model reads it."""
+        return self._framed(text_column(texts, "candidates"))
+
+    def encode_contexts(
+        self,
+        texts: Iterable[str],
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        overflow: PairOverflow = "warn",
+        progress: Progress = None,
+        batch_tokens: int | None = None,
+    ) -> Float[np.ndarray, "Q m D"]:
+        """The m vectors of every context (a query, what was said so far), float32, in the order given."""
+        lead = self._prompt(prompt, prompt_name)
+        given = [lead + text for text in text_column(texts, "contexts")]
+        with self._call("contexts", overflow, progress, batch_tokens, len(given)) as call:
+            return self._contexts(given, call)
+
+    def encode_candidates(
+        self,
+        texts: Iterable[str],
+        *,
+        overflow: PairOverflow = "warn",
+        progress: Progress = None,
+        batch_tokens: int | None = None,
+    ) -> Float[np.ndarray, "C D"]:
+        """One vector a candidate, float32, in the order given; they depend on no context, so they can be kept."""
+        given = text_column(texts, "candidates")
+        with self._call("candidates", overflow, progress, batch_tokens, len(given)) as call:
+            return self._candidates(given, call)
+
+    @torch.inference_mode()
+    def match(
+        self, contexts: Float[np.ndarray, "Q m D"], candidates: Float[np.ndarray, "C D"]
+    ) -> Float[np.ndarray, "Q C"]:
+        """The score of every context with every candidate, both encoded before."""
+        m, width = self.codes.shape
+        if contexts.ndim != 3 or contexts.shape[1:] != (m, width) or candidates.shape[1:] != (width,):
+            raise BadInput(
+                f"contexts are of shape {contexts.shape} and candidates {candidates.shape}; "
+                f"wanted (Q, {m}, {width}) and (C, {width})"
+            )
+        found = np.empty((len(contexts), len(candidates)), np.float32)
+        step = max(1, NUMBERS // max(1, m * len(contexts)))
+        queries = torch.from_numpy(contexts).to(self.device)
+        for start in range(0, len(candidates), step):
+            block = torch.from_numpy(candidates[start : start + step]).to(self.device)
+            found[:, start : start + step] = score_candidates(queries, block).cpu().numpy()
+        return found
+
+    def logits(
+        self,
+        pairs: TextPairs,
+        documents: Iterable[str] | None = None,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        overflow: PairOverflow = "warn",
+        progress: Progress = None,
+        batch_tokens: int | None = None,
+    ) -> Float[np.ndarray, "N 1"]:
+        """The score of each pair; every distinct text is encoded once on either side, however many pairs it is in."""
+        lead = self._prompt(prompt, prompt_name)
+        first, second = columns(pairs, documents)
+        found = np.empty((len(first), 1), np.float32)
+        texts, places = distinct_texts(second)
+        queries, owners = distinct_texts([lead + text for text in first])
+        rows = np.split(np.argsort(owners, kind="stable"), np.cumsum(np.bincount(owners, minlength=1))[:-1])
+        with self._call("distinct documents", overflow, progress, batch_tokens, len(texts)) as call:
+            candidates = self._candidates(texts, call)
+        step = max(1, NUMBERS // self.codes.numel())  # contexts are m times larger than candidates: some at a time
+        with self._call("distinct queries", overflow, progress, batch_tokens, len(queries)) as call:
+            for start in range(0, len(queries), step):
+                contexts = self._contexts(queries[start : start + step], call)
+                for context, own in zip(contexts, rows[start:], strict=False):
+                    found[own, 0] = self.match(context[None], candidates[places[own]])[0]
+        return found
+
+    def save(self, folder: str | Path) -> None:
+        """A folder of a kind of ours, which `load` reads and nobody else, as a warning says; else as `Embedder.save`.
+
+        Raises:
+            BadInput: the folder cannot be written to.
+            BadModel: the model would be loaded again as another one.
+        """
+        place, name = target_folder(folder), describe_pooling(self.pooling)
+        check_writable(self.encoder)
+        late = ModulePart(self.KIND, {"codes": len(self.codes), "pooling": name}, Path())
+        tokenizer = self.tokenizer
+        limited = replace(self.manifest, max_length=tokenizer.max_length, lowercase=tokenizer.lowercase, late=late)
+        warnings.warn("sentence-transformers cannot read a poly-encoder; likewise can", stacklevel=2)
+        with atomic_folder(place) as partial:
+            write_pair_manifest(partial, limited)
+            tokenizer.save(partial)
+            weights = {"codes": self.codes.detach().cpu().contiguous()}
+            save_file(weights, partial / "1_PolyEncoder" / "model.safetensors", {"format": "pt"})
+            save_encoder(self.encoder, partial)
+            check_same(read_pair_manifest(partial), limited)
+
+    @property
+    def _settings(self) -> list[Any]:
+        return [self.pooling.spec]
+
+    @contextmanager
+    def _call(
+        self, what: str, overflow: PairOverflow, progress: Progress, batch_tokens: int | None, total: int
+    ) -> Iterator["_Call"]:
+        tokenizer = self.tokenizer
+        tally = TruncationCounter(tokenizer.room, overflow, what, windows=False, word_limit=tokenizer.longest_word)
+        most = batch_token_budget(batch_tokens, self.device.type)
+        try:
+            with show_progress(progress, total) as advance:
+                yield _Call(tally, most, advance)
+        finally:
+            tally.warn()  # also of what was cut before someone stopped
+
+    def _contexts(self, texts: list[str], call: "_Call") -> Float[np.ndarray, "Q m D"]:
+        return self._vectors(texts, self.contexts, tuple(self.codes.shape), call)
+
+    def _candidates(self, texts: list[str], call: "_Call") -> Float[np.ndarray, "C D"]:
+        return self._vectors(texts, self.candidates, (self.encoder.width,), call)
+
+    def _vectors(
+        self, texts: list[str], make: Callable[[Ragged], Tensor], shape: tuple[int, ...], call: "_Call"
+    ) -> Float[np.ndarray, "N ..."]:
+        """Texts to whatever `make` makes of packed tokens: equal texts once, and a row for every text."""
+        found, before = np.empty((len(texts), *shape), np.float32), call.tally.texts
+        for start in range(0, len(texts), TEXTS):
+            window, rows = distinct_texts(texts[start : start + TEXTS])
+            ids = self._framed(window, call.tally, rows)
+            made = np.empty((len(ids), *shape), np.float32)
+            share = len(rows) / max(1, len(ids))
+
+            @torch.inference_mode()
+            def attempt(batch: list[int], ids: list[list[int]] = ids) -> Tensor | None:
+                return none_if_out_of_memory(
+                    lambda: make(Ragged.of([ids[i] for i in batch], self.device)).float().cpu()
+                )
+
+            for batch, vectors in in_batches([len(row) for row in ids], call.most, attempt):
+                made[batch] = vectors.numpy()
+                call.advance(share * len(batch), sum(len(ids[i]) for i in batch))
+            found[start : start + TEXTS] = made[rows]
+        check_finite(found, call.tally.what, before, self.precision)
+        return found
+
+    def _framed(
+        self, texts: list[str], tally: TruncationCounter | None = None, rows: Int[np.ndarray, " n"] | None = None
+    ) -> list[list[int]]:
+        """The ids of each text as the model reads it; texts that come several times, at `rows`, count as often."""
+        contents = self._known(texts)
+        if tally is not None:
+            long_words = longest_words(self.tokenizer.unread(texts, contents), rows)
+            tally.add(np.asarray([len(content) for content in contents], np.int64)[rows], long_words)
+        framed = [self.tokenizer.framed(content[: self.tokenizer.room]) for content in contents]
+        if not all(framed):
+            raise BadInput("one of the texts has no tokens, and this model puts no special ones around a text")
+        return framed
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What one call of a user counts and how much it may compute at a time."""
+
+    tally: TruncationCounter
+    most: int
+    advance: Advance
+
+
+def score_candidates(contexts: Float[Tensor, "Q m D"], candidates: Float[Tensor, "C D"]) -> Float[Tensor, "Q C"]:
+    """The score y · Σ_i softmax_i(y · y_i) y_i, which is the sum of the y · y_i, each weighed by their softmax."""
+    return _weighed(torch.einsum("qmd,cd->qcm", contexts, candidates))
+
+
+def score_own_candidates(contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "N C D"]) -> Float[Tensor, "N C"]:
+    """The score of each context with its own C candidates."""
+    return _weighed(torch.einsum("nmd,ncd->ncm", contexts, candidates))
+
+
+def _weighed(dots: Float[Tensor, "Q C m"]) -> Float[Tensor, "Q C"]:
+    return (dots.softmax(-1) * dots).sum(-1)
+
+
+def _exact(vectors: Tensor) -> Tensor:
+    """In single precision at least: half precision is for what the encoder does."""
+    return vectors if vectors.dtype == torch.float64 else vectors.float()

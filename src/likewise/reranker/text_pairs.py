@@ -1,0 +1,60 @@
+"""What may be scored: pairs of texts, or two columns of them, checked text by text."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from jaxtyping import Int
+
+from ..errors import BadInput
+from ..text.inputs import describe_value
+
+T = TypeVar("T", bound=Hashable)
+TextPairs = Iterable[Any]
+"""Texts two by two: tuples, lists, or the rows of an array."""
+
+
+def columns(pairs: TextPairs, documents: Iterable[str] | None = None) -> tuple[list[str], list[str]]:
+    """The first and the second text of every pair, from pairs or from two columns of one length."""
+    if documents is None:
+        both = [_two(i, pair) for i, pair in enumerate(_rows(pairs, "pairs"))]
+        return [first for first, _ in both], [second for _, second in both]
+    first, second = text_column(pairs, "queries"), text_column(documents, "documents")
+    if len(first) != len(second):
+        raise BadInput(
+            f"there are {len(first):,} queries and {len(second):,} documents; wanted a document for every query "
+            "(rank takes one query and many documents)"
+        )
+    return first, second
+
+
+def text_column(texts: Iterable[Any], what: str) -> list[str]:
+    """A list of texts; an error names the one that is none."""
+    return [_text(text, f"{what}[{i}]") for i, text in enumerate(_rows(texts, what))]
+
+
+def distinct_texts(items: Sequence[T]) -> tuple[list[T], Int[np.ndarray, " n"]]:
+    """What there is, each once, and for every item the place of its like."""
+    places = {item: i for i, item in enumerate(dict.fromkeys(items))}
+    return list(places), np.fromiter((places[item] for item in items), np.int64, len(items))
+
+
+def _rows(given: Any, what: str) -> Iterable[Any]:
+    wanted = "a list of pairs of texts, or two lists of texts" if what == "pairs" else "a list of texts"
+    if isinstance(given, str | bytes | dict | set | frozenset) or not isinstance(given, Iterable):
+        raise BadInput(f"{what} is {describe_value(given)}; wanted {wanted}")
+    return given
+
+
+def _two(i: int, pair: Any) -> tuple[str, str]:
+    found = None if isinstance(pair, str | bytes | dict | set) or not isinstance(pair, Iterable) else list(pair)
+    if found is None or len(found) != 2:
+        raise BadInput(f"pairs[{i}] is {describe_value(pair)}; wanted two texts")
+    return _text(found[0], f"pairs[{i}][0]"), _text(found[1], f"pairs[{i}][1]")
+
+
+def _text(text: Any, name: str) -> str:
+    text = text.as_py() if hasattr(text, "as_py") else text  # Arrow's scalars
+    if not isinstance(text, str):
+        raise BadInput(f"{name} is {describe_value(text)}; wanted a str")
+    return text

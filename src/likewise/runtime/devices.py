@@ -1,0 +1,73 @@
+"""Where a model computes: the device, the precision, and what running out of memory is."""
+
+import os
+from collections.abc import Callable
+from typing import Literal, TypeVar
+
+import torch
+
+from ..errors import BadInput
+from .memory import says_out_of_memory
+
+T = TypeVar("T")
+Precision = Literal["fp32", "bf16", "fp16"]
+
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def device_and_dtype(
+    device: str | torch.device | None, precision: Precision | None
+) -> tuple[torch.device, torch.dtype]:
+    """Where to compute and in what: the first GPU, if any (under torchrun each process its own); bf16 on CUDA.
+
+    Raises:
+        BadInput: there is no such device here, or no such precision.
+    """
+    place = _device(device) if device is not None else _best_device()
+    if place.type == "cuda" and place.index is None and "LOCAL_RANK" in os.environ:
+        place = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % max(1, torch.cuda.device_count()))
+    if device is not None:
+        _try(place)
+    precision = precision or ("bf16" if place.type == "cuda" else "fp32")
+    if precision not in PRECISIONS:
+        raise BadInput(f"there is no precision {precision!r}; there are {', '.join(PRECISIONS)}")
+    return place, PRECISIONS[precision]
+
+
+def precision_name(dtype: torch.dtype) -> str:
+    """The name of a precision."""
+    return next(name for name, known in PRECISIONS.items() if known == dtype)
+
+
+def none_if_out_of_memory(make: Callable[[], T]) -> T | None:
+    """What `make` makes, or None where memory ran out."""
+    try:
+        return make()
+    except torch.OutOfMemoryError:
+        return None
+    except (MemoryError, RuntimeError) as error:
+        if not says_out_of_memory(error):
+            raise
+        return None
+
+
+def _device(asked: str | torch.device) -> torch.device:
+    try:
+        return torch.device(asked)
+    except (RuntimeError, TypeError):
+        raise BadInput(f"there is no device {asked!r}; wanted cpu, cuda, cuda:1, mps or another of torch's") from None
+
+
+def _try(place: torch.device) -> None:
+    """One number there and back, before a model is read: refuses a device that is not here or cannot be used."""
+    try:
+        torch.zeros(1, device=place).cpu()
+    except Exception as error:  # RuntimeError, AssertionError, NotImplementedError, by the kind of device
+        why = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
+        raise BadInput(f"the device {str(place)!r} cannot be used here: {why}") from None
+
+
+def _best_device() -> torch.device:
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

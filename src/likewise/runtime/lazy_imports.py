@@ -1,0 +1,60 @@
+"""Packages whose names arrive with their first use, so that importing the package costs nothing."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from ..errors import missing
+from .installation import install_command
+
+
+def lazy_names(
+    package: str,
+    homes: Mapping[str, Sequence[str]],
+    more: Sequence[str] = (),
+    without_torch: Mapping[str, tuple[str, str]] | None = None,
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of the package.
+
+    Args:
+        package: its `__name__`.
+        homes: modules in it, and the names that each gives; a module without any is meant itself.
+        more: further names that `dir` lists.
+        without_torch: module and name of what stands in for a name where torch is not installed.
+    """
+    found = {name: home for home, names in homes.items() for name in names or [home.rpartition(".")[2]]}
+
+    def attribute(name: str) -> Any:
+        if name not in found:
+            raise AttributeError(f"{package} has no {name!r}; it has {', '.join(sorted(found))}")
+        try:
+            module = import_module(f".{found[name]}", package)
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            if name in (without_torch or {}):
+                home, other = (without_torch or {})[name]
+                return getattr(import_module(f".{home}", package), other)
+            raise missing("torch", "torch", f"{package}.{name}") from None
+        return getattr(module, name) if homes[found[name]] else module
+
+    return attribute, lambda: sorted([*found, *more])
+
+
+def has_torch() -> bool:
+    """Whether torch is installed; it is not imported."""
+    return find_spec("torch") is not None
+
+
+def require_torch(purpose: str) -> None:
+    """An error that says what to install, where torch is not."""
+    if not has_torch():
+        raise missing("torch", "torch", purpose)
+
+
+def torch_hint() -> str:
+    """The way out, for what NumPy does not compute."""
+    if has_torch():
+        return 'engine="torch", which is installed here, computes every model on every device'
+    return f"For every model and device: {install_command('torch')}"

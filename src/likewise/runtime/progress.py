@@ -1,0 +1,100 @@
+"""Progress of long work: texts, tokens, rates and the time left, on stderr; plain lines where it is no terminal."""
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+PATIENCE = 1.5  # seconds of work before anything is shown
+PLAIN_EVERY = 10.0  # seconds between lines where stderr is no terminal
+
+
+@dataclass
+class Meter:
+    """How far the work is; `progress=callable` is called with one of these now and then."""
+
+    total: int | None
+    texts: float = 0
+    tokens: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the rest will take at the rate so far, where the total is known."""
+        return None if self.total is None or not self.texts else self.seconds * (self.total - self.texts) / self.texts
+
+    def __str__(self) -> str:
+        seconds = max(self.seconds, 1e-9)
+        of = "" if self.total is None else f" of {self.total:,}"
+        left = "" if self.left is None or self.texts == self.total else f" · {format_duration(self.left)} left"
+        rates = f"{self.texts / seconds:,.0f} texts/s"
+        if self.tokens:
+            rates += f" · {self.tokens / seconds:,.0f} tokens/s"
+        return f"{round(self.texts):,}{of} texts · {rates}{left}"
+
+
+Advance = Callable[[float, int], None]
+Progress = bool | Callable[[Meter], None] | None
+"""Whether to show it (None: on a terminal), or what is to be told."""
+
+
+@contextmanager
+def show_progress(progress: Progress, total: int | None) -> Iterator[Advance]:
+    """Gives `advance(texts, tokens)`. `None` shows only on a terminal, `True` always, `False` never."""
+    meter = Meter(total)
+    if progress is None:
+        progress = sys.stderr.isatty()
+    show = progress if callable(progress) else StatusLine() if progress else None
+
+    def advance(texts: float, tokens: int) -> None:
+        meter.texts += texts
+        meter.tokens += tokens
+        if show is not None:
+            show(meter)
+
+    try:
+        yield advance
+    finally:
+        if isinstance(show, StatusLine):
+            show.close(meter)
+
+
+@dataclass
+class StatusLine:
+    """One line on stderr that rewrites itself, or a new line now and then; nothing while work has only begun."""
+
+    live: bool = field(default_factory=lambda: sys.stderr.isatty())
+    began: float = field(default_factory=time.perf_counter)
+    shown: float = 0.0
+    wrote: bool = False
+
+    def __call__(self, state: object) -> None:
+        now = time.perf_counter()
+        if now - self.began > PATIENCE and now - self.shown > (0.1 if self.live else PLAIN_EVERY):
+            self.shown, self.wrote = now, True
+            if self.live:  # what is wider than the terminal would not be written over
+                room = shutil.get_terminal_size().columns - 1
+                print(f"\r\x1b[K{str(state)[:room]}", end="", file=sys.stderr, flush=True)
+            else:
+                print(state, file=sys.stderr, flush=True)
+
+    def note(self, text: str) -> None:
+        """A line that stays, above the one that moves."""
+        print(f"\r\x1b[K{text}" if self.live else text, file=sys.stderr, flush=True)
+
+    def close(self, state: object) -> None:
+        if self.wrote:
+            self.note(str(state))
+
+
+def format_duration(seconds: float) -> str:
+    """75 → 1:15"""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

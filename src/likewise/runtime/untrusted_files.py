@@ -1,0 +1,157 @@
+"""Opening the files of a model folder: regular files of bounded size, or an error that names the file.
+
+A model folder may come from anyone. Whatever stands where a file should be (a pipe, a device, a folder, a loop of
+links, a name too long for the file system) is a `BadModel` before anything waits for it or reads it.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from ..errors import BadModel
+
+LARGEST_JSON = 1 << 24
+"""Bytes of one JSON file of settings; the largest in use, an index of many shards, has about half."""
+
+FLOATS = ("F64", "F32", "F16", "BF16")
+"""How weights may be stored, in safetensors' words."""
+
+
+def regular_file_exists(path: Path, most: int | None = None) -> bool:
+    """Whether the file is there.
+
+    Raises:
+        BadModel: something is there, and it is not a regular file of at most `most` bytes.
+    """
+    try:
+        found = path.stat()
+    except (OSError, ValueError) as error:
+        if isinstance(error, FileNotFoundError) and not path.is_symlink():
+            return False
+        raise BadModel(f"{_short(path)} cannot be opened: {_reason(error)}; wanted a file") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise BadModel(f"{path} is {_kind(found.st_mode)}; wanted a regular file")
+    if most is not None and found.st_size > most:
+        raise BadModel(f"{path} has {found.st_size:,} bytes; wanted at most {most:,}")
+    return True
+
+
+def read_bytes(path: Path, most: int = LARGEST_JSON) -> bytes | None:
+    """What the file holds; None if it is not there."""
+    if not regular_file_exists(path, most):
+        return None
+    try:
+        # without waiting, in case the file was exchanged for a pipe since it was checked
+        with os.fdopen(
+            os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb"
+        ) as file:
+            content = file.read(most + 1) or b""
+    except OSError as error:
+        raise BadModel(f"{path} cannot be read: {_reason(error)}") from None
+    if len(content) > most:  # a file of /proc, say, has more than the size that it reports
+        raise BadModel(f"{path} has more than {most:,} bytes")
+    return content
+
+
+def read_text(path: Path, most: int = LARGEST_JSON) -> str | None:
+    """The text that the file holds in UTF-8; None if it is not there."""
+    content = read_bytes(path, most)
+    try:
+        return None if content is None else content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadModel(f"{path} is not UTF-8 text: {error}") from None
+
+
+def read_json(path: Path, default: Any = None, most: int = LARGEST_JSON) -> Any:
+    """What the file holds; `default` if it is not there."""
+    text = read_text(path, most)
+    if text is None:
+        return default
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadModel(f"{path} is no JSON: {error}") from None
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The object that the file holds; an empty one if it is not there."""
+    value = read_json(path, {})
+    if not isinstance(value, dict):
+        raise BadModel(f"{path} holds a {type(value).__name__}; wanted an object")
+    return value
+
+
+def require_object(path: Path, why: str) -> dict[str, Any]:
+    """The object that the file holds; an error that says `why` it is needed if it is not there."""
+    if not regular_file_exists(path):
+        raise BadModel(f"{path} is missing, and {why}; the folder may be half a download: fetch it again")
+    return read_object(path)
+
+
+def read_tensors(folder: Path, what: str, wanted: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+    """The tensors of a small part of a model, as torch's, in fp32: those that are wanted, finite, and no others.
+
+    The header is compared with what is wanted before any memory is taken.
+    """
+    path = folder / "model.safetensors"
+    if not regular_file_exists(path):
+        raise BadModel(f"{folder} holds no model.safetensors, so {what} has no weights (only safetensors are read)")
+    try:
+        with safe_open(path, framework="pt") as file:
+            parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            found = {name: tuple(part.get_shape()) for name, part in parts.items()}
+            if found != dict(wanted):
+                raise BadModel(f"{what} in {folder} wants weights of the shapes {dict(wanted)}, and has {found}")
+            kinds = sorted({str(part.get_dtype()) for part in parts.values()} - {*FLOATS})
+            if kinds:
+                raise BadModel(f"{what} in {folder} is stored as {kinds[0]}; wanted {', '.join(FLOATS)}")
+            tensors = {name: file.get_tensor(name).float() for name in parts}
+    except (SafetensorError, OSError) as error:
+        raise BadModel(f"{what} in {folder} cannot be read: {error!r}") from error
+    if not all(tensor.isfinite().all() for tensor in tensors.values()):
+        raise BadModel(f"{what} in {folder} cannot be read: its weights are not all finite")
+    return tensors
+
+
+def boolean_setting(settings: Mapping[str, Any], key: str, default: bool, path: Path) -> bool:
+    """A setting that is true or false; `default` where the file at `path` does not have it, or has null."""
+    value = settings.get(key)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise bad_setting(path, key, value, "true or false")
+    return value
+
+
+def whole(settings: Mapping[str, Any], key: str, most: int, path: Path) -> int:
+    """A setting that is a whole number from 0 to `most`."""
+    value = settings.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise bad_setting(path, key, value, f"a whole number from 0 to {most:,}")
+    return value
+
+
+def bad_setting(path: Path, key: str, value: object, wanted: str) -> BadModel:
+    """The error for a setting that makes no sense: file, key, value, and what was wanted."""
+    return BadModel(f"{path} says {key} = {value!r:.200}; wanted {wanted}")
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "it is a link that leads nowhere"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _short(path: Path) -> str:
+    name = str(path)
+    return name if len(name) <= 400 else f"{name[:200]}…{name[-100:]}"

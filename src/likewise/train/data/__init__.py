@@ -1,0 +1,1 @@
+"""Training data: rows, columns, batches and their order."""

@@ -1,0 +1,1 @@
+"""Distillation: a teacher's vectors and scores as training columns."""

@@ -1,0 +1,1 @@
+"""Training over several layers: learned fusion, early exit, multi-layer objectives."""

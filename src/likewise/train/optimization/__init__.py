@@ -1,0 +1,1 @@
+"""The optimizer, the learning-rate schedule, weight averaging (EMA), LoRA and freezing."""

@@ -1,0 +1,1 @@
+"""What a training run writes: console, log, curve, checkpoints, record and model card."""

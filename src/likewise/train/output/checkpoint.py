@@ -1,0 +1,215 @@
+"""Checkpoints: everything that a run needs to go on as if it had not stopped, in safetensors and JSON.
+
+A checkpoint is a folder that appears whole by one renaming; the one before it is deleted after. There is nothing to
+unpickle in it. No generator's state is: every step seeds them anew (`draws`).
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from ...errors import BadInput, BadModel
+from ...model_files.atomic_files import atomic_folder
+from ...runtime.temporary_files import remove_abandoned
+from ...runtime.untrusted_files import read_object
+
+STATE = ("step", "seconds", "best", "best_step", "waited", "run", "optimizer")
+"""What state.json holds at least."""
+NAME = re.compile(r"step-(\d{8})")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a run stands. `state` is JSON: the step, the best so far, who the run is."""
+
+    folder: Path
+    state: Mapping[str, Any]
+
+    @property
+    def step(self) -> int:
+        return int(self.state["step"])
+
+
+def save_checkpoint(
+    root: Path, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
+) -> Checkpoint:
+    """Writes a checkpoint, each group of tensors a file, then deletes older ones.
+
+    Raises:
+        BadInput: it cannot be written, the disk being full say; the older ones stay.
+    """
+    folder = root / f"step-{state['step']:08d}"
+    try:
+        with atomic_folder(folder) as partial:
+            for name, group in tensors.items():
+                save_file(_distinct(group), partial / f"{name}.safetensors")
+            moments, numbers = _optimizer_state(optimizer)
+            save_file(moments, partial / "optimizer.safetensors")
+            (partial / "state.json").write_text(json.dumps({**state, "optimizer": numbers}), "utf-8")
+    except (OSError, SafetensorError, BadInput) as error:
+        older = _all(root)
+        stays = f"that of step {int(older[-1].name[5:])} stays" if older else "there is no older one"
+        raise BadInput(
+            f"the checkpoint of step {state['step']} cannot be written to {root}: {error}; {stays}. "
+            "Make room and start the same run again"
+        ) from None
+    for older_one in _all(root):
+        if older_one != folder:
+            shutil.rmtree(older_one, ignore_errors=True)
+    return Checkpoint(folder, state)
+
+
+def latest_checkpoint(root: Path) -> Checkpoint | None:
+    """The newest whole checkpoint under this folder; what a killed process left half written is removed."""
+    remove_abandoned(root, NAME.pattern)
+    found = _all(root)
+    return _opened(found[-1]) if found else None
+
+
+def _opened(folder: Path) -> Checkpoint:
+    """The checkpoint of a folder, whose state has all that a run reads from it.
+
+    Raises:
+        BadInput: it has not; nothing that is missing is guessed.
+    """
+    try:
+        state = read_object(folder / "state.json")
+    except BadModel as error:
+        raise _broken(folder, str(error)) from None
+    missing = [name for name in STATE if name not in state]
+    if missing:
+        raise _broken(folder, f"its state.json has no {', '.join(missing)}")
+    return Checkpoint(folder, state)
+
+
+def _broken(folder: Path, why: str) -> BadInput:
+    return BadInput(
+        f"{folder} is no whole checkpoint: {why}. Take it away, or begin anew there (resume=False, --fresh)"
+    )
+
+
+def clear_checkpoints(root: Path) -> None:
+    """Takes all checkpoints away."""
+    for folder in reversed(_all(root)):
+        shutil.rmtree(folder)
+
+
+def check_same_run(checkpoint: Checkpoint, identity: Mapping[str, Any]) -> None:
+    """Refuses a checkpoint of another run, and says where it differs.
+
+    Raises:
+        BadInput: it does.
+    """
+    if identity != checkpoint.state["run"]:
+        raise BadInput(
+            f"{checkpoint.folder} is a checkpoint of another run: "
+            f"{first_difference(identity, checkpoint.state['run'])}. "
+            "Give another folder, or begin anew there (resume=False, --fresh)"
+        )
+
+
+def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
+    """Where two descriptions part."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in [*ours, *theirs]:
+            place = f"{path}.{key}".strip(".")
+            if key not in ours or key not in theirs:
+                return f"{place} is told {'here' if key in ours else 'there'} alone"
+            if ours[key] != theirs[key]:
+                return first_difference(ours[key], theirs[key], place)
+    return f"{path} was {theirs!r} and is {ours!r}"
+
+
+def restore_checkpoint(
+    checkpoint: Checkpoint, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer
+) -> dict[str, dict[str, Tensor]]:
+    """Puts every group of tensors back into those given, and moments; gives what else was kept.
+
+    Raises:
+        BadInput: the checkpoint is of another model or another objective, or a file of it is missing or broken;
+            then nothing was put back.
+    """
+    folder = checkpoint.folder
+    try:
+        held = {name: load_file(folder / f"{name}.safetensors") for name in (*tensors, "optimizer")}
+        others = {p.stem: load_file(p) for p in sorted(folder.glob("*.safetensors")) if p.stem not in held}
+    except (OSError, SafetensorError) as error:
+        raise _broken(folder, str(error)) from None
+    numbers = checkpoint.state["optimizer"]
+    _check_optimizer(optimizer, held["optimizer"], numbers, folder)
+    for name, group in tensors.items():
+        _check_shapes(group, held[name], folder)
+    for name, group in tensors.items():
+        _load(group, held[name])
+    _restore_optimizer(optimizer, held["optimizer"], numbers)
+    return others
+
+
+def _all(root: Path) -> list[Path]:
+    return sorted(p for p in root.iterdir() if NAME.fullmatch(p.name)) if root.is_dir() else []
+
+
+def _distinct(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Contiguous copies where tensors share memory, which safetensors refuses."""
+    return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+
+
+@torch.no_grad()
+def _load(into: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
+    for name in into:
+        into[name].copy_(tensors[name])
+
+
+def _check_shapes(into: Mapping[str, Tensor], tensors: Mapping[str, Tensor], folder: Path) -> None:
+    for name in sorted({*into, *tensors}):
+        found = [tuple(group[name].shape) if name in group else None for group in (tensors, into)]
+        if found[0] != found[1]:
+            raise BadInput(f"{folder} is a checkpoint of another run: {name} is {found[0]} there and {found[1]} here")
+
+
+def _parameters(optimizer: torch.optim.Optimizer) -> Sequence[nn.Parameter]:
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def _optimizer_state(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
+    """Tensors by "number of the parameter/name", and what is no tensor."""
+    tensors: dict[str, Tensor] = {}
+    numbers: list[dict[str, Any]] = []
+    for i, parameter in enumerate(_parameters(optimizer)):
+        held = optimizer.state.get(parameter, {})
+        tensors |= {f"{i}/{k}": v.detach().cpu().contiguous() for k, v in held.items() if isinstance(v, Tensor)}
+        numbers.append({k: v for k, v in held.items() if not isinstance(v, Tensor)})
+    return tensors, numbers
+
+
+def _check_optimizer(
+    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], numbers: Sequence[Mapping[str, Any]], folder: Path
+) -> None:
+    count = len(_parameters(optimizer))
+    if len(numbers) != count:
+        raise BadInput(f"{folder} is of a run with {len(numbers)} trained tensors; this one has {count}")
+    known = {str(i) for i in range(count)}
+    strange = [name for name in tensors if name.partition("/")[0] not in known or not name.partition("/")[2]]
+    if strange:
+        raise _broken(folder, f"its optimizer.safetensors holds {strange[0]!r}, which is of no trained tensor")
+
+
+def _restore_optimizer(
+    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], numbers: Sequence[Mapping[str, Any]]
+) -> None:
+    parameters = _parameters(optimizer)
+    for i, parameter in enumerate(parameters):
+        held = {k.split("/", 1)[1]: v for k, v in tensors.items() if k.split("/", 1)[0] == str(i)}
+        if held or numbers[i]:
+            fused = optimizer.defaults.get("fused")  # which counts its steps where the parameters are
+            moved = {k: v.to(parameter.device) if v.ndim or fused else v for k, v in held.items()}
+            optimizer.state[parameter] = {**moved, **numbers[i]}

@@ -1,0 +1,94 @@
+"""A run as a picture: loss, rate and scores by step [extra: map]."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ...errors import BadInput
+from ...model_files.atomic_files import atomic_file
+from ...runtime.plot_style import BLUE, GREEN, ORANGE, STYLE
+from .log import read_log
+
+
+def draw_curve(log: Path, picture: Path, title: str = "") -> Path:
+    """Writes the curves of a log.jsonl as a picture (PNG, PDF or SVG, by its ending).
+
+    Raises:
+        BadInput: the log holds no step.
+    """
+    lines = read_log(log)
+    if not lines:
+        raise BadInput(f"{log} holds no step, so there is nothing to draw")
+    with matplotlib.rc_context(STYLE), atomic_file(picture) as partial:
+        curve_axes(lines, title).savefig(partial, format=picture.suffix.lstrip("."), dpi=160)
+    return picture
+
+
+def curve_axes(lines: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
+    """Loss (raw, and smoothed) with the rate beside it; under it the scores, if any, the best marked."""
+    steps = np.asarray([line["step"] for line in lines], float)
+    measured = [line for line in lines if line.get("scores")]
+    figure = Figure(figsize=(6.4, 4.6 if measured else 2.8))
+    axes = figure.subplots(
+        2 if measured else 1, 1, sharex=True, squeeze=False, height_ratios=[3, 2][: 1 + bool(measured)]
+    )
+    _loss(axes[0, 0], steps, lines, title)
+    if measured:
+        _scores(axes[1, 0], measured)
+    axes[-1, 0].set_xlabel("step")
+    axes[-1, 0].margins(x=0.02)
+    return figure
+
+
+def _loss(axes: Axes, steps: Float[np.ndarray, " N"], lines: Sequence[Mapping[str, Any]], title: str) -> None:
+    losses = np.asarray([line["loss"] for line in lines], float)
+    many = len(steps) > 40
+    axes.plot(steps, losses, color=BLUE, alpha=0.25 if many else 1, lw=0.8, marker="" if many else ".", ms=4)
+    if many:
+        axes.plot(steps, moving_average(losses), color=BLUE, lw=1.6)
+    axes.set(ylabel="loss, smoothed over it" if many else "loss", title=title)
+    axes.yaxis.label.set_color(BLUE)
+    low, high = losses.min(), np.quantile(losses, 0.995)
+    if high > low:
+        axes.set_ylim(low - 0.05 * (high - low), high + 0.08 * (high - low))
+    beside = axes.twinx()
+    beside.plot(steps, [line["rate"] for line in lines], color=ORANGE, lw=1, ls="--")
+    beside.set_ylabel("rate of learning", color=ORANGE)
+    beside.set_ylim(bottom=0)
+    beside.spines["right"].set_visible(True)
+    beside.ticklabel_format(axis="y", style="sci", scilimits=(0, 0), useMathText=True)
+
+
+def _scores(axes: Axes, measured: Sequence[Mapping[str, Any]]) -> None:
+    first = next(iter(measured[0]["scores"]))
+    steps = [line["step"] for line in measured]
+    values = [100 * line["scores"][first] for line in measured]
+    best = int(np.argmax(values))
+    axes.plot(steps, values, color=GREEN, marker="." if len(steps) < 60 else "", lw=1.2)
+    axes.plot(steps[best], values[best], marker="o", ms=8, mfc="none", mec=GREEN, mew=1.5)
+    late = steps[best] > 0.6 * axes.get_xlim()[1]
+    axes.annotate(
+        f"best {values[best]:.2f} at step {steps[best]:,}",
+        (steps[best], values[best]),
+        xytext=(-10 if late else 10, -12),
+        textcoords="offset points",
+        ha="right" if late else "left",
+        va="top",
+    )
+    axes.set_ylabel(f"{first} × 100")
+
+
+def moving_average(values: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
+    """A running mean that forgets, about a twentieth of the run long, without the pull of a start at zero."""
+    keep = 1 - 1 / max(2.0, len(values) / 20)
+    out, mean, weight = np.empty(len(values)), 0.0, 0.0
+    for i, value in enumerate(values):
+        mean, weight = keep * mean + (1 - keep) * value, keep * weight + 1 - keep
+        out[i] = mean / weight
+    return out

@@ -1,0 +1,117 @@
+"""tf-idf beside scikit-learn's, and how far hashing is from the exact one."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from likewise.baselines.tfidf import TfIdf, words_in
+from likewise.errors import BadInput
+
+TEXTS = ["A cat sleeps.", "a cat, a CAT naps on the sill", "Shares fell; shares rose", "", "ÜBER straße_2 x"]
+
+
+def exact(texts, sublinear=False):
+    """scikit-learn's own vectors, and the words of their columns."""
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    vectorizer = text.TfidfVectorizer(sublinear_tf=sublinear)
+    return vectorizer.fit_transform(texts).toarray(), list(vectorizer.get_feature_names_out())
+
+
+@pytest.mark.parametrize("sublinear", [False, True])
+def test_weights_are_scikit_learns(sublinear):
+    rows, columns = exact(TEXTS, sublinear)
+    model = TfIdf(sublinear=sublinear).fitted(TEXTS).__self__
+    for row, text in zip(rows, TEXTS, strict=True):
+        found = model.weights(text)
+        np.testing.assert_allclose([found.get(word, 0) for word in columns], row, atol=1e-12)
+        assert set(found) <= set(columns)
+
+
+def test_where_no_two_words_share_a_place_similarities_are_exact():
+    rows, _ = exact(TEXTS)
+    vectors = TfIdf(1 << 16).fitted(TEXTS)(TEXTS)
+    assert vectors.dtype == np.float32 and vectors.shape == (5, 1 << 16)
+    np.testing.assert_allclose(vectors @ vectors.T, rows @ rows.T, atol=1e-6)
+
+
+def test_hashed_similarities_are_exact_on_average():
+    words = [f"w{i}" for i in range(400)]
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(words, 40)) for _ in range(60)]
+    rows, _ = exact(texts)
+    right = (rows @ rows.T)[np.triu_indices(60, 1)]
+    vectors = TfIdf(256).fitted(texts)(texts)
+    found = (vectors @ vectors.T)[np.triu_indices(60, 1)]
+    assert abs(found.mean() - right.mean()) < 0.01 and np.abs(found - right).max() < 0.4
+
+
+def test_words_not_met_in_fitting_are_left_out():
+    encode = TfIdf().fitted(["cat dog", "dog"])
+    assert np.array_equal(encode(["cat unheard"]), encode(["cat"]))
+    assert not encode(["unheard", ""]).any()
+
+
+def test_a_text_given_twice_counts_once():
+    once, twice = TfIdf().fitted(TEXTS), TfIdf().fitted([*TEXTS, TEXTS[0]])
+    assert np.array_equal(once(TEXTS), twice(TEXTS))
+
+
+def test_it_is_the_same_in_every_process():
+    (vector,) = TfIdf().fitted(["cat"])(["cat"])
+    assert np.flatnonzero(vector).tolist() == [3740], "Python's own hash would differ from run to run"
+
+
+def test_what_is_fitted_differs_in_its_fingerprint():
+    prints = {TfIdf().fingerprint, TfIdf(8).fingerprint, TfIdf(sublinear=True).fingerprint}
+    prints |= {TfIdf().fitted(texts).__self__.fingerprint for texts in (["a bb"], ["a bb", "cc"])}
+    assert len(prints) == 5
+
+
+def test_the_notes_say_on_what_it_is_fitted():
+    assert "transductive" in TfIdf().notes[0] and "8,192 places" in TfIdf(8192).notes[1]
+
+
+def test_unfitted_it_says_how_to_fit():
+    with pytest.raises(BadInput, match=r"TfIdf\(\).fitted\(texts\)"):
+        TfIdf().encode(["a cat"])
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_bad_input_is_refused():
+    for width in (0, -1, 1 << 21, 2.5, True, "many"):
+        with pytest.raises(BadInput, match="width"):
+            TfIdf(width)
+    with pytest.raises(BadInput, match="no texts"):
+        TfIdf().fitted([])
+    with pytest.raises(BadInput, match="one str"):
+        TfIdf().fitted(["cat"])("cat")
+
+
+@given(st.lists(st.text(max_size=20), min_size=1, max_size=6))
+def test_any_text_has_a_finite_vector(texts):
+    vectors = TfIdf(64).fitted(texts)(texts)
+    assert vectors.shape == (len(texts), 64) and np.isfinite(vectors).all()
+    assert all(bool(words_in(text)) or not row.any() for text, row in zip(texts, vectors, strict=True))
+
+
+@pytest.mark.skipif(not os.environ.get("LIKEWISE_DATA"), reason="LIKEWISE_DATA names no folder of data sets")
+def test_on_sts_b_hashing_to_the_default_width_costs_little():
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = parquet.read_table(Path(os.environ["LIKEWISE_DATA"]) / "stsb" / "test.parquet").to_pydict()
+    first, second, gold = columns["sentence1"], columns["sentence2"], columns["score"]
+    texts = list(dict.fromkeys([*first, *second]))
+    rows = dict(zip(texts, exact(texts)[0], strict=True))
+    right = np.array([rows[a] @ rows[b] for a, b in zip(first, second, strict=True)])
+    encode = TfIdf().fitted(texts)
+    a, b = encode(first), encode(second)
+    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    found = (a * b).sum(1) / np.maximum(lengths, 1e-9)
+    print(f"\nexact {spearmanr(right, gold).statistic:.4f} hashed {spearmanr(found, gold).statistic:.4f}")
+    print(f"largest {np.abs(found - right).max():.4f} mean {np.abs(found - right).mean():.5f}")
+    assert abs(spearmanr(found, gold).statistic - spearmanr(right, gold).statistic) < 0.01
+    assert np.abs(found - right).mean() < 0.01

@@ -1,0 +1,146 @@
+"""`likewise data` lists, shows and compares, in words or JSON, without torch."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from likewise.cli import main
+from likewise.data.catalogue import DATASETS
+from likewise.data.datasets import dataset_names
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+    def put(name, **columns):
+        path = tmp_path / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(columns), path)
+        return path
+
+    return put
+
+
+@pytest.fixture
+def some(place):
+    place("stsb/train", sentence1=["A cat [sleeps].", "x"], sentence2=["A dog runs.", "y"], score=[1.0, 2.0])
+    place("stsb/test", sentence1=["a dog runs.", "new"], sentence2=["a cat [sleeps].", "z"], score=[3.0, 4.0])
+    place("trec/test", text=["Who?"], label=["HUM"])
+    return place
+
+
+@pytest.mark.filterwarnings("ignore:(stsb|trec)/")
+def test_the_list_has_every_data_set_and_what_is_here(some, tmp_path, capsys):
+    assert main(["data"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in DATASETS)
+    assert str(tmp_path) in shown
+    line = next(line for line in shown.splitlines() if line.startswith("stsb/test")).split()
+    assert line == ["stsb/test", "2", "1,379", "changed"]
+    assert main(["data", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert set(rows) == set(dataset_names())
+    assert (rows["stsb/test"]["state"], rows["stsb/test"]["rows"]) == ("changed", 2)
+    assert (rows["sts12/test"]["state"], rows["sts12/test"]["path"]) == ("missing", None)
+    assert rows["sick/test"]["licence"] == "CC BY-NC-SA 3.0"
+
+
+@pytest.mark.filterwarnings("ignore:stsb/")
+def test_one_is_shown_whole(some, capsys):
+    assert main(["data", "stsb"]) == 0
+    shown = capsys.readouterr().out
+    for part in ("S17-2001", "CC BY-SA 4.0", "A cat [sleeps].", "stsb/dev: missing", "Stsbenchmark.tar.gz"):
+        assert part in shown
+    assert main(["data", "stsb/test", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [file["name"] for file in told["files"]] == ["stsb/test"]
+    assert told["files"][0]["first"]["score"] == [3.0, 4.0]
+
+
+def test_files_that_cannot_be_read_are_told_in_place(place, tmp_path, capsys):
+    place("sick/test", left=["a"], right=["b"])
+    place("mr/all", text=["a"], label=[1]).write_bytes(b"PAR1 no")
+    assert main(["data"]) == 0
+    shown = capsys.readouterr().out
+    assert "unreadable" in shown
+    assert "mr/all: " in shown
+    assert "is no Parquet file" in shown
+    assert main(["data", "sick"]) == 0
+    assert "it has left, right" in " ".join(capsys.readouterr().out.split())
+    assert main(["data", "sick/test", "--json"]) == 0
+    assert "it has left, right" in json.loads(capsys.readouterr().out)["files"][0]["error"]
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_every_data_set_can_be_shown_where_none_is_at_hand(name, place, capsys):
+    assert main(["data", name]) == 0
+    shown = capsys.readouterr().out
+    assert "missing" in shown
+    assert "columns wanted" in shown
+
+
+@pytest.mark.filterwarnings("ignore:(stsb|trec)/")
+def test_the_leak_report_names_what_is_known(some, tmp_path, capsys):
+    assert main(["data", "--leaks", "stsb/train", "--examples"]) == 0
+    shown = capsys.readouterr().out
+    line = next(line for line in shown.splitlines() if line.strip().startswith("stsb/test")).split()
+    assert line == ["stsb/test", "2", "4", "50.0", "%", "1", "1", "2"]
+    assert "nothing of trec/test" in shown
+    assert "· a dog runs." in shown
+    assert main(["data", "--leaks", "stsb/train", "--against", "stsb", "--json"]) == 0
+    (leak,) = json.loads(capsys.readouterr().out)
+    assert (leak["test"], leak["pairs"], leak["share"]) == ("stsb/test", 1, 0.5)
+    assert leak["examples"] == [["a dog runs.", "a cat [sleeps]."]]
+
+
+@pytest.mark.filterwarnings("ignore:stsb/")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("mine.txt", "new\n\nold\n"),
+        ("mine.csv", "n,text\n1,new\n2,old\n"),
+        ("mine.jsonl", '{"anchor": "new", "positive": "p", "negative": "n"}\n'),
+    ],
+)
+def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_path, capsys):
+    (tmp_path / name).write_text(content)
+    assert main(["data", "--leaks", str(tmp_path / name), "--against", "stsb/test", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["texts"] == 1
+
+
+@pytest.mark.filterwarnings("ignore:stsb/")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["nope"], "there is no data set 'nope'; there are sts12"),
+        (["stsb/nope"], "there is no data set 'stsb/nope'; there are stsb/train"),
+        (["--against", "stsb"], "--against, --letters and --examples go with --leaks TRAIN"),
+        (["stsb", "--leaks", "mr"], "stsb and --leaks were both given"),
+        (["--leaks", "mr"], "there is no data 'mr/all' at hand"),
+        (["--leaks", "stsb/test", "--against", "stsb/test"], "there is nothing to compare with"),
+        (["--leaks", "nowhere.csv"], "nowhere.csv is not there"),
+        (["--leaks", "odd.csv"], "odd.csv has the columns n, m; wanted text, sentence1"),
+    ],
+)
+def test_what_cannot_be_is_an_error_that_helps(words, told, some, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd.csv").write_text("n,m\n1,2\n")
+    assert main(["data", *words]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_torch_is_not_loaded(some):
+    script = (
+        "import sys; from likewise.cli import main\n"
+        "assert main(['data']) == 0 and main(['data', '--leaks', 'trec/test', '--against', 'stsb', '--json']) == 0\n"
+        "assert not {'torch', 'transformers', 'pandas', 'scipy'} & set(sys.modules), 'heavy modules were imported'\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=dict(os.environ))
+    assert done.returncode == 0, done.stderr

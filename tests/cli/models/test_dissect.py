@@ -1,0 +1,49 @@
+"""likewise dissect, as it is called from a shell."""
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from likewise.cli.models import dissect
+from likewise.errors import BadInput
+
+
+def call(*words: str) -> int:
+    parser = argparse.ArgumentParser()
+    dissect.add(parser.add_subparsers(required=True))
+    args = parser.parse_args(["dissect", *words])
+    status: int = args.run(args)
+    return status
+
+
+def test_it_tells_what_is_in_the_layers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("all-MiniLM-L6-v2") == 0
+    told = capsys.readouterr().out
+    assert told.startswith("all-MiniLM-L6-v2: 7 layers")
+    for part in ("novelty", "alignment", "largest", "least", "Do not use it", "Take the pooling mean"):
+        assert part in told
+
+
+def test_json_holds_the_same_and_a_folder_the_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n\n".join(dissect.sample(40)), "utf-8")
+    assert call("all-MiniLM-L6-v2", "--texts", str(texts), "--json", "-o", str(tmp_path / "out")) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["texts"] == 40
+    assert len(told["similarity"]) == len(told["novelty"]) == 7
+    assert told == json.loads((tmp_path / "out" / "anatomy.json").read_text("utf-8"))
+    assert {path.name for path in (tmp_path / "out").glob("*.png")} == {"layers.png", "path.png", "importance.png"}
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"there is no file .*nowhere\.txt"):
+        call("all-MiniLM-L6-v2", "--texts", str(tmp_path / "nowhere.txt"))
+
+
+def test_the_sample_is_prose_and_always_the_same() -> None:
+    first = dissect.sample(300)
+    assert first == dissect.sample(300)
+    assert len(first) == len(set(first)) == 300
+    assert all(text.endswith(".") and len(text.split()) >= 6 for text in first)

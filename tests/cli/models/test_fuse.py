@@ -1,0 +1,60 @@
+"""What `likewise fuse` takes from a file."""
+
+import json
+
+import pytest
+
+from likewise.cli.main import main
+from likewise.cli.models.fuse import _examples, _texts
+from likewise.embedder import Embedder
+from likewise.errors import BadInput
+
+
+def test_pairs_and_triplets_are_found_by_the_names_of_their_columns(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("n,sentence2,sentence1,label\n" + "".join(f"{i},b{i},a{i},{i % 5}\n" for i in range(30)))
+    texts, examples = _examples(path, None, 0)
+    assert len(examples) == 30
+    assert set(texts) == {f"{side}{i}" for side in "ab" for i in range(30)}
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(f'{{"anchor": "a{i}", "positive": "p{i}", "negative": "n{i}"}}\n' for i in range(30)))
+    texts, examples = _examples(path, None, 0)
+    assert (len(examples), len(texts)) == (30, 90)
+
+
+def test_a_teacher_reads_lines_or_any_columns_of_sentences(tmp_path):
+    (tmp_path / "t.txt").write_text("a\n\nb\n")
+    assert _texts(tmp_path / "t.txt") == ["a", "b"]
+    (tmp_path / "t.csv").write_text("sentence1,sentence2\na,b\nc,d\n")
+    assert _texts(tmp_path / "t.csv") == ["a", "c", "b", "d"]
+    (tmp_path / "o.csv").write_text("left,right\na,b\n")
+    with pytest.raises(BadInput, match="has the columns left, right; a teacher wants text"):
+        _texts(tmp_path / "o.csv")
+
+
+def test_an_empty_file_says_what_is_wanted(tmp_path):
+    (tmp_path / "t.jsonl").write_text("")
+    with pytest.raises(BadInput, match=r"has the columns \(none\); wanted sentence1"):
+        _examples(tmp_path / "t.jsonl", None, 0)
+
+
+def test_what_was_tried_is_told_and_with_json_nothing_else_is_on_stdout(tmp_path, own, capsys):
+    model, pairs = own(), tmp_path / "pairs.csv"
+    lines = [f"a cat {i} sleeps,the cat {i} naps,{i % 5}\n" for i in range(60)]
+    pairs.write_text("sentence1,sentence2,score\n" + "".join(lines))
+    command = ["fuse", str(model), "--pairs", str(pairs), "-o", str(tmp_path / "out"), "--depth", "auto", "--json"]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert [one["blocks"] for one in found["tried"]] == list(range(1, Embedder.load(model).encoder.depth + 1))
+    made = Embedder.load(tmp_path / "out")
+    assert (found["blocks"], found["pooling"]) == (made.encoder.depth, made.pooling.spec)
+    assert found["tried"][0]["fused"]["low"] <= found["tried"][0]["fused"]["value"]
+    assert "held-out pairs" in told.err and "saved in" in told.err
+
+
+@pytest.mark.parametrize("words", [["fuse", "m", "--pairs", "p.csv", "-o", ""], ["dissect", "m", "-o", " "]])
+def test_an_output_without_a_name_is_refused_at_once(words, capsys):
+    with pytest.raises(SystemExit):
+        main(words)
+    assert "it is empty; wanted the name of a folder" in capsys.readouterr().err

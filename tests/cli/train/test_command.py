@@ -1,0 +1,280 @@
+"""likewise train, from a file to a saved model: what is asked for, done, said and refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import likewise
+from likewise import Embedder
+from likewise.cli import main
+from likewise.train.data.schedule import DataSource
+from likewise.train.data.sources import ColumnNames, read_rows
+from likewise.train.layers.multi_layer import multi_layer_embedder
+from likewise.train.objectives import CoSENT, Layerwise
+from likewise.train.output.log import TIMES, read_log
+from likewise.train.run import Optimization, TrainSettings
+from likewise.train.trainer import train
+
+PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
+HEAD = "question,answer,likeness\n"
+
+
+@pytest.fixture
+def place(tmp_path, own, monkeypatch):
+    """A folder with a model, pairs and pairs to measure on; the current one."""
+    monkeypatch.chdir(tmp_path)
+    own().rename(tmp_path / "tiny")
+    lines = [f"{a} {i},{b} {i},{score}\n" for i in range(8) for a, b, score in PAIRS]
+    (tmp_path / "pairs.csv").write_text(HEAD + "".join(lines))
+    (tmp_path / "dev.csv").write_text("sentence1,sentence2,score\n" + "".join(f"{a},{b},{s}\n" for a, b, s in PAIRS))
+    return tmp_path
+
+
+NAMES = ["--columns", "sentence1=question,sentence2=answer,score=likeness/5"]
+FLAGS = [
+    "--data",
+    "pairs.csv@regression",
+    *NAMES,
+    "--batch",
+    "8",
+    "--rate",
+    "1e-3",
+    "--threads",
+    "1",
+    "--device",
+    "cpu",
+]
+
+
+def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoint(place, capsys):
+    command = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--epochs", "2", "-o", "out", "--record", "runs.jsonl"]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    assert "dev.csv spearman × 100:" in told.out and "saved in out" in told.out
+    assert Embedder.load("out").encode(["a cat"]).shape == (1, 32)
+    record = json.loads((place / "out/run.json").read_text())
+    assert record["outcome"]["steps"] == 6 and record["run"]["optimization"]["rate"] == 1e-3
+    assert record["data"][0]["rows"] == 24 and len(record["data"][0]["sha256"]) == 64
+    assert [line["step"] for line in read_log(place / "out/log.jsonl")] == [1, 2, 3, 4, 5, 6]
+    assert "base_model" not in (place / "out/README.md").read_text()
+    assert json.loads((place / "runs.jsonl").read_text())["backbone"] == "tiny"
+    assert not (place / "out/checkpoints").exists()
+    assert main(command) == 0
+    assert "this very run is finished" in capsys.readouterr().err
+    assert main([*command, "--seed", "1"]) == 2
+    assert "another finished run: run.seed was 0 and is 1" in capsys.readouterr().err
+    assert main([*command, "--seed", "1", "--fresh", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["run"]["seed"] == 1
+
+
+def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, monkeypatch):
+    command = ["train", "tiny", *FLAGS, "--steps", "6"]
+    assert main([*command, "-o", "whole"]) == 0
+    from likewise.train.output import console
+
+    shown = console.ConsoleProgress.__call__
+
+    def interrupt(self, moment):
+        shown(self, moment)
+        if moment.step == 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(console.ConsoleProgress, "__call__", interrupt)
+        assert main([*command, "-o", "out"]) == 130
+    assert "stopped after step 2" in capsys.readouterr().err
+    assert main([*command, "-o", "out"]) == 0
+    assert "going on after step 2" in capsys.readouterr().err
+    assert (place / "out/model.safetensors").read_bytes() == (place / "whole/model.safetensors").read_bytes()
+    logs = [
+        [{k: v for k, v in line.items() if k not in TIMES} for line in read_log(place / name / "log.jsonl")]
+        for name in ("out", "whole")
+    ]
+    assert logs[0] == logs[1]
+
+
+def test_a_file_and_flags_say_the_same_and_flags_come_first(place, capsys):
+    (place / "run.toml").write_text(
+        'model = "tiny"\noutput = "a"\nsteps = 2\nbatch = 8\nrate = 1e-3\nthreads = 1\ndevice = "cpu"\nseed = 7\n'
+        '[[data]]\nfile = "pairs.csv"\nobjective = {name = "regression"}\n'
+        'columns = {sentence1 = "question", sentence2 = "answer", score = "likeness/5"}\nlicence = "CC0"\n'
+    )
+    assert main(["train", "run.toml", "--seed", "0"]) == 0
+    assert main(["train", "tiny", *FLAGS, "--steps", "2", "-o", "b"]) == 0
+    assert (place / "a/model.safetensors").read_bytes() == (place / "b/model.safetensors").read_bytes()
+    assert "| CC0 |" in (place / "a/README.md").read_text()
+
+
+def test_several_data_sets_have_an_objective_each(place, capsys):
+    lines = [f"a cat {i}\tthe cat {i}\n" for i in range(16)]
+    (place / "more.tsv").write_text("anchor\tpositive\n" + "".join(lines))
+    (place / "scored.jsonl").write_text(
+        "".join(json.dumps({"sentence1": f"a {i}", "sentence2": "the", "score": i}) + "\n" for i in range(16))
+    )
+    command = ["train", "tiny", "--data", "more.tsv@contrastive:temperature=0.1", "--data", "scored.jsonl@cosent"]
+    assert main([*command, "--batch", "8", "--threads", "1", "--mix", "round-robin", "-o", "out"]) == 0
+    record = json.loads((place / "out/run.json").read_text())
+    assert [one["objective"]["objective"] for one in record["data"]] == ["Contrastive", "CoSENT"]
+    assert record["data"][0]["objective"]["temperature"] == 0.1
+
+
+@pytest.mark.filterwarnings("default:stsb/train")  # 3 of 5,749 published rows
+def test_what_a_model_has_read_by_name_is_kept_with_what_its_backbone_had(place, monkeypatch):
+    (place / "data" / "stsb").mkdir(parents=True)
+    (place / "data" / "stsb" / "train.csv").write_text((place / "dev.csv").read_text())
+    monkeypatch.setenv("LIKEWISE_DATA", str(place / "data"))
+    (place / "tiny" / "likewise.json").write_text('{"trained_on": ["nli"]}')
+    named = ["--data", "stsb/train@regression", "--columns", "score=score/5", *FLAGS[4:]]
+    assert main(["train", "tiny", *named, "-o", "out"]) == 0
+    assert json.loads((place / "out/likewise.json").read_text()) == {"trained_on": ["nli", "stsb"]}
+    assert main(["train", "tiny", *FLAGS, "--steps", "1", "-o", "other"]) == 0  # a file of one's own has no known name
+    assert json.loads((place / "other/likewise.json").read_text()) == {"trained_on": ["nli"]}
+    (place / "tiny" / "likewise.json").unlink()
+    assert main(["train", "tiny", *FLAGS, "--steps", "1", "-o", "other", "--fresh"]) == 0
+    assert not (place / "other/likewise.json").exists()  # it would tell of the run before
+
+
+def test_a_dry_run_shows_the_plan_and_a_batch_and_writes_nothing(place, capsys):
+    before = sorted(place.rglob("*"))
+    assert main(["train", "tiny", *FLAGS, "--dev", "dev.csv", "--lora-rank", "2", "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert "3, 3 an epoch" in told and "dev.csv, 3 pairs" in told and "[CLS]" in told and "Nothing was trained" in told
+    assert sorted(place.rglob("*")) == before
+    assert main(["train", "tiny", *FLAGS, "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["plan"]["steps"].startswith("3")
+
+
+def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
+    (place / "same.csv").write_text("anchor,positive\na cat,the cat\na cat,dogs\nrain,on\n")
+    assert main(["train", "tiny", "--data", "same.csv@contrastive", "--batch", "3", "--threads", "1", "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert "right answers too: 2 of 6:" in told and "is not pushed from column 1 of row" in told
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ([], "no model is told"),
+        (["tiny"], "no data is told"),
+        (["tiny", *FLAGS], "no output is told"),
+        (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv is not there"),
+        (["tiny", "--data", "nope/train@regression", "-o", "x"], "no data 'nope/train'"),
+        (["tiny", "--data", "pairs.csv", "-o", "x"], "has no objective; wanted --data pairs.csv@OBJECTIVE"),
+        (["tiny", "--data", "pairs.csv@regresion", "-o", "x"], "there is no objective 'regresion'"),
+        (["tiny", "--data", "pairs.csv@regression", "--columns", "score", "-o", "x"], "wanted WANTED=FOUND"),
+        (["tiny", *FLAGS, "--batch", "x", "-o", "x"], "batch is 'x'; wanted a whole number"),
+        (["tiny", *FLAGS, "--dev", "pairs.csv", "-o", "x"], "no column 'sentence1'"),
+        (["tiny", *FLAGS, "-o", "pairs.csv"], "pairs.csv"),
+        (["nope.toml"], "nope.toml is not there"),
+        (["no-such-model", *FLAGS, "-o", "x"], "no-such-model"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_a_line_and_nothing_is_written(args, said, place, capsys):
+    before = sorted(place.rglob("*"))
+    assert main(["train", *args]) == 2
+    assert said in capsys.readouterr().err
+    assert sorted(place.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("bacth = 8", "no setting 'bacth'; did you mean batch?"),
+        ("batch = 'x'", "batch is 'x'; wanted a whole number"),
+        ("batch 8", "is no TOML"),
+        ("data = 3", "data wants tables"),
+        ('[[data]]\nfile = "pairs.csv"\nobjectiv = "cosent"', "did you mean objective?"),
+        ('[[data]]\nfile = "pairs.csv"', "wanted file and objective"),
+    ],
+)
+def test_what_a_file_says_wrongly_is_told(text, said, place, capsys):
+    (place / "run.toml").write_text(text)
+    assert main(["train", "run.toml"]) == 2
+    assert said in capsys.readouterr().err
+
+
+GOOD = '[[data]]\nfile = "pairs.csv"\nobjective = "regression"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "said"),
+    [
+        ("batch = 'x'", ["--seed", "1"], "run.toml: batch is 'x'"),
+        (GOOD, ["--where", "likeness>1", *NAMES], "--columns, --where of the command line would be lost: run.toml has"),
+        (GOOD, ["--rate", "fast"], "the command line: rate is 'fast'"),
+    ],
+)
+def test_neither_file_nor_flags_are_blamed_or_lost_for_the_other(text, flags, said, place, capsys):
+    (place / "run.toml").write_text(text)
+    assert main(["train", "run.toml", *flags]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_help_needs_no_torch():
+    import subprocess
+    import sys
+
+    code = "import sys; from likewise.cli.main import parser; parser(); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_under_torchrun_two_processes_make_one_run_and_one_speaks(place):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "likewise"]
+    asked = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--steps", "4", "--record", "runs.jsonl", "-o", "out"]
+    env = {**os.environ, "PYTHONPATH": str(Path(likewise.__file__).parents[2])}
+    made = subprocess.run([*command, *asked], env=env, capture_output=True, text=True, timeout=120)
+    assert made.returncode == 0, made.stderr[-3000:]
+    assert made.stdout.count("saved in out") == 1 and made.stderr.count("step 4 of 4") == 1
+    assert [line["step"] for line in read_log(place / "out/log.jsonl")] == [1, 2, 3, 4]
+    assert len((place / "runs.jsonl").read_text().splitlines()) == 1
+    assert Embedder.load("out").encode(["a cat"]).shape == (1, 32) and not (place / "out/checkpoints").exists()
+
+
+def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the_model(place, capsys):
+    """Not the parts of one vector: every block's weights change, and the pooled vector keeps its width."""
+    command = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--steps", "2", "--json"]
+    command[command.index("pairs.csv@regression")] = "pairs.csv@cosent:layers=3"
+    assert main([*command, "-o", "out"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["data"][0]["objective"]["layers"] == 3 and record["model"]["width"] == 32
+    python = Embedder.load("tiny", device="cpu")
+    objective = Layerwise(CoSENT(), 3)
+    found = read_rows(
+        place / "pairs.csv", objective, ColumnNames(dict(part.split("=") for part in NAMES[1].split(",")))
+    )
+    train(
+        multi_layer_embedder(python, 3),
+        [DataSource(found, objective)],
+        TrainSettings(steps=2, batch=8, optimization=Optimization(rate=1e-3)),
+    )
+    texts = ["a cat sleeps", "rain"]
+    np.testing.assert_allclose(Embedder.load("out").encode(texts), python.eval().encode(texts), atol=1e-5)
+    command[command.index("pairs.csv@cosent:layers=3")] = "pairs.csv@cosent:layers=5"
+    assert main([*command, "-o", "other"]) == 2
+    assert "5 layers were asked for; the model has 4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["train", "evaluate"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_command_gives_the_thread_count_back(verb, fails, place, capsys):
+    import torch
+
+    device = "nowhere" if fails else "cpu"
+    command = {
+        "train": ["train", "tiny", *FLAGS, "--device", device, "--threads", "2", "--dry-run"],
+        "evaluate": ["evaluate", "missing", "--tasks", "afs", "--no-cache", "--threads", "2", "--device", device],
+    }[verb]
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        code = main(command)
+        assert torch.get_num_threads() == 3 and code == (2 if fails or verb == "evaluate" else 0)
+    finally:
+        torch.set_num_threads(before)
+    capsys.readouterr()

@@ -1,0 +1,97 @@
+"""Communities are dense, disjoint, and the same however the work is cut."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.arrays.similarity import cosine
+from likewise.errors import BadInput
+from likewise.mine import communities
+
+
+def bundles(seed: int = 0) -> np.ndarray:
+    """Three tight bundles of 9, 6 and 5 rows around orthogonal axes, and four rows apart."""
+    draw = np.random.default_rng(seed)
+    rows = [
+        np.eye(8)[axis] + 0.05 * draw.normal(size=8) for axis, count in ((0, 9), (1, 6), (2, 5)) for _ in range(count)
+    ]
+    return np.array([*rows, *np.eye(8)[3:7]])
+
+
+def test_bundles_are_found_largest_first():
+    found = communities(bundles(), threshold=0.8, smallest=5)
+    assert [sorted(group.tolist()) for group in found] == [list(range(9)), list(range(9, 15)), list(range(15, 20))]
+
+
+def test_small_groups_dissolve():
+    assert [len(group) for group in communities(bundles(), threshold=0.8, smallest=6)] == [9, 6]
+
+
+@given(st.integers(0, 1000), st.floats(0.1, 0.95), st.integers(1, 6))
+def test_groups_are_disjoint_and_near_their_centre(seed, threshold, smallest):
+    vectors = np.random.default_rng(seed).normal(size=(40, 3))
+    found = communities(vectors, threshold=threshold, smallest=smallest)
+    members = [int(i) for group in found for i in group]
+    assert len(members) == len(set(members))
+    for group in found:
+        assert len(group) >= smallest
+        assert cosine(vectors[group[:1]], vectors[group]).min() >= threshold - 1e-9
+
+
+def test_blocks_change_nothing(monkeypatch):
+    whole = communities(bundles(), threshold=0.5)
+    monkeypatch.setattr("likewise.cluster.community_detection.BLOCK", 3)
+    assert [g.tolist() for g in communities(bundles(), threshold=0.5)] == [g.tolist() for g in whole]
+
+
+def test_no_vectors_no_groups():
+    assert communities(np.empty((0, 4))) == []
+
+
+def test_vectors_are_normalised_once(monkeypatch):
+    rows = []
+    monkeypatch.setattr("likewise.cluster.community_detection.BLOCK", 3)
+    monkeypatch.setattr("likewise.cluster.community_detection.unit", lambda x: rows.append(len(x)) or x)
+    communities(bundles())
+    assert rows == [24]
+
+
+def groups_of_copies(rows: np.ndarray) -> set[frozenset[int]]:
+    """Two or more equal rows, by looking at their bytes."""
+    found: dict[bytes, set[int]] = {}
+    for i, row in enumerate(rows):
+        found.setdefault(row.tobytes(), set()).add(i)
+    return {frozenset(group) for group in found.values() if len(group) > 1}
+
+
+@given(st.integers(0, 10_000), st.sampled_from([3, 64, 384]), st.sampled_from([np.float32, np.float64]))
+def test_all_groups_of_copies_are_found_at_threshold_one(seed, width, dtype):
+    draw = np.random.default_rng(seed)
+    rows = (draw.normal(size=(20, width)) * 10.0 ** draw.integers(-30, 30, (20, 1))).astype(dtype)
+    rows = rows[draw.permutation(np.repeat(np.arange(20), draw.integers(1, 5, 20)))]
+    found = communities(rows, threshold=1.0, smallest=2)
+    assert {frozenset(group.tolist()) for group in found} == groups_of_copies(rows)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([np.float32, np.float64]))
+def test_copies_of_other_lengths_are_one_group(seed, dtype):
+    draw = np.random.default_rng(seed)
+    rows = draw.normal(size=(10, 100)).astype(dtype)
+    lengths = (draw.uniform(0.1, 10, (40, 1)) * 10.0 ** draw.integers(-25, 25, (40, 1))).astype(dtype)
+    found = communities(np.concatenate([rows] * 4) * lengths, threshold=1.0, smallest=2)
+    assert {frozenset(group.tolist()) for group in found} == {frozenset((i, i + 10, i + 20, i + 30)) for i in range(10)}
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_rows_that_are_not_finite_are_refused_by_name(bad):
+    vectors = np.eye(4)
+    vectors[3, 1] = bad
+    with pytest.raises(BadInput, match=r"vectors\[3\] holds a number that is NaN or infinite"):
+        communities(vectors)
+
+
+@pytest.mark.parametrize("how", [{"threshold": 1.01}, {"threshold": float("nan")}, {"smallest": 0}])
+def test_options_out_of_bounds_are_refused(how):
+    with pytest.raises(BadInput, match="threshold from -1 to 1, and smallest of 1 or more"):
+        communities(np.eye(3), **how)

@@ -1,0 +1,156 @@
+"""What training knows of a test: counted as a slow search counts it, and gone after cleaning."""
+
+import os
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from likewise.data.datasets import read_dataset
+from likewise.data.leaks import find_leaks, normalized, without_leaks
+from likewise.errors import BadInput
+from likewise.evaluate.tasks.sts import SETS
+
+REAL = pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="LIKEWISE_DATA names no folder of data sets")
+
+WORDS = st.sampled_from(["a", "A", " a", "b", "b.", "ﬁ", "FI", "ß", "SS", "…", "", "c\n d", "c d"])
+PAIRS = st.lists(st.tuples(WORDS, WORDS), max_size=8).map(
+    lambda rows: {"sentence1": [a for a, _ in rows], "sentence2": [b for _, b in rows]}
+)
+
+
+def slow(text, punctuation):
+    """`normalized`, letter by letter."""
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    folded = " ".join(text.split())
+    letters = "".join(x for x in folded if unicodedata.category(x)[0] in "LMN")
+    return folded if punctuation else unicodedata.normalize("NFKC", letters) or folded
+
+
+def texts_of(columns, punctuation):
+    return {slow(text, punctuation) for values in columns.values() for text in values}
+
+
+def pairs_of(columns, punctuation):
+    rows = zip(*columns.values(), strict=True)
+    return {tuple(sorted(slow(text, punctuation) for text in row)) for row in rows}
+
+
+@given(PAIRS, PAIRS, st.booleans())
+def test_leaks_are_counted_as_a_slow_search_counts_them(train, test, punctuation):
+    (leak,) = find_leaks({"train": train}, {"test": test}, punctuation=punctuation)
+    here, there = texts_of(train, punctuation), texts_of(test, punctuation)
+    assert (leak.texts, leak.of_texts) == (len(here & there), len(there))
+    known, asked = pairs_of(train, punctuation), pairs_of(test, punctuation)
+    assert (leak.pairs, leak.of_pairs) == (len(known & asked), len(asked))
+    assert leak.known == sum(a in here and b in here for a, b in asked)
+    assert leak.pairs <= leak.known
+    assert bool(leak.examples) == bool(leak.texts)
+
+
+@given(PAIRS, PAIRS, st.sampled_from(["texts", "pairs"]), st.booleans())
+def test_what_is_left_after_cleaning_leaks_no_more_and_nothing_else_is_taken(train, test, by, punctuation):
+    kept = without_leaks(train, [test], by=by, punctuation=punctuation)
+    (leak,) = find_leaks({"train": kept}, {"test": test}, punctuation=punctuation)
+    assert (leak.texts if by == "texts" else leak.pairs) == 0
+    known = texts_of(test, punctuation) if by == "texts" else pairs_of(test, punctuation)
+
+    def guilty(row):
+        forms = [slow(text, punctuation) for text in row]
+        return any(form in known for form in forms) if by == "texts" else tuple(sorted(forms)) in known
+
+    rows = [row for row in zip(*train.values(), strict=True) if not guilty(row)]
+    assert list(zip(*kept.values(), strict=True)) == rows
+
+
+@given(st.text())
+@example("A´")
+def test_the_plain_form_is_plain_and_never_empty_where_there_is_something(text):
+    for punctuation in (True, False):
+        form = normalized(text, punctuation=punctuation)
+        assert normalized(form, punctuation=punctuation) == form == slow(text, punctuation)
+        assert bool(form) == bool(normalized(text))
+
+
+def test_spelling_order_and_repetition_make_no_new_leak():
+    train = {"sentence1": ["A  Cat", "a cat", "x"], "sentence2": ["the dog", "The Dog", "y"], "score": [1, 2, 3]}
+    test = {"sentence1": ["The dog", "the DOG"], "sentence2": ["a cat", "A cat"]}
+    (leak,) = find_leaks({"a": train}, {"b": test})
+    assert (leak.texts, leak.of_texts, leak.pairs, leak.known, leak.of_pairs, leak.share) == (2, 2, 1, 1, 1, 1.0)
+    assert leak.examples == (("The dog", "a cat"),)
+    assert without_leaks(train, [test]) == {"sentence1": ["x"], "sentence2": ["y"], "score": [3]}
+
+
+def test_triplets_captions_and_plain_texts_are_compared_too():
+    triplets = {"anchor": ["a"], "positive": ["b"], "negative": ["c"]}
+    captions = {f"caption{i}": [text] for i, text in enumerate("abcde", 1)}
+    texts = {"text": ["c", "z"], "label": [0, 1]}
+    found = {(x.train, x.test): x for x in find_leaks({"t": triplets, "x": texts}, {"c": captions, "x": texts})}
+    assert (found["t", "c"].pairs, found["t", "c"].of_pairs, found["t", "c"].known) == (2, 10, 3)
+    assert (found["t", "x"].texts, found["t", "x"].of_pairs) == (1, 0)
+    assert found["t", "x"].examples == (("c",),)
+    assert found["x", "c"].pairs == 0
+
+
+def test_tokenised_copies_are_found_by_their_letters():
+    copy, own = {"text": ["it does n't work !"]}, {"text": ["It doesn't work!"]}
+    assert find_leaks({"a": copy}, {"b": own})[0].texts == 0
+    assert find_leaks({"a": copy}, {"b": own}, punctuation=False)[0].texts == 1
+    assert find_leaks({"a": {"text": ["???"]}}, {"b": {"text": ["!"]}}, punctuation=False)[0].texts == 0
+
+
+def test_columns_without_texts_are_refused():
+    with pytest.raises(BadInput, match="wanted one of the columns text, sentence1.*found label"):
+        find_leaks({"a": {"label": [1]}}, {})
+    assert find_leaks({}, {}) == ()
+
+
+@REAL
+def test_sts_benchmark_s_training_pairs_are_in_the_older_test_sets():
+    tests = {f"sts{year}": read_dataset(f"sts{year}/test") for year in range(12, 17)}
+    found = find_leaks({"stsb": read_dataset("stsb/train")}, tests)
+    assert [leak.pairs for leak in found] == [996, 596, 1822, 1102, 197]
+
+
+@REAL
+def test_the_cautions_of_the_tasks_count_rows_of_the_test_set_where_leaks_are_distinct_pairs():
+    known = {frozenset(map(normalized, pair)) for pair in _pairs("stsb/train")}
+    for name in ("sts12", "sts13", "sts14", "sts15", "sts16"):
+        rows = sum(frozenset(map(normalized, pair)) in known for pair in _pairs(f"{name}/test"))
+        assert f"{rows:,} of these pairs" in SETS[name].caution
+
+
+def _pairs(name):
+    return list(zip(*(read_dataset(name)[side] for side in ("sentence1", "sentence2")), strict=True))
+
+
+@REAL
+def test_sts_benchmark_s_own_test_and_sick_s_are_not_new_to_training():
+    train, test = read_dataset("stsb/train"), read_dataset("stsb/test")
+    spelled = [set(part["sentence1"]) | set(part["sentence2"]) for part in (train, test)]
+    assert (len(spelled[0] & spelled[1]), len(spelled[1])) == (257, 2552)  # byte for byte
+    (leak,) = find_leaks({"train": train}, {"test": test})
+    assert (leak.texts, leak.of_texts) == (256, 2551)  # in plain form
+    assert find_leaks({"train": read_dataset("sick/train")}, {"test": read_dataset("sick/test")})[0].pairs == 73
+
+
+@REAL
+def test_mrpc_is_in_sts_benchmark_s_test():
+    parts = [read_dataset("mrpc/train"), read_dataset("mrpc/test")]
+    whole = {name: [*parts[0][name], *parts[1][name]] for name in ("sentence1", "sentence2")}
+    test = read_dataset("stsb/test")
+    assert find_leaks({"mrpc": whole}, {"stsb": test})[0].pairs == 250
+    left = without_leaks(whole, [test], by="pairs", punctuation=False)
+    assert len(whole["sentence1"]) - len(left["sentence1"]) == 251  # rows; two hold one pair
+
+
+@REAL
+def test_flickr_s_captions_are_in_sts15():
+    columns = read_dataset("flickr30k_captions/train")
+    captions = {"text": [text for i in range(1, 6) for text in columns[f"caption{i}"]]}
+    found = [
+        find_leaks({"f": captions}, {"t": read_dataset("sts15/test")}, punctuation=exact)[0].texts
+        for exact in (True, False)
+    ]
+    assert found == [1168, 1210]

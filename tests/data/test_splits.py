@@ -1,0 +1,91 @@
+"""Folds over pairs: fair, repeatable, and without leaks where that is promised."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.data.splits import connected_components, cross_topic, folds, leaked, rounds, without_shared_sentences
+from likewise.errors import BadInput
+
+names = st.sampled_from("abcdefghijklmnopqrstuvwxyz")
+graphs = st.lists(st.tuples(names, names), min_size=5, max_size=40)
+
+
+def slow_components(pairs):
+    """Sets of sentences that grow together until nothing changes."""
+    groups = [set(pair) for pair in pairs]
+    changed = True
+    while changed:
+        changed = False
+        for i, one in enumerate(groups):
+            for other in groups[i + 1 :]:
+                if one is not other and one & other:
+                    one |= other
+                    groups = [one if g is other else g for g in groups if g is not other]
+                    changed = True
+                    break
+            if changed:
+                break
+    return [next(i for i, group in enumerate(groups) if pair[0] in group) for pair in pairs]
+
+
+@given(graphs)
+def test_components_are_those_found_by_growing_sets(pairs):
+    found, wanted = connected_components(pairs), slow_components(pairs)
+    same = [[a == b for b in wanted] for a in wanted]
+    assert [[bool(a == b) for b in found] for a in found] == same
+
+
+@given(graphs, st.integers(2, 5), st.booleans())
+def test_every_pair_is_tested_once_and_never_trained_on_then(pairs, k, group_aware):
+    each = list(rounds(folds(pairs, k, 3, group_aware)))
+    assert sorted(i for _, test in each for i in test) == list(range(len(pairs)))
+    for train, test in each:
+        assert sorted([*train, *test]) == list(range(len(pairs)))
+
+
+@given(graphs, st.integers(2, 5))
+def test_plain_folds_differ_by_a_pair_at_most(pairs, k):
+    sizes = np.bincount(folds(pairs, k, 0), minlength=k)
+    assert sizes.max() - sizes.min() <= 1
+
+
+@given(graphs, st.integers(2, 5))
+def test_group_aware_and_strict_folds_leak_nothing(pairs, k):
+    for one in rounds(folds(pairs, k, 0, group_aware=True)):
+        assert leaked(pairs, one) == 0
+    for one in rounds(folds(pairs, k, 0)):
+        assert leaked(pairs, without_shared_sentences(pairs, one)) == 0
+        train, test = one
+        tested = {text for i in test for text in pairs[i]}
+        assert [i for i in train if not tested & set(pairs[i])] == without_shared_sentences(pairs, one)[0].tolist()
+
+
+def test_leaks_are_counted_by_the_test_pair():
+    pairs = [("a", "b"), ("a", "c"), ("d", "e"), ("f", "a")]
+    assert leaked(pairs, (np.array([0, 2]), np.array([1, 3]))) == 2
+    assert leaked(pairs, (np.array([2]), np.array([0, 1, 3]))) == 0
+
+
+def test_group_aware_folds_are_even_where_they_can_be():
+    pairs = [(f"{i // 2}", f"{i // 2} {i}") for i in range(40)]
+    assert np.bincount(folds(pairs, 5, 0, group_aware=True)).tolist() == [8] * 5
+
+
+@pytest.mark.parametrize("group_aware", [False, True])
+def test_a_seed_gives_the_same_folds_and_another_seed_others(group_aware):
+    pairs = [(f"{i}", f"{i}!") for i in range(30)]
+    first, again, other = (folds(pairs, 5, seed, group_aware).tolist() for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_every_topic_is_a_fold():
+    assert cross_topic(["guns", "taxes", "guns"]).tolist() == [0, 1, 0]
+    assert [test.tolist() for _, test in rounds(cross_topic(["guns", "taxes", "guns"]))] == [[0, 2], [1]]
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_folds_that_cannot_be_are_refused(k):
+    with pytest.raises(BadInput, match=f"{k} folds of 3 pairs"):
+        folds([("a", "b"), ("c", "d"), ("e", "f")], k)

@@ -1,0 +1,190 @@
+"""Architectures that come through transformers: folders with something wrong fail before memory is taken."""
+
+import json
+import resource
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from likewise.encoders.checkpoint import load_encoder
+from likewise.errors import BadModel
+from likewise.reranker import Reranker
+from tests.tiny import amend, pack, wordpieces, write
+
+transformers = pytest.importorskip("transformers")
+from likewise.encoders.architectures import transformers_model  # noqa: E402, which needs transformers
+
+pytestmark = [pytest.mark.usefixtures("unchecked"), pytest.mark.filterwarnings("ignore")]
+
+SMALL = {
+    "vocab_size": 100,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+}
+CONFIGS = {
+    "gpt2": {"vocab_size": 100, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32},
+    "deberta": {**SMALL, "max_position_embeddings": 32, "hidden_act": "gelu", "hidden_dropout_prob": 0.1},
+    "longformer": {**SMALL, "max_position_embeddings": 40, "attention_window": 4},
+    "xlnet": {"vocab_size": 100, "d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 24, "dropout": 0.1},
+    "gpt_neo": {
+        "vocab_size": 100,
+        "hidden_size": 16,
+        "num_layers": 2,
+        "num_heads": 2,
+        "attention_types": [[["global", "local"], 1]],
+        "max_position_embeddings": 32,
+        "window_size": 4,
+    },
+    "t5": {
+        "vocab_size": 100,
+        "d_model": 16,
+        "num_layers": 2,
+        "num_heads": 2,
+        "d_kv": 8,
+        "d_ff": 24,
+        "dropout_rate": 0.1,
+    },
+}
+JUNK = [True, -1, 0, 1.5, 5, "abc", [1], {}, 10**9]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A kind's name to a folder with a small model of it; a test that changes its config writes all of it anew."""
+    made: dict[str, Path] = {}
+
+    def folder(kind: str) -> Path:
+        if kind not in made:
+            made[kind] = tmp_path_factory.mktemp(kind)
+            config = transformers.AutoConfig.for_model(kind, **CONFIGS[kind])
+            transformers.AutoModel.from_config(config).save_pretrained(made[kind])
+            wordpieces().save(str(made[kind] / "tokenizer.json"))
+            (made[kind] / "original.json").write_text((made[kind] / "config.json").read_text())
+        write(made[kind] / "config.json", json.loads((made[kind] / "original.json").read_text()))
+        return made[kind]
+
+    return folder
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_a_whole_folder_loads(kind, saved):
+    encoder = load_encoder(saved(kind))
+    assert [layer.shape for layer in encoder(pack([3, 2]))] == [(5, 16)] * (encoder.depth + 1)
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_any_setting_loads_or_is_a_bad_model_and_takes_no_time(kind, saved):
+    folder = saved(kind)
+    config = json.loads((folder / "config.json").read_text())
+    for key in CONFIGS[kind]:
+        for value in JUNK:
+            write(folder / "config.json", {**config, key: value})
+            began = time.perf_counter()
+            try:
+                load_encoder(folder)
+            except BadModel as error:
+                assert str(folder) in str(error) or key in str(error), (key, value)
+            assert time.perf_counter() - began < 5, (key, value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "told"),
+    [
+        ("gpt2", {"n_embd": "abc"}, "transformers cannot read"),
+        ("gpt2", {"embd_pdrop": 5}, "transformers cannot read"),
+        ("gpt2", {"dtype": "abc"}, "transformers cannot read"),
+        ("deberta", {"hidden_act": "magic"}, "transformers cannot read"),
+        ("longformer", {"attention_window": 0}, "transformers cannot read"),
+        ("gpt2", {"n_layer": 10**9}, "n_layer = 1000000000; wanted at most 200"),
+        ("gpt2", {"n_layer": 100}, "lacks|parts, and its weights hold"),
+        ("gpt2", {"num_labels": 10**8}, "num_labels = 100000000; wanted at most 100,000"),
+        ("gpt2", {"vocab_size": 10**7}, "numbers in .* parts, and its weights hold"),
+        ("gpt2", {"n_positions": 10**7}, "numbers in .* parts, and its weights hold"),
+        ("gpt2", {"attn_implementation": "someone/kernel"}, "code to be downloaded"),
+        ("t5", {"num_decoder_layers": 10**9}, "wanted at most 200"),
+        ("t5", {"model_type": "no-such-kind"}, "transformers cannot read"),
+        ("gpt2", {"vocab_size": 101}, "transformers"),
+    ],
+    ids=str,
+)
+def test_a_config_that_no_such_model_has_is_refused(kind, changes, told, saved):
+    folder = saved(kind)
+    amend(folder / "config.json", **changes)
+    with pytest.raises(BadModel, match=told):
+        load_encoder(folder)
+
+
+def test_a_small_folder_takes_little_memory_and_time(saved):
+    folder = saved("gpt2")
+    amend(folder / "config.json", vocab_size=1_500_000, n_embd=768)
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(BadModel, match="its weights hold"):
+        load_encoder(folder)
+    assert time.perf_counter() - began < 3
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kilobytes; the model has 4.6 GB
+
+
+def test_tables_that_are_computed_are_bounded_too(saved, monkeypatch):
+    monkeypatch.setattr(transformers_model, "MOST_BUFFERS", 10)
+    with pytest.raises(BadModel, match="bytes of tables; wanted at most 10"):
+        load_encoder(saved("gpt_neo"))
+
+
+def test_what_watched_the_building_is_gone_afterwards(saved):
+    with pytest.raises(BadModel):
+        folder = saved("gpt2")
+        amend(folder / "config.json", vocab_size=10**7)
+        load_encoder(folder)
+    assert torch.nn.Embedding(10**4, 2000) is not None, "20 million numbers that no folder has to hold"
+
+
+def _copy(folder, to):
+    for path in folder.iterdir():
+        (to / path.name).write_bytes(path.read_bytes())
+    return to
+
+
+def test_what_is_not_safetensors_is_not_opened(saved, tmp_path):
+    folder = _copy(saved("gpt2"), tmp_path)
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    write(folder / "model.safetensors.index.json", {"weight_map": {"a": "pytorch_model.bin"}})
+    with pytest.raises(BadModel, match="only safetensors"):
+        load_encoder(folder)
+    (folder / "model.safetensors").write_bytes(b"\x80\x04cos\nsystem\n(S'false'\ntR.")
+    with pytest.raises(BadModel, match="model.safetensors cannot be read"):
+        load_encoder(folder)
+
+
+@pytest.mark.parametrize("file", ["generation_config.json", "adapter_config.json", "preprocessor_config.json"])
+def test_pipes_and_adapters_are_refused(file, saved, tmp_path):
+    import os
+
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("Windows has no pipes with names")
+    folder = _copy(saved("gpt2"), tmp_path)
+    os.mkfifo(folder / file)
+    with pytest.raises(BadModel, match=f"{file} is a pipe"):
+        load_encoder(folder)
+    (folder / file).unlink()
+    write(folder / "adapter_config.json", {"base_model_name_or_path": "/"})
+    with pytest.raises(BadModel, match="holds an adapter"):
+        load_encoder(folder)
+
+
+def test_a_tensor_that_lacks_is_missed(saved, tmp_path):
+    folder = _copy(saved("gpt2"), tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    save_file({n: t for n, t in weights.items() if "h.1.mlp" not in n}, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(BadModel, match="lacks"):
+        load_encoder(folder)
+
+
+def test_a_reranker_of_another_kind_is_refused_before_its_weights_are_read(saved, monkeypatch):
+    monkeypatch.setattr(transformers_model, "AutoEncoder", None)
+    with pytest.raises(BadModel, match="a 'gpt2' encoder, and rerankers are made of bert"):
+        Reranker.load(saved("gpt2"))

@@ -1,0 +1,95 @@
+"""A cut encoder is the lower part of the whole one, in every family."""
+
+import pytest
+import torch
+
+from likewise.arrays.ragged import Ragged
+from likewise.encoders.checkpoint import load_encoder, save_encoder
+from likewise.encoders.families import FAMILIES
+from likewise.encoders.layers import initialize_weights
+from likewise.encoders.prune_layers import prune_layers
+from likewise.errors import BadInput
+from tests.tiny import TRANSFORMERS, config_of
+
+PLAIN = {
+    "vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 24,
+    "max_position_embeddings": 40, "pad_token_id": 1, "embedding_size": 8,
+}  # fmt: skip
+OTHERS = {
+    "distilbert": {"vocab_size": 50, "dim": 16, "n_layers": 4, "n_heads": 2, "hidden_dim": 24,
+                   "max_position_embeddings": 40},
+}  # fmt: skip
+CASES = [(family, {}) for family in TRANSFORMERS] + [
+    ("albert", {"num_hidden_groups": 2}),
+    ("albert", {"num_hidden_groups": 4}),
+    ("modernbert", {"layer_types": ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]}),
+]
+TOKENS = Ragged.of([[3, 4, 5, 6], [7, 8], [9, 10, 11]])
+
+
+def whole(family, extra):
+    torch.manual_seed(0)
+    config = {**OTHERS.get(family, PLAIN), "model_type": family, **extra}
+    encoder = initialize_weights(FAMILIES[family].build(config), 0.3).eval()
+    encoder.config = config
+    return encoder
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+@pytest.mark.parametrize(("family", "extra"), CASES, ids=lambda c: str(c))
+@torch.no_grad()
+def test_its_layers_are_the_first_of_the_whole_one_and_saving_keeps_them(family, extra, depth, tmp_path):
+    encoder = whole(family, extra)
+    smaller = prune_layers(encoder, depth)
+    wanted = list(encoder(TOKENS))[: depth + 1]
+    if not encoder.nested and depth < encoder.depth:
+        wanted[-1] = encoder.last_norm(wanted[-1])
+    save_encoder(smaller, tmp_path)
+    for found in (list(smaller(TOKENS)), list(load_encoder(tmp_path)(TOKENS))):
+        assert smaller.depth == depth and len(found) == depth + 1
+        for ours, theirs in zip(found, wanted, strict=True):
+            torch.testing.assert_close(ours, theirs)
+
+
+def test_a_cut_encoder_is_smaller_unless_its_blocks_were_shared():
+    bert, albert = whole("bert", {}), whole("albert", {})
+    assert len(prune_layers(bert, 2).blocks) == 2 and len(prune_layers(albert, 2).blocks) == len(albert.blocks) == 1
+
+
+@pytest.mark.parametrize("family", [f for f in TRANSFORMERS if f not in ("albert", "modernbert")])
+@torch.no_grad()
+def test_blocks_from_here_and_there_are_kept_in_their_order(family, tmp_path):
+    encoder, moved = whole(family, {}), whole(family, {})
+    moved.block(1).load_state_dict(encoder.block(3).state_dict())
+    smaller = prune_layers(encoder, [0, 3])
+    save_encoder(smaller, tmp_path)
+    for found in (smaller, load_encoder(tmp_path)):
+        for ours, theirs in zip(found(TOKENS), list(moved(TOKENS))[:3], strict=True):
+            torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("kept", [[], [2, 1], [0, 0], [0, 4], [-1, 0]])
+def test_blocks_that_there_are_not_are_refused(kept):
+    with pytest.raises(BadInput, match="some of 0 to 3, in order"):
+        prune_layers(whole("bert", {}), kept)
+
+
+@pytest.mark.parametrize("family", ["albert", "modernbert"])
+def test_blocks_that_are_others_in_another_place_are_refused(family):
+    with pytest.raises(BadInput, match="only the first can be kept"):
+        prune_layers(whole(family, {}), [0, 2])
+
+
+@pytest.mark.parametrize("depth", [0, 5, -1, True, 2.0])
+@pytest.mark.usefixtures("unchecked")
+def test_a_depth_that_there_is_not_is_refused(depth):
+    with pytest.raises(BadInput, match="4 blocks"):
+        prune_layers(whole("bert", {}), depth)
+
+
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f not in TRANSFORMERS])
+def test_an_encoder_without_blocks_cannot_be_cut(family):
+    encoder = FAMILIES[family].build(config_of(family))
+    encoder.config = config_of(family)
+    with pytest.raises(BadInput, match="no blocks"):
+        prune_layers(encoder, 1)

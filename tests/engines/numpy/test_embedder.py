@@ -1,0 +1,304 @@
+"""NumPy's embedder gives torch's vectors, refuses what it does not compute, and works where torch is not installed."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from likewise import Embedder
+from likewise.engines.numpy.embedder import ACTIVATIONS as OF_HEADS
+from likewise.engines.numpy.embedder import REDUCTIONS, TORCHS, LightEmbedder
+from likewise.engines.numpy.encoders import ACTIVATIONS, NUMPY_ENCODERS, attention, erf, gelu
+from likewise.errors import BadInput, BadModel, ModelNotFound, TooLong
+from likewise.heads import Dense, Norm, Normalize
+from likewise.model_files.module_settings import REDUCTIONS as NAMES
+from likewise.pooling.reductions import REDUCTIONS as OURS
+from tests.encoders.test_config_defaults import REQUIRED
+from tests.tiny import CONFIGS, TEXTS, amend, reweigh, write
+
+WEIGHTS = "model.safetensors"
+LONG = [*TEXTS, "cat dog " * 70, "a", ""]
+
+
+def _alike(folder, texts=LONG, overflow="truncate", prompt_name=None, atol=3e-6, **how):
+    ours = LightEmbedder.load(folder, **how).encode(texts, overflow=overflow, prompt_name=prompt_name)
+    theirs = Embedder.load(folder, device="cpu", precision="fp32", **how).encode(
+        texts, overflow=overflow, prompt_name=prompt_name
+    )
+    assert ours.dtype == np.float32 and ours.shape == theirs.shape
+    np.testing.assert_allclose(ours, theirs, atol=atol)
+
+
+@pytest.mark.parametrize("family", ["bert", "electra"])
+@pytest.mark.parametrize("overflow", ["truncate", "mean"])
+def test_vectors_are_those_of_torch(folders, family, overflow):
+    _alike(folders(family), overflow=overflow)
+
+
+@pytest.mark.parametrize("family", ["bert", "electra"])
+def test_what_a_config_leaves_out_is_what_torch_takes_it_for(own, family):
+    defaults = {"embedding_size": 128, "max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12}
+    folder = own(family, changes=defaults)
+    amend(folder / "config.json", **{key: None for key in CONFIGS[family] if key not in REQUIRED})
+    _alike(folder)
+    light = LightEmbedder.load(folder)
+    assert light.made_of() == Embedder.load(folder, device="cpu").made_of()
+    assert (light.encoder.longest, light.encoder.eps, light.encoder.activation) == (512, 1e-12, gelu)
+
+
+def test_what_keeps_norms_from_dividing_by_nothing_is_where_torch_has_it(own):
+    _alike(own(changes={"layer_norm_eps": 0.1}))
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_every_activation_is_that_of_torch(own, activation):
+    _alike(own(changes={"hidden_act": activation}))
+
+
+@pytest.mark.parametrize("spec", [*OURS, "cls+mean+max"])
+@pytest.mark.parametrize("hidden", [False, True], ids=["prompt read", "prompt hidden"])
+def test_every_pooling_is_that_of_torch(own, spec, hidden):
+    assert list(REDUCTIONS) == list(OURS) == list(NAMES)
+    folder = own(heads=("Normalize",), spoken={"prompts": {"query": "the quick "}})
+    amend(folder / "1_Pooling" / "config.json", include_prompt=not hidden)
+    _alike(folder, texts=TEXTS, pooling=spec, prompt_name="query")
+
+
+def _headed(own, place, heads, activation="Tanh"):
+    """A folder with these heads, their weights drawn at random."""
+    below = Embedder.load(own(heads=()))
+    dense = Dense(32, 8, activation=activation)
+    made = nn.Sequential(*({"Dense": dense, "LayerNorm": Norm(8), "Normalize": Normalize()}[h] for h in heads))
+    Embedder(below.tokenizer, below.encoder, below.pooling, made, below.manifest).save(place / "headed")
+    return place / "headed"
+
+
+@pytest.mark.parametrize("heads", [(), ("Dense",), ("Dense", "LayerNorm", "Normalize")])
+@pytest.mark.parametrize("truncate", [None, 3])
+def test_every_head_is_that_of_torch(own, tmp_path, heads, truncate):
+    _alike(_headed(own, tmp_path, heads), truncate=truncate)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precisions_on_disk_are_read(own, tmp_path, precision):
+    Embedder.load(own(), precision=precision, device="cpu").save(tmp_path / "half")
+    _alike(tmp_path / "half")
+
+
+def test_what_it_is_made_of_is_what_torch_says(folders, own, tmp_path):
+    for folder in (folders("bert"), folders("electra"), _headed(own, tmp_path, ("Dense", "Normalize"))):
+        assert LightEmbedder.load(folder).made_of() == Embedder.load(folder, device="cpu").made_of()
+
+
+def test_what_it_lacks_is_told_and_a_slip_is_a_slip(own):
+    ours, theirs = LightEmbedder.load(own()), Embedder.load(own())
+    for name in TORCHS:
+        assert hasattr(theirs, name)
+        with pytest.raises(AttributeError, match="which is installed here"):
+            getattr(ours, name)
+    with pytest.raises(AttributeError, match="no 'encod'$"):
+        ours.encod  # noqa: B018
+    assert "mean" in repr(ours) and "32 numbers" in repr(ours)
+    for load in (Embedder.load, LightEmbedder.load):
+        with pytest.raises(BadInput, match="no engine 'onnx'; there are torch and numpy"):
+            load(own(), engine="onnx")
+
+
+@pytest.mark.parametrize("activation", OF_HEADS)
+def test_every_activation_of_heads_is_that_of_torch(own, tmp_path, activation):
+    folder = _headed(own, tmp_path, ("Dense",), activation)
+    reweigh(folder / "2_Dense", lambda _, tensor: 200 * tensor)  # far out, where a careless sigmoid overflows
+    _alike(folder, atol=1e-3)
+
+
+def test_the_fingerprint_is_of_what_was_loaded(own, tmp_path):
+    folder = _headed(own, tmp_path, ("Dense", "Normalize"))
+    light = LightEmbedder.load(folder)
+    before = light.fingerprint
+    assert LightEmbedder.load(folder).fingerprint == before
+    write(folder / "modules.json", json.loads((folder / "modules.json").read_text())[:-1])  # without Normalize
+    reweigh(folder / "2_Dense", lambda _, tensor: 2 * tensor)
+    assert light.fingerprint == before != LightEmbedder.load(folder).fingerprint
+    halved = LightEmbedder.load(folder)
+    reweigh(folder, lambda name, tensor: tensor / 2 if name.endswith("intermediate.dense.bias") else tensor)
+    assert LightEmbedder.load(folder).fingerprint != halved.fingerprint
+
+
+def test_a_plain_folder_is_told_that_its_mean_is_taken(own):
+    with pytest.warns(UserWarning, match="pooling"):
+        LightEmbedder.load(own(plain=True))
+
+
+def test_eight_bits_halves_and_older_names_are_read(own, tmp_path):
+    whole = Embedder.load(own())
+    whole.save(tmp_path / "small", weights="int8")
+    _alike(tmp_path / "small")
+    half = own()
+    reweigh(half, lambda _, tensor: tensor.half())
+    _alike(half)
+    older = own()
+    names = {n: n.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta") for n in
+             load_file(older / WEIGHTS)}  # fmt: skip
+    save_file({f"bert.{names[n]}": t for n, t in load_file(older / WEIGHTS).items()}, older / WEIGHTS)
+    _alike(older)
+
+
+def test_a_table_of_word_pieces_is_read_with_its_heads(own, tmp_path):
+    from recipes.static import table
+
+    table(Embedder.load(own(), device="cpu"), 12).save(tmp_path / "table", weights="int8")
+    _alike(tmp_path / "table", texts=[text for text in LONG if text])
+
+
+def test_load_gives_it_when_asked_and_says_what_it_cannot(own, tiny):
+    folder = own()
+    light = Embedder.load(folder, engine="numpy", max_length=9)
+    assert isinstance(light, LightEmbedder) and light.width == tiny.width and light.precision == "fp32"
+    assert light.tokenizer.max_length == 9 and len(light.fingerprint) == 32
+    assert light.fingerprint != Embedder.load(folder, engine="numpy").fingerprint
+    with pytest.raises(TooLong):
+        light.encode(["cat " * 30], overflow="error")
+    for option, value in {"precision": "bf16", "device": "cuda", "engine": "torch"}.items():
+        with pytest.raises(BadInput, match=f"{option} is .*which is installed here"):
+            LightEmbedder.load(folder, **{option: value})
+    with pytest.raises(BadInput, match="there are torch and numpy"):
+        Embedder.load(folder, engine="abacus")
+    with pytest.raises(BadInput, match="truncate is 0"):
+        LightEmbedder.load(folder, truncate=0)
+    with pytest.raises(ModelNotFound):
+        LightEmbedder.load("no-such-model-anywhere/at-all")
+    with pytest.raises(BadModel, match="none of NumPy's|unknown here"):
+        LightEmbedder.load(folder, pooling="sbert-wk")
+
+
+def test_what_it_has_not_is_told_with_what_has_it(own, tmp_path):
+    light = LightEmbedder.load(own())
+    assert light.pieces(["cat dog"]) == Embedder.load(own()).pieces(["cat dog"]) and not hasattr(light, "fold")
+    with pytest.raises(AttributeError, match=r"no 'save'.*engine=.torch."):
+        light.save(tmp_path / "x")
+
+
+@pytest.mark.parametrize("family", ["roberta", "modernbert", "distilbert"])
+def test_other_encoders_are_refused_with_what_would_compute_them(folders, family):
+    with pytest.raises(BadModel, match=r"only bert, electra, words are computed\..*engine=.torch."):
+        LightEmbedder.load(folders(family))
+    assert list(NUMPY_ENCODERS) == ["bert", "electra", "words"]
+
+
+def _spoilt(change):
+    def spoil(folder):
+        save_file(change(load_file(folder / WEIGHTS)), folder / WEIGHTS)
+
+    return spoil
+
+
+WORD = "embeddings.word_embeddings.weight"
+BROKEN = {
+    "no weights": (lambda f: (f / WEIGHTS).unlink(), "no model.safetensors"),
+    "cut short": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]), "cut short"),
+    "a tensor lacks": (_spoilt(lambda w: {n: t for n, t in w.items() if n != WORD}), "lacks the tensor"),
+    "another shape": (_spoilt(lambda w: {**w, WORD: w[WORD][:-1].contiguous()}), "of shape"),
+    "complex numbers": (_spoilt(lambda w: {**w, WORD: w[WORD].to(torch.complex64)}), "stored as C64"),
+    "eight bits alone": (_spoilt(lambda w: {**w, WORD: w[WORD].to(torch.int8)}), "stored as I8"),
+    "not finite": (_spoilt(lambda w: {**w, WORD: w[WORD] * float("nan")}), "not finite"),
+    "too many heads": (lambda f: amend(f / "config.json", num_attention_heads=5), "5 heads"),
+    "an activation": (lambda f: amend(f / "config.json", hidden_act="mish"), "mish"),
+    "a decoder": (lambda f: amend(f / "config.json", is_decoder=True), "is_decoder"),
+    "others' bits": (lambda f: amend(f / "config.json", quantization_config={"bits": 4}), "quantised"),
+    "no config": (lambda f: (f / "config.json").unlink(), "config.json"),
+    "a head without weights": (lambda f: (f / "2_Dense" / WEIGHTS).unlink(), "no model.safetensors"),
+    "a head of another shape": (lambda f: amend(f / "2_Dense" / "config.json", out_features=5), "of shape"),
+    "a head that does not fit": (lambda f: amend(f / "2_Dense" / "config.json", in_features=5), "32 come in"),
+    "a head of no size": (lambda f: amend(f / "2_Dense" / "config.json", in_features=float("inf")), "in_features"),
+    "another bias": (lambda f: reweigh(f / "2_Dense", lambda n, t: t[:1] if "bias" in n else t), "of shape"),
+    "no activation": (lambda f: amend(f / "2_Dense" / "config.json", activation_function="a.SiLU"), "SiLU"),
+    "two poolings": (lambda f: amend(f / "1_Pooling" / "config.json", pooling_mode_max_tokens=True), "64 come in"),
+    "a list for a kind": (lambda f: amend(f / "config.json", model_type=["bert"]), "model_type|encoder"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_folder_is_told(own, tmp_path, name):
+    spoil, told = BROKEN[name]
+    folder = _headed(own, tmp_path, ("Dense", "Normalize"))
+    spoil(folder)
+    with pytest.raises(BadModel, match=told):
+        LightEmbedder.load(folder)
+
+
+def test_a_vector_that_is_not_finite_names_its_text(own):
+    folder = own()
+    reweigh(folder, lambda name, tensor: tensor * 1e30 if "word_embeddings" in name or "LayerNorm" in name else tensor)
+    with np.errstate(all="ignore"), pytest.raises(BadModel, match=r"texts\[0\] gave a vector that is not finite"):
+        LightEmbedder.load(folder).encode(["cat dog"])
+
+
+@given(st.lists(st.floats(-30, 30), min_size=1, max_size=40))
+def test_the_error_function_is_that_of_torch(numbers):
+    x = np.asarray(numbers, np.float32)
+    np.testing.assert_allclose(erf(x), torch.erf(torch.from_numpy(x)).numpy(), atol=5e-7)
+    np.testing.assert_allclose(gelu(x), torch.nn.functional.gelu(torch.from_numpy(x)).numpy(), atol=2e-5)
+
+
+def test_attention_is_a_loop_over_sentences():
+    draw, lengths, heads = np.random.default_rng(0), [5, 5, 3, 1, 1], 2
+    q, k, v = (draw.normal(size=(sum(lengths), 8)).astype(np.float32) for _ in range(3))
+    begin, rows = 0, []
+    for n in lengths:
+        a, b, c = (x[begin : begin + n].reshape(n, heads, -1) for x in (q, k, v))
+        for i in range(n):
+            row = []
+            for h in range(heads):
+                weights = np.exp(b[:, h] @ a[i, h] / 2)
+                row.append(weights / weights.sum() @ c[:, h])
+            rows.append(np.concatenate(row))
+        begin += n
+    np.testing.assert_allclose(attention(q, k, v, lengths, heads), rows, atol=1e-5)
+
+
+def _without_torch(script):
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.modules['torch'] = None; {script}"], capture_output=True, text=True
+    )
+
+
+def test_without_torch_the_package_encodes(own, tiny):
+    folder = own()
+    done = _without_torch(
+        f"from likewise import Embedder, similarity; e = Embedder.load({str(folder)!r}); "
+        "import json; print(json.dumps(e.encode(['the quick cat', 'a dog']).tolist()))"
+    )
+    assert done.stderr == ""
+    np.testing.assert_allclose(json.loads(done.stdout), tiny.encode(["the quick cat", "a dog"]), atol=3e-6)
+
+
+def test_without_torch_the_command_line_encodes_and_compares(own, tmp_path):
+    folder = str(own())
+    (tmp_path / "texts.txt").write_text("the cat\na dog\n")
+    told = ["encode", str(tmp_path / "texts.txt"), "-m", folder, "-o", str(tmp_path / "v.npy"), "--threads", "1"]
+    done = _without_torch(f"from likewise.cli import main; sys.exit(main({told!r}))")
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "v.npy").shape == (2, 32)
+    done = _without_torch(
+        f"from likewise.cli import main; sys.exit(main(['similarity', '--json', 'a', 'b', '-m', {folder!r}]))"
+    )
+    assert json.loads(done.stdout)["metric"] == "cosine"
+
+
+def test_threads_are_numpys_where_torch_is_not(own, tmp_path):
+    script = (
+        "import os; from likewise.cli import main, similarity; set_to = []; show = similarity.show; "
+        "similarity.show = lambda *a: (set_to.append(os.environ.get('OPENBLAS_NUM_THREADS')), show(*a)); "
+        f"code = main(['similarity', 'a', 'b', '-m', {str(own())!r}, '--threads', '{{}}']); "
+        "print(code, *set_to, os.environ.get('OPENBLAS_NUM_THREADS'))"
+    )
+    assert _without_torch(script.format(1)).stdout.splitlines()[-1] == "0 1 None"
+    done = _without_torch(script.format(-3))
+    assert done.stdout.splitlines()[-1].startswith("2 ") and "--threads is -3; wanted 1 or more" in done.stderr

@@ -1,0 +1,178 @@
+"""Classifiers are those of SentEval's rules, one by one and all together."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+
+from likewise.errors import BadInput, MissingExtra
+from likewise.evaluate.classifiers import batched, sequential
+from likewise.evaluate.classifiers.classifier import (
+    ClassifierRecipe,
+    ClassifierSettings,
+    Fold,
+    Problem,
+    random_starts,
+    trainer,
+)
+from likewise.evaluate.classifiers.folds import splits
+from tests.evaluate.transcription import Slow
+
+L2 = (1e-5, 1e-4, 1e-3, 1e-2)
+RECIPES = {
+    "softmax regression": ClassifierRecipe(limit=100),
+    "a hidden layer": ClassifierRecipe(hidden=7, limit=12),
+    "a hidden layer with dropout": ClassifierRecipe(hidden=5, dropout=0.2, limit=12),
+}
+WAYS = {"one by one": sequential.train_sequential, "together": batched.train_batched}
+
+
+def noisy(n: int, width: int = 6, classes: int = 3, seed: int = 0, noise: float = 1.0) -> Problem:
+    """Classes that overlap."""
+    random = np.random.default_rng(seed)
+    y = random.integers(classes, size=n)
+    centres = random.normal(size=(classes, width))
+    return Problem((centres[y] + noise * random.normal(size=(n, width))).astype(np.float32), y, classes)
+
+
+def some_folds(problem: Problem, k: int = 4, l2: tuple[float, ...] = L2) -> list[Fold]:
+    return [Fold(kept, held, l2) for kept, held in splits(problem.y, k, 1111)]
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("held_out", [False, True], ids=["dev set given", "dev set drawn"])
+def test_a_classifier_is_that_of_the_slow_transcription(way, recipe, held_out):
+    problem = noisy(90)
+    folds = some_folds(problem)[:1]
+    if held_out:
+        folds = [Fold(fold.train, None, fold.l2) for fold in folds]
+    for fold, made in zip(folds, way(problem, folds, recipe), strict=True):
+        for l2, classifier in zip(fold.l2, made, strict=True):
+            slow = Slow(6, 3, l2, recipe.hidden, recipe.dropout, recipe.limit)
+            dev = None if held_out else (problem.x[fold.dev], problem.y[fold.dev])
+            assert slow.fit(problem.x[fold.train], problem.y[fold.train], dev) == classifier.dev
+            assert slow.predict(problem.x).tolist() == classifier.predict(problem.x).tolist()
+            state = list(slow.model.state_dict().values())
+            for weight, bias, layer in zip(state[::2], state[1::2], classifier.layers, strict=True):
+                np.testing.assert_allclose(layer, torch.cat([weight, bias[:, None]], 1), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("gathered", [1, 1 << 18])
+def test_company_changes_nothing(threads, gathered, monkeypatch):
+    """Alone, in groups, in threads; folds of unequal size, and drawn and given dev sets mixed."""
+    monkeypatch.setattr(batched, "_GATHERED", gathered)
+    problem = noisy(101)
+    folds = [*some_folds(problem, 5), *[Fold(fold.train, None, (1e-3,)) for fold in some_folds(problem, 3)]]
+    recipe = ClassifierRecipe(hidden=4, dropout=0.1, limit=12)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        made = batched.train_batched(problem, folds, recipe)
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    for fold, classifiers in zip(folds, made, strict=True):
+        assert len(classifiers) == len(fold.l2)
+        for alone, classifier in zip(sequential.train_sequential(problem, [fold], recipe)[0], classifiers, strict=True):
+            assert alone.dev == classifier.dev
+            for a, b in zip(alone.layers, classifier.layers, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_training_leaves_the_global_generators_alone(way):
+    torch.manual_seed(3)
+    np.random.seed(3)
+    before = torch.random.get_rng_state(), np.random.get_state()[1].tolist()
+    way(noisy(60), some_folds(noisy(60), 2), ClassifierRecipe(hidden=3, dropout=0.5, limit=0))
+    assert torch.equal(before[0], torch.random.get_rng_state())
+    assert before[1] == np.random.get_state()[1].tolist()
+
+
+def test_together_agrees_with_logistic_regression():
+    """Adam's l2 of a mean loss is scikit-learn's C = 1 / (n l2), but for the bias; given steps enough to get there."""
+    problem = noisy(1200, 10, 3, seed=4)
+    [fold] = some_folds(problem, 2, (1e-3,))[:1]
+    [[ours]] = batched.train_batched(problem, [fold], ClassifierRecipe(tenacity=100, learning_rate=0.01))
+    theirs = LogisticRegression(C=1 / (1e-3 * len(fold.train))).fit(problem.x[fold.train], problem.y[fold.train])
+    x, y = problem.x[fold.dev], problem.y[fold.dev]
+    assert abs((ours.predict(x) == y).mean() - theirs.score(x, y)) < 0.015
+    assert (ours.predict(x) == theirs.predict(x)).mean() > 0.95
+
+
+def test_classes_apart_are_told_apart_and_noise_is_not():
+    apart = noisy(300, noise=0.05)
+    [[classifier]] = batched.train_batched(apart, some_folds(apart, 2, (1e-5,))[:1], ClassifierRecipe())
+    assert classifier.dev == 1
+    nothing = Problem(apart.x, np.random.default_rng(9).permutation(apart.y), 3)
+    fold = some_folds(nothing, 2, (1e-3,))[0]
+    [[classifier]] = batched.train_batched(nothing, [Fold(fold.train, None, (1e-3,))], ClassifierRecipe())
+    assert (classifier.predict(nothing.x[fold.dev]) == nothing.y[fold.dev]).mean() < 0.5
+
+
+def test_a_hidden_layer_learns_what_a_line_cannot():
+    x = np.random.default_rng(0).uniform(-1, 1, (600, 2)).astype(np.float32) * 3
+    problem = Problem(x, (x[:, 0] * x[:, 1] > 0).astype(int), 2)
+    [fold] = some_folds(problem, 2, (1e-5,))[:1]
+    patient = ClassifierRecipe(tenacity=100, learning_rate=0.02, limit=60)
+    [[line]], [[curve]] = (
+        batched.train_batched(problem, [fold], ClassifierRecipe(**{**vars(patient), "hidden": hidden}))
+        for hidden in (0, 8)
+    )
+    assert line.dev < 0.7 < 0.9 < curve.dev
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_constant_features_say_the_commonest_class(way):
+    y = np.array([0] * 60 + [1] * 20)
+    problem = Problem(np.zeros((80, 4), np.float32), y, 2)
+    [[classifier]] = way(problem, some_folds(problem, 2, (1e-5,))[:1], ClassifierRecipe(learning_rate=0.05))
+    assert classifier.predict(problem.x).tolist() == [0] * 80
+
+
+def test_a_saturated_sigmoid_is_no_warning():
+    huge = ClassifierSettings((np.full((1, 2), -1e30, np.float32), np.array([[1, 0], [-1, 0.5]], np.float32)), 1.0)
+    assert huge.predict(np.array([[1e8], [-1e8]], np.float32)).tolist() == [1, 0]
+
+
+def test_a_twentieth_is_held_out_and_nothing_is_lost():
+    draw = random_starts(Fold(np.arange(100, 159), None, (0.1,)), 1111)
+    assert len(draw.dev) == 2
+    assert sorted([*draw.dev, *draw.train]) == list(range(100, 159))
+
+
+def test_too_few_rows_to_hold_any_out_are_an_error():
+    assert len(random_starts(Fold(np.arange(20), None, (0.1,)), 0).dev) == 1
+    with pytest.raises(BadInput, match="19 rows to train on, of which 5% are held out.* at least 20"):
+        random_starts(Fold(np.arange(19), None, (0.1,)), 0)
+
+
+def test_without_torch_the_extra_is_named(monkeypatch):
+    for name in ("one_by_one", "together"):
+        monkeypatch.delitem(sys.modules, f"likewise.evaluate.{name}", raising=False)
+        monkeypatch.delattr(f"likewise.evaluate.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtra, match=r"pip install .*\[torch\]"):
+        trainer("fast")
+
+
+def test_two_that_compute_at_once_leave_the_thread_count_as_it_was():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        first, second = batched._threads(), batched._threads()
+        first.__enter__(), second.__enter__()
+        assert torch.get_num_threads() == 1
+        first.__exit__(None, None, None)
+        assert torch.get_num_threads() == 1
+        second.__exit__(None, None, None)
+        assert torch.get_num_threads() == 3
+        with pytest.raises(KeyboardInterrupt), batched._threads():
+            raise KeyboardInterrupt
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)

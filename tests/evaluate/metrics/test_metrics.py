@@ -1,0 +1,205 @@
+"""Metrics beside scikit-learn and beside their definitions written out slowly."""
+
+import math
+
+import numpy as np
+import pytest
+import sklearn.metrics
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.errors import BadInput
+from likewise.evaluate.metrics.metrics import (
+    RANKINGS,
+    agreement,
+    auc,
+    average_precision,
+    best_accuracy,
+    best_f1,
+    binary_decisions,
+    ranking,
+)
+
+
+def slow(metric: str, found: list[float], judged: list[float], k: int) -> float:
+    """One query, read from the definitions."""
+    first, relevant = found[:k], sum(r > 0 for r in judged)
+    if metric == "ndcg":
+        gain = sum(max(r, 0) / math.log2(rank + 1) for rank, r in enumerate(first, 1))
+        best = sum(max(r, 0) / math.log2(rank + 1) for rank, r in enumerate(sorted(judged, reverse=True)[:k], 1))
+        return gain / best if best else 0
+    if metric == "recall":
+        return sum(r > 0 for r in first) / relevant if relevant else 0
+    if metric == "precision":
+        return sum(r > 0 for r in first) / k
+    if metric == "mrr":
+        return next((1 / rank for rank, r in enumerate(first, 1) if r > 0), 0)
+    if metric == "hit":
+        return float(any(r > 0 for r in first))
+    at = [sum(r > 0 for r in first[:rank]) / rank for rank, r in enumerate(first, 1) if r > 0]
+    return sum(at) / relevant if relevant else 0
+
+
+def table(rows: list[list[float]]) -> np.ndarray:
+    width = max(map(len, rows), default=0)
+    return np.array([[*row, *[0] * (width - len(row))] for row in rows], float).reshape(len(rows), width)
+
+
+@st.composite
+def rankings(draw):
+    """Queries with relevances −1 … 3, of which some prefix of some order was found."""
+    judged = draw(st.lists(st.lists(st.integers(-1, 3), max_size=8), min_size=1, max_size=4))
+    found = [draw(st.permutations([*row, 0, 0])) for row in judged]
+    return [row[: draw(st.integers(0, len(row)))] for row in found], judged
+
+
+@pytest.mark.parametrize("metric", RANKINGS)
+@given(rankings(), st.integers(1, 12))
+def test_a_ranking_has_the_figure_of_its_definition(metric, drawn, k):
+    found, judged = drawn
+    fast = ranking(f"{metric}@{k}", table(found), table(judged))
+    np.testing.assert_allclose(fast, [slow(metric, f, j, k) for f, j in zip(found, judged, strict=True)], atol=1e-12)
+    assert ((fast >= 0) & (fast <= 1 + 1e-12)).all()
+
+
+def test_graded_ndcg_is_scikit_learns_with_distinct_scores():
+    truth = np.array([[3.0, 0, 2, 1, 0, 2]])
+    found = truth[:, [2, 1, 0, 5, 4, 3]]
+    scores = np.empty((1, 6))
+    scores[0, [2, 1, 0, 5, 4, 3]] = np.arange(6, 0, -1)
+    for k in (1, 3, 6, 20):
+        assert ranking(f"ndcg@{k}", found, truth)[0] == pytest.approx(sklearn.metrics.ndcg_score(truth, scores, k=k))
+
+
+@pytest.mark.parametrize("metric", RANKINGS)
+def test_a_query_without_anything_relevant_or_found_scores_nothing(metric):
+    assert ranking(f"{metric}@3", np.zeros((1, 5)), np.zeros((1, 2))).tolist() == [0]
+    assert ranking(f"{metric}@3", np.zeros((1, 0)), np.ones((1, 2))).tolist() == [0]
+
+
+def test_a_list_shorter_than_k_is_divided_by_k_in_precision_alone():
+    found, judged = np.array([[1.0, 1.0]]), np.ones((1, 2))
+    got = {metric: ranking(f"{metric}@10", found, judged)[0] for metric in RANKINGS}
+    assert got == {metric: 0.2 if metric == "precision" else 1.0 for metric in RANKINGS}
+
+
+@pytest.mark.parametrize("name", ["ndcg", "ndcg@0", "ndcg@-1", "gain@10", "ndcg@ten"])
+def test_a_metric_that_is_not_known_is_named(name):
+    with pytest.raises(BadInput, match="wanted one of ndcg, recall"):
+        ranking(name, np.ones((1, 1)), np.ones((1, 1)))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_rankings_of_other_queries_are_refused():
+    with pytest.raises(BadInput, match=r"\(2, 1\) and \(1, 1\)"):
+        ranking("ndcg@1", np.ones((2, 1)), np.ones((1, 1)))
+
+
+few = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 1)), min_size=1, max_size=30)
+"""Pairs of few distinct scores, so that most are tied."""
+
+
+def sides(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    said, gold = np.array(pairs, float).T
+    return said / 7, gold
+
+
+@given(few)
+def test_average_precision_and_auc_are_those_of_scikit_learn_ties_included(pairs):
+    said, gold = sides(pairs)
+    if gold.any():
+        assert average_precision(said, gold) == pytest.approx(sklearn.metrics.average_precision_score(gold, said))
+    else:
+        assert math.isnan(average_precision(said, gold))
+    if 0 < gold.sum() < len(gold):
+        assert auc(said, gold) == pytest.approx(sklearn.metrics.roc_auc_score(gold, said))
+    else:
+        assert math.isnan(auc(said, gold))
+
+
+@given(few)
+def test_the_best_decision_is_the_best_of_every_threshold_tried(pairs):
+    said, gold = sides(pairs)
+    tries = [*np.unique(said), said.max() + 1]
+    f1 = [sklearn.metrics.f1_score(gold, said >= t, zero_division=0) for t in tries]
+    accuracy = [np.mean((said >= t) == gold) for t in tries]
+    assert best_f1(said, gold).value == pytest.approx(max(f1))
+    assert best_accuracy(said, gold).value == pytest.approx(max(accuracy))
+
+
+@given(few, st.floats(1e-300, 1e10))
+def test_a_threshold_applied_gives_what_it_promised(pairs, scale):
+    said, gold = sides(pairs)
+    said = said * scale
+    best = best_f1(said, gold)
+    taken = said >= best.threshold
+    assert binary_decisions(said, gold, best.threshold)[0] == pytest.approx(best.value)
+    assert best.precision == pytest.approx(sklearn.metrics.precision_score(gold, taken, zero_division=0))
+    assert best.recall == pytest.approx(sklearn.metrics.recall_score(gold, taken, zero_division=0))
+    sure = best_accuracy(said, gold)
+    assert binary_decisions(said, gold, sure.threshold)[1].mean() == pytest.approx(sure.value)
+    assert math.isfinite(best.threshold) and math.isfinite(sure.threshold)
+
+
+def test_a_threshold_lies_half_way_and_works_between_neighbouring_numbers():
+    assert best_f1(np.array([0.9, 0.5, 0.1]), np.array([1, 1, 0])).threshold == pytest.approx(0.3)
+    above = np.nextafter(0.5, 1)
+    best = best_f1(np.array([above, 0.5]), np.array([1, 0]))
+    assert best == (1, above, 1, 1)
+
+
+def test_where_nothing_or_everything_is_positive_the_answer_is_the_plain_one():
+    said = np.array([0.2, 0.7])
+    assert best_f1(said, np.zeros(2))[0] == 0
+    assert best_accuracy(said, np.zeros(2)) == (1, np.nextafter(0.7, 1), 0, 0)
+    assert best_f1(said, np.ones(2)) == best_accuracy(said, np.ones(2)) == (1, 0.2, 1, 1)
+    assert average_precision(said, np.ones(2)) == 1
+
+
+@given(few, st.integers(0, 20))
+def test_positives_that_were_never_found_count_as_found_last_of_all(pairs, unseen):
+    said, gold = sides(pairs)
+    total = int(gold.sum()) + unseen
+    if not total:
+        return
+    taken = [said >= t for t in np.unique(said)[::-1]]
+    recalls = [0, *(gold[t].sum() / total for t in taken)]
+    expected = sum((b - a) * gold[t].mean() for a, b, t in zip(recalls, recalls[1:], taken, strict=False))
+    assert average_precision(said, gold, positives=total) == pytest.approx(expected)
+    f1 = max(2 * gold[t].sum() / (t.sum() + total) for t in taken)
+    assert best_f1(said, gold, positives=total).value == pytest.approx(f1)
+
+
+@pytest.mark.parametrize(
+    ("said", "gold", "told"),
+    [
+        ([0.1, 0.2], [1], "as many scores"),
+        ([], [], "one at least"),
+        ([np.nan, 0.2], [1, 0], "number 0 is not"),
+        ([0.1, 0.2], [1, 2], "0 or 1"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_decision_is_refused(said, gold, told):
+    for metric in (average_precision, best_f1, best_accuracy, auc):
+        with pytest.raises(BadInput, match=told):
+            metric(np.array(said), np.array(gold))
+
+
+def test_fewer_positives_than_were_seen_are_refused():
+    with pytest.raises(BadInput, match="2 of the pairs are positive, and there are said to be 1"):
+        best_f1(np.array([0.1, 0.2]), np.ones(2), positives=1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc")), min_size=1, max_size=40))
+def test_a_grouping_agrees_as_scikit_learn_says(pairs):
+    groups, classes = np.array([g for g, _ in pairs]), np.array([c for _, c in pairs])
+    homogeneity, completeness, v_measure = sklearn.metrics.homogeneity_completeness_v_measure(classes, groups)
+    adjusted = sklearn.metrics.adjusted_rand_score(classes, groups)
+    assert agreement(groups, classes) == pytest.approx((v_measure, homogeneity, completeness, adjusted), abs=1e-9)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_groupings_of_other_items_are_refused():
+    with pytest.raises(BadInput, match=r"a group and a class for each of n items"):
+        agreement(np.arange(3), np.arange(2))

@@ -1,0 +1,227 @@
+"""The table fits the screen, marks what is sure alone, and hides nothing that went wrong."""
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from likewise.errors import BadInput
+from likewise.evaluate.reports import plot
+from likewise.evaluate.reports.report import as_csv, compare_two, comparison_lines, markdown, report, winners
+from likewise.evaluate.reports.text_table import TextTable, fit_to_width
+from likewise.evaluate.results import Cell, Results
+from likewise.evaluate.runner import evaluate
+from likewise.evaluate.task import Evidence, Result, Score, Settings
+from likewise.evaluate.tasks.registry import SUITES
+from tests.evaluate.toys import LOST, ONE, TWO, WORDS, model, read, task
+
+NAMES = ("all-MiniLM-L6-v2", "bert-avg(minilm-l6-h384-raw)", "avg-glove", "all-mpnet-base-v2", "tf-idf")
+
+
+def knowing(noise, seed=0):
+    """A model of the toys' pairs that knows what people said of them, as far as noise lets it."""
+    columns = read("pairs/one")
+    gold = dict(zip(zip(columns["a"], columns["b"], strict=True), columns["score"], strict=True))
+    places = {word: i for i, word in enumerate(WORDS)}
+    random = np.random.default_rng(seed)
+    table = np.zeros((len(WORDS), len(WORDS)))
+    for (a, b), score in gold.items():
+        table[places[a], places[b]] = score + noise * random.normal()
+    left, singular, right = np.linalg.svd(table)
+    found = {word: (left * singular)[i] for word, i in places.items()}
+    other = {word: right.T[i] for word, i in places.items()}
+
+    def encode(texts):
+        return np.stack([np.concatenate([found[t], other[t]]) for t in texts])
+
+    return encode
+
+
+def crossed(encode, read, settings, *, name):
+    """As the toys' task, the left half of one vector against the right half of the other."""
+    from likewise.arrays.correlation import spearman
+    from likewise.evaluate.task import TaskVectors
+
+    columns = read(name)
+    vectors = TaskVectors.of(encode, columns["a"], columns["b"])
+    half = len(WORDS)
+    said = (vectors[columns["a"]][:, :half] * vectors[columns["b"]][:, half:]).sum(1).astype(float)
+    gold = np.asarray(columns["score"], float)
+    evidence = Evidence(said, gold, statistic="spearman")
+    return Result(name, (Score("spearman/dot", spearman(said, gold), len(gold), evidence),), "crossed, n = 40")
+
+
+SURE = task("sure", "pairs/one", run=crossed, published={"somebody": 99.0})
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    models = {"good": knowing(0.05), "as good": knowing(0.05, seed=1), "bad": knowing(3.0)}
+    return evaluate(models, [SURE], read=read, resamples=400)
+
+
+@pytest.fixture(scope="module")
+def five():
+    models = {name: model(i) for i, name in enumerate(NAMES)}
+    return evaluate(models, [ONE, TWO, LOST], read=read, resamples=100)
+
+
+def rows(text):
+    """Lines by their first word, the table's before those below it."""
+    return {line.split()[0]: line for line in reversed(text.splitlines()) if line.strip()}
+
+
+def test_only_what_is_sure_is_marked(uneven):
+    assert winners(uneven) == {}  # the two good ones are not told apart
+    two = evaluate({"good": knowing(0.05), "bad": knowing(3.0)}, [SURE], read=read, resamples=400)
+    assert winners(two) == {"sure": "good"}
+    line = rows(report(two))["sure"]
+    assert line.count("*") == 1
+    assert line.index("*") < line.rindex("±")
+    assert "\x1b[1m" in report(two, bold=True)
+    assert "\x1b" not in report(two)
+    assert "|" in markdown(two)
+    assert re.search(r"\*\*.*\\\*.*\*\*", markdown(two))
+
+
+def test_two_models_are_compared_in_words(uneven):
+    found = compare_two(uneven, "good", "bad")
+    assert found["sure"].verdict("good", "bad") == "good is better"
+    told = comparison_lines(uneven, "good", "bad", found)
+    assert "A is better in 1, B in 0" in told
+    assert "A is better" in rows(told)["sure"]
+    assert "Williams <0.0001" in rows(told)["sure"]
+    assert json.dumps(found["sure"].as_dict())
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_five_models_fit_the_screen(five, width):
+    text = report(five, width=width, published=True)
+    assert max(map(len, text.splitlines())) <= width
+    for name in NAMES:
+        assert all(part in text for part in re.split(r"(?<=[-(])", name))
+
+
+def test_a_failed_cell_is_a_dash_with_its_reason_said_once(five):
+    text = report(five)
+    assert rows(text)["lost"].split().count("–") == 5
+    assert text.count("its data are not at hand") == 1
+
+
+def test_protocol_notes_and_published_figures_stand_below(five):
+    text = report(five, published=True)
+    assert "spearman/dot, raw, n = 40" in text
+    assert "As printed in papers, not measured here" in text
+    assert "81.25" in text
+    assert "81.25" not in report(five)
+
+
+def test_a_suite_has_an_average_only_where_all_of_it_is_there(five, monkeypatch):
+    monkeypatch.setitem(SUITES, "toys", ("one", "two"))
+    found = rows(report(five))["average"]
+    expected = np.mean([five[NAMES[0], name].value for name in ("one", "two")])
+    assert f"{100 * expected:.2f}" in found
+    monkeypatch.setitem(SUITES, "toys", ("one", "two", "lost"))
+    assert "average" not in report(five)
+    monkeypatch.setitem(SUITES, "toys", ("one", "two", "three"))
+    assert "average" not in report(five)
+
+
+def test_csv_and_json_hold_every_score(five):
+    lines = list(csv.DictReader(io.StringIO(as_csv(five))))
+    assert len(lines) == 5 * (2 + 2 + 1)
+    told = json.loads(json.dumps(five.as_dict(), allow_nan=False))
+    assert len(told["cells"]) == 15
+    assert sum("error" in cell for cell in told["cells"]) == 5
+    cell = next(c for c in told["cells"] if (c["model"], c["task"]) == (NAMES[0], "one"))
+    assert cell["scores"][0]["value"] == five[NAMES[0], "one"].value
+    assert float(lines[0]["value"]) == five[NAMES[0], "one"].value
+
+
+def test_grids_are_laid_out_and_the_first_that_fits_is_taken():
+    wide, slim = (
+        TextTable(("a long-name", "b"), (("x", "1.00 ± 0.50", "2"),)),
+        TextTable(("a", "b"), (("x", "1", "2"),)),
+    )
+    assert fit_to_width([(wide, 2), (slim, 1)], 10)[0] is slim
+    assert fit_to_width([(wide, 2), (slim, 1)], 80)[0] is wide
+    assert fit_to_width([(wide, 2), (slim, 1)], 1)[0] is slim
+    assert wide.text().splitlines()[-1] == "x  1.00 ± 0.50  2"
+    assert TextTable(("a|b",), (("x", "1"),)).markdown().startswith("|  | a\\|b |")
+
+
+@pytest.mark.parametrize("ending", plot.ENDINGS)
+def test_a_picture_is_drawn_whole(five, tmp_path, ending):
+    plot.draw_results(five, tmp_path / f"scores{ending}")
+    assert (tmp_path / f"scores{ending}").stat().st_size > 3000
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_picture_of_another_kind_is_refused(five, tmp_path):
+    with pytest.raises(BadInput, match=r"\.png"):
+        plot.draw_results(five, tmp_path / "scores.txt")
+
+
+def failing(texts):
+    raise RuntimeError("nothing works here")
+
+
+def nothing_compared(text):
+    return "none were compared" in text and "beyond chance" not in text
+
+
+def test_where_a_model_failed_no_report_says_that_two_were_compared():
+    found = evaluate({"good": knowing(0.05), "bad": failing}, [SURE], read=read, resamples=100)
+    assert found.failed
+    for text in (report(found), markdown(found)):
+        assert nothing_compared(text)
+    assert compare_two(found, "good", "bad") == {}
+    told = comparison_lines(found, "good", "bad", {})
+    assert "compared on no task" in told and "Of 0 tasks" not in told
+    assert "not comparable" in rows(told)["sure"]
+
+
+def test_of_several_models_and_tasks_the_report_says_what_was_compared_and_what_was_not():
+    """On one task three models have figures but one, which failed; the other task's data are not at hand."""
+    models = {"a": knowing(0.05), "b": knowing(0.05, seed=1), "c": failing}
+    found = evaluate(models, [SURE, LOST], read=read, resamples=100)
+    text = " ".join(report(found, width=500).split())
+    assert "no difference between the best two models is beyond chance" in text
+    assert "of the models that have a figure" in text
+    assert "not compared, for want of two figures on the same items: lost" in text
+    told = comparison_lines(found, "a", "b", compare_two(found, "a", "b"))
+    assert "Of 1 tasks" in told and "On 1 of 2 tasks they could not be compared" in " ".join(told.split())
+
+
+def of_numbers(said, gold, statistic="spearman"):
+    """A result whose evidence are these numbers."""
+    evidence = Evidence(np.asarray(said, float), None if gold is None else np.asarray(gold, float), None, statistic)
+    return Result("sure", (Score(statistic, 0.5, len(said), evidence),), "by hand")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (of_numbers([1, 2, 3], [1, 2, 3]), of_numbers([3, 2, 1], [1, 2, 4])),  # other gold
+        (of_numbers([1, 2, 3], [1, 2, 3]), of_numbers([1, 0, 1], None, "mean")),  # another statistic
+        (of_numbers([1], [1]), of_numbers([2], [1])),  # one item has no correlation
+        (of_numbers([1, 2, 3], [1, 1, 1]), of_numbers([3, 2, 1], [1, 1, 1])),  # nor have equal ones
+        (of_numbers([np.nan, 1], None, "mean"), of_numbers([1, 0], None, "mean")),
+    ],
+)
+def test_what_cannot_be_compared_is_not_called_a_tie(ours, theirs):
+    cells = {(name, "sure"): Cell(name, "sure", result) for name, result in (("a", ours), ("b", theirs))}
+    found = Results(("a", "b"), (SURE,), cells, Settings(), 100)
+    assert nothing_compared(report(found)) and nothing_compared(markdown(found))
+    assert compare_two(found, "a", "b") == {}
+
+
+def test_a_figure_that_is_nan_takes_no_part():
+    nan = replace(of_numbers([1, 2, 3, 4], [1, 2, 3, 4]), scores=(Score("spearman", float("nan"), 4),))
+    good = of_numbers([1, 2, 3, 4], [1, 2, 3, 4])
+    cells = {(name, "sure"): Cell(name, "sure", result) for name, result in (("a", nan), ("b", good))}
+    assert nothing_compared(report(Results(("a", "b"), (SURE,), cells, Settings(), 100)))

@@ -1,0 +1,105 @@
+"""Tests of two models: beside worked values that were printed elsewhere, beside scipy, and under a simulated null."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from likewise.errors import BadInput
+from likewise.evaluate.statistics.hypothesis_tests import holm, mcnemar, over_seeds, steiger, williams
+from likewise.evaluate.statistics.t_distribution import quantile, two_sided
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 9, 67, 4924])
+def test_students_t_is_scipys(freedom):
+    for t in (0, 1e-3, 0.5, 1.96, -3, 30):
+        assert two_sided(t, freedom) == pytest.approx(2 * scipy.stats.t.sf(abs(t), freedom), rel=1e-8)
+    assert quantile(0.95, freedom) == pytest.approx(scipy.stats.t.ppf(0.975, freedom), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "between", "n", "t", "z"),
+    [  # as printed by R's cocor 1.1 for correlations of four digits, so that the third digit of t and z is theirs
+        (-0.1741, 0.2015, 0.3734, 646, -9.0340, -8.6124),
+        (0.8066, 0.2383, 0.2255, 177, 9.3823, 8.5460),
+        (0.5447, 0.8000, 0.0729, 70, -2.8114, None),
+        (0.40, 0.50, 0.10, 103, -0.89, None),  # of the help page of psych's r.test, two digits
+    ],
+)
+def test_williams_and_steiger_give_values_printed_elsewhere(ours, theirs, between, n, t, z):
+    assert williams(ours, theirs, between, n).statistic == pytest.approx(t, abs=2e-3)
+    if z is not None:
+        assert steiger(ours, theirs, between, n).statistic == pytest.approx(z, abs=2e-3)
+
+
+def test_williams_p_is_that_of_the_worked_values():
+    assert williams(0.5447, 0.8, 0.0729, 70).p == pytest.approx(0.0065, abs=5e-5)
+    assert williams(0.4, 0.5, 0.1, 103).p == pytest.approx(0.37, abs=5e-3)
+
+
+@pytest.mark.parametrize("test", [williams, steiger])
+def test_under_the_null_p_is_uniform(test):
+    random, n = np.random.default_rng(0), 50
+    gold = random.normal(size=(4000, n))
+    shared = random.normal(size=(4000, n))
+    a, b = (gold + shared + random.normal(size=(4000, n)) for _ in range(2))
+
+    def r(x, y):
+        x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
+        return (x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1))
+
+    p = np.array([test(*three, n).p for three in zip(r(a, gold), r(b, gold), r(a, b), strict=True)])
+    for level in (0.01, 0.05, 0.2, 0.5):
+        assert (p <= level).mean() == pytest.approx(level, abs=4 * np.sqrt(level / 4000))
+
+
+def test_a_correlation_beside_itself_does_not_differ():
+    for test in (williams, steiger):
+        assert test(0.7, 0.7, 1.0, 100).p == 1
+        assert test(1.0, 1.0, 1.0, 100).p == 1
+
+
+def test_mcnemar_is_the_binomial_test_of_the_items_where_one_is_right():
+    random = np.random.default_rng(0)
+    for n in (1, 5, 300):
+        ours, theirs = random.integers(2, size=(2, n))
+        b, c = ((ours > theirs).sum(), (ours < theirs).sum())
+        expected = scipy.stats.binomtest(int(b), int(b + c)).pvalue if b + c else 1.0
+        assert mcnemar(ours, theirs).p == pytest.approx(expected, rel=1e-9)
+        assert mcnemar(ours, theirs).statistic == b - c
+
+
+def test_holm_steps_down_and_keeps_the_order_given():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1, 1]
+    assert holm([]) == []
+
+
+def test_the_spread_over_seeds_is_students():
+    found = over_seeds([0.84, 0.85, 0.86, 0.83])
+    low, high = scipy.stats.t.interval(0.95, 3, 0.845, scipy.stats.sem([0.84, 0.85, 0.86, 0.83]))
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert str(found) == "84.50 ± 1.29 (4 seeds)"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: williams(0.5, 0.4, 0.3, 3),
+        lambda: steiger(1.5, 0.4, 0.3, 30),
+        lambda: mcnemar(np.array([0, 2]), np.array([0, 1])),
+        lambda: mcnemar(np.array([0, 1, 1]), np.array([0, 1])),
+        lambda: over_seeds([0.5]),
+        lambda: over_seeds([0.5, float("nan")]),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_what_cannot_be_tested_is_refused(call):
+    with pytest.raises(BadInput):
+        call()
+
+
+def test_students_t_at_its_ends():
+    assert two_sided(float("inf"), 3) == two_sided(float("-inf"), 3) == 0
+    assert two_sided(0.0, 3) == 1 and np.isnan(two_sided(float("nan"), 3))
+    for level in (0.1, 0.5, 0.9, 0.999):
+        assert quantile(level, 4) == pytest.approx(scipy.stats.t.ppf((1 + level) / 2, 4), rel=1e-9)

@@ -1,0 +1,157 @@
+"""Correlations and their intervals, beside scipy and beside the slow way."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score
+
+from likewise.arrays.correlation import pearson, ranks, spearman
+from likewise.errors import BadInput
+from likewise.evaluate.statistics.bootstrap import STATISTICS, draw_counts, resample
+from likewise.evaluate.statistics.significance import difference, interval, intervals, paired
+
+SLOW = {
+    "mean": lambda said, gold: said.mean(),
+    "pearson": lambda said, gold: scipy.stats.pearsonr(said, gold).statistic,
+    "spearman": lambda said, gold: scipy.stats.spearmanr(said, gold).statistic,
+    "average_precision": lambda said, gold: average_precision_score(gold > 2, said),
+}
+
+
+def noisy(n=200, seed=0, levels=6):
+    random = np.random.default_rng(seed)
+    gold = random.integers(levels, size=n).astype(float)
+    return gold, gold + random.normal(size=n), np.round(gold + 3 * random.normal(size=n))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_correlations_and_ranks_are_those_of_scipy_ties_included(seed):
+    gold, _, rough = noisy(seed=seed)
+    np.testing.assert_allclose(ranks(rough), scipy.stats.rankdata(rough))
+    assert spearman(rough, gold) == pytest.approx(scipy.stats.spearmanr(rough, gold).statistic, abs=1e-12)
+    assert pearson(rough, gold) == pytest.approx(scipy.stats.pearsonr(rough, gold).statistic, abs=1e-12)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_every_resample_has_the_figure_that_others_give_its_drawn_items(statistic):
+    gold, fine, rough = noisy(n=40)
+    truth = (gold > 2).astype(float) if statistic == "average_precision" else gold
+    fast = resample(STATISTICS[statistic]([fine, rough], truth), 40, 30, np.random.default_rng(3))
+    counts = np.concatenate(list(draw_counts(40, 30, np.random.default_rng(3))), axis=1)
+    assert (counts.sum(0) == 40).all()
+    for b, items in enumerate(np.repeat(np.arange(40), c) for c in counts.T):
+        for side, said in enumerate((fine, rough)):
+            assert fast[side, b] == pytest.approx(SLOW[statistic](said[items], gold[items]), abs=1e-12)
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_with_groups_items_are_drawn_within_them_and_the_statistic_is_their_mean(statistic):
+    gold, fine, _ = noisy(n=90)
+    groups = np.repeat([4, 0, 2], 30)
+    truth = (gold > 2).astype(float) if statistic == "average_precision" else gold
+    found = intervals([fine], truth, groups, statistic=statistic, resamples=500)[0]
+    parts = [SLOW[statistic](fine[groups == g], gold[groups == g]) for g in (0, 2, 4)]
+    assert found.value == pytest.approx(np.mean(parts), abs=1e-12)
+    shifted = fine + 100 * groups  # of no matter to a correlation inside a group, and all to one across them
+    if statistic in ("pearson", "spearman"):
+        assert intervals([shifted], truth, groups, statistic=statistic, resamples=500)[0].low == pytest.approx(
+            found.low, abs=1e-9
+        )
+    assert found.low < found.value < found.high
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=12), st.sampled_from([*STATISTICS])
+)
+def test_few_items_with_many_ties_give_an_interval_or_none_and_never_an_error(pairs, statistic):
+    said, gold = np.array(pairs, float).T
+    found, p = paired(said, said[::-1].copy(), np.minimum(gold, 1), statistic=statistic, resamples=50)
+    assert np.isnan(found.low) == np.isnan(found.high)
+    assert 0 < p <= 1
+
+
+def test_p_is_never_nothing_and_is_one_between_equals():
+    gold, fine, rough = noisy()
+    assert paired(fine, rough, gold, statistic="spearman", resamples=99)[1] == 2 / 100
+    assert paired(fine, fine, gold, statistic="spearman", resamples=99)[1] == 1
+
+
+def test_where_there_is_no_difference_p_is_below_a_tenth_one_time_in_ten():
+    random, low = np.random.default_rng(0), 0
+    for seed in range(200):
+        gold = random.normal(size=80)
+        a, b = gold + random.normal(size=80), gold + random.normal(size=80)
+        low += paired(a, b, gold, statistic="spearman", resamples=199, seed=seed)[1] <= 0.1
+    assert 8 <= low <= 36  # 20 expected, four standard deviations
+
+
+def test_an_interval_is_near_scipys_bootstrap():
+    gold, fine, _ = noisy()
+    theirs = scipy.stats.bootstrap(
+        (fine, gold),
+        lambda a, b: scipy.stats.spearmanr(a, b).statistic,
+        paired=True,
+        n_resamples=999,
+        method="percentile",
+        vectorized=False,
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    ours = interval(fine, gold)
+    assert ours.low < ours.value < ours.high
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.02)
+
+
+def test_the_difference_of_a_thing_from_itself_is_nothing_and_a_real_one_is_seen():
+    gold, fine, rough = noisy()
+    same = difference(fine, fine, gold)
+    assert (same.value, same.low, same.high) == (0, 0, 0)
+    assert difference(fine, rough, gold).low > 0 > difference(rough, fine, gold).high
+
+
+def test_a_seed_gives_the_same_interval_and_another_seed_another():
+    gold, fine, _ = noisy()
+    assert interval(fine, gold, seed=1) == interval(fine, gold, seed=1) != interval(fine, gold, seed=2)
+
+
+def test_a_constant_side_has_no_correlation():
+    assert np.isnan(spearman(np.ones(5), np.arange(5.0)))
+
+
+@pytest.mark.parametrize("bad", [np.array([1.0, np.nan, 2.0]), np.array([1.0, 2.0]), np.ones((3, 1))])
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_row_of_numbers_is_refused(bad):
+    with pytest.raises(BadInput, match="a correlation wants"):
+        spearman(bad, np.arange(3.0))
+
+
+def test_an_unknown_statistic_missing_gold_and_no_resamples_are_refused():
+    gold, fine, _ = noisy()
+    for wrong, how in (("median", {}), ("mean, pearson", {}), ("mean", {"resamples": 0})):
+        with pytest.raises(BadInput, match="there is no statistic|wanted 1 or more"):
+            intervals([fine], gold, statistic=wrong, **how)
+    with pytest.raises(BadInput, match="no gold"):
+        intervals([fine], statistic="pearson")
+
+
+@pytest.mark.parametrize("level", [0.95, 0.6])
+def test_an_interval_leaves_out_half_of_what_is_not_its_level_on_either_side(level):
+    gold, fine, rough = noisy(n=60)
+    draws = resample(STATISTICS["spearman"]([fine, rough], gold), 60, 400, np.random.default_rng(2))
+    share = 100 * (1 - level) / 2
+    wanted = np.percentile(draws, [share, 100 - share], axis=1).T
+    found = intervals([fine, rough], gold, statistic="spearman", resamples=400, seed=2, level=level)
+    np.testing.assert_allclose([(one.low, one.high) for one in found], wanted, atol=1e-12)
+    lead = np.percentile(draws[0] - draws[1], [share, 100 - share])
+    apart, _ = paired(fine, rough, gold, statistic="spearman", resamples=400, seed=2, level=level)
+    np.testing.assert_allclose((apart.low, apart.high), lead, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", range(3, 9))
+@pytest.mark.parametrize("statistic", ["pearson", "spearman"])
+def test_one_item_drawn_again_and_again_has_no_correlation(statistic, n):
+    random = np.random.default_rng(n)
+    said, gold = random.normal(size=(2, n)) * 10.0 ** random.integers(-3, 4, size=(2, 1))
+    found = STATISTICS[statistic]([said], gold)(n * np.eye(n, dtype=np.int64))
+    assert np.isnan(found).all()

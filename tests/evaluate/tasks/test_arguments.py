@@ -1,0 +1,163 @@
+"""Argument similarity: without training, in ten folds and across topics."""
+
+import os
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from likewise.data.splits import cross_topic, folds, leaked, rounds
+from likewise.errors import BadInput
+from likewise.evaluate.classifiers.ridge import ridge
+from likewise.evaluate.task import Settings
+from likewise.evaluate.tasks.arguments import ARGUMENTS, SETS, WAYS, _pairs
+from tests.evaluate.made import letters, made, parquet
+
+TASKS = {task.name: task for task in ARGUMENTS}
+LABELS = ["DTORCD", "NS", "SS", "HS"]
+
+
+def arguments(n=90, topics=3):
+    """Pairs whose gold follows the letters, sentences in several pairs of a topic."""
+    texts = made(20 * topics)["sentence1"]
+    random = np.random.default_rng(2)
+    topic = [i % topics for i in range(n)]
+    drawn = [(t, *random.choice(20, size=2, replace=False)) for t in topic]
+    one, two = ([f"{texts[20 * row[0] + row[side]]} {row[0]}" for row in drawn] for side in (1, 2))
+    cosine = cosines(one, two)
+    rough = cosine + 0.3 * random.normal(size=n)
+    degree = np.searchsorted(np.quantile(rough, [0.25, 0.5, 0.75]), rough)
+    return {
+        "sentence1": one,
+        "sentence2": two,
+        "label": [LABELS[i] for i in degree],
+        "score": (rough * 5).tolist(),
+        "topic": [f"topic {t}" for t in topic],
+    }
+
+
+def cosines(one, two):
+    a, b = letters(one).astype(float), letters(two).astype(float)
+    return (a * b).sum(1) / np.sqrt((a * a).sum(1) * (b * b).sum(1))
+
+
+def run(name, columns, encode=letters, **settings):
+    task = TASKS[name]
+    return task.run(encode, {task.data[0]: columns}.__getitem__, Settings(**settings))
+
+
+def spearman(x, y):
+    return scipy.stats.spearmanr(x, y).statistic
+
+
+def test_without_training_each_score_is_scipys():
+    columns = arguments()
+    said, gold = cosines(columns["sentence1"], columns["sentence2"]), np.array(columns["score"])
+    topic = np.array(columns["topic"])
+    result = run("afs", columns)
+    assert result.headline.name == "spearman/cosine/all"
+    assert result.headline.value == pytest.approx(spearman(said, gold))
+    assert result["pearson/cosine/all"] == pytest.approx(scipy.stats.pearsonr(said, gold).statistic)
+    each = [spearman(said[topic == t], gold[topic == t]) for t in ("topic 0", "topic 1", "topic 2")]
+    assert result["spearman/cosine/topic 1"] == pytest.approx(each[1])
+    assert result["spearman/cosine/mean"] == pytest.approx(np.mean(each))
+
+
+def test_labels_become_degrees_and_the_note_says_how():
+    columns = arguments()
+    said, label = cosines(columns["sentence1"], columns["sentence2"]), np.array(columns["label"])
+    gold = np.array([{"DTORCD": 0, "NS": 0, "SS": 1, "HS": 2}[word] for word in label])
+    result = run("ukp-aspect", columns)
+    assert result.headline.value == pytest.approx(spearman(said, gold))
+    decided = label != "DTORCD"
+    assert result["spearman/cosine/decided"] == pytest.approx(spearman(said[decided], gold[decided]))
+    assert any("can't decide" in note and "is 0 too" in note for note in result.notes)
+
+
+def test_an_unknown_label_is_refused():
+    columns = {**arguments(), "label": ["NS"] * 89 + ["perhaps"]}
+    with pytest.raises(BadInput, match="'perhaps'; those known are DTORCD, NS, SS, HS"):
+        run("ukp-aspect", columns)
+
+
+def test_a_topic_with_fewer_pairs_than_folds_is_refused():
+    with pytest.raises(BadInput, match="10 folds of 3 pairs"):
+        run("afs-10-fold", arguments(9))
+
+
+def features(columns):
+    u, v = letters(columns["sentence1"]), letters(columns["sentence2"])
+    return np.hstack([abs(u - v), u * v]).astype(float)
+
+
+def test_ten_folds_are_within_topics_and_every_pair_is_predicted_by_the_others():
+    columns = arguments()
+    x, gold, topic = features(columns), np.array(columns["score"]), np.array(columns["topic"])
+    found = []
+    for name in ("topic 0", "topic 1", "topic 2"):
+        rows = np.flatnonzero(topic == name)
+        texts = [(columns["sentence1"][i], columns["sentence2"][i]) for i in rows]
+        said = np.empty(len(rows))
+        for train, test in rounds(folds(texts, 10, 1111)):
+            inner = folds([texts[i] for i in train], 5, 1111)
+            said[test], _ = ridge(x[rows][train], gold[rows][train], x[rows][test], inner)
+        found.append(spearman(said, gold[rows]))
+    result = run("afs-10-fold", columns)
+    assert result.headline.name == "spearman/10-fold/mean"
+    assert result.headline.value == pytest.approx(np.mean(found))
+
+
+def test_across_topics_every_topic_is_predicted_by_the_others():
+    columns = arguments()
+    x, gold, topic = features(columns), np.array(columns["score"]), cross_topic(columns["topic"])
+    found = []
+    for train, test in rounds(topic):
+        said, _ = ridge(x[train], gold[train], x[test], topic[train])
+        found.append(spearman(said, gold[test]))
+    assert run("afs-cross-topic", columns).headline.value == pytest.approx(np.mean(found))
+
+
+def test_leaks_of_plain_folds_are_reported_and_the_other_ways_have_none():
+    columns = arguments()
+    pairs = _pairs({"afs/all": columns}.__getitem__, Settings(), SETS["afs"])
+    texts = list(zip(pairs.first, pairs.second, strict=True))
+    leaks = {way: sum(leaked(texts, one) for one in make(pairs, 1111)) for way, make in WAYS.items()}
+    assert leaks["10-fold"] > 0 and leaks["group-aware"] == leaks["strict"] == 0
+    notes = run("afs-10-fold", columns).notes
+    for way, count in leaks.items():
+        assert any(note.startswith(f"{way}: {count} of 90 test pairs") for note in notes)
+
+
+def test_a_component_too_large_for_even_folds_is_told_of():
+    columns = arguments()
+    assert any("one component is too large for 10 even folds" in note for note in run("afs-10-fold", columns).notes)
+    apart = {**columns, "sentence1": [f"{text} {i}" for i, text in enumerate(columns["sentence1"])]}
+    apart["sentence2"] = [f"{text} -{i}" for i, text in enumerate(columns["sentence2"])]
+    assert not any("too large" in note for note in run("afs-10-fold", apart).notes)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_protocol_says_what_was_done(name):
+    columns = arguments()
+    result = run(name, columns, lowercase=True)
+    assert result.task == name
+    assert result.headline.name in result.protocol and "n = 90" in result.protocol
+    assert "lower-cased" in result.protocol
+    trained = "fold" in name or "cross" in name
+    assert ("ridge regression" in result.protocol and "fine-tune" in result.protocol) == trained
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("vector", [np.ones(3), np.full(3, 3e38)])
+def test_a_model_that_says_always_the_same_has_no_score_and_a_reason(name, vector):
+    columns = arguments()
+    result = run(name, columns, lambda texts: np.tile(vector.astype(np.float32), (len(texts), 1)))
+    assert np.isnan([score.value for score in result.scores]).all()
+    assert any("nothing to learn from" in note or "no correlation" in note for note in result.notes)
+
+
+@pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
+def test_the_real_labels_and_topics_are_known():
+    data = parquet("ukp_aspect/all")
+    result = run("ukp-aspect", data, letters)
+    assert result.headline.n == 3595 and "28 topics" in result.protocol

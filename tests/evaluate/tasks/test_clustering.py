@@ -1,0 +1,67 @@
+"""Groups are compared with labels that no text has twice."""
+
+import numpy as np
+import pytest
+
+from likewise.errors import BadInput
+from likewise.evaluate.task import Settings
+from likewise.evaluate.tasks.clustering import CLUSTERING, LABELS, distinct_labelled, labelled_texts
+from tests.evaluate.real import needs_data
+from tests.evaluate.real import read as real
+
+KINDS = ("one", "two", "three")
+ROWS = [(f"{kind} {i}", kind) for i in range(12) for kind in KINDS]
+DATA = {
+    "wiki_sections/sentences": {"text": [t for t, _ in ROWS], "article": [k for _, k in ROWS]},
+    "trec/train": {"text": [t for t, _ in ROWS[:20]], "label": [k for _, k in ROWS[:20]]},
+    "trec/test": {"text": [t for t, _ in ROWS[18:]], "label": [k for _, k in ROWS[18:]]},
+    "ukp_aspect/all": {
+        "sentence1": [t for t, _ in ROWS[:24]],
+        "sentence2": [t for t, _ in ROWS[12:]],
+        "topic": [k for _, k in ROWS[:24]],
+    },
+}
+
+
+def knowing(texts):
+    """Vectors in the direction of the label, a little off."""
+    axes = np.stack([np.eye(5)[KINDS.index(text.split()[0])] for text in texts])
+    return axes + 0.05 * np.random.default_rng(0).normal(size=axes.shape)
+
+
+def guessing(texts):
+    return np.random.default_rng(0).normal(size=(len(texts), 5))
+
+
+@pytest.mark.parametrize("task", CLUSTERING, ids=lambda task: task.name)
+def test_a_model_that_knows_is_told_from_one_that_guesses(task):
+    knows = task.run(knowing, DATA.__getitem__, Settings())
+    guesses = task.run(guessing, DATA.__getitem__, Settings())
+    assert knows.task == task.name
+    assert [score.name for score in knows.scores] == ["v_measure", "homogeneity", "completeness", "adjusted_rand"]
+    assert [score.value for score in knows.scores] == pytest.approx([1, 1, 1, 1])
+    assert guesses.headline.value < 0.5
+    assert knows.headline.n == 36
+    assert any(note.startswith("standard deviation over seeds: V-measure 0.0000") for note in knows.notes)
+    assert task.run(guessing, DATA.__getitem__, Settings()) == guesses
+
+
+def test_a_text_counts_once_and_one_of_several_labels_not_at_all():
+    texts, labels, notes = distinct_labelled([("a", "x"), ("b", "y"), ("a", "x"), ("c", "x"), ("c", "y")])
+    assert (texts, labels.tolist()) == (["a", "b"], ["x", "y"])
+    assert notes == ("1 texts have several labels and were left out",)
+
+
+def test_one_label_is_no_grouping():
+    with pytest.raises(BadInput, match="two labels or more; found 1"):
+        distinct_labelled([("a", "x"), ("b", "x")])
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "texts", "kinds"), [("wiki-articles", 9233, 60), ("trec-clusters", 5871, 6), ("ukp-topics", 1912, 28)]
+)
+def test_the_real_texts_have_their_labels(name, texts, kinds):
+    column, files, _ = LABELS[name]
+    found, labels, _ = distinct_labelled(labelled_texts(real, files, column))
+    assert (len(found), len(set(labels))) == (texts, kinds)

@@ -1,0 +1,93 @@
+"""Decisions on pairs: the figures of the metrics, on the right pairs, with thresholds from the right place."""
+
+import numpy as np
+import pytest
+
+from likewise.arrays.similarity import PAIRWISE
+from likewise.errors import BadInput
+from likewise.evaluate.metrics.metrics import average_precision, best_accuracy, best_f1
+from likewise.evaluate.task import Settings, TaskVectors
+from likewise.evaluate.tasks import duplicates
+from likewise.evaluate.tasks.duplicates import DUPLICATES, labelled_pairs
+from tests.evaluate.real import needs_data
+from tests.evaluate.real import read as real
+
+TASKS = {task.name: task for task in DUPLICATES}
+
+
+def drawn(n: int, seed: int) -> dict[str, list]:
+    random = np.random.default_rng(seed)
+    names = [[f"{seed} {i} {side}" for i in range(n)] for side in "ab"]
+    return {"sentence1": names[0], "sentence2": names[1], "label": [0, 1, *random.integers(0, 2, n - 2).tolist()]}
+
+
+DATA = {"qqp_subset/pairs": drawn(60, 1), "mrpc/train": drawn(50, 2), "mrpc/test": drawn(40, 3)}
+
+
+def encode(texts):
+    """The same vector for the same text, whatever its company."""
+    return np.array([np.random.default_rng(list(text.encode())).normal(size=5) for text in texts], np.float32)
+
+
+def told(name: str, similarity: str = "cosine") -> tuple[np.ndarray, np.ndarray]:
+    columns = DATA[name]
+    said = PAIRWISE[similarity](encode(columns["sentence1"]), encode(columns["sentence2"])).astype(np.float64)
+    return said, np.array(columns["label"], float)
+
+
+@pytest.mark.parametrize(("task", "file"), [("qqp", "qqp_subset/pairs"), ("mrpc-pairs", "mrpc/test")])
+def test_the_figures_are_those_of_the_metrics_on_the_pairs(task, file):
+    result = TASKS[task].run(encode, DATA.__getitem__, Settings())
+    assert result.headline.name == "average_precision/cosine"
+    for name in PAIRWISE:
+        assert result[f"average_precision/{name}"] == pytest.approx(average_precision(*told(file, name)))
+    best, sure = best_f1(*told(file)), best_accuracy(*told(file))
+    shown = [result[f"f1/oracle{part}"] for part in ("", "/threshold", "/precision", "/recall")]
+    assert shown == pytest.approx(list(best))
+    assert [result["accuracy/oracle"], result["accuracy/oracle/threshold"]] == pytest.approx(list(sure[:2]))
+    evidence = result.headline.evidence
+    assert average_precision(evidence.said, evidence.gold) == result.headline.value
+
+
+def test_a_threshold_from_train_is_chosen_there_and_applied_to_test():
+    result = TASKS["mrpc-pairs"].run(encode, DATA.__getitem__, Settings())
+    threshold = best_f1(*told("mrpc/train")).threshold
+    said, gold = told("mrpc/test")
+    yes = said >= threshold
+    assert result["f1/from-train/threshold"] == pytest.approx(threshold)
+    assert result["f1/from-train"] == pytest.approx(2 * (yes @ gold) / (yes.sum() + gold.sum()))
+    assert result["f1/from-train"] <= result["f1/oracle"]
+    sure = best_accuracy(*told("mrpc/train")).threshold
+    assert result["accuracy/from-train"] == pytest.approx(((said >= sure) == gold).mean())
+
+
+def test_blocks_change_nothing(monkeypatch):
+    pairs = labelled_pairs(DATA.__getitem__, "qqp_subset/pairs")
+    vectors = TaskVectors.of(encode, pairs.first, pairs.second)
+    whole = pairs.compared(vectors, "euclidean")
+    monkeypatch.setattr(duplicates, "BLOCK", 7)
+    np.testing.assert_array_equal(pairs.compared(vectors, "euclidean"), whole)
+
+
+def test_a_part_of_quoras_pairs_says_so():
+    notes = TASKS["qqp"].run(encode, DATA.__getitem__, Settings()).notes
+    assert any(note.startswith("60 pairs, and Quora published 404,290") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"), [([1, 1], "its labels are 1"), ([0, 2], "its labels are 0, 2"), ([], "none")]
+)
+def test_labels_that_are_no_decision_are_refused(labels, told):
+    texts = ["a"] * len(labels)
+    broken = {"qqp_subset/pairs": {"sentence1": texts, "sentence2": texts, "label": labels}}
+    with pytest.raises(BadInput, match=told):
+        labelled_pairs(broken.__getitem__, "qqp_subset/pairs")
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "n", "same"), [("qqp_subset/pairs", 29_324, 10_885), ("mrpc/test", 1725, 1147), ("mrpc/train", 4076, 2753)]
+)
+def test_the_real_pairs_have_their_labels(name, n, same):
+    pairs = labelled_pairs(real, name)
+    assert (len(pairs.same), pairs.same.sum()) == (n, same)

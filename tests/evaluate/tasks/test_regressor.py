@@ -1,0 +1,164 @@
+"""The trained regressor, beside its rules written down again in torch, one after the other."""
+
+import copy
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+
+from likewise.errors import MissingExtra
+from likewise.evaluate.task import Settings
+from likewise.evaluate.tasks.regressor import REGRESSORS, fit_regressor, in_order, soft_labels
+from likewise.evaluate.tasks.sentence_pairs import pair_features, read_pairs
+from tests.evaluate.made import letters, made, parquet
+
+TASKS = {task.name: task for task in REGRESSORS}
+
+
+def slow_labels(gold):
+    """SentEval's rule, class by class."""
+    rows = []
+    for score in gold:
+        row = [0.0] * 5
+        for place in range(5):
+            if place + 1 == math.floor(score) + 1:
+                row[place] = score - math.floor(score)
+            if place + 1 == math.floor(score):
+                row[place] = math.floor(score) - score + 1
+        rows.append(row)
+    return np.array(rows, np.float32)
+
+
+def slow_fit(x, labels, dev, gold, test, seed):
+    """The protocol by torch's layers, loss and optimiser; answers test scores, dev Pearsons and where it was best."""
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    model = torch.nn.Sequential(torch.nn.Linear(x.shape[1], 5), torch.nn.Softmax(dim=-1))
+    adam = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x, labels = torch.from_numpy(x), torch.from_numpy(labels)
+    seen, bad, best, kept = [], 0, -1, None
+    while len(seen) * 50 <= 1000:
+        for _ in range(50):
+            for rows in torch.split(torch.from_numpy(np.random.permutation(len(x))), 64):
+                adam.zero_grad()
+                torch.nn.functional.mse_loss(model(x[rows]), labels[rows]).backward()
+                adam.step()
+        with torch.no_grad():
+            said = (model(torch.from_numpy(dev)) * torch.arange(1, 6)).sum(1)
+        seen.append(scipy.stats.pearsonr(said.double().numpy(), gold).statistic)
+        if seen[-1] > best:
+            best, kept = seen[-1], copy.deepcopy(model)
+            continue
+        bad += 1
+        if bad == 4:
+            break
+    with torch.no_grad():
+        return (kept(torch.from_numpy(test)) * torch.arange(1, 6)).sum(1).numpy(), seen
+
+
+def drawn(seed, n=100, width=6, noise=1.0):
+    direction = np.random.default_rng(7).normal(size=(1, width))
+    random = np.random.default_rng(seed)
+    gold = random.integers(0, 26, size=n) / 5
+    told = gold[:, None] * direction + noise * random.normal(size=(n, width))
+    return told.astype(np.float32), gold
+
+
+def test_soft_labels_are_those_of_the_rule_below_one_too():
+    gold = np.array([0.0, 0.2, 0.999, 1.0, 1.5, 2.25, 3.0, 4.8, 5.0])
+    np.testing.assert_allclose(soft_labels(gold), slow_labels(gold), atol=1e-6)
+    assert soft_labels(gold)[0].sum() == 0 and soft_labels(gold)[1].sum() == pytest.approx(0.2)
+    whole = gold >= 1
+    np.testing.assert_allclose((soft_labels(gold) @ np.arange(1, 6))[whole], gold[whole], rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [1111, 3])
+def test_training_is_that_of_torchs_own_parts_and_stops_where_the_rule_says(seed):
+    (x, gold), (dev, dev_gold), (test, _) = (drawn(seed + i, 100 - i, noise=8.0) for i in range(3))
+    wanted, seen = slow_fit(x, slow_labels(gold), dev, dev_gold, test, seed)
+    found = fit_regressor(x, soft_labels(gold), dev, dev_gold, test, seed)
+    assert found.epochs == 50 * len(seen)
+    assert found.dev == pytest.approx(max(seen), abs=1e-5)
+    np.testing.assert_allclose(found.said, wanted, atol=1e-3)
+
+
+def test_failures_add_up_over_training_and_the_best_is_kept(monkeypatch):
+    told = iter([0.5, 0.4, 0.6, 0.6, 0.7, 0.1, 0.9, 0.2])
+    monkeypatch.setattr("likewise.evaluate.tasks.regressor.pearson", lambda *_: next(told))
+    (x, gold), (dev, dev_gold) = drawn(0, 20), drawn(1, 20)
+    found = fit_regressor(x, soft_labels(gold), dev, dev_gold, dev, 0)
+    assert (found.dev, found.epochs) == (0.9, 400)
+
+
+def test_training_that_goes_on_rising_ends_after_1050_epochs(monkeypatch):
+    told = iter(np.linspace(0, 0.9, 40))
+    monkeypatch.setattr("likewise.evaluate.tasks.regressor.pearson", lambda *_: next(told))
+    x, gold = drawn(0, 10)
+    assert fit_regressor(x, soft_labels(gold), x, gold, x, 0).epochs == 1050
+
+
+def test_torchs_random_numbers_go_on_as_if_nothing_had_been_trained():
+    x, gold = drawn(0, 10)
+    torch.manual_seed(4)
+    wanted = torch.rand(3)
+    torch.manual_seed(4)
+    fit_regressor(x, soft_labels(gold), x, gold, x, 0)
+    assert torch.equal(torch.rand(3), wanted)
+
+
+def test_features_are_the_difference_and_the_product():
+    u, v = np.array([[1.0, -2.0]]), np.array([[3.0, 4.0]])
+    assert pair_features(u, v).tolist() == [[2, 6, 3, -8]]
+
+
+def run(name, encode=letters, **settings):
+    return TASKS[name].run(
+        encode, lambda split: made(60 if "test" in split else 50, seed=len(split)), Settings(**settings)
+    )
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_result_says_how_it_came_about(name):
+    result = run(name)
+    assert [score.name for score in result.scores] == ["pearson/regressor", "spearman/regressor"]
+    assert all(word in result.protocol for word in ("50 pairs", "seed 1111", "n = 60", "raw text"))
+    assert scipy.stats.pearsonr(
+        result.headline.evidence.said, result.headline.evidence.gold
+    ).statistic == pytest.approx(result.headline.value)
+    assert TASKS[name].published
+
+
+def test_pairs_are_sorted_as_senteval_sorts_them():
+    columns = {"sentence1": ["a b", "a", "c", "d"], "sentence2": ["x", "x y", "x", "y"], "score": [1, 2, 3, 2]}
+    assert in_order(read_pairs({"s": columns}.__getitem__, "s", Settings())).first == ("d", "c", "a", "a b")
+
+
+@pytest.mark.parametrize("vector", [np.ones(3), np.full(3, 3e38)])
+def test_a_model_without_differences_has_no_score_and_a_reason(vector):
+    result = run("stsb-regressor", lambda texts: np.tile(vector.astype(np.float32), (len(texts), 1)))
+    assert np.isnan(result.headline.value)
+    assert any("the regressor has no correlation" in note for note in result.notes)
+
+
+def test_without_torch_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtra, match=r"pip install .*\[torch\]"):
+        run("stsb-regressor")
+
+
+def test_no_task_loads_torch_before_it_trains():
+    modules = ", ".join(f"likewise.evaluate.{name}" for name in ("sts", "regressor", "triplets", "arguments"))
+    script = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
+def test_soft_labels_of_real_scores_are_those_of_the_rule():
+    gold = np.array(parquet("stsb/train")["score"])
+    assert (gold < 1).any()
+    np.testing.assert_allclose(soft_labels(gold), slow_labels(gold), atol=1e-6)

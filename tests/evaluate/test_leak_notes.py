@@ -1,0 +1,86 @@
+"""What a model was trained on is said where a task's data is touched."""
+
+import json
+
+import pytest
+
+from likewise import Embedder
+from likewise.errors import BadModel
+from likewise.evaluate.leak_notes import INSIDE, leak_note
+from likewise.evaluate.task import Task
+from likewise.model_files import PACKAGED_MODELS
+from likewise.model_files.provenance import CARDS, UNKNOWN_PROVENANCE, Provenance, provenance
+
+
+def task(name, *data):
+    return Task(name, "made", data, "", lambda encode, read, settings: None)
+
+
+def test_a_folder_says_it_in_likewise_json(own):
+    folder = own()
+    assert provenance(Embedder.load(folder)) == UNKNOWN_PROVENANCE
+    (folder / "likewise.json").write_text(json.dumps({"trained_on": ["stsb", "nli"], "less_tests": ["mrpc"]}))
+    assert provenance(Embedder.load(folder)) == Provenance(("stsb", "nli"), ("mrpc",))
+
+
+@pytest.mark.parametrize("told", ["stsb", [3], {"stsb": 1}])
+@pytest.mark.parametrize("key", ["trained_on", "less_tests"])
+def test_what_is_no_list_of_names_is_told(own, key, told):
+    folder = own()
+    (folder / "likewise.json").write_text(json.dumps({key: told}))
+    with pytest.raises(BadModel, match=f"{key} = .*wanted a list of names"):
+        provenance(Embedder.load(folder))
+
+
+def test_what_is_saved_anew_says_it_too(own, tmp_path):
+    folder = own()
+    (folder / "likewise.json").write_text(json.dumps({"trained_on": ["stsb"]}))
+    embedder = Embedder.load(folder)
+    embedder.save(tmp_path / "again")
+    assert provenance(Embedder.load(tmp_path / "again")) == Provenance(("stsb",))
+    (folder / "likewise.json").write_text("no JSON")  # nothing is lost for it
+    embedder.save(tmp_path / "once more")
+    assert provenance(Embedder.load(tmp_path / "once more")) == UNKNOWN_PROVENANCE
+
+
+def test_what_is_no_embedder_says_nothing():
+    assert provenance(len) == UNKNOWN_PROVENANCE
+
+
+def test_tasks_are_touched_by_their_own_data_and_by_data_that_shares_sentences():
+    tasks = (task("stsb", "stsb/test"), task("sts12", "sts12/test"), task("trec", "trec/train", "trec/test"))
+    assert leak_note("m", Provenance(("stsb",)), tasks) == (
+        "m has seen sentences of the published data of these tasks in training: stsb (stsb); sts12 (stsb)"
+    )
+    assert leak_note("m", Provenance(("wiki",)), tasks) == leak_note("m", UNKNOWN_PROVENANCE, tasks) == ""
+
+
+def test_data_read_less_the_tests_texts_touch_only_what_is_made_of_them():
+    tasks = (task("stsb", "stsb/test"), task("mrpc", "mrpc/train", "mrpc/test"))
+    assert leak_note("m", Provenance((), ("mrpc",)), tasks) == (
+        "m, or its teacher, has seen sentences of the published data of these tasks in training: mrpc (mrpc)"
+    )
+    both = leak_note("m", Provenance(("mrpc",), ("mrpc",)), tasks)
+    assert both.endswith("stsb (mrpc); mrpc (mrpc)")
+
+
+def test_every_name_is_a_data_set_or_a_model_known_here():
+    from likewise.data.datasets import DATASETS
+
+    assert set(CARDS) <= set(PACKAGED_MODELS)
+    names = {
+        *INSIDE,
+        *(name for names in INSIDE.values() for name in names),
+        *(n for c in CARDS.values() for n in c.trained_on),
+    }
+    assert names <= set(DATASETS)
+
+
+def test_what_was_known_of_a_model_is_not_told_of_the_one_saved_over_it(own, tmp_path):
+    known = own()
+    (known / "likewise.json").write_text(json.dumps({"trained_on": ["stsb"]}))
+    Embedder.load(known).save(tmp_path / "out")
+    assert (tmp_path / "out" / "likewise.json").exists()
+    (known / "likewise.json").unlink()
+    Embedder.load(known).save(tmp_path / "out")
+    assert not (tmp_path / "out" / "likewise.json").exists()

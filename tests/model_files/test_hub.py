@@ -1,0 +1,97 @@
+"""The hub: asked once, not twice, where it is out of reach; its cache is read all the same."""
+
+import socket
+import sys
+import types
+
+import pytest
+
+from likewise.errors import ModelNotFound
+from likewise.model_files import hub, locate
+
+
+class LocalEntryNotFoundError(OSError):
+    """As the hub's client calls it."""
+
+
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """What the hub's client was asked; it has `tmp_path` for owner/kept in its cache, and no way to the rest."""
+    calls = []
+
+    def snapshot_download(repository, *, local_files_only, **how):
+        calls.append((repository, local_files_only, how))
+        if repository == "owner/kept":
+            return str(tmp_path)
+        if repository == "owner/forbidden" and not local_files_only:
+            raise PermissionError("403\nno")
+        raise LocalEntryNotFoundError("nothing here")
+
+    module = types.ModuleType("huggingface_hub")
+    module.__spec__ = types.SimpleNamespace()
+    module.snapshot_download = snapshot_download
+    monkeypatch.setitem(sys.modules, "huggingface_hub", module)
+    monkeypatch.setattr(hub, "_quiet_until", [0.0])
+    monkeypatch.setattr(hub, "getproxies", dict)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [])
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    return calls
+
+
+def test_a_hub_out_of_reach_is_asked_once_and_its_cache_is_read_all_the_same(asked, tmp_path):
+    tried = []
+    assert hub.snapshot("owner/a", tried, revision="r") is None
+    assert hub.snapshot("owner/b", tried) is None
+    assert hub.snapshot("owner/kept", tried) == tmp_path
+    assert [only for _, only, _ in asked] == [False, True, True]
+    assert asked[0][2] == {"revision": "r"}
+    assert tried[0] == "the hub's owner/a: LocalEntryNotFoundError: nothing here"
+    assert tried[1].endswith("not in its cache, and out of reach a moment ago, so not asked again")
+
+
+def test_after_a_while_it_is_asked_again(asked, monkeypatch):
+    assert hub.snapshot("owner/a", []) is None
+    now = hub.time.monotonic()
+    monkeypatch.setattr(hub.time, "monotonic", lambda: now + hub.QUIET + 1)
+    assert hub.snapshot("owner/b", []) is None
+    assert [only for _, only, _ in asked] == [False, False]
+
+
+def test_a_refusal_is_no_silence(asked):
+    tried = []
+    assert hub.snapshot("owner/forbidden", tried) is None
+    assert hub.snapshot("owner/a", tried) is None
+    assert [only for _, only, _ in asked] == [False, False]
+    assert tried[0] == "the hub's owner/forbidden: PermissionError: 403"
+
+
+@pytest.mark.parametrize("why", ["no address", "offline"])
+def test_where_the_name_leads_nowhere_or_one_is_offline_only_the_cache_is_read(why, asked, monkeypatch):
+    def nowhere(*_):
+        raise socket.gaierror("unknown name")
+
+    if why == "offline":
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    else:
+        monkeypatch.setattr(socket, "getaddrinfo", nowhere)
+    tried = []
+    assert hub.snapshot("owner/a", tried) is None
+    assert asked[0][1] is True
+    assert ("HF_HUB_OFFLINE is set" if why == "offline" else "out of reach") in tried[0]
+
+
+def test_a_proxy_may_know_names_that_this_machine_does_not(asked, monkeypatch):
+    monkeypatch.setattr(hub, "getproxies", lambda: {"https": "http://proxy"})
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: pytest.fail("asked for an address"))
+    assert hub.snapshot("owner/a", []) is None
+    assert asked[0][1] is False
+
+
+@pytest.mark.parametrize("message", ["", "\n", "first\nsecond"])
+def test_an_error_of_the_hub_is_told_in_one_line(message, asked, monkeypatch):
+    def fails(*_args, **_how):
+        raise ConnectionError(message)
+
+    monkeypatch.setattr(sys.modules["huggingface_hub"], "snapshot_download", fails)
+    with pytest.raises(ModelNotFound, match=f"ConnectionError: {message.strip().partition(chr(10))[0] or 'no more'}"):
+        locate("owner/model")

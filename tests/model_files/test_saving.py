@@ -1,0 +1,375 @@
+"""Saving: a model that is loaded again is itself, or it is refused; a kill leaves one model, the other, or none."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from likewise import Embedder, Reranker
+from likewise.encoders.families import FAMILIES
+from likewise.engines.numpy.embedder import LightEmbedder
+from likewise.errors import BadInput, BadModel
+from likewise.heads import ACTIVATIONS, KINDS, Dense, Norm, Normalize, Truncate
+from likewise.model_files.atomic_files import atomic_folder, target_folder
+from likewise.model_files.companions import belongs
+from likewise.model_files.folder import POOLING_FLAGS
+from likewise.model_files.module_settings import HEADS
+from likewise.model_files.saving import SAVING
+from likewise.pooling import OWN, Dissection, Fusion, Reduce, Stack
+from likewise.pooling.reductions import REDUCTIONS
+from likewise.reranker import PolyEncoder
+from likewise.train.layers.multi_layer import multi_layer_embedder
+from tests.tiny import TEXTS, classifier_folder, model_folder, write
+
+WIDTH = 32
+WORDS = [text for text in TEXTS if text]
+GOOD_HEADS = {
+    **{f"dense {name}": (lambda name=name: [Dense(WIDTH, 8, activation=name)]) for name in ACTIVATIONS},
+    "dense without bias": lambda: [Dense(WIDTH, 8, bias=False)],
+    "norm": lambda: [Norm(WIDTH)],
+    "normalize": lambda: [Normalize()],
+    "truncate": lambda: [Truncate(5)],
+    "identity": lambda: [nn.Identity()],
+    "the same one twice": lambda: [one := Dense(WIDTH, WIDTH), one],
+    "one within another": lambda: [nn.Sequential(Dense(WIDTH, 8), Normalize())],
+    "none": list,
+}
+POOLINGS = {
+    **{name: (lambda name=name: Reduce.parse(name)) for name in REDUCTIONS},
+    "several": lambda: Reduce.parse("max+cls"),
+    "Dissection": lambda: Dissection(start=1, window=1, boundary="symmetric"),
+    "Fusion": lambda: _jolted(Fusion(Stack(Reduce.parse("mean"), 1, 3), WIDTH)),
+}
+
+
+class OwnDense(Dense):
+    def forward(self, x):
+        return -super().forward(x)
+
+
+class OwnMean(Reduce):
+    pass
+
+
+def _with(head, **parts):
+    for name, part in parts.items():
+        setattr(head, name, part)
+    return head
+
+
+BAD_HEADS = {
+    "tanh alone": nn.Tanh,
+    "linear alone": lambda: nn.Linear(WIDTH, 4),
+    "unknown activation": lambda: _with(Dense(WIDTH, 4), activation=nn.Softsign()),
+    "known activation, other settings": lambda: _with(Dense(WIDTH, 4), activation=nn.GELU(approximate="tanh")),
+    "norm with another epsilon": lambda: _with(Norm(WIDTH), norm=nn.LayerNorm(WIDTH, eps=0.1)),
+    "norm without weights": lambda: _with(Norm(WIDTH), norm=nn.LayerNorm(WIDTH, elementwise_affine=False)),
+    "subclass": lambda: OwnDense(WIDTH, 4),
+    "two layers": lambda: _with(Dense(WIDTH, 4), linear=nn.Sequential(nn.Linear(WIDTH, 4))),
+}
+BAD_POOLINGS = {
+    "none": lambda: Reduce(()),
+    "another order": lambda: Reduce(("mean", "cls")),
+    "subclass": lambda: OwnMean(("mean",)),
+    "layers side by side": lambda: Stack(Reduce.parse("mean"), 3, 3),
+}
+
+
+def _jolted(module):
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return module
+
+
+def _model(tiny, *, pooling=None, heads=()):
+    torch.manual_seed(1)
+    pooling = pooling or Reduce.parse("mean")
+    return Embedder(tiny.tokenizer, tiny.encoder, pooling, nn.Sequential(*heads), tiny.manifest).eval()
+
+
+def _same_again(model, folder):
+    model.save(folder)
+    again = Embedder.load(folder)
+    assert np.array_equal(again.encode(TEXTS), model.encode(TEXTS))
+    return again
+
+
+def test_the_tables_name_the_same_things():
+    assert set(HEADS) == set(KINDS)
+    assert set(POOLING_FLAGS.values()) == set(REDUCTIONS)
+    assert {name for name in POOLINGS if name[0].isupper()} == set(OWN)
+
+
+@pytest.mark.parametrize("name", GOOD_HEADS)
+def test_every_head_is_loaded_again_as_itself(name, tiny, tmp_path):
+    heads = [_jolted(head) for head in GOOD_HEADS[name]()]
+    _same_again(_model(tiny, heads=heads), tmp_path / "saved")
+
+
+@pytest.mark.parametrize("name", POOLINGS)
+def test_every_pooling_is_loaded_again_as_itself(name, tiny, tmp_path):
+    _same_again(_model(tiny, pooling=POOLINGS[name]()), tmp_path / "saved")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_is_loaded_again_as_itself(family, embedders, tmp_path):
+    _same_again(embedders(family), tmp_path / "saved")
+
+
+@pytest.mark.parametrize("name", BAD_HEADS)
+def test_a_head_that_no_folder_has_a_word_for_is_refused(name, tiny, tmp_path):
+    model_folder(tmp_path / "there")
+    before = _files(tmp_path)
+    model = _model(tiny, heads=[BAD_HEADS[name]()])
+    for place in ("there", "new"):
+        with pytest.raises(BadModel, match="cannot be saved"):
+            model.save(tmp_path / place)
+    assert _files(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", BAD_POOLINGS)
+def test_a_pooling_that_no_folder_has_a_word_for_is_refused(name, tiny, tmp_path):
+    model = _model(tiny)
+    model.pooling = BAD_POOLINGS[name]()
+    with pytest.raises(BadModel, match="cannot be saved|unknown here"):
+        model.save(tmp_path / "new")
+    assert not _files(tmp_path)
+
+
+def test_a_model_of_layers_side_by_side_says_what_to_save(tiny, tmp_path):
+    with pytest.raises(BadModel, match="save the embedder that it was made of"):
+        multi_layer_embedder(tiny, 2).save(tmp_path / "new")
+
+
+def test_an_encoder_that_is_not_what_its_config_says_is_refused(own, tmp_path):
+    model = Embedder.load(own())
+    del model.encoder.blocks[-1]
+    with pytest.raises(BadModel, match="its parts are not those of a 'bert' encoder"):
+        model.save(tmp_path / "new")
+    reranker = Reranker.start(Embedder.load(own()), 1)
+    reranker.head.out = nn.Linear(WIDTH, 2)
+    with pytest.raises(BadModel, match="classification head of this config"):
+        reranker.save(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("parts", "why"), [({"without_decoder": True}, "without its decoder"), ({}, "encoders that can")]
+)
+def test_an_encoder_of_no_family_must_be_able_to_save_itself(parts, why, own, tmp_path):
+    model = Embedder.load(own())
+    model.encoder.config = {"model_type": "t5"}
+    vars(model.encoder).update(parts)
+    with pytest.raises(BadModel, match=why):
+        model.save(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_prompts_that_would_not_be_read_again_are_refused(own, tmp_path):
+    model = Embedder.load(own())
+    model.manifest = replace(model.manifest, default_prompt="query")
+    with pytest.raises(BadModel, match="default prompt 'query'"):
+        model.save(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"pooling_mode_mean_tokens": False}, {"pooling_mode_new_tokens": True}],
+    ids=["no flag is set", "a flag that is unknown"],
+)
+def test_flags_that_name_no_pooling_known_here_are_refused(config, own):
+    with pytest.raises(BadModel, match="1_Pooling/config.json"):
+        Embedder.load(own(pooling={"word_embedding_dimension": WIDTH, **config}))
+
+
+def test_an_activation_of_another_package_is_not_taken_for_torchs(own, tiny, tmp_path):
+    _model(tiny, heads=[Dense(WIDTH, 4)]).save(tmp_path / "saved")
+    path = tmp_path / "saved" / "2_Dense" / "config.json"
+    write(path, {**json.loads(path.read_text()), "activation_function": "their_package.Tanh"})
+    for kind in (Embedder, LightEmbedder):
+        with pytest.raises(BadModel, match="their_package"):
+            kind.load(tmp_path / "saved")
+
+
+# who else reads it
+
+
+def test_what_others_cannot_read_is_saved_with_a_warning(tiny, embedders, tmp_path, recwarn):
+    tiny.save(tmp_path / "plain")
+    assert not recwarn
+    with pytest.warns(UserWarning, match="cannot read this model, for the pooling sbert-wk"):
+        _model(tiny, pooling=Dissection(1, 1)).save(tmp_path / "a")
+    with pytest.warns(UserWarning, match="for the encoder 'words'"):
+        embedders("words").save(tmp_path / "b")
+    with pytest.warns(UserWarning, match="for weights in int8"):
+        tiny.save(tmp_path / "c", weights="int8")
+    with pytest.warns(UserWarning, match="poly-encoder"):
+        PolyEncoder.start(tiny, 2).save(tmp_path / "d")
+
+
+# where to
+
+
+@pytest.mark.parametrize("name", ["", "a\0b"])
+def test_a_folder_without_a_name_is_refused(name, tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for model in (tiny, Reranker.start(tiny, 1), PolyEncoder.start(tiny, 2)):
+        with pytest.raises(BadInput, match="wanted its name"):
+            model.save(name)
+    assert not _files(tmp_path)
+
+
+def test_the_home_folder_is_meant_as_it_is_when_loading(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert target_folder("~/model") == tmp_path / "model"
+
+
+# over another model
+
+
+def _files(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def _old_and_new(tmp_path):
+    """Two models whose files differ in kind: one with heads, n-grams' file, shards' index and all; one plain."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    model_folder(old, heads=("Normalize",), seed=1, spoken={"prompts": {"query": "query: "}})
+    model = Embedder.load(old)
+    heads = nn.Sequential(_jolted(Dense(WIDTH, WIDTH)), _jolted(Norm(WIDTH)))
+    Embedder(model.tokenizer, model.encoder, Reduce.parse("cls"), heads, model.manifest).save(old)
+    write(old / "unknown_words.json", {"id": 20, "least": 0, "most": 0, "buckets": 0, "first": 0})
+    write(old / "likewise.json", {"trained_on": ["stsb"]})
+    (old / "vocab.txt").write_text("old")
+    (old / "notes.txt").write_text("mine")
+    write(old / "1_Pooling" / "notes.json", "mine")
+    write(old / "checkpoints" / "config.json", "mine")
+    Embedder.load(model_folder(tmp_path / "made", seed=2)).save(new)
+    return old, new
+
+
+def test_what_every_model_writes_belongs_to_a_model(tiny, embedders, tmp_path):
+    for i, model in enumerate((tiny, embedders("words"), _model(tiny, pooling=POOLINGS["Fusion"]()))):
+        model.save(tmp_path / str(i))
+    PolyEncoder.start(tiny, 2).save(tmp_path / "poly")
+    Reranker.start(tiny, 1).save(tmp_path / "cross")
+    for folder in tmp_path.iterdir():
+        assert all(belongs(path) for path in _files(folder))
+
+
+def test_of_the_model_before_nothing_stays_and_of_yours_all(tmp_path):
+    old, new = _old_and_new(tmp_path)
+    mine = {path: text for path, text in _files(old).items() if path.name.startswith("notes") or len(path.parts) == 2}
+    mine = {path: text for path, text in mine.items() if not belongs(path)}
+    assert len(mine) == 3
+    Embedder.load(new).save(old)
+    assert _files(old) == {**_files(new), **mine}
+    assert not (old / "2_Dense").exists()
+    assert np.array_equal(Embedder.load(old).encode(TEXTS), Embedder.load(new).encode(TEXTS))
+
+
+KILLED = """
+import os, shutil, sys
+from pathlib import Path
+from likewise.store.files import fill
+old, new, out = map(Path, sys.argv[1:])
+steps = [0]
+def counted(real, last):
+    def step(*args, **more):
+        if steps[0] == last:
+            os._exit(77)
+        steps[0] += 1
+        return real(*args, **more)
+    return step
+for last in range(200):
+    place = out / str(last)
+    shutil.copytree(old, place)
+    child = os.fork()
+    if child == 0:
+        with fill(place) as partial:
+            shutil.copytree(new, partial, dirs_exist_ok=True)
+            for kind, name in ((Path, "replace"), (Path, "unlink"), (Path, "rmdir"), (Path, "write_text")):
+                setattr(kind, name, counted(getattr(kind, name), last))
+        os._exit(0)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
+        break
+"""
+
+
+def _killed_at_every_step(old, new, out):
+    """A copy of the old model for each step of saving the new one over it, killed there; the last is whole."""
+    out.mkdir()
+    subprocess.run([sys.executable, "-c", KILLED, old, new, out], check=True, timeout=120)
+    folders = sorted((path for path in out.iterdir() if path.name.isdecimal()), key=lambda path: int(path.name))
+    assert len(folders) > 15
+    return folders
+
+
+def _outcome(load, score, folder, old, new):
+    try:
+        found = score(load(folder))
+    except BadModel as error:
+        assert SAVING in str(error)
+        return "refused"
+    return next(name for name, known in (("old", old), ("new", new)) if np.array_equal(found, known))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_kill_at_any_step_leaves_one_model_the_other_or_a_refusal(tmp_path):
+    old, new = _old_and_new(tmp_path)
+    folders = _killed_at_every_step(old, new, tmp_path / "out")
+    for load in (Embedder.load, LightEmbedder.load):
+        known = [load(place).encode(WORDS) for place in (old, new)]
+        found = [_outcome(load, lambda model: model.encode(WORDS), folder, *known) for folder in folders]
+        assert found == ["old", *["refused"] * (len(found) - 2), "new"]
+    for folder in folders[1:-1:4]:
+        Embedder.load(new).save(folder)
+        assert np.array_equal(Embedder.load(folder).encode(TEXTS), Embedder.load(new).encode(TEXTS))
+        assert not (folder / SAVING).exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_kill_leaves_rerankers_as_whole(tiny, tmp_path):
+    PolyEncoder.start(tiny, 2).save(tmp_path / "old")
+    Reranker.load(classifier_folder(tmp_path / "made", seed=3)).save(tmp_path / "new")
+    pairs = [("A cat sleeps.", "A kitten naps."), ("the dog", "on and on")]
+    known = [Reranker.load(tmp_path / name).score(pairs) for name in ("old", "new")]
+    folders = _killed_at_every_step(tmp_path / "old", tmp_path / "new", tmp_path / "out")
+    found = [_outcome(Reranker.load, lambda model: model.score(pairs), folder, *known) for folder in folders]
+    assert found == ["old", *["refused"] * (len(found) - 2), "new"]
+
+
+def test_a_file_in_the_way_is_found_before_anything_is_lost(tiny, own, tmp_path):
+    folder = own()
+    shutil.rmtree(folder / "1_Pooling")
+    (folder / "1_Pooling").write_text("mine")
+    (folder / "config_sentence_transformers.json").mkdir()
+    before = _files(folder)
+    with pytest.raises(BadInput, match="cannot be written"):
+        tiny.save(folder)
+    assert _files(folder) == before
+
+
+def test_a_link_to_a_folder_is_saved_through(tiny, own, tmp_path):
+    folder, link = own(), tmp_path / "link"
+    link.symlink_to(folder)
+    tiny.save(link)
+    assert link.is_symlink() and np.array_equal(Embedder.load(folder).encode(TEXTS), tiny.encode(TEXTS))
+
+
+def test_a_folder_whose_surroundings_are_not_writable_is_filled_from_inside(tmp_path, monkeypatch):
+    folder = tmp_path / "volume"
+    folder.mkdir()
+    monkeypatch.setattr("likewise.model_files.saving.os.access", lambda path, mode: path != tmp_path)
+    with atomic_folder(folder) as partial:
+        assert partial.parent == folder
+        write(partial / "modules.json", [])
+    assert [path.name for path in folder.iterdir()] == ["modules.json"]

@@ -1,0 +1,151 @@
+"""fastText's binary files, beside the vectors that fastText itself gave (tests/store/fasttext/make.py)."""
+
+import json
+import struct
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise import Embedder
+from likewise.arrays.ngram_hashing import subword_buckets
+from likewise.errors import BadModel, LikewiseError
+from likewise.model_files.word_vectors.fasttext import read_binary
+
+SMALL = Path(__file__).parent / "fasttext" / "small.bin"
+EXPECTED = json.loads(SMALL.with_name("expected.json").read_text("utf-8"))
+WHOLE = [word for word in EXPECTED if word.isalnum()]
+"""The words that our splitting leaves whole."""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LIKEWISE_CACHE", str(tmp_path / "cache"))
+
+
+def binary(
+    words=("cat", "dog"), *, width=2, buckets=3, least=2, most=3, labels=(), quantised=False, version=12, kind=2,
+    pruned=-1, magic=793712314, seed=0,
+) -> tuple[bytes, np.ndarray]:  # fmt: skip
+    """A model as fastText writes it, and its matrix."""
+    rows = np.random.default_rng(seed).normal(size=(len(words) + buckets, width)).astype(np.float32)
+    data = struct.pack("<ii", magic, version)
+    data += struct.pack("<12i", width, 5, 5, 1, 5, 1, 1, kind, buckets, least, most, 100) + struct.pack("<d", 1e-4)
+    data += struct.pack("<iii", len(words) + len(labels), len(words), len(labels)) + struct.pack("<qq", 99, pruned)
+    for entries, sort in ((words, 0), (labels, 1)):
+        for word in entries:
+            data += word.encode() + b"\0" + struct.pack("<qb", 7, sort)
+    data += struct.pack("<?", quantised) + struct.pack("<qq", *rows.shape) + rows.tobytes()
+    return data, rows
+
+
+def written(folder: Path, **how) -> Path:
+    (folder / "m.bin").write_bytes(binary(**how)[0])
+    return folder / "m.bin"
+
+
+def test_known_and_unknown_words_have_fasttexts_own_vectors():
+    embedder = Embedder.load(f"avg-fasttext({SMALL})")
+    assert len(WHOLE) > 25 and {"dogs", "straßen", "日本", "I"} <= set(WHOLE)
+    found = embedder.encode(WHOLE)
+    np.testing.assert_allclose(found, [EXPECTED[word] for word in WHOLE], atol=1e-8, rtol=1e-5)
+
+
+def test_the_table_holds_every_word_of_the_file_as_fasttext_gives_it():
+    found = read_binary(SMALL)
+    for word, row in zip(found.words, found.rows[1:], strict=False):
+        np.testing.assert_allclose(row, EXPECTED[word], atol=1e-8, rtol=1e-5)
+    assert (found.least, found.most, found.buckets) == (2, 4, 150) and "</s>" in found.words
+
+
+def test_a_sentence_is_the_mean_of_its_words_however_many_n_grams_they_have():
+    embedder = Embedder.load(f"avg-fasttext({SMALL})")
+    words = ["the", "treehouse", "dogs", "on"]
+    wanted = np.mean([EXPECTED[word] for word in words], axis=0)
+    np.testing.assert_allclose(embedder.encode([" ".join(words)])[0], wanted, atol=1e-8, rtol=1e-5)
+    assert embedder.pieces([" ".join(words)]) == [["the", "[UNK]", "[UNK]", "on"]]
+    assert embedder.encode_tokens([" ".join(words)])[0].shape == (4, 6)
+
+
+def test_a_sentence_is_embedded_the_same_alone_and_in_company():
+    embedder = Embedder.load(f"avg-fasttext({SMALL})")
+    texts = ["the dogs", "treehouse!", "zzz yyy xxx", "a", "cat cat cats"]
+    alone = np.concatenate([embedder.encode([text]) for text in texts])
+    for budget in (1, 9, None):
+        np.testing.assert_allclose(embedder.encode(texts, batch_tokens=budget), alone, atol=1e-7)
+
+
+def test_a_saved_model_spells_as_before(tmp_path):
+    embedder = Embedder.load(f"avg-fasttext({SMALL})")
+    embedder.save(tmp_path / "saved")
+    again = Embedder.load(tmp_path / "saved")
+    assert again.fingerprint == embedder.fingerprint
+    assert np.array_equal(again.encode(["dogs bark"]), embedder.encode(["dogs bark"]))
+
+
+def test_a_text_table_of_fasttext_leaves_unknown_words_out(tmp_path):
+    (tmp_path / "m.vec").write_text("2 2\ncat 1 2 \ndog 3 4 \n")
+    assert Embedder.load(f"avg-fasttext({tmp_path / 'm.vec'})").encode(["cat dogs"]).tolist() == [[1, 2]]
+
+
+@given(st.lists(st.text("abcé", min_size=1, max_size=6), min_size=1, max_size=5, unique=True), st.integers(0, 99))
+def test_a_table_written_here_is_read_row_by_row(tmp_path_factory, words, seed):
+    data, rows = binary(tuple(words), seed=seed)
+    path = tmp_path_factory.mktemp("any") / "m.bin"
+    path.write_bytes(data)
+    found = read_binary(path)
+    for i, word in enumerate(words):
+        own = [i, *(len(words) + bucket for bucket in subword_buckets(word, 2, 3, 3))]
+        np.testing.assert_allclose(found.rows[1 + i], rows[own].mean(0), rtol=1e-5, atol=1e-6)
+    assert np.array_equal(found.rows[1 + len(words) :], rows[len(words) :])
+
+
+def test_a_classifiers_labels_are_no_words_and_its_pairs_no_n_grams(tmp_path):
+    found = read_binary(written(tmp_path, labels=("__label__x",), kind=3, least=0, most=0))
+    assert list(found.words) == ["cat", "dog"] and found.buckets == 0
+
+
+def test_an_older_classifier_has_no_n_grams_of_letters(tmp_path):
+    assert read_binary(written(tmp_path, kind=3, version=11)).buckets == 0
+    assert read_binary(written(tmp_path, kind=2, version=11)).buckets == 3
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"quantised": True}, "quantised .* take the model from before"),
+        ({"pruned": 5}, "pruned"),
+        ({"version": 13}, "no fastText model of version 11 or 12"),
+        ({"magic": 5}, "no fastText model"),
+    ],
+)
+def test_a_file_that_is_another_thing_is_refused_with_the_reason(tmp_path, how, told):
+    with pytest.raises(BadModel, match=told):
+        read_binary(written(tmp_path, **how))
+
+
+def test_vectors_that_are_not_finite_are_refused(tmp_path):
+    data, _ = binary()
+    (tmp_path / "m.bin").write_bytes(data[:-4] + struct.pack("<f", float("nan")))
+    with pytest.raises(BadModel, match="not all finite"):
+        read_binary(tmp_path / "m.bin")
+
+
+def test_a_file_cut_anywhere_is_refused(tmp_path):
+    data, _ = binary()
+    for end in range(len(data)):
+        (tmp_path / "m.bin").write_bytes(data[:end])
+        with pytest.raises(BadModel):
+            read_binary(tmp_path / "m.bin")
+
+
+@given(st.integers(0, 120), st.binary(min_size=1, max_size=8))
+def test_a_file_damaged_anywhere_is_a_table_or_an_error_of_ours(tmp_path_factory, at, noise):
+    data, _ = binary()
+    path = tmp_path_factory.mktemp("any") / "m.bin"
+    path.write_bytes(data[:at] + noise + data[at + len(noise) :])
+    with suppress(LikewiseError):
+        read_binary(path)

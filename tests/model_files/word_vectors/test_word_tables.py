@@ -1,0 +1,223 @@
+"""Files of word vectors become ordinary model folders, or say at which line they are none."""
+
+import json
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise import Embedder
+from likewise.errors import BadInput, BadModel, LikewiseError, ModelNotFound
+from likewise.model_files import names
+from likewise.model_files.word_vectors.text_files import read_arrays, read_text
+from likewise.model_files.word_vectors.word_tables import WordVectors, write_words
+
+TABLE = "cat 1 2 3\ndog 4 5 6\n, 0.5 0 -1e-1\nstraße 7 8 9\n"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LIKEWISE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def glove(folder: Path, text: str = TABLE) -> str:
+    """The name of a model of these vectors."""
+    return f"avg-glove({file(folder, text)})"
+
+
+def file(folder: Path, text: str | bytes, name: str = "table.txt") -> Path:
+    (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder / name
+
+
+@pytest.mark.parametrize("head", ["", "4 3\n"], ids=["glove", "word2vec"])
+@pytest.mark.parametrize("end", ["\n", " \n", "\r\n"], ids=repr)
+def test_a_text_file_is_read_with_and_without_a_first_line(tmp_path, head, end):
+    found = read_text(file(tmp_path, head + TABLE.replace("\n", end)))
+    assert list(found.words) == ["cat", "dog", ",", "straße"]
+    assert found.rows.tolist() == np.float32([[0, 0, 0], [1, 2, 3], [4, 5, 6], [0.5, 0, -0.1], [7, 8, 9]]).tolist()
+
+
+def test_words_of_several_parts_are_words(tmp_path):
+    assert list(read_text(file(tmp_path, "a 1 2\n. . . 3 4\n\nb c 5 6\n")).words) == ["a", ". . .", "b c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "1: '' is no word"),
+        ("word\n", "1: 'word"),
+        ("a 1 2\nb 1\n", "table.txt:2: 1 numbers follow the word; wanted 2"),
+        ("a 1 2\n\nb 1 2 3\n", "table.txt:3: 3 numbers follow"),
+        ("2 2\na 1 2\nb x 2\n", "table.txt:3: could not convert"),
+        ("a 1 2\n 1 2\n", "table.txt:2: 1 numbers"),
+        ("a 1 2\nb nan 1\n", "table.txt:2: the vector of 'b' is not finite"),
+        ("a 1 2\nb inf -inf\n", "table.txt:2: the vector of 'b' is not finite"),
+        ("a 1 2\nb 1e39 0\n", "table.txt:2: the vector of 'b' is not finite"),
+        (b"a 1 2\n\xff\xfe 1 2\n", "table.txt:2: the word .* is no UTF-8"),
+        ("5 2\na 1 2\n", "holds 1 words, and its first line says 5"),
+        ("5 2\n", "holds no words"),
+        ("5 99999999999\na 1\n", "1: '5 99999999999"),
+    ],
+)
+def test_a_line_that_is_none_is_named_by_its_number(tmp_path, text, told):
+    with pytest.raises(BadModel, match=told):
+        read_text(file(tmp_path, text))
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_table_or_an_error_of_ours(tmp_path_factory, data):
+    path = file(tmp_path_factory.mktemp("any"), data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = read_text(path)
+        except LikewiseError:
+            return
+    assert found.rows.shape == (len(found.words) + 1, found.rows.shape[1]) and np.isfinite(found.rows).all()
+
+
+def test_of_equal_words_the_first_counts_and_the_others_are_told(tmp_path):
+    with pytest.warns(UserWarning, match="gives 2 words more than once"):
+        found = read_text(file(tmp_path, "4 1\na 1\nb 2\na 3\na 4\n"))
+    assert list(found.words) == ["a", "b"] and found.rows.tolist() == [[0], [1], [2]]
+
+
+def test_a_text_file_by_its_name_is_the_mean_of_its_known_words(tmp_path):
+    embedder = Embedder.load(glove(tmp_path))
+    vectors = embedder.encode(["Cat, DOG; unheard", "STRASSE Straße"])
+    np.testing.assert_allclose(vectors, [[5.5 / 3, 7 / 3, 8.9 / 3], [7, 8, 9]], rtol=1e-6)
+    assert embedder.pieces(["Cat, DOG; unheard"]) == [["cat", ",", "dog"]]
+
+
+def test_a_text_without_a_known_word_is_zeros_and_is_counted(tmp_path):
+    embedder = Embedder.load(glove(tmp_path))
+    with pytest.warns(UserWarning, match=r"3 of 4 texts hold no word .* is texts\[1\]"):
+        vectors = embedder.encode(["cat", "unheard", "", "unheard"])
+    assert vectors[0].tolist() == [1, 2, 3] and not vectors[1:].any()
+    with pytest.warns(UserWarning, match="1 of 1"):
+        assert embedder.encode_tokens(["?"])[0].tolist() == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize("overflow", ["truncate", "error", "mean"])
+def test_that_warning_is_not_about_length(tmp_path, overflow):
+    embedder = Embedder.load(glove(tmp_path), max_length=2)
+    with pytest.warns(UserWarning, match="no word that this model knows"):
+        embedder.encode(["unheard"], overflow=overflow)
+
+
+def test_capitals_are_kept_where_the_table_has_some(tmp_path):
+    embedder = Embedder.load(glove(tmp_path, "Paris 1 0\nparis 0 1\n"))
+    assert embedder.encode(["Paris", "paris"]).tolist() == [[1, 0], [0, 1]]
+
+
+def test_a_prompt_of_unknown_words_changes_nothing(tmp_path):
+    embedder = Embedder.load(glove(tmp_path))
+    assert np.array_equal(embedder.encode(["cat dog"], prompt="unheard "), embedder.encode(["cat dog"]))
+
+
+def test_a_file_is_converted_once_and_again_when_it_changed(tmp_path, cache):
+    path = file(tmp_path, TABLE)
+    first = names.locate(f"avg-glove({path})")
+    before = (first / "model.safetensors").stat().st_mtime_ns
+    assert names.locate(f"avg-glove({path})") == first
+    assert (first / "model.safetensors").stat().st_mtime_ns == before
+    file(tmp_path, TABLE + "more 1 1 1\n")
+    second = names.locate(f"avg-glove({path})")
+    assert second != first and Embedder.load(second).encoder.vocabulary == 6
+    assert all(not folder.name.startswith(".") for folder in cache.iterdir())
+
+
+def test_a_broken_file_leaves_nothing_in_the_cache(tmp_path, cache):
+    with pytest.raises(BadModel):
+        names.locate(glove(tmp_path, "a 1 2\nb 1\n"))
+    assert not cache.exists() or not list(cache.iterdir())
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("LIKEWISE_CACHE", str(file(tmp_path, "x", "a-file")))
+    with pytest.raises(BadInput, match="a-file"):
+        names.locate(glove(tmp_path))
+
+
+def test_without_a_setting_the_cache_is_in_the_users_own_folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("LIKEWISE_CACHE")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = names.locate(glove(tmp_path))
+    assert folder.parent == tmp_path / ".cache" / "likewise"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("avg-glove(nowhere.txt)", "the file nowhere.txt: not there"),
+        ("avg-glove()", r"avg-glove wants a file of word vectors: avg-glove\(PATH\)"),
+        ("avg-fasttext", r"avg-fasttext wants a file of word vectors: avg-fasttext\(PATH\)"),
+        ("avg-fasttext(/)", "the file /: it is a folder"),
+    ],
+)
+def test_a_name_without_its_file_says_so(name, told):
+    with pytest.raises(ModelNotFound, match=told):
+        names.locate(name)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_carried_table_is_checked_and_converted_once(tmp_path, monkeypatch, order):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow
+
+    rows = np.asfortranarray(np.float32([[1, 2, 3], [4, 5, 6]])) if order == "F" else np.float32([[1, 2, 3], [4, 5, 6]])
+    np.save(tmp_path / "v.npy", rows)
+    parquet.write_table(pyarrow.table({"index": ["cat", "dog"]}), tmp_path / "w.parquet")
+    digest = __import__("hashlib").sha256((tmp_path / "v.npy").read_bytes()).hexdigest()
+    monkeypatch.setattr(names, "_inside", lambda _: tmp_path)
+    for sha256, fails in (("0" * 64, True), (digest, False)):
+        monkeypatch.setitem(
+            names.PACKAGED_MODELS,
+            "avg-glove",
+            names.PackagedModel("some-package", "some", "", sha256, "glove", "v.npy", "w.parquet"),
+        )
+        if fails:
+            with pytest.raises(BadModel, match="fetch them again"):
+                Embedder.load("avg-glove")
+        else:
+            assert Embedder.load("avg-glove").encode(["dog cat"]).tolist() == [[2.5, 3.5, 4.5]]
+    (tmp_path / "v.npy").unlink()
+    assert Embedder.load("avg-glove").encode(["cat"]).tolist() == [[1, 2, 3]], "from the cache"
+
+
+def test_arrays_that_do_not_match_are_refused(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow
+
+    np.save(tmp_path / "v.npy", np.zeros((3, 2)))
+    parquet.write_table(pyarrow.table({"index": ["cat", "dog"]}), tmp_path / "w.parquet")
+    with pytest.raises(BadModel, match="2 words and vectors of shape"):
+        read_arrays(tmp_path, "w.parquet", "v.npy")
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[1]", '{"id": -1}', '{"id": true}', '{"ids": 1}', "{}", '{"id": 9}', '{"id": 0, "buckets": 5}']
+)
+@pytest.mark.usefixtures("unchecked")
+def test_a_folder_whose_unknown_words_make_no_sense_is_refused(tmp_path, text):
+    write_words(tmp_path, WordVectors(["a"], np.zeros((2, 3), np.float32)))
+    (tmp_path / "unknown_words.json").write_text(text)
+    with pytest.raises(BadModel, match="unknown"):
+        Embedder.load(tmp_path)
+
+
+def test_a_saved_table_is_the_same_model(tmp_path):
+    embedder = Embedder.load(glove(tmp_path))
+    embedder.save(tmp_path / "saved")
+    again = Embedder.load(tmp_path / "saved")
+    assert again.fingerprint == embedder.fingerprint
+    assert np.array_equal(again.encode(["cat unheard dog"]), embedder.encode(["cat unheard dog"]))
+    os.unlink(tmp_path / "saved/unknown_words.json")  # noqa: PTH108
+    assert Embedder.load(tmp_path / "saved").fingerprint != embedder.fingerprint
+    assert json.loads((tmp_path / "saved/config.json").read_text())["model_type"] == "words"

@@ -1,0 +1,565 @@
+"""Cross-encoders: pairs of texts to logits, scores and ranks."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from likewise import Embedder, Reranker
+from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
+from likewise.reranker import CrossEncoder, PolyEncoder, cross_encoder
+from likewise.reranker.classification_heads import CLASSIFIERS, labels_of
+from likewise.runtime.devices import PRECISIONS
+from tests.tiny import LONG, TEXTS, TRANSFORMERS, amend, classifier_folder, reweigh
+
+families = pytest.mark.parametrize("family", CLASSIFIERS)
+PAIRS = [*zip(TEXTS, TEXTS[::-1], strict=True), ("A cat sleeps.", TEXTS[-1]), ("dogs", "dogs")]
+
+
+def _close(a, b, atol=1e-6):
+    np.testing.assert_allclose(a, b, atol=atol, rtol=0)
+
+
+@pytest.fixture(scope="session")
+def classifiers(tmp_path_factory):
+    """A family's name to a reranker of it; not to be changed."""
+    made: dict[str, Reranker] = {}
+
+    def classifier(family):
+        if family not in made:
+            made[family] = Reranker.load(classifier_folder(tmp_path_factory.mktemp(family), family))
+        return made[family]
+
+    return classifier
+
+
+@pytest.fixture(scope="session")
+def small(classifiers):
+    return classifiers("bert")
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """A folder of one's own."""
+    return classifier_folder(tmp_path / "fresh")
+
+
+def test_every_family_of_encoders_has_a_classification_head():
+    assert set(CLASSIFIERS) == set(TRANSFORMERS)
+
+
+# what is computed
+
+
+@families
+def test_a_pair_scores_the_same_alone_and_in_company_in_the_order_given(family, classifiers):
+    reranker = classifiers(family)
+    together = reranker.score(PAIRS)
+    assert together.dtype == np.float32
+    assert together.shape == (len(PAIRS),)
+    assert np.ptp(together) > 1e-3
+    _close(together, [reranker.score([pair])[0] for pair in PAIRS])
+    _close(reranker.score(PAIRS[::-1]), together[::-1])
+    for budget in (1, 40):
+        _close(reranker.score(PAIRS, batch_tokens=budget), together)
+
+
+@families
+def test_pairs_and_two_columns_are_the_same(family, classifiers):
+    reranker = classifiers(family)
+    first, second = zip(*PAIRS, strict=True)
+    wanted = reranker.score(PAIRS)
+    table = pd.DataFrame({"query": first, "document": second})
+    for given_ in ((list(first), list(second)), (table["query"], table["document"]), (iter(first), iter(second))):
+        assert np.array_equal(reranker.score(*given_), wanted)
+    for given_ in ([list(pair) for pair in PAIRS], iter(PAIRS), np.array(PAIRS), table.to_numpy()):
+        assert np.array_equal(reranker.score(given_), wanted)
+
+
+@families
+def test_which_text_comes_first_matters(family, classifiers):
+    one, other = classifiers(family).logits([("the cat", "a dog barks"), ("a dog barks", "the cat")])
+    assert np.abs(one - other).max() > 1e-4
+
+
+def test_segments_tell_the_texts_apart_where_the_encoder_knows_them(small, fresh):
+    pair = [("the cat", "a dog barks")]
+    assert small.segmented
+    assert small.tokens(pair).segments.tolist() == [0, 0, 0, 0, *[1] * (len(small.tokens(pair).values) - 4)]
+    (fresh / "tokenizer_config.json").write_text('{"model_input_names": ["input_ids", "attention_mask"]}')
+    without = Reranker.load(fresh)
+    assert without.tokens(pair).segments is None
+    assert np.abs(without.logits(pair) - small.logits(pair)).max() > 1e-4
+
+
+@families
+def test_logits_are_the_heads_of_the_encoders_last_layer_one_pair_at_a_time(family, classifiers):
+    reranker = classifiers(family)
+    tokens, logits = reranker.tokens(PAIRS), reranker.logits(PAIRS)
+    with torch.no_grad():
+        states = list(reranker.encoder(tokens))[-1]
+        starts = np.cumsum([0, *tokens.lengths[:-1]])
+        head = reranker.head
+        for start, row in zip(starts, logits, strict=True):
+            x = head.norm(
+                head.activation(
+                    states[start] @ head.dense.weight.T + (head.dense.bias if family != "modernbert" else 0)
+                )
+            )
+            _close((x @ head.out.weight.T + head.out.bias).numpy(), row, 1e-5)
+
+
+@families
+def test_gradients_reach_every_weight(family, tmp_path):
+    reranker = Reranker.load(classifier_folder(tmp_path, family, labels=2))
+    reranker(reranker.tokens(PAIRS)).square().sum().backward()
+    idle = [name for name, weight in reranker.named_parameters() if weight.grad is None or not weight.grad.abs().sum()]
+    assert idle == []
+
+
+@families
+def test_with_gradients_and_without_logits_are_the_same(family, classifiers):
+    reranker = classifiers(family)
+    _close(reranker(reranker.tokens(PAIRS)).detach().numpy(), reranker.logits(PAIRS), 2e-6)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@families
+def test_half_precision_is_near_full_precision(family, precision, classifiers, tmp_path):
+    classifiers(family).save(tmp_path / "model")
+    half = Reranker.load(tmp_path / "model", precision=precision)
+    assert half.precision == precision
+    _close(half.score(PAIRS), classifiers(family).score(PAIRS), 0.05)
+
+
+def test_dropout_is_there_in_training_and_gone_afterwards(fresh):
+    reranker = Reranker.load(fresh)
+    tokens = reranker.tokens(PAIRS)
+    before = reranker(tokens)
+    assert not torch.allclose(reranker.train()(tokens), before, atol=1e-4)
+    torch.testing.assert_close(reranker.eval()(tokens), before)
+
+
+def test_equal_pairs_are_computed_once_and_every_text_is_tokenised_once(fresh, monkeypatch):
+    reranker = Reranker.load(fresh)
+    seen, read = [], []
+    reranker.encoder.register_forward_pre_hook(lambda module, args: seen.append(len(args[0])))
+    contents = cross_encoder.CrossEncoder._known
+    monkeypatch.setattr(
+        cross_encoder.CrossEncoder, "_known", lambda self, texts: read.extend(texts) or contents(self, texts)
+    )
+    scores = reranker.score(["a cat"] * 6, ["x", "y", "x", "x", "y", "x"])
+    assert seen == [2]
+    assert sorted(read) == ["a cat", "x", "y"]
+    assert len(set(scores.tolist())) == 2
+
+
+def test_windows_of_pairs_are_joined(small, monkeypatch):
+    wanted = small.score(PAIRS)
+    monkeypatch.setattr(cross_encoder, "TEXTS", 3)
+    _close(small.score(PAIRS), wanted)
+
+
+def test_nothing_to_score_gives_nothing(small):
+    assert small.score([]).shape == (0,)
+    assert small.score([], []).shape == (0,)
+    assert small.logits([]).shape == (0, 1)
+    assert small.rank("a", []) == []
+
+
+# labels and activations
+
+
+def test_one_label_is_squeezed_by_the_sigmoid_unless_the_folder_says_otherwise(fresh):
+    logits = Reranker.load(fresh).logits(PAIRS)[:, 0]
+    _close(Reranker.load(fresh).score(PAIRS), 1 / (1 + np.exp(-logits)))
+    amend(fresh / "config.json", sentence_transformers={"activation_fn": "torch.nn.modules.linear.Identity"})
+    assert np.array_equal(Reranker.load(fresh).score(PAIRS), logits)
+    Reranker.load(fresh).save(fresh.parent / "saved")
+    for file in ("config.json", "config_sentence_transformers.json"):  # of versions before 6, and of 6
+        assert "torch.nn.modules.linear.Identity" in (fresh.parent / "saved" / file).read_text()
+
+
+def test_of_several_labels_the_chosen_ones_probability_is_the_score(tmp_path):
+    names = {"0": "contradiction", "1": "entailment", "2": "neutral"}
+    reranker = Reranker.load(classifier_folder(tmp_path / "nli", labels=3, id2label=names))
+    assert reranker.labels == list(names.values())
+    logits = reranker.logits(PAIRS).astype(float)
+    softmax = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    _close(reranker.probabilities(PAIRS), softmax)
+    for label in ("entailment", "Entailment", 1):
+        _close(reranker.score(PAIRS, label=label), softmax[:, 1])
+    with pytest.raises(BadInput, match=r"3 labels \(contradiction, entailment, neutral\); say which one is the score"):
+        reranker.score(PAIRS)
+    for label in ("entails", 3, -1):
+        with pytest.raises(BadInput, match="there is no label"):
+            reranker.score(PAIRS, label=label)
+
+
+@pytest.mark.parametrize("activation", ["torch.nn.modules.activation.Softsign", "mine.Sigmoid", "Sigmoid"])
+def test_an_activation_that_is_not_known_is_refused(activation, fresh):
+    amend(fresh / "config.json", sentence_transformers={"activation_fn": activation})
+    with pytest.raises(BadModel, match="the scores want the activation"):
+        Reranker.load(fresh)
+
+
+@pytest.mark.parametrize("names", [{}, {"1": "a"}, {"0": "a", "2": "b"}, ["a"], {"x": "a"}, 3])
+def test_labels_that_are_no_labels_are_refused(names):
+    with pytest.raises(BadModel, match="id2label"):
+        labels_of({"id2label": names})
+
+
+def test_labels_that_are_only_counted_have_names_too():
+    assert labels_of({"num_labels": 3}) == ["LABEL_0", "LABEL_1", "LABEL_2"]
+    assert len(labels_of({})) == 2
+
+
+# ranking
+
+
+def test_rank_gives_the_best_first_and_equals_in_their_order(small):
+    documents = [*TEXTS, TEXTS[0]]
+    ranked = small.rank("the query", documents)
+    scores = small.score(["the query"] * len(documents), documents)
+    assert ranked == [(i, float(scores[i])) for i in sorted(range(len(documents)), key=lambda i: (-scores[i], i))]
+    assert small.rank("the query", documents, k=3) == ranked[:3]
+    assert small.rank("the query", iter(documents), k=99) == ranked
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("k", [0, -1, 1.5, True, "many"])
+def test_a_k_that_is_no_number_of_documents_is_refused(k, small):
+    with pytest.raises(BadInput, match="how many documents to keep"):
+        small.rank("a", ["b"], k=k)
+
+
+# what may be given
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("given_", "told"),
+    [
+        ((None,), r"pairs is None \(NoneType\); wanted a list of pairs"),
+        (("ab",), "pairs is 'ab'"),
+        ((["ab", "cd"],), r"pairs\[0\] is 'ab' \(str\); wanted two texts"),
+        (([("a", "b"), ("a",)],), r"pairs\[1\] is .*; wanted two texts"),
+        (([("a", "b", "c")],), "wanted two texts"),
+        (([("a", "b"), None],), r"pairs\[1\] is None"),
+        (([("a", None)],), r"pairs\[0\]\[1\] is None .*; wanted a str"),
+        (([(3, "a")],), r"pairs\[0\]\[0\] is 3 \(int\); wanted a str"),
+        (([{"a", "b"}],), "wanted two texts"),
+        (({"a": "b"},), "pairs is"),
+        ((["a"], "b"), "documents is 'b'"),
+        (("a", ["b"]), "queries is 'a'"),
+        ((["a", "b"], ["c"]), "2 queries and 1 documents"),
+        ((["a"], [None]), r"documents\[0\] is None"),
+    ],
+)
+def test_what_is_no_pair_is_refused_with_its_place(given_, told, small):
+    with pytest.raises(BadInput, match=told):
+        small.score(*given_)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("query", "documents"), [(None, ["a"]), (["a"], ["b"]), ("a", "b"), ("a", [None]), ("a", None)]
+)
+def test_a_query_is_one_text_and_documents_are_several(query, documents, small):
+    with pytest.raises(BadInput, match="query is|documents"):
+        small.rank(query, documents)
+
+
+@given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), max_size=4))
+def test_any_texts_have_a_score_between_0_and_1(pairs):
+    scores = ANY.setdefault("reranker", Reranker.start(*ANY["source"])).score(pairs, overflow="truncate")
+    assert scores.shape == (len(pairs),)
+    assert ((scores > 0) & (scores < 1)).all()
+
+
+ANY: dict = {}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _any(tiny):
+    ANY["source"] = (tiny,)
+
+
+def test_a_token_that_the_encoder_has_no_vector_for_is_named(tmp_path):
+    reranker = Reranker.load(classifier_folder(tmp_path, vocab_size=50))
+    with pytest.raises(BadInput, match="'a query' holds the token 'query', for which the encoder has no vector"):
+        reranker.score([("a", "b"), ("a query", "b")])
+
+
+# pairs that are too long
+
+
+def test_overflow_is_counted_warned_of_refused_or_silent(small):
+    pairs = [("a", "b"), ("a", LONG), (LONG, LONG)]
+    with pytest.warns(UserWarning, match=r"2 of 3 pairs were cut to the 63 tokens .*the first is pairs\[1\]"):
+        loud = small.score(pairs)
+    assert np.array_equal(small.score(pairs, overflow="truncate"), loud)
+    with pytest.raises(TooLong, match=r'pairs\[1\] has [0-9,]+ tokens and the model reads 63. .*overflow="warn" or'):
+        small.score(pairs, overflow="error")
+    assert small.tokens(pairs).lengths == (5, 66, 66)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("overflow", ["mean", "perhaps"])
+def test_a_policy_that_pairs_do_not_have_is_refused(overflow, small):
+    with pytest.raises(BadInput, match="there are error, warn, truncate"):
+        small.score(PAIRS, overflow=overflow)
+
+
+@pytest.mark.parametrize("kind", ["cross", "poly"])
+def test_a_warning_points_at_the_line_that_asked(kind, fresh, tiny):
+    (Reranker.load(fresh) if kind == "cross" else PolyEncoder.start(tiny, 2)).save(fresh.parent / "model")
+    folder = str(fresh.parent / "model")
+    script = f"from likewise import Reranker\nm = Reranker.load({folder!r})\nm.rank('a', ['a b ' * 99])"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "<string>:3: UserWarning: 1 of 1" in ran.stderr
+
+
+def test_both_texts_keep_their_share_of_a_pair_that_is_too_long(small):
+    cut = small.score([(LONG, LONG)], overflow="truncate")
+    room = small.room
+    first = small.tokenizer.contents([LONG])[0]
+    ids = small.tokens([(LONG, LONG)]).values.tolist()
+    assert ids[1 : 1 + room // 2] == first[: room // 2]
+    assert ids[2 + room // 2 : -1] == first[: room - room // 2]
+    assert cut.shape == (1,)
+
+
+# prompts
+
+
+def test_a_prompt_stands_before_the_first_text(fresh, small):
+    spoken = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
+    (fresh / "config_sentence_transformers.json").write_text(json.dumps(spoken))
+    prompted = Reranker.load(fresh)
+    wanted = small.score([("query: " + a, b) for a, b in PAIRS])
+    for scores in (
+        prompted.score(PAIRS),
+        prompted.score(PAIRS, prompt_name="query"),
+        small.score(PAIRS, prompt="query: "),
+    ):
+        _close(scores, wanted)
+
+
+def test_names_of_prompts_are_the_models_own(fresh, small):
+    for call in (small.logits, small.score, small.tokens, small.contents):
+        with pytest.raises(BadInput, match=r"no prompt named 'query'; those that it has are \(none\)"):
+            call(PAIRS, prompt_name="query")
+        with pytest.raises(BadInput, match="were both given"):
+            call(PAIRS, prompt_name="query", prompt="query")
+
+
+def test_words_too_long_for_the_tokenizer_are_told(small):
+    pairs = [("a cat", "a dog"), ("a", "b" * 120), ("c" * 300, "b" * 120), ("a cat", "a dog")]
+    with pytest.warns(UserWarning, match=r"2 of 4 pairs have words of more than 100 .*pairs\[1\], .* has 300 char"):
+        small.score(pairs)
+    with pytest.raises(TooLong, match=r"pairs\[1\] has a word of 120 characters"):
+        small.score(pairs, overflow="error")
+    small.score(pairs, overflow="truncate")
+
+
+# memory and threads
+
+
+def test_when_memory_runs_out_smaller_batches_give_the_same_scores(fresh, small):
+    reranker, sizes = Reranker.load(fresh), []
+
+    def costly(module, args):
+        sizes.append(len(args[0].values))
+        if sizes[-1] > 100:
+            raise torch.OutOfMemoryError("out of memory")
+
+    reranker.encoder.register_forward_pre_hook(costly)
+    _close(reranker.score(PAIRS), small.score(PAIRS))
+    assert sizes[0] > 100
+
+
+def test_one_pair_that_does_not_fit_is_an_error_of_its_own(fresh):
+    reranker = Reranker.load(fresh)
+
+    def full(module, args):
+        raise MemoryError
+
+    reranker.encoder.register_forward_pre_hook(full)
+    with pytest.raises(OutOfMemory):
+        reranker.score(PAIRS)
+
+
+def test_a_score_that_is_not_finite_names_its_pair(fresh):
+    reranker = Reranker.load(fresh)
+    with torch.no_grad():
+        reranker.encoder.embeddings.words.weight[reranker.tokenizer.contents(["q"])[0][0]] = torch.inf
+    with pytest.raises(BadModel, match=r"pairs\[2\] gave a vector that is not finite in fp32"):
+        reranker.score([("a", "b"), ("a", "b"), ("a", "q")])
+
+
+# folders
+
+
+@families
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_saved_reranker_loads_with_the_same_scores_and_fingerprint(family, precision, classifiers, tmp_path):
+    classifiers(family).save(tmp_path / "first")
+    reranker = Reranker.load(tmp_path / "first", precision=precision, max_length=40)
+    reranker.save(tmp_path / "saved")
+    again = Reranker.load(tmp_path / "saved", precision=precision)
+    assert again.fingerprint == reranker.fingerprint
+    assert np.array_equal(again.logits(PAIRS, overflow="truncate"), reranker.logits(PAIRS, overflow="truncate"))
+
+
+CHANGES = {
+    "a weight of the encoder": lambda f: reweigh(
+        f, lambda n, t: t + 1e-3 if n.endswith("layer.1.output.dense.bias") else t
+    ),
+    "a weight of the head": lambda f: reweigh(f, lambda n, t: t + 1e-3 if n == "classifier.weight" else t),
+    "the heads' activation": lambda f: amend(
+        f / "config.json", sentence_transformers={"activation_fn": "torch.nn.Tanh"}
+    ),
+    "the longest input": lambda f: (f / "tokenizer_config.json").write_text('{"model_max_length": 9}'),
+    "segments": lambda f: (f / "tokenizer_config.json").write_text('{"model_input_names": ["input_ids"]}'),
+    "a word": lambda f: (f / "tokenizer.json").write_text((f / "tokenizer.json").read_text().replace('"cat"', '"dot"')),
+    "labels": lambda f: amend(f / "config.json", id2label={"0": "other"}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_fingerprint_changes_with_anything_that_changes_scores(change, fresh):
+    before = Reranker.load(fresh).fingerprint
+    assert Reranker.load(fresh).fingerprint == before
+    CHANGES[change](fresh)
+    assert Reranker.load(fresh).fingerprint != before
+
+
+@pytest.mark.parametrize("file", ["classifier.weight", "bert.pooler.dense.bias"])
+def test_a_folder_without_a_head_says_how_one_is_started(file, fresh):
+    reweigh(fresh, lambda name, tensor: None if name == file else tensor)
+    with pytest.raises(BadModel, match=r"holds no reranker \(.*Reranker.start\(folder\) makes an untrained one"):
+        Reranker.load(fresh)
+
+
+def test_a_head_for_something_else_is_no_reranker(fresh):
+    amend(fresh / "config.json", architectures=["BertForTokenClassification"])
+    with pytest.raises(BadModel, match="its config.json names BertForTokenClassification.*Reranker.start"):
+        Reranker.load(fresh)
+
+
+def test_an_embedder_is_no_reranker_and_a_reranker_no_embedder(folders, classifiers, tmp_path):
+    with pytest.raises(BadModel, match=r"made of Transformer, Pooling, Normalize.*Reranker.start\(folder\)"):
+        Reranker.load(folders("bert"))
+    classifiers("bert").save(tmp_path / "saved")
+    with pytest.raises(BadModel, match="is made of Transformer; wanted Transformer, Pooling"):
+        Embedder.load(tmp_path / "saved")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda n, t: torch.zeros(2, 32) if n == "classifier.weight" else t,
+        lambda n, t: t[:-1] if n == "bert.pooler.dense.weight" else t,
+        lambda n, t: t * torch.nan if n == "classifier.bias" else t,
+    ],
+)
+def test_a_head_of_another_shape_or_not_finite_is_named(change, fresh):
+    reweigh(fresh, change)
+    with pytest.raises(BadModel, match=r"(classifier|pooler.dense).*(of shape \(\d+, 32\).*hold|is not finite)"):
+        Reranker.load(fresh)
+
+
+def test_any_prefix_may_stand_before_the_names(fresh, small):
+    weights = load_file(fresh / "model.safetensors")
+    save_file({f"model.{name}": tensor for name, tensor in weights.items()}, fresh / "model.safetensors")
+    _close(Reranker.load(fresh).score(PAIRS), small.score(PAIRS))
+
+
+def test_an_empty_folder_and_a_pickle_are_refused(tmp_path, fresh):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadModel, match="is no model folder"):
+        Reranker.load(tmp_path / "empty")
+    (fresh / "model.safetensors").rename(fresh / "pytorch_model.bin")
+    with pytest.raises(BadModel, match="only safetensors are read"):
+        Reranker.load(fresh)
+
+
+def test_a_tokenizer_without_a_mark_between_two_texts_is_refused(fresh):
+    amend(fresh / "tokenizer.json", post_processor=None)
+    with pytest.raises(BadModel, match="puts nothing between two texts"):
+        Reranker.load(fresh)
+
+
+@pytest.mark.parametrize("length", [0, 3, 4, 9999])
+def test_a_length_that_leaves_no_room_or_is_too_long_is_refused(length, fresh):
+    with pytest.raises((BadInput, BadModel), match="leave no room|wanted 1 to 66 tokens"):
+        Reranker.load(fresh, max_length=length)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_precision_that_is_not_there_is_refused(fresh):
+    with pytest.raises(BadInput, match="there is no precision 'fp8'"):
+        Reranker.load(fresh, precision="fp8")
+
+
+# beginnings
+
+
+@families
+def test_an_untrained_reranker_is_begun_from_an_embedder_or_a_folder(family, embedders, folders, tmp_path):
+    reranker = Reranker.start(embedders(family), seed=1)
+    assert isinstance(reranker, CrossEncoder)
+    assert reranker.fingerprint == Reranker.start(embedders(family), seed=1).fingerprint
+    assert reranker.fingerprint != Reranker.start(embedders(family), seed=2).fingerprint
+    _close(reranker.score(PAIRS), Reranker.start(folders(family), seed=1).score(PAIRS))
+    reranker.save(tmp_path / "saved")
+    again = Reranker.load(tmp_path / "saved")
+    assert again.fingerprint == reranker.fingerprint
+    assert (
+        CrossEncoder.load(tmp_path / "saved").encoder.config["architectures"][0].endswith("ForSequenceClassification")
+    )
+
+
+def test_training_what_was_begun_leaves_the_embedder_as_it_is(tiny):
+    before, reranker = tiny.fingerprint, Reranker.start(tiny)
+    with torch.no_grad():
+        for weight in reranker.parameters():
+            weight.add_(1)
+    assert tiny.fingerprint == before
+
+
+def test_a_few_steps_of_training_teach_a_toy_task(tiny):
+    reranker = Reranker.start(tiny)  # nothing is dropped, so that the outcome is the same each time
+    pairs = [("cat", "cat"), ("dog", "dog"), ("cat", "dog"), ("dog", "cat")]
+    gold = torch.tensor([1.0, 1.0, 0.0, 0.0])
+    optimizer = torch.optim.AdamW(reranker.parameters(), lr=3e-3)
+    for _ in range(120):
+        logits = reranker(reranker.tokens(pairs))[:, 0]
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, gold)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert (reranker.score(pairs) > 0.5).tolist() == [True, True, False, False]
+
+
+def test_labels_are_counted_or_named(tiny):
+    assert Reranker.start(tiny, 3).labels == ["LABEL_0", "LABEL_1", "LABEL_2"]
+    named = Reranker.start(tiny, ["no", "yes"], max_length=20)
+    assert named.labels == ["no", "yes"]
+    assert named.tokenizer.max_length == 20
+    assert named.score(PAIRS, label="yes", overflow="truncate").shape == (len(PAIRS),)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("labels", [0, -1, True, [], ["a", "a"], [1, 2], "yes", None])
+def test_what_are_no_labels_is_refused(labels, tiny):
+    with pytest.raises(BadInput, match="labels is"):
+        Reranker.start(tiny, labels)

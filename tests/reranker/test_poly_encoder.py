@@ -1,0 +1,248 @@
+"""Poly-encoders beside a loop that follows the paper's equations word by word."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from likewise import Embedder, Reranker
+from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
+from likewise.reranker import CrossEncoder, PolyEncoder, poly_encoder
+from tests.tiny import LONG, TEXTS, amend
+
+PAIRS = [*zip(TEXTS, TEXTS[::-1], strict=True), ("A cat sleeps.", TEXTS[-1]), ("dogs", "dogs")]
+
+
+def _close(a, b, atol=1e-5):
+    np.testing.assert_allclose(a, b, atol=atol, rtol=0)
+
+
+@pytest.fixture(scope="module")
+def polys(embedders):
+    """A poly-encoder of a family, its codes large enough to choose; not to be changed."""
+    made = {}
+
+    def of(family="bert", codes=5):
+        if (family, codes) not in made:
+            made[family, codes] = PolyEncoder.start(embedders(family), codes)
+            with torch.no_grad():
+                made[family, codes].codes *= 10
+        return made[family, codes]
+
+    return of
+
+
+def _softmax(values):
+    powers = [math.exp(v - max(values)) for v in values]
+    return [p / sum(powers) for p in powers]
+
+
+def _dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def _slow(reranker, context, candidate):
+    """Humeau et al. 2020, section 4.4, a number at a time."""
+    with torch.no_grad():
+        h = list(reranker.encoder(reranker.tokens([context])))[-1].tolist()
+        y = reranker.pooling(reranker.encoder(reranker.tokens([candidate])), reranker.tokens([candidate]))[0].tolist()
+    width, seen = range(len(y)), []
+    for code in reranker.codes.tolist():
+        weights = _softmax([_dot(code, token) for token in h])
+        seen.append([sum(w * token[d] for w, token in zip(weights, h, strict=True)) for d in width])
+    weights = _softmax([_dot(y, vector) for vector in seen])
+    final = [sum(w * vector[d] for w, vector in zip(weights, seen, strict=True)) for d in width]
+    return _dot(final, y)
+
+
+@pytest.mark.parametrize("codes", [1, 5, 16])
+@pytest.mark.parametrize("family", ["bert", "mpnet", "modernbert"])
+def test_scores_are_those_of_the_papers_equations(family, codes, polys):
+    reranker = polys(family, codes)
+    wanted = [_slow(reranker, a, b) for a, b in PAIRS]
+    scores = reranker.score(PAIRS)
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, wanted, rtol=1e-4, atol=1e-4)
+    assert np.ptp(scores) > 1
+
+
+def test_codes_of_zero_score_as_the_dot_product_of_pooled_vectors(own):
+    folder = own(heads=())
+    reranker = PolyEncoder.start(folder, 4)
+    with torch.no_grad():
+        reranker.codes.zero_()
+    first, second = zip(*PAIRS, strict=True)
+    embedder = Embedder.load(folder)
+    wanted = (embedder.encode(first) * embedder.encode(second)).sum(1)
+    np.testing.assert_allclose(reranker.score(PAIRS), wanted, rtol=1e-5, atol=1e-4)
+
+
+def test_what_was_encoded_apart_meets_to_the_same_scores(polys):
+    reranker = polys()
+    first, second = (list(side) for side in zip(*PAIRS, strict=True))
+    contexts, candidates = reranker.encode_contexts(first), reranker.encode_candidates(second)
+    assert contexts.shape == (len(PAIRS), 5, 32)
+    assert candidates.shape == (len(PAIRS), 32)
+    scores = reranker.match(contexts, candidates)
+    np.testing.assert_allclose(scores.diagonal(), reranker.score(PAIRS), rtol=1e-5, atol=1e-4)
+    ranked = reranker.rank(first[1], second)
+    order = [i for i, _ in ranked]
+    assert sorted(order) == list(range(len(PAIRS)))
+    assert (np.diff(scores[1][order]) < 1e-4).all()  # neighbours may be as good as equal
+    assert reranker.rank(first[1], second, k=2) == ranked[:2]
+
+
+def test_company_batches_windows_and_chunks_change_nothing(polys, monkeypatch):
+    reranker = polys()
+    wanted = reranker.score(PAIRS)
+    np.testing.assert_allclose([reranker.score([pair])[0] for pair in PAIRS], wanted, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(reranker.score(PAIRS, batch_tokens=20), wanted, rtol=1e-5, atol=1e-4)
+    matrix = reranker.match(reranker.encode_contexts(TEXTS), reranker.encode_candidates(TEXTS))
+    monkeypatch.setattr(poly_encoder, "TEXTS", 2)
+    monkeypatch.setattr(poly_encoder, "NUMBERS", 400)
+    np.testing.assert_allclose(reranker.score(PAIRS), wanted, rtol=1e-5, atol=1e-4)
+    again = reranker.match(reranker.encode_contexts(TEXTS), reranker.encode_candidates(TEXTS))
+    np.testing.assert_allclose(again, matrix, rtol=1e-5, atol=1e-4)
+
+
+def test_every_text_is_encoded_once_on_either_side(polys):
+    reranker, seen = polys(), []
+    handle = reranker.encoder.register_forward_pre_hook(lambda module, args: seen.append(len(args[0])))
+    reranker.score(["a"] * 4 + ["b"], ["x", "y", "x", "y", "x"])
+    handle.remove()
+    assert seen == [2, 2]
+
+
+def test_gradients_reach_every_weight_and_every_context_meets_every_candidate(embedders):
+    reranker = PolyEncoder.start(embedders("bert"), 3)
+    first, second = zip(*PAIRS, strict=True)
+    logits = reranker(reranker.tokens(first), reranker.tokens(second))
+    assert logits.shape == (len(PAIRS), len(PAIRS))
+    np.testing.assert_allclose(logits.detach().diagonal().numpy(), reranker.score(PAIRS), rtol=1e-5, atol=1e-4)
+    logits.log_softmax(1).diagonal().sum().backward()
+    idle = [name for name, weight in reranker.named_parameters() if weight.grad is None or not weight.grad.abs().sum()]
+    assert idle == []
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_saved_poly_encoder_loads_with_the_same_scores_and_fingerprint(precision, polys, tmp_path):
+    polys().save(tmp_path / "first")
+    reranker = Reranker.load(tmp_path / "first", precision=precision, max_length=30)
+    assert isinstance(reranker, PolyEncoder)
+    reranker.save(tmp_path / "saved")
+    again = PolyEncoder.load(tmp_path / "saved", precision=precision)
+    assert again.fingerprint == reranker.fingerprint
+    assert again.tokenizer.max_length == 30
+    assert np.array_equal(again.score(PAIRS, overflow="truncate"), reranker.score(PAIRS, overflow="truncate"))
+
+
+def test_a_poly_encoder_is_neither_embedder_nor_cross_encoder(polys, tmp_path):
+    polys().save(tmp_path / "saved")
+    with pytest.raises(BadModel, match="likewise.reranker.PolyEncoder; wanted Transformer, Pooling"):
+        Embedder.load(tmp_path / "saved")
+    with pytest.raises(BadModel, match="holds a PolyEncoder; load it with Reranker.load"):
+        CrossEncoder.load(tmp_path / "saved")
+
+
+def test_starts_are_drawn_with_a_seed_and_copies(tiny, folders):
+    before = tiny.fingerprint
+    one = PolyEncoder.start(tiny, 3, seed=1)
+    assert one.fingerprint == PolyEncoder.start(folders("bert"), 3, seed=1).fingerprint
+    assert one.fingerprint != PolyEncoder.start(tiny, 3, seed=2).fingerprint
+    with torch.no_grad():
+        for weight in one.parameters():
+            weight.add_(1)
+    assert tiny.fingerprint == before
+
+
+@pytest.mark.parametrize("break_", ["codes", "shape", "width", "pooling", "weights", "nan", "kind"])
+def test_a_broken_folder_is_told(break_, polys, tmp_path):
+    folder = tmp_path / "saved"
+    polys().save(folder)
+    part = folder / "1_PolyEncoder"
+    codes = {
+        "codes": torch.ones(5, 32),
+        "shape": torch.ones(5),
+        "width": torch.ones(5, 31),
+        "nan": torch.full((5, 32), torch.nan),
+    }
+    if break_ in codes:
+        save_file({"else" if break_ == "codes" else "codes": codes[break_]}, part / "model.safetensors")
+    elif break_ == "pooling":
+        amend(part / "config.json", pooling="median")
+    elif break_ == "kind":
+        modules = (folder / "modules.json").read_text()
+        (folder / "modules.json").write_text(modules.replace("reranker.PolyEncoder", "reranker.Other"))
+    else:
+        (part / "model.safetensors").unlink()
+    with pytest.raises(BadModel, match=r"codes|poly-encoder|median|likewise.reranker.Other"):
+        Reranker.load(folder)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_cannot_be_scored_is_refused(polys):
+    reranker = polys()
+    with pytest.raises(BadInput, match=r"contexts\[1\] is None"):
+        reranker.encode_contexts(["a", None])
+    with pytest.raises(BadInput, match="candidates is 'a'"):
+        reranker.encode_candidates("a")
+    with pytest.raises(BadInput, match=r"wanted \(Q, 5, 32\) and \(C, 32\)"):
+        reranker.match(np.zeros((2, 4, 32), np.float32), np.zeros((3, 32), np.float32))
+    for codes in (0, True, 1.5, "many"):
+        with pytest.raises(BadInput, match="codes is"):
+            PolyEncoder.start(Embedder.load, codes)
+    assert reranker.score([]).shape == (0,)
+    assert reranker.encode_contexts([]).shape == (0, 5, 32)
+    assert reranker.rank("a", []) == []
+
+
+def test_overflow_is_counted_warned_of_refused_or_silent(polys):
+    reranker = polys()
+    with pytest.warns(UserWarning, match="1 of 2 distinct documents were cut to the 64 tokens"):
+        loud = reranker.score([("a", LONG), ("a", "b")])
+    assert np.array_equal(reranker.score([("a", LONG), ("a", "b")], overflow="truncate"), loud)
+    with pytest.raises(TooLong, match=r"contexts\[1\] has"):
+        reranker.encode_contexts(["a", LONG], overflow="error")
+
+
+def test_words_too_long_for_the_tokenizer_are_told(polys):
+    reranker, pairs = polys(), [("a cat", "a dog"), ("a", "b" * 120), ("a", "b" * 120), ("c" * 300, "a")]
+    with pytest.warns(UserWarning) as caught:
+        reranker.score(pairs)
+    told = [str(one.message) for one in caught]
+    assert any("distinct documents have words of more than 100 characters" in note for note in told)
+    assert any("distinct queries have words" in note and "the longest word has 300 characters" in note for note in told)
+    with pytest.raises(TooLong, match=r"candidates\[1\] has a word of 120 characters"):
+        reranker.encode_candidates(["a", "b" * 120], overflow="error")
+
+
+def test_names_of_prompts_are_the_models_own(polys):
+    reranker = polys()
+    for call in (reranker.logits, reranker.score):
+        with pytest.raises(BadInput, match="no prompt named 'query'"):
+            call(PAIRS, prompt_name="query")
+    for call in (reranker.tokens, reranker.context_ids, reranker.encode_contexts):
+        with pytest.raises(BadInput, match="no prompt named 'query'"):
+            call(["a"], prompt_name="query")
+
+
+def test_memory_that_runs_out_halves_batches(polys):
+    reranker, sizes = polys(), []
+    wanted = reranker.score(PAIRS)
+
+    def costly(module, args):
+        sizes.append(len(args[0].values))
+        if sizes[-1] > 70:
+            raise torch.OutOfMemoryError("out of memory")
+
+    handle = reranker.encoder.register_forward_pre_hook(costly)
+    found = reranker.score(PAIRS)
+    handle.remove()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)
+    assert sizes[0] > 70
+    handle = reranker.encoder.register_forward_pre_hook(lambda module, args: (_ for _ in ()).throw(MemoryError()))
+    with pytest.raises(OutOfMemory):
+        reranker.score(PAIRS)
+    handle.remove()

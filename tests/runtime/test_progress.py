@@ -1,0 +1,106 @@
+"""Progress of long work."""
+
+import io
+
+import pytest
+
+from likewise.runtime import progress
+from likewise.runtime.progress import Meter, format_duration, show_progress
+from tests.tiny import LONG, TEXTS
+
+
+class _Screen(io.StringIO):
+    def __init__(self, live: bool) -> None:
+        super().__init__()
+        self.live = live
+
+    def isatty(self) -> bool:
+        return self.live
+
+
+@pytest.fixture
+def screen(monkeypatch):
+    def make(live: bool) -> _Screen:
+        made = _Screen(live)
+        monkeypatch.setattr("sys.stderr", made)
+        monkeypatch.setattr(progress, "PATIENCE", -1)
+        monkeypatch.setattr(progress, "PLAIN_EVERY", -1)
+        return made
+
+    return make
+
+
+def _work(show) -> None:
+    with show_progress(show, 3) as advance:
+        for _ in range(3):
+            advance(1, 10)
+
+
+def test_plain_lines_where_stderr_is_no_terminal(screen):
+    shown = screen(live=False)
+    _work(True)
+    lines = shown.getvalue().splitlines()
+    assert "\r" not in shown.getvalue()
+    assert "\x1b" not in shown.getvalue()
+    assert lines[0].startswith("1 of 3 texts · ")
+    assert lines[-1].startswith("3 of 3 texts · ")
+    assert "tokens/s" in lines[-1]
+
+
+def test_one_line_that_rewrites_itself_on_a_terminal(screen, monkeypatch):
+    shown = screen(live=True)
+    _work(None)
+    assert shown.getvalue().count("\n") == 1
+    assert shown.getvalue().startswith("\r\x1b[K1 of 3")
+
+
+@pytest.mark.parametrize(("live", "show"), [(False, None), (False, False), (True, False)])
+def test_nothing_is_shown_where_none_is_wanted(screen, live, show):
+    shown = screen(live)
+    _work(show)
+    assert shown.getvalue() == ""
+
+
+def test_short_work_shows_nothing(screen, monkeypatch):
+    shown = screen(live=True)
+    monkeypatch.setattr(progress, "PATIENCE", 100)
+    _work(True)
+    assert shown.getvalue() == ""
+
+
+@pytest.mark.parametrize("overflow", ["truncate", "mean"])
+def test_a_callable_is_given_a_meter_whose_texts_end_at_the_total(tiny, overflow):
+    seen = []
+    texts = [*TEXTS, LONG, LONG + " end", *TEXTS]
+    tiny.encode(
+        texts,
+        progress=lambda meter: seen.append((meter.texts, meter.tokens, meter.total)),
+        overflow=overflow,
+        batch_tokens=70,
+    )
+    assert len(seen) > 3
+    assert [t for t, _, _ in seen] == sorted(t for t, _, _ in seen)
+    assert seen[-1][0] == pytest.approx(len(texts))
+    assert {total for _, _, total in seen} == {len(texts)}
+    assert seen[-1][1] > 0
+
+
+def test_a_generator_has_no_total(tiny):
+    seen = []
+    tiny.encode((t for t in TEXTS), progress=lambda meter: seen.append(str(meter)))
+    assert seen[-1].startswith("9 texts · ")
+
+
+def test_time_left_is_what_the_rest_takes_at_the_rate_so_far(monkeypatch):
+    meter = Meter(total=40, texts=10, began=100.0)
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: 105.0)
+    assert meter.left == 15.0
+    assert str(meter) == "10 of 40 texts · 2 texts/s · 0:15 left"
+
+
+def test_what_is_done_has_no_time_left():
+    assert "left" not in str(Meter(total=10, texts=10))
+
+
+def test_clock_reads_like_a_clock():
+    assert [format_duration(s) for s in (0, 59.6, 75, 3600, 3725)] == ["0:00", "1:00", "1:15", "1:00:00", "1:02:05"]

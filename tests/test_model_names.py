@@ -1,0 +1,112 @@
+"""Names of models: each form leads where it says, and what is no form is told apart from what is missing."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise import Embedder
+from likewise.baselines.tfidf import TfIdf
+from likewise.errors import BadInput, LikewiseError, ModelNotFound
+from likewise.model_names import BASELINES, OPTIONS, load_model, load_named_embedder
+from tests.tiny import TEXTS, model_folder
+
+
+def test_a_plain_name_is_the_folder(folders, tiny):
+    assert load_model(folders("bert")).fingerprint == tiny.fingerprint
+    assert load_model(str(folders("bert")), truncate=8).width == 8
+
+
+@pytest.mark.parametrize(("form", "pooling"), [("bert-avg", "mean"), ("bert-cls", "cls")])
+def test_bert_avg_and_bert_cls_are_poolings(form, pooling, folders):
+    folder = folders("roberta")
+    found = load_named_embedder(f"{form}({folder})")
+    assert found.fingerprint == Embedder.load(folder, pooling=pooling).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("told", "options"),
+    [
+        ("pooling=max", {"pooling": "max"}),
+        ("pooling=cls+mean,truncate=7", {"pooling": "cls+mean", "truncate": 7}),
+        ("max_length=9,pooling=sbert-wk:start=1,window=1,precision=bf16",
+         {"max_length": 9, "pooling": "sbert-wk:start=1,window=1", "precision": "bf16"}),
+    ],
+)  # fmt: skip
+def test_options_in_a_name_are_those_of_load(told, options, folders):
+    folder = folders("bert")
+    assert load_named_embedder(f"{folder}({told})").fingerprint == Embedder.load(folder, **options).fingerprint
+
+
+def test_random_weights_are_drawn_from_the_seed(folders, tiny):
+    folder = folders("bert")
+    prints = [load_named_embedder(f"random({folder}){seed}").fingerprint for seed in ("", ":0", ":1")]
+    assert prints[0] == prints[1] != prints[2] and tiny.fingerprint not in prints
+
+
+def test_forms_nest(folders):
+    folder = folders("bert")
+    nested, outside = (
+        load_named_embedder(n) for n in (f"random({folder}(pooling=cls)):3", f"bert-cls(random({folder}):3)")
+    )
+    assert nested.pooling.spec == "cls" and nested.fingerprint == outside.fingerprint
+
+
+def test_a_folder_that_looks_like_a_form_is_the_folder(tmp_path):
+    folder = model_folder(tmp_path / "random(x)")
+    assert load_named_embedder(folder).fingerprint == Embedder.load(folder).fingerprint
+    assert load_named_embedder(f"{folder}(pooling=cls)").pooling.spec == "cls"
+
+
+def test_tf_idf_has_a_width():
+    assert load_model("tf-idf") == TfIdf() and load_model("tf-idf:8192") == TfIdf(8192)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("bert-cls(x)", {"pooling": "mean"}, "pooling=cls, and pooling=mean is asked for besides"),
+        ("x(truncate=3)", {"truncate": 4}, "truncate=3, and truncate=4"),
+        ("x(truncate=many)", {}, "truncate=many; wanted a whole number"),
+        ("x(pooling=a,pooling=b)", {}, "says pooling twice"),
+        ("bert-avg(x):3", {}, "only random"),
+        ("tf-idf:", {"pooling": "cls"}, "tf-idf knows no pooling"),
+        ("tf-idf:wide", {}, "width 'wide'"),
+        ("tf-idf:0", {}, "width 0"),
+        ("random(tf-idf)", {}, "fitted on the texts of a task"),
+        ("bert-avg(tf-idf:9)", {}, "fitted on the texts of a task"),
+    ],
+)
+def test_a_name_that_contradicts_itself_is_refused(name, options, told):
+    with pytest.raises(BadInput, match=told):
+        load_model(name, **options)
+
+
+@pytest.mark.parametrize("name", ["bert-avg()", "random(nowhere)", "nobody(x)", "x(width=3)", "avg-glove(pooling=cls"])
+def test_a_name_that_leads_nowhere_says_what_was_tried(name):
+    with pytest.raises(ModelNotFound, match="Tried"):
+        load_model(name)
+
+
+@given(st.lists(st.sampled_from(["random", "bert-avg", "tf-idf", "(", ")", ":", "3", "x", "pooling=", "cls", ","])))
+def test_any_name_is_a_model_or_an_error_of_ours(parts):
+    with suppress(LikewiseError):
+        assert isinstance(load_model("".join(parts)), TfIdf)
+
+
+def test_every_form_that_is_listed_is_one(folders, tmp_path, monkeypatch):
+    monkeypatch.setenv("LIKEWISE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "words.vec").write_text("the 1 2\ncat 3 4\n")
+    for form in BASELINES:
+        name = form.replace("NAME", str(folders("bert"))).replace("PATH", str(tmp_path / "words.vec"))
+        model = load_model(name)
+        encode = model.encode if isinstance(model, Embedder) else model.fitted(TEXTS)
+        assert np.isfinite(encode(["the cat"])).all()
+
+
+def test_the_file_tells_of_every_form_and_option():
+    told = Path(__import__("likewise.model_names").named.__file__).read_text().split('"""')[1]
+    assert all(form in told for form in BASELINES) and all(option in told for option in OPTIONS)

@@ -1,0 +1,84 @@
+"""What becomes of words that a vocabulary lacks, as the file beside the tokenizer says."""
+
+import json
+import re
+
+import pytest
+
+from likewise.arrays.ngram_hashing import subword_buckets
+from likewise.errors import BadModel
+from likewise.text.tokenizer import Tokenizer
+from likewise.text.unknown_words import FILE, UnknownWords
+from tests.tiny import amend, wordpieces
+
+
+def told(folder, value):
+    (folder / FILE).write_text(value if isinstance(value, str) else json.dumps(value))
+    return UnknownWords.read(folder)
+
+
+def test_a_folder_that_says_nothing_has_none(tmp_path):
+    assert UnknownWords.read(tmp_path) is None
+
+
+def test_what_is_not_said_is_nothing_and_what_is_said_is_kept(tmp_path):
+    assert vars(told(tmp_path, {"id": 5})) == {"id": 5, "least": 0, "most": 0, "buckets": 0, "first": 0}
+    whole = {"id": 1, "least": 3, "most": 6, "buckets": 100, "first": 2**31 - 1}
+    assert vars(told(tmp_path, whole)) == whole
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("value", [-1, 2**31, 1.0, True, None, "3"])
+@pytest.mark.parametrize("key", ["id", "least", "most", "buckets", "first"])
+def test_a_number_that_cannot_be_is_a_bad_model(key, value, tmp_path):
+    with pytest.raises(BadModel, match=f"{re.escape(FILE)} says .*; wanted whole numbers not below 0"):
+        told(tmp_path, {"id": 1, key: value})
+
+
+@pytest.mark.parametrize("value", ["{", "[]", "{}", '{"id": 1, "ids": 2}', "[" * 100_000])
+def test_what_is_no_such_object_is_a_bad_model(value, tmp_path):
+    with pytest.raises(BadModel, match="wanted an object with id, least, most, buckets, first"):
+        told(tmp_path, value)
+
+
+def test_the_first_n_gram_has_an_id_of_its_own_kind_and_those_behind_it_others():
+    unknown = UnknownWords(id=7, least=3, most=4, buckets=50, first=100)
+    buckets = subword_buckets("cattle", 3, 4, 50)
+    assert len(buckets) > 3
+    assert unknown.spelled("cattle") == [100 + buckets[0], *(150 + bucket for bucket in buckets[1:])]
+    assert unknown.largest == 199 and UnknownWords(id=300, least=3, most=4, buckets=50, first=100).largest == 300
+    assert UnknownWords(id=7).largest == 7 and UnknownWords(id=7, first=100).largest == 7
+    assert UnknownWords(id=7).spelled("cattle") == []
+
+
+def test_a_spelled_word_is_one_word_to_a_reader():
+    unknown = UnknownWords(id=7, least=3, most=4, buckets=50, first=100)
+    ids = [3, 99, 100, 149, 150, 199, 4]
+    assert unknown.words(ids) == [3, 99, 7, 7, 4]
+    assert UnknownWords(id=7).words(ids) == ids
+
+
+def test_a_tokenizer_that_makes_no_token_of_a_letter_is_a_bad_model(tmp_path):
+    wordpieces().save(str(tmp_path / "tokenizer.json"))
+    assert Tokenizer.load(tmp_path, 16)
+    amend(tmp_path / "tokenizer.json", normalizer={"type": "Replace", "pattern": {"String": "a"}, "content": ""})
+    with pytest.raises(BadModel, match="makes no token of the letter 'a', so it cannot read text"):
+        Tokenizer.load(tmp_path, 16)
+
+
+def test_special_tokens_leave_room_for_one_more_at_least(tmp_path):
+    wordpieces().save(str(tmp_path / "tokenizer.json"))
+    assert Tokenizer.load(tmp_path, 3).room == 1
+    with pytest.raises(BadModel, match="max_length is 2, and 2 special tokens leave no room"):
+        Tokenizer.load(tmp_path, 2)
+
+
+def test_added_tokens_have_the_ids_that_the_folder_gives_them_or_it_is_a_bad_model(tmp_path):
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b"]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"[two]": 7, "[one]": 6}))
+    made = Tokenizer.load(tmp_path, 16)
+    assert [made.backend.token_to_id(token) for token in ("[one]", "[two]")] == [6, 7] and made.vocabulary == 8
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"[one]": 7}))
+    with pytest.raises(BadModel, match=r"gives '\[one\]' the id 7, which is not the next one that is free"):
+        Tokenizer.load(tmp_path, 16)

@@ -1,0 +1,99 @@
+"""Batches in groups: every row once, labels with company, the same wherever one begins to read."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.errors import BadInput
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.grouping import group_by_label
+from likewise.train.data.schedule import BatchSchedule, DataSource
+from likewise.train.objectives import BatchTriplets, Matryoshka, Weighted
+
+LABELS = st.lists(st.integers(0, 12), min_size=1, max_size=90)
+
+
+def order(labels: list[int], each: int, batch: int, seed: int = 0) -> list[int]:
+    return group_by_label(np.array(labels), each, batch, np.random.default_rng(seed)).tolist()
+
+
+def batches(labels: list[int], each: int, batch: int, seed: int = 0) -> list[list[int]]:
+    """The labels of every whole batch."""
+    found = [labels[i] for i in order(labels, each, batch, seed)]
+    return [found[i : i + batch] for i in range(0, len(found) - batch + 1, batch)]
+
+
+@given(LABELS, st.integers(2, 6), st.integers(1, 20), st.integers(0, 9))
+def test_every_row_comes_once(labels, each, batch, seed):
+    assert sorted(order(labels, each, batch, seed)) == list(range(len(labels)))
+
+
+@given(LABELS, st.integers(2, 6), st.integers(1, 20))
+def test_the_seed_decides_the_order(labels, each, batch):
+    assert order(labels, each, batch, 3) == order(labels, each, batch, 3)
+
+
+@given(st.integers(5, 40), st.integers(2, 5), st.integers(2, 5), st.integers(1, 6), st.integers(0, 9))
+def test_labels_of_equal_size_fill_batches_of_p_groups_of_k_rows(count, each, p, parts, seed):
+    labels = [label for label in range(count) for _ in range(each * parts)]
+    found = batches(labels, each, each * p, seed)
+    assert len(found) == count * parts // p > 0
+    for batch in found:
+        assert all(n % each == 0 for n in Counter(batch).values())
+
+
+@given(LABELS, st.integers(2, 6), st.integers(4, 20), st.integers(0, 9))
+def test_hardly_a_row_is_without_company(labels, each, batch, seed):
+    many = Counter(labels)
+    found = batches(labels, each, batch, seed)
+    assert len(found) == len(labels) // batch
+    alone = [sum(n == 1 and many[label] > 1 for label, n in Counter(one).items()) for one in found]
+    assert sum(alone) <= 1 + len(found)  # a batch may end in an odd place, and the pass with what is left over
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_batch_is_of_one_label_where_two_are_as_frequent(seed):
+    found = batches([0, 1] * 100, 4, 8, seed)
+    assert sum(len(set(one)) == 1 for one in found[:-3]) == 0
+
+
+def test_many_labels_give_pairs_where_chance_gives_none():
+    labels = [i // 4 for i in range(4000)]
+    pairs = [len(one) - len(set(one)) for one in batches(labels, 4, 32)]
+    assert min(pairs) == max(pairs) == 24  # eight labels, four rows each
+    by_chance = np.random.default_rng(0).permutation(labels)[:32]
+    assert 32 - len(set(by_chance.tolist())) < 4
+
+
+def course(each: int = 2, rows: int = 60) -> DataSource:
+    objective = BatchTriplets(each=each)
+    columns = {"sentence": [f"text {i}" for i in range(rows)], "label": [i // 3 for i in range(rows)]}
+    return DataSource(TrainingRows.of(columns, objective), objective)
+
+
+@given(st.integers(0, 40), st.integers(0, 12), st.integers(2, 16), st.integers(0, 5))
+def test_batches_are_the_same_from_wherever_one_reads(begin, more, batch, seed):
+    curriculum = BatchSchedule([course()], batch, seed)
+    whole = [batch.texts for _, batch in curriculum.batches(0, begin + more)]
+    assert [batch.texts for _, batch in curriculum.batches(begin, begin + more)] == whole[begin:]
+
+
+def test_a_pass_holds_each_row_once_and_another_pass_has_another_order():
+    curriculum = BatchSchedule([course()], 12)
+    read = [text for _, batch in curriculum.batches(0, 10) for text in batch.texts[0]]
+    assert len(set(read[:60])) == len(set(read[60:])) == 60
+    assert read[:60] != read[60:]
+
+
+@pytest.mark.parametrize("objective", [Matryoshka(BatchTriplets(each=3), (8,)), Weighted([BatchTriplets(each=3)])])
+def test_what_wraps_wants_the_same_groups(objective):
+    reads = objective.reads()
+    assert (reads.together, reads.each) == ("label", 3)
+
+
+def test_one_row_of_a_label_is_no_group():
+    with pytest.raises(BadInput, match="two rows of a label or more"):
+        BatchTriplets(each=1)

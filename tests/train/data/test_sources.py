@@ -1,0 +1,221 @@
+"""Where rows come from, and what is done to their columns."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from likewise import Embedder
+from likewise.errors import BadInput
+from likewise.train.data.schedule import DataSource
+from likewise.train.data.sources import NLI, ColumnNames, read_rows, sha256
+from likewise.train.objectives import Classification, Contrastive, CoSENT, Triplet
+from likewise.train.run import Optimization, TrainSettings
+from likewise.train.trainer import train
+
+PAIRS = {"sentence1": ["a", "b", "c"], "sentence2": ["x", "y", "z"], "score": [0.0, 2.5, 5.0]}
+LIST = [dict(zip(PAIRS, values, strict=True)) for values in zip(*PAIRS.values(), strict=True)]
+
+
+def _written(folder, kind):
+    path = folder / f"pairs.{kind}"
+    if kind == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in LIST))
+    elif kind == "parquet":
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(PAIRS), path)
+    else:
+        sign = "," if kind == "csv" else "\t"
+        lines = [list(PAIRS), *([str(v) for v in row.values()] for row in LIST)]
+        path.write_text("".join(sign.join(line) + "\n" for line in lines))
+    return path
+
+
+class Dataset:
+    """As much of a datasets.Dataset as is read."""
+
+    column_names = (*PAIRS, "split")
+
+    def __getitem__(self, name):
+        return {**PAIRS, "split": ["train"] * 3}[name]
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "columns", "list", "dataset"])
+def test_the_same_rows_come_from_every_kind_of_source(kind, tmp_path):
+    data = {"columns": PAIRS, "list": LIST, "dataset": Dataset()}.get(kind) or _written(tmp_path, kind)
+    found = read_rows(data, CoSENT())
+    assert found.texts == {"sentence1": ["a", "b", "c"], "sentence2": ["x", "y", "z"]}
+    assert found.numbers["score"].tolist() == [0.0, 2.5, 5.0]
+
+
+def test_a_real_dataset_of_the_hub_library_is_read():
+    datasets = pytest.importorskip("datasets")
+    assert read_rows(datasets.Dataset.from_dict(PAIRS), CoSENT()).numbers["score"].tolist() == [0.0, 2.5, 5.0]
+
+
+def test_columns_have_other_names_and_scores_another_scale():
+    held = {"question": ["a", "b"], "answer": ["c", "d"], "likeness": ["1", "5"]}
+    named = {"sentence1": "question", "sentence2": "answer", "score": "likeness/5"}
+    found = read_rows(held, CoSENT(), ColumnNames(named))
+    assert list(found.texts) == ["sentence1", "sentence2"]
+    assert found.numbers["score"].tolist() == pytest.approx([0.2, 1.0])
+    assert read_rows({**held, "likeness": [1, 2]}, CoSENT(), ColumnNames({**named, "score": "likeness * 2"})).numbers[
+        "score"
+    ].tolist() == [2.0, 4.0]
+
+
+def test_a_column_can_be_scaled_under_its_own_name_and_one_whose_name_has_a_slash_be_meant():
+    assert read_rows(PAIRS, CoSENT(), ColumnNames({"score": "score/5"})).numbers["score"].tolist() == [0.0, 0.5, 1.0]
+    odd = {"sentence1": ["a", "b"], "sentence2": ["c", "d"], "score/5": [1.0, 3.0]}
+    assert read_rows(odd, CoSENT(), ColumnNames({"score": "score/5"})).numbers["score"].tolist() == [1.0, 3.0]
+
+
+def test_texts_of_labels_are_numbered_as_the_papers_authors_did():
+    assert NLI == ("contradiction", "entailment", "neutral")
+    held = {
+        "sentence1": ["a", "b", "c"],
+        "sentence2": ["x", "y", "z"],
+        "label": ["neutral", "Entailment", "contradiction"],
+    }
+    assert read_rows(held, Classification()).numbers["label"].tolist() == [2, 1, 0]
+    own = {**held, "label": ["no", "yes", "no"]}
+    assert read_rows(own, Classification(2), ColumnNames(labels=("no", "yes"))).numbers["label"].tolist() == [0, 1, 0]
+    with pytest.raises(BadInput, match="row 0: label is 'no'; wanted a number or one of contradiction"):
+        read_rows(own, Classification())
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [("label==1", ["b"]), ("label != 1", ["a", "c"]), ("label>=1", ["b", "c"]), ("kind=='q'", ["a", "c"])],
+)
+def test_only_rows_that_meet_the_condition_are_kept(condition, kept):
+    held = {"anchor": ["a", "b", "c"], "positive": ["x", "y", "z"], "label": [0, 1, 2], "kind": ["q", "r", "q"]}
+    for data in (list(zip(*held.values(), strict=True)),):
+        stream = read_rows(
+            lambda data=data: (dict(zip(held, row, strict=True)) for row in data),
+            Contrastive(),
+            ColumnNames(where=condition),
+        )
+        assert list(next(stream.batches(len(kept))).texts[0]) == kept
+
+    class Given:
+        column_names = tuple(held)
+
+        def __getitem__(self, name):
+            return held[name]
+
+    if len(kept) > 1:
+        assert list(read_rows(Given(), Contrastive(), ColumnNames(where=condition)).texts["anchor"]) == kept
+
+
+@pytest.mark.parametrize(
+    ("data", "objective", "columns", "said"),
+    [
+        ({"anchor": [], "positive": []}, Contrastive(), None, "no rows"),
+        ([], Contrastive(), None, "no rows"),
+        ({"anchor": ["a"], "positive": ["b"]}, Contrastive(), None, "one row"),
+        ({"anchor": ["a"] * 3, "positive": ["b"] * 3}, Contrastive(), None, "no row holds a wrong answer"),
+        (
+            {"sentence1": ["a", "b"], "sentence2": ["a", "b"], "score": [0, 1]},
+            CoSENT(),
+            None,
+            "both texts are the same",
+        ),
+        (PAIRS, CoSENT(), ColumnNames({"score": "likeness"}), "no column 'likeness'; there are sentence1"),
+        (PAIRS, CoSENT(), ColumnNames({"score": "sentence1/5"}), "row 0: sentence1 is 'a'; wanted a number"),
+        (PAIRS, CoSENT(), ColumnNames(where="score=>2"), "wanted COLUMN==VALUE"),
+        (PAIRS, CoSENT(), ColumnNames(where="x==2"), "no column 'x'"),
+        (PAIRS, CoSENT(), ColumnNames(where="score==7"), "no row has score==7"),
+        (7, CoSENT(), None, "rows are a int"),
+        ({**PAIRS, "more": [1, 2, 3]}, CoSENT(), None, "would not read the column more"),
+    ],
+)
+def test_data_that_teach_nothing_or_cannot_be_read_are_told(data, objective, columns, said, unchecked):
+    with pytest.raises(BadInput, match=said):
+        read_rows(data, objective, columns)
+
+
+def test_pairs_of_a_text_with_itself_are_simcse_and_said():
+    with pytest.warns(UserWarning, match="only dropout"):
+        read_rows({"anchor": ["a", "b"], "positive": ["a", "b"]}, Contrastive())
+
+
+def test_a_text_file_has_no_columns(tmp_path):
+    (tmp_path / "x.txt").write_text("a\n")
+    with pytest.raises(BadInput, match="lines and no columns"):
+        read_rows(tmp_path / "x.txt", Contrastive())
+
+
+def test_a_file_gives_only_what_is_read_hard_negatives_among_it(tmp_path):
+    path = tmp_path / "x.jsonl"
+    row = {"id": "7", "anchor": "a", "positive": "b", "negative": "c", "negative_2": "d", "source": "web"}
+    path.write_text(json.dumps(row) + "\n" + json.dumps({**row, "anchor": "e"}) + "\n")
+    assert list(read_rows(path, Contrastive()).texts) == ["anchor", "positive", "negative", "negative_2"]
+    assert list(read_rows(path, Triplet()).texts) == ["anchor", "positive", "negative"]
+    assert len(sha256(path)) == 64
+
+
+def _stream(count=10, opened=None):
+    def read():
+        if opened is not None:
+            opened.append(1)
+        return ({"anchor": f"a cat {i}", "positive": f"the dog {i}"} for i in range(count))
+
+    return read_rows(read, Contrastive())
+
+
+def test_a_stream_is_read_in_its_order_and_begins_anew_at_its_end():
+    batches = _stream(5).batches(2)
+    read = [text for _ in range(4) for text in next(batches).texts[0]]
+    assert read == [f"a cat {i}" for i in (0, 1, 2, 3, 4, 0, 1, 2)]
+    assert next(_stream(5).batches(2, skip=6)).texts[0] == ("a cat 1", "a cat 2")
+
+
+def test_a_run_over_a_stream_goes_on_where_it_was(own, tmp_path):
+    folder = own()
+    run = TrainSettings(steps=6, batch=4, checkpoint_every=2, optimization=Optimization(rate=1e-3))
+
+    def courses():
+        stream = _stream()
+        return [DataSource(stream, stream.objective)]
+
+    whole, again = (Embedder.load(folder, device="cpu") for _ in range(2))
+    train(whole, courses(), run)
+    asked = iter([False, False, True])
+    assert train(again, courses(), run, folder=tmp_path, stop=lambda: next(asked)).steps == 3
+    train(again, courses(), run, folder=tmp_path)
+    assert all(torch.equal(w, again.state_dict()[n]) for n, w in whole.state_dict().items())
+
+
+def test_what_a_stream_cannot_do_is_told(own):
+    embedder, stream = Embedder.load(own(), device="cpu"), _stream()
+    with pytest.raises(BadInput, match="wanted steps"):
+        train(embedder, [DataSource(stream, stream.objective)], TrainSettings())
+    held = read_rows({"anchor": ["a", "b"], "positive": ["c", "d"]}, stream.objective)
+    with pytest.raises(BadInput, match="round-robin"):
+        train(
+            embedder, [DataSource(stream, stream.objective), DataSource(held, stream.objective)], TrainSettings(steps=2)
+        )
+    train(
+        embedder,
+        [DataSource(stream, stream.objective), DataSource(held, stream.objective)],
+        TrainSettings(steps=2, mix="round-robin", batch=2),
+    )
+    with pytest.raises(BadInput, match="gave no rows"):
+        next(_stream(0).batches(2))
+    bad = read_rows(lambda: [{"anchor": "a", "positive": "b"}, {"anchor": "a"}], Contrastive())
+    with pytest.raises(BadInput, match="rows 0 to 1 of the stream: row 1: positive is None"):
+        next(bad.batches(2))
+    with pytest.raises(BadInput, match="gave a str"):
+        next(read_rows(lambda: ["a"], Contrastive()).batches(1))
+
+
+def test_numbers_of_a_column_are_not_changed_in_place():
+    scores = np.asarray([1.0, 5.0])
+    read_rows(
+        {"sentence1": ["a", "b"], "sentence2": ["c", "d"], "score": scores}, CoSENT(), ColumnNames({"score": "score/5"})
+    )
+    assert scores.tolist() == [1.0, 5.0]

@@ -1,0 +1,196 @@
+"""What a teacher says: the numbers that objectives of distillation want, made once, and gone on with."""
+
+import numpy as np
+import pytest
+
+from likewise import Embedder, Reranker
+from likewise.errors import BadInput
+from likewise.reranker import PolyEncoder
+from likewise.train.data.schedule import DataSource
+from likewise.train.data.sources import read_rows
+from likewise.train.distillation import teacher_outputs as module
+from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS, TeacherRequest, teacher_outputs
+from likewise.train.objectives import (
+    OBJECTIVES,
+    Contrastive,
+    CoSENT,
+    Distillation,
+    MarginMSE,
+    Regression,
+    ScoreDistillation,
+    SimilarityDistillation,
+)
+from likewise.train.run import Optimization, TrainSettings
+from likewise.train.trainer import train
+from tests.train.columns import TEXTS
+
+TRIPLES = {"anchor": TEXTS[:6], "positive": TEXTS[3:9], "negative": TEXTS[6:12]}
+PAIRS = {"sentence1": TEXTS[:6], "sentence2": TEXTS[6:12]}
+ALONE = {"sentence": TEXTS}
+CASES = [
+    (CoSENT(), PAIRS, "score"),
+    (MarginMSE(), TRIPLES, "margin"),
+    (ScoreDistillation(), TRIPLES, "scores"),
+    (Distillation(), ALONE, "teacher"),
+    (SimilarityDistillation(), ALONE, "teacher"),
+]
+
+
+@pytest.fixture(scope="module")
+def teachers(tiny):
+    return {
+        "embedder": tiny,
+        "cross": Reranker.start(tiny, seed=1),
+        "labelled": Reranker.start(tiny, ["no", "yes"], seed=1),
+        "poly": PolyEncoder.start(tiny, 4),
+    }
+
+
+def _expected(teacher, columns, name):
+    """One row at a time."""
+    if name == "teacher":
+        return np.stack([teacher.encode([text])[0] for text in columns["sentence"]])
+    first, *others = columns.values()
+
+    def say(a, b):
+        if isinstance(teacher, Embedder):
+            u, v = teacher.encode([a, b]).astype(np.float64)
+            return u @ v / np.linalg.norm(u) / np.linalg.norm(v)
+        if len(teacher.labels) == 2:
+            score = float(teacher.score([(a, b)], label="yes")[0])
+            return score if name == "score" else np.log(score)
+        return float(teacher.score([(a, b)])[0] if name == "score" else teacher.logits([(a, b)])[0, 0])
+
+    found = np.array([[say(a, other[i]) for other in others] for i, a in enumerate(first)])
+    return {"score": found[:, 0], "scores": found, "margin": found[:, 0] - found[:, -1]}[name]
+
+
+@pytest.mark.parametrize(("objective", "columns", "name"), CASES, ids=[type(c[0]).__name__ for c in CASES])
+@pytest.mark.parametrize("kind", ["embedder", "cross", "labelled", "poly"])
+def test_a_teacher_says_what_it_says_of_one_row_at_a_time(kind, objective, columns, name, teachers, tmp_path):
+    teacher, asked = teachers[kind], TeacherRequest(label="yes" if kind == "labelled" else None)
+    if name == "teacher" and kind != "embedder":
+        with pytest.raises(BadInput, match="has no vectors"):
+            teacher_outputs(columns, teacher, objective, asked=asked)
+        return
+    found = teacher_outputs(columns, teacher, objective, asked=asked, size=4)
+    np.testing.assert_allclose(found[name], _expected(teacher, columns, name), atol=1e-5)
+    kept = teacher_outputs(columns, teacher, objective, asked=asked, size=4, file=tmp_path / "x.parquet")
+    again = teacher_outputs(columns, teacher, objective, asked=asked, size=4, file=tmp_path / "x.parquet")
+    for other in (kept, again):
+        assert list(other) == list(found)
+        np.testing.assert_array_equal(other[name], found[name])
+    read = read_rows(tmp_path / "x.parquet", objective)
+    np.testing.assert_array_equal(read.numbers[name], found[name])
+
+
+def test_every_lesson_is_read_by_some_objective():
+    read = {name for objective in OBJECTIVES.values() for name in objective().reads().numbers}
+    assert set(TEACHER_OUTPUTS) <= read
+
+
+def test_what_was_made_is_not_made_again_and_what_was_interrupted_goes_on(teachers, tmp_path, monkeypatch):
+    calls, real = [], module._margin
+
+    def counted(teacher, texts, asked):
+        calls.append(list(texts["anchor"]))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(teacher, texts, asked)
+
+    monkeypatch.setitem(TEACHER_OUTPUTS, "margin", counted)
+    file, teacher = tmp_path / "margins.parquet", teachers["cross"]
+    with pytest.raises(KeyboardInterrupt):
+        teacher_outputs(TRIPLES, teacher, MarginMSE(), file=file, size=2)
+    assert not file.exists() and len(list((tmp_path / "margins.parquet.parts").iterdir())) == 2
+    found = teacher_outputs(TRIPLES, teacher, MarginMSE(), file=file, size=2)
+    assert calls[2:] == [TEXTS[4:6], TEXTS[4:6]]
+    assert [p.name for p in tmp_path.iterdir()] == ["margins.parquet"]
+    teacher_outputs(TRIPLES, teacher, MarginMSE(), file=file, size=2)
+    assert len(calls) == 4
+    np.testing.assert_allclose(found["margin"], _expected(teacher, TRIPLES, "margin"), atol=1e-5)
+
+
+def test_a_file_of_something_else_is_refused_and_stays(teachers, tmp_path):
+    file = tmp_path / "x.parquet"
+    teacher_outputs(TRIPLES, teachers["cross"], MarginMSE(), file=file)
+    before = file.read_bytes()
+    for columns, teacher, objective, told in [
+        (TRIPLES, teachers["poly"], MarginMSE(), "teacher was"),
+        (TRIPLES, teachers["cross"], ScoreDistillation(), "says was"),
+        ({**TRIPLES, "anchor": TEXTS[1:7]}, teachers["cross"], MarginMSE(), "texts was"),
+    ]:
+        with pytest.raises(BadInput, match=f"made of something else: {told}"):
+            teacher_outputs(columns, teacher, objective, file=file)
+    assert file.read_bytes() == before
+    file.write_bytes(b"no parquet")
+    with pytest.raises(BadInput, match="cannot be read"):
+        teacher_outputs(TRIPLES, teachers["cross"], MarginMSE(), file=file)
+
+
+@pytest.mark.parametrize(
+    ("columns", "objective", "told"),
+    [
+        ({"anchor": ["a"], "positive": ["b"]}, MarginMSE(), "negative is missing"),
+        ({**TRIPLES, "negative": ["x"]}, MarginMSE(), "one length"),
+        ({"sentence1": [], "sentence2": []}, Regression(), "at least a row"),
+        ({"sentence1": ["a", "b"], "sentence2": ["c", None]}, Regression(), "row 1: sentence2 is None"),
+        (TRIPLES, Contrastive(), "nothing to ask a teacher for"),
+        ({**PAIRS, "score": [0.5] * 6}, Regression(), "nothing to ask a teacher for"),
+    ],
+)
+def test_bad_rows_are_refused(columns, objective, told, teachers):
+    with pytest.raises(BadInput, match=told):
+        teacher_outputs(columns, teachers["cross"], objective)
+
+
+def test_what_parquet_cannot_hold_is_told_before_anything_is_computed(teachers, tmp_path):
+    columns = {"sentence1": ["a", "b \ud800"], "sentence2": ["c", "d"]}
+    with pytest.raises(BadInput, match="row 1: sentence1 holds half"):
+        teacher_outputs(columns, teachers["cross"], Regression(), file=tmp_path / "x.parquet")
+    with pytest.raises(BadInput, match=r"wanted \.parquet"):
+        teacher_outputs(PAIRS, teachers["cross"], Regression(), file=tmp_path / "x.csv")
+
+
+def test_a_similarity_or_a_label_that_is_not_there_is_refused(teachers):
+    with pytest.raises(BadInput, match="no similarity 'cos'"):
+        teacher_outputs(PAIRS, teachers["embedder"], Regression(), asked=TeacherRequest("cos"))
+    with pytest.raises(BadInput, match="say which one is the score"):
+        teacher_outputs(PAIRS, teachers["labelled"], Regression())
+
+
+def test_a_student_comes_to_say_what_its_teacher_says(teachers, own):
+    objective, student = MarginMSE("cosine"), Embedder.load(own(), device="cpu")
+    generator = np.random.default_rng(0)
+    words = ["cat", "dog", "rain", "mat", "fox", "words"]
+    drawn = {name: generator.choice(words, 24).tolist() for name in TRIPLES}
+    taught = teacher_outputs(drawn, teachers["embedder"], objective)
+    fooled = {**taught, "margin": -np.asarray(taught["margin"])}  # another than the student's own, which it is
+
+    def apart():
+        now = teacher_outputs(drawn, student, objective)["margin"]
+        return float(np.square(np.asarray(now) - fooled["margin"]).mean())
+
+    before = apart()
+    run = TrainSettings(steps=40, batch=12, optimization=Optimization(rate=2e-3))
+    train(student, [DataSource(read_rows(fooled, objective), objective)], run)
+    assert apart() < before / 2
+
+
+def test_an_embedder_that_numpy_computes_teaches_what_torchs_does(folders):
+    torchs, numpys = (Embedder.load(folders("bert"), engine=engine) for engine in ("torch", "numpy"))
+    columns = {"sentence": TEXTS}
+    for teacher in (torchs, numpys):
+        taught = teacher_outputs(columns, teacher, Distillation())
+        np.testing.assert_allclose(taught["teacher"], torchs.encode(TEXTS), atol=1e-5)
+    pairs = {"sentence1": TEXTS[:6], "sentence2": TEXTS[6:]}
+    scores = [teacher_outputs(pairs, teacher, CoSENT())["score"] for teacher in (torchs, numpys)]
+    np.testing.assert_allclose(*scores, atol=1e-5)
+    triples = {"anchor": TEXTS[:4], "positive": TEXTS[4:8], "negative": TEXTS[8:]}
+    margins = [teacher_outputs(triples, teacher, MarginMSE())["margin"] for teacher in (torchs, numpys)]
+    np.testing.assert_allclose(*margins, atol=1e-5)
+
+
+def test_what_is_no_model_cannot_teach(unchecked):
+    with pytest.raises(BadInput, match="a dict cannot teach; wanted an embedder or a reranker"):
+        teacher_outputs({"sentence": TEXTS}, {}, Distillation())

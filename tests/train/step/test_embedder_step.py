@@ -1,0 +1,211 @@
+"""One step back: whatever the pieces, the gradient is the same."""
+
+import pytest
+import torch
+
+from likewise import Embedder
+from likewise.errors import OutOfMemory
+from likewise.text.packing import plan_batches
+from likewise.train.objectives import Classification, Contrastive, Regression
+from likewise.train.step import embedder_step
+from likewise.train.step.embedder_step import embedder_backward, forward, tokenized
+from likewise.train.step.memory import TokenBudget
+from likewise.train.step.processes import Processes
+from tests.train.columns import EVERY, batch_for, model_for
+
+
+@pytest.fixture
+def trainable(own):
+    """A tiny embedder in fp64 without dropout, and its objective, fit."""
+
+    def make(name):
+        torch.manual_seed(0)
+        objective = EVERY[name]()
+        embedder = model_for(objective, Embedder.load(own(), device="cpu")).double()
+        objective.fit_to(embedder.width, embedder.encoder.vocabulary)
+        return embedder, objective.double()
+
+    return make
+
+
+def _gradients(*modules):
+    return [p.grad.clone() for module in modules for p in module.parameters() if p.grad is not None]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_step_in_pieces_has_the_gradient_of_the_step_as_a_whole(name, trainable):
+    embedder, objective = trainable(name)
+    batch = batch_for(objective)
+    torch.manual_seed(1)  # of noise, if there is any
+    whole = embedder_backward(embedder, objective, batch)
+    expected = _gradients(embedder, objective)
+    embedder.zero_grad()
+    objective.zero_grad()
+    torch.manual_seed(1)
+    pieces = embedder_backward(embedder, objective, batch, budget=TokenBudget(whole.tokens // 4))
+    assert whole.pieces == 1 and pieces.pieces > 3
+    assert pieces.loss == pytest.approx(whole.loss, abs=1e-12)
+    for a, b in zip(_gradients(embedder, objective), expected, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_step_has_the_gradient_that_autograd_finds_without_a_cut(name, trainable):
+    embedder, objective = trainable(name)
+    batch = batch_for(objective)
+    torch.manual_seed(1)
+    embedder_backward(embedder, objective, batch)
+    found = _gradients(embedder, objective)
+    embedder.zero_grad()
+    objective.zero_grad()
+    torch.manual_seed(1)
+    ids, batch = tokenized(embedder, objective, batch)
+    embedder_step.loss_of(objective, forward(embedder, ids), batch).backward()
+    for a, b in zip(found, _gradients(embedder, objective), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+
+
+def test_in_pieces_the_same_words_are_dropped_going_forward_and_back(trainable):
+    embedder, objective = trainable("contrastive")
+    embedder.train()
+    torch.manual_seed(3)
+    took = embedder_backward(embedder, objective, batch_for(objective), budget=TokenBudget(40))
+    seen = torch.get_rng_state()
+    # slowly: each piece anew with the state that it began with, all graphs kept
+    expected = _gradients(embedder)
+    embedder.zero_grad()
+    torch.manual_seed(3)
+    ids, _ = tokenized(embedder, objective, batch_for(objective))
+    pieces = plan_batches([len(i) for i in ids], 40)
+    vectors = torch.cat([forward(embedder, [ids[i] for i in piece]) for piece in pieces])
+    vectors = vectors[torch.argsort(torch.tensor([i for piece in pieces for i in piece]))]
+    loss = embedder_step.loss_of(objective, vectors, batch_for(objective))
+    loss.backward()
+    assert float(loss.detach()) == pytest.approx(took.loss, abs=1e-12)
+    for a, b in zip(_gradients(embedder), expected, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+    assert torch.equal(seen, torch.get_rng_state())
+
+
+def test_gradients_of_two_batches_add_up(trainable):
+    embedder, objective = trainable("regression")
+    embedder_backward(embedder, objective, batch_for(objective), share=0.25)
+    once = _gradients(embedder)
+    embedder_backward(embedder, objective, batch_for(objective), share=0.75)
+    for a, b in zip(_gradients(embedder), once, strict=True):
+        torch.testing.assert_close(a, 4 * b, atol=1e-12, rtol=1e-10)
+
+
+def test_where_memory_runs_out_the_step_is_made_in_pieces_to_the_same_gradient(trainable, monkeypatch):
+    embedder, objective = trainable("contrastive")
+    batch = batch_for(objective)
+    embedder_backward(embedder, objective, batch)
+    expected = _gradients(embedder)
+    embedder.zero_grad()
+    real, asked = embedder_step.forward, []
+
+    def narrow(embedder, ids, dtype=None):
+        asked.append(sum(map(len, ids)))
+        if asked[-1] > 60:
+            raise torch.OutOfMemoryError("out of memory, says the test")
+        return real(embedder, ids, dtype)
+
+    monkeypatch.setattr(embedder_step, "forward", narrow)
+    budget = TokenBudget()
+    took = embedder_backward(embedder, objective, batch, budget=budget)
+    assert took.pieces > 1 and budget.tokens is not None and budget.tokens <= 60 < max(asked)
+    for a, b in zip(_gradients(embedder), expected, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+
+
+def test_one_text_that_does_not_fit_is_an_error_and_other_errors_pass_through(trainable, monkeypatch):
+    embedder, objective = trainable("regression")
+
+    def fail(error):
+        def forward(*_):
+            raise error
+
+        monkeypatch.setattr(embedder_step, "forward", forward)
+
+    fail(torch.OutOfMemoryError("out of memory"))
+    with pytest.raises(OutOfMemory, match="one text"):
+        embedder_backward(embedder, objective, batch_for(objective))
+    fail(RuntimeError("shapes do not fit"))
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        embedder_backward(embedder, objective, batch_for(objective))
+
+
+def test_bf16_gives_nearly_the_gradient_of_fp32(own):
+    embedder = Embedder.load(own(), device="cpu")
+    objective = Contrastive()
+    embedder_backward(embedder, objective, batch_for(objective))
+    exact = torch.cat([g.flatten() for g in _gradients(embedder)])
+    embedder.zero_grad()
+    embedder_backward(embedder, objective, batch_for(objective), dtype=torch.bfloat16)
+    rounded = torch.cat([g.flatten() for g in _gradients(embedder)])
+    assert torch.cosine_similarity(exact, rounded, dim=0) > 0.99
+    assert not torch.equal(exact, rounded)
+
+
+def test_bf16_in_pieces_gives_the_gradient_of_bf16_as_a_whole(own):
+    embedder = Embedder.load(own(), device="cpu")
+    objective, found = Contrastive(), []
+    for budget in (None, TokenBudget(40)):
+        embedder.zero_grad()
+        embedder_backward(embedder, objective, batch_for(objective), budget=budget, dtype=torch.bfloat16)
+        found.append(torch.cat([g.flatten() for g in _gradients(embedder)]))
+    assert torch.cosine_similarity(*found, dim=0) > 0.999
+
+
+def test_an_objective_with_weights_gets_gradients_for_them(own):
+    embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
+    objective.fit_to(embedder.width)
+    embedder_backward(embedder, objective, batch_for(objective))
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in objective.parameters())
+    assert Regression().reads().numbers == ("score",)
+
+
+def test_memory_that_runs_out_after_the_vectors_were_shared_is_everybodys_business(trainable, monkeypatch):
+    """Another process's step is made again with this one's, in the pieces it was made in, to the same gradient."""
+    embedder, objective = trainable("contrastive")
+    batch = batch_for(objective)
+    embedder_backward(embedder, objective, batch)
+    expected = _gradients(embedder)
+    embedder.zero_grad()
+    asked = []
+
+    class Another(Processes):
+        """Alone, but told after the first attempt that memory ran out elsewhere."""
+
+        def any(self, here):
+            asked.append(here)
+            return len(asked) == 1
+
+    budget = TokenBudget()
+    took = embedder_backward(embedder, objective, batch, budget=budget, processes=Another())
+    assert asked == [False, False] and budget.tokens is None and took.pieces == 1
+    for a, b in zip(_gradients(embedder), expected, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
+
+
+def test_memory_that_runs_out_in_the_loss_is_told_to_the_others_and_the_step_made_in_pieces(trainable, monkeypatch):
+    embedder, objective = trainable("contrastive")
+    real, tries = embedder_step.loss_of, []
+
+    def narrow(*arguments):
+        tries.append(1)
+        if len(tries) == 1:
+            raise torch.OutOfMemoryError("out of memory, says the test")
+        return real(*arguments)
+
+    monkeypatch.setattr(embedder_step, "loss_of", narrow)
+    assert embedder_backward(embedder, objective, batch_for(objective)).pieces > 1 and len(tries) == 2
+
+
+def test_bf16_meets_few_numbers_of_rows_in_training_and_fp32_meets_them_as_they_are(own):
+    embedder, seen = Embedder.load(own(), device="cpu").train(), []
+    embedder.encoder.blocks[0].qkv.register_forward_hook(lambda _, given, out: seen.append(len(given[0])))
+    for dtype in (None, torch.bfloat16):
+        for count in range(60, 90):
+            forward(embedder, [[5] * 40, [5] * (count - 40)], dtype)
+    assert seen[:30] == list(range(60, 90)) and len(set(seen[30:])) < 8

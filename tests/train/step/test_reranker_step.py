@@ -1,0 +1,451 @@
+"""Training of rerankers: each loss beside a slow one, any pieces to one gradient, and a loop that is the embedders'."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from likewise import Embedder, Reranker
+from likewise.arrays.ragged import Ragged
+from likewise.encoders.layers import without_dropout
+from likewise.errors import BadInput, OutOfMemory
+from likewise.reranker import CrossEncoder, PolyEncoder
+from likewise.reranker.poly_encoder import score_candidates
+from likewise.text.packing import plan_batches
+from likewise.train.data.batch import TrainingRows
+from likewise.train.data.schedule import DataSource
+from likewise.train.evaluators import accuracy_evaluator, spearman_evaluator
+from likewise.train.objectives import (
+    RERANKING,
+    Contrastive,
+    InBatch,
+    PairClassification,
+    PairMargin,
+    PairRanking,
+    PairRegression,
+    parse_objective,
+)
+from likewise.train.run import Lora, Optimization, TrainSettings
+from likewise.train.step import reranker_step
+from likewise.train.step.memory import TokenBudget
+from likewise.train.step.trainable import backward, check_objective
+from likewise.train.trainer import train
+from tests.train.columns import TEXTS, batch_for, columns_for
+
+CROSS = ["regression", "regression:loss=mse,temperature=2", "classification:labels=2", "margin", "ranking"]
+POLY = ["regression:temperature=8,offset=2", "regression:loss=mse", "margin", "ranking"]
+POLY += ["in-batch", "in-batch:temperature=4"]
+BOTH = [*(("cross", name) for name in CROSS), *(("poly", name) for name in POLY)]
+every = pytest.mark.parametrize(("kind", "name"), BOTH)
+
+
+@pytest.fixture
+def begun(own):
+    """A tiny reranker without dropout and an objective that fits it."""
+
+    def make(kind, name="regression", seed=0, **how):
+        objective = parse_objective(name, RERANKING)
+        embedder = Embedder.load(own(**how), device="cpu")
+        reranker = (
+            Reranker.start(embedder, objective.labels, seed=seed)
+            if kind == "cross"
+            else PolyEncoder.start(embedder, 5, seed=seed)
+        )
+        check_objective(reranker, objective)
+        return reranker, objective
+
+    return make
+
+
+def _gradients(reranker):
+    return [None if p.grad is None else p.grad.clone() for p in reranker.parameters()]
+
+
+def _same(found, expected, **how):
+    for a, b in zip(found, expected, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            torch.testing.assert_close(a, b, **how)
+
+
+EXACT = {"atol": 1e-12, "rtol": 1e-12}
+
+
+def test_every_objective_of_the_table_is_tested():
+    assert {name.partition(":")[0] for _, name in BOTH} == set(RERANKING)
+
+
+@every
+def test_a_step_in_pieces_has_the_gradient_of_the_step_as_a_whole(kind, name, begun):
+    reranker, objective = begun(kind, name)
+    reranker.double()
+    batch = batch_for(objective)
+    whole = backward(reranker, objective, batch)
+    expected = _gradients(reranker)
+    assert any(g is not None and g.abs().max() > 0 for g in expected)
+    reranker.zero_grad()
+    pieces = backward(reranker, objective, batch, budget=TokenBudget(whole.tokens // 4))
+    assert whole.pieces == 1 and pieces.pieces > 3 and pieces.tokens == whole.tokens
+    assert pieces.loss == pytest.approx(whole.loss, abs=1e-12)
+    _same(_gradients(reranker), expected, **EXACT)
+
+
+@every
+def test_a_step_has_the_gradient_of_the_scores_one_pair_at_a_time(kind, name, begun):
+    reranker, objective = begun(kind, name)
+    reranker.double()
+    batch = batch_for(objective)
+    took = backward(reranker, objective, batch)
+    found = _gradients(reranker)
+    reranker.zero_grad()
+    loss = torch.stack(_slow(reranker, objective, batch)).mean()
+    loss.backward()
+    assert took.loss == pytest.approx(float(loss.detach()), abs=1e-12)
+    _same(found, _gradients(reranker), **EXACT)
+
+
+def _slow(reranker, objective, batch):
+    """The losses of the rows, from scores of one pair at a time, by the definitions."""
+
+    def score(a, b):
+        if isinstance(reranker, CrossEncoder):
+            return reranker(reranker.tokens([(a, b)]))[0]
+        return reranker(reranker.tokens([a]), reranker.tokens([b]))[0]
+
+    losses = []
+    for i in range(len(batch)):
+        first, *others = (column[i] for column in batch.texts)
+        logits = [score(first, other) for other in others]
+        told = {name: values[i] for name, values in batch.numbers.items()}
+        losses.append(REFERENCES[type(objective)](objective, logits, told, batch, i, score))
+    return losses
+
+
+def _regression(objective, logits, told, *_):
+    x, y = logits[0][0] / objective.temperature - objective.offset, told["score"].double()
+    if objective.loss == "mse":
+        return (x - y) ** 2
+    p = 1 / (1 + torch.exp(-x))
+    return -(y * torch.log(p) + (1 - y) * torch.log(1 - p))
+
+
+def _classification(objective, logits, told, *_):
+    return -torch.log(torch.exp(logits[0]) / torch.exp(logits[0]).sum())[told["label"]]
+
+
+def _margin(objective, logits, *_):
+    positive, *negatives = (x[0] for x in logits)
+    return sum(torch.clamp(objective.margin - (positive - n), min=0) for n in negatives) / len(negatives)
+
+
+def _ranking(objective, logits, told, *_):
+    found = [torch.exp(x[0] / objective.temperature) for x in logits]
+    wanted = torch.exp(told["scores"].double() / objective.teacher_temperature)
+    return -sum(w / wanted.sum() * torch.log(f / sum(found)) for w, f in zip(wanted, found, strict=True))
+
+
+def _in_batch(objective, logits, told, batch, i, score):
+    anchors, positives = batch.texts[0], batch.texts[1]
+    right = {positives[j] for j in range(len(batch)) if anchors[j] == anchors[i]}
+    wrong = [c for column in batch.texts[1:] for c in column if c not in right and c != anchors[i]]
+    scores = [torch.exp(score(anchors[i], c)[0] / objective.temperature) for c in [positives[i], *wrong]]
+    return -torch.log(scores[0] / sum(scores))
+
+
+REFERENCES = {
+    PairRegression: _regression,
+    PairClassification: _classification,
+    PairMargin: _margin,
+    PairRanking: _ranking,
+    InBatch: _in_batch,
+}
+
+
+def test_without_a_teacher_the_positive_is_what_is_to_be_found():
+    objective = PairRanking(temperature=2)
+    logits = torch.tensor([[[3.0], [1.0], [-2.0]]], dtype=torch.float64)
+    given = [math.exp(x / 2) for x in (3, 1, -2)]
+    assert float(objective(logits)) == pytest.approx(-math.log(given[0] / sum(given)), abs=1e-12)
+    assert float(objective(logits, scores=torch.tensor([[900.0, 0.0, 0.0]]))) == pytest.approx(float(objective(logits)))
+
+
+def test_a_teachers_scores_of_a_list_are_what_is_to_be_found():
+    draw = torch.Generator().manual_seed(0)
+    logits = torch.randn(3, 4, 1, generator=draw, dtype=torch.float64)
+    scores = torch.randn(3, 4, generator=draw, dtype=torch.float64)
+    found = PairRanking(temperature=2, teacher_temperature=3)(logits, scores=scores)
+    for i in range(3):
+        wanted = [math.exp(s / 3) for s in scores[i].tolist()]
+        given = [math.exp(x / 2) for x in logits[i, :, 0].tolist()]
+        loss = -sum(w / sum(wanted) * math.log(g / sum(given)) for w, g in zip(wanted, given, strict=True))
+        assert float(found[i]) == pytest.approx(loss, abs=1e-12)
+
+
+def test_in_pieces_a_poly_encoder_drops_the_same_words_going_forward_and_back(begun):
+    reranker, objective = begun("poly", "in-batch")
+    reranker.double().train()
+    for module in reranker.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.3
+    batch = batch_for(objective)
+    torch.manual_seed(3)
+    took = backward(reranker, objective, batch, budget=TokenBudget(40))
+    after, found = torch.get_rng_state(), _gradients(reranker)
+    assert took.pieces > 3
+    reranker.zero_grad()
+    torch.manual_seed(3)
+    loss = _with_all_graphs_kept(reranker, objective, batch, 40)
+    loss.backward()
+    assert float(loss.detach()) == pytest.approx(took.loss, abs=1e-12)
+    _same(found, _gradients(reranker), **EXACT)
+    assert torch.equal(after, torch.get_rng_state())
+
+
+def _with_all_graphs_kept(poly, objective, batch, budget):
+    """The loss, slowly: the vectors of the same pieces, made in the same order, each text's graph kept."""
+    contexts, *others = batch.texts
+    ids = [*poly.context_ids(contexts), *poly.candidate_ids([text for column in others for text in column])]
+    n, vectors = len(contexts), {}
+    for piece in plan_batches([len(row) for row in ids], budget):
+        for side, make in ((True, poly.contexts), (False, poly.candidates)):
+            own = [i for i in piece if (i < n) == side]
+            if own:
+                vectors |= zip(own, make(Ragged.of([ids[i] for i in own])), strict=True)
+    laid = [vectors[i] for i in range(len(ids))]
+    scores = score_candidates(torch.stack(laid[:n]), torch.stack(laid[n:]))
+    return objective(scores, names=batch.names).mean()
+
+
+@pytest.mark.parametrize("kind", ["cross", "poly"])
+def test_where_memory_runs_out_the_step_is_made_in_pieces_to_the_same_gradient(kind, begun, monkeypatch):
+    reranker, objective = begun(kind)
+    reranker.double()
+    batch = batch_for(objective)
+    backward(reranker, objective, batch, share=0.5)  # as if it were the first of two batches of one step
+    expected = [None if g is None else 2 * g for g in _gradients(reranker)]
+    real, asked = type(reranker.encoder).forward, []
+
+    def narrow(self, tokens):
+        asked.append(len(tokens.values))
+        if asked[-1] > 60:
+            raise torch.OutOfMemoryError("out of memory, says the test")
+        return real(self, tokens)
+
+    monkeypatch.setattr(type(reranker.encoder), "forward", narrow)
+    budget = TokenBudget()
+    took = backward(reranker, objective, batch, budget=budget, share=0.5)
+    assert took.pieces > 1 and budget.tokens is not None and max(asked) > 60
+    _same(_gradients(reranker), expected, atol=1e-12, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("kind", "what"), [("cross", "row"), ("poly", "text")])
+def test_one_row_that_does_not_fit_is_an_error(kind, what, begun, monkeypatch):
+    reranker, objective = begun(kind)
+
+    def full(*_):
+        raise torch.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(type(reranker.encoder), "forward", full)
+    with pytest.raises(OutOfMemory, match=f"one {what} of"):
+        backward(reranker, objective, batch_for(objective))
+
+
+def test_bf16_gives_nearly_the_gradient_of_fp32(begun):
+    for kind in ("cross", "poly"):
+        reranker, objective = begun(kind)
+        found = []
+        for dtype in (None, torch.bfloat16):
+            reranker.zero_grad()
+            backward(reranker, objective, batch_for(objective), dtype=dtype)
+            found.append(torch.cat([g.flatten() for g in _gradients(reranker) if g is not None]))
+        assert torch.cosine_similarity(*found, dim=0) > 0.99 and not torch.equal(*found)
+
+
+# the loop
+
+FAST = Optimization(rate=3e-3, warmup=0)
+ANIMALS, OTHERS = ("cat", "dog", "fox", "kitten"), ("rain", "mat", "words", "query")
+SAME = {
+    "sentence1": ["cat", "dog", "cat", "dog"],
+    "sentence2": ["cat", "dog", "dog", "cat"],
+    "score": [1.0, 1.0, 0.0, 0.0],
+}
+
+
+@pytest.mark.parametrize("kind", ["cross", "poly"])
+def test_a_toy_task_is_learned_and_stays_learned_in_the_saved_folder(kind, begun, tmp_path):
+    reranker, objective = begun(kind, "regression:temperature=4" if kind == "poly" else "regression")
+    without_dropout(reranker)
+    train(
+        reranker,
+        [DataSource(TrainingRows.of(SAME, objective), objective)],
+        TrainSettings(steps=120, batch=4, optimization=FAST),
+    )
+    reranker.save(tmp_path / "saved")
+    again = Reranker.load(tmp_path / "saved", device="cpu")
+    for model in (reranker, again):
+        scores = model.score(SAME["sentence1"], SAME["sentence2"])
+        assert scores[:2].min() > scores[2:].max() + 0.1
+    assert again.fingerprint == reranker.fingerprint
+
+
+def test_a_poly_encoder_learns_to_find_the_candidate_of_each_context(begun):
+    reranker, objective = begun("poly", "in-batch")
+    columns = {"anchor": list(ANIMALS), "positive": list(OTHERS)}
+    run = TrainSettings(steps=40, batch=4, optimization=FAST)
+    train(reranker, [DataSource(TrainingRows.of(columns, objective), objective)], run)
+    scores = reranker.match(reranker.encode_contexts(ANIMALS), reranker.encode_candidates(OTHERS))
+    assert scores.argmax(1).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("kind", "name"), [("cross", "classification:labels=2"), ("poly", "in-batch")])
+def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(kind, name, begun, tmp_path):
+    run = TrainSettings(steps=8, batch=4, optimization=FAST, checkpoint_every=2, budget=60)
+
+    def measure(model):
+        return {"spread": float(model.logits([("a", "dogs bark"), ("x", "y")]).std())}
+
+    def trained(**how):
+        reranker, objective = begun(kind, name)
+        rows = TrainingRows.of(columns_for(objective, 24), objective)
+        return reranker, lambda: train(reranker, [DataSource(rows, objective)], run, measure=measure, **how)
+
+    whole, go = trained()
+    expected = go()
+    left = iter([False, False, False, True])
+    _, go = trained(folder=tmp_path / "run", stop=lambda: next(left))
+    assert go().interrupted
+    torch.manual_seed(99)
+    resumed, go = trained(folder=tmp_path / "run")
+    found = go()
+    assert (found.best, found.best_step, found.steps) == (expected.best, expected.best_step, 8)
+    for weight, other in zip(resumed.parameters(), whole.parameters(), strict=True):
+        assert torch.equal(weight, other)
+
+
+def test_parts_of_a_reranker_are_frozen_or_adapted_as_an_embedders(begun):
+    reranker, objective = begun("cross")
+    rows = TrainingRows.of(columns_for(objective, 8), objective)
+    before = {name: p.clone() for name, p in reranker.state_dict().items()}
+
+    def moved(**how):
+        reranker.load_state_dict(before)
+        train(reranker, [DataSource(rows, objective)], TrainSettings(steps=2, batch=4, optimization=FAST, **how))
+        return {name.split(".")[0] for name, p in reranker.state_dict().items() if not torch.equal(p, before[name])}
+
+    assert moved(freeze=("encoder",)) == {"head"}
+    assert moved(freeze=("head",)) == {"encoder"}
+    assert moved(lora=Lora(rank=2)) == {"encoder", "head"}
+    with pytest.raises(BadInput, match="encoder or head"):
+        moved(freeze=("pooling",))
+
+
+# what a run is measured by
+
+
+def test_a_reranker_is_measured_by_its_order_of_pairs_and_by_its_labels(begun):
+    columns = {"sentence1": TEXTS[:6], "sentence2": TEXTS[6:], "score": [0, 3, 1, 5, 2, 4], "label": [0, 1, 1, 0, 1, 0]}
+    for kind in ("cross", "poly"):
+        reranker, _ = begun(kind)
+        scores = [float(reranker.score([pair])[0]) for pair in zip(TEXTS[:6], TEXTS[6:], strict=True)]
+        expected = stats.spearmanr(scores, columns["score"]).statistic
+        assert spearman_evaluator(columns, "x")(reranker) == {"x spearman": pytest.approx(expected)}
+    labelled, _ = begun("cross", "classification:labels=2")
+    logits = labelled.logits(columns["sentence1"], columns["sentence2"])
+    right = sum(int(row[1] > row[0]) == label for row, label in zip(logits, columns["label"], strict=True))
+    assert accuracy_evaluator(columns, "x")(labelled) == {"x accuracy": right / 6}
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"sentence1": ["a"], "sentence2": ["b"]}, "no column 'label'"),
+        ({"sentence1": [], "sentence2": [], "label": []}, "are none"),
+        ({"sentence1": ["a"], "sentence2": ["b"], "label": ["yes"]}, "wanted whole numbers"),
+        ({"sentence1": ["a"], "sentence2": ["b"], "label": [-1]}, "wanted whole numbers"),
+        ({"sentence1": ["a", "b"], "sentence2": ["b", "c"], "label": [0, 2]}, "row 1: the label is 2.* has 2"),
+    ],
+)
+def test_labels_that_cannot_be_measured_are_refused(columns, told, begun):
+    with pytest.raises(BadInput, match=told):
+        accuracy_evaluator(columns)(begun("cross", "classification:labels=2")[0])
+
+
+# what cannot be trained
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "told"),
+    [
+        ("regression", {"score": [0.0, 5.0]}, r"row 1: score is 5; wanted 0 … 1: .*divide by 5"),
+        ("regression", {"score": [0.5, 0.5]}, "every score is 0.5"),
+        ("regression", {"score": None}, "score is missing"),
+        ("regression", {"sentence2": None}, "sentence2 is missing"),
+        ("regression", {"score": [0.5, float("nan")]}, "row 1: score is nan"),
+        ("classification", {"label": [0, 3]}, "row 1: label is 3; wanted 0 … 2"),
+        ("classification", {"label": [1, 1]}, "every label is 1"),
+        ("classification", {"label": [0.5, 1]}, "row 0: label is 0.5; wanted a whole number"),
+        ("margin", {"negative": None}, "one column of negatives or more"),
+        ("ranking", {"scores": [[1.0], [2.0]]}, "scores has 1 numbers a row; wanted 2"),
+        ("in-batch", {"anchor": ["a", "a"], "negative": None}, "no row holds a wrong answer"),
+        ("regression", {"sentence1": [], "sentence2": [], "score": []}, "is missing"),
+    ],
+)
+def test_bad_rows_are_refused_by_name(name, changed, told):
+    objective = parse_objective(name, RERANKING)
+    pairs = {"sentence1": ["a", "b"], "sentence2": ["c", "d"]}
+    triples = {"anchor": ["a", "b"], "positive": ["c", "d"], "negative": ["e", "f"]}
+    columns = {
+        "regression": pairs | {"score": [0.0, 1.0]},
+        "classification": pairs | {"label": [0, 1]},
+        "margin": triples,
+        "ranking": triples,
+        "in-batch": triples,
+    }[name]
+    columns = {key: values for key, values in {**columns, **changed}.items() if values is not None}
+    with pytest.raises(BadInput, match=told):
+        TrainingRows.of(columns, objective)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "regression:loss=l1",
+        "regression:temperature=0",
+        "regression:offset=inf",
+        "classification:labels=1",
+        "margin:margin=-1",
+        "ranking:widths=8",
+    ],
+)
+def test_options_that_make_no_sense_are_refused(spec):
+    with pytest.raises(BadInput, match="wanted|has no option"):
+        parse_objective(spec, RERANKING)
+
+
+def test_an_objective_for_another_kind_of_model_is_refused(begun, tiny):
+    cross, regression = begun("cross")
+    poly, _ = begun("poly")
+    for model, objective, told in [
+        (cross, Contrastive(), "vectors of an embedder"),
+        (tiny, regression, "is for a reranker"),
+        (cross, PairClassification(3), "wants 3 labels.*has 1 .LABEL_0.*labels=3"),
+        (cross, InBatch(), "wanted a PolyEncoder"),
+        (poly, PairClassification(2), "wants 2 labels"),
+    ]:
+        with pytest.raises(BadInput, match=told):
+            check_objective(model, objective)
+
+
+def test_prompts_stand_before_contexts_in_training_as_they_do_in_scoring(begun):
+    for kind in ("cross", "poly"):
+        reranker, _ = begun(kind)
+        object.__setattr__(reranker.manifest, "prompts", {"q": "query: "})
+        object.__setattr__(reranker.manifest, "default_prompt", "q")
+        if kind == "cross":
+            found = reranker_step.reranker_logits(reranker, reranker.contents([(TEXTS[0], TEXTS[1])])).detach().numpy()
+        else:
+            found = reranker(reranker.tokens([TEXTS[0]]), reranker.tokens([TEXTS[1]], prompt="")).detach().numpy()
+        np.testing.assert_allclose(found, reranker.logits([(TEXTS[0], TEXTS[1])]), atol=1e-5)
