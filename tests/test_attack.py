@@ -95,6 +95,12 @@ def test_memory_that_is_used_and_given_back_counts():
     assert full.outcome == "memory" and "GiB" in full.detail
 
 
+def test_memory_of_the_process_that_it_was_forked_from_does_not_count():
+    least = 48 << 20
+    assert int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") > 2 * least
+    assert tried(lambda: None, limits=Limits(memory=least)).outcome == "answered"
+
+
 def test_a_file_that_was_there_and_is_another_is_lost():
     before = {"p.csv": "100 abc"}
     assert changed(before, {"p.csv": "7 abd"}, ()) == ["p.csv"] == changed(before, {}, ())

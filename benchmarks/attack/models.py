@@ -39,7 +39,8 @@ def names() -> list[str]:
 
 def preload() -> None:
     """Imports what attempts import, so that each finds it in memory; runs nothing."""
-    verbs = ("encode", "similarity", "models", "info", "rerank", "dissect", "fuse", "mine", "train", "evaluate", "data")
+    verbs = ("encode", "similarity", "models.list_models", "models.info", "models.dissect", "models.fuse", "rerank")
+    verbs += ("mine", "train.command", "evaluate", "data.command")
     more = ("likewise.mine", "likewise.search", "likewise.evaluate.tasks.registry", "likewise.evaluate.runner")
     more += (
         "likewise.train.layers.fusion_training",

@@ -12,6 +12,7 @@ import resource
 import select
 import shutil
 import signal
+import struct
 import sys
 import tempfile
 import time
@@ -28,11 +29,13 @@ SIGNS = ("Traceback (most recent call last)", "Exception ignored in", "PanicExce
 """What no user should see."""
 NO_MEMORY = ("memory allocation of", "cannot allocate", "not enough memory", "can't allocate", "unable to allocate")
 GIB = 1 << 30
+START = struct.Struct("<Q")
+"""The first thing that an attempt says: the bytes of memory that it begins with."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one attempt: seconds of wall clock, bytes of memory that its processes may hold each."""
+    """Of one attempt: seconds of wall clock, bytes of memory of each of its processes, beside the parent's."""
 
     seconds: float = 20.0
     memory: int = 2 * GIB
@@ -115,10 +118,17 @@ def _ended(end: int, one: _Running, limits: Limits) -> Result:
         os.killpg(one.pid, signal.SIGKILL)  # what it has left running
     os.close(end)
     log = one.log.read_text("utf-8", "replace") if one.log.exists() else ""
-    outcome, detail = _outcome(bytes(one.said), status, log, hangs, used.ru_maxrss * 1024, limits)
+    said, grown = bytes(one.said[START.size :]), _grown(one.said, used.ru_maxrss * 1024)
+    outcome, detail = _outcome(said, status, log, hangs, grown, limits)
     _remove(one.folder)
     one.log.unlink(missing_ok=True)
-    return Result(one.attempt.name, outcome, detail, round(seconds, 3), round(used.ru_maxrss / 1024, 1))
+    return Result(one.attempt.name, outcome, detail, round(seconds, 3), round(grown / 2**20, 1))
+
+
+def _grown(said: bytearray, peak: int) -> int:
+    """Bytes that an attempt took beside those that it was forked with, which the child says first."""
+    start = START.unpack(said[: START.size])[0] if len(said) >= START.size else 0
+    return max(0, peak - start)
 
 
 def _outcome(said: bytes, status: int, log: str, hangs: bool, used: int, limits: Limits) -> tuple[str, str]:
@@ -152,6 +162,7 @@ def _remove(folder: Path) -> None:
 def _live(attempt: Attempt, folder: Path, log: Path, far: int, limits: Limits) -> None:
     """The child's whole life: never returns."""
     try:
+        os.write(far, START.pack(_pages(1)))
         _confine(folder, log, limits)
         outcome, detail = judged(attempt, folder)
     except BaseException as error:
@@ -208,15 +219,15 @@ def _confine(folder: Path, log: Path, limits: Limits) -> None:
     os.environ.pop("LIKEWISE_MODELS", None)
     os.environ.pop("LIKEWISE_DATA", None)
     tempfile.tempdir = None
-    most = _address_space() + limits.memory + limits.slack
+    most = _pages(0) + limits.memory + limits.slack
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _drop_capabilities()
 
 
-def _address_space() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    return pages * resource.getpagesize()
+def _pages(column: int) -> int:
+    """Bytes of this process: its address space (0), or what of it is in memory (1)."""
+    return int(Path("/proc/self/statm").read_text().split()[column]) * resource.getpagesize()
 
 
 def _drop_capabilities() -> None:

@@ -279,7 +279,7 @@ def test_of_the_model_before_nothing_stays_and_of_yours_all(tmp_path):
 KILLED = """
 import os, shutil, sys
 from pathlib import Path
-from likewise.store.files import fill
+from likewise.model_files import atomic_folder
 old, new, out = map(Path, sys.argv[1:])
 steps = [0]
 def counted(real, last):
@@ -294,7 +294,7 @@ for last in range(200):
     shutil.copytree(old, place)
     child = os.fork()
     if child == 0:
-        with fill(place) as partial:
+        with atomic_folder(place) as partial:
             shutil.copytree(new, partial, dirs_exist_ok=True)
             for kind, name in ((Path, "replace"), (Path, "unlink"), (Path, "rmdir"), (Path, "write_text")):
                 setattr(kind, name, counted(getattr(kind, name), last))

@@ -354,14 +354,14 @@ MODES = """
 import os, sys
 from pathlib import Path
 os.umask({mask})
-from likewise.store import atomic, fill
+from likewise.model_files import atomic_file, atomic_folder
 from safetensors.numpy import save_file
 import numpy as np
 root = Path(sys.argv[1])
-with atomic(root / "file") as partial:
+with atomic_file(root / "file") as partial:
     partial.write_text("x")
 for _ in range(2):  # a new folder, and one that is there
-    with fill(root / "model") as partial:
+    with atomic_folder(root / "model") as partial:
         (partial / "1_Pooling").mkdir()
         for place in (partial, partial / "1_Pooling"):
             save_file({{"a": np.ones(2)}}, place / "model.safetensors")

@@ -35,9 +35,18 @@ def test_a_number_that_cannot_be_is_a_bad_model(key, value, tmp_path):
         told(tmp_path, {"id": 1, key: value})
 
 
-@pytest.mark.parametrize("value", ["{", "[]", "{}", '{"id": 1, "ids": 2}', "[" * 100_000])
-def test_what_is_no_such_object_is_a_bad_model(value, tmp_path):
-    with pytest.raises(BadModel, match="wanted an object with id, least, most, buckets, first"):
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("{", "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
+        ("[]", "holds a list; wanted an object"),
+        ("{}", "wanted an object with id, least, most, buckets, first"),
+        ('{"id": 1, "ids": 2}', "wanted an object with id, least, most, buckets, first"),
+    ],
+)
+def test_what_is_no_such_object_is_a_bad_model(value, why, tmp_path):
+    with pytest.raises(BadModel, match=f"{re.escape(FILE)} .*{why}"):
         told(tmp_path, value)
 
 
