@@ -140,7 +140,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.resamples < 100:
         raise BadInput(f"--resamples is {args.resamples}; wanted 100 or more, for an interval of 95 %")
     if args.plot:
-        _figures().check(args.plot)
+        _plot_module().check_plot_path(args.plot)
         check_writable_file(args.plot)
 
 
@@ -151,11 +151,11 @@ def _cache(args: argparse.Namespace) -> Any:
 
 
 def _draw(found: "Results", path: Path) -> None:
-    _figures().draw(found, path)
+    _plot_module().draw_results(found, path)
     print(f"drawn: {path}", file=sys.stderr)
 
 
-def _figures() -> Any:
+def _plot_module() -> Any:
     from ..errors import missing
 
     try:

@@ -152,9 +152,9 @@ def test_too_few_rows_to_hold_any_out_are_an_error():
 
 
 def test_without_torch_the_extra_is_named(monkeypatch):
-    for name in ("one_by_one", "together"):
-        monkeypatch.delitem(sys.modules, f"likewise.evaluate.{name}", raising=False)
-        monkeypatch.delattr(f"likewise.evaluate.{name}", raising=False)
+    for name in ("sequential", "batched"):
+        monkeypatch.delitem(sys.modules, f"likewise.evaluate.classifiers.{name}", raising=False)
+        monkeypatch.delattr(f"likewise.evaluate.classifiers.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtra, match=r"pip install .*\[torch\]"):
         trainer("fast")
