@@ -11,9 +11,9 @@ from likewise.errors import BadInput, MissingExtra
 from likewise.evaluate.classifiers import batched, sequential
 from likewise.evaluate.classifiers.classifier import (
     ClassifierRecipe,
-    ClassifierSettings,
     Fold,
     Problem,
+    TrainedClassifier,
     random_starts,
     trainer,
 )
@@ -135,7 +135,7 @@ def test_constant_features_say_the_commonest_class(way):
 
 
 def test_a_saturated_sigmoid_is_no_warning():
-    huge = ClassifierSettings((np.full((1, 2), -1e30, np.float32), np.array([[1, 0], [-1, 0.5]], np.float32)), 1.0)
+    huge = TrainedClassifier((np.full((1, 2), -1e30, np.float32), np.array([[1, 0], [-1, 0.5]], np.float32)), 1.0)
     assert huge.predict(np.array([[1e8], [-1e8]], np.float32)).tolist() == [1, 0]
 
 
