@@ -19,7 +19,7 @@ from typing import Any
 from likewise.data.datasets import read_dataset as read_data
 from likewise.data.leaks import find_leaks
 from likewise.evaluate import SUITES, Cache, Results, evaluate
-from likewise.evaluate.tasks.sts import SEVEN
+from likewise.evaluate.tasks.sts import STS_NAMES
 
 from .record import RESULTS, machine
 
@@ -52,7 +52,7 @@ def aggregates() -> dict[str, dict[str, float]]:
     scores = {
         name: {score.name: score.value for score in cell.result.scores if score.name in AGGREGATES}
         for (_, name), cell in found.cells.items()
-        if cell.result and name in SEVEN
+        if cell.result and name in STS_NAMES
     }
     for name in ("stsb", "sick-r"):
         cell = found[MODEL, f"{name}-regressor"]
@@ -94,7 +94,7 @@ def timed() -> dict[str, float]:
 
 def shared() -> dict[str, Any]:
     """What STS-B's training split holds of the other years, and what folds of argument pairs hold of each other."""
-    years = {name: read_data(f"{name}/test") for name in SEVEN[:5]}
+    years = {name: read_data(f"{name}/test") for name in STS_NAMES[:5]}
     found = find_leaks({"stsb/train": read_data("stsb/train")}, years)
     cell = evaluate(["avg-glove"], ["ukp-aspect-10-fold"], resamples=100)["avg-glove", "ukp-aspect-10-fold"]
     assert cell.result, cell.error
@@ -149,12 +149,14 @@ def agreement_table(told: dict[str, Any]) -> list[str]:
 
 
 def aggregates_table(scores: dict[str, dict[str, float]]) -> list[str]:
-    lines = [f"| | {' | '.join(SEVEN)} | mean |", "|---|" + "---|" * (len(SEVEN) + 1)]
+    lines = [f"| | {' | '.join(STS_NAMES)} | mean |", "|---|" + "---|" * (len(STS_NAMES) + 1)]
     for name in AGGREGATES:
         # STS-B and SICK-R have no subsets: every aggregate is `all`
-        row = [scores[task].get(name, scores[task][f"{name.split('/')[0]}/cosine/all"]) for task in SEVEN]
+        row = [scores[task].get(name, scores[task][f"{name.split('/')[0]}/cosine/all"]) for task in STS_NAMES]
         lines.append(_row(name.replace("/", ", "), row))
-    trained = [scores[t].get("pearson/regressor", scores[t].get("pearson/cosine/mean", float("nan"))) for t in SEVEN]
+    trained = [
+        scores[t].get("pearson/regressor", scores[t].get("pearson/cosine/mean", float("nan"))) for t in STS_NAMES
+    ]
     return [*lines, _row("SBERT-WK's: pearson, mean; regressors", trained)]
 
 

@@ -27,8 +27,8 @@ from likewise.data.datasets import read_dataset
 from likewise.evaluate import Cache, evaluate
 from likewise.evaluate.results import Results
 from likewise.evaluate.task import Result
-from likewise.evaluate.tasks.senteval import SEVEN as SENTEVAL
-from likewise.evaluate.tasks.sts import SEVEN
+from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES as SENTEVAL
+from likewise.evaluate.tasks.sts import STS_NAMES
 from likewise.model_names import load_named_embedder
 from likewise.runtime.plot_style import BLUE, ORANGE, STYLE
 from likewise.runtime.progress import StatusLine
@@ -40,7 +40,7 @@ FIELD = ("likewise-mini", "likewise-static", REFERENCE, "avg-glove", "bert-tiny-
 OURS = "likewise-"
 PAGE = Path(__file__).parent.parent / "docs" / "models.md"
 PICTURE = PAGE.parent / "figures" / "models.png"
-TASKS = {"sts": SEVEN, "usual": (*SEVEN, *SENTEVAL, "scifact"), "all": ("all",)}
+TASKS = {"sts": STS_NAMES, "usual": (*STS_NAMES, *SENTEVAL, "scifact"), "all": ("all",)}
 
 
 def main() -> None:
@@ -86,7 +86,7 @@ def _scores(found: Results, name: str) -> dict[str, Any]:
     cells = {task.name: found[name, task.name].result for task in found.tasks}
     heads = {task: 100 * result.headline.value for task, result in cells.items() if result}
     between = {task: _interval(result) for task, result in cells.items() if result}
-    parts = {"sts": SEVEN, "senteval": SENTEVAL, "scifact": ("scifact",)}
+    parts = {"sts": STS_NAMES, "senteval": SENTEVAL, "scifact": ("scifact",)}
     means = {part: float(np.mean([heads[t] for t in of])) for part, of in parts.items() if set(of) <= set(heads)}
     scores = {task: result.headline.name for task, result in cells.items() if result}
     return {**means, "tasks": heads, "scores": scores, "intervals": between}

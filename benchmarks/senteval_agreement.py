@@ -20,11 +20,11 @@ import torch
 
 from benchmarks.record import RESULTS, data, machine, save
 from likewise import Embedder
-from likewise.evaluate.task import Encode, Mode, Result, Settings, Task
-from likewise.evaluate.tasks.senteval import SEVEN, TASKS, senteval_average
+from likewise.evaluate.task import Encode, EvaluationSettings, Mode, Result, Task
+from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES, SENTEVAL_TASKS, senteval_average
 
-BY_NAME = {task.name: task for task in TASKS}
-SUITE = (*SEVEN, "sick-e")
+BY_NAME = {task.name: task for task in SENTEVAL_TASKS}
+SUITE = (*SENTEVAL_NAMES, "sick-e")
 
 
 def read(name: str) -> dict[str, list[Any]]:
@@ -53,7 +53,7 @@ class Remembered:
 def timed(task: Task, encode: Encode, mode: Mode) -> tuple[Result, float, float]:
     """The result, and how long it took: by the clock and of the processor."""
     clock, processor = time.perf_counter(), time.process_time()
-    result = task.run(encode, read, Settings(mode=mode))
+    result = task.run(encode, read, EvaluationSettings(mode=mode))
     return result, time.perf_counter() - clock, time.process_time() - processor
 
 
@@ -97,7 +97,7 @@ def main() -> None:
             save("senteval_agreement", {"model": asked.model, "tasks": {**known(asked.model), name: rows[name]}})
     if asked.fast_only:
         found: dict[str, Any] = {"model": asked.model, "tasks": rows}
-        if set(SEVEN) <= set(asked.tasks):
+        if set(SENTEVAL_NAMES) <= set(asked.tasks):
             found["average_of_seven"] = round(100 * senteval_average(results), 2)
         found["fast_seconds"] = round(sum(row["fast_seconds"] for row in rows.values()), 1)
         print({key: value for key, value in found.items() if key != "tasks"})
@@ -122,7 +122,7 @@ def encode_ahead(task: Task, remembered: Remembered) -> None:
         raise Enough
 
     try:
-        task.run(listen, read, Settings())
+        task.run(listen, read, EvaluationSettings())
     except Enough:
         return
 

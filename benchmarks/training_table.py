@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from likewise.evaluate.tasks.sts import PUBLISHED
-from likewise.evaluate.tasks.sts import SEVEN as STS
+from likewise.evaluate.tasks.sts import PUBLISHED_STS
+from likewise.evaluate.tasks.sts import STS_NAMES as STS
 
 from .claims import tested
 from .record import RESULTS
@@ -114,7 +114,7 @@ def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator
         for group in _groups([line for line in runs if line["recipe"] == recipe]):
             yield _cells([*_told(group), *(_figure(group, key) for key in COLUMNS)])
         for model, average in PAPERS.get(recipe, {}).items() if papers else ():
-            row = (*(PUBLISHED[task][model] for task in STS), average)
+            row = (*(PUBLISHED_STS[task][model] for task in STS), average)
             theirs = "sbert-nli" if model.startswith("SBERT-NLI") else recipe
             yield _cells([f"*{theirs}*", f"*{model}*", "*the paper's*", "", "", *(f"*{x:.2f}*" for x in row)])
     if any(line["stsb_train"] for line in runs):

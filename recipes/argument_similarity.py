@@ -16,10 +16,10 @@ import numpy as np
 
 from likewise.arrays.similarity import PAIRWISE
 from likewise.data.datasets import read_dataset
-from likewise.data.splits import SplitRound, folds, rounds
-from likewise.evaluate.task import Settings
-from likewise.evaluate.tasks.arguments import SETS, dealt_out
-from likewise.evaluate.tasks.sentence_pairs import RatedPairs, correlated, read_pairs
+from likewise.data.splits import TrainTestSplit, folds, train_test_splits
+from likewise.evaluate.task import EvaluationSettings
+from likewise.evaluate.tasks.arguments import ARGUMENT_SETS, folds_within_topics
+from likewise.evaluate.tasks.sentence_pairs import RatedPairs, correlation_score, read_pairs
 from likewise.model_files.atomic_files import atomic_file
 from likewise.runtime.untrusted_files import read_object
 from likewise.train.data.batch import TrainingRows
@@ -33,11 +33,13 @@ from likewise.train.trainer import train
 
 from .recipe import Recipe, backbone, flags, folder_of, run_of, some, start
 
-SEED = Settings().seed
-WAYS: dict[str, Callable[[RatedPairs], list[SplitRound]]] = {
-    "10-fold": lambda pairs: list(rounds(folds(list(zip(pairs.first, pairs.second, strict=True)), 10, SEED))),
-    "10-fold-within": lambda pairs: dealt_out(pairs, SEED),
-    "cross-topic": lambda pairs: list(rounds(pairs.group)),
+SEED = EvaluationSettings().seed
+WAYS: dict[str, Callable[[RatedPairs], list[TrainTestSplit]]] = {
+    "10-fold": lambda pairs: list(
+        train_test_splits(folds(list(zip(pairs.first, pairs.second, strict=True)), 10, SEED))
+    ),
+    "10-fold-within": lambda pairs: folds_within_topics(pairs, SEED),
+    "cross-topic": lambda pairs: list(train_test_splits(pairs.group)),
 }
 """Ten folds over all pairs; ten in each topic, which topics as large as the paper's allow; each topic in its turn."""
 
@@ -45,11 +47,11 @@ WAYS: dict[str, Callable[[RatedPairs], list[SplitRound]]] = {
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Trains a model a fold and one of all pairs, measures, records."""
     parser = flags(__doc__, epochs=4)
-    parser.add_argument("--data", choices=SETS, default="ukp-aspect")
+    parser.add_argument("--data", choices=ARGUMENT_SETS, default="ukp-aspect")
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=["10-fold", "cross-topic"])
     args = parser.parse_args(argv)
-    of = SETS[args.data]
-    pairs = read_pairs(read_dataset, of.data, Settings(), gold=of.gold, part="topic", degrees=of.degrees)
+    of = ARGUMENT_SETS[args.data]
+    pairs = read_pairs(read_dataset, of.data, EvaluationSettings(), gold=of.gold, part="topic", degrees=of.degrees)
     most = max(of.degrees.values()) if of.degrees else 5.0
     columns: dict[str, Any] = {
         "sentence1": pairs.first,
@@ -61,14 +63,16 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     for way in args.ways:
         said = _said(args, way, WAYS[way](pairs), every, run)
         for statistic in ("pearson", "spearman"):
-            score = correlated(f"{statistic} {way}", said, pairs.gold, statistic, pairs.group)
+            score = correlation_score(f"{statistic} {way}", said, pairs.gold, statistic, pairs.group)
             figures[f"{args.data} {score.name}"] = {"value": score.value, "n": score.n}
             print(f"{args.data} {score.name} × 100: {100 * score.value:.2f}")
     recipe = Recipe(f"argument-similarity-{args.data}", args, dev=None, figures=figures)
     return recipe.carry_out(backbone(args, "mean"), [DataSource(some(every, args.rows), Regression(), of.data)], run)
 
 
-def _said(args: Namespace, way: str, each: Sequence[SplitRound], every: TrainingRows, run: TrainSettings) -> np.ndarray:
+def _said(
+    args: Namespace, way: str, each: Sequence[TrainTestSplit], every: TrainingRows, run: TrainSettings
+) -> np.ndarray:
     """Cosines of all pairs, each by the model of its fold."""
     said = np.full(len(every), np.nan)
     for number, (learned, asked) in enumerate(each):

@@ -20,8 +20,8 @@ import likewise
 from likewise import Embedder
 from likewise.errors import BadInput
 from likewise.evaluate import Cache, evaluate
-from likewise.evaluate.tasks.senteval import SEVEN as SENTEVAL
-from likewise.evaluate.tasks.sts import SEVEN
+from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES as SENTEVAL
+from likewise.evaluate.tasks.sts import STS_NAMES
 from likewise.runtime.progress import StatusLine
 from likewise.runtime.untrusted_files import read_object
 from likewise.train.output.model_card import model_card
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> Path:
     parser.add_argument("run", type=Path, help="the folder of a finished run")
     parser.add_argument("--name", help="of the model (the folder's)")
     parser.add_argument("--into", type=Path, default=MODELS, metavar="FOLDER", help="of models (the package's)")
-    parser.add_argument("--tasks", default=",".join((*SEVEN, *SENTEVAL, "scifact")), help="what the card tells of")
+    parser.add_argument("--tasks", default=",".join((*STS_NAMES, *SENTEVAL, "scifact")), help="what the card tells of")
     args = parser.parse_args(argv)
     run = args.run.resolve()
     record = read_object(run / RECORD)
@@ -86,7 +86,7 @@ def measured(name: str, model: Embedder, tasks: str) -> dict[str, Any]:
     line.close("measured")
     means: dict[str, Any] = {}
     scores: dict[str, Any] = {}
-    for mean, names in (("mean of the seven STS sets", SEVEN), ("mean of SentEval's seven", SENTEVAL)):
+    for mean, names in (("mean of the seven STS sets", STS_NAMES), ("mean of SentEval's seven", SENTEVAL)):
         average = found.average(name, tuple(names))
         means |= {} if np.isnan(average) else {mean: {"value": average}}
     for cell in found.cells.values():

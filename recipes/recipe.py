@@ -12,12 +12,12 @@ import numpy as np
 import torch
 
 from likewise import Embedder
-from likewise.data.datasets import check_dataset, credit, load_dataset, read_dataset
+from likewise.data.datasets import check_dataset, dataset_credit, load_dataset, read_dataset
 from likewise.data.leaks import find_leaks, text_columns
 from likewise.errors import LikewiseError, ModelNotFound
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.tasks.registry import TASKS
-from likewise.evaluate.tasks.sts import SEVEN
+from likewise.evaluate.tasks.sts import STS_NAMES
 from likewise.model_files import locate
 from likewise.model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
 from likewise.model_names import load_named_embedder
@@ -211,7 +211,7 @@ class Recipe:
         )
 
     def _work(self, embedder: Trainable, courses: Sequence[DataSource], run: TrainSettings) -> TrainingJob:
-        data = [*self.before, *(data_description(one, **credit(one.name)) for one in courses)]
+        data = [*self.before, *(data_description(one, **dataset_credit(one.name)) for one in courses)]
         name = str(self.args.backbone)
         base = {"name": named_shortly(name), "fingerprint": self.base or embedder.fingerprint}
         return TrainingJob(
@@ -241,7 +241,7 @@ class Recipe:
     def _tasks(self) -> list[str]:
         if self.pairs:
             return ["stsb"]
-        return [*(["stsb-dev"] if self.dev == DEV else []), *SEVEN, *self.tasks]
+        return [*(["stsb-dev"] if self.dev == DEV else []), *STS_NAMES, *self.tasks]
 
     def _is_whole(self) -> bool:
         return self.whole and self.args.rows is None and self.args.steps is None
@@ -265,7 +265,7 @@ class Recipe:
             head = cell.result.headline
             between = {k: v for k, v in asdict(head.interval).items() if k != "value"} if head.interval else {}
             scores[KEYS.get(cell.task, cell.task)] = {**between, "value": head.value, "n": head.n}
-        average = found.average(name, SEVEN)
+        average = found.average(name, STS_NAMES)
         return scores | ({} if np.isnan(average) else {"avg": {"value": average}})
 
     def _line(self, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -288,7 +288,7 @@ class Recipe:
             "rate": run["optimization"]["rate"],
             "precision": run["precision"],
             **({"note": note} if (note := ", ".join(filter(None, (self.note, *how)))) else {}),
-            **{key: None for key in (*(KEYS.get(t, t) for t in SEVEN), "avg") if key not in record["scores"]},
+            **{key: None for key in (*(KEYS.get(t, t) for t in STS_NAMES), "avg") if key not in record["scores"]},
         }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from likewise import Embedder
-from likewise.data.catalogue.entry import TEXTS
+from likewise.data.catalogue.entry import TEXT_COLUMNS
 from likewise.data.datasets import check_dataset, load_dataset
 from likewise.evaluate.tasks.registry import TASKS
 from likewise.text.normalization import normalized
@@ -79,7 +79,7 @@ def _with_made(sources: Sequence[str]) -> set[str]:
 def texts_of(name: str) -> Iterator[str]:
     """Every text of a data set, column after column; nothing of a file of numbers alone."""
     columns = load_dataset(name).columns
-    for column in TEXTS:
+    for column in TEXT_COLUMNS:
         yield from columns.get(column, ())
 
 

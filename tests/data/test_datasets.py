@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from likewise.data import datasets
-from likewise.data.catalogue import DATASETS, File
-from likewise.data.catalogue.entry import TEXTS
+from likewise.data.catalogue import DATASETS, DatasetFile
+from likewise.data.catalogue.entry import TEXT_COLUMNS
 from likewise.data.datasets import check_dataset, dataset_names, load_dataset, read_dataset
 from likewise.errors import BadInput, DataNotFound
 
@@ -144,19 +144,19 @@ def test_a_check_tells_complete_partial_changed_unchecked_unreadable_and_missing
     path = place("t/a.parquet", rows)
     known = datasets._digest(path, 0)
     kinds = {
-        "complete": File(("text",), 2, known, 2),
-        "partial": File(("text",), 2, known, 9, kind="partial"),
-        "look-alike": File(("text",), 2, known, kind="look-alike"),
-        "changed": File(("text",), 2, "0" * 64, 2),
-        "unchecked": File(("text",)),
+        "complete": DatasetFile(("text",), 2, known, 2),
+        "partial": DatasetFile(("text",), 2, known, 9, kind="partial"),
+        "look-alike": DatasetFile(("text",), 2, known, kind="look-alike"),
+        "changed": DatasetFile(("text",), 2, "0" * 64, 2),
+        "unchecked": DatasetFile(("text",)),
     }
     for state, file in kinds.items():
         monkeypatch.setattr(datasets, "dataset_entry", lambda name, file=file: (None, file))
         assert check_dataset("t/a").state == state
     assert check_dataset("t/b").state == "missing"
-    assert datasets._compared(File(("text",), 3, known, 4), 2, "1" * 64)[0] == "changed"
-    assert datasets._compared(File(("text",), 3, known, 4, kind="partial"), 4, "1" * 64) == ("complete", ())
-    assert datasets._compared(File(("text",), 2, known, 2), 2, None) == ("complete", ())
+    assert datasets._compared(DatasetFile(("text",), 3, known, 4), 2, "1" * 64)[0] == "changed"
+    assert datasets._compared(DatasetFile(("text",), 3, known, 4, kind="partial"), 4, "1" * 64) == ("complete", ())
+    assert datasets._compared(DatasetFile(("text",), 2, known, 2), 2, None) == ("complete", ())
     path.write_bytes(b"PAR1 no")
     found = check_dataset("t/a")
     assert found.state == "unreadable"
@@ -273,7 +273,9 @@ def test_the_real_files_are_read_and_recognised(name):
         columns = read_dataset(name)
     assert set(entry_columns(name)) <= set(columns)
     assert {len(values) for values in columns.values()} == {found.rows}
-    assert all(isinstance(text, str) for column in entry_columns(name) if column in TEXTS for text in columns[column])
+    assert all(
+        isinstance(text, str) for column in entry_columns(name) if column in TEXT_COLUMNS for text in columns[column]
+    )
     assert found.state in ("complete", "partial", "look-alike", "changed")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from likewise.data.datasets import read_dataset
 from likewise.data.leaks import find_leaks, normalized, without_leaks
 from likewise.errors import BadInput
-from likewise.evaluate.tasks.sts import SETS
+from likewise.evaluate.tasks.sts import STS_SETS
 
 REAL = pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="LIKEWISE_DATA names no folder of data sets")
 
@@ -118,7 +118,7 @@ def test_the_cautions_of_the_tasks_count_rows_of_the_test_set_where_leaks_are_di
     known = {frozenset(map(normalized, pair)) for pair in _pairs("stsb/train")}
     for name in ("sts12", "sts13", "sts14", "sts15", "sts16"):
         rows = sum(frozenset(map(normalized, pair)) in known for pair in _pairs(f"{name}/test"))
-        assert f"{rows:,} of these pairs" in SETS[name].caution
+        assert f"{rows:,} of these pairs" in STS_SETS[name].caution
 
 
 def _pairs(name):

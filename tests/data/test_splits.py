@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.data.splits import connected_components, cross_topic, folds, leaked, rounds, without_shared_sentences
+from likewise.data.splits import (
+    connected_components,
+    count_leaked,
+    folds,
+    topic_folds,
+    train_test_splits,
+    without_shared_sentences,
+)
 from likewise.errors import BadInput
 
 names = st.sampled_from("abcdefghijklmnopqrstuvwxyz")
@@ -39,7 +46,7 @@ def test_components_are_those_found_by_growing_sets(pairs):
 
 @given(graphs, st.integers(2, 5), st.booleans())
 def test_every_pair_is_tested_once_and_never_trained_on_then(pairs, k, group_aware):
-    each = list(rounds(folds(pairs, k, 3, group_aware)))
+    each = list(train_test_splits(folds(pairs, k, 3, group_aware)))
     assert sorted(i for _, test in each for i in test) == list(range(len(pairs)))
     for train, test in each:
         assert sorted([*train, *test]) == list(range(len(pairs)))
@@ -53,10 +60,10 @@ def test_plain_folds_differ_by_a_pair_at_most(pairs, k):
 
 @given(graphs, st.integers(2, 5))
 def test_group_aware_and_strict_folds_leak_nothing(pairs, k):
-    for one in rounds(folds(pairs, k, 0, group_aware=True)):
-        assert leaked(pairs, one) == 0
-    for one in rounds(folds(pairs, k, 0)):
-        assert leaked(pairs, without_shared_sentences(pairs, one)) == 0
+    for one in train_test_splits(folds(pairs, k, 0, group_aware=True)):
+        assert count_leaked(pairs, one) == 0
+    for one in train_test_splits(folds(pairs, k, 0)):
+        assert count_leaked(pairs, without_shared_sentences(pairs, one)) == 0
         train, test = one
         tested = {text for i in test for text in pairs[i]}
         assert [i for i in train if not tested & set(pairs[i])] == without_shared_sentences(pairs, one)[0].tolist()
@@ -64,8 +71,8 @@ def test_group_aware_and_strict_folds_leak_nothing(pairs, k):
 
 def test_leaks_are_counted_by_the_test_pair():
     pairs = [("a", "b"), ("a", "c"), ("d", "e"), ("f", "a")]
-    assert leaked(pairs, (np.array([0, 2]), np.array([1, 3]))) == 2
-    assert leaked(pairs, (np.array([2]), np.array([0, 1, 3]))) == 0
+    assert count_leaked(pairs, (np.array([0, 2]), np.array([1, 3]))) == 2
+    assert count_leaked(pairs, (np.array([2]), np.array([0, 1, 3]))) == 0
 
 
 def test_group_aware_folds_are_even_where_they_can_be():
@@ -81,8 +88,8 @@ def test_a_seed_gives_the_same_folds_and_another_seed_others(group_aware):
 
 
 def test_every_topic_is_a_fold():
-    assert cross_topic(["guns", "taxes", "guns"]).tolist() == [0, 1, 0]
-    assert [test.tolist() for _, test in rounds(cross_topic(["guns", "taxes", "guns"]))] == [[0, 2], [1]]
+    assert topic_folds(["guns", "taxes", "guns"]).tolist() == [0, 1, 0]
+    assert [test.tolist() for _, test in train_test_splits(topic_folds(["guns", "taxes", "guns"]))] == [[0, 2], [1]]
 
 
 @pytest.mark.parametrize("k", [1, 4])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likewise.evaluate import cache as caches
-from likewise.evaluate.cache import OWN, Cache, digest
+from likewise.evaluate.cache import OWN, Cache, json_digest
 from likewise.evaluate.runner import evaluate
 from likewise.evaluate.tasks.registry import TASKS
 from likewise.model_files.word_vectors.word_tables import WordVectors, converted_folder
@@ -24,7 +24,7 @@ def old(*paths: Path) -> None:
 
 
 def test_what_was_used_longest_ago_goes_until_the_rest_is_within_the_limit(tmp_path):
-    cache, keys = Cache(tmp_path, limit=250), [digest(name) for name in ("old", "used", "new")]
+    cache, keys = Cache(tmp_path, limit=250), [json_digest(name) for name in ("old", "used", "new")]
     for i, key in enumerate(keys):
         cache.keep(key, {"text": "x" * 80})
         os.utime(tmp_path / OWN / "results" / f"{key}.json", (time.time() - 100 + i,) * 2)
@@ -49,7 +49,7 @@ def test_converted_word_vectors_and_foreign_files_are_never_deleted(tmp_path, mo
     monkeypatch.setenv("LIKEWISE_CACHE", str(tmp_path))
     words = converted_folder("glove-toy", "1", lambda: WordVectors(["a"], np.zeros((2, 4), np.float32)))
     cache = Cache.of_user()
-    own, key = cache.folder / OWN, digest("mine")
+    own, key = cache.folder / OWN, json_digest("mine")
     foreign = [
         tmp_path / "results" / f"{key}.json",  # as versions before this layout wrote them
         tmp_path / "vectors" / key / f"{key[:24]}.safetensors",
@@ -74,7 +74,7 @@ def test_converted_word_vectors_and_foreign_files_are_never_deleted(tmp_path, mo
 
 
 def test_links_are_not_followed(tmp_path):
-    key, elsewhere = digest("x"), tmp_path / "elsewhere"
+    key, elsewhere = json_digest("x"), tmp_path / "elsewhere"
     elsewhere.mkdir()
     kept = elsewhere / f"{key[:24]}.safetensors", elsewhere / f"{key}.json"
     for path in kept:
@@ -92,7 +92,7 @@ def test_links_are_not_followed(tmp_path):
 @pytest.mark.parametrize("late", [False, True])
 def test_a_process_killed_while_it_writes_leaves_no_entry_and_its_partial_file_goes(late, tmp_path):
     """Before the renaming there is no entry; after it there is a whole one."""
-    cache, key = Cache(tmp_path), digest("killed")
+    cache, key = Cache(tmp_path), json_digest("killed")
     child = os.fork()
     if child == 0:
         rename = Path.replace
@@ -103,14 +103,14 @@ def test_a_process_killed_while_it_writes_leaves_no_entry_and_its_partial_file_g
     assert cache.result(key) == ({"figure": 1} if late else None)
     left = [path for path in (tmp_path / OWN / "results").iterdir() if path.name.startswith(".")]
     assert len(left) == 1
-    with temporary_folder(tmp_path / OWN / "results" / f"{digest('other')}.json") as writing:
+    with temporary_folder(tmp_path / OWN / "results" / f"{json_digest('other')}.json") as writing:
         cache.prune()
         assert writing.is_dir()  # of a process that lives
     assert not any(path.exists() for path in left)
 
 
 def test_an_entry_that_another_process_used_since_it_was_listed_stays(tmp_path, monkeypatch):
-    cache, key = Cache(tmp_path, limit=0), digest("shared")
+    cache, key = Cache(tmp_path, limit=0), json_digest("shared")
     cache.keep(key, {"figure": 1})
     path = tmp_path / OWN / "results" / f"{key}.json"
     old(path)
@@ -127,7 +127,7 @@ def test_an_entry_that_another_process_used_since_it_was_listed_stays(tmp_path, 
 
 
 def test_an_entry_that_another_process_deleted_or_holds_open_is_no_error(tmp_path, monkeypatch):
-    cache, keys = Cache(tmp_path, limit=0), [digest(1), digest(2)]
+    cache, keys = Cache(tmp_path, limit=0), [json_digest(1), json_digest(2)]
     for key in keys:
         cache.keep(key, {"figure": 1})
 

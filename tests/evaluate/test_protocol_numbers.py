@@ -35,4 +35,4 @@ def test_other_protocols_have_the_numbers_that_their_pages_tell():
     assert (retrieval.DEPTH, clustering.SEEDS, kmeans.STEPS) == (100, 5, 100)
     assert (paraphrase_mining.TEXTS, paraphrase_mining.PAIRS, duplicates.QQP) == (20_000, 100_000, 404_290)
     assert ridge.PENALTIES == (1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
-    assert len(sts.SEVEN) == len(sts.SEVEN_WK) == 7
+    assert len(sts.STS_NAMES) == len(sts.SBERT_WK_NAMES) == 7

@@ -11,7 +11,7 @@ from likewise.evaluate.cache import Cache
 from likewise.evaluate.models import models_to_evaluate
 from likewise.evaluate.results import from_json, to_json
 from likewise.evaluate.runner import evaluate
-from likewise.evaluate.task import Settings
+from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.registry import SUITES, TASKS, select_tasks
 from tests.evaluate.toys import LOST, ONE, TWO, WORDS, Counting, Fitting, alike, model, read, task
 
@@ -35,7 +35,7 @@ def test_each_model_meets_each_task_and_the_headline_has_an_interval():
     for cell in found.cells.values():
         assert not cell.error
         assert all(score.interval.low <= score.value <= score.interval.high for score in cell.result.scores)
-    assert found["a", "one"].value == alike(model(0), read, Settings(), name="pairs/one").headline.value
+    assert found["a", "one"].value == alike(model(0), read, EvaluationSettings(), name="pairs/one").headline.value
 
 
 def test_a_text_that_tasks_share_is_encoded_once():
@@ -121,7 +121,7 @@ def test_another_model_setting_number_of_resamples_or_copy_of_the_data_is_anothe
     run({"m": Counting()}, [ONE], cache=cache)
     assert run({"m": Counting()}, [ONE], cache=cache)["m", "one"].kept
     assert not run({"m": Counting("e" * 32)}, [ONE], cache=cache)["m", "one"].kept
-    assert not run({"m": Counting()}, [ONE], cache=cache, settings=Settings(seed=1))["m", "one"].kept
+    assert not run({"m": Counting()}, [ONE], cache=cache, settings=EvaluationSettings(seed=1))["m", "one"].kept
     assert not run({"m": Counting()}, [ONE], cache=cache, fresh=True)["m", "one"].kept
     changed = {**read("pairs/one"), "score": [*read("pairs/one")["score"][:-1], 9.0]}
     found = evaluate({"m": Counting()}, [ONE], read=lambda name: changed, resamples=50, cache=cache)

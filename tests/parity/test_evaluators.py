@@ -15,14 +15,14 @@ from sentence_transformers.sentence_transformer.evaluation import (
 )
 from sentence_transformers.util import cos_sim
 
-from likewise.evaluate.task import Settings
+from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import paraphrase_mining
-from likewise.evaluate.tasks.duplicates import DUPLICATES
-from likewise.evaluate.tasks.paraphrase_mining import MINING
-from likewise.evaluate.tasks.retrieval import METRICS, RETRIEVAL
+from likewise.evaluate.tasks.duplicates import DUPLICATE_TASKS
+from likewise.evaluate.tasks.paraphrase_mining import MINING_TASKS
+from likewise.evaluate.tasks.retrieval import RETRIEVAL_METRICS, RETRIEVAL_TASKS
 from likewise.search.bm25 import words
 
-TASKS = {task.name: task for task in (*RETRIEVAL, *DUPLICATES, *MINING)}
+TASKS = {task.name: task for task in (*RETRIEVAL_TASKS, *DUPLICATE_TASKS, *MINING_TASKS)}
 
 
 def words_of(text: str) -> np.ndarray:
@@ -64,7 +64,7 @@ def read(data: Path):
 
 
 def test_search_scores_the_same(model, read):
-    ours = TASKS["scifact"].run(model.vectors, read, Settings())
+    ours = TASKS["scifact"].run(model.vectors, read, EvaluationSettings())
     corpus, queries, qrels = (read(f"scifact/{name}") for name in ("corpus", "queries", "qrels"))
     texts = dict(zip(queries["query_id"], queries["text"], strict=True))
     judged: dict[str, set] = {}
@@ -79,13 +79,13 @@ def test_search_scores_the_same(model, read):
         precision_recall_at_k=[1, 5, 10, 100],
         map_at_k=[10],
     )(model)
-    for name in METRICS:
+    for name in RETRIEVAL_METRICS:
         assert ours[name] == pytest.approx(theirs[f"cosine_{name}"], abs=1e-6), name
 
 
 @pytest.mark.parametrize(("task", "file"), [("qqp", "qqp_subset/pairs"), ("mrpc-pairs", "mrpc/test")])
 def test_decisions_score_the_same(task, file, model, read):
-    ours = TASKS[task].run(model.vectors, read, Settings())
+    ours = TASKS[task].run(model.vectors, read, EvaluationSettings())
     pairs = read(file)
     theirs = BinaryClassificationEvaluator(pairs["sentence1"], pairs["sentence2"], pairs["label"])(model)
     for name, called in (
@@ -103,7 +103,7 @@ def test_decisions_score_the_same(task, file, model, read):
 def test_mining_scores_the_same(model, read, monkeypatch):
     monkeypatch.setattr(paraphrase_mining, "TEXTS", 1500)
     monkeypatch.setattr(paraphrase_mining, "PAIRS", 20_000)
-    ours = TASKS["mining"].run(model.vectors, read, Settings())
+    ours = TASKS["mining"].run(model.vectors, read, EvaluationSettings())
     pairs = read("qqp_subset/pairs")
     labelled = paraphrase_mining.labelled_pairs(read, "qqp_subset/pairs")
     texts = paraphrase_mining.transitive_closure(labelled, 1500).texts

@@ -19,7 +19,7 @@ from likewise.arrays.correlation import spearman
 from likewise.data.datasets import read_dataset
 from likewise.errors import BadInput
 from likewise.evaluate.tasks.sentence_pairs import RatedPairs
-from likewise.evaluate.tasks.sts import SETS, SEVEN
+from likewise.evaluate.tasks.sts import STS_NAMES, STS_SETS
 from likewise.train.data.batch import TrainingRows
 from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS
 from likewise.train.output import console
@@ -54,7 +54,7 @@ def data(tmp_path_factory) -> Path:
 
     texts = {"sentence1": lambda i: text(), "sentence2": lambda i: text()}
     sides = {name: (lambda i: text()) for name in ("anchor", "positive", "negative")}
-    for name in {of.data for of in SETS.values()} | {"stsb/train"}:
+    for name in {of.data for of in STS_SETS.values()} | {"stsb/train"}:
         put(name, 30, **texts, score=lambda i: (i * 7) % 6, subset=lambda i: "ab"[i % 2], label=lambda i: "NEUTRAL")
     put("nli/train", 48, **texts, label=lambda i: ("contradiction", "entailment", "neutral")[i % 3])
     put("nli/triplets", 48, **sides)
@@ -143,7 +143,7 @@ def test_a_recipe_leaves_a_model_and_a_line(name, flags, place, model, words):
     _, line = carried_out(name, backbone, place, *(model if flag == "MODEL" else flag for flag in flags))
     began = "random weights" if name == "small_transformer" else "tiny" if backbone == model else words
     assert set(LINE) <= set(line) and line["backbone"] == began
-    assert line["avg"] == pytest.approx(np.mean([line[shared.KEYS.get(task, task)] for task in SEVEN]), abs=0.01)
+    assert line["avg"] == pytest.approx(np.mean([line[shared.KEYS.get(task, task)] for task in STS_NAMES]), abs=0.01)
     assert line["stsb_train"] == ("stsb" in name)
     assert line["steps"] == 2 and line["whole"] is False and "sts12/test" in line["other_data"]
     (folder,) = [path.parent for path in (place / "out").rglob("log.jsonl") if "nli" not in path.parts[-2:-1]][:1] or [

@@ -53,15 +53,15 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     how.add_argument("--resamples", type=int, default=10_000, metavar="N", help="of each bootstrap (%(default)s)")
     how.add_argument("--fresh", action="store_true", help="compute again what is kept")
     how.add_argument("--no-cache", action="store_true", help="read and keep nothing")
-    show = parser.add_argument_group("what is shown")
-    show.add_argument("--compare", action="store_true", help="two models task by task, with tests")
-    show.add_argument("--published", action="store_true", help="the figures of the papers too")
-    show.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures (.png, .pdf, .svg)")
-    form = show.add_mutually_exclusive_group()
+    print_results = parser.add_argument_group("what is shown")
+    print_results.add_argument("--compare", action="store_true", help="two models task by task, with tests")
+    print_results.add_argument("--published", action="store_true", help="the figures of the papers too")
+    print_results.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures (.png, .pdf, .svg)")
+    form = print_results.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print everything as JSON")
     form.add_argument("--csv", action="store_true", help="print every score as CSV")
     form.add_argument("--markdown", action="store_true", help="print the table as Markdown")
-    show.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    print_results.add_argument("-q", "--quiet", action="store_true", help="no progress")
     add_running(parser.add_argument_group("every model"))
     parser.set_defaults(run=run)
 
@@ -72,13 +72,13 @@ def run(args: argparse.Namespace) -> int:
         return _list(args.json)
     _check(args)
     from ..evaluate.runner import evaluate
-    from ..evaluate.task import Settings
+    from ..evaluate.task import EvaluationSettings
     from ..model_names import load_model
     from ..runtime.progress import StatusLine, format_duration
 
-    settings = Settings(mode="faithful" if args.faithful else "fast", lowercase=args.lowercase)
+    settings = EvaluationSettings(mode="faithful" if args.faithful else "fast", lowercase=args.lowercase)
     if args.seed is not None:
-        settings = Settings(settings.mode, args.seed, args.lowercase)
+        settings = EvaluationSettings(settings.mode, args.seed, args.lowercase)
     prepare_runtime(args)
     line, began = StatusLine(), time.perf_counter()
     try:
@@ -101,13 +101,13 @@ def run(args: argparse.Namespace) -> int:
     old = sum(cell.kept for cell in found.cells.values())
     took = format_duration(time.perf_counter() - began)
     line.close(f"{len(found.cells)} of {len(found.cells)} in {took}, {old} kept from before")
-    show(found, args)
+    print_results(found, args)
     return 1 if found.failed else 0
 
 
-def show(found: "Results", args: argparse.Namespace) -> None:
+def print_results(found: "Results", args: argparse.Namespace) -> None:
     """Prints what was asked for, and draws it."""
-    from ..evaluate.reports.report import as_csv, compare_two, comparison_lines, markdown, report
+    from ..evaluate.reports.report import compare_two, comparison_lines, format_csv, format_markdown, format_report
 
     ours, theirs = found.models[0], found.models[-1]
     compared = compare_two(found, ours, theirs) if args.compare else {}
@@ -117,12 +117,12 @@ def show(found: "Results", args: argparse.Namespace) -> None:
             told["comparison"] = {name: one.as_dict() for name, one in compared.items()}
         print_json(told)
     elif args.csv:
-        print(as_csv(found), end="")
+        print(format_csv(found), end="")
     elif args.markdown:
-        print(markdown(found), end="")
+        print(format_markdown(found), end="")
     else:
         width, bold = _screen()
-        print(report(found, width=width, bold=bold, published=args.published))
+        print(format_report(found, width=width, bold=bold, published=args.published))
         if args.compare:
             print("\n" + comparison_lines(found, ours, theirs, compared, width=width))
     if args.plot:
@@ -140,7 +140,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.resamples < 100:
         raise BadInput(f"--resamples is {args.resamples}; wanted 100 or more, for an interval of 95 %")
     if args.plot:
-        _figures().check(args.plot)
+        _plot_module().check_plot_path(args.plot)
         check_writable_file(args.plot)
 
 
@@ -151,11 +151,11 @@ def _cache(args: argparse.Namespace) -> Any:
 
 
 def _draw(found: "Results", path: Path) -> None:
-    _figures().draw(found, path)
+    _plot_module().draw_results(found, path)
     print(f"drawn: {path}", file=sys.stderr)
 
 
-def _figures() -> Any:
+def _plot_module() -> Any:
     from ..errors import missing
 
     try:

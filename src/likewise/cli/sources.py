@@ -25,9 +25,9 @@ def _behind(name: str) -> list[Path]:
     path = Path(name).expanduser()
     if path.exists():
         return [path]
-    from ..data.datasets import local
+    from ..data.datasets import local_files
 
-    return list(local(name))
+    return list(local_files(name))
 
 
 def _standard_input() -> list[Path]:

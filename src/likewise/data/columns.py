@@ -7,12 +7,12 @@ from typing import Any
 
 from ..errors import BadInput
 from ..files import Table
-from .catalogue import File
-from .catalogue.entry import TEXTS
+from .catalogue import DatasetFile
+from .catalogue.entry import TEXT_COLUMNS
 from .downloads import unpacked
 
 
-def read_columns(path: Path, name: str, file: File, stem: str | None = None) -> tuple[Table, int]:
+def read_columns(path: Path, name: str, file: DatasetFile, stem: str | None = None) -> tuple[Table, int]:
     """The file as a table under the catalogue's names, and how many rows without a score were left out.
 
     `stem` names a column that is filled with the file's name where the file has it not.
@@ -26,14 +26,14 @@ def read_columns(path: Path, name: str, file: File, stem: str | None = None) -> 
         table.columns[stem] = [path.stem] * len(table.places)
     table, dropped = _with_scores(table)
     for column in file.columns:
-        if column in TEXTS:
+        if column in TEXT_COLUMNS:
             _check_texts(table, column, name)
         elif column == "label":
             table.columns[column] = _whole(table.columns[column])
     return table, dropped
 
 
-def _renamed(plain: Path, path: Path, name: str, file: File, stem: str | None) -> Table:
+def _renamed(plain: Path, path: Path, name: str, file: DatasetFile, stem: str | None) -> Table:
     ours: dict[str, str] = {}
 
     def choose(found: Sequence[str]) -> Sequence[str]:

@@ -20,19 +20,19 @@ from typing import Any, Literal
 from ..errors import BadInput, DataNotFound, MissingExtra
 from ..evaluate.task import TaskColumns
 from ..files import Table, Texts
-from .catalogue import DATASETS, Dataset, File, Kind
+from .catalogue import DATASETS, Completeness, Dataset, DatasetFile
 from .columns import read_columns
 from .downloads import download_files
 
-SETTING = "LIKEWISE_DATA"
+DATA_FOLDER_VARIABLE = "LIKEWISE_DATA"
 ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl")
 KEPT = 32  # files kept in memory
 
-State = Literal[Kind, "changed", "unchecked", "unreadable", "missing"]
+DatasetState = Literal[Completeness, "changed", "unchecked", "unreadable", "missing"]
 
 
 @dataclass(frozen=True)
-class Check:
+class DatasetCheck:
     """What is at hand of a file, beside what was published.
 
     `state` is complete, partial or look-alike where the file is the one that the catalogue knows; changed where its
@@ -43,12 +43,12 @@ class Check:
     path: Path | None
     rows: int | None
     published: int | None
-    state: State
+    state: DatasetState
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedDataset:
     """The columns of a file, in its order, and what is to be said of it beside a figure."""
 
     columns: Mapping[str, Sequence[Any]]
@@ -67,7 +67,7 @@ def read_dataset(name: str) -> TaskColumns:
     return {column: list(values) for column, values in load_dataset(name).columns.items()}
 
 
-def load_dataset(name: str) -> Loaded:
+def load_dataset(name: str) -> LoadedDataset:
     """As `read_dataset`, with the notes. An unchanged file is read once, so treat the columns as read-only."""
     tried: list[str] = []
     paths, remote = _local(name, tried), False
@@ -78,18 +78,18 @@ def load_dataset(name: str) -> Loaded:
     return _loaded(name, paths, tuple(path.stat().st_mtime_ns for path in paths), remote)
 
 
-def check_dataset(name: str) -> Check:
+def check_dataset(name: str) -> DatasetCheck:
     """Compares the file at hand with what was published; nothing is downloaded."""
     file = dataset_entry(name)[1]
     paths = _local(name, [])
     if not paths:
-        return Check(name, None, None, file.published, "missing")
+        return DatasetCheck(name, None, None, file.published, "missing")
     try:
         rows = _count(paths[0])
     except (BadInput, MissingExtra) as error:
-        return Check(name, paths[0], None, file.published, "unreadable", (str(error),))
+        return DatasetCheck(name, paths[0], None, file.published, "unreadable", (str(error),))
     state, notes = _compared(file, rows, _digest(paths[0], paths[0].stat().st_mtime_ns))
-    return Check(name, paths[0], rows, file.published, state, notes)
+    return DatasetCheck(name, paths[0], rows, file.published, state, notes)
 
 
 def dataset_names() -> Iterator[str]:
@@ -97,14 +97,14 @@ def dataset_names() -> Iterator[str]:
     return (f"{dataset.name}/{file}" for dataset in DATASETS.values() for file in dataset.files)
 
 
-def dataset_entry(name: str) -> tuple[Dataset | None, File]:
+def dataset_entry(name: str) -> tuple[Dataset | None, DatasetFile]:
     """What the catalogue knows of a name; of a file of one's own, nothing."""
     dataset = DATASETS.get(name.split("/")[0])
     file = dataset.files.get(name.partition("/")[2]) if dataset else None
-    return dataset, file or File(())
+    return dataset, file or DatasetFile(())
 
 
-def credit(name: str) -> dict[str, str | None]:
+def dataset_credit(name: str) -> dict[str, str | None]:
     """What a model card says of a file: licence, name on the hub, and the sha256 of what is at hand; None: unknown."""
     dataset, file = dataset_entry(name)
     place = check_dataset(name).path
@@ -115,31 +115,31 @@ def credit(name: str) -> dict[str, str | None]:
     }
 
 
-def local(name: str) -> tuple[Path, ...]:
+def local_files(name: str) -> tuple[Path, ...]:
     """The files of a data set that are here, none of them downloaded for this."""
     return _local(name, [])
 
 
 def data_folder() -> Path | None:
     """The folder of data sets, where one is set."""
-    root = os.environ.get(SETTING)
+    root = os.environ.get(DATA_FOLDER_VARIABLE)
     return Path(root).expanduser() if root else None
 
 
 def _local(name: str, tried: list[str]) -> tuple[Path, ...]:
     root = data_folder()
     if root is None:
-        tried.append(f"{SETTING} is not set; it names the folder of data sets")
+        tried.append(f"{DATA_FOLDER_VARIABLE} is not set; it names the folder of data sets")
         return ()
     if not name or Path(name).is_absolute() or ".." in Path(name).parts:
-        tried.append(f"{SETTING}: {name!r} is no name of a file under {root}")
+        tried.append(f"{DATA_FOLDER_VARIABLE}: {name!r} is no name of a file under {root}")
         return ()
     for ending in ENDINGS:
         path = root / f"{name}{ending}"
         if path.is_file():
             return (path,)
     there = "" if root.is_dir() else " (there is no such folder)"
-    tried.append(f"{SETTING}: {root / name}{{{','.join(ENDINGS)}}}{there}")
+    tried.append(f"{DATA_FOLDER_VARIABLE}: {root / name}{{{','.join(ENDINGS)}}}{there}")
     return ()
 
 
@@ -162,7 +162,7 @@ def _not_found(name: str, tried: Sequence[str]) -> DataNotFound:
 
 
 @lru_cache(maxsize=KEPT)
-def _loaded(name: str, paths: tuple[Path, ...], stamps: tuple[int, ...], remote: bool) -> Loaded:
+def _loaded(name: str, paths: tuple[Path, ...], stamps: tuple[int, ...], remote: bool) -> LoadedDataset:
     file = dataset_entry(name)[1]
     stem = file.hub.stem if remote and file.hub else None
     parts = [read_columns(path, name, file, stem) for path in paths]
@@ -174,7 +174,7 @@ def _loaded(name: str, paths: tuple[Path, ...], stamps: tuple[int, ...], remote:
         notes = (*notes, f"{dropped:,} of {rows:,} rows have no score and were left out")
     if dropped or (state == "changed" and rows not in (file.rows, file.published)):
         warnings.warn(f"{name}: {'; '.join(notes)}", stacklevel=4)
-    return Loaded(columns, notes)
+    return LoadedDataset(columns, notes)
 
 
 def _count(path: Path) -> int:
@@ -194,7 +194,7 @@ def _sha256(path: Path, stamp: int) -> str:  # noqa: ARG001, a file that changes
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _compared(file: File, rows: int, sha256: str | None) -> tuple[State, tuple[str, ...]]:
+def _compared(file: DatasetFile, rows: int, sha256: str | None) -> tuple[DatasetState, tuple[str, ...]]:
     """What a file is beside the catalogue's; `sha256` is None where bytes are not to be compared."""
     part = (f"{rows:,} of {file.published:,} published rows",) if file.published not in (None, rows) else ()
     if sha256 is not None and sha256 == file.sha256:

@@ -9,12 +9,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from ..model_files.hub import snapshot
-from .catalogue import Hub
+from .catalogue import HubFiles
 
 KINDS = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".tsv")  # the first that a pattern finds is read
 
 
-def download_files(hub: Hub, tried: list[str]) -> tuple[Path, ...]:
+def download_files(hub: HubFiles, tried: list[str]) -> tuple[Path, ...]:
     """The files, in the order of the patterns; none, and why in `tried`, where they cannot be had."""
     folder = snapshot(hub.repository, tried, repo_type="dataset", revision=hub.revision, allow_patterns=list(hub.files))
     if folder is None:

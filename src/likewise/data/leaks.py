@@ -16,13 +16,13 @@ from typing import Literal
 from ..errors import BadInput
 from ..evaluate.task import TaskColumns
 from ..text.normalization import normalized
-from .catalogue.entry import CAPTIONS, TEXTS
+from .catalogue.entry import CAPTIONS, TEXT_COLUMNS
 
-Plain = Callable[[str], str]
+NormalizeText = Callable[[str], str]
 LeakedPair = tuple[str, str]
-SHOWN = 3  # examples
+MAX_EXAMPLES = 3  # examples
 
-PAIRED = (
+PAIRED_COLUMNS = (
     ("sentence1", "sentence2"),
     ("anchor", "positive"),
     ("anchor", "negative"),
@@ -58,7 +58,7 @@ class _Known:
     pairs: dict[LeakedPair, LeakedPair]
 
     @classmethod
-    def of(cls, columns: TaskColumns, normalized: Plain) -> "_Known":
+    def of(cls, columns: TaskColumns, normalized: NormalizeText) -> "_Known":
         spelled = {text: normalized(text) for name in text_columns(columns) for text in columns[name]}
         texts = {form: text for text, form in reversed(spelled.items())}
         pairs: dict[LeakedPair, LeakedPair] = {}
@@ -111,14 +111,14 @@ def without_leaks(
 
 def text_columns(columns: TaskColumns) -> list[str]:
     """Its columns that hold texts."""
-    found = [name for name in TEXTS if name in columns]
+    found = [name for name in TEXT_COLUMNS if name in columns]
     if not found:
-        raise BadInput(f"wanted one of the columns {', '.join(TEXTS)}; found {', '.join(columns) or 'none'}")
+        raise BadInput(f"wanted one of the columns {', '.join(TEXT_COLUMNS)}; found {', '.join(columns) or 'none'}")
     return found
 
 
 def _paired(columns: TaskColumns) -> Sequence[tuple[str, str]]:
-    return [(one, other) for one, other in PAIRED if one in columns and other in columns]
+    return [(one, other) for one, other in PAIRED_COLUMNS if one in columns and other in columns]
 
 
 def _unordered(a: str, b: str) -> LeakedPair:
@@ -128,8 +128,8 @@ def _unordered(a: str, b: str) -> LeakedPair:
 def _leak(train: str, knowing: _Known, test: str, tested: _Known) -> Leak:
     texts = [text for text in tested.texts if text in knowing.texts]
     pairs = [pair for pair in tested.pairs if pair in knowing.pairs]
-    examples: list[tuple[str, ...]] = [tested.pairs[pair] for pair in pairs[:SHOWN]]
-    examples = examples or [(tested.texts[text],) for text in texts[:SHOWN]]
+    examples: list[tuple[str, ...]] = [tested.pairs[pair] for pair in pairs[:MAX_EXAMPLES]]
+    examples = examples or [(tested.texts[text],) for text in texts[:MAX_EXAMPLES]]
     return Leak(
         train=train,
         test=test,

@@ -4,7 +4,7 @@
         ...
 
 A sentence that is in many pairs is in training and test at once when pairs are dealt out one by one. Three remedies:
-`folds(…, group_aware=True)` deals out whole components of the graph of pairs, `cross_topic` whole topics, and
+`folds(…, group_aware=True)` deals out whole components of the graph of pairs, `topic_folds` whole topics, and
 `without_shared_sentences` leaves out of training what shares a sentence with the test pairs, which works where
 one component holds almost all.
 """
@@ -16,8 +16,8 @@ from jaxtyping import Int
 
 from ..errors import BadInput
 
-SplitRows = Int[np.ndarray, " _"]
-SplitRound = tuple[SplitRows, SplitRows]
+RowIndices = Int[np.ndarray, " _"]
+TrainTestSplit = tuple[RowIndices, RowIndices]
 """Rows to train on, rows to test on."""
 SentencePairs = Sequence[tuple[str, str]]
 
@@ -49,26 +49,26 @@ def folds(pairs: SentencePairs, k: int = 10, seed: int = 1111, group_aware: bool
     return np.asarray(fold[component])
 
 
-def cross_topic(topics: Sequence[str]) -> Int[np.ndarray, " N"]:
+def topic_folds(topics: Sequence[str]) -> Int[np.ndarray, " N"]:
     """The fold in which each pair is held out where every topic is one, in the order in which they first appear."""
     number = {topic: i for i, topic in enumerate(dict.fromkeys(topics))}
     return np.array([number[topic] for topic in topics], int)
 
 
-def rounds(fold: Int[np.ndarray, " N"]) -> Iterator[SplitRound]:
+def train_test_splits(fold: Int[np.ndarray, " N"]) -> Iterator[TrainTestSplit]:
     """Every fold that has a pair as test, once, with all others to train on."""
     for held_out in np.unique(fold):
         yield np.flatnonzero(fold != held_out), np.flatnonzero(fold == held_out)
 
 
-def without_shared_sentences(pairs: SentencePairs, one: SplitRound) -> SplitRound:
+def without_shared_sentences(pairs: SentencePairs, one: TrainTestSplit) -> TrainTestSplit:
     """The same test, with only those pairs to train on that share no sentence with it."""
     train, test = one
     tested = _sentences(pairs, test)
     return np.array([i for i in train.tolist() if tested.isdisjoint(pairs[i])], int), test
 
 
-def leaked(pairs: SentencePairs, one: SplitRound) -> int:
+def count_leaked(pairs: SentencePairs, one: TrainTestSplit) -> int:
     """How many test pairs have a sentence that is trained on."""
     train, test = one
     trained = _sentences(pairs, train)
@@ -88,8 +88,8 @@ def connected_components(pairs: SentencePairs) -> Int[np.ndarray, " N"]:
 
     for one, other in pairs:
         parent[root(one)] = root(other)
-    return cross_topic([root(one) for one, _ in pairs])
+    return topic_folds([root(one) for one, _ in pairs])
 
 
-def _sentences(pairs: SentencePairs, rows: SplitRows) -> set[str]:
+def _sentences(pairs: SentencePairs, rows: RowIndices) -> set[str]:
     return {text for i in rows.tolist() for text in pairs[i]}

@@ -13,13 +13,13 @@ from ..runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from .cache import Cache
-    from .reports.report import compare_two, report
+    from .reports.report import compare_two, format_report
     from .results import Cell, Results
     from .runner import evaluate
     from .statistics.comparison import Comparison, compare, estimate
     from .statistics.hypothesis_tests import holm, mcnemar, over_seeds, steiger, williams
     from .statistics.significance import Interval
-    from .task import Evidence, Result, Score, Settings, Task, TaskVectors
+    from .task import EvaluationSettings, Evidence, Result, Score, Task, TaskVectors
     from .tasks.registry import SUITES, TASKS
 
 __all__ = [
@@ -28,22 +28,22 @@ __all__ = [
     "Cache",
     "Cell",
     "Comparison",
+    "EvaluationSettings",
     "Evidence",
     "Interval",
     "Result",
     "Results",
     "Score",
-    "Settings",
     "Task",
     "TaskVectors",
     "compare",
     "compare_two",
     "estimate",
     "evaluate",
+    "format_report",
     "holm",
     "mcnemar",
     "over_seeds",
-    "report",
     "steiger",
     "williams",
 ]
@@ -54,11 +54,11 @@ __getattr__, __dir__ = lazy_names(
         "cache": ("Cache",),
         "statistics.comparison": ("Comparison", "compare", "estimate"),
         "statistics.hypothesis_tests": ("holm", "mcnemar", "over_seeds", "steiger", "williams"),
-        "reports.report": ("compare_two", "report"),
+        "reports.report": ("compare_two", "format_report"),
         "results": ("Cell", "Results"),
         "runner": ("evaluate",),
         "statistics.significance": ("Interval",),
-        "task": ("Evidence", "Result", "Score", "Settings", "Task", "TaskVectors"),
+        "task": ("Evidence", "Result", "Score", "EvaluationSettings", "Task", "TaskVectors"),
         "tasks.registry": ("SUITES", "TASKS"),
     },
 )

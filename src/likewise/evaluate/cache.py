@@ -57,10 +57,10 @@ class Cache:
 
     def vectors(self, fingerprint: str) -> "CachedVectors":
         """The vectors of the model with this fingerprint, made by the code that is running."""
-        return CachedVectors.opened(self.folder / OWN / "vectors" / digest([fingerprint, source_digest(VERBS)]))
+        return CachedVectors.opened(self.folder / OWN / "vectors" / json_digest([fingerprint, source_digest(VERBS)]))
 
     def result(self, key: str) -> Mapping[str, Any] | None:
-        """What `keep` was given under this key, a `digest`."""
+        """What `keep` was given under this key, a `json_digest`."""
         path = self._path(key)
         try:
             told = json.loads(path.read_text("utf-8"))
@@ -173,7 +173,7 @@ def text_key(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY).digest()
 
 
-def digest(told: Any) -> str:
+def json_digest(told: Any) -> str:
     """Of anything that JSON can hold."""
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:32]
 

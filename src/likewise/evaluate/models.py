@@ -19,8 +19,8 @@ from ..errors import BadInput
 from ..model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance
 from .task import Encode
 
-Load = Callable[[str], Any]
-Fit = Callable[[Sequence[str]], Encode]
+LoadModel = Callable[[str], Any]
+FitModel = Callable[[Sequence[str]], Encode]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class OpenedModel:
     """A model ready for work. Without a fingerprint nobody knows when it changes, so nothing of it is kept on disk."""
 
     encode: Encode | None
-    fit: Fit | None
+    fit: FitModel | None
     fingerprint: str | None
     provenance: Provenance = UNKNOWN_PROVENANCE
     notes: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class EvaluatedModel:
     open: Callable[[], OpenedModel]
 
 
-def models_to_evaluate(models: Any, load: Load | None = None) -> list[EvaluatedModel]:
+def models_to_evaluate(models: Any, load: LoadModel | None = None) -> list[EvaluatedModel]:
     """Each model given: one, several, or a mapping of names to them; a name that occurs twice is numbered."""
     if isinstance(models, Mapping):
         pairs = [(str(name), model) for name, model in models.items()]
@@ -60,7 +60,7 @@ def models_to_evaluate(models: Any, load: Load | None = None) -> list[EvaluatedM
     return found
 
 
-def _opener(model: Any, load: Load) -> Callable[[], OpenedModel]:
+def _opener(model: Any, load: LoadModel) -> Callable[[], OpenedModel]:
     if isinstance(model, str | Path):
         return lambda: _opened(_imported(str(model)) if _is_function(str(model)) else load(str(model)))
     return lambda: _opened(model)

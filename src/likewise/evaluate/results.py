@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .statistics.significance import Interval
-from .task import Evidence, Result, Score, Settings, Task
+from .task import EvaluationSettings, Evidence, Result, Score, Task
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Results:
     models: tuple[str, ...]
     tasks: tuple[Task, ...]
     cells: Mapping[tuple[str, str], Cell]
-    settings: Settings
+    settings: EvaluationSettings
     resamples: int
     notes: tuple[str, ...] = ()
 
@@ -85,7 +85,7 @@ def from_json(told: Mapping[str, Any]) -> Result:
     return Result(told["task"], scores, told["protocol"], tuple(told["notes"]))
 
 
-def slim(result: Result) -> Result:
+def without_secondary_evidence(result: Result) -> Result:
     """Evidence for the headline alone: what comparing two models needs."""
     first, *others = result.scores
     return replace(result, scores=(first, *(replace(score, evidence=None) for score in others)))

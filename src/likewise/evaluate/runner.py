@@ -17,14 +17,14 @@ import numpy as np
 from ..data import datasets
 from ..errors import BadInput, DataNotFound, LikewiseError
 from ..runtime.progress import format_duration
-from .cache import Cache, columns_digest, digest, source_digest
+from .cache import Cache, columns_digest, json_digest, source_digest
 from .cached_encode import CachedEncode
 from .leak_notes import leak_note
-from .models import EvaluatedModel, Load, OpenedModel, models_to_evaluate
-from .results import Cell, Results, from_json, slim, to_json
+from .models import EvaluatedModel, LoadModel, OpenedModel, models_to_evaluate
+from .results import Cell, Results, from_json, to_json, without_secondary_evidence
 from .statistics.comparison import estimates
 from .statistics.significance import RESAMPLES, Interval
-from .task import Encode, Evidence, Read, Result, Score, Settings, Task, TaskColumns, as_rows
+from .task import Encode, EvaluationSettings, Evidence, Read, Result, Score, Task, TaskColumns, as_rows
 from .tasks.registry import TASKS, select_tasks
 
 TRANSDUCTIVE = "transductive: the model was fitted on the texts of the task itself, never on their labels"
@@ -34,7 +34,7 @@ APART = 1e-3  # how far a score may be from what its evidence gives, by rounding
 
 
 @dataclass(frozen=True)
-class Step:
+class EvaluationProgress:
     """How far a run is: the cell at hand, cells done and in all, texts of the cell done and in all, seconds left."""
 
     model: str
@@ -51,20 +51,20 @@ class Step:
         return f"{self.model} · {self.task} ({self.done + 1} of {self.total}){texts}{left}"
 
 
-Watch = Callable[[Step], None]
+ProgressCallback = Callable[[EvaluationProgress], None]
 
 
 def evaluate(
     models: Any,
     tasks: str | Task | Sequence[str | Task] = "sts",
     *,
-    settings: Settings | None = None,
+    settings: EvaluationSettings | None = None,
     read: Read | None = None,
     resamples: int = RESAMPLES,
     cache: Cache | None = None,
     fresh: bool = False,
-    load: Load | None = None,
-    watch: Watch | None = None,
+    load: LoadModel | None = None,
+    watch: ProgressCallback | None = None,
 ) -> Results:
     """Every model on every task.
 
@@ -89,7 +89,7 @@ def evaluate(
     """
     wanted = select_tasks(tasks)
     field = models_to_evaluate(models, load)
-    job = _Job(settings or Settings(), _Reader(read or datasets.read_dataset), resamples, cache, fresh)
+    job = _Job(settings or EvaluationSettings(), _Reader(read or datasets.read_dataset), resamples, cache, fresh)
     pace = _Pace(watch, len(field) * len(wanted))
     cells: dict[tuple[str, str], Cell] = {}
     notes: list[str] = []
@@ -117,7 +117,7 @@ def evaluate(
 class _Job:
     """What all cells have in common."""
 
-    settings: Settings
+    settings: EvaluationSettings
     read: "_Reader"
     resamples: int
     cache: Cache | None
@@ -129,7 +129,7 @@ class _Job:
             return None
         data = {name: self.read.digest(name) for name in task.data}
         told = [task.name, model.fingerprint, asdict(self.settings), self.resamples, data, source_digest()]
-        return digest(told)
+        return json_digest(told)
 
 
 class _Reader:
@@ -174,7 +174,7 @@ def _cell(
             encode = memory.watched(told) if memory else _Fitted(model)
             result = task.run(encode, job.read, job.settings)
             notes = [*getattr(encode, "notes", ()), *_told(str(warning.message) for warning in caught)]
-        result = slim(_measured(_sound(result).noted(*notes), job.resamples))
+        result = without_secondary_evidence(_measured(_sound(result).noted(*notes), job.resamples))
     except Exception as error:  # a model may be anybody's code, and the other cells are not to be lost
         return Cell(name, task.name, error=_why(error), seconds=time.perf_counter() - began)
     seconds = time.perf_counter() - began
@@ -247,7 +247,7 @@ def _with_intervals(scores: Sequence[Score], resamples: int) -> list[Score]:
 class _Pace:
     """Tells `watch` of every step, and guesses the time left from the cells that were computed."""
 
-    def __init__(self, watch: Watch | None, total: int) -> None:
+    def __init__(self, watch: ProgressCallback | None, total: int) -> None:
         self._watch, self._total, self._done = watch, total, 0
         self._spent: list[float] = []
 
@@ -263,7 +263,9 @@ class _Pace:
                 return
             now, mean = time.perf_counter() - began, sum(self._spent) / max(1, len(self._spent))
             left = mean * (self._total - self._done) - now
-            self._watch(Step(model, task, self._done, self._total, texts, of_texts, left if left >= 1 else None))
+            self._watch(
+                EvaluationProgress(model, task, self._done, self._total, texts, of_texts, left if left >= 1 else None)
+            )
 
         told(0, 0)
         yield told

@@ -25,7 +25,7 @@ Mode = Literal["fast", "faithful"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class EvaluationSettings:
     """What a run of tasks has in common."""
 
     mode: Mode = "fast"  # of trained classifiers: all folds solved together, or SentEval's own optimiser step by step
@@ -83,7 +83,7 @@ class Result:
         return replace(self, notes=(*self.notes, *notes))
 
 
-TaskRun = Callable[[Encode, Read, Settings], Result]
+TaskRun = Callable[[Encode, Read, EvaluationSettings], Result]
 
 
 @dataclass(frozen=True)

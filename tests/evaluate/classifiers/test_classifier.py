@@ -11,9 +11,9 @@ from likewise.errors import BadInput, MissingExtra
 from likewise.evaluate.classifiers import batched, sequential
 from likewise.evaluate.classifiers.classifier import (
     ClassifierRecipe,
-    ClassifierSettings,
     Fold,
     Problem,
+    TrainedClassifier,
     random_starts,
     trainer,
 )
@@ -135,7 +135,7 @@ def test_constant_features_say_the_commonest_class(way):
 
 
 def test_a_saturated_sigmoid_is_no_warning():
-    huge = ClassifierSettings((np.full((1, 2), -1e30, np.float32), np.array([[1, 0], [-1, 0.5]], np.float32)), 1.0)
+    huge = TrainedClassifier((np.full((1, 2), -1e30, np.float32), np.array([[1, 0], [-1, 0.5]], np.float32)), 1.0)
     assert huge.predict(np.array([[1e8], [-1e8]], np.float32)).tolist() == [1, 0]
 
 
@@ -152,9 +152,9 @@ def test_too_few_rows_to_hold_any_out_are_an_error():
 
 
 def test_without_torch_the_extra_is_named(monkeypatch):
-    for name in ("one_by_one", "together"):
-        monkeypatch.delitem(sys.modules, f"likewise.evaluate.{name}", raising=False)
-        monkeypatch.delattr(f"likewise.evaluate.{name}", raising=False)
+    for name in ("sequential", "batched"):
+        monkeypatch.delitem(sys.modules, f"likewise.evaluate.classifiers.{name}", raising=False)
+        monkeypatch.delattr(f"likewise.evaluate.classifiers.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtra, match=r"pip install .*\[torch\]"):
         trainer("fast")

@@ -11,11 +11,18 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.evaluate.reports import plot
-from likewise.evaluate.reports.report import as_csv, compare_two, comparison_lines, markdown, report, winners
+from likewise.evaluate.reports.report import (
+    compare_two,
+    comparison_lines,
+    format_csv,
+    format_markdown,
+    format_report,
+    winners,
+)
 from likewise.evaluate.reports.text_table import TextTable, fit_to_width
 from likewise.evaluate.results import Cell, Results
 from likewise.evaluate.runner import evaluate
-from likewise.evaluate.task import Evidence, Result, Score, Settings
+from likewise.evaluate.task import EvaluationSettings, Evidence, Result, Score
 from likewise.evaluate.tasks.registry import SUITES
 from tests.evaluate.toys import LOST, ONE, TWO, WORDS, model, read, task
 
@@ -79,13 +86,13 @@ def test_only_what_is_sure_is_marked(uneven):
     assert winners(uneven) == {}  # the two good ones are not told apart
     two = evaluate({"good": knowing(0.05), "bad": knowing(3.0)}, [SURE], read=read, resamples=400)
     assert winners(two) == {"sure": "good"}
-    line = rows(report(two))["sure"]
+    line = rows(format_report(two))["sure"]
     assert line.count("*") == 1
     assert line.index("*") < line.rindex("±")
-    assert "\x1b[1m" in report(two, bold=True)
-    assert "\x1b" not in report(two)
-    assert "|" in markdown(two)
-    assert re.search(r"\*\*.*\\\*.*\*\*", markdown(two))
+    assert "\x1b[1m" in format_report(two, bold=True)
+    assert "\x1b" not in format_report(two)
+    assert "|" in format_markdown(two)
+    assert re.search(r"\*\*.*\\\*.*\*\*", format_markdown(two))
 
 
 def test_two_models_are_compared_in_words(uneven):
@@ -100,39 +107,39 @@ def test_two_models_are_compared_in_words(uneven):
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_five_models_fit_the_screen(five, width):
-    text = report(five, width=width, published=True)
+    text = format_report(five, width=width, published=True)
     assert max(map(len, text.splitlines())) <= width
     for name in NAMES:
         assert all(part in text for part in re.split(r"(?<=[-(])", name))
 
 
 def test_a_failed_cell_is_a_dash_with_its_reason_said_once(five):
-    text = report(five)
+    text = format_report(five)
     assert rows(text)["lost"].split().count("–") == 5
     assert text.count("its data are not at hand") == 1
 
 
 def test_protocol_notes_and_published_figures_stand_below(five):
-    text = report(five, published=True)
+    text = format_report(five, published=True)
     assert "spearman/dot, raw, n = 40" in text
     assert "As printed in papers, not measured here" in text
     assert "81.25" in text
-    assert "81.25" not in report(five)
+    assert "81.25" not in format_report(five)
 
 
 def test_a_suite_has_an_average_only_where_all_of_it_is_there(five, monkeypatch):
     monkeypatch.setitem(SUITES, "toys", ("one", "two"))
-    found = rows(report(five))["average"]
+    found = rows(format_report(five))["average"]
     expected = np.mean([five[NAMES[0], name].value for name in ("one", "two")])
     assert f"{100 * expected:.2f}" in found
     monkeypatch.setitem(SUITES, "toys", ("one", "two", "lost"))
-    assert "average" not in report(five)
+    assert "average" not in format_report(five)
     monkeypatch.setitem(SUITES, "toys", ("one", "two", "three"))
-    assert "average" not in report(five)
+    assert "average" not in format_report(five)
 
 
 def test_csv_and_json_hold_every_score(five):
-    lines = list(csv.DictReader(io.StringIO(as_csv(five))))
+    lines = list(csv.DictReader(io.StringIO(format_csv(five))))
     assert len(lines) == 5 * (2 + 2 + 1)
     told = json.loads(json.dumps(five.as_dict(), allow_nan=False))
     assert len(told["cells"]) == 15
@@ -177,7 +184,7 @@ def nothing_compared(text):
 def test_where_a_model_failed_no_report_says_that_two_were_compared():
     found = evaluate({"good": knowing(0.05), "bad": failing}, [SURE], read=read, resamples=100)
     assert found.failed
-    for text in (report(found), markdown(found)):
+    for text in (format_report(found), format_markdown(found)):
         assert nothing_compared(text)
     assert compare_two(found, "good", "bad") == {}
     told = comparison_lines(found, "good", "bad", {})
@@ -189,7 +196,7 @@ def test_of_several_models_and_tasks_the_report_says_what_was_compared_and_what_
     """On one task three models have figures but one, which failed; the other task's data are not at hand."""
     models = {"a": knowing(0.05), "b": knowing(0.05, seed=1), "c": failing}
     found = evaluate(models, [SURE, LOST], read=read, resamples=100)
-    text = " ".join(report(found, width=500).split())
+    text = " ".join(format_report(found, width=500).split())
     assert "no difference between the best two models is beyond chance" in text
     assert "of the models that have a figure" in text
     assert "not compared, for want of two figures on the same items: lost" in text
@@ -215,8 +222,8 @@ def of_numbers(said, gold, statistic="spearman"):
 )
 def test_what_cannot_be_compared_is_not_called_a_tie(ours, theirs):
     cells = {(name, "sure"): Cell(name, "sure", result) for name, result in (("a", ours), ("b", theirs))}
-    found = Results(("a", "b"), (SURE,), cells, Settings(), 100)
-    assert nothing_compared(report(found)) and nothing_compared(markdown(found))
+    found = Results(("a", "b"), (SURE,), cells, EvaluationSettings(), 100)
+    assert nothing_compared(format_report(found)) and nothing_compared(format_markdown(found))
     assert compare_two(found, "a", "b") == {}
 
 
@@ -224,4 +231,4 @@ def test_a_figure_that_is_nan_takes_no_part():
     nan = replace(of_numbers([1, 2, 3, 4], [1, 2, 3, 4]), scores=(Score("spearman", float("nan"), 4),))
     good = of_numbers([1, 2, 3, 4], [1, 2, 3, 4])
     cells = {(name, "sure"): Cell(name, "sure", result) for name, result in (("a", nan), ("b", good))}
-    assert nothing_compared(report(Results(("a", "b"), (SURE,), cells, Settings(), 100)))
+    assert nothing_compared(format_report(Results(("a", "b"), (SURE,), cells, EvaluationSettings(), 100)))

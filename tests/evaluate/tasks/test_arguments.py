@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from likewise.data.splits import cross_topic, folds, leaked, rounds
+from likewise.data.splits import count_leaked, folds, topic_folds, train_test_splits
 from likewise.errors import BadInput
 from likewise.evaluate.classifiers.ridge import ridge
-from likewise.evaluate.task import Settings
-from likewise.evaluate.tasks.arguments import ARGUMENTS, SETS, WAYS, _pairs
+from likewise.evaluate.task import EvaluationSettings
+from likewise.evaluate.tasks.arguments import ARGUMENT_SETS, ARGUMENT_TASKS, FOLD_SCHEMES, _pairs
 from tests.evaluate.made import letters, made, parquet
 
-TASKS = {task.name: task for task in ARGUMENTS}
+TASKS = {task.name: task for task in ARGUMENT_TASKS}
 LABELS = ["DTORCD", "NS", "SS", "HS"]
 
 
@@ -43,7 +43,7 @@ def cosines(one, two):
 
 def run(name, columns, encode=letters, **settings):
     task = TASKS[name]
-    return task.run(encode, {task.data[0]: columns}.__getitem__, Settings(**settings))
+    return task.run(encode, {task.data[0]: columns}.__getitem__, EvaluationSettings(**settings))
 
 
 def spearman(x, y):
@@ -98,7 +98,7 @@ def test_ten_folds_are_within_topics_and_every_pair_is_predicted_by_the_others()
         rows = np.flatnonzero(topic == name)
         texts = [(columns["sentence1"][i], columns["sentence2"][i]) for i in rows]
         said = np.empty(len(rows))
-        for train, test in rounds(folds(texts, 10, 1111)):
+        for train, test in train_test_splits(folds(texts, 10, 1111)):
             inner = folds([texts[i] for i in train], 5, 1111)
             said[test], _ = ridge(x[rows][train], gold[rows][train], x[rows][test], inner)
         found.append(spearman(said, gold[rows]))
@@ -109,9 +109,9 @@ def test_ten_folds_are_within_topics_and_every_pair_is_predicted_by_the_others()
 
 def test_across_topics_every_topic_is_predicted_by_the_others():
     columns = arguments()
-    x, gold, topic = features(columns), np.array(columns["score"]), cross_topic(columns["topic"])
+    x, gold, topic = features(columns), np.array(columns["score"]), topic_folds(columns["topic"])
     found = []
-    for train, test in rounds(topic):
+    for train, test in train_test_splits(topic):
         said, _ = ridge(x[train], gold[train], x[test], topic[train])
         found.append(spearman(said, gold[test]))
     assert run("afs-cross-topic", columns).headline.value == pytest.approx(np.mean(found))
@@ -119,9 +119,9 @@ def test_across_topics_every_topic_is_predicted_by_the_others():
 
 def test_leaks_of_plain_folds_are_reported_and_the_other_ways_have_none():
     columns = arguments()
-    pairs = _pairs({"afs/all": columns}.__getitem__, Settings(), SETS["afs"])
+    pairs = _pairs({"afs/all": columns}.__getitem__, EvaluationSettings(), ARGUMENT_SETS["afs"])
     texts = list(zip(pairs.first, pairs.second, strict=True))
-    leaks = {way: sum(leaked(texts, one) for one in make(pairs, 1111)) for way, make in WAYS.items()}
+    leaks = {way: sum(count_leaked(texts, one) for one in make(pairs, 1111)) for way, make in FOLD_SCHEMES.items()}
     assert leaks["10-fold"] > 0 and leaks["group-aware"] == leaks["strict"] == 0
     notes = run("afs-10-fold", columns).notes
     for way, count in leaks.items():

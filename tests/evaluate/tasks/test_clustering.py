@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
-from likewise.evaluate.task import Settings
-from likewise.evaluate.tasks.clustering import CLUSTERING, LABELS, distinct_labelled, labelled_texts
+from likewise.evaluate.task import EvaluationSettings
+from likewise.evaluate.tasks.clustering import CLUSTERING_TASKS, LABELS, distinct_labelled, labelled_texts
 from tests.evaluate.real import needs_data
 from tests.evaluate.real import read as real
 
@@ -33,17 +33,17 @@ def guessing(texts):
     return np.random.default_rng(0).normal(size=(len(texts), 5))
 
 
-@pytest.mark.parametrize("task", CLUSTERING, ids=lambda task: task.name)
+@pytest.mark.parametrize("task", CLUSTERING_TASKS, ids=lambda task: task.name)
 def test_a_model_that_knows_is_told_from_one_that_guesses(task):
-    knows = task.run(knowing, DATA.__getitem__, Settings())
-    guesses = task.run(guessing, DATA.__getitem__, Settings())
+    knows = task.run(knowing, DATA.__getitem__, EvaluationSettings())
+    guesses = task.run(guessing, DATA.__getitem__, EvaluationSettings())
     assert knows.task == task.name
     assert [score.name for score in knows.scores] == ["v_measure", "homogeneity", "completeness", "adjusted_rand"]
     assert [score.value for score in knows.scores] == pytest.approx([1, 1, 1, 1])
     assert guesses.headline.value < 0.5
     assert knows.headline.n == 36
     assert any(note.startswith("standard deviation over seeds: V-measure 0.0000") for note in knows.notes)
-    assert task.run(guessing, DATA.__getitem__, Settings()) == guesses
+    assert task.run(guessing, DATA.__getitem__, EvaluationSettings()) == guesses
 
 
 def test_a_text_counts_once_and_one_of_several_labels_not_at_all():

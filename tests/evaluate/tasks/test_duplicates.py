@@ -6,13 +6,13 @@ import pytest
 from likewise.arrays.similarity import PAIRWISE
 from likewise.errors import BadInput
 from likewise.evaluate.metrics.metrics import average_precision, best_accuracy, best_f1
-from likewise.evaluate.task import Settings, TaskVectors
+from likewise.evaluate.task import EvaluationSettings, TaskVectors
 from likewise.evaluate.tasks import duplicates
-from likewise.evaluate.tasks.duplicates import DUPLICATES, labelled_pairs
+from likewise.evaluate.tasks.duplicates import DUPLICATE_TASKS, labelled_pairs
 from tests.evaluate.real import needs_data
 from tests.evaluate.real import read as real
 
-TASKS = {task.name: task for task in DUPLICATES}
+TASKS = {task.name: task for task in DUPLICATE_TASKS}
 
 
 def drawn(n: int, seed: int) -> dict[str, list]:
@@ -37,7 +37,7 @@ def told(name: str, similarity: str = "cosine") -> tuple[np.ndarray, np.ndarray]
 
 @pytest.mark.parametrize(("task", "file"), [("qqp", "qqp_subset/pairs"), ("mrpc-pairs", "mrpc/test")])
 def test_the_figures_are_those_of_the_metrics_on_the_pairs(task, file):
-    result = TASKS[task].run(encode, DATA.__getitem__, Settings())
+    result = TASKS[task].run(encode, DATA.__getitem__, EvaluationSettings())
     assert result.headline.name == "average_precision/cosine"
     for name in PAIRWISE:
         assert result[f"average_precision/{name}"] == pytest.approx(average_precision(*told(file, name)))
@@ -50,7 +50,7 @@ def test_the_figures_are_those_of_the_metrics_on_the_pairs(task, file):
 
 
 def test_a_threshold_from_train_is_chosen_there_and_applied_to_test():
-    result = TASKS["mrpc-pairs"].run(encode, DATA.__getitem__, Settings())
+    result = TASKS["mrpc-pairs"].run(encode, DATA.__getitem__, EvaluationSettings())
     threshold = best_f1(*told("mrpc/train")).threshold
     said, gold = told("mrpc/test")
     yes = said >= threshold
@@ -70,7 +70,7 @@ def test_blocks_change_nothing(monkeypatch):
 
 
 def test_a_part_of_quoras_pairs_says_so():
-    notes = TASKS["qqp"].run(encode, DATA.__getitem__, Settings()).notes
+    notes = TASKS["qqp"].run(encode, DATA.__getitem__, EvaluationSettings()).notes
     assert any(note.startswith("60 pairs, and Quora published 404,290") for note in notes)
 
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from likewise.arrays.similarity import cosine
 from likewise.errors import BadInput
 from likewise.evaluate.metrics.metrics import average_precision, best_f1
-from likewise.evaluate.task import Settings
+from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import paraphrase_mining
 from likewise.evaluate.tasks.duplicates import LabelledPairs
-from likewise.evaluate.tasks.paraphrase_mining import MINING, groups, transitive_closure
+from likewise.evaluate.tasks.paraphrase_mining import MINING_TASKS, groups, transitive_closure
 from tests.evaluate.real import needs_data
 from tests.evaluate.real import read as real
 
-[TASK] = MINING
+[TASK] = MINING_TASKS
 DATA = {
     "qqp_subset/pairs": {
         "sentence1": ["a", "b", "a", "d", "f", "a"],
@@ -74,7 +74,7 @@ def test_nothing_to_be_mined_is_said(pairs, most):
 @pytest.mark.parametrize("kept", [3, 100])
 def test_the_figures_are_those_of_the_pairs_that_were_kept(kept, monkeypatch):
     monkeypatch.setattr(paraphrase_mining, "PAIRS", kept)
-    result = TASK.run(encode, DATA.__getitem__, Settings())
+    result = TASK.run(encode, DATA.__getitem__, EvaluationSettings())
     matrix = cosine(encode("abcde"), encode("abcde"))
     ranked = sorted(combinations(range(5), 2), key=lambda pair: -matrix[pair])[:kept]
     said = np.array([matrix[pair] for pair in ranked], float)
@@ -88,7 +88,7 @@ def test_the_figures_are_those_of_the_pairs_that_were_kept(kept, monkeypatch):
 
 def test_a_model_that_knows_the_groups_finds_all_of_them():
     group = dict(zip("abcde", [0, 0, 0, 1, 1], strict=True))
-    result = TASK.run(lambda texts: np.eye(2)[[group[t] for t in texts]], DATA.__getitem__, Settings())
+    result = TASK.run(lambda texts: np.eye(2)[[group[t] for t in texts]], DATA.__getitem__, EvaluationSettings())
     assert {score.name: score.value for score in result.scores if "threshold" not in score.name} == {
         name: 1 for name in (s.name for s in result.scores) if "threshold" not in name
     }

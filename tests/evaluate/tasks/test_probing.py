@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
-from likewise.evaluate.task import Result, Settings
+from likewise.evaluate.task import EvaluationSettings, Result
 from likewise.evaluate.tasks import probing
-from likewise.evaluate.tasks.probing import TASKS
+from likewise.evaluate.tasks.probing import PROBING_TASKS
 from tests.evaluate.tasks.test_senteval import MODES
 
-BY_NAME = {task.name: task for task in TASKS}
+BY_NAME = {task.name: task for task in PROBING_TASKS}
 
 
 def encode(texts):
@@ -34,7 +34,7 @@ def small(monkeypatch):
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_probe_reads_its_file_and_finds_what_is_there(name, small):
     read = {f"probing/{name.replace('-', '_')}": rows(lambda text: len(text.split()) // 6)}.__getitem__
-    result = BY_NAME[name].run(encode, read, Settings())
+    result = BY_NAME[name].run(encode, read, EvaluationSettings())
     assert result["accuracy"] > (0.8 if name != "word-content" else 0.6)
     assert result.headline.n == len(result.headline.evidence.said) == 110
     assert ("5 or 8 sigmoids (dropout 0 or 0.2)" in result.protocol) == (name != "word-content")
@@ -45,7 +45,9 @@ def test_every_probe_reads_its_file_and_finds_what_is_there(name, small):
 def test_both_modes_agree(hidden, monkeypatch):
     monkeypatch.setattr(probing, "HIDDEN", (4,))
     read = {"probing/tree_depth": rows(lambda text: min(text.count("x"), 2), 30)}.__getitem__
-    fast, faithful = (BY_NAME["tree-depth"].run(encode, read, Settings(mode=mode, hidden=hidden)) for mode in MODES)
+    fast, faithful = (
+        BY_NAME["tree-depth"].run(encode, read, EvaluationSettings(mode=mode, hidden=hidden)) for mode in MODES
+    )
     assert fast["accuracy"] == faithful["accuracy"]
     assert fast.notes == faithful.notes
     assert fast.headline.evidence.said.tolist() == faithful.headline.evidence.said.tolist()
@@ -60,16 +62,16 @@ def test_labels_are_sorted_as_strings(monkeypatch):
 
     monkeypatch.setattr(probing, "score", listen)
     columns = {"split": ["tr", "tr", "tr", "va", "te"], "text": ["a"] * 5, "label": [10, 9, 5, 9, 10]}
-    BY_NAME["tree-depth"].run(encode, {"probing/tree_depth": columns}.__getitem__, Settings())
+    BY_NAME["tree-depth"].run(encode, {"probing/tree_depth": columns}.__getitem__, EvaluationSettings())
     assert seen == [(("10", "5", "9"), [[0, 2, 1], [2], [0]])]
 
 
 def test_the_papers_grid_is_the_grid():
-    recipes = probing._recipes("tense", Settings())
+    recipes = probing._recipes("tense", EvaluationSettings())
     assert [(recipe.hidden, recipe.dropout) for recipe in recipes] == [
         (hidden, dropout) for hidden in (50, 100, 200) for dropout in (0, 0.1, 0.2)
     ]
-    assert [recipe.hidden for recipe in probing._recipes("word-content", Settings(hidden=50))] == [0]
+    assert [recipe.hidden for recipe in probing._recipes("word-content", EvaluationSettings(hidden=50))] == [0]
 
 
 @pytest.mark.parametrize(
@@ -85,9 +87,9 @@ def test_data_of_another_kind_are_an_error(change, message):
     columns = {"split": [], "text": ["x", "y", "z", "w"], "label": ["a", "b", "a", "b"]} | change
     columns = {key: values for key, values in columns.items() if values is not None}
     with pytest.raises(BadInput, match=message):
-        BY_NAME["past-present"].run(encode, {"probing/past_present": columns}.__getitem__, Settings())
+        BY_NAME["past-present"].run(encode, {"probing/past_present": columns}.__getitem__, EvaluationSettings())
 
 
 def test_there_are_ten():
     assert len(BY_NAME) == 10
-    assert {task.suite for task in TASKS} == {"probing"}
+    assert {task.suite for task in PROBING_TASKS} == {"probing"}

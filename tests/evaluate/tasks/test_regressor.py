@@ -12,12 +12,12 @@ import scipy.stats
 import torch
 
 from likewise.errors import MissingExtra
-from likewise.evaluate.task import Settings
-from likewise.evaluate.tasks.regressor import REGRESSORS, fit_regressor, in_order, soft_labels
+from likewise.evaluate.task import EvaluationSettings
+from likewise.evaluate.tasks.regressor import REGRESSOR_TASKS, fit_regressor, in_order, soft_labels
 from likewise.evaluate.tasks.sentence_pairs import pair_features, read_pairs
 from tests.evaluate.made import letters, made, parquet
 
-TASKS = {task.name: task for task in REGRESSORS}
+TASKS = {task.name: task for task in REGRESSOR_TASKS}
 
 
 def slow_labels(gold):
@@ -118,7 +118,7 @@ def test_features_are_the_difference_and_the_product():
 
 def run(name, encode=letters, **settings):
     return TASKS[name].run(
-        encode, lambda split: made(60 if "test" in split else 50, seed=len(split)), Settings(**settings)
+        encode, lambda split: made(60 if "test" in split else 50, seed=len(split)), EvaluationSettings(**settings)
     )
 
 
@@ -135,7 +135,7 @@ def test_the_result_says_how_it_came_about(name):
 
 def test_pairs_are_sorted_as_senteval_sorts_them():
     columns = {"sentence1": ["a b", "a", "c", "d"], "sentence2": ["x", "x y", "x", "y"], "score": [1, 2, 3, 2]}
-    assert in_order(read_pairs({"s": columns}.__getitem__, "s", Settings())).first == ("d", "c", "a", "a b")
+    assert in_order(read_pairs({"s": columns}.__getitem__, "s", EvaluationSettings())).first == ("d", "c", "a", "a b")
 
 
 @pytest.mark.parametrize("vector", [np.ones(3), np.full(3, 3e38)])
@@ -152,7 +152,7 @@ def test_without_torch_the_error_says_what_to_install(monkeypatch):
 
 
 def test_no_task_loads_torch_before_it_trains():
-    modules = ", ".join(f"likewise.evaluate.{name}" for name in ("sts", "regressor", "triplets", "arguments"))
+    modules = ", ".join(f"likewise.evaluate.tasks.{name}" for name in ("sts", "regressor", "triplets", "arguments"))
     script = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
-from likewise.evaluate.task import Settings
-from likewise.evaluate.tasks.retrieval import RETRIEVAL, collection, rerank
+from likewise.evaluate.task import EvaluationSettings
+from likewise.evaluate.tasks.retrieval import RETRIEVAL_TASKS, read_collection, reranking_task
 from likewise.search.bm25 import words
 from tests.evaluate.real import needs_data
 from tests.evaluate.real import read as real
@@ -31,7 +31,7 @@ DATA = {
         "split": ["test", "test", "test", "train", "test"],
     },
 }
-TASKS = {task.name: task for task in RETRIEVAL}
+TASKS = {task.name: task for task in RETRIEVAL_TASKS}
 
 
 def bag(texts):
@@ -40,14 +40,14 @@ def bag(texts):
 
 
 def test_a_collection_has_the_test_queries_with_a_relevant_document():
-    asked = collection(DATA.__getitem__)
+    asked = read_collection(DATA.__getitem__)
     assert asked.queries == ("dog sleeps", "bird")
     assert asked.documents == ("cat cat sleeps", "dog dog sleeps", "bird sleeps", "fish fish swims")
     assert asked.judged == ({1: 1.0, 0: 1.0}, {2: 1.0})
 
 
 def test_scifact_is_reckoned_by_hand():
-    result = TASKS["scifact"].run(bag, DATA.__getitem__, Settings())
+    result = TASKS["scifact"].run(bag, DATA.__getitem__, EvaluationSettings())
     # dog sleeps: 11 (0.95), 12 (0.50), 10 (0.32); bird: 12
     best = 1 + 1 / math.log2(3)
     assert result.headline.name == "ndcg@10"
@@ -57,9 +57,9 @@ def test_scifact_is_reckoned_by_hand():
     assert result["mrr@10"] == result["recall@100"] == 1
 
 
-@pytest.mark.parametrize("task", RETRIEVAL, ids=lambda task: task.name)
+@pytest.mark.parametrize("task", RETRIEVAL_TASKS, ids=lambda task: task.name)
 def test_every_score_is_the_mean_of_its_evidence(task):
-    result = task.run(bag, DATA.__getitem__, Settings())
+    result = task.run(bag, DATA.__getitem__, EvaluationSettings())
     assert result.task == task.name
     for score in result.scores:
         assert score.n == len(score.evidence.said) == 2
@@ -67,7 +67,9 @@ def test_every_score_is_the_mean_of_its_evidence(task):
 
 
 def test_re_ranking_moves_only_what_bm25_found():
-    result = rerank(lambda pairs: np.array([float("bird" in text) for _, text in pairs]), DATA.__getitem__, Settings())
+    result = reranking_task(
+        lambda pairs: np.array([float("bird" in text) for _, text in pairs]), DATA.__getitem__, EvaluationSettings()
+    )
     best = 1 + 1 / math.log2(3)
     assert result["bm25/recall@100"] == result["bm25/mrr@10"] == 1
     # dog sleeps: 12 first, then 11 and 10, and never 13, with which it shares no word; bird: 12
@@ -77,7 +79,7 @@ def test_re_ranking_moves_only_what_bm25_found():
 
 
 def test_a_model_re_ranks_by_its_cosine():
-    result = TASKS["scifact-rerank"].run(bag, DATA.__getitem__, Settings())
+    result = TASKS["scifact-rerank"].run(bag, DATA.__getitem__, EvaluationSettings())
     assert result["map@100"] == pytest.approx(((1 + 2 / 3) / 2 + 1) / 2)
 
 
@@ -89,14 +91,14 @@ def test_a_scorer_of_pairs_re_ranks_in_blocks_as_at_once(monkeypatch):
         calls.append(len(pairs))
         return np.array([float(pair in truth) for pair in pairs])
 
-    whole = rerank(score, DATA.__getitem__, Settings())
+    whole = reranking_task(score, DATA.__getitem__, EvaluationSettings())
     monkeypatch.setattr("likewise.evaluate.tasks.retrieval.QUERIES", 1)
-    assert rerank(score, DATA.__getitem__, Settings()).scores[0].value == whole["ndcg@10"] == 1
+    assert reranking_task(score, DATA.__getitem__, EvaluationSettings()).scores[0].value == whole["ndcg@10"] == 1
     assert calls == [4, 3, 1]
 
 
 def test_a_scorer_that_says_nothing_leaves_the_first_stage_as_it_was():
-    result = rerank(lambda pairs: np.zeros(len(pairs)), DATA.__getitem__, Settings())
+    result = reranking_task(lambda pairs: np.zeros(len(pairs)), DATA.__getitem__, EvaluationSettings())
     for name in ("ndcg@10", "mrr@10", "map@100"):
         assert result[name] == result[f"bm25/{name}"]
 
@@ -104,20 +106,20 @@ def test_a_scorer_that_says_nothing_leaves_the_first_stage_as_it_was():
 @pytest.mark.parametrize("wrong", [lambda pairs: np.zeros(2), lambda pairs: np.full(len(pairs), np.nan)])
 def test_scores_that_do_not_fit_are_refused(wrong):
     with pytest.raises(BadInput, match="4 pairs were to be scored"):
-        rerank(wrong, DATA.__getitem__, Settings())
+        reranking_task(wrong, DATA.__getitem__, EvaluationSettings())
 
 
 def test_a_judgement_of_what_is_missing_is_refused():
     broken = DATA | {"scifact/qrels": {**DATA["scifact/qrels"], "doc_id": ["99", "10", "12", "10", "11"]}}
     with pytest.raises(BadInput, match="judges document '99' for query '1'"):
-        collection(broken.__getitem__)
+        read_collection(broken.__getitem__)
     with pytest.raises(BadInput, match="no relevant document for any query of the split 'dev'"):
-        collection(DATA.__getitem__, split="dev")
+        read_collection(DATA.__getitem__, split="dev")
 
 
 @needs_data
 def test_bm25_on_scifact_is_where_published_bm25_is():
-    result = rerank(lambda pairs: np.zeros(len(pairs)), real, Settings())
+    result = reranking_task(lambda pairs: np.zeros(len(pairs)), real, EvaluationSettings())
     assert result.headline.n == 300
     assert 0.62 < result["bm25/ndcg@10"] < 0.70  # BEIR: 0.665, Anserini's flat index: 0.679, both with stemming
     assert result["bm25/recall@100"] > 0.85

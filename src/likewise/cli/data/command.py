@@ -11,7 +11,7 @@ from ..output import print_json
 
 if TYPE_CHECKING:
     from ...data.catalogue import Dataset
-    from ...data.datasets import Check
+    from ...data.datasets import DatasetCheck
 
 EPILOG = """examples:
   likewise data
@@ -142,7 +142,7 @@ def _describe(dataset: "Dataset") -> None:
     printable(told, 100)
 
 
-def _show(found: "Check", dataset: "Dataset") -> None:
+def _show(found: "DatasetCheck", dataset: "Dataset") -> None:
     """One file: its state, its columns, its first rows."""
     from ..terminal_tables import aligned, excerpt, printable
 
@@ -165,7 +165,7 @@ def _show(found: "Check", dataset: "Dataset") -> None:
         aligned(f"  and {', '.join(others)}")
 
 
-def _first(found: "Check") -> dict[str, Any]:
+def _first(found: "DatasetCheck") -> dict[str, Any]:
     """The first rows, by column, and what keeps them from being read."""
     from ...data.datasets import load_dataset
 
@@ -178,7 +178,7 @@ def _first(found: "Check") -> dict[str, Any]:
     return {"first": {column: list(values[:FIRST]) for column, values in columns.items()}, "error": None}
 
 
-def _told(found: "Check") -> dict[str, Any]:
+def _told(found: "DatasetCheck") -> dict[str, Any]:
     return {**asdict(found), "path": str(found.path) if found.path else None}
 
 

@@ -39,14 +39,14 @@ def print_leak_report(args: argparse.Namespace) -> None:
 def _files(asked: Sequence[str]) -> Iterator[str]:
     """Names and paths; a data set's name stands for those of its files at hand that hold texts."""
     from ...data.catalogue import DATASETS
-    from ...data.catalogue.entry import TEXTS
+    from ...data.catalogue.entry import TEXT_COLUMNS
     from ...data.datasets import check_dataset
 
     for name in dict.fromkeys(asked):
         if name not in DATASETS:
             yield name
             continue
-        files = [f"{name}/{file}" for file, entry in DATASETS[name].files.items() if {*TEXTS} & {*entry.columns}]
+        files = [f"{name}/{file}" for file, entry in DATASETS[name].files.items() if {*TEXT_COLUMNS} & {*entry.columns}]
         yield from [file for file in files if check_dataset(file).state != "missing"] or files
 
 
@@ -67,16 +67,18 @@ def _columns(name: str) -> "TaskColumns":
 
 
 def _own(path: Path) -> "TaskColumns":
-    from ...data.catalogue.entry import TEXTS
+    from ...data.catalogue.entry import TEXT_COLUMNS
     from ...files import Table, Texts
 
     if path.suffix.lower() == ".txt":
         return {"text": [text for text in Texts(path) if text.strip()]}
 
     def choose(dataset_names: Sequence[str]) -> Sequence[str]:
-        found = [name for name in TEXTS if name in dataset_names]
+        found = [name for name in TEXT_COLUMNS if name in dataset_names]
         if not found:
-            raise BadInput(f"{path} has the columns {', '.join(dataset_names) or '(none)'}; wanted {', '.join(TEXTS)}")
+            raise BadInput(
+                f"{path} has the columns {', '.join(dataset_names) or '(none)'}; wanted {', '.join(TEXT_COLUMNS)}"
+            )
         return found
 
     table = Table.read(path, choose)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ...data.datasets import credit, load_dataset
+from ...data.datasets import dataset_credit, load_dataset
 from ...errors import BadInput
 from ...evaluate.statistics.significance import interval
 from ...files import READABLE, Table
@@ -114,7 +114,7 @@ def data_source(one: DataSet, kind: Kind = "embedder") -> tuple[DataSource, dict
         raise BadInput(f"{one.file}: {error}" if one.file not in str(error) else str(error)) from None
     assert isinstance(found, TrainingRows)
     course = DataSource(found, objective, one.file if path is None else path.name)
-    known = credit(one.file) if path is None else {"sha256": sha256(path)}
+    known = dataset_credit(one.file) if path is None else {"sha256": sha256(path)}
     own = {name: value for name, value in (("licence", one.licence), ("hub", one.hub)) if value}
     return course, data_description(course, **{**known, **own}, where=one.where)
 

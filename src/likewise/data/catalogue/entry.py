@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["complete", "partial", "look-alike"]
+Completeness = Literal["complete", "partial", "look-alike"]
 
 SCORED = ("sentence1", "sentence2", "score")
 LABELLED = ("sentence1", "sentence2", "label")
 TEXT = ("text", "label")
 TRIPLETS = ("anchor", "positive", "negative")
 CAPTIONS = ("caption1", "caption2", "caption3", "caption4", "caption5")
-TEXTS = ("text", "sentence1", "sentence2", *TRIPLETS, *CAPTIONS)
+TEXT_COLUMNS = ("text", "sentence1", "sentence2", *TRIPLETS, *CAPTIONS)
 """The columns that hold texts, wherever they occur."""
 
 
 @dataclass(frozen=True)
-class Hub:
+class HubFiles:
     """Where a file is on the Hugging Face hub: patterns of files, read one after the other.
 
     `stem` names a column to be filled with each file's name without its ending (qrels/test.tsv → "test").
@@ -29,7 +29,7 @@ class Hub:
 
 
 @dataclass(frozen=True)
-class File:
+class DatasetFile:
     """A file of a data set: the columns wanted of it, and how to know it.
 
     `rows` and `sha256` are those of the copy that this project's figures were measured on, None where it had none.
@@ -41,9 +41,9 @@ class File:
     rows: int | None = None
     sha256: str | None = None
     published: int | None = None
-    kind: Kind = "complete"
+    kind: Completeness = "complete"
     called: Mapping[str, str] = field(default_factory=dict)
-    hub: Hub | None = None
+    hub: HubFiles | None = None
     note: str = ""
 
 
@@ -53,7 +53,7 @@ class Dataset:
 
     name: str
     title: str
-    files: Mapping[str, File]
+    files: Mapping[str, DatasetFile]
     licence: str
     citation: str
     homepage: str

@@ -1,6 +1,6 @@
 """Pairs, triplets, captions and documents: to train on, and to search."""
 
-from .entry import CAPTIONS, LABELLED, TRIPLETS, Dataset, File, Hub
+from .entry import CAPTIONS, LABELLED, TRIPLETS, Dataset, DatasetFile, HubFiles
 
 SCIFACT = ("mteb/scifact", "cf10ab6856b15b0e670ef8ae5dae4e266c12d035")
 NLI = (
@@ -15,8 +15,12 @@ PAIRS = (
         name="mrpc",
         title="Microsoft Research Paraphrase Corpus",
         files={
-            "train": File(LABELLED, 4076, "aa23a94669a49484b0732ca71776b0cc822f7002160200a827c9d70fff9b5145", 4076),
-            "test": File(LABELLED, 1725, "c4740d362073c4883c5bdfa9f68236868bb9b21cac82ce05274b6c77cbc3aba9", 1725),
+            "train": DatasetFile(
+                LABELLED, 4076, "aa23a94669a49484b0732ca71776b0cc822f7002160200a827c9d70fff9b5145", 4076
+            ),
+            "test": DatasetFile(
+                LABELLED, 1725, "c4740d362073c4883c5bdfa9f68236868bb9b21cac82ce05274b6c77cbc3aba9", 1725
+            ),
         },
         licence="Microsoft's",
         terms="Microsoft Research's own, of the download.",
@@ -29,7 +33,7 @@ PAIRS = (
         name="nli",
         title="Natural language inference: SNLI, MultiNLI and others",
         files={
-            "train": File(
+            "train": DatasetFile(
                 LABELLED,
                 159221,
                 "bbb642b5dca4dea7ac49b5baac444318eaa544781900ced2a2269a008bc008d1",
@@ -37,7 +41,7 @@ PAIRS = (
                 kind="partial",
                 note=NLI,
             ),
-            "triplets": File(
+            "triplets": DatasetFile(
                 TRIPLETS,
                 31167,
                 "861f7b802c24dd435f8369d815016b057131385614d18b4c1bb10d3e9a27bf6d",
@@ -45,28 +49,30 @@ PAIRS = (
                 kind="partial",
                 note="Made of nli/train.",
             ),
-            "snli_dev": File(
+            "snli_dev": DatasetFile(
                 LABELLED,
                 9842,
                 "f4a8c16e6f94952bc48d31fed95cdcbba459bcab267f3b31702f8c5de4d11615",
                 9842,
                 note="Re-joined from tokens.",
             ),
-            "snli_test": File(
+            "snli_test": DatasetFile(
                 LABELLED,
                 9824,
                 "a4154d21577ef5f200689305a9ffe36d69ae9804f36184914034d7cbf749abd2",
                 9824,
                 note="Re-joined from tokens.",
             ),
-            "mnli_dev_matched_partial": File(
+            "mnli_dev_matched_partial": DatasetFile(
                 LABELLED, 9570, "0893c25a2a3aebbfc3dac9ca127b8e98973a8a079a4d8fbdfc445aa5d72cc993", 9815, kind="partial"
             ),
-            "mnli_dev_mismatched_partial": File(
+            "mnli_dev_mismatched_partial": DatasetFile(
                 LABELLED, 3912, "50a642f2158adba487b50ff994df52d8bf9384e28da49b87d2bd760b4ae996fe", 9832, kind="partial"
             ),
-            "lingnli_dev": File(LABELLED, 7371, "8e7d8558c20983046594410c8bf845e412d91ca754251bfc3e370da45c072e42"),
-            "newprotocols_dev": File(
+            "lingnli_dev": DatasetFile(
+                LABELLED, 7371, "8e7d8558c20983046594410c8bf845e412d91ca754251bfc3e370da45c072e42"
+            ),
+            "newprotocols_dev": DatasetFile(
                 LABELLED, 4978, "f105ae7372527b601ca877a26728ec40518e33fad684dde947292c0fdc8b4014"
             ),
         },
@@ -82,7 +88,7 @@ PAIRS = (
         name="qqp_subset",
         title="Quora question pairs: a part of them",
         files={
-            "pairs": File(
+            "pairs": DatasetFile(
                 LABELLED,
                 29324,
                 "96333272b0184d23f361e510dd4097bf8fd5f96f8da30b15ee5f41470b054dc5",
@@ -100,29 +106,29 @@ PAIRS = (
         name="scifact",
         title="SciFact: abstracts that decide a claim (BEIR's form)",
         files={
-            "corpus": File(
+            "corpus": DatasetFile(
                 ("doc_id", "title", "text"),
                 5183,
                 "fa94d1667c497fead5c0b5b51bcf6473fe616c4b2a29185f440b8dc48f37f77a",
                 5183,
                 called={"doc_id": "_id"},
-                hub=Hub(*SCIFACT, ("corpus.jsonl",)),
+                hub=HubFiles(*SCIFACT, ("corpus.jsonl",)),
             ),
-            "queries": File(
+            "queries": DatasetFile(
                 ("query_id", "text"),
                 1109,
                 "f3fd55f97561d342e188c1c51f153f4b2df4fee43c7b7d96dd7a12ade56c6177",
                 1109,
                 called={"query_id": "_id"},
-                hub=Hub(*SCIFACT, ("queries.jsonl",)),
+                hub=HubFiles(*SCIFACT, ("queries.jsonl",)),
             ),
-            "qrels": File(
+            "qrels": DatasetFile(
                 ("query_id", "doc_id", "score", "split"),
                 1258,
                 "386af192a2ffc30bb5f917a8dd97cc9240f1ed2ad8dcbef1806b36f4930d25a6",
                 1258,
                 called={"query_id": "query-id", "doc_id": "corpus-id"},
-                hub=Hub(*SCIFACT, ("qrels/train.tsv", "qrels/test.tsv"), stem="split"),
+                hub=HubFiles(*SCIFACT, ("qrels/train.tsv", "qrels/test.tsv"), stem="split"),
                 note="919 judgements to train on, 339 to test.",
             ),
         },
@@ -136,14 +142,14 @@ PAIRS = (
         name="wiki_sections",
         title="Sentences of one Wikipedia section or of two: a small look-alike of Dor et al.",
         files={
-            "triplets": File(
+            "triplets": DatasetFile(
                 (*TRIPLETS, "split"),
                 11400,
                 "bb50804f29b964916d880f604c45c28307232e296cf4bf3c327c20010defb855",
                 kind="look-alike",
                 note="7,400 train, 4,000 test.",
             ),
-            "sentences": File(
+            "sentences": DatasetFile(
                 ("article", "section", "text"),
                 9270,
                 "9e172d9fa6d032cdbabd4bec6895b57db0873a4f30b067250300fa2970d82a5e",
@@ -162,9 +168,9 @@ PAIRS = (
         name="wiki_sections_dor",
         title="Sentences of one Wikipedia section or of two (Dor et al.)",
         files={
-            "train": File(TRIPLETS, called=DOR, note="About 1.8 million."),
-            "validation": File(TRIPLETS, called=DOR),
-            "test": File(TRIPLETS, published=222957, called=DOR),
+            "train": DatasetFile(TRIPLETS, called=DOR, note="About 1.8 million."),
+            "validation": DatasetFile(TRIPLETS, called=DOR),
+            "test": DatasetFile(TRIPLETS, published=222957, called=DOR),
         },
         licence="not stated",
         citation="Ein Dor et al. 2018, Learning thematic similarity metric from article sections, P18-2009",
@@ -175,16 +181,16 @@ PAIRS = (
         name="flickr30k_captions",
         title="Flickr30k: five captions an image",
         files={
-            "train": File(
+            "train": DatasetFile(
                 ("image_id", *CAPTIONS),
                 29000,
                 "f29c75341c4f384740b44126eb5b430125f7d54aac6bda1ca2c6a57a67fa9091",
                 29000,
             ),
-            "val": File(
+            "val": DatasetFile(
                 ("image_id", *CAPTIONS), 1014, "d9b09efc3e1e5faf8c76955f73e9f5b9b5335aba11506f9b260be91ff9523db9", 1014
             ),
-            "test_2016": File(
+            "test_2016": DatasetFile(
                 ("image_id", *CAPTIONS), 1000, "f4db18a29e140af7517884abffa0fb7e9286cd93962cf9e0f5ef27e20dedfcf6", 1000
             ),
         },

@@ -1,6 +1,6 @@
 """Pairs with a score of how alike they are."""
 
-from .entry import LABELLED, SCORED, Dataset, File, Hub
+from .entry import LABELLED, SCORED, Dataset, DatasetFile, HubFiles
 
 STS_LICENCE = "CC BY-SA 4.0"
 STS_TERMS = (
@@ -10,8 +10,8 @@ STS_TERMS = (
 STSB = ("stsbenchmark-sts", "b0fddb56ed78048fa8b90373c8a3cfc37b684831")
 
 
-def _hub(repository: str, revision: str, pattern: str = "*test*") -> Hub:
-    return Hub(f"mteb/{repository}", revision, (pattern,))
+def _hub(repository: str, revision: str, pattern: str = "*test*") -> HubFiles:
+    return HubFiles(f"mteb/{repository}", revision, (pattern,))
 
 
 def _sts(year: int, rows: int, sha256: str, revision: str, citation: str, note: str = "") -> Dataset:
@@ -20,7 +20,7 @@ def _sts(year: int, rows: int, sha256: str, revision: str, citation: str, note: 
     return Dataset(
         name=f"sts{year}",
         title=f"Semantic Textual Similarity 20{year}, English test set",
-        files={"test": File(SCORED, rows, sha256, rows, hub=hub)},
+        files={"test": DatasetFile(SCORED, rows, sha256, rows, hub=hub)},
         licence=STS_LICENCE,
         terms=STS_TERMS,
         citation=citation,
@@ -76,21 +76,21 @@ SCORED_PAIRS = (
         name="stsb",
         title="STS Benchmark",
         files={
-            "train": File(
+            "train": DatasetFile(
                 SCORED,
                 5749,
                 "481cd170af7f413c2ee6fe29c7cba57f0fa99683c49f6ccef9db045f9de5cc6a",
                 5749,
                 hub=_hub(*STSB, "*train*"),
             ),
-            "dev": File(
+            "dev": DatasetFile(
                 SCORED,
                 1500,
                 "21924b7ff40acc38addff564c08cd017c75b1c9bfe19dc2ecca6aafa19be5c7d",
                 1500,
                 hub=_hub(*STSB, "*validation*"),
             ),
-            "test": File(
+            "test": DatasetFile(
                 SCORED, 1379, "cbf7c7990d4b878eeadc79f2c1d14a5237a00d2600fc18ef452f8166de5ae6a1", 1379, hub=_hub(*STSB)
             ),
         },
@@ -106,13 +106,13 @@ SCORED_PAIRS = (
         name="sick",
         title="SICK: relatedness and entailment",
         files={
-            "train": File(
+            "train": DatasetFile(
                 (*SCORED, "label"), 4500, "753555e31b6010cd057a4cc3500d38ace680f10b156d4c47fa02458c0c56734d", 4500
             ),
-            "trial": File(
+            "trial": DatasetFile(
                 (*SCORED, "label"), 500, "35cfdf4854abdad35993790f1fdbf48700bfdbe80636fe9e78c8193fea007496", 500
             ),
-            "test": File(
+            "test": DatasetFile(
                 (*SCORED, "label"), 4927, "57b1c3c0e9cfd0fdd28a4729c4cfb309c01158c60e0520c7e1372ba2ecdf475d", 4927
             ),
         },
@@ -128,7 +128,7 @@ SCORED_PAIRS = (
         name="ukp_aspect",
         title="UKP argument aspect similarity",
         files={
-            "all": File(
+            "all": DatasetFile(
                 (*LABELLED, "topic"),
                 3595,
                 "6866582fb92dad4b1c5a7646de7dd73e7af33f17e5feb67bd732671eed32534d",
@@ -146,7 +146,7 @@ SCORED_PAIRS = (
     Dataset(
         name="afs",
         title="Argument facet similarity",
-        files={"all": File((*SCORED, "topic"), published=6000)},
+        files={"all": DatasetFile((*SCORED, "topic"), published=6000)},
         licence="not stated",
         citation="Misra, Ecker and Walker 2016, Measuring the similarity of sentential arguments, W16-3636",
         homepage="https://nlds.soe.ucsc.edu/node/44",

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from .classifier import ClassifierRecipe, ClassifierSettings, Fold, Problem, RandomStart, random_starts
+from .classifier import ClassifierRecipe, Fold, Problem, RandomStart, TrainedClassifier, random_starts
 from .sequential import concatenated, network
 
 _GATHERED = 1 << 18  # numbers of a step's rows: these are to stay in the cache of a core
@@ -32,14 +32,14 @@ ClassifierWeights = Float[
 
 def train_batched(
     problem: Problem, folds: Sequence[Fold], recipe: ClassifierRecipe
-) -> list[tuple[ClassifierSettings, ...]]:
+) -> list[tuple[TrainedClassifier, ...]]:
     """A classifier for every l2 of every fold, each from the same seed."""
     x = F.pad(torch.from_numpy(problem.x).float(), (0, 1), value=1.0)
     y = F.one_hot(torch.from_numpy(problem.y), problem.classes).float()
     start = _start(x.shape[1] - 1, problem.classes, recipe)
     at_once = max(1, _GATHERED // (recipe.batch * x.shape[1]))
     groups = [alike[first : first + at_once] for alike in _alike(folds) for first in range(0, len(alike), at_once)]
-    found: dict[int, tuple[ClassifierSettings, ...]] = {}
+    found: dict[int, tuple[TrainedClassifier, ...]] = {}
     with _threads() as pool:
         made = pool.map(lambda group: _train(x, y, [folds[i] for i in group], start, recipe), groups)
         for group, classifiers in zip(groups, made, strict=True):
@@ -109,7 +109,7 @@ def _alike(folds: Sequence[Fold]) -> list[list[int]]:
 @torch.no_grad()
 def _train(
     x: Float[Tensor, "N D1"], y: Float[Tensor, "N C"], folds: Sequence[Fold], start: _Start, recipe: ClassifierRecipe
-) -> list[tuple[ClassifierSettings, ...]]:
+) -> list[tuple[TrainedClassifier, ...]]:
     """One group of folds, from the first step to the last stop."""
     draws = [random_starts(fold, recipe.seed) for fold in folds]
     group = _Group.at(start, folds, recipe)
@@ -193,10 +193,10 @@ class _Group:
         for tensors in (self.weights, self.means, self.squares):
             tensors[:] = [tensor[going] for tensor in tensors]
 
-    def classifiers(self) -> list[tuple[ClassifierSettings, ...]]:
+    def classifiers(self) -> list[tuple[TrainedClassifier, ...]]:
         return [
             tuple(
-                ClassifierSettings(tuple(layer[f, r].numpy() for layer in self.best), float(self.accuracy[f, r]))
+                TrainedClassifier(tuple(layer[f, r].numpy() for layer in self.best), float(self.accuracy[f, r]))
                 for r in range(self.accuracy.shape[1])
             )
             for f in range(len(self.accuracy))

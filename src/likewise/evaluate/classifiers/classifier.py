@@ -42,7 +42,7 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class ClassifierSettings:
+class TrainedClassifier:
     """A trained classifier, as it was when the dev set liked it best."""
 
     layers: tuple[Float[np.ndarray, "_ _"], ...]  # (out, in and bias), the bias as the last column
@@ -64,7 +64,7 @@ class Problem:
     classes: int
 
 
-TrainClassifiers = Callable[[Problem, Sequence[Fold], ClassifierRecipe], list[tuple[ClassifierSettings, ...]]]
+TrainClassifiers = Callable[[Problem, Sequence[Fold], ClassifierRecipe], list[tuple[TrainedClassifier, ...]]]
 """A classifier for every l2 of every fold."""
 
 

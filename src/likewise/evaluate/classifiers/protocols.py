@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from .classifier import ClassifierRecipe, ClassifierSettings, Fold, Problem, TrainClassifiers
+from .classifier import ClassifierRecipe, Fold, Problem, TrainClassifiers, TrainedClassifier
 from .folds import Indices, splits
 
 L2 = tuple(10.0**power for power in range(-5, -1))
@@ -87,7 +87,7 @@ def _within(rows: Indices, y: Int[np.ndarray, " N"], seed: int) -> list[Fold]:
     return [Fold(rows[kept], rows[held], L2) for kept, held in splits(y[rows], FOLDS, seed)]
 
 
-def _choose(tried: Sequence[tuple[ClassifierSettings, ...]]) -> tuple[float, float]:
+def _choose(tried: Sequence[tuple[TrainedClassifier, ...]]) -> tuple[float, float]:
     """The l2 whose dev accuracy, the mean over folds rounded to two decimals, is highest, and that accuracy."""
     accuracies = [round(100 * float(np.mean([c.dev for c in of_one])), 2) for of_one in zip(*tried, strict=True)]
     best = int(np.argmax(accuracies))

@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from .classifier import ClassifierRecipe, ClassifierSettings, Fold, Problem, RandomStart, random_starts
+from .classifier import ClassifierRecipe, Fold, Problem, RandomStart, TrainedClassifier, random_starts
 
 
 def train_sequential(
     problem: Problem, folds: Sequence[Fold], recipe: ClassifierRecipe
-) -> list[tuple[ClassifierSettings, ...]]:
+) -> list[tuple[TrainedClassifier, ...]]:
     """A classifier for every l2 of every fold, each from the same seed."""
     x = torch.from_numpy(problem.x).float()
     y = torch.from_numpy(problem.y)
@@ -22,7 +22,7 @@ def train_sequential(
 
 def _fit(
     x: Float[Tensor, "N D"], y: Int[Tensor, " N"], classes: int, fold: Fold, l2: float, recipe: ClassifierRecipe
-) -> ClassifierSettings:
+) -> TrainedClassifier:
     torch.manual_seed(recipe.seed)
     draw = random_starts(fold, recipe.seed)
     dev = torch.from_numpy(draw.dev)
@@ -40,7 +40,7 @@ def _fit(
             best, kept = accuracy, copy.deepcopy(model)
         else:
             failures += 1
-    return ClassifierSettings(tuple(layer.numpy() for layer in concatenated(kept)), best)
+    return TrainedClassifier(tuple(layer.numpy() for layer in concatenated(kept)), best)
 
 
 def network(width: int, classes: int, recipe: ClassifierRecipe) -> nn.Sequential:

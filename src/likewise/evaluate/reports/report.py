@@ -18,12 +18,12 @@ STAR = "*"
 TESTS = ("williams", "mcnemar")
 
 
-def report(results: Results, *, width: int = 100, bold: bool = False, published: bool = False) -> str:
+def format_report(results: Results, *, width: int = 100, bold: bool = False, published: bool = False) -> str:
     """Everything for a screen of this width.
 
     A star (and bold type) marks a model that is better than the next best one of the same task beyond chance.
     """
-    tested = leads(results)
+    tested = compare_best_two(results)
     marks = _sure(tested)
     wide, close = _grid(results, marks, " ± "), _grid(results, marks, "±")
     grid, gap = fit_to_width([(wide, 2), (close, 1), (_turned(wide), 2), (_turned(close), 1)], width)
@@ -31,17 +31,17 @@ def report(results: Results, *, width: int = 100, bold: bool = False, published:
     blocks.append(paragraph(_legend(results, tested), width))
     if published:
         blocks.append(_published(results, width))
-    return "\n\n".join([*blocks, *notes_below(results, width)])
+    return "\n\n".join([*blocks, *report_notes(results, width)])
 
 
-def markdown(results: Results) -> str:
+def format_markdown(results: Results) -> str:
     """The table for a document; the best of each row in bold."""
-    tested = leads(results)
+    tested = compare_best_two(results)
     grid = _grid(results, _sure(tested), " ± ")
     return grid.markdown(lambda cell: cell.endswith("\\*")) + f"\n\n{_legend(results, tested)}\n"
 
 
-def as_csv(results: Results) -> str:
+def format_csv(results: Results) -> str:
     """A line for every score of every cell, figures as shares."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
@@ -58,10 +58,10 @@ def as_csv(results: Results) -> str:
 
 def winners(results: Results) -> Mapping[str, str]:
     """Tasks and the model that is better there than the runner-up beyond chance, Holm over tasks."""
-    return _sure(leads(results))
+    return _sure(compare_best_two(results))
 
 
-def leads(results: Results) -> Mapping[str, tuple[str, Comparison]]:
+def compare_best_two(results: Results) -> Mapping[str, tuple[str, Comparison]]:
     """Each task on which two models could be compared: the best one, and its comparison with the next best."""
     best: dict[str, str] = {}
     tested: dict[str, Comparison] = {}
@@ -118,7 +118,7 @@ def _score_line(results: Results, found: Mapping[str, Comparison]) -> str:
     )
 
 
-def notes_below(results: Results, width: int = 100) -> Iterator[str]:
+def report_notes(results: Results, width: int = 100) -> Iterator[str]:
     """What stands below a table: reasons for dashes, protocols, notes."""
     reasons: dict[str, list[Cell]] = {}
     for cell in results.failed:

@@ -15,19 +15,19 @@ from jaxtyping import Float, Int
 
 from ...arrays.correlation import Numbers
 from ...arrays.similarity import PAIRWISE
-from ...data.splits import SplitRound, folds, leaked, rounds, without_shared_sentences
+from ...data.splits import TrainTestSplit, count_leaked, folds, train_test_splits, without_shared_sentences
 from ..classifiers.ridge import ridge
-from ..task import Encode, Read, Result, Score, Settings, Task
+from ..task import Encode, EvaluationSettings, Read, Result, Score, Task
 from .sentence_pairs import (
     CORRELATIONS,
     RatedPairs,
-    correlated,
-    none_finite,
+    correlation_score,
+    no_finite_pair,
     pair_features,
     read_pairs,
-    tokenisation,
-    undefined,
-    why_undefined,
+    text_casing,
+    undefined_notes,
+    undefined_reason,
 )
 
 K, INNER = 10, 5
@@ -48,7 +48,7 @@ class ArgumentSet:
     caution: str = ""
 
 
-SETS: dict[str, ArgumentSet] = {
+ARGUMENT_SETS: dict[str, ArgumentSet] = {
     "afs": ArgumentSet("afs/all", "score"),
     "ukp-aspect": ArgumentSet(
         "ukp_aspect/all",
@@ -61,85 +61,85 @@ SETS: dict[str, ArgumentSet] = {
 }
 
 
-def zero_shot(encode: Encode, read: Read, settings: Settings, *, name: str) -> Result:
+def zero_shot(encode: Encode, read: Read, settings: EvaluationSettings, *, name: str) -> Result:
     """Spearman and Pearson of cosine over all pairs, as mean over topics, and in each topic."""
-    of, pairs = SETS[name], _pairs(read, settings, SETS[name])
+    of, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
     a, b, notes = pairs.encoded(encode)
     with np.errstate(over="ignore", invalid="ignore"):
         said = PAIRWISE["cosine"](a, b)
-    broken = none_finite(a, b, notes)
+    broken = no_finite_pair(a, b, notes)
     return Result(
         name,
         tuple(_zero_shot_scores(said, pairs, of)),
-        f"spearman/cosine/all, no training, {tokenisation(settings)}, n = {len(pairs):,}, {len(pairs.parts)} topics",
-        (*pairs.notes, *notes, *why_undefined("cosine", said, pairs, broken), *filter(None, [of.caution])),
+        f"spearman/cosine/all, no training, {text_casing(settings)}, n = {len(pairs):,}, {len(pairs.parts)} topics",
+        (*pairs.notes, *notes, *undefined_notes("cosine", said, pairs, broken), *filter(None, [of.caution])),
     )
 
 
-def ten_fold(encode: Encode, read: Read, settings: Settings, *, name: str) -> Result:
+def ten_fold(encode: Encode, read: Read, settings: EvaluationSettings, *, name: str) -> Result:
     """Ten folds within each topic: dealt out pair by pair, and without leaks in two ways.
 
     Scores named `…/mean` correlate what was said of all pairs of a topic, each by the model of its fold, and average
     over topics; `…/folds` averages over folds. The papers do not say whether their folds are within topics.
     """
-    of, pairs = SETS[name], _pairs(read, settings, SETS[name])
+    of, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
     a, b, notes = pairs.encoded(encode)
-    ways = {way: make(pairs, settings.seed) for way, make in WAYS.items()}
-    said = {way: out_of_fold(a, b, pairs, each, settings.seed, way) for way, each in ways.items()}
+    ways = {way: make(pairs, settings.seed) for way, make in FOLD_SCHEMES.items()}
+    said = {way: out_of_fold_predictions(a, b, pairs, each, settings.seed, way) for way, each in ways.items()}
     topics = [score for way, numbers in said.items() for score in _scores(f"{way}/mean", numbers, pairs, pairs.group)]
     by_fold, fold_notes = _by_fold(said["10-fold"], pairs, ways["10-fold"])
     return Result(
         f"{name}-10-fold",
         (*topics, *by_fold),
         f"spearman/10-fold/mean, {K} folds in each of {len(pairs.parts)} topics, seed {settings.seed}, {MODEL}, "
-        f"{tokenisation(settings)}, n = {len(pairs):,}",
+        f"{text_casing(settings)}, n = {len(pairs):,}",
         (*_notes(of, pairs, notes, said, ways), *_uneven(pairs, ways), *fold_notes),
     )
 
 
-def across_topics(encode: Encode, read: Read, settings: Settings, *, name: str) -> Result:
+def across_topics(encode: Encode, read: Read, settings: EvaluationSettings, *, name: str) -> Result:
     """Each topic predicted by a model of all the others, its penalty chosen by leaving topics out again."""
-    of, pairs = SETS[name], _pairs(read, settings, SETS[name])
+    of, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
     a, b, notes = pairs.encoded(encode)
-    ways = {"cross-topic": list(rounds(pairs.group))}
-    said = {way: out_of_fold(a, b, pairs, each, settings.seed, way) for way, each in ways.items()}
+    ways = {"cross-topic": list(train_test_splits(pairs.group))}
+    said = {way: out_of_fold_predictions(a, b, pairs, each, settings.seed, way) for way, each in ways.items()}
     return Result(
         f"{name}-cross-topic",
         tuple(score for way, numbers in said.items() for score in _scores(f"{way}/mean", numbers, pairs, pairs.group)),
-        f"spearman/cross-topic/mean, {len(pairs.parts)} topics, {MODEL}, {tokenisation(settings)}, n = {len(pairs):,}",
+        f"spearman/cross-topic/mean, {len(pairs.parts)} topics, {MODEL}, {text_casing(settings)}, n = {len(pairs):,}",
         _notes(of, pairs, notes, said, ways),
     )
 
 
-def dealt_out(pairs: RatedPairs, seed: int, group_aware: bool = False) -> list[SplitRound]:
+def folds_within_topics(pairs: RatedPairs, seed: int, group_aware: bool = False) -> list[TrainTestSplit]:
     """The rounds of ten folds within each topic, a pair or a component of the graph of pairs at a time."""
     texts = _texts(pairs)
-    found: list[SplitRound] = []
+    found: list[TrainTestSplit] = []
     for topic in range(len(pairs.parts)):
         rows = np.flatnonzero(pairs.group == topic)
         fold = folds([texts[i] for i in rows.tolist()], K, seed, group_aware)
-        found += [(rows[train], rows[test]) for train, test in rounds(fold)]
+        found += [(rows[train], rows[test]) for train, test in train_test_splits(fold)]
     return found
 
 
-def dealt_out_strictly(pairs: RatedPairs, seed: int) -> list[SplitRound]:
-    """Those of `dealt_out`, trained only on what shares no sentence with the test pairs."""
-    return [without_shared_sentences(_texts(pairs), one) for one in dealt_out(pairs, seed)]
+def strict_folds_within_topics(pairs: RatedPairs, seed: int) -> list[TrainTestSplit]:
+    """Those of `folds_within_topics`, trained only on what shares no sentence with the test pairs."""
+    return [without_shared_sentences(_texts(pairs), one) for one in folds_within_topics(pairs, seed)]
 
 
-WAYS: dict[str, Callable[[RatedPairs, int], list[SplitRound]]] = {
-    "10-fold": dealt_out,
-    "group-aware": partial(dealt_out, group_aware=True),
-    "strict": dealt_out_strictly,
+FOLD_SCHEMES: dict[str, Callable[[RatedPairs, int], list[TrainTestSplit]]] = {
+    "10-fold": folds_within_topics,
+    "group-aware": partial(folds_within_topics, group_aware=True),
+    "strict": strict_folds_within_topics,
 }
 """How pairs are dealt out within topics. A training recipe takes the same."""
 
 
-def out_of_fold(
+def out_of_fold_predictions(
     a: Float[np.ndarray, "N E"],
     b: Float[np.ndarray, "N E"],
     pairs: RatedPairs,
-    each: Sequence[SplitRound],
+    each: Sequence[TrainTestSplit],
     seed: int,
     way: str,
 ) -> Float[np.ndarray, " N"]:
@@ -156,7 +156,7 @@ def out_of_fold(
     return said
 
 
-def _pairs(read: Read, settings: Settings, of: ArgumentSet) -> RatedPairs:
+def _pairs(read: Read, settings: EvaluationSettings, of: ArgumentSet) -> RatedPairs:
     return read_pairs(read, of.data, settings, gold=of.gold, part="topic", degrees=of.degrees)
 
 
@@ -171,7 +171,7 @@ def _scores(
     rows = np.isfinite(said)
     within = None if groups is None else groups[rows]
     for statistic in CORRELATIONS:
-        yield correlated(f"{statistic}/{name}", said[rows], pairs.gold[rows], statistic, within)
+        yield correlation_score(f"{statistic}/{name}", said[rows], pairs.gold[rows], statistic, within)
 
 
 def _zero_shot_scores(said: Numbers, pairs: RatedPairs, of: ArgumentSet) -> Iterator[Score]:
@@ -184,12 +184,12 @@ def _zero_shot_scores(said: Numbers, pairs: RatedPairs, of: ArgumentSet) -> Iter
         yield from _scores(f"cosine/{topic}", np.where(pairs.group == number, said, np.nan), pairs)
 
 
-def _by_fold(said: Numbers, pairs: RatedPairs, each: Sequence[SplitRound]) -> tuple[list[Score], list[str]]:
+def _by_fold(said: Numbers, pairs: RatedPairs, each: Sequence[TrainTestSplit]) -> tuple[list[Score], list[str]]:
     """The mean over the folds that have a correlation, and how many have none."""
     fold = np.empty(len(pairs), int)
     for number, (_, test) in enumerate(each):
         fold[test] = number
-    without = [number for number, (_, test) in enumerate(each) if undefined(said[test], pairs.gold[test])]
+    without = [number for number, (_, test) in enumerate(each) if undefined_reason(said[test], pairs.gold[test])]
     told = np.where(np.isin(fold, without), np.nan, said)
     notes = [f"10-fold/folds: {len(without)} of {len(each)} folds have no correlation and are left out"]
     return list(_scores("10-fold/folds", told, pairs, fold)), notes if without else []
@@ -200,11 +200,11 @@ def _notes(
     pairs: RatedPairs,
     notes: Sequence[str],
     said: Mapping[str, Numbers],
-    ways: Mapping[str, Sequence[SplitRound]],
+    ways: Mapping[str, Sequence[TrainTestSplit]],
 ) -> tuple[str, ...]:
     found = [*pairs.notes, *notes, *([of.caution] if of.caution else [])]
     for way, each in ways.items():
-        leaks = sum(leaked(_texts(pairs), one) for one in each)
+        leaks = sum(count_leaked(_texts(pairs), one) for one in each)
         learned = sum(len(train) * len(test) for train, test in each) / len(pairs)
         found.append(
             f"{way}: {leaks:,} of {len(pairs):,} test pairs have a sentence that was trained on; "
@@ -213,11 +213,11 @@ def _notes(
         if silent := int(np.isnan(said[way]).sum()):
             found.append(f"{way}: {silent:,} pairs are left out, for there was nothing to learn from")
         else:
-            found += why_undefined(way, said[way], pairs)
+            found += undefined_notes(way, said[way], pairs)
     return tuple(found)
 
 
-def _uneven(pairs: RatedPairs, ways: Mapping[str, Sequence[SplitRound]]) -> Iterator[str]:
+def _uneven(pairs: RatedPairs, ways: Mapping[str, Sequence[TrainTestSplit]]) -> Iterator[str]:
     """Says so where a component is too large for folds of like size."""
     sizes = np.bincount(pairs.group)
     largest = np.zeros(len(sizes), int)
@@ -256,7 +256,7 @@ def _tasks(name: str) -> Iterator[Task]:
         ("-cross-topic", across_topics, "the same by ridge regression on frozen vectors, each topic by the others"),
     ):
         published = _PUBLISHED.get(name + ending, {})
-        yield Task(name + ending, "arguments", (SETS[name].data,), summary, partial(how, name=name), published)
+        yield Task(name + ending, "arguments", (ARGUMENT_SETS[name].data,), summary, partial(how, name=name), published)
 
 
-ARGUMENTS: tuple[Task, ...] = tuple(task for name in SETS for task in _tasks(name))
+ARGUMENT_TASKS: tuple[Task, ...] = tuple(task for name in ARGUMENT_SETS for task in _tasks(name))

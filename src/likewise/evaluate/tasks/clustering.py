@@ -9,7 +9,7 @@ from jaxtyping import Shaped
 from ...arrays.kmeans import kmeans
 from ...errors import BadInput
 from ..metrics.metrics import Agreement, agreement
-from ..task import Encode, Read, Result, Score, Settings, Task, TaskVectors
+from ..task import Encode, EvaluationSettings, Read, Result, Score, Task, TaskVectors
 
 SEEDS = 5
 LABELS = {
@@ -21,7 +21,7 @@ LABELS = {
 TEXTS = ("text", "sentence1", "sentence2")
 
 
-def clustering_task(encode: Encode, read: Read, settings: Settings, *, name: str) -> Result:
+def clustering_task(encode: Encode, read: Read, settings: EvaluationSettings, *, name: str) -> Result:
     """As many groups as there are labels by k-means, from five seeds; the mean of each figure over them."""
     column, files, _ = LABELS[name]
     texts, labels, notes = distinct_labelled(labelled_texts(read, files, column))
@@ -66,7 +66,7 @@ def distinct_labelled(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], Shap
     return list(kept), np.array(list(kept.values())), notes
 
 
-CLUSTERING: tuple[Task, ...] = tuple(
+CLUSTERING_TASKS: tuple[Task, ...] = tuple(
     Task(name, "clustering", files, f"{summary} (V-measure)", partial(clustering_task, name=name))
     for name, (_, files, summary) in LABELS.items()
 )

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from ...arrays.similarity import PAIRWISE
 from ...errors import BadInput
 from ..metrics.metrics import auc, average_precision, best_accuracy, best_f1, binary_decisions
-from ..task import Encode, Evidence, Read, Result, Score, Settings, Task, TaskVectors
+from ..task import Encode, EvaluationSettings, Evidence, Read, Result, Score, Task, TaskVectors
 
 BLOCK = 4096  # pairs compared at once
 QQP = 404_290
@@ -50,7 +50,7 @@ def labelled_pairs(read: Read, name: str) -> LabelledPairs:
     return LabelledPairs(columns["sentence1"], columns["sentence2"], np.array(labels, bool))
 
 
-def questions(encode: Encode, read: Read, settings: Settings) -> Result:  # noqa: ARG001
+def duplicate_questions(encode: Encode, read: Read, settings: EvaluationSettings) -> Result:  # noqa: ARG001
     """Duplicate questions: the best there is of each similarity, and of the cosine with its thresholds."""
     pairs = labelled_pairs(read, "qqp_subset/pairs")
     vectors = TaskVectors.of(encode, pairs.first, pairs.second)
@@ -59,7 +59,7 @@ def questions(encode: Encode, read: Read, settings: Settings) -> Result:  # noqa
     return Result("qqp", tuple(_scores(pairs, vectors)), _protocol(pairs), (*vectors.notes, *notes, _plain(pairs)))
 
 
-def paraphrases(encode: Encode, read: Read, settings: Settings) -> Result:  # noqa: ARG001
+def news_paraphrases(encode: Encode, read: Read, settings: EvaluationSettings) -> Result:  # noqa: ARG001
     """MRPC: the best on its test pairs, and what a threshold chosen on its training pairs gives there."""
     known, pairs = labelled_pairs(read, "mrpc/train"), labelled_pairs(read, "mrpc/test")
     vectors = TaskVectors.of(encode, known.first, known.second, pairs.first, pairs.second)
@@ -109,13 +109,13 @@ def _plain(pairs: LabelledPairs) -> str:
     return f"{share:.1%} of the pairs are the same: yes to all has an F1 of {2 * share / (1 + share):.4f}"
 
 
-DUPLICATES: tuple[Task, ...] = (
-    Task("qqp", "duplicates", ("qqp_subset/pairs",), "duplicate questions (average precision)", questions),
+DUPLICATE_TASKS: tuple[Task, ...] = (
+    Task("qqp", "duplicates", ("qqp_subset/pairs",), "duplicate questions (average precision)", duplicate_questions),
     Task(
         "mrpc-pairs",
         "duplicates",
         ("mrpc/train", "mrpc/test"),
         "paraphrases in the news, by cosine alone (average precision)",
-        paraphrases,
+        news_paraphrases,
     ),
 )

@@ -10,7 +10,7 @@ from ...errors import BadInput
 from ...search import closest_pairs
 from ...text.normalization import groups
 from ..metrics.metrics import average_precision, best_f1
-from ..task import Encode, Read, Result, Score, Settings, Task, TaskVectors
+from ..task import Encode, EvaluationSettings, Read, Result, Score, Task, TaskVectors
 from .duplicates import LabelledPairs, labelled_pairs
 
 TEXTS = 20_000  # at most, whole groups of duplicates in the order of the file
@@ -18,7 +18,7 @@ PAIRS = 100_000  # mined
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownDuplicates:
     """Distinct texts, and the pairs of them, as i · N + j with i < j, known to be duplicates."""
 
     texts: tuple[str, ...]
@@ -27,7 +27,7 @@ class Known:
     denied: int  # of these pairs, so many are said not to be duplicates by a label of their own
 
 
-def paraphrase_mining(encode: Encode, read: Read, settings: Settings) -> Result:  # noqa: ARG001
+def paraphrase_mining(encode: Encode, read: Read, settings: EvaluationSettings) -> Result:  # noqa: ARG001
     """All pairs of the texts compared, the closest taken for duplicates; what was not mined was not found."""
     pairs = labelled_pairs(read, "qqp_subset/pairs")
     known = transitive_closure(pairs, TEXTS)
@@ -59,7 +59,7 @@ def paraphrase_mining(encode: Encode, read: Read, settings: Settings) -> Result:
     return Result("mining", scores, protocol, (*vectors.notes, *notes))
 
 
-def transitive_closure(pairs: LabelledPairs, most: int) -> Known:
+def transitive_closure(pairs: LabelledPairs, most: int) -> KnownDuplicates:
     """The texts of duplicates, and every pair within a group: what is the same as the same is the same.
 
     Groups are taken whole, in the order in which their first texts come, up to the first that would exceed `most`.
@@ -81,10 +81,10 @@ def transitive_closure(pairs: LabelledPairs, most: int) -> Known:
     group_of = {texts[i]: g for g, rows in enumerate(together) for i in rows}
     others = {frozenset((a, b)) for a, b, yes in zip(pairs.first, pairs.second, pairs.same, strict=True) if not yes}
     denied = sum(len(pair) == 2 and len({group_of.get(text, text) for text in pair}) == 1 for pair in others)
-    return Known(tuple(texts), codes, max(map(len, together)), denied)
+    return KnownDuplicates(tuple(texts), codes, max(map(len, together)), denied)
 
 
-MINING: tuple[Task, ...] = (
+MINING_TASKS: tuple[Task, ...] = (
     Task(
         "mining",
         "duplicates",

@@ -10,25 +10,25 @@ from itertools import product
 from ...errors import BadInput
 from ..classifiers.classifier import ClassifierRecipe
 from ..classifiers.protocols import SPLIT
-from ..task import Encode, Read, Result, Settings, Task, TaskColumns
+from ..task import Encode, EvaluationSettings, Read, Result, Task, TaskColumns
 from .senteval import TEXT, SentEvalSplit, Source, score
 
 HIDDEN, DROPOUT = (50, 100, 200), (0.0, 0.1, 0.2)
-SPLITS = ("tr", "va", "te")
+PROBING_SPLITS = ("tr", "va", "te")
 WITHOUT_HIDDEN = "word-content"  # a thousand classes
 
 
-def run_probing(encode: Encode, read: Read, settings: Settings, *, name: str, file: str) -> Result:
+def run_probing(encode: Encode, read: Read, settings: EvaluationSettings, *, name: str, file: str) -> Result:
     """One probing task by the given splits; `settings.hidden`, where it is not 0, is the only width tried.
 
     Raises:
         BadInput: no rows of a split, or labels that are not in the training rows.
         MissingExtra: torch is not installed.
     """
-    rows = {split: _of(read(file), split, file) for split in SPLITS}
+    rows = {split: _of(read(file), split, file) for split in PROBING_SPLITS}
     classes = tuple(sorted(set(rows["tr"]["label"])))
     source = Source(name, (file,), classes, TEXT)
-    parts = [SentEvalSplit.of(rows[split], f"{file} ({split})", source, settings.lowercase) for split in SPLITS]
+    parts = [SentEvalSplit.of(rows[split], f"{file} ({split})", source, settings.lowercase) for split in PROBING_SPLITS]
     return score(encode, parts, settings, source, SPLIT, _recipes(name, settings))
 
 
@@ -38,11 +38,11 @@ def _of(columns: TaskColumns, split: str, file: str) -> TaskColumns:
         raise BadInput(f"{file} wants the columns split, label and text; without: {', '.join(sorted(absent))}")
     chosen = [i for i, found in enumerate(columns["split"]) if found == split]
     if not chosen:
-        raise BadInput(f"{file} has no row whose split is {split!r}; wanted {', '.join(SPLITS)}")
+        raise BadInput(f"{file} has no row whose split is {split!r}; wanted {', '.join(PROBING_SPLITS)}")
     return {"text": [columns["text"][i] for i in chosen], "label": [str(columns["label"][i]) for i in chosen]}
 
 
-def _recipes(name: str, settings: Settings) -> list[ClassifierRecipe]:
+def _recipes(name: str, settings: EvaluationSettings) -> list[ClassifierRecipe]:
     if name == WITHOUT_HIDDEN:
         return [ClassifierRecipe(seed=settings.seed)]
     widths = (settings.hidden,) if settings.hidden else HIDDEN
@@ -71,4 +71,4 @@ def _task(probe: str, summary: str) -> Task:
     return Task(name, "probing", (file,), summary, partial(run_probing, name=name, file=file))
 
 
-TASKS: tuple[Task, ...] = tuple(_task(probe, summary) for probe, summary in _PROBES.items())
+PROBING_TASKS: tuple[Task, ...] = tuple(_task(probe, summary) for probe, summary in _PROBES.items())

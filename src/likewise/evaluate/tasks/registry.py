@@ -6,20 +6,20 @@ from difflib import get_close_matches
 from ...errors import BadInput
 from ..task import Task
 from . import probing, senteval
-from .arguments import ARGUMENTS
-from .clustering import CLUSTERING
-from .duplicates import DUPLICATES
-from .paraphrase_mining import MINING
-from .regressor import REGRESSORS
-from .retrieval import RETRIEVAL
-from .sts import STS
-from .triplets import TRIPLETS
+from .arguments import ARGUMENT_TASKS
+from .clustering import CLUSTERING_TASKS
+from .duplicates import DUPLICATE_TASKS
+from .paraphrase_mining import MINING_TASKS
+from .regressor import REGRESSOR_TASKS
+from .retrieval import RETRIEVAL_TASKS
+from .sts import STS_TASKS
+from .triplets import TRIPLET_TASKS
 
 _ALL: tuple[Task, ...] = (
-    *(*STS, *REGRESSORS),
-    *(*senteval.TASKS, *probing.TASKS),
-    *(*RETRIEVAL, *DUPLICATES, *MINING, *CLUSTERING),
-    *(*TRIPLETS, *ARGUMENTS),
+    *(*STS_TASKS, *REGRESSOR_TASKS),
+    *(*senteval.SENTEVAL_TASKS, *probing.PROBING_TASKS),
+    *(*RETRIEVAL_TASKS, *DUPLICATE_TASKS, *MINING_TASKS, *CLUSTERING_TASKS),
+    *(*TRIPLET_TASKS, *ARGUMENT_TASKS),
 )
 TASKS: dict[str, Task] = {task.name: task for task in _ALL}
 SUITES: dict[str, tuple[str, ...]] = {

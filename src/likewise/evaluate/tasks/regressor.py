@@ -17,15 +17,23 @@ from jaxtyping import Float, Int
 
 from ...arrays.correlation import Numbers, pearson
 from ...errors import missing
-from ..task import Encode, Read, Result, Settings, Task, TaskVectors
-from .sentence_pairs import CORRELATIONS, RatedPairs, correlated, pair_features, read_pairs, tokenisation, undefined
-from .sts import PUBLISHED
+from ..task import Encode, EvaluationSettings, Read, Result, Task, TaskVectors
+from .sentence_pairs import (
+    CORRELATIONS,
+    RatedPairs,
+    correlation_score,
+    pair_features,
+    read_pairs,
+    text_casing,
+    undefined_reason,
+)
+from .sts import PUBLISHED_STS
 
 CLASSES = np.arange(1, 6, dtype=np.float32)
 RATE, BATCH, CHUNK, LAST_START, TENACITY = 1e-3, 64, 50, 1000, 3
 """Adam's rate; pairs of a step; epochs between looks at dev; the epoch after which none begins; failures forgiven."""
 _DECAY, _SQUARE_DECAY, _EPSILON = 0.9, 0.999, 1e-8  # Adam's as torch has them
-SPLITS: dict[str, tuple[str, str, str]] = {
+REGRESSOR_SPLITS: dict[str, tuple[str, str, str]] = {
     "stsb-regressor": ("stsb/train", "stsb/dev", "stsb/test"),
     "sick-r-regressor": ("sick/train", "sick/trial", "sick/test"),
 }
@@ -43,25 +51,26 @@ class FittedRegressor:
     epochs: int
 
 
-def regressor(encode: Encode, read: Read, settings: Settings, *, name: str) -> Result:
+def regressor_task(encode: Encode, read: Read, settings: EvaluationSettings, *, name: str) -> Result:
     """Pearson (the headline) and Spearman of a regressor trained on one split and stopped on another."""
-    train, dev, test = (in_order(read_pairs(read, split, settings)) for split in SPLITS[name])
+    train, dev, test = (in_order(read_pairs(read, split, settings)) for split in REGRESSOR_SPLITS[name])
     vectors = TaskVectors.of(encode, *(side for pairs in (train, dev, test) for side in (pairs.first, pairs.second)))
     x, y, z = (pair_features(vectors[pairs.first], vectors[pairs.second]) for pairs in (train, dev, test))
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has no correlation: a note says so
         found = fit_regressor(x, soft_labels(train.gold), y, dev.gold, z, settings.seed)
     correlations = (
-        correlated(f"{statistic}/regressor", found.said, test.gold, statistic) for statistic in reversed(CORRELATIONS)
+        correlation_score(f"{statistic}/regressor", found.said, test.gold, statistic)
+        for statistic in reversed(CORRELATIONS)
     )
     notes = tuple(note for pairs in (train, dev, test) for note in pairs.notes) + vectors.notes
     broken = bool(vectors.notes) and not vectors.values.any()
-    if reason := "no vector of the model is finite" if broken else undefined(found.said, test.gold):
+    if reason := "no vector of the model is finite" if broken else undefined_reason(found.said, test.gold):
         notes += (f"the regressor has no correlation: {reason}",)
     return Result(
         name,
         tuple(correlations),
         f"pearson of a regressor on [|u−v|, u∗v] trained on {len(train):,} pairs, stopped on {len(dev):,} "
-        f"(dev {100 * found.dev:.2f}, {found.epochs} epochs), seed {settings.seed}, {tokenisation(settings)}, "
+        f"(dev {100 * found.dev:.2f}, {found.epochs} epochs), seed {settings.seed}, {text_casing(settings)}, "
         f"n = {len(test):,}",
         notes,
     )
@@ -97,7 +106,7 @@ def fit_regressor(
             _epoch(adam, train, labels, shuffles.permutation(len(train)))
         epochs += CHUNK
         said = _scores(adam.weights, dev)
-        reached = float("nan") if undefined(said, gold) else pearson(said, gold)
+        reached = float("nan") if undefined_reason(said, gold) else pearson(said, gold)
         if reached > risen:
             best, risen = FittedRegressor(_scores(adam.weights, test), reached, epochs), reached
         else:
@@ -167,9 +176,9 @@ def _first_weights(width: int, seed: int) -> RegressorWeights:
 
 
 def _task(name: str) -> Task:
-    run: Callable[[Encode, Read, Settings], Result] = partial(regressor, name=name)
+    run: Callable[[Encode, Read, EvaluationSettings], Result] = partial(regressor_task, name=name)
     summary = "Pearson of a regressor trained on frozen vectors: SentEval's and SBERT-WK's protocol"
-    return Task(name, "sbert-wk", SPLITS[name], summary, run, PUBLISHED[name])
+    return Task(name, "sbert-wk", REGRESSOR_SPLITS[name], summary, run, PUBLISHED_STS[name])
 
 
-REGRESSORS: tuple[Task, ...] = tuple(_task(name) for name in SPLITS)
+REGRESSOR_TASKS: tuple[Task, ...] = tuple(_task(name) for name in REGRESSOR_SPLITS)

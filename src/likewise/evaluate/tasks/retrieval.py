@@ -15,12 +15,12 @@ from ...errors import BadInput
 from ...search import search
 from ...search.bm25 import Words
 from ..metrics.metrics import ranking
-from ..task import Encode, Evidence, Read, Result, Score, Settings, Task, TaskVectors
+from ..task import Encode, EvaluationSettings, Evidence, Read, Result, Score, Task, TaskVectors
 
 DEPTH = 100  # documents looked at for a query
 QUERIES = 64  # of which pairs are scored in one call
-METRICS = ("ndcg@10", "mrr@10", "map@10", "recall@1", "recall@5", "recall@10", "recall@100")
-RERANKED = ("ndcg@10", "mrr@10", "map@100")
+RETRIEVAL_METRICS = ("ndcg@10", "mrr@10", "map@10", "recall@1", "recall@5", "recall@10", "recall@100")
+RERANKING_METRICS = ("ndcg@10", "mrr@10", "map@100")
 
 Ranking = Int[np.ndarray, " _"]
 """Numbers of documents, best first."""
@@ -31,7 +31,7 @@ RetrievalScores = Iterator[Float[np.ndarray, " _"]]
 
 
 @dataclass(frozen=True)
-class Collection:
+class RetrievalCollection:
     """Queries, documents, and for each query the relevance of the documents that were judged, by their number."""
 
     queries: tuple[str, ...]
@@ -51,7 +51,7 @@ class Collection:
         return [Score(prefix + name, float(row.mean()), len(row), Evidence(row)) for name, row in rows]
 
 
-def collection(read: Read, folder: str = "scifact", split: str = "test") -> Collection:
+def read_collection(read: Read, folder: str = "scifact", split: str = "test") -> RetrievalCollection:
     """The queries of a split that have a relevant document, and all documents as title, a space and text (as BEIR).
 
     Raises:
@@ -71,52 +71,52 @@ def collection(read: Read, folder: str = "scifact", split: str = "test") -> Coll
     if not asked:
         raise BadInput(f"{folder}/qrels has no relevant document for any query of the split {split!r}")
     documents = (f"{title} {text}".strip() for title, text in zip(corpus["title"], corpus["text"], strict=True))
-    return Collection(tuple(texts[q] for q in asked), tuple(documents), tuple(judged[q] for q in asked))
+    return RetrievalCollection(tuple(texts[q] for q in asked), tuple(documents), tuple(judged[q] for q in asked))
 
 
-def retrieve(encode: Encode, read: Read, settings: Settings) -> Result:  # noqa: ARG001
+def retrieval_task(encode: Encode, read: Read, settings: EvaluationSettings) -> Result:  # noqa: ARG001
     """Every document by its cosine with the query; nothing approximate."""
-    asked = collection(read)
+    asked = read_collection(read)
     vectors = TaskVectors.of(encode, asked.queries, asked.documents)
     hits = search(vectors[asked.queries], vectors[asked.documents], k=DEPTH)
-    scores = asked.measured(list(hits.indices), METRICS)
+    scores = asked.measured(list(hits.indices), RETRIEVAL_METRICS)
     return Result("scifact", tuple(scores), f"{_of(asked)}, exact search by cosine", vectors.notes)
 
 
-def retrieve_again(encode: Encode, read: Read, settings: Settings) -> Result:  # noqa: ARG001
+def cosine_reranking_task(encode: Encode, read: Read, settings: EvaluationSettings) -> Result:  # noqa: ARG001
     """What BM25 found, in the order of the cosine."""
-    asked = collection(read)
+    asked = read_collection(read)
     first = asked.first_stage()
     vectors = TaskVectors.of(encode, asked.queries, [asked.documents[i] for i in np.unique(np.concatenate(first))])
     return _reranked(asked, first, _cosines(asked, first, vectors), "cosine").noted(*vectors.notes)
 
 
-def rerank(score: ScorePairs, read: Read, settings: Settings) -> Result:  # noqa: ARG001
+def reranking_task(score: ScorePairs, read: Read, settings: EvaluationSettings) -> Result:  # noqa: ARG001
     """What BM25 found, in the order of any number for a query and a document, a cross-encoder's say.
 
     Raises:
         BadInput: `score` gave another number of numbers, or one that is not finite.
     """
-    asked = collection(read)
+    asked = read_collection(read)
     first = asked.first_stage()
     return _reranked(asked, first, _scored(asked, first, score), "a score of query and document together")
 
 
-def _reranked(asked: Collection, first: Sequence[Ranking], scores: RetrievalScores, by: str) -> Result:
+def _reranked(asked: RetrievalCollection, first: Sequence[Ranking], scores: RetrievalScores, by: str) -> Result:
     again = [row[np.argsort(-said, kind="stable")] for row, said in zip(first, scores, strict=True)]
-    ours = asked.measured(again, RERANKED)
-    theirs = asked.measured(first, (*RERANKED, f"recall@{DEPTH}"), "bm25/")
+    ours = asked.measured(again, RERANKING_METRICS)
+    theirs = asked.measured(first, (*RERANKING_METRICS, f"recall@{DEPTH}"), "bm25/")
     protocol = f"{_of(asked)}, the top {DEPTH} of BM25 (k1 1.2, b 0.75, plain words) re-ordered by {by}"
     note = f"bm25/recall@{DEPTH} is the share of relevant documents that re-ordering can reach"
     return Result("scifact-rerank", (*ours, *theirs), protocol, (note,))
 
 
-def _cosines(asked: Collection, first: Sequence[Ranking], vectors: TaskVectors) -> RetrievalScores:
+def _cosines(asked: RetrievalCollection, first: Sequence[Ranking], vectors: TaskVectors) -> RetrievalScores:
     for query, row in zip(asked.queries, first, strict=True):
         yield cosine(vectors[[asked.documents[i] for i in row]], vectors[[query]])[:, 0]
 
 
-def _scored(asked: Collection, first: Sequence[Ranking], score: ScorePairs) -> RetrievalScores:
+def _scored(asked: RetrievalCollection, first: Sequence[Ranking], score: ScorePairs) -> RetrievalScores:
     for start in range(0, len(first), QUERIES):
         rows = first[start : start + QUERIES]
         pairs = [
@@ -142,24 +142,24 @@ def _table(rows: Iterator[list[float]]) -> Float[np.ndarray, "Q n"]:
     return table
 
 
-def _of(asked: Collection) -> str:
+def _of(asked: RetrievalCollection) -> str:
     return f"{len(asked.queries):,} test queries, {len(asked.documents):,} documents (title and text)"
 
 
 _FILES = ("scifact/corpus", "scifact/queries", "scifact/qrels")
-RETRIEVAL: tuple[Task, ...] = (
+RETRIEVAL_TASKS: tuple[Task, ...] = (
     Task(
         "scifact",
         "retrieval",
         _FILES,
         "abstracts that decide a scientific claim, among 5,183 (nDCG@10)",
-        retrieve,
+        retrieval_task,
     ),
     Task(
         "scifact-rerank",
         "retrieval",
         _FILES,
         "the top 100 of BM25 in a better order (nDCG@10)",
-        retrieve_again,
+        cosine_reranking_task,
     ),
 )

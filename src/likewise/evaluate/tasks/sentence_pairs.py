@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from ...arrays.correlation import Numbers, pearson, spearman
 from ...errors import BadInput
-from ..task import Encode, Evidence, Read, Score, Settings, TaskColumns, TaskVectors
+from ..task import Encode, EvaluationSettings, Evidence, Read, Score, TaskColumns, TaskVectors
 
 Correlation = Literal["spearman", "pearson"]
 CORRELATIONS: dict[Correlation, Callable[[Numbers, Numbers], float]] = {"spearman": spearman, "pearson": pearson}
@@ -41,7 +41,7 @@ class RatedPairs:
 def read_pairs(
     read: Read,
     name: str,
-    settings: Settings,
+    settings: EvaluationSettings,
     *,
     gold: str = "score",
     part: str | None = None,
@@ -95,31 +95,33 @@ def pair_features(u: Float[np.ndarray, "N E"], v: Float[np.ndarray, "N E"]) -> F
         return np.hstack([np.abs(u - v), u * v])
 
 
-def tokenisation(settings: Settings) -> str:
+def text_casing(settings: EvaluationSettings) -> str:
     """What was done to the texts, in words."""
     return "lower-cased text" if settings.lowercase else "raw text"
 
 
-def correlated(
+def correlation_score(
     name: str, said: Numbers, gold: Numbers, statistic: Correlation, groups: Int[np.ndarray, " N"] | None = None
 ) -> Score:
     """A correlation, or the plain mean of those of groups, with its evidence; NaN without it where there is none."""
-    found = by_group(said, gold, statistic, np.zeros(len(gold), int) if groups is None else groups)
+    found = correlations_by_group(said, gold, statistic, np.zeros(len(gold), int) if groups is None else groups)
     value = float(np.mean(found)) if len(found) else float("nan")
     evidence = None if np.isnan(value) else Evidence(said, gold, groups, statistic)
     return Score(name, value, len(gold), evidence)
 
 
-def by_group(
+def correlations_by_group(
     said: Numbers, gold: Numbers, statistic: Correlation, groups: Int[np.ndarray, " N"]
 ) -> Float[np.ndarray, " G"]:
     """The correlation within each group, in the order of their numbers; NaN where there is none."""
     correlate = CORRELATIONS[statistic]
     rows = [groups == group for group in np.unique(groups)]
-    return np.array([np.nan if undefined(said[row], gold[row]) else correlate(said[row], gold[row]) for row in rows])
+    return np.array(
+        [np.nan if undefined_reason(said[row], gold[row]) else correlate(said[row], gold[row]) for row in rows]
+    )
 
 
-def undefined(said: Numbers, gold: Numbers) -> str | None:
+def undefined_reason(said: Numbers, gold: Numbers) -> str | None:
     """Why two rows have no correlation, or None where they have one.
 
     Equality is looked at, not the spread: that of 0.1, 0.1, 0.1 about their rounded mean need not be zero.
@@ -135,22 +137,22 @@ def undefined(said: Numbers, gold: Numbers) -> str | None:
     return None
 
 
-def why_undefined(name: str, said: Numbers, pairs: RatedPairs, broken: bool = False) -> Iterable[str]:
+def undefined_notes(name: str, said: Numbers, pairs: RatedPairs, broken: bool = False) -> Iterable[str]:
     """Notes on every correlation of `name` that does not exist, over all and in the parts.
 
     `broken` says that no pair has two finite vectors, so that the model gives no number at all.
     """
-    reason = "no pair has two vectors that are finite" if broken else undefined(said, pairs.gold)
+    reason = "no pair has two vectors that are finite" if broken else undefined_reason(said, pairs.gold)
     if reason:
         yield f"{name} has no correlation: {reason}"
     for number, part in enumerate(pairs.parts if len(pairs.parts) > 1 and not reason else ()):
         rows: Bool[np.ndarray, " N"] = pairs.group == number
-        within = undefined(said[rows], pairs.gold[rows])
+        within = undefined_reason(said[rows], pairs.gold[rows])
         if within:
             yield f"{name} has no correlation in {part}, so no mean either: {within}"
 
 
-def none_finite(a: Float[np.ndarray, "N E"], b: Float[np.ndarray, "N E"], notes: Sequence[str]) -> bool:
+def no_finite_pair(a: Float[np.ndarray, "N E"], b: Float[np.ndarray, "N E"], notes: Sequence[str]) -> bool:
     """Whether every pair has a vector that was not finite: zeros stand for those now, of which the notes tell."""
     return bool(notes) and not (a.any(1) & b.any(1)).any()
 

@@ -17,7 +17,7 @@ from ..classifiers import protocols
 from ..classifiers.classifier import ClassifierRecipe, Problem, trainer
 from ..classifiers.folds import Indices
 from ..classifiers.protocols import CROSS_VALIDATED, FOLDS, NESTED, SPLIT, Protocol, ProtocolResult
-from ..task import Encode, Evidence, Read, Result, Score, Settings, Task, TaskColumns, TaskVectors
+from ..task import Encode, EvaluationSettings, Evidence, Read, Result, Score, Task, TaskColumns, TaskVectors
 
 TEXT, PAIR = ("text",), ("sentence1", "sentence2")
 BINARY = (0, 1)
@@ -78,7 +78,9 @@ def sentence_features(vectors: TaskVectors, texts: Sequence[Sequence[str]]) -> F
     return found.astype(np.float32)
 
 
-def run_senteval(encode: Encode, read: Read, settings: Settings, *, source: Source, protocol: Protocol) -> Result:
+def run_senteval(
+    encode: Encode, read: Read, settings: EvaluationSettings, *, source: Source, protocol: Protocol
+) -> Result:
     """Encodes every distinct text of the files once, and scores the classifiers of their vectors.
 
     Raises:
@@ -94,7 +96,7 @@ def run_senteval(encode: Encode, read: Read, settings: Settings, *, source: Sour
 def score(
     encode: Encode,
     parts: Sequence[SentEvalSplit],
-    settings: Settings,
+    settings: EvaluationSettings,
     source: Source,
     protocol: Protocol,
     recipes: Sequence[ClassifierRecipe],
@@ -142,7 +144,7 @@ def _small(part: SentEvalSplit, source: Source) -> Iterable[str]:
             yield f"class {source.classes[kind]!r} has {count} rows, fewer than there are folds"
 
 
-def _told(settings: Settings, source: Source, protocol: Protocol, recipes: Sequence[ClassifierRecipe]) -> str:
+def _told(settings: EvaluationSettings, source: Source, protocol: Protocol, recipes: Sequence[ClassifierRecipe]) -> str:
     hidden, dropout = ({f"{getattr(recipe, of):g}": 0 for recipe in recipes} for of in ("hidden", "dropout"))
     layer = f"{' or '.join(hidden)} sigmoids (dropout {' or '.join(dropout)}), softmax regression"
     return "; ".join(
@@ -155,7 +157,7 @@ def _told(settings: Settings, source: Source, protocol: Protocol, recipes: Seque
     )
 
 
-MODELS = {
+PUBLISHED_SENTEVAL = {
     "glove": (77.25, 78.30, 91.17, 87.85, 80.18, 83.0, 72.87),
     "fasttext": (77.96, 79.23, 91.68, 87.81, 82.15, 83.6, 74.49),
     "bert-base-uncased/mean": (78.66, 86.25, 94.37, 88.66, 84.40, 92.8, 69.45),
@@ -165,7 +167,7 @@ MODELS = {
     "sbert-nli-base": (83.64, 89.43, 94.39, 89.86, 88.96, 89.6, 76.00),
     "sbert-nli-large": (84.88, 90.07, 94.52, 90.33, 90.66, 87.4, 75.94),
 }
-SEVEN = ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc")
+SENTEVAL_NAMES = ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc")
 """The columns of Table 5 of Sentence-BERT (Reimers and Gurevych 2019), from which MODELS is."""
 
 
@@ -176,14 +178,16 @@ def senteval_average(results: Iterable[Result]) -> float:
         BadInput: one of the seven is missing.
     """
     accuracy = {result.task: result["accuracy"] for result in results}
-    if absent := [name for name in SEVEN if name not in accuracy]:
-        raise BadInput(f"the average of SentEval is over {', '.join(SEVEN)}; without a result: {', '.join(absent)}")
-    return sum(accuracy[name] for name in SEVEN) / len(SEVEN)
+    if absent := [name for name in SENTEVAL_NAMES if name not in accuracy]:
+        raise BadInput(
+            f"the average of SentEval is over {', '.join(SENTEVAL_NAMES)}; without a result: {', '.join(absent)}"
+        )
+    return sum(accuracy[name] for name in SENTEVAL_NAMES) / len(SENTEVAL_NAMES)
 
 
 def _task(source: Source, protocol: Protocol, summary: str, suite: str = "senteval") -> Task:
-    column = SEVEN.index(source.name) if source.name in SEVEN else None
-    published = {} if column is None else {model: row[column] for model, row in MODELS.items()}
+    column = SENTEVAL_NAMES.index(source.name) if source.name in SENTEVAL_NAMES else None
+    published = {} if column is None else {model: row[column] for model, row in PUBLISHED_SENTEVAL.items()}
     return Task(
         source.name, suite, source.files, summary, partial(run_senteval, source=source, protocol=protocol), published
     )
@@ -197,7 +201,7 @@ _SPLITS = ("train", "dev", "test")
 _QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 _ENTAILMENT = ("contradiction", "neutral", "entailment")
 
-TASKS: tuple[Task, ...] = (
+SENTEVAL_TASKS: tuple[Task, ...] = (
     _task(Source("mr", _files("mr", "all")), NESTED, "movie reviews, positive or negative"),
     _task(Source("cr", _files("cr", "all")), NESTED, "reviews of products, positive or negative"),
     # SentEval numbers the objective sentences 1, the data the subjective ones

@@ -16,22 +16,22 @@ from ...arrays.correlation import Numbers
 from ...arrays.similarity import PAIRWISE
 from ...errors import BadInput
 from ...text.normalization import normalized
-from ..task import Encode, Read, Result, Score, Settings, Task
+from ..task import Encode, EvaluationSettings, Read, Result, Score, Task
 from .sentence_pairs import (
     CORRELATIONS,
     Correlation,
     RatedPairs,
-    by_group,
-    correlated,
-    none_finite,
+    correlation_score,
+    correlations_by_group,
+    no_finite_pair,
     read_pairs,
-    tokenisation,
-    why_undefined,
+    text_casing,
+    undefined_notes,
 )
 
-SEVEN = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r")
+STS_NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r")
 """The columns of Sentence-BERT's table 1, in its order."""
-SEVEN_WK = (*(f"{name}-mean" for name in SEVEN[:5]), "stsb-regressor", "sick-r-regressor")
+SBERT_WK_NAMES = (*(f"{name}-mean" for name in STS_NAMES[:5]), "stsb-regressor", "sick-r-regressor")
 """Those of SBERT-WK's table."""
 
 
@@ -54,7 +54,7 @@ def _in_stsb(count: int) -> str:
     return f"STS-B's training split holds {count:,} of these pairs: not a fair figure for a model trained on it"
 
 
-SETS: dict[str, StsSet] = {
+STS_SETS: dict[str, StsSet] = {
     "sts12": StsSet("sts12/test", 3108, "112beffc8ce8150b", True, _in_stsb(1002)),
     "sts13": StsSet(
         *("sts13/test", 1500, "24c9187c1ec1df14", True),
@@ -76,28 +76,28 @@ SETS: dict[str, StsSet] = {
 
 
 def sts_task(
-    encode: Encode, read: Read, settings: Settings, *, name: str, headline: str = "spearman/cosine/all"
+    encode: Encode, read: Read, settings: EvaluationSettings, *, name: str, headline: str = "spearman/cosine/all"
 ) -> Result:
     """Every correlation of every similarity, by every way of joining subsets; `headline` comes first."""
-    of = SETS[name.removesuffix("-mean")]
+    of = STS_SETS[name.removesuffix("-mean")]
     pairs = read_pairs(read, of.data, settings, part="subset" if of.subsets else None)
     a, b, notes = pairs.encoded(encode)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has no correlation: a note says so
         said = {kind: compare(a, b) for kind, compare in PAIRWISE.items()}
     scores = [score for kind, numbers in said.items() for score in _scores(kind, numbers, pairs)]
     scores.sort(key=lambda score: score.name != headline)
-    broken = none_finite(a, b, notes)
-    reasons = (note for kind, numbers in said.items() for note in why_undefined(kind, numbers, pairs, broken))
+    broken = no_finite_pair(a, b, notes)
+    reasons = (note for kind, numbers in said.items() for note in undefined_notes(kind, numbers, pairs, broken))
     return Result(
         name,
         tuple(scores),
-        f"{headline}, {tokenisation(settings)}, n = {len(pairs):,}"
+        f"{headline}, {text_casing(settings)}, n = {len(pairs):,}"
         + (f" in {len(pairs.parts)} subsets ({', '.join(pairs.parts)})" if of.subsets else ""),
         (*pairs.notes, *notes, *reasons, *_cautions(of, pairs)),
     )
 
 
-def sts_average(results: Iterable[Result], names: Sequence[str] = SEVEN) -> Score:
+def sts_average(results: Iterable[Result], names: Sequence[str] = STS_NAMES) -> Score:
     """The plain mean of the headlines of `names`, as the last column of both papers' tables; NaN where one is.
 
     Raises:
@@ -118,14 +118,14 @@ def sts_average(results: Iterable[Result], names: Sequence[str] = SEVEN) -> Scor
 
 def _scores(kind: str, said: Numbers, pairs: RatedPairs) -> Iterator[Score]:
     for statistic in CORRELATIONS:
-        yield correlated(f"{statistic}/{kind}/all", said, pairs.gold, statistic)
+        yield correlation_score(f"{statistic}/{kind}/all", said, pairs.gold, statistic)
         if len(pairs.parts) > 1:
-            yield correlated(f"{statistic}/{kind}/mean", said, pairs.gold, statistic, pairs.group)
+            yield correlation_score(f"{statistic}/{kind}/mean", said, pairs.gold, statistic, pairs.group)
             yield _weighted(f"{statistic}/{kind}/wmean", said, pairs, statistic)
 
 
 def _weighted(name: str, said: Numbers, pairs: RatedPairs, statistic: Correlation) -> Score:
-    found = by_group(said, pairs.gold, statistic, pairs.group)
+    found = correlations_by_group(said, pairs.gold, statistic, pairs.group)
     return Score(name, float(np.average(found, weights=np.bincount(pairs.group))), len(pairs))
 
 
@@ -166,25 +166,25 @@ _WK_TABLE: Mapping[str, tuple[float, ...]] = {  # Wang and Kuo 2020: Pearson × 
     "SBERT-NLI-base": (64.61, 67.54, 73.22, 74.34, 70.13, 74.09, 84.23),
     "SBERT-WK (bert-base-nli)": (70.22, 68.13, 75.46, 76.94, 74.51, 80.00, 87.38),
 }
-PUBLISHED: dict[str, dict[str, float]] = {
+PUBLISHED_STS: dict[str, dict[str, float]] = {
     name: {model: row[i] for model, row in table.items()}
-    for names, table in ((SEVEN, _TABLE_1), (SEVEN_WK, _WK_TABLE))
+    for names, table in ((STS_NAMES, _TABLE_1), (SBERT_WK_NAMES, _WK_TABLE))
     for i, name in enumerate(names)
 }
 """What the two papers print, × 100, by task and model."""
 
 
 def _task(name: str, suite: str, summary: str, headline: str = "spearman/cosine/all") -> Task:
-    run: Callable[[Encode, Read, Settings], Result] = partial(sts_task, name=name, headline=headline)
-    data = (SETS[name.removesuffix("-mean")].data,)
-    return Task(name, suite, data, summary, run, PUBLISHED.get(name, {}))
+    run: Callable[[Encode, Read, EvaluationSettings], Result] = partial(sts_task, name=name, headline=headline)
+    data = (STS_SETS[name.removesuffix("-mean")].data,)
+    return Task(name, suite, data, summary, run, PUBLISHED_STS.get(name, {}))
 
 
-STS: tuple[Task, ...] = (
-    *(_task(name, "sts", "Spearman of cosine with people's scores, all pairs at once") for name in SEVEN),
+STS_TASKS: tuple[Task, ...] = (
+    *(_task(name, "sts", "Spearman of cosine with people's scores, all pairs at once") for name in STS_NAMES),
     _task("stsb-dev", "dev", "Spearman of cosine on the split for choosing models"),
     *(
         _task(name, "sbert-wk", "Pearson of cosine, mean of subsets: SBERT-WK's protocol", "pearson/cosine/mean")
-        for name in SEVEN_WK[:5]
+        for name in SBERT_WK_NAMES[:5]
     ),
 )

@@ -12,8 +12,8 @@ from jaxtyping import Float
 
 from ...arrays.similarity import PAIRWISE
 from ...errors import BadInput
-from ..task import Encode, Evidence, Read, Result, Score, Settings, Task, TaskColumns, TaskVectors
-from .sentence_pairs import pair_column, tokenisation
+from ..task import Encode, EvaluationSettings, Evidence, Read, Result, Score, Task, TaskColumns, TaskVectors
+from .sentence_pairs import pair_column, text_casing
 
 DATA, LITERATURE = "wiki_sections/triplets", 222_957
 SIDES = ("anchor", "positive", "negative")
@@ -23,7 +23,7 @@ MAXIMUM = "accuracy/max of the three (2019's evaluator)"
 _BLOCK = 4096  # triplets compared at once
 
 
-def triplets(encode: Encode, read: Read, settings: Settings) -> Result:
+def triplet_task(encode: Encode, read: Read, settings: EvaluationSettings) -> Result:
     """Accuracy by each distance on the test split, and the largest of them, which the paper's code returned."""
     columns = read(DATA)
     rows = [i for i, split in enumerate(pair_column(columns, "split", DATA)) if split == "test"]
@@ -32,17 +32,17 @@ def triplets(encode: Encode, read: Read, settings: Settings) -> Result:
     fold = str.lower if settings.lowercase else str
     sides = [[fold(texts[i]) for i in rows] for texts in (pair_column(columns, side, DATA) for side in SIDES)]
     vectors = TaskVectors.of(encode, *sides)
-    gains = {kind: gain(vectors, sides, kind) for kind in DISTANCES}
+    gains = {kind: similarity_margins(vectors, sides, kind) for kind in DISTANCES}
     n = len(rows)
     return Result(
         "wiki-sections",
         tuple(_scores(gains, n, _articles(columns, rows))),
-        f"accuracy/{DISTANCES[0]}, ties wrong, test split, {tokenisation(settings)}, n = {n:,}",
+        f"accuracy/{DISTANCES[0]}, ties wrong, test split, {text_casing(settings)}, n = {n:,}",
         (*vectors.notes, *_notes(gains, n)),
     )
 
 
-def gain(vectors: TaskVectors, sides: Sequence[Sequence[str]], kind: str) -> Float[np.ndarray, " N"]:
+def similarity_margins(vectors: TaskVectors, sides: Sequence[Sequence[str]], kind: str) -> Float[np.ndarray, " N"]:
     """How much more alike each anchor is to its positive than to its negative, in fp64; above 0 is right."""
     found = []
     for start in range(0, len(sides[0]), _BLOCK):
@@ -81,12 +81,12 @@ def _notes(gains: dict[str, Float[np.ndarray, " N"]], n: int) -> Iterator[str]:
         yield f"{n:,} triplets, not Dor et al.'s {LITERATURE:,}: the papers' figures do not compare"
 
 
-TRIPLETS: tuple[Task, ...] = (
+TRIPLET_TASKS: tuple[Task, ...] = (
     Task(
         "wiki-sections",
         "triplets",
         (DATA,),
         "accuracy: nearer to a sentence of the same section than to another's",
-        triplets,
+        triplet_task,
     ),
 )
