@@ -2,7 +2,7 @@
 
 >>> mined = negatives(questions, answers, embedder, k=3)                       # doctest: +SKIP
 >>> mined = negatives(questions, answers, embedder, corpus=passages, k=5, choose="random",
-...                   rules=[NotSaid(), RankBetween(10, 100), BelowPositive(share=0.95)])  # doctest: +SKIP
+...                   rules=[ExcludeKnownPositives(), RankBetween(10, 100), BelowPositive(share=0.95)])  # doctest: +SKIP
 >>> print(mined.report)                                                        # doctest: +SKIP
 """
 

@@ -124,7 +124,7 @@ def _check_output(folder: Path, texts: Path | None) -> None:
 
 
 def draw(found: "Anatomy", folder: Path, title: str) -> list[Path]:
-    return _figures().draw(found, folder, title)  # type: ignore[no-any-return]
+    return _figures().draw_anatomy(found, folder, title)  # type: ignore[no-any-return]
 
 
 def _figures() -> Any:
