@@ -49,8 +49,8 @@ RULE = st.one_of(
 def small_steps(monkeypatch):
     """Blocks of three rows, and a search that begins with two candidates."""
     monkeypatch.setattr("likewise.mine.negative_search.BLOCK", 3)
-    monkeypatch.setattr("likewise.mine.negative_search.FIRST", 2)
-    monkeypatch.setattr("likewise.mine.negative_search.STEP", 2)
+    monkeypatch.setattr("likewise.mine.negative_search.FIRST_DEPTH", 2)
+    monkeypatch.setattr("likewise.mine.negative_search.DEPTH_FACTOR", 2)
 
 
 def columns(rows: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
@@ -108,7 +108,7 @@ def test_blocks_and_depths_change_nothing(choose, metric, monkeypatch):
     how = {"k": 3, "choose": choose, "among": 9, "metric": metric, "rules": [RankBetween(2), BelowPositive(margin=0.1)]}
     small = mine_negatives(*columns(MANY), Model(), **how)
     monkeypatch.setattr("likewise.mine.negative_search.BLOCK", 1000)
-    monkeypatch.setattr("likewise.mine.negative_search.FIRST", 1000)
+    monkeypatch.setattr("likewise.mine.negative_search.FIRST_DEPTH", 1000)
     whole = mine_negatives(*columns(MANY), Model(), **how)
     assert small.negatives == whole.negatives
     assert small.rows.tolist() == whole.rows.tolist()

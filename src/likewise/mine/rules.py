@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from ..errors import BadInput
 from .known_positives import KnownPositives
-from .reranker_filter import RerankerFilter, Scores
+from .reranker_filter import RerankerFilter, ScoresPairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class RerankerScoreBelow(Rule):
     is, where the model has several labels.
     """
 
-    reranker: Scores = field(repr=False)
+    reranker: ScoresPairs = field(repr=False)
     rule: Rule
     label: int | str | None = None
 
