@@ -27,7 +27,7 @@ from likewise.arrays.correlation import spearman
 from likewise.evaluate.statistics.significance import difference, interval
 from likewise.pooling import Reduce, Stack
 from likewise.train.data.examples import Examples
-from likewise.train.layers.early_exit import rate, with_lower_layers
+from likewise.train.layers.early_exit import texts_per_second, with_lower_layers
 from likewise.train.layers.fusion_training import (
     FUSION_DEFAULTS,
     fused_embedder,
@@ -199,7 +199,7 @@ def main() -> None:
         ours = through(outcome.fusion, depth)
         row["trained on nli"] = {"stsb test": compared(b, test, ours), "sick test": compared(s, s.pairs(sick), ours)}
         row["trained on nli"] |= {name: compared(y, y.pairs(frame), ours) for name, frame in years.items()}
-        rates = [(rate(small, sample, 1), rate(embedder, sample, 1)) for _ in range(5)]
+        rates = [(texts_per_second(small, sample, 1), texts_per_second(embedder, sample, 1)) for _ in range(5)]
         fast, full = (max(column) for column in zip(*rates, strict=True))
         row |= {"texts/s": round(fast), "times faster": round(fast / full, 2)}
         found["depth"].append(row)

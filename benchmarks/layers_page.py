@@ -39,10 +39,10 @@ def figures(name: str) -> None:
     from likewise import Embedder
     from likewise.cli.models.dissect import sample
     from likewise.explain import anatomy
-    from likewise.explain.plots import layers, path
+    from likewise.explain.plots import plot_layers, plot_path
 
     found, short = anatomy(Embedder.load(name, device="cpu"), sample()), Path(name).name
-    for kind, draw in {"layers": layers, "path": path}.items():
+    for kind, draw in {"layers": plot_layers, "path": plot_path}.items():
         figure = draw(found, short)
         target = PAGE.parent / "figures" / f"{short}-{kind}.png"
         target.parent.mkdir(exist_ok=True)

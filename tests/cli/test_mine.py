@@ -60,7 +60,13 @@ def test_the_report_tells_rules_rows_and_examples(model, data, tmp_path, capsys)
     out = tmp_path / "out.csv"
     assert main(["mine", model, data, "--missing", "fill", "-o", str(out), "--triplets", "--no-scores"]) == 0
     told = capsys.readouterr().out
-    for part in ("12 rows of 12 anchors", "NotSaid()", "BelowPositive(share=0.95)", "negatives", "12 triplets"):
+    for part in (
+        "12 rows of 12 anchors",
+        "ExcludeKnownPositives()",
+        "BelowPositive(share=0.95)",
+        "negatives",
+        "12 triplets",
+    ):
         assert part in told
     assert told.count("\n  + ") == told.count("\n  − ") == 5
     assert list(Table.read(out, list).columns) == ["anchor", "positive", "negative", "group"]
@@ -81,14 +87,18 @@ def test_a_corpus_and_a_condition_narrow_what_is_mined(model, data, tmp_path, ca
     assert main([*asked, "--score", "-1", "1", "--direct"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["rows"], told["candidates"], told["given"]) == (9, 3, 4)
-    assert told["took"][0]["rule"] == "NotSaid(through=False)"
+    assert told["took"][0]["rule"] == "ExcludeKnownPositives(through=False)"
 
 
 def test_a_reranker_judges(model, data, tmp_path, capsys):
     judge = str(classifier_folder(tmp_path / "judge"))
     assert main(["mine", model, data, "--judge", judge, "--judge-below", "1", "--judge-margin", "0", "--json"]) == 0
     rules = [took["rule"] for took in json.loads(capsys.readouterr().out)["took"]]
-    assert rules == ["NotSaid()", f"Judged({ScoreBetween(high=1.0)})", "Judged(BelowPositive(margin=0.0))"]
+    assert rules == [
+        "ExcludeKnownPositives()",
+        f"RerankerScoreBelow({ScoreBetween(high=1.0)})",
+        "RerankerScoreBelow(BelowPositive(margin=0.0))",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ RULE = st.one_of(
 def small_steps(monkeypatch):
     """Blocks of three rows, and a search that begins with two candidates."""
     monkeypatch.setattr("likewise.mine.negative_search.BLOCK", 3)
-    monkeypatch.setattr("likewise.mine.negative_search.FIRST", 2)
-    monkeypatch.setattr("likewise.mine.negative_search.STEP", 2)
+    monkeypatch.setattr("likewise.mine.negative_search.FIRST_DEPTH", 2)
+    monkeypatch.setattr("likewise.mine.negative_search.DEPTH_FACTOR", 2)
 
 
 def columns(rows: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
@@ -68,7 +68,7 @@ def test_they_are_those_that_one_would_find_by_hand(rows, corpus, rules, k, furt
     whole = [i for i, texts in enumerate(wanted) if len(texts) == k]
     how = {"corpus": corpus, "k": k, "rules": rules, "furthest": furthest, "metric": "dot"}
     if not whole:
-        with pytest.raises(BadInput, match="NotSaid.* took"):
+        with pytest.raises(BadInput, match="ExcludeKnownPositives.* took"):
             mine_negatives(*columns(rows), Model(), **how)
         return
     found = mine_negatives(*columns(rows), Model(), **how)
@@ -108,7 +108,7 @@ def test_blocks_and_depths_change_nothing(choose, metric, monkeypatch):
     how = {"k": 3, "choose": choose, "among": 9, "metric": metric, "rules": [RankBetween(2), BelowPositive(margin=0.1)]}
     small = mine_negatives(*columns(MANY), Model(), **how)
     monkeypatch.setattr("likewise.mine.negative_search.BLOCK", 1000)
-    monkeypatch.setattr("likewise.mine.negative_search.FIRST", 1000)
+    monkeypatch.setattr("likewise.mine.negative_search.FIRST_DEPTH", 1000)
     whole = mine_negatives(*columns(MANY), Model(), **how)
     assert small.negatives == whole.negatives
     assert small.rows.tolist() == whole.rows.tolist()
@@ -147,7 +147,7 @@ def test_missing_ones_are_an_error_where_that_is_wanted():
 
 
 def test_rules_that_leave_nothing_are_told_with_what_they_took():
-    with pytest.raises(BadInput, match=r"NotSaid\(\) took 2; ScoreBetween\(low=99\) took 58"):
+    with pytest.raises(BadInput, match=r"ExcludeKnownPositives\(\) took 2; ScoreBetween\(low=99\) took 58"):
         mine_negatives(
             *columns(MANY), Model(), rules=[ExcludeKnownPositives(), ScoreBetween(low=99)], metric="dot", furthest=30
         )
@@ -349,13 +349,15 @@ def test_rules_are_told_as_they_are_written():
         ScoreBetween(high=0.5),
     ]
     assert [str(rule) for rule in rules] == [
-        *("NotSaid()", "NotSaid(through=False)", "RankBetween(low=10, high=100)"),
+        *("ExcludeKnownPositives()", "ExcludeKnownPositives(through=False)", "RankBetween(low=10, high=100)"),
         *("BelowPositive(share=0.95)", "ScoreBetween(high=0.5)"),
     ]
-    assert str(RerankerScoreBelow(Reader(), BelowPositive(margin=0.2))) == "Judged(BelowPositive(margin=0.2))"
+    assert (
+        str(RerankerScoreBelow(Reader(), BelowPositive(margin=0.2))) == "RerankerScoreBelow(BelowPositive(margin=0.2))"
+    )
     assert (
         json.dumps(str(RerankerScoreBelow(Reader(), ScoreBetween(high=1), "yes")))
-        == '"Judged(ScoreBetween(high=1), label=yes)"'
+        == '"RerankerScoreBelow(ScoreBetween(high=1), label=yes)"'
     )
 
 

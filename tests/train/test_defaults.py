@@ -6,7 +6,7 @@ from dataclasses import MISSING, fields
 import pytest
 
 from likewise.train.layers import fusion_training
-from likewise.train.objectives import OBJECTIVES, RERANKING
+from likewise.train.objectives import OBJECTIVES, RERANKER_OBJECTIVES
 from likewise.train.run import Lora, Optimization, TrainSettings
 
 OF_OBJECTIVES = {
@@ -39,7 +39,7 @@ def defaults(objective):
     return {name: one.default for name, one in given if one.default is not inspect.Parameter.empty}
 
 
-@pytest.mark.parametrize(("table", "wanted"), [(OBJECTIVES, OF_OBJECTIVES), (RERANKING, OF_RERANKING)])
+@pytest.mark.parametrize(("table", "wanted"), [(OBJECTIVES, OF_OBJECTIVES), (RERANKER_OBJECTIVES, OF_RERANKING)])
 def test_objectives_begin_with_the_settings_of_their_papers(table, wanted):
     assert {name: defaults(objective) for name, objective in table.items()} == wanted
 

@@ -24,9 +24,9 @@ Rules speak in this order, each of what those before it left: never what a pair 
 a–b and b–c), then --rank, --score, --share, --margin, --judge. Without any of them, --share 0.95. Without -o nothing is
 written, and the report shows what would be."""
 
-SHOWN = 5
-USUAL_SHARE = 0.95
-MANY = 0.1  # of all texts: a group so large tells of pairs that join what is not alike
+EXAMPLE_ROWS = 5
+DEFAULT_SHARE = 0.95
+LARGE_GROUP = 0.1  # of all texts: a group so large tells of pairs that join what is not alike
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -148,7 +148,7 @@ def run(args: argparse.Namespace) -> int:
         out = None if args.out is None else str(args.out)
         print(json.dumps({**about, "out": out, "kept": mined.report.kept, **asdict(mined.report)}))
     elif not args.quiet:
-        report(mined, args)
+        print_mining_report(mined, args)
     return 0
 
 
@@ -159,7 +159,7 @@ def _rules(args: argparse.Namespace) -> "list[Rule]":
 
     share = args.share
     if all(given is None for given in (args.rank, args.score, args.share, args.margin, args.judge)):
-        share = USUAL_SHARE
+        share = DEFAULT_SHARE
     found: list[Rule] = [ExcludeKnownPositives(through=not args.direct)]
     found += [RankBetween(*args.rank)] if args.rank else []
     found += [ScoreBetween(*args.score)] if args.score else []
@@ -193,7 +193,7 @@ def _corpus(name: str, column: str | None) -> Sequence[str]:
     return list(columns[column])
 
 
-def report(mined: "MiningResult", args: argparse.Namespace) -> None:
+def print_mining_report(mined: "MiningResult", args: argparse.Namespace) -> None:
     """What each rule took, what became of the rows, how near the negatives are, and some of them."""
     from .terminal_tables import aligned, escape, printable, table
 
@@ -207,9 +207,9 @@ def report(mined: "MiningResult", args: argparse.Namespace) -> None:
     printable(rules)
     print()
     aligned(
-        f"{told.full:,} rows found {told.k}, {told.short:,} fewer, {told.none:,} none. {_fate(mined, args.missing)}"
+        f"{told.full:,} rows found {told.k}, {told.short:,} fewer, {told.none:,} none. {_row_summary(mined, args.missing)}"
     )
-    if told.largest > max(100, MANY * (told.anchors + told.candidates)):
+    if told.largest > max(100, LARGE_GROUP * (told.anchors + told.candidates)):
         aligned(
             f"The largest group that pairs join has {told.largest:,} texts, and none of them is a negative of another; "
             "where pairs join what is not alike, --direct looks at pairs alone."
@@ -218,10 +218,14 @@ def report(mined: "MiningResult", args: argparse.Namespace) -> None:
     _print_scores(mined)
     print()
     _print_rows(mined)
-    print(f"\n{args.out}: {_shape(mined, args.triplets)}" if args.out else "\nNothing was written; -o FILE writes it.")
+    print(
+        f"\n{args.out}: {_output_summary(mined, args.triplets)}"
+        if args.out
+        else "\nNothing was written; -o FILE writes it."
+    )
 
 
-def _fate(mined: "MiningResult", missing: str) -> str:
+def _row_summary(mined: "MiningResult", missing: str) -> str:
     told = mined.report
     if not told.short and not told.none:
         return "All rows are kept."
@@ -230,7 +234,7 @@ def _fate(mined: "MiningResult", missing: str) -> str:
     return f"{filled}{left}{'; --missing fill keeps them.' if missing == 'drop' else '.'}"
 
 
-def _shape(mined: "MiningResult", triplets: bool) -> str:
+def _output_summary(mined: "MiningResult", triplets: bool) -> str:
     k = mined.report.k
     return f"{len(mined) * k:,} triplets" if triplets else f"{len(mined):,} rows, {k} negative{'s' * (k > 1)} each"
 
@@ -252,9 +256,11 @@ def _print_rows(mined: "MiningResult") -> None:
     """Some rows, evenly from all."""
     from .terminal_tables import cut_to_width
 
-    for place in range(min(SHOWN, len(mined))):
-        i = place * len(mined) // min(SHOWN, len(mined))
+    for place in range(min(EXAMPLE_ROWS, len(mined))):
+        i = place * len(mined) // min(EXAMPLE_ROWS, len(mined))
         print(cut_to_width(mined.anchors[i]))
         print(f"  + {mined.positive_scores[i]:6.3f}  " + cut_to_width(mined.positives[i], indent=12))
-        for score, text, filled in zip(mined.scores[i], mined.negatives[i][:SHOWN], mined.filled[i], strict=False):
+        for score, text, filled in zip(
+            mined.scores[i], mined.negatives[i][:EXAMPLE_ROWS], mined.filled[i], strict=False
+        ):
             print(f"  − {score:6.3f}  " + cut_to_width(text, indent=12) + ("  (filled in)" if filled else ""))

@@ -23,18 +23,18 @@ from ..pooling.dissection import cosines_between, rounding_noise, shares_in_sent
 from ..text.inputs import windows
 from ..text.packing import plan_batches
 
-BUDGET = 2048  # tokens of one pass; their vectors at all layers are held at once
-FEWEST_TEXTS = 20  # below, idf says nothing
-SEEN = 3  # times that a word must occur to be listed
-INVERTED = -0.2  # rank correlations of importance and idf: below, function words rule;
-SOUND = 0.2  # above, content words do
-ONE_WORD = 0.2  # of all importance in one word piece: too much
-ALIKE = 0.95  # cosine of neighbouring layers between which little happens
-CROWDED = 0.5  # anisotropy above which a space is a narrow cone
+MAX_TOKENS = 2048  # tokens of one pass; their vectors at all layers are held at once
+MIN_TEXTS = 20  # below, idf says nothing
+MIN_OCCURRENCES = 3  # times that a word must occur to be listed
+INVERTED_BELOW = -0.2  # rank correlations of importance and idf: below, function words rule;
+SOUND_ABOVE = 0.2  # above, content words do
+MAX_WORD_SHARE = 0.2  # of all importance in one word piece: too much
+SIMILAR_LAYERS = 0.95  # cosine of neighbouring layers between which little happens
+HIGH_ANISOTROPY = 0.5  # anisotropy above which a space is a narrow cone
 
 
 @dataclass(frozen=True)
-class Word:
+class WordImportance:
     """A word piece, the mean of its share in a sentence's importance (1 is an equal share), and its idf."""
 
     piece: str
@@ -71,7 +71,7 @@ class Anatomy:
     window: int
     correlation: float
     by_start: dict[int, float]
-    words: tuple[Word, ...]
+    words: tuple[WordImportance, ...]
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -86,9 +86,9 @@ class Anatomy:
     @property
     def verdict(self) -> str:
         """`"inverted"`, `"sound"` or `"unclear"`: what importance stands for in this model."""
-        if self.correlation < INVERTED:
+        if self.correlation < INVERTED_BELOW:
             return "inverted"
-        return "sound" if self.correlation > SOUND else "unclear"
+        return "sound" if self.correlation > SOUND_ABOVE else "unclear"
 
     def _on_importance(self) -> str:
         found = f"the rank correlation of importance and idf is {self.correlation:+.2f} (from layer {self.start} on)"
@@ -104,7 +104,7 @@ class Anatomy:
         """A warning where one word piece, a full stop say, takes much of all importance there is."""
         top = max(self.words, key=lambda word: word.importance * word.seen, default=None)
         share = 0.0 if top is None else top.importance * top.seen / self.tokens
-        if top is None or share < ONE_WORD:
+        if top is None or share < MAX_WORD_SHARE:
             return []
         return [
             f"One word piece, {top.piece!r}, takes {share:.0%} of all importance, {top.importance:.1f} times an equal "
@@ -120,13 +120,15 @@ class Anatomy:
             f"Words know most of their sentence at layer {int(self.context.argmax())} "
             f"(cosine {self.context.max():.2f} above that of unrelated words); what a word means alone is in layer 0.",
         ]
-        still = [f"{k}–{k + 1}" for k in np.flatnonzero(steps > ALIKE)]
+        still = [f"{k}–{k + 1}" for k in np.flatnonzero(steps > SIMILAR_LAYERS)]
         if still:
-            told.append(f"Little happens in the steps {', '.join(still)} (cosine above {ALIKE}): they may be spared.")
-        crowded = [str(k) for k in np.flatnonzero(self.anisotropy > CROWDED)]
+            told.append(
+                f"Little happens in the steps {', '.join(still)} (cosine above {SIMILAR_LAYERS}): they may be spared."
+            )
+        crowded = [str(k) for k in np.flatnonzero(self.anisotropy > HIGH_ANISOTROPY)]
         if crowded:
             told.append(
-                f"Any two words are alike (mean cosine above {CROWDED}) in layer {' and '.join(crowded)}: plain "
+                f"Any two words are alike (mean cosine above {HIGH_ANISOTROPY}) in layer {' and '.join(crowded)}: plain "
                 "averages of such vectors compare badly before whitening or training."
             )
         return told
@@ -152,15 +154,15 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
     tokenizer = embedder.tokenizer
     ids_of_texts = (ids for window_of_texts in windows(texts) for ids in tokenizer.contents(window_of_texts))
     contents = [content[: tokenizer.room] for content in ids_of_texts if content]
-    if len(contents) < FEWEST_TEXTS:
-        raise BadInput(f"{len(contents)} texts hold words; wanted {FEWEST_TEXTS} or more, and a few hundred are good")
+    if len(contents) < MIN_TEXTS:
+        raise BadInput(f"{len(contents)} texts hold words; wanted {MIN_TEXTS} or more, and a few hundred are good")
     found = [_measure(embedder, [contents[i] for i in batch], pooling.window) for batch in _batches(contents)]
     ids = np.concatenate([part.ids for part in found])
     shares = np.concatenate([part.shares for part in found], axis=1)
     idf = _idf(contents)
     rarity = np.array([idf[i] for i in ids.tolist()])
     by_start = {start: rank_correlation(row, rarity) for start, row in enumerate(shares)}
-    anisotropy, inside = _likeness(found)
+    anisotropy, inside = _anisotropy_and_context(found)
     return Anatomy(
         pooling=own.spec,
         texts=len(contents),
@@ -192,21 +194,21 @@ def _idf(contents: Sequence[Sequence[int]]) -> dict[int, float]:
 
 def _words(
     embedder: Embedder, ids: Int[np.ndarray, " n"], shares: Float[np.ndarray, " n"], idf: dict[int, float]
-) -> tuple[Word, ...]:
+) -> tuple[WordImportance, ...]:
     distinct, place, seen = np.unique(ids, return_inverse=True, return_counts=True)
     mean = np.bincount(place, weights=shares) / seen
     name = embedder.tokenizer.backend.id_to_token
-    order = [k for k in np.argsort(-mean).tolist() if seen[k] >= SEEN]
+    order = [k for k in np.argsort(-mean).tolist() if seen[k] >= MIN_OCCURRENCES]
     at = [(k, int(distinct[k])) for k in order]
-    return tuple(Word(name(i) or "", float(mean[k]), idf[i], int(seen[k])) for k, i in at)
+    return tuple(WordImportance(name(i) or "", float(mean[k]), idf[i], int(seen[k])) for k, i in at)
 
 
 def _batches(contents: Sequence[Sequence[int]]) -> list[list[int]]:
-    return plan_batches([len(content) for content in contents], BUDGET)
+    return plan_batches([len(content) for content in contents], MAX_TOKENS)
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _BatchSums:
     """One batch, summed over its words; special tokens are no words."""
 
     ids: Int[np.ndarray, " n"]
@@ -220,7 +222,7 @@ class _Part:
 
 
 @torch.inference_mode()
-def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int) -> _Part:
+def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int) -> _BatchSums:
     tokenizer = embedder.tokenizer
     tokens = Ragged.of([tokenizer.framed(content) for content in contents], embedder.device)
     layers = list(embedder.encoder(tokens))
@@ -232,7 +234,7 @@ def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int)
     shares = [_relative(steps[:, start:], tokens)[word] for start in range(len(layers) - window)]
     there = Dissection(0, window, "symmetric", "paper").dissect(cosines, rounding_noise(layers[0].dtype))
     by_sentence = [_directions(x, tokens.sentence, word, len(tokens)) for x in layers]
-    return _Part(
+    return _BatchSums(
         ids=_array(tokens.values[word]),
         shares=np.stack([_array(share) for share in shares]),
         similarity=_array(cosines[..., word].sum(-1)),
@@ -256,7 +258,7 @@ def _directions(x: Tensor, sentence: Tensor, word: Tensor, count: int) -> Float[
     return unit.new_zeros(count, x.shape[1]).index_add(0, sentence[word], unit)
 
 
-def _likeness(parts: Sequence[_Part]) -> tuple[Float[np.ndarray, " L"], Float[np.ndarray, " L"]]:
+def _anisotropy_and_context(parts: Sequence[_BatchSums]) -> tuple[Float[np.ndarray, " L"], Float[np.ndarray, " L"]]:
     """Mean cosine of words of different sentences, and of different words of one sentence, at each layer.
 
     The squared length of a sum of unit vectors is the sum of the cosines of all pairs.

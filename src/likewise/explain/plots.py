@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..runtime.plot_style import BLUE, GREEN, ORANGE, RED, STYLE
-from .anatomy import Anatomy, Word
+from .anatomy import Anatomy, WordImportance
 
-LABELS = 14  # words named in the scatter at either end
+MAX_LABELS = 14  # words named in the scatter at either end
 
 
 def draw_anatomy(found: Anatomy, folder: Path, title: str = "") -> list[Path]:
@@ -18,7 +18,7 @@ def draw_anatomy(found: Anatomy, folder: Path, title: str = "") -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     with matplotlib.rc_context(STYLE):
-        for name, paint in (("layers", layers), ("path", path), ("importance", importance)):
+        for name, paint in (("layers", plot_layers), ("path", plot_path), ("importance", plot_importance)):
             figure = paint(found, title)
             for suffix in ("png", "pdf"):
                 written.append(folder / f"{name}.{suffix}")
@@ -26,7 +26,7 @@ def draw_anatomy(found: Anatomy, folder: Path, title: str = "") -> list[Path]:
     return written
 
 
-def layers(found: Anatomy, title: str = "") -> Figure:
+def plot_layers(found: Anatomy, title: str = "") -> Figure:
     """Heat map: the cosine of a word at one layer with itself at another."""
     count = len(found.similarity)
     side = 2.2 + 0.22 * count
@@ -34,14 +34,14 @@ def layers(found: Anatomy, title: str = "") -> Figure:
     axes = figure.add_subplot()
     image = axes.imshow(found.similarity, cmap="viridis", vmin=min(0.0, found.similarity.min()), vmax=1)
     for (i, j), cosine in np.ndenumerate(found.similarity):
-        axes.text(j, i, f"{cosine:.2f}".lstrip("0"), ha="center", va="center", fontsize=6, color=_ink(cosine))
+        axes.text(j, i, f"{cosine:.2f}".lstrip("0"), ha="center", va="center", fontsize=6, color=_text_color(cosine))
     axes.set(xlabel="layer", ylabel="layer", title=title, xticks=range(count), yticks=range(count))
     axes.spines[:].set_visible(False)
     figure.colorbar(image, ax=axes, label="mean cosine of a word with itself", shrink=0.85)
     return figure
 
 
-def path(found: Anatomy, title: str = "") -> Figure:
+def plot_path(found: Anatomy, title: str = "") -> Figure:
     """Curves by layer: novelty and alignment; anisotropy and what a word knows of its sentence."""
     figure = Figure(figsize=(6.8, 2.7))
     left, right = figure.subplots(1, 2)
@@ -60,7 +60,7 @@ def path(found: Anatomy, title: str = "") -> Figure:
     return figure
 
 
-def importance(found: Anatomy, title: str = "") -> Figure:
+def plot_importance(found: Anatomy, title: str = "") -> Figure:
     """Scatter: a word's share in its sentences against its idf."""
     figure = Figure(figsize=(5.2, 3.6))
     axes = figure.add_subplot()
@@ -74,11 +74,13 @@ def importance(found: Anatomy, title: str = "") -> Figure:
     axes.yaxis.set_minor_formatter("")
     axes.set(xlabel="idf", ylabel="importance (1 is an equal share)")
     axes.set_title(f"{title}   layers from {found.start}, ρ = {found.correlation:+.2f}".strip())
-    _name_words(axes, [*found.words[:LABELS], *found.words[-LABELS:], *sorted(found.words, key=_rarity)[:LABELS]])
+    _label_words(
+        axes, [*found.words[:MAX_LABELS], *found.words[-MAX_LABELS:], *sorted(found.words, key=_rarity)[:MAX_LABELS]]
+    )
     return figure
 
 
-def _rarity(word: Word) -> float:
+def _rarity(word: WordImportance) -> float:
     return word.idf
 
 
@@ -86,11 +88,11 @@ def _curve(axes: Axes, values: np.ndarray, label: str, colour: str, marker: str)
     axes.plot(values, marker=marker, markersize=4, linewidth=1.4, color=colour, label=label)
 
 
-def _ink(cosine: float) -> str:
+def _text_color(cosine: float) -> str:
     return "black" if cosine > 0.6 else "white"
 
 
-def _name_words(axes: Axes, words: list[Word]) -> None:
+def _label_words(axes: Axes, words: list[WordImportance]) -> None:
     """Names beside their points, as many as do not cover each other."""
     wide = max((word.idf for word in words), default=1.0) or 1.0
     taken: list[tuple[float, float]] = []

@@ -45,8 +45,8 @@ class CandidateSpace:
 
     def nearest(self, rows: Int[np.ndarray, " Q"], k: int) -> Hits:
         """The k candidates that are nearest to each row's anchor; an anchor of several rows is searched for once."""
-        different_texts, back = np.unique(self.anchor_of[rows], return_inverse=True)
-        queries = self.anchors[different_texts]
+        first_occurrences, back = np.unique(self.anchor_of[rows], return_inverse=True)
+        queries = self.anchors[first_occurrences]
         compare = SIMILARITIES[self.metric]
         if self.metric == "cosine":
             queries, compare = unit(queries), unit_cosine
@@ -59,7 +59,7 @@ class CandidateSpace:
         return near.astype(np.float32)
 
 
-def different_texts(texts: Sequence[str]) -> Int[np.ndarray, " M"]:
+def first_occurrences(texts: Sequence[str]) -> Int[np.ndarray, " M"]:
     """Where each text that is not blank stands first, under whichever spelling."""
     first: dict[str, int] = {}
     for i, text in enumerate(texts):
@@ -70,7 +70,7 @@ def different_texts(texts: Sequence[str]) -> Int[np.ndarray, " M"]:
     return np.array(list(first.values()), np.int64)
 
 
-def encode_distinct(
+def encode_space(
     model: CanEncode,
     rows: tuple[Sequence[str], Sequence[str]],
     candidates: Sequence[str],
@@ -89,16 +89,16 @@ def encode_distinct(
     tables: list[Shaped[np.ndarray, "n D"]] = []
     for texts, prompt in zip(asked[:1] if asked[0] is asked[1] else asked, prompts, strict=False):
         how = {**prompt, **({} if progress is None else {"progress": progress})}
-        tables.append(_finite(model.encode(list(texts), **how), list(texts)))
+        tables.append(_check_finite(model.encode(list(texts), **how), list(texts)))
     anchors, others = tables[0], tables[-1]
     anchor_of, positive_of, pool = (
         np.array([number[text] for text in column], np.int64)
         for number, column in ((numbers[0], rows[0]), (numbers[1], rows[1]), (numbers[1], candidates))
     )
-    return CandidateSpace(anchors, others, anchor_of, positive_of, _pool(others[pool], metric), metric)
+    return CandidateSpace(anchors, others, anchor_of, positive_of, _normalized_pool(others[pool], metric), metric)
 
 
-def candidate_space(
+def space_of_precomputed(
     ready: Precomputed,
     texts: tuple[Sequence[str], Sequence[str], Sequence[str] | None],
     kept: Int[np.ndarray, " M"],
@@ -114,7 +114,7 @@ def candidate_space(
         told = ", ".join(f"{n} {size} of {many} texts" for n, size, many in zip(names, sizes, wanted, strict=True))
         raise BadInput(f"wanted a vector for each text, all of one width; found {told}")
     checked = [
-        None if vectors is None or column is None else _finite(vectors, column)
+        None if vectors is None or column is None else _check_finite(vectors, column)
         for vectors, column in zip(given, texts, strict=True)
     ]
     anchors, positives, corpus = checked
@@ -122,14 +122,14 @@ def candidate_space(
     assert positives is not None
     every = np.arange(len(anchors))
     pool = (positives if corpus is None else corpus)[kept]
-    return CandidateSpace(anchors, positives, every, every, _pool(pool, metric), metric)
+    return CandidateSpace(anchors, positives, every, every, _normalized_pool(pool, metric), metric)
 
 
-def _pool(vectors: Shaped[np.ndarray, "M D"], metric: str) -> Shaped[np.ndarray, "M D"]:
+def _normalized_pool(vectors: Shaped[np.ndarray, "M D"], metric: str) -> Shaped[np.ndarray, "M D"]:
     return unit(vectors) if metric == "cosine" else vectors
 
 
-def _finite(vectors: Shaped[np.ndarray, "n D"], texts: Sequence[str]) -> Shaped[np.ndarray, "n D"]:
+def _check_finite(vectors: Shaped[np.ndarray, "n D"], texts: Sequence[str]) -> Shaped[np.ndarray, "n D"]:
     for i, vector in enumerate(np.asarray(vectors)):
         if not np.isfinite(vector).all():
             raise BadInput(f"the vector of {texts[i][:60]!r} holds a number that is not finite")

@@ -14,9 +14,9 @@ from .rules import CandidateBlock, ExcludeKnownPositives, Rule
 from .strategies import STRATEGIES
 
 BLOCK = 1024  # rows that are searched for together
-ROOM = 1 << 22  # candidates of a block, at most: some 100 MB of numbers, scores and marks
-FIRST = 64  # candidates looked at before any rule has spoken
-STEP = 4  # times as many, for rows that want more
+MAX_BLOCK_CANDIDATES = 1 << 22  # candidates of a block, at most: some 100 MB of numbers, scores and marks
+FIRST_DEPTH = 64  # candidates looked at before any rule has spoken
+DEPTH_FACTOR = 4  # times as many, for rows that want more
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchState:
     """Of all N rows, what has been found so far; −1 where there is nothing."""
 
     indices: Int[np.ndarray, "N k"]
@@ -55,7 +55,7 @@ class Found:
     short: Int[np.ndarray, " R"]  # rows that each rule left with fewer than k
 
     @classmethod
-    def empty(cls, rows: int, k: int, rules: int) -> "Found":
+    def empty(cls, rows: int, k: int, rules: int) -> "SearchState":
         counts = [np.zeros(rows, np.int64), np.zeros((rows, k), bool), np.zeros(rows, np.int64)]
         per_rule = [np.zeros(rules, np.int64) for _ in range(2)]
         return cls(
@@ -80,7 +80,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Ruled:
+class RuleOutcome:
     """What the rules said of the candidates of Q rows."""
 
     left: Bool[np.ndarray, "Q d"]
@@ -107,11 +107,11 @@ class NegativeSearch:
     @property
     def block(self) -> int:
         """How many rows are searched for together."""
-        return max(1, min(BLOCK, ROOM // self.furthest))
+        return max(1, min(BLOCK, MAX_BLOCK_CANDIDATES // self.furthest))
 
-    def dig(self, rows: Int[np.ndarray, " Q"], found: Found) -> None:
+    def dig(self, rows: Int[np.ndarray, " Q"], found: SearchState) -> None:
         """Fills in the negatives of these rows: deeper and deeper, until each has enough or there is no more."""
-        depth = min(max(FIRST, 2 * self.wanted.enough), self.furthest)
+        depth = min(max(FIRST_DEPTH, 2 * self.wanted.enough), self.furthest)
         found.positive[rows] = self.space.positive(rows)
         while len(rows):
             hits = self.space.nearest(rows, depth)
@@ -136,10 +136,10 @@ class NegativeSearch:
             found.taken[:] += ruled.taken[:, done].sum(1)
             enough = ruled.before >= self.wanted.k
             found.short[:] += (enough & (ruled.before - ruled.taken < self.wanted.k))[:, done].sum(1)
-            rows, depth = rows[~done], min(STEP * depth, self.furthest)
+            rows, depth = rows[~done], min(DEPTH_FACTOR * depth, self.furthest)
         self.judge.forget()
 
-    def _ruled(self, seen: CandidateBlock) -> Ruled:
+    def _ruled(self, seen: CandidateBlock) -> RuleOutcome:
         """All rules, one after another."""
         unsaid, ended = seen.left, np.zeros(len(seen.rows), bool)
         taken, before = [], []
@@ -151,9 +151,9 @@ class NegativeSearch:
             seen = replace(seen, left=seen.left & keeps)
             if isinstance(rule, ExcludeKnownPositives):
                 unsaid = unsaid & keeps
-        return Ruled(seen.left, unsaid, ended, np.array(taken), np.array(before))
+        return RuleOutcome(seen.left, unsaid, ended, np.array(taken), np.array(before))
 
-    def _done(self, ruled: Ruled, depth: int) -> Bool[np.ndarray, " Q"]:
+    def _done(self, ruled: RuleOutcome, depth: int) -> Bool[np.ndarray, " Q"]:
         """Rows that have enough, or whose candidates are at an end."""
         count = ruled.left.sum(1)
         ended = ruled.ended & (count >= self.wanted.k) if self.wanted.fill else ruled.ended

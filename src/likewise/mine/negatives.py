@@ -2,7 +2,7 @@
 
 >>> mined = negatives(questions, answers, embedder, k=3)                       # doctest: +SKIP
 >>> mined = negatives(questions, answers, embedder, corpus=passages, k=5, choose="random",
-...                   rules=[NotSaid(), RankBetween(10, 100), BelowPositive(share=0.95)])  # doctest: +SKIP
+...                   rules=[ExcludeKnownPositives(), RankBetween(10, 100), BelowPositive(share=0.95)])  # doctest: +SKIP
 >>> print(mined.report)                                                        # doctest: +SKIP
 """
 
@@ -15,9 +15,9 @@ from ..arrays.similarity import SIMILARITIES
 from ..errors import BadInput
 from ..runtime.progress import Progress, show_progress
 from ..text.normalization import normalized
-from .candidate_space import CanEncode, Precomputed, candidate_space, different_texts, encode_distinct
+from .candidate_space import CanEncode, Precomputed, encode_space, first_occurrences, space_of_precomputed
 from .known_positives import KnownPositives
-from .negative_search import Found, NegativeSearch, Wanted
+from .negative_search import NegativeSearch, SearchState, Wanted
 from .reranker_filter import RerankerFilter
 from .result import MiningReport, MiningResult, RuleStats
 from .rules import BelowPositive, ExcludeKnownPositives, Rule
@@ -89,15 +89,15 @@ def mine_negatives(
     ):
         if asked not in known:
             raise BadInput(f"{what} is {asked!r}; wanted one of {', '.join(known)}")
-    kept = different_texts(source)
+    kept = first_occurrences(source)
     candidates = [source[i] for i in kept]
     prompts = (_prompt(prompt, prompt_name), _prompt(corpus_prompt, corpus_prompt_name))
     if isinstance(model, Precomputed):
         if any(prompts):
             raise BadInput("a prompt was given, and vectors that are there already are not encoded again; wanted none")
-        space = candidate_space(model, (*rows, given), kept, metric)
+        space = space_of_precomputed(model, (*rows, given), kept, metric)
     else:
-        space = encode_distinct(model, rows, candidates, prompts, metric, progress)
+        space = encode_space(model, rows, candidates, prompts, metric, progress)
     said = KnownPositives.of(*rows, candidates)
     told = (
         tuple(rules)
@@ -105,7 +105,7 @@ def mine_negatives(
         else (ExcludeKnownPositives(), *rules)
     )
     digging = NegativeSearch(space, said, RerankerFilter(*rows, candidates), told, wanted)
-    found = Found.empty(len(rows[0]), k, len(told))
+    found = SearchState.empty(len(rows[0]), k, len(told))
     with show_progress(progress, len(rows[0])) as advance:
         for first in range(0, len(rows[0]), digging.block):
             some = np.arange(first, min(first + digging.block, len(rows[0])))
@@ -137,7 +137,7 @@ def _through(rules: Sequence[Rule]) -> bool:
     return any(isinstance(rule, ExcludeKnownPositives) and rule.through for rule in rules)
 
 
-def _report(said: KnownPositives, rules: Sequence[Rule], found: Found, given: int) -> MiningReport:
+def _report(said: KnownPositives, rules: Sequence[Rule], found: SearchState, given: int) -> MiningReport:
     k = found.indices.shape[1]
     return MiningReport(
         rows=len(found.count),
@@ -160,7 +160,7 @@ def _mined(
     rows: tuple[list[str], list[str]],
     candidates: list[str],
     said: KnownPositives | None,
-    found: Found,
+    found: SearchState,
     report: MiningReport,
     missing: Missing,
 ) -> MiningResult:

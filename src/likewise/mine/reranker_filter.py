@@ -10,7 +10,7 @@ from ..errors import BadInput
 
 
 @runtime_checkable
-class Scores(Protocol):
+class ScoresPairs(Protocol):
     """A Reranker, or whatever gives a number for each pair of texts."""
 
     @property
@@ -26,7 +26,7 @@ class RerankerFilter:
 
     def of(
         self,
-        reranker: Scores,
+        reranker: ScoresPairs,
         label: int | str | None,
         rows: Int[np.ndarray, " Q"],
         candidates: Int[np.ndarray, "Q d"],

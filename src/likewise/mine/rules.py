@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from ..errors import BadInput
 from .known_positives import KnownPositives
-from .reranker_filter import RerankerFilter, Scores
+from .reranker_filter import RerankerFilter, ScoresPairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,14 +134,14 @@ class ScoreBetween(Rule):
 class RerankerScoreBelow(Rule):
     """A rule about scores, by those of a reranker: it reads the anchor together with the candidate.
 
-    >>> Judged(reranker, ScoreBetween(high=0.3))  # doctest: +SKIP
-    >>> Judged(reranker, BelowPositive(margin=0.2))  # doctest: +SKIP
+    >>> RerankerScoreBelow(reranker, ScoreBetween(high=0.3))  # doctest: +SKIP
+    >>> RerankerScoreBelow(reranker, BelowPositive(margin=0.2))  # doctest: +SKIP
 
     Only what the rules before it left is read, each pair once: put it last. `label` is whose probability the score
     is, where the model has several labels.
     """
 
-    reranker: Scores = field(repr=False)
+    reranker: ScoresPairs = field(repr=False)
     rule: Rule
     label: int | str | None = None
 
@@ -151,10 +151,10 @@ class RerankerScoreBelow(Rule):
 
 
 RULES: dict[str, Callable[..., Rule]] = {
-    "NotSaid": ExcludeKnownPositives,
+    "ExcludeKnownPositives": ExcludeKnownPositives,
     "RankBetween": RankBetween,
     "ScoreBetween": ScoreBetween,
     "BelowPositive": BelowPositive,
-    "Judged": RerankerScoreBelow,
+    "RerankerScoreBelow": RerankerScoreBelow,
 }
 """In the order in which the command line applies them."""

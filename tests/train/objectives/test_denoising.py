@@ -6,7 +6,7 @@ from torch.nn.functional import cross_entropy
 
 from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
-from likewise.train.objectives import TSDAE, padded
+from likewise.train.objectives import TSDAE, pad_token_ids
 from likewise.train.step.embedder_step import tokenized
 from tests.train.objectives.test_values import drawn, near
 
@@ -35,7 +35,7 @@ def test_the_model_is_shown_the_noise_and_the_decoder_the_whole_text(tiny):
     batch = TrainingRows.of({"sentence": texts}, objective).take([0, 1])
     shown, found = tokenized(tiny, objective, batch)
     whole, _ = tokenized(tiny, TSDAE(noise=0.0), batch)
-    assert found.numbers["ids"].tolist() == padded(whole, tiny.device).tolist()
+    assert found.numbers["ids"].tolist() == pad_token_ids(whole, tiny.device).tolist()
     for some, every in zip(shown, whole, strict=True):
         assert (some[0], some[-1]) == (every[0], every[-1]) and 2 < len(some) < len(every)
     torch.manual_seed(5)
@@ -49,7 +49,7 @@ def test_the_loss_is_the_mean_over_tokens_whatever_the_padding(objective):
     for vector, row in zip(vectors, ROWS, strict=True):
         scores = objective.decoder(vector[None], torch.tensor([row]))
         losses += [cross_entropy(scores[0, i], torch.tensor(token)) for i, token in enumerate(row)]
-    near(objective(vectors, ids=padded(ROWS, vectors.device)), float(torch.stack(losses).mean().detach()))
+    near(objective(vectors, ids=pad_token_ids(ROWS, vectors.device)), float(torch.stack(losses).mean().detach()))
 
 
 @torch.no_grad()

@@ -11,7 +11,7 @@ from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import (
     OBJECTIVES,
-    RERANKING,
+    RERANKER_OBJECTIVES,
     Layerwise,
     Matryoshka,
     Weighted,
@@ -66,7 +66,7 @@ def test_the_tables_have_every_setting():
         name: set(objective_options(name)) for name in OBJECTIVES
     }
     assert {name: set(known) for name, known in RERANKED.items()} == {
-        name: set(objective_options(name, RERANKING)) for name in RERANKING
+        name: set(objective_options(name, RERANKER_OBJECTIVES)) for name in RERANKER_OBJECTIVES
     }
 
 
@@ -115,7 +115,7 @@ def test_a_setting_of_an_objective_changes_what_is_learned(name, key, value, emb
 
 @pytest.mark.parametrize(("name", "key", "value"), EVERY_RERANKED)
 def test_a_setting_of_a_rerankers_objective_changes_what_is_learned(name, key, value, folders):
-    plain, told = (parse_objective(spec, RERANKING) for spec in (name, f"{name}:{key}={value}"))
+    plain, told = (parse_objective(spec, RERANKER_OBJECTIVES) for spec in (name, f"{name}:{key}={value}"))
     assert told.describe() != plain.describe()
     columns = columns_for(plain)
     if key == "teacher_temperature":
@@ -184,7 +184,7 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
         ("contrastive:layers=0", OBJECTIVES, "layers is 0; wanted one or more"),
         ("contrastive:widths=0", OBJECTIVES, "wanted different whole numbers above 0"),
         ("contrastive:widths=64", OBJECTIVES, "a width of 64 was asked for, and the model's vectors have 32"),
-        ("ranking:layers=2", RERANKING, "ranking has no option 'layers'"),
+        ("ranking:layers=2", RERANKER_OBJECTIVES, "ranking has no option 'layers'"),
         *(
             (f"cosent:scale={value}", OBJECTIVES, "scale is .*; wanted a number")
             for value in ("0", "-20", "nan", "inf")
@@ -200,7 +200,7 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
         ("score-distillation:teacher_temperature=-1", OBJECTIVES, "teacher_temperature is -1.0; wanted a number above"),
         ("similarity-distillation:measure=mse,temperature=0.1", OBJECTIVES, "under measure=mse nothing reads them"),
         ("tsdae:noise=nan", OBJECTIVES, "noise is 'nan'; wanted a number"),
-        ("regression:temperature=inf", RERANKING, "temperature is 'inf'; wanted a number"),
+        ("regression:temperature=inf", RERANKER_OBJECTIVES, "temperature is 'inf'; wanted a number"),
     ],
 )
 def test_a_value_that_would_teach_nothing_or_the_opposite_is_refused(spec, table, wrong, embedder):
@@ -209,7 +209,7 @@ def test_a_value_that_would_teach_nothing_or_the_opposite_is_refused(spec, table
 
 
 def test_a_teachers_temperature_without_a_teachers_scores_is_refused():
-    objective = parse_objective("ranking:teacher_temperature=2", RERANKING)
+    objective = parse_objective("ranking:teacher_temperature=2", RERANKER_OBJECTIVES)
     with pytest.raises(BadInput, match="no column scores of a teacher"):
         TrainingRows.of(
             {name: column for name, column in columns_for(objective).items() if name != "scores"}, objective

@@ -18,7 +18,7 @@ from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.evaluators import accuracy_evaluator, spearman_evaluator
 from likewise.train.objectives import (
-    RERANKING,
+    RERANKER_OBJECTIVES,
     Contrastive,
     InBatch,
     PairClassification,
@@ -46,7 +46,7 @@ def begun(own):
     """A tiny reranker without dropout and an objective that fits it."""
 
     def make(kind, name="regression", seed=0, **how):
-        objective = parse_objective(name, RERANKING)
+        objective = parse_objective(name, RERANKER_OBJECTIVES)
         embedder = Embedder.load(own(**how), device="cpu")
         reranker = (
             Reranker.start(embedder, objective.labels, seed=seed)
@@ -74,7 +74,7 @@ EXACT = {"atol": 1e-12, "rtol": 1e-12}
 
 
 def test_every_objective_of_the_table_is_tested():
-    assert {name.partition(":")[0] for _, name in BOTH} == set(RERANKING)
+    assert {name.partition(":")[0] for _, name in BOTH} == set(RERANKER_OBJECTIVES)
 
 
 @every
@@ -394,7 +394,7 @@ def test_labels_that_cannot_be_measured_are_refused(columns, told, begun):
     ],
 )
 def test_bad_rows_are_refused_by_name(name, changed, told):
-    objective = parse_objective(name, RERANKING)
+    objective = parse_objective(name, RERANKER_OBJECTIVES)
     pairs = {"sentence1": ["a", "b"], "sentence2": ["c", "d"]}
     triples = {"anchor": ["a", "b"], "positive": ["c", "d"], "negative": ["e", "f"]}
     columns = {
@@ -422,7 +422,7 @@ def test_bad_rows_are_refused_by_name(name, changed, told):
 )
 def test_options_that_make_no_sense_are_refused(spec):
     with pytest.raises(BadInput, match="wanted|has no option"):
-        parse_objective(spec, RERANKING)
+        parse_objective(spec, RERANKER_OBJECTIVES)
 
 
 def test_an_objective_for_another_kind_of_model_is_refused(begun, tiny):

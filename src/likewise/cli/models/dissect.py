@@ -15,9 +15,9 @@ from ..model_options import output_folder
 from ..output import print_json
 
 if TYPE_CHECKING:
-    from ...explain import Anatomy, Word
+    from ...explain import Anatomy, WordImportance
 
-SOURCES = (
+SAMPLE_MODULES = (
     *("argparse", "ast", "asyncio/tasks", "collections/__init__", "contextlib", "csv", "_pydatetime", "_pydecimal"),
     *(
         "difflib",
@@ -34,8 +34,8 @@ SOURCES = (
     *("tempfile", "textwrap", "threading", "typing", "unittest/case", "zipfile/__init__"),
 )
 """Files of Python's standard library whose docstrings are read where no texts are given."""
-SAMPLE = 300
-LISTED = 12
+SAMPLE_SIZE = 300
+LISTED_WORDS = 12
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -68,9 +68,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(told, indent=None)
     else:
-        print(report(found, Path(args.model).name))
+        print(anatomy_report(found, Path(args.model).name))
     if args.output:
-        written = draw(found, args.output, Path(args.model).name)
+        written = draw_pictures(found, args.output, Path(args.model).name)
         with atomic_file(args.output / "anatomy.json") as partial:
             partial.write_text(json.dumps(told, ensure_ascii=False) + "\n", "utf-8")
         if not args.json:
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def report(found: "Anatomy", name: str) -> str:
+def anatomy_report(found: "Anatomy", name: str) -> str:
     """The anatomy as text for a terminal of 80 columns or more."""
     return "\n\n".join(
         [
@@ -110,24 +110,24 @@ def _layers(found: "Anatomy") -> str:
 
 
 def _words(found: "Anatomy") -> str:
-    def told(title: str, words: "tuple[Word, ...]") -> str:
+    def told(title: str, words: "tuple[WordImportance, ...]") -> str:
         return f"  {title}  " + ", ".join(f"{word.piece} {word.importance:.2f}" for word in words)
 
-    return "\n".join([told("largest", found.words[:LISTED]), told("least  ", found.words[-LISTED:][::-1])])
+    return "\n".join([told("largest", found.words[:LISTED_WORDS]), told("least  ", found.words[-LISTED_WORDS:][::-1])])
 
 
 def _check_output(folder: Path, texts: Path | None) -> None:
     """What would be a pity to learn after the work."""
-    _figures()
+    _import_plots()
     check_writable_folder(folder)
     check_not_input(folder / "anatomy.json", [texts] if texts else [])
 
 
-def draw(found: "Anatomy", folder: Path, title: str) -> list[Path]:
-    return _figures().draw(found, folder, title)  # type: ignore[no-any-return]
+def draw_pictures(found: "Anatomy", folder: Path, title: str) -> list[Path]:
+    return _import_plots().draw_anatomy(found, folder, title)  # type: ignore[no-any-return]
 
 
-def _figures() -> Any:
+def _import_plots() -> Any:
     try:
         from ...explain import plots
     except ImportError:
@@ -146,9 +146,9 @@ def read_lines(path: Path) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def sample(count: int = SAMPLE) -> list[str]:
+def sample(count: int = SAMPLE_SIZE) -> list[str]:
     """Sentences from the docstrings of Python's own modules, the same ones each time; none of them is run."""
-    found = list(dict.fromkeys(sentence for module in SOURCES for sentence in _sentences(module)))
+    found = list(dict.fromkeys(sentence for module in SAMPLE_MODULES for sentence in _sentences(module)))
     step = max(1, len(found) // count)
     return found[::step][:count]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PAIR, SCORES = ("sentence1", "sentence2"), ("score", "label")
 TRIPLET = ("anchor", "positive", "negative")
 TEACHER_PAIRS = 4  # a text, of pairs made for a teacher to score
-RATED = 256  # texts that speed is measured on
+SPEED_SAMPLE = 256  # texts that speed is measured on
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -100,13 +100,13 @@ def _fused(args: argparse.Namespace, embedder: "Embedder", depths: Sequence[int]
         recipe=FusionSettings(seed=args.seed),
     ):
         found.append(made)
-        told.append(_measured(made, texts))
-        _say(told[-1], embedder.encoder.depth)
+        told.append(_exit_scores(made, texts))
+        _print_exit(told[-1], embedder.encoder.depth)
     chosen = smallest_exit(found, lambda a, b: difference(a.fused, b.fused, a.gold).high < 0)
     lost = None
     if len(found) > 1:
         lost = difference(chosen.outcome.fused, found[-1].outcome.fused, chosen.outcome.gold)
-        _say_choice(chosen.depth, lost)
+        _print_choice(chosen.depth, lost)
     best = chosen.embedder
     best.save(args.output)
     print(f"saved in {args.output}: {best.pooling.spec}, {best.encoder.depth} blocks")
@@ -138,7 +138,7 @@ def _examples(path: Path, teacher: str | None, seed: int) -> tuple[list[str], "E
     from ...train.data.examples import deduplicated
 
     if teacher is not None:
-        return _taught(path, teacher, seed)
+        return _teacher_examples(path, teacher, seed)
     table = Table.read(path, lambda names: _labelled(names, path))
     *sentences, last = table.columns
     if last in SCORES:
@@ -159,7 +159,7 @@ def _labelled(names: Sequence[str], path: Path) -> Sequence[str]:
     )
 
 
-def _taught(path: Path, teacher: str, seed: int) -> tuple[list[str], "Examples"]:
+def _teacher_examples(path: Path, teacher: str, seed: int) -> tuple[list[str], "Examples"]:
     from ...model_names import load_named_embedder
     from ...train.distillation.unlabelled_examples import unlabelled_examples
 
@@ -185,16 +185,16 @@ def _unlabelled(names: Sequence[str], path: Path) -> Sequence[str]:
     return known
 
 
-def _measured(made: "ExitResult", texts: list[str]) -> dict[str, Any]:
+def _exit_scores(made: "ExitResult", texts: list[str]) -> dict[str, Any]:
     """What a depth gave: Spearman on held-out pairs with intervals, and its speed.
 
     Unfused is plain pooling; of fewer blocks than there are, the whole model imitated.
     """
     from ...evaluate.statistics.significance import difference, interval
-    from ...train.layers.early_exit import rate
+    from ...train.layers.early_exit import texts_per_second
 
     o = made.outcome
-    some = texts[:: max(1, len(texts) // RATED)][:RATED]
+    some = texts[:: max(1, len(texts) // SPEED_SAMPLE)][:SPEED_SAMPLE]
     return {
         "blocks": made.depth,
         "held_out": len(o.gold),
@@ -202,11 +202,11 @@ def _measured(made: "ExitResult", texts: list[str]) -> dict[str, Any]:
         "unfused": interval(o.plain, o.gold),
         "gain": difference(o.fused, o.plain, o.gold),
         "kept_unfused": not o.strength,
-        "texts_per_second": rate(made.embedder, some),
+        "texts_per_second": texts_per_second(made.embedder, some),
     }
 
 
-def _say(told: Mapping[str, Any], blocks: int) -> None:
+def _print_exit(told: Mapping[str, Any], blocks: int) -> None:
     beside = "plain pooling" if told["blocks"] == blocks else "the whole model imitated, no more"
     print(
         f"{told['blocks']} of {blocks} blocks: Spearman × 100 on {told['held_out']:,} held-out pairs {told['fused']}; "
@@ -215,7 +215,7 @@ def _say(told: Mapping[str, Any], blocks: int) -> None:
     )
 
 
-def _say_choice(depth: int, lost: "Interval") -> None:
+def _print_choice(depth: int, lost: "Interval") -> None:
     print(
         f"taken: {depth} blocks; beside all of them {lost} on held-out pairs. Text of another kind may lose more: "
         "measure it"

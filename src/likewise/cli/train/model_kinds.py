@@ -7,20 +7,20 @@ from ...errors import BadInput, BadModel
 from ...reranker import CrossEncoder, PolyEncoder
 from ...runtime.devices import device_and_dtype
 from ...train.data.sources import NLI
-from ...train.objectives import OBJECTIVES, RERANKING, Objective, Reranking
+from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, RerankerObjective
 from ...train.step.trainable import Trainable
 from .config import Kind, TrainCommand
 
 TABLES: Mapping[Kind, Mapping[str, type[Objective]]] = {
     "embedder": OBJECTIVES,
-    "cross-encoder": RERANKING,
-    "poly-encoder": RERANKING,
+    "cross-encoder": RERANKER_OBJECTIVES,
+    "poly-encoder": RERANKER_OBJECTIVES,
 }
 
 
 def labels_wanted(job: TrainCommand, objectives: Sequence[Objective]) -> Sequence[str]:
     """The names of the labels that a reranker is to have; none of an embedder."""
-    counts = [objective.labels for objective in objectives if isinstance(objective, Reranking)]
+    counts = [objective.labels for objective in objectives if isinstance(objective, RerankerObjective)]
     if not counts:
         return ()
     if len(set(counts)) > 1:

@@ -12,7 +12,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from ...errors import BadInput
-from ..objectives import Objective, Reads
+from ..objectives import InputColumns, Objective
 from ..step.processes import Processes
 from .grouping import group_by_label
 
@@ -147,7 +147,7 @@ def _texts(name: str, values: Column) -> Sequence[str]:
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 
-def _numbers(name: str, values: Column, reads: Reads) -> Shaped[np.ndarray, "N ..."]:
+def _numbers(name: str, values: Column, reads: InputColumns) -> Shaped[np.ndarray, "N ..."]:
     whole, axes = name in reads.whole, 2 if name in reads.wide else 1
     try:
         found = np.asarray(values)

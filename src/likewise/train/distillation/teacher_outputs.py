@@ -35,13 +35,13 @@ from ...runtime.progress import Progress, show_progress
 from ..objectives import Objective
 from ..output.checkpoint import first_difference
 
-Encodes = Embedder | LightEmbedder
+EmbedderTeacher = Embedder | LightEmbedder
 """What has vectors of texts, whether torch computes them or NumPy."""
-Teacher = Encodes | Reranker
+Teacher = EmbedderTeacher | Reranker
 Texts = Mapping[str, Sequence[str]]
 TeacherOutput = Float[np.ndarray, "N ..."]
 Columns = dict[str, Sequence[Any] | np.ndarray]
-ABOUT = b"likewise"
+METADATA_KEY = b"likewise"
 """Where a file's schema holds what it was made from."""
 
 
@@ -83,54 +83,54 @@ def teacher_outputs(
             say it, or the file holds something else.
     """
     asked = asked or TeacherRequest()
-    if not isinstance(teacher, Encodes | Reranker):
+    if not isinstance(teacher, EmbedderTeacher | Reranker):
         raise BadInput(f"a {type(teacher).__name__} cannot teach; wanted an embedder or a reranker")
-    texts, wanted = _texts(columns, objective), _wanted(columns, objective)
+    texts, wanted = _text_columns(columns, objective), _requested_outputs(columns, objective)
     rows = len(next(iter(texts.values())))
     kept = {name: list(columns[name]) for name in objective.reads().numbers if name in columns}
     given = {name: list(values) for name, values in texts.items()}
     if file is not None:
-        _check_kept(file, texts)
-    about = _about(texts, kept, teacher, wanted, asked)
+        _check_storable(file, texts)
+    about = _metadata(texts, kept, teacher, wanted, asked)
     if file is not None and file.exists():
-        return _read(file, about)
+        return _read_parquet(file, about)
     found: list[dict[str, np.ndarray]] = []
     with show_progress(progress, rows) as advance:
         for start in range(0, rows, size):
             part = {name: values[start : start + size] for name, values in given.items()}
-            place = None if file is None else _parts(file) / f"{start:09d}-{size}.parquet"
+            place = None if file is None else _parts_folder(file) / f"{start:09d}-{size}.parquet"
             if place is not None and place.exists():
-                said = {name: np.asarray(values) for name, values in _read(place, about).items()}
+                said = {name: np.asarray(values) for name, values in _read_parquet(place, about).items()}
             else:
                 said = {name: np.asarray(TEACHER_OUTPUTS[name](teacher, part, asked), np.float32) for name in wanted}
                 if place is not None:
-                    _write(place, said, about)
+                    _write_parquet(place, said, about)
             found.append({name: said[name] for name in wanted})
             advance(len(next(iter(part.values()))), 0)
     whole: Columns = {**given, **kept, **{name: np.concatenate([part[name] for part in found]) for name in wanted}}
     if file is not None:
-        _write(file, whole, about)
-        shutil.rmtree(_parts(file), ignore_errors=True)
+        _write_parquet(file, whole, about)
+        shutil.rmtree(_parts_folder(file), ignore_errors=True)
     return whole
 
 
 def _score(teacher: Teacher, texts: Texts, asked: TeacherRequest) -> TeacherOutput:
-    first, second = _columns(texts, 2)[:2]
-    if isinstance(teacher, Encodes):
-        return _alike(teacher, [first, second], asked)[:, 0]
+    first, second = _at_least(texts, 2)[:2]
+    if isinstance(teacher, EmbedderTeacher):
+        return _similarities(teacher, [first, second], asked)[:, 0]
     return teacher.score(first, second, label=asked.label, progress=False, overflow="truncate")
 
 
 def _margin(teacher: Teacher, texts: Texts, asked: TeacherRequest) -> TeacherOutput:
-    found = _scores(teacher, dict(zip(range(3), _columns(texts, 3), strict=False)), asked)
+    found = _scores(teacher, dict(zip(range(3), _at_least(texts, 3), strict=False)), asked)
     return np.asarray(found[:, 0] - found[:, 1])
 
 
 def _scores(teacher: Teacher, texts: Mapping[Any, Sequence[str]], asked: TeacherRequest) -> Float[np.ndarray, "N P"]:
     """Of the first text with each of the others."""
-    first, *others = _columns(texts, 2)
-    if isinstance(teacher, Encodes):
-        return _alike(teacher, [first, *others], asked)
+    first, *others = _at_least(texts, 2)
+    if isinstance(teacher, EmbedderTeacher):
+        return _similarities(teacher, [first, *others], asked)
     pairs = [(a, b) for other in others for a, b in zip(first, other, strict=True)]
     if len(teacher.labels) == 1:
         flat = teacher.logits(pairs, progress=False, overflow="truncate")[:, 0]
@@ -141,9 +141,9 @@ def _scores(teacher: Teacher, texts: Mapping[Any, Sequence[str]], asked: Teacher
 
 
 def _vectors(teacher: Teacher, texts: Texts, asked: TeacherRequest) -> Float[np.ndarray, "N E"]:  # noqa: ARG001
-    if not isinstance(teacher, Encodes):
+    if not isinstance(teacher, EmbedderTeacher):
         raise BadInput(f"a {type(teacher).__name__} has no vectors of texts; an embedder has (the column teacher)")
-    return teacher.encode(_columns(texts, 1)[0], progress=False, overflow="truncate")
+    return teacher.encode(_at_least(texts, 1)[0], progress=False, overflow="truncate")
 
 
 TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts, TeacherRequest], TeacherOutput]] = {
@@ -155,7 +155,9 @@ TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts, TeacherRequest], TeacherOut
 """What a teacher can say, by the columns that objectives read."""
 
 
-def _alike(teacher: Encodes, columns: Sequence[Sequence[str]], asked: TeacherRequest) -> Float[np.ndarray, "N P"]:
+def _similarities(
+    teacher: EmbedderTeacher, columns: Sequence[Sequence[str]], asked: TeacherRequest
+) -> Float[np.ndarray, "N P"]:
     if asked.similarity not in PAIRWISE:
         raise BadInput(f"there is no similarity {asked.similarity!r}; there are {', '.join(PAIRWISE)}")
     flat = [text for column in columns for text in column]
@@ -163,7 +165,7 @@ def _alike(teacher: Encodes, columns: Sequence[Sequence[str]], asked: TeacherReq
     return np.stack([PAIRWISE[asked.similarity](first, other) for other in others], axis=1)
 
 
-def _columns(texts: Mapping[Any, Sequence[str]], least: int) -> list[list[str]]:
+def _at_least(texts: Mapping[Any, Sequence[str]], least: int) -> list[list[str]]:
     if len(texts) < least:
         raise BadInput(
             f"there are {len(texts)} columns of texts ({', '.join(map(str, texts))}); wanted {least} or more"
@@ -171,7 +173,7 @@ def _columns(texts: Mapping[Any, Sequence[str]], least: int) -> list[list[str]]:
     return [list(column) for column in texts.values()]
 
 
-def _wanted(columns: Mapping[str, Any], objective: Objective) -> list[str]:
+def _requested_outputs(columns: Mapping[str, Any], objective: Objective) -> list[str]:
     reads = objective.reads()
     found = [name for name in (*reads.numbers, *reads.optional) if name in TEACHER_OUTPUTS and name not in columns]
     if not found:
@@ -183,7 +185,7 @@ def _wanted(columns: Mapping[str, Any], objective: Objective) -> list[str]:
     return found
 
 
-def _texts(columns: Mapping[str, Sequence[Any]], objective: Objective) -> dict[str, Sequence[str]]:
+def _text_columns(columns: Mapping[str, Sequence[Any]], objective: Objective) -> dict[str, Sequence[str]]:
     """The columns of texts that the objective reads, checked."""
     reads = objective.reads()
     lacking = [name for name in reads.texts if name not in columns]
@@ -203,78 +205,78 @@ def _texts(columns: Mapping[str, Sequence[Any]], objective: Objective) -> dict[s
     return found
 
 
-def _about(
+def _metadata(
     texts: Texts, kept: Mapping[str, Any], teacher: Teacher, wanted: Sequence[str], asked: TeacherRequest
 ) -> dict[str, Any]:
     """What a file is known by."""
-    made = hashlib.sha256(json.dumps(kept, default=_plain).encode())
+    made = hashlib.sha256(json.dumps(kept, default=_to_python).encode())
     for name, values in texts.items():
         made.update(f"{name}\0{len(values)}\0".encode())
         for text in values:
             made.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    how = {"similarity": asked.similarity} if isinstance(teacher, Encodes) else {"label": asked.label}
+    how = {"similarity": asked.similarity} if isinstance(teacher, EmbedderTeacher) else {"label": asked.label}
     return {"teacher": teacher.fingerprint, "says": list(wanted), **how, "texts": made.hexdigest()}
 
 
-def _plain(number: Any) -> Any:
+def _to_python(number: Any) -> Any:
     """NumPy's numbers as Python's."""
     return np.asarray(number).tolist()
 
 
-def _parts(file: Path) -> Path:
+def _parts_folder(file: Path) -> Path:
     return file.with_name(file.name + ".parts")
 
 
-def _check_kept(file: Path, texts: Texts) -> None:
+def _check_storable(file: Path, texts: Texts) -> None:
     """Refuses what cannot be kept, before anything is computed."""
     if file.suffix.lower() != ".parquet":
         raise BadInput(f"{file} ends in {file.suffix!r}; wanted .parquet")
-    _arrow(file)
+    _pyarrow(file)
     for name, values in texts.items():
         for i, text in enumerate(values):
             if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
                 raise BadInput(f"row {i}: {name} holds half of a surrogate pair, which Parquet's UTF-8 cannot hold")
 
 
-def _write(path: Path, columns: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    pa, pq = _arrow(path)
-    table = pa.table({name: _column(pa, values) for name, values in columns.items()})
-    table = table.replace_schema_metadata({ABOUT: json.dumps(about).encode()})
+def _write_parquet(path: Path, columns: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+    pa, pq = _pyarrow(path)
+    table = pa.table({name: _arrow_column(pa, values) for name, values in columns.items()})
+    table = table.replace_schema_metadata({METADATA_KEY: json.dumps(about).encode()})
     with atomic_file(path) as partial:
         pq.write_table(table, partial, compression="zstd")
 
 
-def _column(pa: Any, values: Any) -> Any:
+def _arrow_column(pa: Any, values: Any) -> Any:
     if isinstance(values, np.ndarray) and values.ndim == 2:
         return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(values).ravel()), values.shape[1])
     return pa.array(values)
 
 
-def _read(path: Path, about: Mapping[str, Any]) -> Columns:
+def _read_parquet(path: Path, about: Mapping[str, Any]) -> Columns:
     """The columns of a file that was made of just this.
 
     Raises:
         BadInput: it was made of something else.
     """
-    pa, pq = _arrow(path)
+    pa, pq = _pyarrow(path)
     try:
         table = pq.read_table(path)
-        found = json.loads((table.schema.metadata or {}).get(ABOUT, b"null"))
+        found = json.loads((table.schema.metadata or {}).get(METADATA_KEY, b"null"))
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read: {error}; take it away, and it is made anew") from None
     if found != dict(about):
         differs = first_difference(dict(about), found) if isinstance(found, dict) else "no lessons are in it"
         raise BadInput(f"{path} was made of something else: {differs}. Give another file, or take it away")
-    return {name: _values(pa, table.column(name).combine_chunks()) for name in table.column_names}
+    return {name: _numpy_column(pa, table.column(name).combine_chunks()) for name in table.column_names}
 
 
-def _values(pa: Any, column: Any) -> Sequence[Any] | np.ndarray:
+def _numpy_column(pa: Any, column: Any) -> Sequence[Any] | np.ndarray:
     if pa.types.is_fixed_size_list(column.type):
         return np.asarray(column.flatten()).reshape(-1, column.type.list_size)
     return np.asarray(column) if pa.types.is_floating(column.type) else list(column.to_pylist())
 
 
-def _arrow(path: Path) -> tuple[Any, Any]:
+def _pyarrow(path: Path) -> tuple[Any, Any]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

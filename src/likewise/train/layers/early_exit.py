@@ -18,15 +18,15 @@ from .fusion_training import (
     FusionScore,
     FusionSettings,
     LayerVectors,
-    ScoreWithInterval,
+    SignificanceTest,
     fused_embedder,
     imitation,
+    last_layer_pooling,
     layer_vectors,
-    reduction,
     train_fusion,
 )
 
-Below = Callable[[FusionResult, FusionResult], bool]
+IsWorse = Callable[[FusionResult, FusionResult], bool]
 """Whether the first outcome's held-out quality is below the second's, beyond chance."""
 
 
@@ -43,7 +43,7 @@ def with_lower_layers(embedder: Embedder, depth: int) -> Embedder:
     """The embedder with its first `depth` blocks, pooled plainly; `try_exits` then trains it to be of use."""
     encoder = prune_layers(embedder.encoder, depth)
     heads = nn.Sequential(*embedder.heads.children())
-    made = Embedder(embedder.tokenizer, encoder, reduction(embedder), heads, embedder.manifest)
+    made = Embedder(embedder.tokenizer, encoder, last_layer_pooling(embedder), heads, embedder.manifest)
     return made.to(embedder.device).eval()
 
 
@@ -55,7 +55,7 @@ def try_exits(
     depths: Sequence[int],
     measure: FusionScore,
     *,
-    sure: ScoreWithInterval | None = None,
+    sure: SignificanceTest | None = None,
     recipe: FusionSettings = FUSION_DEFAULTS,
 ) -> Iterator[ExitResult]:
     """A fused model for each depth, all trained on the same examples and judged on the same held-out ones.
@@ -67,7 +67,7 @@ def try_exits(
     for depth in depths:
         whole = depth == embedder.encoder.depth
         small = embedder if whole else with_lower_layers(embedder, depth)
-        stack = Stack(reduction(embedder), 0, depth)
+        stack = Stack(last_layer_pooling(embedder), 0, depth)
         width = stack.width(embedder.encoder.width)
         seen = vectors[:, :width] if whole or embedder.encoder.nested else layer_vectors(small, texts)
         narrow = stack.reduce.width(embedder.encoder.width)
@@ -79,14 +79,14 @@ def try_exits(
         yield ExitResult(depth, fused_embedder(small, outcome.fusion), outcome)
 
 
-def smallest_exit(found: Sequence[ExitResult], below: Below) -> ExitResult:
+def smallest_exit(found: Sequence[ExitResult], below: IsWorse) -> ExitResult:
     """The one of fewest blocks that is not below the deepest, beyond chance."""
     deepest = max(found, key=lambda e: e.depth)
     good = [e for e in found if e is deepest or not below(e.outcome, deepest.outcome)]
     return min(good, key=lambda e: e.depth)
 
 
-def rate(embedder: Embedder, texts: Sequence[str], repeats: int = 3) -> float:
+def texts_per_second(embedder: Embedder, texts: Sequence[str], repeats: int = 3) -> float:
     """Texts a second, the best of some runs: noise only ever slows down."""
     best = np.inf
     for _ in range(repeats):

@@ -34,7 +34,7 @@ Cosines = Float[np.ndarray, " N"]
 Gold = Float[np.ndarray, " N"]
 FusionScore = Callable[[Cosines, Gold], float]
 """How well cosines agree with gold: Spearman's correlation, say."""
-ScoreWithInterval = Callable[[Cosines, Cosines, Gold], bool]
+SignificanceTest = Callable[[Cosines, Cosines, Gold], bool]
 """Whether the first cosines agree with gold better than the second, beyond chance."""
 LayerVectors = Float[np.ndarray, "S F"]
 
@@ -75,11 +75,11 @@ class FusionResult:
 
 def layer_vectors(embedder: Embedder, texts: Sequence[str]) -> LayerVectors:
     """The pooled vectors of every layer of every text, side by side: all that training needs of the encoder."""
-    stack = Stack(reduction(embedder), 0, embedder.encoder.depth)
+    stack = Stack(last_layer_pooling(embedder), 0, embedder.encoder.depth)
     return Embedder(embedder.tokenizer, embedder.encoder, stack, nn.Sequential(), embedder.manifest).encode(texts)
 
 
-def reduction(embedder: Embedder) -> Reduce:
+def last_layer_pooling(embedder: Embedder) -> Reduce:
     """What the model does with its last layer, and the fusion with each."""
     pooling = embedder.pooling.stack.reduce if isinstance(embedder.pooling, Fusion) else embedder.pooling
     if not isinstance(pooling, Reduce):
@@ -96,7 +96,7 @@ def train_fusion(
     *,
     anchor: nn.Linear | None = None,
     heads: nn.Module | None = None,
-    sure: ScoreWithInterval | None = None,
+    sure: SignificanceTest | None = None,
     recipe: FusionSettings = FUSION_DEFAULTS,
 ) -> FusionResult:
     """The fusion of the stack's layers that agrees best with held-out gold.
@@ -121,26 +121,26 @@ def train_fusion(
     training, held = split_without_overlap(examples, recipe.held_out, recipe.seed)
     if recipe.ordered:
         training = Examples(*training.pairs)
-    judge = _Judge(x, through, held, measure)
+    judge = _HeldOutScorer(x, through, held, measure)
     narrow = stack.reduce.width(encoder_width)
-    best = _Choice(judge(lambda rows: rows[:, -narrow:]), 0.0, 0.0, 0, None)
+    best = _Candidate(judge(lambda rows: rows[:, -narrow:]), 0.0, 0.0, 0, None)
     for strength in recipe.strengths:
-        change = _Change(x[np.unique(training.rows)], narrow)
+        change = _PoolingChange(x[np.unique(training.rows)], narrow)
         waited = 0
-        for epoch in _epochs(change, x, through, training, strength, recipe):
+        for epoch in _train_epochs(change, x, through, training, strength, recipe):
             tried = [(judge(change.kept(share)), share) for share in recipe.shares]
             quality, share = max(tried)
             waited = 0 if quality > best.quality else waited + 1
             if quality > best.quality:
-                best = _Choice(quality, strength, share, epoch, change.folded(share))
+                best = _Candidate(quality, strength, share, epoch, change.folded(share))
             if waited > recipe.patience:
                 break
     plain = judge.cosines(lambda rows: rows[:, -narrow:])
     fused_embedder = plain if best.map is None else judge.cosines(best.map)
     if best.map is not None and sure is not None and not sure(fused_embedder, plain, judge.gold):
-        best, fused_embedder = _Choice(best.quality, 0.0, 0.0, 0, None), plain
+        best, fused_embedder = _Candidate(best.quality, 0.0, 0.0, 0, None), plain
     fusion = Fusion(stack, encoder_width)
-    _write(fusion.map, best.map, anchor)
+    _write_map(fusion.map, best.map, anchor)
     return FusionResult(fusion.eval(), best.strength, best.share, best.epochs, fused_embedder, plain, judge.gold)
 
 
@@ -159,7 +159,7 @@ def imitation(x: LayerVectors, whole: Float[np.ndarray, "S E"]) -> nn.Linear:
 
 
 @torch.no_grad()
-def _write(to: nn.Linear, found: nn.Linear | None, anchor: nn.Linear | None) -> None:
+def _write_map(to: nn.Linear, found: nn.Linear | None, anchor: nn.Linear | None) -> None:
     """The map that was found, as a map of x alone; without one, the anchor; without that, what is there."""
     if anchor is not None and found is not None:
         own, through = torch.split(found.weight, [anchor.in_features, anchor.out_features], dim=1)
@@ -191,7 +191,7 @@ def fused_embedder(embedder: Embedder, fusion: Fusion) -> Embedder:
 
 
 @dataclass(frozen=True)
-class _Choice:
+class _Candidate:
     quality: float
     strength: float
     share: float
@@ -199,7 +199,7 @@ class _Choice:
     map: nn.Linear | None
 
 
-class _Judge:
+class _HeldOutScorer:
     """Held-out quality of a map."""
 
     def __init__(self, x: Tensor, heads: nn.Module, held: Examples, measure: FusionScore) -> None:
@@ -216,7 +216,7 @@ class _Judge:
         return self.measure(self.cosines(transform), self.gold)
 
 
-class _Change(nn.Module):
+class _PoolingChange(nn.Module):
     """D x̃ + c of the file's head, in units of p's size; it begins at 0."""
 
     def __init__(self, x: Float[Tensor, "S F"], narrow: int) -> None:
@@ -249,14 +249,14 @@ class _Change(nn.Module):
         return made
 
 
-def _epochs(
-    change: _Change, x: Tensor, heads: nn.Module, training: Examples, strength: float, recipe: FusionSettings
+def _train_epochs(
+    change: _PoolingChange, x: Tensor, heads: nn.Module, training: Examples, strength: float, recipe: FusionSettings
 ) -> Iterator[int]:
     """Trains; gives the number of passes after each."""
     optimizer = torch.optim.AdamW(change.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
     order = np.random.default_rng(recipe.seed)
     batches = max(1, len(training) // recipe.batch)
-    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, _warm_then_down(recipe.epochs * batches))
+    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, _warmup_then_linear_decay(recipe.epochs * batches))
     for epoch in range(1, recipe.epochs + 1):
         for which in np.array_split(order.permutation(len(training)), batches):
             batch = training.take(which)
@@ -279,6 +279,6 @@ def _loss(columns: Sequence[Tensor], batch: Examples, scale: float) -> Tensor:
     return cosent(left, right, torch.from_numpy(batch.scores).float(), scale)
 
 
-def _warm_then_down(steps: int) -> Callable[[int], float]:
+def _warmup_then_linear_decay(steps: int) -> Callable[[int], float]:
     """Up in a tenth of the steps, then straight down to nothing."""
     return lambda step: min((step + 1) / (0.1 * steps + 1), 1) * (1 - step / steps)

@@ -1,6 +1,6 @@
 """A model whose vectors are those of several of its layers side by side, for objectives that train them all.
 
-Training makes it by itself, for whatever objective reads layers (`as_read_by`); what is measured and saved is the
+Training makes it by itself, for whatever objective reads layers (`embedder_for_objective`); what is measured and saved is the
 model. `likewise.encoders.prune_layers` then makes the models that end early.
 """
 
@@ -14,7 +14,7 @@ from ...pooling import Reduce, Stack
 from ..objectives import Objective
 
 
-class EachLayer(nn.Module):
+class HeadsPerLayer(nn.Module):
     """The heads, applied to each of the parts that lie side by side."""
 
     def __init__(self, heads: nn.Module, parts: int) -> None:
@@ -41,10 +41,12 @@ def multi_layer_embedder(embedder: Embedder, layers: int) -> Embedder:
             f"a model whose pooling is {pooling.spec} has no vectors layer by layer; wanted cls, mean, max or their kin"
         )
     stack = Stack(pooling, depth + 1 - layers, depth)
-    return Embedder(embedder.tokenizer, embedder.encoder, stack, EachLayer(embedder.heads, layers), embedder.manifest)
+    return Embedder(
+        embedder.tokenizer, embedder.encoder, stack, HeadsPerLayer(embedder.heads, layers), embedder.manifest
+    )
 
 
-def as_read_by(objective: Objective, embedder: Embedder) -> Embedder:
+def embedder_for_objective(objective: Objective, embedder: Embedder) -> Embedder:
     """The embedder with the vectors that the objective reads: its own, or those of its last layers.
 
     Raises:
@@ -53,7 +55,7 @@ def as_read_by(objective: Objective, embedder: Embedder) -> Embedder:
     layers = objective.layers_read()
     if not layers:
         return embedder
-    if not isinstance(embedder.heads, EachLayer):
+    if not isinstance(embedder.heads, HeadsPerLayer):
         return multi_layer_embedder(embedder, layers)
     if embedder.heads.parts != layers:
         raise BadInput(f"the model gives {embedder.heads.parts} layers, and the objective reads {layers}")

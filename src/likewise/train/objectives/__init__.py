@@ -1,14 +1,22 @@
 """Objectives: each in the table is tested with every strategy. A new one is a class in a file here and a row there."""
 
 from .contrastive import Contrastive, SimCSE, contrastive
-from .denoising import TSDAE, padded
+from .denoising import TSDAE, pad_token_ids
 from .distances import DISTANCES
 from .distillation import Distillation, MarginMSE, ScoreDistillation, SimilarityDistillation
 from .labelled_pairs import CONCATENATIONS, Classification, MarginPairs, Regression
-from .objective import Ids, Labels, Matrix, Names, Numbers, Objective, Reads, Vectors
+from .objective import InputColumns, Labels, Matrix, Numbers, Objective, TextIds, TokenIds, Vectors
 from .ranking import AnglE, CoSENT, cosent
 from .registry import OBJECTIVES, WRAPPERS, objective_options, parse_objective
-from .reranking import RERANKING, InBatch, PairClassification, PairMargin, PairRanking, PairRegression, Reranking
+from .reranking import (
+    RERANKER_OBJECTIVES,
+    InBatch,
+    PairClassification,
+    PairMargin,
+    PairRanking,
+    PairRegression,
+    RerankerObjective,
+)
 from .triplets import BatchTriplets, Triplet
 from .wrappers import Layerwise, Matryoshka, Weighted
 
@@ -16,7 +24,7 @@ __all__ = [
     "CONCATENATIONS",
     "DISTANCES",
     "OBJECTIVES",
-    "RERANKING",
+    "RERANKER_OBJECTIVES",
     "TSDAE",
     "WRAPPERS",
     "AnglE",
@@ -25,33 +33,33 @@ __all__ = [
     "CoSENT",
     "Contrastive",
     "Distillation",
-    "Ids",
     "InBatch",
+    "InputColumns",
     "Labels",
     "Layerwise",
     "MarginMSE",
     "MarginPairs",
     "Matrix",
     "Matryoshka",
-    "Names",
     "Numbers",
     "Objective",
     "PairClassification",
     "PairMargin",
     "PairRanking",
     "PairRegression",
-    "Reads",
     "Regression",
-    "Reranking",
+    "RerankerObjective",
     "ScoreDistillation",
     "SimCSE",
     "SimilarityDistillation",
+    "TextIds",
+    "TokenIds",
     "Triplet",
     "Vectors",
     "Weighted",
     "contrastive",
     "cosent",
     "objective_options",
-    "padded",
+    "pad_token_ids",
     "parse_objective",
 ]

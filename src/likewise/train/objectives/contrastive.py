@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...errors import BadInput
-from .objective import Columns, Labels, Loss, Names, Objective, Reads, Texts, Vectors
+from .objective import Columns, InputColumns, Labels, Loss, Objective, TextIds, Texts, Vectors
 
-SHARPEST = 0.01  # a learned temperature falls no lower (Radford et al. 2021, CLIP)
+MIN_TEMPERATURE = 0.01  # a learned temperature falls no lower (Radford et al. 2021, CLIP)
 
 
 class Contrastive(Objective):
@@ -30,14 +30,14 @@ class Contrastive(Objective):
 
     def __init__(self, temperature: float = 0.05, *, learned: bool = False, symmetric: bool = False) -> None:
         super().__init__()
-        least = SHARPEST if learned else 0
+        least = MIN_TEMPERATURE if learned else 0
         if not least < temperature < math.inf:
             raise BadInput(f"temperature is {temperature}; wanted a number above {least}")
         self.temperature, self.learned, self.symmetric = temperature, learned, symmetric
         self.log_scale = nn.Parameter(torch.tensor(-math.log(temperature))) if learned else None
 
     def forward(
-        self, anchor: Vectors, positive: Vectors, *negatives: Vectors, names: Names, group: Labels | None = None
+        self, anchor: Vectors, positive: Vectors, *negatives: Vectors, names: TextIds, group: Labels | None = None
     ) -> Loss:
         scale = 1 / self.temperature if self.log_scale is None else self._learned(self.log_scale)
         found = contrastive(anchor, [positive, *negatives], names, scale, group)
@@ -49,7 +49,7 @@ class Contrastive(Objective):
     def _learned(self, log_scale: nn.Parameter) -> Tensor:
         """Held at the sharpest in the weight itself, so that its gradient may lead away from there (as in CLIP)."""
         with torch.no_grad():
-            log_scale.clamp_(max=-math.log(SHARPEST))
+            log_scale.clamp_(max=-math.log(MIN_TEMPERATURE))
         return log_scale.exp()
 
     def check(self, texts: Texts, numbers: Columns) -> None:
@@ -66,17 +66,17 @@ class SimCSE(Contrastive):
     The two readings differ by the model's dropout alone: a model without it learns only to keep texts apart.
     """
 
-    def reads(self) -> Reads:
+    def reads(self) -> InputColumns:
         return replace(super().reads(), texts=("sentence",), repeats=2)
 
-    def forward(self, sentence: Vectors, again: Vectors, *, names: Names) -> Loss:  # type: ignore[override]
+    def forward(self, sentence: Vectors, again: Vectors, *, names: TextIds) -> Loss:  # type: ignore[override]
         return super().forward(sentence, again, names=names)
 
 
 def contrastive(
     anchors: Vectors,
     answers: Sequence[Tensor],
-    names: Names,
+    names: TextIds,
     scale: float | Tensor = 20.0,
     group: Labels | None = None,
 ) -> Loss:
@@ -96,19 +96,19 @@ def contrastive(
     return F.cross_entropy(likeness.masked_fill(masked, -torch.inf), right)
 
 
-def false_negative_mask(names: Names, group: Labels | None = None) -> Bool[Tensor, "N M"]:
+def false_negative_mask(names: TextIds, group: Labels | None = None) -> Bool[Tensor, "N M"]:
     """Which candidates (columns 1, 2 … of `names` laid end to end) an anchor must not be pushed away from."""
     anchors, positives = names[:, 0], names[:, 1]
     candidates = names[:, 1:].T.reshape(-1)
-    masked = (candidates[None] == anchors[:, None]) | _declared(anchors, positives, candidates)
+    masked = (candidates[None] == anchors[:, None]) | _known_positive(anchors, positives, candidates)
     if group is not None:
-        masked |= _declared(group, positives, candidates)
+        masked |= _known_positive(group, positives, candidates)
     own = torch.arange(len(names), device=names.device)
     masked[own, own] = False
     return masked
 
 
-def _declared(askers: Int[Tensor, " N"], positives: Int[Tensor, " N"], candidates: Int[Tensor, " M"]) -> Tensor:
+def _known_positive(askers: Int[Tensor, " N"], positives: Int[Tensor, " N"], candidates: Int[Tensor, " M"]) -> Tensor:
     """(N, M): whether the candidate's text is the positive of any row with the same asker."""
     whos, who = torch.unique(askers, return_inverse=True)
     whats, what = torch.unique(torch.cat([positives, candidates]), return_inverse=True)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...errors import BadInput
-from .objective import Ids, Loss, Objective, Vectors
+from .objective import Loss, Objective, TokenIds, Vectors
 
 
 class TSDAE(Objective):
@@ -44,7 +44,7 @@ class TSDAE(Objective):
         kept = (torch.rand(len(content)) >= self.noise).tolist()
         return [i for i, keep in zip(content, kept, strict=True) if keep] or content[:1]
 
-    def forward(self, sentence: Vectors, *, ids: Ids) -> Loss:
+    def forward(self, sentence: Vectors, *, ids: TokenIds) -> Loss:
         assert self.decoder is not None, "fit_to is called first"
         scores = self.decoder(sentence, ids)
         return F.cross_entropy(scores.flatten(0, 1), ids.flatten(), ignore_index=-1)
@@ -66,7 +66,7 @@ class _Decoder(nn.Module):
         )
         self.norm = nn.LayerNorm(width)
 
-    def forward(self, vectors: Vectors, ids: Ids) -> Float[Tensor, "N T V"]:
+    def forward(self, vectors: Vectors, ids: TokenIds) -> Float[Tensor, "N T V"]:
         begin = ids.new_full((len(ids), 1), len(self.words.weight) - 1)
         before = torch.cat([begin, ids[:, :-1].clamp(min=0)], dim=1)
         x = self.words(before) + _positions(ids.shape[1], vectors)
@@ -87,7 +87,7 @@ def _positions(length: int, like: Tensor) -> Float[Tensor, "T E"]:
     return waves / math.sqrt(width)
 
 
-def padded(rows: list[list[int]], device: torch.device) -> Int[Tensor, "N T"]:
+def pad_token_ids(rows: list[list[int]], device: torch.device) -> Int[Tensor, "N T"]:
     """Lists of ids as a matrix, −1 where a row has ended."""
     parts = [torch.tensor(row, device=device) for row in rows]
     found: Tensor = nn.utils.rnn.pad_sequence(parts, batch_first=True, padding_value=-1)

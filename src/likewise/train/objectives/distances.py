@@ -24,18 +24,18 @@ DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 """(…, M, E) and (…, N, E) to (…, M, N)."""
 
 
-def known_distance(name: str) -> str:
+def check_distance(name: str) -> str:
     """The name, if it is one of `DISTANCES`."""
     if name not in DISTANCES:
         raise BadInput(f"there is no distance {name!r}; there are {', '.join(DISTANCES)}")
     return name
 
 
-def between_all(a: Vectors, b: Float[Tensor, "M E"], name: str) -> Float[Tensor, "N M"]:
+def pairwise_distances(a: Vectors, b: Float[Tensor, "M E"], name: str) -> Float[Tensor, "N M"]:
     """From each row of `a` to each of `b`."""
     return DISTANCES[name](a, b)
 
 
-def between_rows(a: Vectors, b: Vectors, name: str) -> Numbers:
+def paired_distances(a: Vectors, b: Vectors, name: str) -> Numbers:
     """From each row of `a` to the row of `b` beside it."""
     return DISTANCES[name](a[:, None], b[:, None])[:, 0, 0]

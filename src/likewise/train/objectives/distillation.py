@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...errors import BadInput
-from .labelled_pairs import some_vary
-from .objective import Columns, Loss, Matrix, Numbers, Objective, Texts, Vectors, above_zero
+from .labelled_pairs import check_varies
+from .objective import Columns, Loss, Matrix, Numbers, Objective, Texts, Vectors, check_positive
 
-SHARP = 0.05  # the temperature of cosines, where none is given
+DEFAULT_TEMPERATURE = 0.05  # the temperature of cosines, where none is given
 
 
 class Distillation(Objective):
@@ -66,7 +66,7 @@ class MarginMSE(Objective):
         return F.mse_loss((anchor * (positive - negative)).sum(1), margin)
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
-        some_vary("margin", numbers["margin"])
+        check_varies("margin", numbers["margin"])
 
 
 class ScoreDistillation(Objective):
@@ -82,12 +82,12 @@ class ScoreDistillation(Objective):
 
     def __init__(self, temperature: float = 0.05, teacher_temperature: float = 1.0) -> None:
         super().__init__()
-        above_zero(temperature=temperature, teacher_temperature=teacher_temperature)
+        check_positive(temperature=temperature, teacher_temperature=teacher_temperature)
         self.temperature, self.teacher_temperature = temperature, teacher_temperature
 
     def forward(self, anchor: Vectors, positive: Vectors, *negatives: Vectors, scores: Matrix) -> Loss:
         student = torch.stack([F.cosine_similarity(anchor, x) for x in (positive, *negatives)], dim=1)
-        return divergence(scores / self.teacher_temperature, student / self.temperature)
+        return kl_divergence(scores / self.teacher_temperature, student / self.temperature)
 
     def check(self, texts: Texts, numbers: Columns) -> None:
         wanted = len(texts) - 1
@@ -109,12 +109,17 @@ class SimilarityDistillation(Objective):
         teacher_temperature: and the teacher's.
     """
 
-    def __init__(self, measure: str = "kl", temperature: float = SHARP, teacher_temperature: float = SHARP) -> None:
+    def __init__(
+        self,
+        measure: str = "kl",
+        temperature: float = DEFAULT_TEMPERATURE,
+        teacher_temperature: float = DEFAULT_TEMPERATURE,
+    ) -> None:
         super().__init__()
         if measure not in ("kl", "mse"):
             raise BadInput(f"measure is {measure!r}; wanted kl or mse")
-        above_zero(temperature=temperature, teacher_temperature=teacher_temperature)
-        if measure == "mse" and (temperature, teacher_temperature) != (SHARP, SHARP):
+        check_positive(temperature=temperature, teacher_temperature=teacher_temperature)
+        if measure == "mse" and (temperature, teacher_temperature) != (DEFAULT_TEMPERATURE, DEFAULT_TEMPERATURE):
             raise BadInput(
                 "the temperatures are of the distributions of measure=kl; under measure=mse nothing reads them, and "
                 f"{temperature} and {teacher_temperature} were given"
@@ -122,20 +127,20 @@ class SimilarityDistillation(Objective):
         self.measure, self.temperature, self.teacher_temperature = measure, temperature, teacher_temperature
 
     def forward(self, sentence: Vectors, *, teacher: Matrix) -> Loss:
-        ours, theirs = with_others(sentence), with_others(teacher)
+        ours, theirs = cosines_with_others(sentence), cosines_with_others(teacher)
         if self.measure == "kl":
-            return divergence(theirs / self.teacher_temperature, ours / self.temperature)
+            return kl_divergence(theirs / self.teacher_temperature, ours / self.temperature)
         return (ours - theirs).square().sum() / max(1, ours.numel())
 
 
-def with_others(vectors: Float[Tensor, "N W"]) -> Float[Tensor, "N others"]:
+def cosines_with_others(vectors: Float[Tensor, "N W"]) -> Float[Tensor, "N others"]:
     """Each row's cosines with all other rows, in their order; N − 1 of them."""
     cosines = F.normalize(vectors, dim=1) @ F.normalize(vectors, dim=1).T
     other = ~torch.eye(len(cosines), dtype=torch.bool, device=cosines.device)
     return cosines[other].view(len(cosines), -1)
 
 
-def divergence(teacher: Matrix, student: Matrix) -> Loss:
+def kl_divergence(teacher: Matrix, student: Matrix) -> Loss:
     """The mean over rows of KL(softmax teacher ‖ softmax student)."""
     wanted, found = teacher.log_softmax(1), student.log_softmax(1)
     return (wanted.exp() * (wanted - found)).sum(1).mean()

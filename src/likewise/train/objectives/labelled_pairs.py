@@ -8,17 +8,17 @@ from torch import nn
 from torch.nn import functional as F
 
 from ...errors import BadInput
-from .distances import between_rows, known_distance
-from .objective import Columns, Labels, Loss, Numbers, Objective, Texts, Vectors, above_zero
+from .distances import check_distance, paired_distances
+from .objective import Columns, Labels, Loss, Numbers, Objective, Texts, Vectors, check_positive
 
-Part = Literal["u", "v", "|u-v|", "u*v"]
-PARTS: dict[str, Any] = {
+FeatureName = Literal["u", "v", "|u-v|", "u*v"]
+FEATURES: dict[str, Any] = {
     "u": lambda u, v: u,  # noqa: ARG005
     "v": lambda u, v: v,  # noqa: ARG005
     "|u-v|": lambda u, v: (u - v).abs(),
     "u*v": lambda u, v: u * v,
 }
-CONCATENATIONS: tuple[tuple[Part, ...], ...] = (
+CONCATENATIONS: tuple[tuple[FeatureName, ...], ...] = (
     ("u", "v"),
     ("|u-v|",),
     ("u*v",),
@@ -40,10 +40,10 @@ class Classification(Objective):
 
     def __init__(self, labels: int = 3, parts: tuple[str, ...] = ("u", "v", "|u-v|")) -> None:
         super().__init__()
-        if labels < 2 or not parts or not set(parts) <= set(PARTS):
+        if labels < 2 or not parts or not set(parts) <= set(FEATURES):
             raise BadInput(
                 f"{labels} labels and the parts {' '.join(parts)} were asked for; wanted 2 labels or more, "
-                f"and parts of {' '.join(PARTS)}"
+                f"and parts of {' '.join(FEATURES)}"
             )
         self.labels, self.parts = labels, tuple(parts)
         self.classifier: nn.Linear | None = None
@@ -53,13 +53,13 @@ class Classification(Objective):
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, label: Labels) -> Loss:
         assert self.classifier is not None, "fit_to is called first"
-        seen = torch.cat([PARTS[part](sentence1, sentence2) for part in self.parts], dim=1)
+        seen = torch.cat([FEATURES[part](sentence1, sentence2) for part in self.parts], dim=1)
         return F.cross_entropy(self.classifier(seen), label)
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        some_differ(texts)
-        in_batch("label", numbers["label"], 0, self.labels - 1, f"there are {self.labels} labels (labels=…)")
-        some_vary("label", numbers["label"])
+        check_texts_differ(texts)
+        check_range("label", numbers["label"], 0, self.labels - 1, f"there are {self.labels} labels (labels=…)")
+        check_varies("label", numbers["label"])
 
 
 class Regression(Objective):
@@ -69,10 +69,10 @@ class Regression(Objective):
         return F.mse_loss(F.cosine_similarity(sentence1, sentence2), score)
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        some_differ(texts)
+        check_texts_differ(texts)
         largest = numbers["score"].max()
         hint = f"divide by {5 if largest <= 5 else round(float(largest), 2):g}, so that they can be cosines"
-        in_batch("score", numbers["score"], -1, 1, hint)
+        check_range("score", numbers["score"], -1, 1, hint)
 
 
 class MarginPairs(Objective):
@@ -87,11 +87,11 @@ class MarginPairs(Objective):
 
     def __init__(self, margin: float = 0.5, distance: str = "cosine", *, online: bool = False) -> None:
         super().__init__()
-        above_zero(margin=margin)
-        self.margin, self.distance, self.online = margin, known_distance(distance), online
+        check_positive(margin=margin)
+        self.margin, self.distance, self.online = margin, check_distance(distance), online
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, label: Labels) -> Loss:
-        apart = between_rows(sentence1, sentence2, self.distance)
+        apart = paired_distances(sentence1, sentence2, self.distance)
         alike = label == 1
         costs = torch.where(alike, apart, F.relu(self.margin - apart)).square()
         if self.online and alike.any() and not alike.all():
@@ -100,12 +100,12 @@ class MarginPairs(Objective):
         return costs.mean() / 2
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        some_differ(texts)
-        in_batch("label", numbers["label"], 0, 1, "1 says that the two are alike, 0 that they are not")
-        some_vary("label", numbers["label"])
+        check_texts_differ(texts)
+        check_range("label", numbers["label"], 0, 1, "1 says that the two are alike, 0 that they are not")
+        check_varies("label", numbers["label"])
 
 
-def in_batch(name: str, values: np.ndarray, least: float, most: float, hint: str) -> None:
+def check_range(name: str, values: np.ndarray, least: float, most: float, hint: str) -> None:
     """Refuses the first number outside `least` … `most`."""
     bad = np.flatnonzero((values < least) | (values > most))
     if len(bad):
@@ -113,13 +113,13 @@ def in_batch(name: str, values: np.ndarray, least: float, most: float, hint: str
         raise BadInput(f"row {row}: {name} is {values[row]:g}; wanted {least:g} … {most:g}: {hint}")
 
 
-def some_vary(name: str, values: np.ndarray) -> None:
+def check_varies(name: str, values: np.ndarray) -> None:
     """Refuses a column in which all numbers are one."""
     if len(values) > 1 and values.min() == values.max():
         raise BadInput(f"every {name} is {values[0]:g}, in all {len(values):,} rows: there is nothing to tell apart")
 
 
-def some_differ(texts: Texts) -> None:
+def check_texts_differ(texts: Texts) -> None:
     """Refuses pairs of which every one is the same text twice."""
     left, right = texts["sentence1"], texts["sentence2"]
     if all(a == b for a, b in zip(left, right, strict=True)):

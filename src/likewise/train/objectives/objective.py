@@ -18,21 +18,21 @@ Labels: TypeAlias = Int[Tensor, " N"]
 """Whole numbers, exact however large: classes, groups."""
 Matrix: TypeAlias = Float[Tensor, "N W"]
 """W numbers a row: a teacher's vectors, a teacher's scores of several candidates."""
-Names: TypeAlias = Int[Tensor, "N C"]
+TextIds: TypeAlias = Int[Tensor, "N C"]
 """A number for each text, equal for equal texts: who is who in a batch."""
-Ids: TypeAlias = Int[Tensor, "N T"]
+TokenIds: TypeAlias = Int[Tensor, "N T"]
 """The token ids of each row's first text as the model reads it, −1 where it has ended."""
 Loss: TypeAlias = Float[Tensor, ""]
 
 Texts: TypeAlias = Mapping[str, Sequence[str]]
 Columns: TypeAlias = Mapping[str, Shaped[np.ndarray, "N ..."]]
 
-GIVEN = ("names", "ids")
+BATCH_INPUTS = ("names", "ids")
 """Keyword-only parameters that are no columns: training fills them in."""
 
 
 @dataclass(frozen=True)
-class Reads:
+class InputColumns:
     """The columns that an objective wants: of texts, in order; of numbers; and what it asks of the texts."""
 
     texts: tuple[str, ...]
@@ -56,23 +56,23 @@ class Objective(nn.Module):
 
     A parameter `*negatives` takes any further columns of texts; a keyword-only parameter with a default is a column
     that may be missing; one annotated `Labels` holds whole numbers, `Matrix` a row of numbers each. A keyword-only
-    `names` is given the `Names` of the batch, and `ids` its `Ids`. Rows are compared with each other or not, as the
+    `names` is given the `TextIds` of the batch, and `ids` its `TokenIds`. Rows are compared with each other or not, as the
     objective likes: over several processes it sees the joined batch.
 
     What the constructor takes is kept under the same names, so that a run can be described.
     """
 
-    def reads(self) -> Reads:
+    def reads(self) -> InputColumns:
         """Of the signature; an objective that wraps another says what that one reads."""
         found = inspect.signature(self.forward).parameters.values()
-        wanted = [p for p in found if p.kind is p.KEYWORD_ONLY and p.name not in GIVEN]
-        return Reads(
+        wanted = [p for p in found if p.kind is p.KEYWORD_ONLY and p.name not in BATCH_INPUTS]
+        return InputColumns(
             texts=tuple(p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD),
             more_texts=any(p.kind is p.VAR_POSITIONAL for p in found),
             numbers=tuple(p.name for p in wanted if p.default is p.empty),
             optional=tuple(p.name for p in wanted if p.default is not p.empty),
-            whole=tuple(p.name for p in wanted if _means(p.annotation, Labels)),
-            wide=tuple(p.name for p in wanted if _means(p.annotation, Matrix)),
+            whole=tuple(p.name for p in wanted if _is_kind(p.annotation, Labels)),
+            wide=tuple(p.name for p in wanted if _is_kind(p.annotation, Matrix)),
             names=any(p.name == "names" for p in found),
             ids=any(p.name == "ids" for p in found),
         )
@@ -101,20 +101,20 @@ class Objective(nn.Module):
         return {"objective": type(self).__name__, **{name: getattr(self, name) for name in settings}}
 
 
-def above_zero(**settings: float) -> None:
+def check_positive(**settings: float) -> None:
     """Refuses a setting that is not a finite number above 0."""
     for name, value in settings.items():
         if not 0 < value < math.inf:
             raise BadInput(f"{name} is {value}; wanted a number above 0, and finite")
 
 
-def not_negative(**settings: float) -> None:
+def check_not_negative(**settings: float) -> None:
     """Refuses a setting that is not a finite number of 0 or more."""
     for name, value in settings.items():
         if not 0 <= value < math.inf:
             raise BadInput(f"{name} is {value}; wanted a number of 0 or more, and finite")
 
 
-def _means(annotation: Any, kind: Any) -> bool:
+def _is_kind(annotation: Any, kind: Any) -> bool:
     """Whether a parameter is of this kind, or of it and None."""
     return annotation is kind or kind in get_args(annotation)

@@ -5,8 +5,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ...errors import BadInput
-from .labelled_pairs import some_differ, some_vary
-from .objective import Columns, Loss, Numbers, Objective, Texts, Vectors, above_zero, not_negative
+from .labelled_pairs import check_texts_differ, check_varies
+from .objective import Columns, Loss, Numbers, Objective, Texts, Vectors, check_not_negative, check_positive
 
 
 class CoSENT(Objective):
@@ -14,15 +14,15 @@ class CoSENT(Objective):
 
     def __init__(self, scale: float = 20.0) -> None:
         super().__init__()
-        above_zero(scale=scale)
+        check_positive(scale=scale)
         self.scale = scale
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, score: Numbers) -> Loss:
         return cosent(sentence1, sentence2, score, self.scale)
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        some_differ(texts)
-        some_vary("score", numbers["score"])
+        check_texts_differ(texts)
+        check_varies("score", numbers["score"])
 
 
 class AnglE(Objective):
@@ -42,8 +42,8 @@ class AnglE(Objective):
         self, cosine: float = 1.0, angle: float = 1.0, cosine_scale: float = 20.0, angle_scale: float = 20.0
     ) -> None:
         super().__init__()
-        above_zero(cosine_scale=cosine_scale, angle_scale=angle_scale)
-        not_negative(cosine=cosine, angle=angle)
+        check_positive(cosine_scale=cosine_scale, angle_scale=angle_scale)
+        check_not_negative(cosine=cosine, angle=angle)
         if not cosine + angle:
             raise BadInput("cosine and angle, the weights of the two orders, are both 0: there is nothing to learn")
         self.cosine, self.angle = cosine, angle
@@ -59,8 +59,8 @@ class AnglE(Objective):
         return self.cosine * by_cosine + self.angle * by_angle
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        some_differ(texts)
-        some_vary("score", numbers["score"])
+        check_texts_differ(texts)
+        check_varies("score", numbers["score"])
 
 
 def cosent(u: Vectors, v: Vectors, scores: Numbers, scale: float = 20.0) -> Loss:

@@ -50,14 +50,14 @@ def parse_objective(spec: str | Mapping[str, Any], table: Mapping[str, type[Obje
     Raises:
         BadInput: a name or an option is unknown, or a value is of the wrong kind; the message lists what there is.
     """
-    name, told = _read(spec)
+    name, told = _parse_spec(spec)
     if name not in table:
         raise BadInput(f"there is no objective {name!r}; there are {', '.join(table)}")
     kinds = objective_options(name, table)
     unknown = [option for option in told if option not in kinds]
     if unknown:
         raise BadInput(f"{name} has no option {unknown[0]!r}; it has {', '.join(kinds)}")
-    values = {option: _value(f"{name}: {option}", value, kinds[option]) for option, value in told.items()}
+    values = {option: _convert(f"{name}: {option}", value, kinds[option]) for option, value in told.items()}
     made = table[name](**{option: value for option, value in values.items() if option not in WRAPPERS})
     for option, (_, wrapper) in WRAPPERS.items():
         if option in values:
@@ -72,7 +72,7 @@ def objective_options(name: str, table: Mapping[str, type[Objective]] = OBJECTIV
     return own | {option: kind for option, (kind, _) in WRAPPERS.items() if table is OBJECTIVES}
 
 
-def _read(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _parse_spec(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     if isinstance(spec, str):
         name, _, rest = spec.partition(":")
         parts = [part.partition("=") for part in rest.split(",") if part.strip()]
@@ -84,7 +84,7 @@ def _read(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return spec["name"], {key: value for key, value in spec.items() if key != "name"}
 
 
-def _value(what: str, value: Any, kind: Any) -> Any:
+def _convert(what: str, value: Any, kind: Any) -> Any:
     """The value as the kind wants it, whether it came as text or as TOML's own."""
     if get_origin(kind) in (Union, types.UnionType):
         kind = next(k for k in get_args(kind) if k is not type(None))
@@ -92,14 +92,14 @@ def _value(what: str, value: Any, kind: Any) -> Any:
         parts = value.split("+") if isinstance(value, str) else value
         if not isinstance(parts, Sequence):
             raise BadInput(f"{what} is {value!r}; wanted several, joined by +")
-        return tuple(_value(what, part, get_args(kind)[0]) for part in parts)
+        return tuple(_convert(what, part, get_args(kind)[0]) for part in parts)
     try:
-        return _KINDS[kind][1](value)
+        return _CONVERTERS[kind][1](value)
     except (ValueError, TypeError, KeyError):
-        raise BadInput(f"{what} is {value!r}; wanted {_KINDS[kind][0]}") from None
+        raise BadInput(f"{what} is {value!r}; wanted {_CONVERTERS[kind][0]}") from None
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     if isinstance(value, bool | float):
         raise TypeError
     return int(value)
@@ -114,19 +114,19 @@ def _number(value: Any) -> float:
     return found
 
 
-def _word(value: Any) -> str:
+def _string(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
 
 
-def _truth(value: Any) -> bool:
+def _boolean(value: Any) -> bool:
     return value if isinstance(value, bool) else {"true": True, "false": False}[value]
 
 
-_KINDS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
-    int: ("a whole number", _whole),
+_CONVERTERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
+    int: ("a whole number", _integer),
     float: ("a number", _number),
-    str: ("a word", _word),
-    bool: ("true or false", _truth),
+    str: ("a word", _string),
+    bool: ("true or false", _boolean),
 }

@@ -14,17 +14,17 @@ from torch.nn import functional as F
 
 from ...errors import BadInput
 from .contrastive import Contrastive, false_negative_mask
-from .labelled_pairs import in_batch, some_vary
-from .objective import Columns, Labels, Matrix, Names, Numbers, Objective, Reads, Texts, above_zero
+from .labelled_pairs import check_range, check_varies
+from .objective import Columns, InputColumns, Labels, Matrix, Numbers, Objective, TextIds, Texts, check_positive
 
 Logits: TypeAlias = Float[Tensor, "N P C"]
 """Of N rows, each the P pairs of its first text with the others, C labels a pair."""
-Crossed: TypeAlias = Float[Tensor, "N M"]
+AllPairScores: TypeAlias = Float[Tensor, "N M"]
 """Of N contexts with all M = N·P candidates of the batch, column after column of texts."""
 Losses: TypeAlias = Float[Tensor, " N"]
 
 
-class Reranking(Objective):
+class RerankerObjective(Objective):
     """A loss for every row; that of a batch is their mean, so that rows can be worked off in any pieces.
 
     >>> class Mine(Reranking):
@@ -35,16 +35,16 @@ class Reranking(Objective):
 
     TEXTS: ClassVar[tuple[str, ...]] = ("sentence1", "sentence2")
     MORE: ClassVar[bool] = False  # any number of further columns of candidates
-    CROSSED: ClassVar[bool] = False  # reads `Crossed` scores, which only a poly-encoder gives cheaply
+    CROSSED: ClassVar[bool] = False  # reads `AllPairScores` scores, which only a poly-encoder gives cheaply
 
     labels: int = 1
     """How many labels the reranker is to have."""
 
-    def reads(self) -> Reads:
+    def reads(self) -> InputColumns:
         return replace(super().reads(), texts=self.TEXTS, more_texts=self.MORE)
 
 
-class PairRegression(Reranking):
+class PairRegression(RerankerObjective):
     """The score of each pair.
 
     Args:
@@ -58,7 +58,7 @@ class PairRegression(Reranking):
         super().__init__()
         if loss not in ("bce", "mse"):
             raise BadInput(f"loss is {loss!r}; wanted bce or mse")
-        above_zero(temperature=temperature)
+        check_positive(temperature=temperature)
         if not math.isfinite(offset):
             raise BadInput(f"offset is {offset}; wanted a finite number")
         self.loss, self.temperature, self.offset = loss, temperature, offset
@@ -74,13 +74,13 @@ class PairRegression(Reranking):
         if self.loss == "bce":
             largest = float(scores.max())
             by = 5 if largest <= 5 else round(largest, 2)
-            in_batch(
+            check_range(
                 "score", scores, 0, 1, f"bce reads them as probabilities; divide by {by:g}, say (score=score/{by:g})"
             )
-        some_vary("score", scores)
+        check_varies("score", scores)
 
 
-class PairClassification(Reranking):
+class PairClassification(RerankerObjective):
     """Cross-entropy of the label of each pair, natural language inference say.
 
     Args:
@@ -97,11 +97,11 @@ class PairClassification(Reranking):
         return F.cross_entropy(logits[:, 0], label, reduction="none")
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
-        in_batch("label", numbers["label"], 0, self.labels - 1, f"there are {self.labels} labels (labels=…)")
-        some_vary("label", numbers["label"])
+        check_range("label", numbers["label"], 0, self.labels - 1, f"there are {self.labels} labels (labels=…)")
+        check_varies("label", numbers["label"])
 
 
-class PairMargin(Reranking):
+class PairMargin(RerankerObjective):
     """The positive is to score higher than each negative by a margin: the mean of max(0, margin − (s₊ − s₋)).
 
     Args:
@@ -121,10 +121,10 @@ class PairMargin(Reranking):
         return F.relu(self.margin - scores[:, :1] + scores[:, 1:]).mean(1)
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
-        some_negatives(texts)
+        check_has_negatives(texts)
 
 
-class PairRanking(Reranking):
+class PairRanking(RerankerObjective):
     """Cross-entropy of the softmax over a row's candidates, the positive first (ListNet, Cao et al. 2007).
 
     With `scores`, a teacher's of each candidate in the order of the columns, their softmax is what is to be found.
@@ -138,7 +138,7 @@ class PairRanking(Reranking):
 
     def __init__(self, temperature: float = 1.0, teacher_temperature: float = 1.0) -> None:
         super().__init__()
-        above_zero(temperature=temperature, teacher_temperature=teacher_temperature)
+        check_positive(temperature=temperature, teacher_temperature=teacher_temperature)
         self.temperature, self.teacher_temperature = temperature, teacher_temperature
 
     def forward(self, logits: Logits, *, scores: Matrix | None = None) -> Losses:
@@ -148,7 +148,7 @@ class PairRanking(Reranking):
         return -((scores / self.teacher_temperature).softmax(1) * found).sum(1)
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        some_negatives(texts)
+        check_has_negatives(texts)
         if "scores" not in numbers and self.teacher_temperature != 1:
             raise BadInput(
                 f"teacher_temperature is {self.teacher_temperature}, and the rows have no column scores of a teacher "
@@ -159,7 +159,7 @@ class PairRanking(Reranking):
             raise BadInput(f"scores has {found} numbers a row; wanted {len(texts) - 1}, one a candidate")
 
 
-class InBatch(Reranking):
+class InBatch(RerankerObjective):
     """Each context is to find its candidate among all of the batch (Humeau et al. 2020, section 4.2).
 
     Every other candidate is a wrong answer, except what `Contrastive` leaves out too: the context's own text, and any
@@ -173,10 +173,10 @@ class InBatch(Reranking):
 
     def __init__(self, temperature: float = 1.0) -> None:
         super().__init__()
-        above_zero(temperature=temperature)
+        check_positive(temperature=temperature)
         self.temperature = temperature
 
-    def forward(self, scores: Crossed, *, names: Names, group: Labels | None = None) -> Losses:
+    def forward(self, scores: AllPairScores, *, names: TextIds, group: Labels | None = None) -> Losses:
         right = torch.arange(len(scores), device=scores.device)
         masked = scores.masked_fill(false_negative_mask(names, group), -torch.inf)
         return F.cross_entropy(masked / self.temperature, right, reduction="none")
@@ -185,7 +185,7 @@ class InBatch(Reranking):
         Contrastive().check(texts, numbers)
 
 
-RERANKING: dict[str, type[Reranking]] = {
+RERANKER_OBJECTIVES: dict[str, type[RerankerObjective]] = {
     "regression": PairRegression,
     "classification": PairClassification,
     "margin": PairMargin,
@@ -195,7 +195,7 @@ RERANKING: dict[str, type[Reranking]] = {
 """What rerankers are trained with, for `objective_of(spec, RERANKING)`; a name means what it means to an embedder."""
 
 
-def some_negatives(texts: Texts) -> None:
+def check_has_negatives(texts: Texts) -> None:
     """Refuses rows without a wrong answer."""
     if len(texts) < 3:
         raise BadInput(f"rows have {', '.join(texts)}; wanted one column of negatives or more beside them")

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ...errors import BadInput
-from .distances import between_all, between_rows, known_distance
-from .objective import Columns, Labels, Loss, Objective, Reads, Texts, Vectors, not_negative
+from .distances import check_distance, paired_distances, pairwise_distances
+from .objective import Columns, InputColumns, Labels, Loss, Objective, Texts, Vectors, check_not_negative
 
 
 class Triplet(Objective):
@@ -25,11 +25,11 @@ class Triplet(Objective):
 
     def __init__(self, margin: float = 1.0, distance: str = "euclidean") -> None:
         super().__init__()
-        not_negative(margin=margin)
-        self.margin, self.distance = margin, known_distance(distance)
+        check_not_negative(margin=margin)
+        self.margin, self.distance = margin, check_distance(distance)
 
     def forward(self, anchor: Vectors, positive: Vectors, negative: Vectors) -> Loss:
-        near, far = (between_rows(anchor, other, self.distance) for other in (positive, negative))
+        near, far = (paired_distances(anchor, other, self.distance) for other in (positive, negative))
         return F.relu(near - far + self.margin).mean()
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
@@ -56,17 +56,17 @@ class BatchTriplets(Objective):
         super().__init__()
         if each < 2:
             raise BadInput(f"each is {each}; wanted two rows of a label or more, for one alone has no positive")
-        if choose not in CHOICES:
-            raise BadInput(f"there are no {choose!r} triplets; there are {', '.join(CHOICES)}")
-        not_negative(margin=margin)
-        self.choose, self.margin, self.distance, self.each = choose, margin, known_distance(distance), each
+        if choose not in TRIPLET_STRATEGIES:
+            raise BadInput(f"there are no {choose!r} triplets; there are {', '.join(TRIPLET_STRATEGIES)}")
+        check_not_negative(margin=margin)
+        self.choose, self.margin, self.distance, self.each = choose, margin, check_distance(distance), each
 
-    def reads(self) -> Reads:
+    def reads(self) -> InputColumns:
         return replace(super().reads(), together="label", each=self.each)
 
     def forward(self, sentence: Vectors, *, label: Labels) -> Loss:
-        apart = between_all(sentence, sentence, self.distance)
-        costs = CHOICES[self.choose](apart, label[:, None] == label[None], self.margin)
+        apart = pairwise_distances(sentence, sentence, self.distance)
+        costs = TRIPLET_STRATEGIES[self.choose](apart, label[:, None] == label[None], self.margin)
         return costs.mean() if len(costs) else 0 * apart.sum()
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
@@ -83,32 +83,36 @@ class BatchTriplets(Objective):
             )
 
 
-def _others(same: Bool[Tensor, "N N"]) -> Bool[Tensor, "N N"]:
+def _positive_mask(same: Bool[Tensor, "N N"]) -> Bool[Tensor, "N N"]:
     """Who is a positive of whom: of one label, and not oneself."""
     return same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
 
 
-def _hard(apart: Tensor, same: Tensor, margin: float) -> Tensor:
-    positives = _others(same)
+def _hard_costs(apart: Tensor, same: Tensor, margin: float) -> Tensor:
+    positives = _positive_mask(same)
     far = apart.masked_fill(~positives, -torch.inf).amax(1)
     near = apart.masked_fill(same, torch.inf).amin(1)
     usable = positives.any(1) & ~same.all(1)
     return F.relu(far[usable] - near[usable] + margin)
 
 
-def _semi_hard(apart: Tensor, same: Tensor, margin: float) -> Tensor:
-    anchors, positives = (_others(same) & ~same.all(1)[:, None]).nonzero(as_tuple=True)
+def _semi_hard_costs(apart: Tensor, same: Tensor, margin: float) -> Tensor:
+    anchors, positives = (_positive_mask(same) & ~same.all(1)[:, None]).nonzero(as_tuple=True)
     near = apart[anchors, positives]
     farther = apart[anchors].masked_fill(same[anchors] | (apart[anchors] <= near[:, None]), torch.inf).amin(1)
     farthest = apart[anchors].masked_fill(same[anchors], -torch.inf).amax(1)
     return F.relu(near - torch.where(farther.isinf(), farthest, farther) + margin)
 
 
-def _all(apart: Tensor, same: Tensor, margin: float) -> Tensor:
-    anchors, positives = _others(same).nonzero(as_tuple=True)
+def _all_costs(apart: Tensor, same: Tensor, margin: float) -> Tensor:
+    anchors, positives = _positive_mask(same).nonzero(as_tuple=True)
     costs = F.relu(apart[anchors, positives][:, None] - apart[anchors] + margin)[~same[anchors]]
     return costs[costs > 0]
 
 
-CHOICES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {"hard": _hard, "semi-hard": _semi_hard, "all": _all}
+TRIPLET_STRATEGIES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
+    "hard": _hard_costs,
+    "semi-hard": _semi_hard_costs,
+    "all": _all_costs,
+}
 """Distances (N, N), who is of one label (N, N), and the margin, to the costs of the chosen triplets."""

@@ -8,10 +8,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from ...errors import BadInput
-from .objective import Columns, Loss, Objective, Reads, Texts
+from .objective import Columns, InputColumns, Loss, Objective, Texts
 
 
-class _Views(Objective):
+class _MultiView(Objective):
     """The weighted sum of copies of one objective, each with weights of its own, each over some numbers of vectors."""
 
     def __init__(self, objective: Objective, count: int, weights: Sequence[float] | None) -> None:
@@ -34,7 +34,7 @@ class _Views(Objective):
         assert isinstance(first, Objective)
         return first
 
-    def reads(self) -> Reads:
+    def reads(self) -> InputColumns:
         return self.objective.reads()
 
     def check(self, texts: Texts, numbers: Columns) -> None:
@@ -60,7 +60,7 @@ class _Views(Objective):
         return {**super().describe(), "objective": type(self).__name__, "of": self.objective.describe()}
 
 
-class Matryoshka(_Views):
+class Matryoshka(_MultiView):
     """Any objective at several widths at once: the first numbers of a vector are to serve alone (Kusupati et al. 2022).
 
     >>> Matryoshka(Contrastive(), widths=(64, 256, 768))  # doctest: +SKIP
@@ -83,7 +83,7 @@ class Matryoshka(_Views):
         self._see([slice(0, w) for w in self.widths], vocabulary)
 
 
-class Layerwise(_Views):
+class Layerwise(_MultiView):
     """Any objective at several layers at once, so that the lower ones can serve alone (Li et al. 2024, 2D Matryoshka).
 
     Its vectors are those of the model's last `layers` layers side by side, the lowest first; training reads them out
@@ -140,13 +140,13 @@ class Weighted(Objective):
         self.objectives = nn.ModuleList(objectives)
         self._reads = [objective.reads() for objective in objectives]
         for other, reads in zip(objectives, self._reads, strict=True):
-            if _texts(reads) != _texts(self._reads[0]) or reads.ids:
+            if _text_inputs(reads) != _text_inputs(self._reads[0]) or reads.ids:
                 raise BadInput(
                     f"{type(other).__name__} reads {', '.join(reads.texts)} in a way of its own, so it cannot be added "
                     f"to {type(objectives[0]).__name__}, which reads {', '.join(self._reads[0].texts)}"
                 )
 
-    def reads(self) -> Reads:
+    def reads(self) -> InputColumns:
         numbers = tuple(dict.fromkeys(name for r in self._reads for name in r.numbers))
         optional = dict.fromkeys(name for r in self._reads for name in r.optional if name not in numbers)
         return replace(
@@ -186,5 +186,5 @@ class Weighted(Objective):
         return [objective for objective in self.objectives if isinstance(objective, Objective)]
 
 
-def _texts(reads: Reads) -> tuple[Any, ...]:
+def _text_inputs(reads: InputColumns) -> tuple[Any, ...]:
     return reads.texts, reads.more_texts, reads.repeats

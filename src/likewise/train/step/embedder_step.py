@@ -16,8 +16,8 @@ from ...arrays.ragged import Ragged
 from ...embedder import Embedder
 from ...errors import BadInput
 from ..data.batch import Batch
-from ..layers.multi_layer import as_read_by
-from ..objectives import Objective, padded
+from ..layers.multi_layer import embedder_for_objective
+from ..objectives import Objective, pad_token_ids
 from . import seeding
 from .memory import PartSplitter, StepParts, StepResult, TokenBudget, retry_smaller
 from .processes import ALONE, Processes
@@ -38,7 +38,7 @@ def tokenized(embedder: Embedder, objective: Objective, batch: Batch) -> tuple[l
     contents = [content[: tokenizer.room] for content in tokenizer.contents(texts)]
     shown = [tokenizer.framed(objective.shown(content)) for content in contents]
     if objective.reads().ids:
-        ids = padded([tokenizer.framed(content) for content in contents[: len(batch)]], embedder.device)
+        ids = pad_token_ids([tokenizer.framed(content) for content in contents[: len(batch)]], embedder.device)
         batch = Batch(batch.texts, {**batch.numbers, "ids": ids})
     return shown, batch
 
@@ -98,7 +98,7 @@ def embedder_backward(
     lengths = [len(i) for i in ids]
     if not all(lengths):
         raise BadInput("a text has no tokens, and this model puts no special ones around it")
-    whole, as_read = batch.together(processes), as_read_by(objective, embedder)
+    whole, as_read = batch.together(processes), embedder_for_objective(objective, embedder)
 
     def forth(pieces: StepParts) -> tuple["_Below", Tensor]:
         below = _Below(as_read, ids, pieces, dtype)

@@ -18,7 +18,7 @@ from ...reranker import CrossEncoder, PolyEncoder, Reranker
 from ...reranker.cross_encoder import Contents
 from ...reranker.poly_encoder import score_candidates, score_own_candidates
 from ..data.batch import Batch
-from ..objectives import Objective, Reranking
+from ..objectives import Objective, RerankerObjective
 from . import seeding
 from .embedder_step import side_by_side
 from .memory import PartSplitter, StepParts, StepResult, TokenBudget, retry_smaller
@@ -32,7 +32,7 @@ def check_reranker_objective(reranker: Reranker, objective: Objective) -> None:
         BadInput: it is one for vectors, wants other labels, or reads more pairs than a cross-encoder can.
     """
     kind, name = type(reranker).__name__, type(objective).__name__
-    if not isinstance(objective, Reranking):
+    if not isinstance(objective, RerankerObjective):
         raise BadInput(f"{name} is for the vectors of an embedder, and this is a {kind}; see RERANKING for its kin")
     if len(reranker.labels) != objective.labels:
         raise BadInput(
@@ -48,7 +48,7 @@ def check_reranker_objective(reranker: Reranker, objective: Objective) -> None:
 
 def reranker_backward(
     reranker: Reranker,
-    objective: Reranking,
+    objective: RerankerObjective,
     batch: Batch,
     *,
     budget: TokenBudget | None = None,
@@ -68,7 +68,7 @@ def reranker_backward(
     return retry_smaller(reranker, parts, budget or TokenBudget(), objective, processes)
 
 
-def reranker_tokens(reranker: Reranker, objective: Reranking, batch: Batch) -> int:
+def reranker_tokens(reranker: Reranker, objective: RerankerObjective, batch: Batch) -> int:
     """How many a step on the batch reads."""
     return sum(_parts(reranker, _Asked(objective, batch, None, 1.0, ALONE)).lengths)
 
@@ -87,7 +87,7 @@ def reranker_logits(
 class _Asked:
     """What `reranker_backward` was asked for."""
 
-    objective: Reranking
+    objective: RerankerObjective
     batch: Batch
     dtype: torch.dtype | None
     share: float

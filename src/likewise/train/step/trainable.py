@@ -10,8 +10,8 @@ from ...embedder import Embedder
 from ...errors import BadInput
 from ...reranker import CrossEncoder, Reranker
 from ..data.batch import Batch
-from ..layers.multi_layer import as_read_by
-from ..objectives import Objective, Reranking
+from ..layers.multi_layer import embedder_for_objective
+from ..objectives import Objective, RerankerObjective
 from . import embedder_step, reranker_step
 from .memory import StepResult
 from .processes import Processes
@@ -28,15 +28,15 @@ def check_objective(model: Trainable, objective: Objective) -> None:
     if isinstance(model, Reranker):
         reranker_step.check_reranker_objective(model, objective)
         return
-    if isinstance(objective, Reranking):
+    if isinstance(objective, RerankerObjective):
         raise BadInput(f"{type(objective).__name__} is for a reranker, and this is an embedder; see OBJECTIVES")
-    objective.fit_to(as_read_by(objective, model).width, model.encoder.vocabulary)
+    objective.fit_to(embedder_for_objective(objective, model).width, model.encoder.vocabulary)
 
 
 def backward(model: Trainable, objective: Objective, batch: Batch, **how: Any) -> StepResult:
     """Adds a batch's gradient to that of the parameters; `step.backward` says what `how` may be."""
     if isinstance(model, Reranker):
-        assert isinstance(objective, Reranking), "fit is called first"
+        assert isinstance(objective, RerankerObjective), "fit is called first"
         return reranker_step.reranker_backward(model, objective, batch, **how)
     return embedder_step.embedder_backward(model, objective, batch, **how)
 
@@ -56,6 +56,6 @@ def join_gradients(model: Trainable, objectives: Sequence[Objective], processes:
 def tokenized_columns(model: Trainable, objective: Objective, batch: Batch) -> int:
     """How many a step on the batch reads."""
     if isinstance(model, Reranker):
-        assert isinstance(objective, Reranking), "fit is called first"
+        assert isinstance(objective, RerankerObjective), "fit is called first"
         return reranker_step.reranker_tokens(model, objective, batch)
     return sum(len(ids) for ids in embedder_step.tokenized(model, objective, batch)[0])
