@@ -156,14 +156,14 @@ def _draw(found: "Results", path: Path) -> None:
 
 
 def _figures() -> Any:
-    from ..errors import missing
+    from ..runtime.installation import missing_extra
 
     try:
         from ..evaluate.reports import plot
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
-        raise missing("matplotlib", "map", "drawing pictures") from None
+        raise missing_extra("matplotlib", "map", "drawing pictures") from None
     return plot
 
 
