@@ -20,7 +20,7 @@ from likewise.data.splits import SplitRound, folds, rounds
 from likewise.evaluate.task import Settings
 from likewise.evaluate.tasks.arguments import SETS, dealt_out
 from likewise.evaluate.tasks.sentence_pairs import RatedPairs, correlated, read_pairs
-from likewise.model_files.atomic_files import atomic_file
+from likewise.runtime.atomic_files import atomic_file
 from likewise.runtime.untrusted_files import read_object
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource

@@ -13,18 +13,10 @@ import pytest
 from likewise import Embedder
 from likewise.cli import main
 from likewise.errors import BadInput, BadModel, ModelNotFound
-from likewise.model_files import (
-    atomic_file,
-    atomic_folder,
-    local_models,
-    locate,
-    names,
-    read_json,
-    read_manifest,
-    write_manifest,
-)
-from likewise.model_files.atomic_files import check_writable_file, check_writable_folder
+from likewise.model_files import atomic_folder, local_models, locate, names, read_manifest, write_manifest
 from likewise.model_files.folder import NEWER_NAMES, POOLING_FLAGS, SETTINGS
+from likewise.runtime.atomic_files import atomic_file, check_writable_file, check_writable_folder
+from likewise.runtime.untrusted_files import read_json
 from tests.tiny import amend, model_folder, write
 
 BROKEN = ["{", "", "nonsense", "[" * 100_000, "\x00"]
@@ -354,14 +346,15 @@ MODES = """
 import os, sys
 from pathlib import Path
 os.umask({mask})
-from likewise.store import atomic, fill
+from likewise.model_files import atomic_folder
+from likewise.runtime.atomic_files import atomic_file
 from safetensors.numpy import save_file
 import numpy as np
 root = Path(sys.argv[1])
-with atomic(root / "file") as partial:
+with atomic_file(root / "file") as partial:
     partial.write_text("x")
 for _ in range(2):  # a new folder, and one that is there
-    with fill(root / "model") as partial:
+    with atomic_folder(root / "model") as partial:
         (partial / "1_Pooling").mkdir()
         for place in (partial, partial / "1_Pooling"):
             save_file({{"a": np.ones(2)}}, place / "model.safetensors")

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..model_files import check_writable_file
 from ..model_files.names import DEFAULT_MODEL
+from ..runtime.atomic_files import check_writable_file
 from .model_options import add_running, prepare_runtime
 from .output import print_json
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..model_files import atomic_file, check_not_input, check_writable_file
+from ..runtime.atomic_files import atomic_file, check_not_input, check_writable_file
 from ..runtime.installation import missing_extra
 
 Values = Mapping[str, Sequence[Any]]

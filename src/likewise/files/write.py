@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import BadInput
-from ..model_files import atomic_file, check_not_input, check_writable_file
+from ..runtime.atomic_files import atomic_file, check_not_input, check_writable_file
 from ..runtime.installation import missing_extra
 
 Write = Callable[[Sequence[str], Float[np.ndarray, "n E"]], None]

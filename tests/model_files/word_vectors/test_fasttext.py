@@ -1,4 +1,4 @@
-"""fastText's binary files, beside the vectors that fastText itself gave (tests/model_files/fasttext/make.py)."""
+"""fastText's binary files, beside the vectors that fastText itself gave (tests/model_files/word_vectors/fasttext/make.py)."""
 
 import json
 import struct

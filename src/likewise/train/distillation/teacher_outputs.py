@@ -29,8 +29,8 @@ from ...arrays.similarity import PAIRWISE
 from ...embedder import Embedder
 from ...engines.numpy.embedder import LightEmbedder
 from ...errors import BadInput
-from ...model_files.atomic_files import atomic_file
 from ...reranker import Reranker
+from ...runtime.atomic_files import atomic_file
 from ...runtime.installation import missing_extra
 from ...runtime.progress import Progress, show_progress
 from ..objectives import Objective

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...model_files.atomic_files import atomic_file
+from ...runtime.atomic_files import atomic_file
 from ...runtime.installation import missing_extra
 from ..run import StepState
 
