@@ -23,7 +23,7 @@ from rich.table import Table
 
 from likewise import Embedder
 from likewise.mine import ScoredPair, closest_pairs, communities
-from likewise.model_files import atomic_file
+from likewise.runtime.atomic_files import atomic_file
 from likewise.search import search
 
 QUESTIONS = (

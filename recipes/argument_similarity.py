@@ -20,7 +20,7 @@ from likewise.data.splits import TrainTestSplit, folds, train_test_splits
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.arguments import ARGUMENT_SETS, folds_within_topics
 from likewise.evaluate.tasks.sentence_pairs import RatedPairs, correlation_score, read_pairs
-from likewise.model_files.atomic_files import atomic_file
+from likewise.runtime.atomic_files import atomic_file
 from likewise.runtime.untrusted_files import read_object
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource

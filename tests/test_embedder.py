@@ -669,10 +669,11 @@ def test_every_public_name_is_there():
 
 def test_every_error_of_ours_has_one_root():
     from likewise import errors
+    from likewise.runtime.installation import missing_extra
 
     kinds = [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, Exception)]
     assert all(issubclass(kind, LikewiseError) for kind in kinds)
-    assert isinstance(errors.missing("p", "torch", "this"), ImportError)
+    assert isinstance(missing_extra("p", "torch", "this"), ImportError)
 
 
 @pytest.mark.parametrize("device", ["gpu", "", "cuda:x"])

@@ -28,7 +28,6 @@ from .model_files import (
     atomic_folder,
     locate,
     read_manifest,
-    target_folder,
     write_manifest,
 )
 from .model_files.folder import check_same
@@ -36,6 +35,7 @@ from .model_files.module_settings import check_pooling
 from .model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
 from .pooling import Pooling, Reduce, describe_pooling, pooling_of, read_pooling
 from .pooling.reductions import last
+from .runtime.atomic_files import target_folder
 from .runtime.devices import Precision, device_and_dtype, none_if_out_of_memory, precision_name
 from .runtime.fingerprint import fingerprint
 from .runtime.memory import batch_token_budget

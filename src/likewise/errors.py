@@ -10,8 +10,6 @@ LikewiseError
 └── OutOfMemory     one single text does not fit, however small the batch    (a MemoryError)
 """
 
-from .runtime.installation import install_command
-
 
 class LikewiseError(Exception):
     """The root: catch this one to catch all."""
@@ -51,8 +49,3 @@ class MissingExtra(LikewiseError, ImportError):
 
 class OutOfMemory(LikewiseError, MemoryError):
     """One single text does not fit into memory, however small the batch."""
-
-
-def missing(package: str, extra: str, purpose: str) -> MissingExtra:
-    """The error for an optional package that is not there."""
-    return MissingExtra(f"{purpose} needs the package {package}; install it with: {install_command(extra)}")

@@ -115,7 +115,7 @@ def test_errors_of_the_system_are_no_fault_of_the_program(error, code, verb, cap
 
 @pytest.mark.parametrize("number", process.SIGNALS)
 def test_a_signal_lets_the_command_clean_up(number, verb, capsys, tmp_path):
-    from likewise.model_files import atomic_file
+    from likewise.runtime.atomic_files import atomic_file
 
     def work():
         with atomic_file(tmp_path / "v.npy"):

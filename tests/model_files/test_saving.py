@@ -17,14 +17,14 @@ from likewise.encoders.families import FAMILIES
 from likewise.engines.numpy.embedder import LightEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.heads import ACTIVATIONS, KINDS, Dense, Norm, Normalize, Truncate
-from likewise.model_files.atomic_files import atomic_folder, target_folder
 from likewise.model_files.companions import belongs
 from likewise.model_files.folder import POOLING_FLAGS
 from likewise.model_files.module_settings import HEADS
-from likewise.model_files.saving import SAVING
+from likewise.model_files.saving import SAVING, atomic_folder
 from likewise.pooling import OWN, Dissection, Fusion, Reduce, Stack
 from likewise.pooling.reductions import REDUCTIONS
 from likewise.reranker import PolyEncoder
+from likewise.runtime.atomic_files import target_folder
 from likewise.train.layers.multi_layer import multi_layer_embedder
 from tests.tiny import TEXTS, classifier_folder, model_folder, write
 
@@ -279,7 +279,8 @@ def test_of_the_model_before_nothing_stays_and_of_yours_all(tmp_path):
 KILLED = """
 import os, shutil, sys
 from pathlib import Path
-from likewise.model_files import atomic_folder
+from likewise.model_files import (atomic_folder)
+from likewise.model_files.saving import (atomic_folder)
 old, new, out = map(Path, sys.argv[1:])
 steps = [0]
 def counted(real, last):

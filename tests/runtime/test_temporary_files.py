@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from likewise.model_files import atomic_file, atomic_folder
+from likewise.model_files import atomic_folder
 from likewise.runtime import temporary_files
+from likewise.runtime.atomic_files import atomic_file
 from likewise.runtime.temporary_files import remove_abandoned
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no locks of this kind")

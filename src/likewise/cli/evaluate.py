@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..model_files import check_writable_file
 from ..model_files.names import DEFAULT_MODEL
+from ..runtime.atomic_files import check_writable_file
 from .model_options import add_running, prepare_runtime
 from .output import print_json
 
@@ -156,14 +156,14 @@ def _draw(found: "Results", path: Path) -> None:
 
 
 def _plot_module() -> Any:
-    from ..errors import missing
+    from ..runtime.installation import missing_extra
 
     try:
         from ..evaluate.reports import plot
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
-        raise missing("matplotlib", "map", "drawing pictures") from None
+        raise missing_extra("matplotlib", "map", "drawing pictures") from None
     return plot
 
 

@@ -17,7 +17,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..engines.numpy.weights import STEP, match_tensor_name
-from ..errors import BadInput, BadModel, missing
+from ..errors import BadInput, BadModel
+from ..runtime.installation import missing_extra
 from ..runtime.untrusted_files import FLOATS as STORED
 from ..runtime.untrusted_files import read_object, regular_file_exists
 from . import quantization
@@ -271,5 +272,5 @@ def _through_transformers(folder: Path, config: dict[str, Any], dtype: torch.dty
     except ImportError:
         kind, known = config["model_type"], ", ".join(FAMILIES)
         why = f"{folder} holds a {kind!r} encoder; those known here are {known}, and any other one"
-        raise missing("transformers", "transformers", why) from None
+        raise missing_extra("transformers", "transformers", why) from None
     return AutoEncoder(folder, config, shapes, dtype)

@@ -27,7 +27,7 @@ from safetensors.numpy import load_file, save_file
 
 from .. import __version__
 from ..errors import BadInput
-from ..model_files.atomic_files import atomic_file
+from ..runtime.atomic_files import atomic_file
 from ..runtime.temporary_files import remove_abandoned
 
 SETTING = "LIKEWISE_CACHE"

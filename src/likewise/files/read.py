@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput, missing
+from ..errors import BadInput
+from ..runtime.installation import missing_extra
 
 USUAL = ("text", "sentence", "sentence1", "content", "body", "question", "query", "title")
 
@@ -258,7 +259,7 @@ def _open_parquet(path: Path) -> Any:
     try:
         import pyarrow.parquet as pq
     except ImportError:
-        raise missing("pyarrow", "parquet", f"reading {path.name}") from None
+        raise missing_extra("pyarrow", "parquet", f"reading {path.name}") from None
     try:
         return pq.ParquetFile(path)
     except (ValueError, OSError) as error:

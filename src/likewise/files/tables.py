@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput, missing
-from ..model_files import atomic_file, check_not_input, check_writable_file
+from ..errors import BadInput
+from ..runtime.atomic_files import atomic_file, check_not_input, check_writable_file
+from ..runtime.installation import missing_extra
 
 Values = Mapping[str, Sequence[Any]]
 
@@ -65,7 +66,7 @@ def _parquet(path: Path, columns: Values) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise missing("pyarrow", "parquet", f"writing {path.name}") from None
+        raise missing_extra("pyarrow", "parquet", f"writing {path.name}") from None
     pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), path, compression="zstd")
 
 

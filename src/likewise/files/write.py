@@ -9,8 +9,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from jaxtyping import Float
 
-from ..errors import BadInput, missing
-from ..model_files import atomic_file, check_not_input, check_writable_file
+from ..errors import BadInput
+from ..runtime.atomic_files import atomic_file, check_not_input, check_writable_file
+from ..runtime.installation import missing_extra
 
 Write = Callable[[Sequence[str], Float[np.ndarray, "n E"]], None]
 Open = Callable[[Path, int, dict[str, str]], AbstractContextManager[Write]]
@@ -84,7 +85,7 @@ def _parquet(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise missing("pyarrow", "parquet", f"writing {path.name}") from None
+        raise missing_extra("pyarrow", "parquet", f"writing {path.name}") from None
     fields: list[Any] = [("text", pa.string()), ("vector", pa.list_(pa.float32(), width))]
     schema = pa.schema(fields, metadata=about)
     with atomic_file(path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as file:

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from ..arrays.similarity import PAIRWISE, SIMILARITIES
-from ..errors import missing
 from ..evaluate.models import models_to_evaluate
+from ..runtime.installation import missing_extra
 
 if TYPE_CHECKING:
     from ..embedder import Embedder
@@ -69,7 +69,7 @@ def for_mteb(embedder: "Embedder", name: str | None = None) -> ForMteb:
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "mteb":
             raise
-        raise missing("mteb", "mteb", "for_mteb") from None
+        raise missing_extra("mteb", "mteb", "for_mteb") from None
     name = name or models_to_evaluate(embedder)[0].name
     told = {
         "name": name if "/" in name else f"likewise/{name}",

@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from ..errors import BadInput, BadModel, ModelNotFound
-from .atomic_files import atomic_folder
 from .hub import snapshot
 from .names import (
     PACKAGED_MODELS,
@@ -29,6 +28,7 @@ from .names import (
     short_name,
     to_get,
 )
+from .saving import atomic_folder
 
 DOWNLOADS = tuple(name for name, model in PACKAGED_MODELS.items() if model.wheel)
 """Models that are downloaded by name; any other of the hub is fetched when it is first loaded."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadModel
+from ..runtime.atomic_files import atomic_file
 from ..runtime.untrusted_files import read_object
-from .atomic_files import atomic_file
 from .names import PACKAGED_MODELS, local_models
 
 FILE = "likewise.json"

@@ -2,14 +2,45 @@
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ..errors import BadModel
+from ..runtime.atomic_files import apply_umask, check_is_folder, followed, naming_full_disk, unwritable
+from ..runtime.temporary_files import temporary_folder
 from .companions import ENTRANCES, WEIGHTS, files_of_model, parts_of_model
 
 SAVING = ".saving"
 """The file that marks a folder into which a model is being saved, or was when the process was killed."""
+
+
+@contextmanager
+def atomic_folder(folder: Path) -> Iterator[Path]:
+    """A folder to write into, which becomes `folder` when the block ends, and is removed if the block fails.
+
+    A new folder appears whole, by one renaming. Into one that is there, the files move one by one; if they are a
+    model's, all files of the model that was there go (`companions`), and while they move, the folder is marked as one
+    that nobody can load (`saving.check_saved`). Other files there stay.
+
+    Raises:
+        BadInput: the folder cannot be written to.
+    """
+    check_is_folder(folder)
+    whole = followed(folder)
+    with ExitStack() as stack:
+        try:
+            partial = stack.enter_context(temporary_folder(whole, staging_parent(whole)))
+        except OSError as error:
+            raise unwritable(folder, error) from None
+        with naming_full_disk(folder):
+            yield partial
+        for path in files_in(partial):
+            apply_umask(path, partial)
+        try:
+            move_into(partial, whole)
+        except OSError as error:
+            raise unwritable(folder, error) from None
 
 
 def check_saved(folder: Path) -> None:

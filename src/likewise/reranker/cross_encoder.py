@@ -32,8 +32,9 @@ from ..encoders.encoder import Encoder
 from ..encoders.layers import initialize_weights
 from ..errors import BadInput, BadModel
 from ..heads import ACTIVATIONS
-from ..model_files import PairManifest, atomic_folder, read_pair_manifest, target_folder, write_pair_manifest
+from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
 from ..model_files.folder import check_same
+from ..runtime.atomic_files import target_folder
 from ..runtime.devices import none_if_out_of_memory
 from ..runtime.memory import batch_token_budget, check_finite
 from ..runtime.progress import Advance, Progress, show_progress

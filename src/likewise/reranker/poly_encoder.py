@@ -28,18 +28,11 @@ from ..arrays.ragged import Ragged
 from ..encoders.checkpoint import check_writable, load_encoder, save_encoder
 from ..encoders.encoder import Encoder
 from ..errors import BadInput, BadModel
-from ..model_files import (
-    OWN_RERANKER,
-    ModulePart,
-    PairManifest,
-    atomic_folder,
-    read_pair_manifest,
-    target_folder,
-    write_pair_manifest,
-)
+from ..model_files import OWN_RERANKER, ModulePart, PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
 from ..model_files.folder import check_same
 from ..pooling import describe_pooling
 from ..pooling.reductions import Reduce, last
+from ..runtime.atomic_files import target_folder
 from ..runtime.devices import none_if_out_of_memory
 from ..runtime.memory import batch_token_budget, check_finite
 from ..runtime.progress import Advance, Progress, show_progress

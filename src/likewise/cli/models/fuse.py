@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BadInput
-from ...model_files import check_not_input, check_writable_folder
+from ...runtime.atomic_files import check_not_input, check_writable_folder
 from ...runtime.lazy_imports import require_torch
 from ..model_options import output_folder
 from ..sources import model_folders

@@ -50,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _told(name: str, folder: Path | None) -> dict[str, Any]:
     from ...errors import BadModel
-    from ...model_files import PACKAGED_MODELS, read_json, read_manifest
+    from ...model_files import PACKAGED_MODELS, read_manifest
+    from ...runtime.untrusted_files import read_json
 
     if folder is None:
         return {"name": name, "folder": None}

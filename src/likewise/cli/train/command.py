@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...model_files import check_not_input, check_writable_file, check_writable_folder
+from ...runtime.atomic_files import check_not_input, check_writable_file, check_writable_folder
 from ...runtime.lazy_imports import require_torch
 from ..output import print_json
 from ..sources import input_files, model_folders

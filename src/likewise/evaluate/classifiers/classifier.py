@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from ...errors import BadInput, missing
+from ...errors import BadInput
+from ...runtime.installation import missing_extra
 from ..task import Mode
 from .folds import Indices
 
@@ -79,7 +80,7 @@ def trainer(mode: Mode) -> TrainClassifiers:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise missing("torch", "torch", "Training SentEval's classifiers") from error
+        raise missing_extra("torch", "torch", "Training SentEval's classifiers") from error
     return {"fast": batched.train_batched, "faithful": sequential.train_sequential}[mode]
 
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...errors import BadInput
-from ...model_files.atomic_files import atomic_file
+from ...runtime.atomic_files import atomic_file
 from ...runtime.plot_style import STYLE
 from ..results import Results
 from .report import winners

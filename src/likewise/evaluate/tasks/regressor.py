@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ...arrays.correlation import Numbers, pearson
-from ...errors import missing
+from ...runtime.installation import missing_extra
 from ..task import Encode, EvaluationSettings, Read, Result, Task, TaskVectors
 from .sentence_pairs import (
     CORRELATIONS,
@@ -168,7 +168,7 @@ def _first_weights(width: int, seed: int) -> RegressorWeights:
     try:
         import torch
     except ImportError:
-        raise missing("torch", "torch", "the trained regressor (its first weights are torch's)") from None
+        raise missing_extra("torch", "torch", "the trained regressor (its first weights are torch's)") from None
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         layer = torch.nn.Linear(width, len(CLASSES))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import BadModel, missing
+from ...errors import BadModel
+from ...runtime.installation import missing_extra
 from .fasttext import read_binary
 from .word_tables import WordVectors
 
@@ -50,7 +51,7 @@ def read_arrays(folder: Path, words: str, vectors: str) -> WordVectors:
     try:
         import pyarrow.parquet as parquet
     except ImportError:
-        raise missing("pyarrow", "glove", f"reading {words}") from None
+        raise missing_extra("pyarrow", "glove", f"reading {words}") from None
     column = parquet.read_table(folder / words).column(0).to_pylist()
     values = np.load(folder / vectors, allow_pickle=False)
     if values.ndim != 2 or len(values) != len(column):

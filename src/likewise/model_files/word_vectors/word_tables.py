@@ -15,8 +15,8 @@ import tokenizers
 from jaxtyping import Float
 from safetensors.numpy import save_file
 
-from ..atomic_files import atomic_folder
 from ..folder import Manifest, write_manifest
+from ..saving import atomic_folder
 
 CACHE = "LIKEWISE_CACHE"
 FORMAT = 1  # of the folders that are made here; a new one makes them anew

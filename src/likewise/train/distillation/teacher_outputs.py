@@ -28,9 +28,10 @@ from jaxtyping import Float
 from ...arrays.similarity import PAIRWISE
 from ...embedder import Embedder
 from ...engines.numpy.embedder import LightEmbedder
-from ...errors import BadInput, missing
-from ...model_files.atomic_files import atomic_file
+from ...errors import BadInput
 from ...reranker import Reranker
+from ...runtime.atomic_files import atomic_file
+from ...runtime.installation import missing_extra
 from ...runtime.progress import Progress, show_progress
 from ..objectives import Objective
 from ..output.checkpoint import first_difference
@@ -281,5 +282,5 @@ def _pyarrow(path: Path) -> tuple[Any, Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise missing("pyarrow", "parquet", f"keeping {path.name}") from None
+        raise missing_extra("pyarrow", "parquet", f"keeping {path.name}") from None
     return pa, pq

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from ...errors import BadInput, BadModel
-from ...model_files.atomic_files import atomic_folder
+from ...model_files.saving import atomic_folder
 from ...runtime.temporary_files import remove_abandoned
 from ...runtime.untrusted_files import read_object
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...errors import BadInput
-from ...model_files.atomic_files import atomic_file
+from ...runtime.atomic_files import atomic_file
 from ...runtime.plot_style import BLUE, GREEN, ORANGE, STYLE
 from .log import read_log
 

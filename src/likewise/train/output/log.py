@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...errors import missing
-from ...model_files.atomic_files import atomic_file
+from ...runtime.atomic_files import atomic_file
+from ...runtime.installation import missing_extra
 from ..run import StepState
 
 TIMES = ("seconds", "rows_per_second", "tokens_per_second")
@@ -86,7 +86,7 @@ class TensorBoard:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise missing("tensorboard", "logs", "writing TensorBoard's events") from None
+            raise missing_extra("tensorboard", "logs", "writing TensorBoard's events") from None
         self.folder, self.make = folder, SummaryWriter
         self.writer: Any = None
 

@@ -15,7 +15,7 @@ import torch
 
 from ... import __version__
 from ...embedder import Embedder
-from ...model_files.atomic_files import atomic_file
+from ...runtime.atomic_files import atomic_file
 from ..data.batch import TrainingRows
 from ..data.schedule import DataSource
 from ..data.sources import digest

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput, MissingExtra
-from ...model_files.atomic_files import atomic_file
 from ...model_files.provenance import UNKNOWN_PROVENANCE, Provenance, write_provenance
+from ...runtime.atomic_files import atomic_file
 from ...runtime.installation import install_command
 from ...runtime.untrusted_files import read_object
 from ..data.schedule import DataSource

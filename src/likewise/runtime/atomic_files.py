@@ -9,8 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ..errors import BadInput
-from ..runtime.temporary_files import temporary_folder
-from .saving import files_in, move_into, staging_parent
+from .temporary_files import temporary_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share of it, the process's limit
 
@@ -32,15 +31,15 @@ def atomic_file(path: Path) -> Iterator[Path]:
             partial = folder / target.name
             partial.touch()
         except OSError as error:
-            raise _unwritable(path, error) from None
-        with _named_where_full(path):
+            raise unwritable(path, error) from None
+        with naming_full_disk(path):
             yield partial
-            _open_to_others(partial, folder)
+            apply_umask(partial, folder)
             partial.replace(target)
 
 
 @contextmanager
-def _named_where_full(path: Path) -> Iterator[None]:
+def naming_full_disk(path: Path) -> Iterator[None]:
     """The error of a full disk with the name of what did not fit; safetensors' has its number in its text alone."""
     try:
         yield
@@ -49,7 +48,7 @@ def _named_where_full(path: Path) -> Iterator[None]:
         number = error.errno if isinstance(error, OSError) else int(told[1]) if told else None
         if number not in FULL:
             raise
-        raise _unwritable(path, OSError(number, os.strerror(number))) from None
+        raise unwritable(path, OSError(number, os.strerror(number))) from None
 
 
 def followed(path: Path) -> Path:
@@ -77,7 +76,7 @@ def check_writable_folder(folder: Path) -> None:
     Raises:
         BadInput: says why.
     """
-    _check_is_folder(folder)
+    check_is_folder(folder)
     _check_place(folder, followed(folder))
 
 
@@ -111,12 +110,12 @@ def _check_replaceable(path: Path) -> None:
         raise BadInput(f"{path} is a device or a pipe; wanted a regular file")
 
 
-def _check_is_folder(folder: Path) -> None:
+def check_is_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder} is a file; wanted a folder to save into")
 
 
-def _open_to_others(path: Path, folder: Path) -> None:
+def apply_umask(path: Path, folder: Path) -> None:
     """As readable as any new file, safetensors' too, which are for one user: the folder shows what the umask leaves."""
     path.chmod(folder.stat().st_mode & 0o666)
 
@@ -132,33 +131,5 @@ def target_folder(folder: str | Path) -> Path:
     return Path(os.path.expanduser(folder) if isinstance(folder, str) else folder)  # noqa: PTH111, Path's raises
 
 
-@contextmanager
-def atomic_folder(folder: Path) -> Iterator[Path]:
-    """A folder to write into, which becomes `folder` when the block ends, and is removed if the block fails.
-
-    A new folder appears whole, by one renaming. Into one that is there, the files move one by one; if they are a
-    model's, all files of the model that was there go (`companions`), and while they move, the folder is marked as one
-    that nobody can load (`saving.check_saved`). Other files there stay.
-
-    Raises:
-        BadInput: the folder cannot be written to.
-    """
-    _check_is_folder(folder)
-    whole = followed(folder)
-    with ExitStack() as stack:
-        try:
-            partial = stack.enter_context(temporary_folder(whole, staging_parent(whole)))
-        except OSError as error:
-            raise _unwritable(folder, error) from None
-        with _named_where_full(folder):
-            yield partial
-        for path in files_in(partial):
-            _open_to_others(path, partial)
-        try:
-            move_into(partial, whole)
-        except OSError as error:
-            raise _unwritable(folder, error) from None
-
-
-def _unwritable(path: Path, error: OSError) -> BadInput:
+def unwritable(path: Path, error: OSError) -> BadInput:
     return BadInput(f"{path} cannot be written: {error.strerror} ({path.parent})")

@@ -13,18 +13,10 @@ import pytest
 from likewise import Embedder
 from likewise.cli import main
 from likewise.errors import BadInput, BadModel, ModelNotFound
-from likewise.model_files import (
-    atomic_file,
-    atomic_folder,
-    local_models,
-    locate,
-    names,
-    read_json,
-    read_manifest,
-    write_manifest,
-)
-from likewise.model_files.atomic_files import check_writable_file, check_writable_folder
+from likewise.model_files import atomic_folder, local_models, locate, names, read_manifest, write_manifest
 from likewise.model_files.folder import NEWER_NAMES, POOLING_FLAGS, SETTINGS
+from likewise.runtime.atomic_files import atomic_file, check_writable_file, check_writable_folder
+from likewise.runtime.untrusted_files import read_json
 from tests.tiny import amend, model_folder, write
 
 BROKEN = ["{", "", "nonsense", "[" * 100_000, "\x00"]
@@ -354,7 +346,8 @@ MODES = """
 import os, sys
 from pathlib import Path
 os.umask({mask})
-from likewise.model_files import atomic_file, atomic_folder
+from likewise.model_files import (atomic_folder)
+from likewise.runtime.atomic_files import (atomic_file)
 from safetensors.numpy import save_file
 import numpy as np
 root = Path(sys.argv[1])
