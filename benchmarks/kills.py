@@ -34,7 +34,7 @@ from likewise.encoders.layers import initialize_weights
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import OBJECTIVES
-from likewise.train.output.log import TIMES, Log, read_log
+from likewise.train.output.log import TIMING_FIELDS, Log, read_log
 from likewise.train.run import Optimization, TrainSettings
 from likewise.train.trainer import train
 
@@ -148,7 +148,7 @@ def forked(work: Callable[[], None]) -> int:
 
 def digests(folder: Path) -> tuple[str, str]:
     """Of the saved weights, and of the log without what only tells time."""
-    lines = [{k: v for k, v in line.items() if k not in TIMES} for line in read_log(folder / "log.jsonl")]
+    lines = [{k: v for k, v in line.items() if k not in TIMING_FIELDS} for line in read_log(folder / "log.jsonl")]
     return tuple(
         hashlib.sha256(data).hexdigest()[:16]
         for data in ((folder / "model/model.safetensors").read_bytes(), json.dumps(lines).encode())

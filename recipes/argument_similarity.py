@@ -24,7 +24,7 @@ from likewise.runtime.atomic_files import atomic_file
 from likewise.runtime.untrusted_files import read_object
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
-from likewise.train.data.sources import digest
+from likewise.train.data.sources import rows_digest
 from likewise.train.objectives import Regression
 from likewise.train.output.console import ConsoleProgress
 from likewise.train.output.interrupt import stop_requested
@@ -88,7 +88,7 @@ def _fold(
 ) -> Sequence[float]:
     """Trains one model anew, unless what it said is there already."""
     learned = some(learned, args.rows)
-    key = {"run": repr(run), "backbone": args.backbone, "learned": digest(learned), "asked": digest(asked)}
+    key = {"run": repr(run), "backbone": args.backbone, "learned": rows_digest(learned), "asked": rows_digest(asked)}
     kept: Mapping[str, Any] = {} if args.fresh else read_object(place)
     if kept.get("key") == key:
         return list(kept["said"])

@@ -26,11 +26,11 @@ from likewise.runtime.progress import StatusLine
 from likewise.runtime.untrusted_files import read_object
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
-from likewise.train.data.sources import ColumnNames, SelectedRows, read_rows
-from likewise.train.evaluators import spearman_evaluator
+from likewise.train.data.sources import ColumnNames, ColumnTable, read_rows
+from likewise.train.evaluators import SpearmanEvaluator
 from likewise.train.objectives import Objective
 from likewise.train.output.record import RECORD as RUN
-from likewise.train.output.record import append, data_description, training_record, write_record
+from likewise.train.output.record import append_result_line, data_description, training_record, write_record
 from likewise.train.output.run_folder import TrainingJob, finished_record, run_identity, save_finished, train_in_folder
 from likewise.train.run import Optimization, TrainResult, TrainSettings
 from likewise.train.step.trainable import Trainable
@@ -100,7 +100,7 @@ def run_of(args: argparse.Namespace, **more: Any) -> TrainSettings:
 
 def course(name: str, objective: Objective, args: argparse.Namespace, **columns: Any) -> DataSource:
     """Rows of a data set by its name, for an objective; `columns` are those of `ColumnNames`."""
-    found = read_rows(SelectedRows(load_dataset(name).columns), objective, ColumnNames(**columns))
+    found = read_rows(ColumnTable(load_dataset(name).columns), objective, ColumnNames(**columns))
     assert isinstance(found, TrainingRows)
     return DataSource(some(found, args.rows), objective, name)
 
@@ -164,7 +164,7 @@ class Recipe:
             known = () if self.stage else (*self.leaks, *known_of_tests(courses, self._tasks()))
             record = save_finished(replace(work, leaks=known, provenance=seen), outcome, folder, scores)
         if not self.stage:
-            append(self.args.record, record, folder.name, **self._line(record))
+            append_result_line(self.args.record, record, folder.name, **self._line(record))
             say(record, folder)
         return record
 
@@ -190,7 +190,7 @@ class Recipe:
             embedder.save(folder)
             write_record(folder, record)
             write_provenance(folder, self._seen(embedder, courses))
-        append(self.args.record, record, folder.name if courses else self.name, **self._line(record))
+        append_result_line(self.args.record, record, folder.name if courses else self.name, **self._line(record))
         print(_figures(record))
         return record
 
@@ -228,7 +228,7 @@ class Recipe:
                 "dev": self.dev,
                 **self.about,
             },
-            measure=spearman_evaluator(read_dataset(self.dev), self.dev) if self.dev else None,
+            measure=SpearmanEvaluator(read_dataset(self.dev), self.dev) if self.dev else None,
             recipe=self.name,
         )
 
@@ -315,7 +315,7 @@ def known_of_tests(courses: Sequence[DataSource], tasks: Sequence[str]) -> Itera
 
 
 def _likeness(model: Trainable, name: str) -> float:
-    return next(iter(spearman_evaluator(read_dataset(name), name)(model).values()))
+    return next(iter(SpearmanEvaluator(read_dataset(name), name)(model).values()))
 
 
 def _figures(record: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from likewise import Embedder, Reranker
 from likewise.data.datasets import read_dataset
 from likewise.reranker import PolyEncoder
-from likewise.train.evaluators import similarity_function
+from likewise.train.evaluators import predict_scores
 from likewise.train.objectives import PairRegression
 
 from .recipe import Recipe, backbone, course, flags, run_of, start
@@ -41,7 +41,7 @@ def standardised(below: Embedder, codes: int) -> PairRegression:
     They are one seed's, so that runs of all seeds are of one setting.
     """
     pairs = {name: column[:FIRST] for name, column in read_dataset("stsb/train").items()}
-    said = similarity_function(PolyEncoder.start(below, codes), pairs)
+    said = predict_scores(PolyEncoder.start(below, codes), pairs)
     return PairRegression(temperature=float(said.std()), offset=float(said.mean() / said.std()))
 
 

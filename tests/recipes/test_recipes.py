@@ -23,7 +23,7 @@ from likewise.evaluate.tasks.sts import STS_NAMES, STS_SETS
 from likewise.train.data.batch import TrainingRows
 from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS
 from likewise.train.output import console
-from likewise.train.output.log import TIMES, read_log
+from likewise.train.output.log import TIMING_FIELDS, read_log
 from recipes import argument_similarity, mini
 from recipes import recipe as shared
 from tests.tiny import model_folder
@@ -233,7 +233,7 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_model(place, model, monk
     carried_out("sbert_nli", model, place, steps=4)
     assert (place / "out/model.safetensors").read_bytes() == (place / "whole/model.safetensors").read_bytes()
     logs = [
-        [{k: v for k, v in told.items() if k not in TIMES} for told in read_log(place / name / "log.jsonl")]
+        [{k: v for k, v in told.items() if k not in TIMING_FIELDS} for told in read_log(place / name / "log.jsonl")]
         for name in ("out", "whole")
     ]
     assert logs[0] == logs[1] and len(logs[0]) == 4

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from likewise.train.step.processes import ALONE
+from likewise.train.step.processes import SINGLE_PROCESS
 from tests.train.rerankers_together import gradient
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
     assert made.returncode == 0, made.stderr[-2000:]
     found = torch.load(out, weights_only=True)
     for spec in SPECS:
-        wanted = gradient(folder, spec, ALONE, None)
+        wanted = gradient(folder, spec, SINGLE_PROCESS, None)
         assert ("objective.slope" in wanted) == spec.endswith("/scaled")
         assert found[spec].keys() == wanted.keys()
         assert abs(float(found[spec].pop("loss") - wanted.pop("loss"))) < 1e-6  # losses are told in single precision

@@ -8,12 +8,12 @@ from likewise import Embedder
 from likewise.errors import BadInput, MissingExtra
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
-from likewise.train.evaluators import spearman_evaluator
+from likewise.train.evaluators import SpearmanEvaluator
 from likewise.train.objectives import Contrastive
 from likewise.train.output.console import ConsoleProgress
-from likewise.train.output.log import TIMES, Log, TensorBoard, read_log
+from likewise.train.output.log import TIMING_FIELDS, Log, TensorBoard, read_log
 from likewise.train.output.model_card import model_card
-from likewise.train.output.record import append, training_record
+from likewise.train.output.record import append_result_line, training_record
 from likewise.train.run import StepState, TrainSettings
 from likewise.train.trainer import train
 from tests.train.columns import columns_for
@@ -25,7 +25,7 @@ def moment(step, steps=10, scores=None, best=None, seconds=None):
 
 
 def _untimed(path):
-    return [{k: v for k, v in line.items() if k not in TIMES} for line in read_log(path)]
+    return [{k: v for k, v in line.items() if k not in TIMING_FIELDS} for line in read_log(path)]
 
 
 def test_each_step_has_a_line(tmp_path):
@@ -181,8 +181,8 @@ def test_the_head_of_a_card_is_yaml(record):
 
 
 def test_finished_runs_are_lines_of_a_list(record, tmp_path):
-    append(tmp_path / "deep/runs.jsonl", record, "out")
-    append(tmp_path / "deep/runs.jsonl", {**record, "data": [{"name": "stsb/train"}]}, "out")
+    append_result_line(tmp_path / "deep/runs.jsonl", record, "out")
+    append_result_line(tmp_path / "deep/runs.jsonl", {**record, "data": [{"name": "stsb/train"}]}, "out")
     first, second = map(json.loads, (tmp_path / "deep/runs.jsonl").read_text().splitlines())
     assert first["stsb_train"] is False and second["stsb_train"] is True
     assert first["stsb/dev spearman"] == 50.0 and first["recipe"] == "mine" and first["seed"] == 0
@@ -191,7 +191,7 @@ def test_finished_runs_are_lines_of_a_list(record, tmp_path):
 
 def test_a_line_that_is_there_is_not_written_again(record, tmp_path):
     for model in ("a", "b", "a"):
-        append(tmp_path / "runs.jsonl", record, model, whole=True)
+        append_result_line(tmp_path / "runs.jsonl", record, model, whole=True)
     assert [json.loads(line)["model"] for line in (tmp_path / "runs.jsonl").read_text().splitlines()] == ["a", "b"]
 
 
@@ -203,7 +203,7 @@ def test_the_measure_is_spearman_of_cosine(tiny):
         "sentence2": ["a dog", "rain", "x", "on"],
         "score": [3, 1, 5, 2],
     }
-    found = spearman_evaluator(columns, "mine")(tiny)
+    found = SpearmanEvaluator(columns, "mine")(tiny)
     u, v = tiny.encode(columns["sentence1"]), tiny.encode(columns["sentence2"])
     assert found["mine spearman"] == pytest.approx(spearmanr((u * v).sum(1), columns["score"]).statistic)
 
@@ -219,4 +219,4 @@ def test_the_measure_is_spearman_of_cosine(tiny):
 )
 def test_pairs_that_measure_nothing_are_told(columns, said):
     with pytest.raises(BadInput, match=said):
-        spearman_evaluator(columns, "dev")
+        SpearmanEvaluator(columns, "dev")

@@ -18,45 +18,45 @@ PAIR = ("sentence1", "sentence2", "score")
 LABELLED = ("sentence1", "sentence2", "label")
 
 
-def spearman_evaluator(columns: Mapping[str, Sequence[Any]], name: str = "dev") -> Evaluator:
+def SpearmanEvaluator(columns: Mapping[str, Sequence[Any]], name: str = "dev") -> Evaluator:
     """Spearman's correlation of cosine, or of a reranker's score, with the column `score` of pairs.
 
     Raises:
         BadInput: a column is missing, or all scores are the same.
     """
-    gold = predicted_scores(columns, name)
+    gold = gold_scores(columns, name)
 
     def measure(model: Trainable) -> Mapping[str, float]:
-        return {f"{name} spearman": spearman(similarity_function(model, columns), gold)}
+        return {f"{name} spearman": spearman(predict_scores(model, columns), gold)}
 
     return measure
 
 
-def accuracy_evaluator(columns: Mapping[str, Sequence[Any]], name: str = "dev") -> Evaluator:
+def AccuracyEvaluator(columns: Mapping[str, Sequence[Any]], name: str = "dev") -> Evaluator:
     """The share of pairs `sentence1`, `sentence2` to which a reranker of several labels gives their `label`.
 
     Raises:
         BadInput: a column is missing, or there are no pairs; when it is measured: a label is none of the model's.
     """
-    gold = predicted_labels(columns, name)
+    gold = gold_labels(columns, name)
 
     def measure(model: Reranker) -> Mapping[str, float]:
         if gold.max() >= len(model.labels):
             row = int(gold.argmax())
             raise BadInput(f"{name}, row {row}: the label is {gold[row]}, and the model has {len(model.labels)}")
-        return {f"{name} accuracy": float((default_evaluator(model, columns) == gold).mean())}
+        return {f"{name} accuracy": float((predict_labels(model, columns) == gold).mean())}
 
     return measure
 
 
-def similarity_function(model: Trainable, columns: Mapping[str, Sequence[Any]]) -> Float[np.ndarray, " N"]:
+def predict_scores(model: Trainable, columns: Mapping[str, Sequence[Any]]) -> Float[np.ndarray, " N"]:
     """What the model says of each pair: an embedder's cosine, or a reranker's score."""
     if isinstance(model, Embedder):
         return cosines(model, columns)
     return model.score(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
 
 
-def default_evaluator(reranker: Reranker, columns: Mapping[str, Sequence[Any]]) -> Int[np.ndarray, " N"]:
+def predict_labels(reranker: Reranker, columns: Mapping[str, Sequence[Any]]) -> Int[np.ndarray, " N"]:
     """The number of the label that the reranker gives each pair."""
     found = reranker.logits(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
     return np.asarray(found.argmax(1))
@@ -69,7 +69,7 @@ def cosines(embedder: Embedder, columns: Mapping[str, Sequence[Any]]) -> Float[n
     return PAIRWISE["cosine"](vectors[: len(left)], vectors[len(left) :])
 
 
-def predicted_scores(columns: Mapping[str, Sequence[Any]], name: str) -> Float[np.ndarray, " N"]:
+def gold_scores(columns: Mapping[str, Sequence[Any]], name: str) -> Float[np.ndarray, " N"]:
     """People's scores, checked to be of some use."""
     _check_there(columns, PAIR, name)
     try:
@@ -81,7 +81,7 @@ def predicted_scores(columns: Mapping[str, Sequence[Any]], name: str) -> Float[n
     return gold
 
 
-def predicted_labels(columns: Mapping[str, Sequence[Any]], name: str) -> Int[np.ndarray, " N"]:
+def gold_labels(columns: Mapping[str, Sequence[Any]], name: str) -> Int[np.ndarray, " N"]:
     """Numbers of labels, checked to be some."""
     _check_there(columns, LABELLED, name)
     found = np.asarray(columns["label"])

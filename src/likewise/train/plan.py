@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ..errors import BadInput
 from .data.schedule import BatchSchedule
 from .run import TrainSettings
-from .step.processes import ALONE, Processes
+from .step.processes import SINGLE_PROCESS, Processes
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Plan:
     warmup: int
 
     @classmethod
-    def of(cls, curriculum: BatchSchedule, run: TrainSettings, processes: Processes = ALONE) -> "Plan":
+    def of(cls, curriculum: BatchSchedule, run: TrainSettings, processes: Processes = SINGLE_PROCESS) -> "Plan":
         """The plan of a run over these data.
 
         Raises:

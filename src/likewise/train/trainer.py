@@ -22,7 +22,7 @@ from ..runtime.atomic_files import atomic_file
 from ..runtime.fingerprint import fingerprint
 from .data.batch import Batch, TrainingRows
 from .data.schedule import BatchSchedule, DataSource
-from .data.sources import digest
+from .data.sources import rows_digest
 from .optimization import optimizer as optimization
 from .optimization.ema import EMA, copy_weights
 from .optimization.freeze import prepared_for_training
@@ -122,7 +122,7 @@ class _Training:
         self.budget = TokenBudget(run.budget)
         self.dtype = {"fp32": None, "bf16": torch.bfloat16}[run.precision]
         rows = (
-            [digest(c.rows) if isinstance(c.rows, TrainingRows) else None for c in courses]
+            [rows_digest(c.rows) if isinstance(c.rows, TrainingRows) else None for c in courses]
             if folder is not None
             else []
         )

@@ -17,7 +17,7 @@ from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import ColumnNames, read_rows
 from likewise.train.layers.multi_layer import multi_layer_embedder
 from likewise.train.objectives import CoSENT, Layerwise
-from likewise.train.output.log import TIMES, read_log
+from likewise.train.output.log import TIMING_FIELDS, read_log
 from likewise.train.run import Optimization, TrainSettings
 from likewise.train.trainer import train
 
@@ -93,7 +93,7 @@ def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, mo
     assert "going on after step 2" in capsys.readouterr().err
     assert (place / "out/model.safetensors").read_bytes() == (place / "whole/model.safetensors").read_bytes()
     logs = [
-        [{k: v for k, v in line.items() if k not in TIMES} for line in read_log(place / name / "log.jsonl")]
+        [{k: v for k, v in line.items() if k not in TIMING_FIELDS} for line in read_log(place / name / "log.jsonl")]
         for name in ("out", "whole")
     ]
     assert logs[0] == logs[1]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
-from likewise.train.data.batch import TrainingRows, name_of
+from likewise.train.data.batch import TrainingRows, text_id
 from likewise.train.objectives import Contrastive, SimCSE
 from likewise.train.objectives.contrastive import false_negative_mask
 from tests.train.objectives.test_values import cos, drawn, near
@@ -33,7 +33,7 @@ def slowly(columns, names, scale, group=None):
 
 def named(names):
     """Small numbers as the digests of texts that they stand for."""
-    return torch.tensor([[name_of(f"text {i}") for i in row] for row in names])
+    return torch.tensor([[text_id(f"text {i}") for i in row] for row in names])
 
 
 @given(st.data())
@@ -66,7 +66,7 @@ def test_of_batches_joined_over_processes_the_names_are_those_of_one_batch():
     rows = TrainingRows.of(columns, Contrastive())
     parts = [rows.take([0]).names, rows.take([1, 2]).names]
     assert torch.equal(torch.cat(parts), rows.take([0, 1, 2]).names)
-    assert name_of("a cat") == 5867787368591784627  # in every process, on every machine
+    assert text_id("a cat") == 5867787368591784627  # in every process, on every machine
 
 
 def test_names_are_compared_as_whole_numbers_of_63_bits():

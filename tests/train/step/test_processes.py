@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from likewise import Embedder
 from likewise.errors import BadInput
 from likewise.train.objectives import OBJECTIVES
-from likewise.train.step.processes import ALONE, Processes
+from likewise.train.step.processes import SINGLE_PROCESS, Processes
 from tests.tiny import model_folder
 from tests.train.together import gradient
 from tests.train.whole_run import whole
@@ -59,7 +59,7 @@ def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
     _run(str(ROOT / "tests/train/together.py"), folder, str(out), *SPECS)
     found = torch.load(out, weights_only=True)
     for name in SPECS:
-        wanted = gradient(folder, name, ALONE, None)
+        wanted = gradient(folder, name, SINGLE_PROCESS, None)
         assert found[name].keys() == wanted.keys()
         for key, value in wanted.items():
             torch.testing.assert_close(

@@ -16,7 +16,7 @@ from likewise.reranker.poly_encoder import score_candidates
 from likewise.text.packing import plan_batches
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
-from likewise.train.evaluators import accuracy_evaluator, spearman_evaluator
+from likewise.train.evaluators import AccuracyEvaluator, SpearmanEvaluator
 from likewise.train.objectives import (
     RERANKER_OBJECTIVES,
     Contrastive,
@@ -351,11 +351,11 @@ def test_a_reranker_is_measured_by_its_order_of_pairs_and_by_its_labels(begun):
         reranker, _ = begun(kind)
         scores = [float(reranker.score([pair])[0]) for pair in zip(TEXTS[:6], TEXTS[6:], strict=True)]
         expected = stats.spearmanr(scores, columns["score"]).statistic
-        assert spearman_evaluator(columns, "x")(reranker) == {"x spearman": pytest.approx(expected)}
+        assert SpearmanEvaluator(columns, "x")(reranker) == {"x spearman": pytest.approx(expected)}
     labelled, _ = begun("cross", "classification:labels=2")
     logits = labelled.logits(columns["sentence1"], columns["sentence2"])
     right = sum(int(row[1] > row[0]) == label for row, label in zip(logits, columns["label"], strict=True))
-    assert accuracy_evaluator(columns, "x")(labelled) == {"x accuracy": right / 6}
+    assert AccuracyEvaluator(columns, "x")(labelled) == {"x accuracy": right / 6}
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_a_reranker_is_measured_by_its_order_of_pairs_and_by_its_labels(begun):
 )
 def test_labels_that_cannot_be_measured_are_refused(columns, told, begun):
     with pytest.raises(BadInput, match=told):
-        accuracy_evaluator(columns)(begun("cross", "classification:labels=2")[0])
+        AccuracyEvaluator(columns)(begun("cross", "classification:labels=2")[0])
 
 
 # what cannot be trained

@@ -13,8 +13,8 @@ from ...files import READABLE, Table
 from ...model_files.provenance import provenance
 from ...train.data.batch import TrainingRows
 from ...train.data.schedule import DataSource
-from ...train.data.sources import ColumnNames, SelectedRows, read_rows, sha256
-from ...train.evaluators import PAIR, accuracy_evaluator, predicted_scores, similarity_function, spearman_evaluator
+from ...train.data.sources import ColumnNames, ColumnTable, read_rows, sha256
+from ...train.evaluators import PAIR, AccuracyEvaluator, gold_scores, predict_scores, SpearmanEvaluator
 from ...train.objectives import PairClassification, parse_objective
 from ...train.output.record import data_description
 from ...train.output.run_folder import TrainingJob
@@ -22,7 +22,7 @@ from ...train.step.trainable import check_objective
 from ...train.trainer import Evaluator
 from ..model_options import prepare_runtime
 from .config import DataSet, Kind, TrainCommand
-from .model_kinds import TABLES, begun, labels_wanted
+from .model_kinds import TABLES, start_model, expected_labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +37,10 @@ def prepare_training(job: TrainCommand) -> ReadyToTrain:
     """Reads the data, then the model; what cannot be used is told before anything is computed."""
     prepare_runtime(Namespace(device=job.options.device, threads=job.options.threads))
     made = [data_source(one, job.options.kind) for one in job.data]
-    labels = labels_wanted(job, [course.objective for course, _ in made])
+    labels = expected_labels(job, [course.objective for course, _ in made])
     dev, measure = _measured(job, len(labels))
     assert job.options.model is not None
-    embedder = begun(job, labels)
+    embedder = start_model(job, labels)
     for course, _ in made:
         check_objective(embedder, course.objective)
     backbone = {
@@ -77,25 +77,25 @@ def _measured(job: TrainCommand, labels: int) -> tuple[Mapping[str, Sequence[Any
         return {}, None
     if labels < 2:
         dev = _columns(said)
-        return dev, spearman_evaluator(dev, said)
+        return dev, SpearmanEvaluator(dev, said)
     path = _path(said)
     columns = ColumnNames(labels=job.data[0].labels or ColumnNames().labels)
     found = read_rows(
-        path if path is not None else SelectedRows(load_dataset(said).columns), PairClassification(labels), columns
+        path if path is not None else ColumnTable(load_dataset(said).columns), PairClassification(labels), columns
     )
     assert isinstance(found, TrainingRows)
     labelled = {**found.texts, "label": found.numbers["label"].tolist()}
-    return labelled, accuracy_evaluator(labelled, said)
+    return labelled, AccuracyEvaluator(labelled, said)
 
 
-def scores(made: ReadyToTrain) -> dict[str, Any]:
+def final_scores(made: ReadyToTrain) -> dict[str, Any]:
     """Spearman on the pairs it is measured on, with its interval."""
     if not made.job.options.dev:
         return {}
     if made.measure is not None and "label" in made.dev:
         return {name: {"value": v, "n": len(made.dev["label"])} for name, v in made.measure(made.embedder).items()}
-    gold = predicted_scores(made.dev, made.job.options.dev)
-    found = interval(similarity_function(made.embedder, made.dev), gold)
+    gold = gold_scores(made.dev, made.job.options.dev)
+    found = interval(predict_scores(made.embedder, made.dev), gold)
     return {f"{made.job.options.dev} spearman": {**asdict(found), "n": len(gold)}}
 
 
@@ -107,7 +107,7 @@ def data_source(one: DataSet, kind: Kind = "embedder") -> tuple[DataSource, dict
         raise BadInput(f"columns are {', '.join(one.columns)}; wanted WANTED=FOUND, anchor=question say")
     columns = ColumnNames({w.strip(): f.strip() for w, _, f in pairs}, one.labels or ColumnNames().labels, one.where)
     path = _path(one.file)
-    data = path if path is not None else SelectedRows(load_dataset(one.file).columns)
+    data = path if path is not None else ColumnTable(load_dataset(one.file).columns)
     try:
         found = read_rows(data, objective, columns)
     except BadInput as error:

@@ -115,9 +115,9 @@ def _train_or_say(prepared: "ReadyToTrain", args: argparse.Namespace, processes:
 def _train(made: "ReadyToTrain", args: argparse.Namespace, processes: "Processes") -> int:
     """Every process trains; the leader speaks and saves."""
     from ...train.output.log import TensorBoard
-    from ...train.output.record import append
+    from ...train.output.record import append_result_line
     from ...train.output.run_folder import finished_record, save_finished, train_in_folder
-    from .build import scores
+    from .build import final_scores
 
     job, folder = made.job, Path(made.job.options.output or "")
     record = None if args.fresh else finished_record(folder, made)
@@ -129,12 +129,12 @@ def _train(made: "ReadyToTrain", args: argparse.Namespace, processes: "Processes
         if outcome.interrupted:
             return 130
         if processes.leads:
-            record = save_finished(made, outcome, folder, scores(made))
+            record = save_finished(made, outcome, folder, final_scores(made))
     elif processes.leads:
         print(f"likewise: this very run is finished in {folder}; --fresh trains it anew", file=sys.stderr)
     if record is not None and processes.leads:
         if job.options.record:
-            append(Path(job.options.record), record, str(folder))
+            append_result_line(Path(job.options.record), record, str(folder))
         _say(record, folder, args.json)
     return 0
 

@@ -18,7 +18,7 @@ TABLES: Mapping[Kind, Mapping[str, type[Objective]]] = {
 }
 
 
-def labels_wanted(job: TrainCommand, objectives: Sequence[Objective]) -> Sequence[str]:
+def expected_labels(job: TrainCommand, objectives: Sequence[Objective]) -> Sequence[str]:
     """The names of the labels that a reranker is to have; none of an embedder."""
     counts = [objective.labels for objective in objectives if isinstance(objective, RerankerObjective)]
     if not counts:
@@ -31,7 +31,7 @@ def labels_wanted(job: TrainCommand, objectives: Sequence[Objective]) -> Sequenc
     return told if len(told) == counts[0] > 1 else tuple(f"LABEL_{i}" for i in range(counts[0]))
 
 
-def begun(job: TrainCommand, labels: Sequence[str]) -> Trainable:
+def start_model(job: TrainCommand, labels: Sequence[str]) -> Trainable:
     """The model to train: as it was saved, where it is one of this kind with as many labels; else begun from it."""
     options, seed = job.options, job.run.seed
     assert options.model is not None

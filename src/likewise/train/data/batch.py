@@ -51,11 +51,11 @@ class Batch:
     @cached_property
     def names(self) -> Int[Tensor, "N C"]:
         """63 bits of a digest of each text: equal texts have equal names, in this process and in any other."""
-        flat = [name_of(text) for column in self.texts for text in column]
+        flat = [text_id(text) for column in self.texts for text in column]
         return torch.tensor(flat, dtype=torch.int64).view(len(self.texts), -1).T.contiguous()
 
 
-def name_of(text: str) -> int:
+def text_id(text: str) -> int:
     """63 bits that stand for the text."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1

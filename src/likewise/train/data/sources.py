@@ -48,7 +48,7 @@ class ColumnNames:
 
 
 @dataclass(frozen=True)
-class SelectedRows:
+class ColumnTable:
     """Columns of which an objective takes those that it reads, as of a file."""
 
     columns: Held
@@ -91,7 +91,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def digest(found: TrainingRows) -> str:
+def rows_digest(found: TrainingRows) -> str:
     """Of what is trained on: texts and numbers as they were read."""
     made = hashlib.sha256()
     for name, texts in found.texts.items():

@@ -10,7 +10,7 @@ from ...runtime.atomic_files import atomic_file
 from ...runtime.installation import missing_extra
 from ..run import StepState
 
-TIMES = ("seconds", "rows_per_second", "tokens_per_second")
+TIMING_FIELDS = ("seconds", "rows_per_second", "tokens_per_second")
 """What differs between two runs that are otherwise the same."""
 LogLine = Mapping[str, Any]
 
@@ -19,7 +19,7 @@ class Log:
     """Appends a line of JSON to a file every `every` steps, and at every measure and the last step.
 
     The first step it is told of may come after an interruption: lines of that step and later ones are taken away
-    first, so that the log of a run that went on is that of one that was never stopped, but for `TIMES`.
+    first, so that the log of a run that went on is that of one that was never stopped, but for `TIMING_FIELDS`.
     """
 
     def __init__(self, path: Path, every: int = 1) -> None:

@@ -18,7 +18,7 @@ from ...embedder import Embedder
 from ...runtime.atomic_files import atomic_file
 from ..data.batch import TrainingRows
 from ..data.schedule import DataSource
-from ..data.sources import digest
+from ..data.sources import rows_digest
 from ..run import TrainResult, TrainSettings
 from ..step.trainable import Trainable
 
@@ -81,12 +81,12 @@ def data_description(course: DataSource, **known: str | None) -> dict[str, Any]:
         "rows": len(course.rows),
         "columns": [*course.rows.texts, *course.rows.numbers],
         "objective": course.objective.describe(),
-        "digest": digest(course.rows),
+        "digest": rows_digest(course.rows),
         **told,
     }
 
 
-def append(path: Path, record: Mapping[str, Any], model: str, **more: Any) -> None:
+def append_result_line(path: Path, record: Mapping[str, Any], model: str, **more: Any) -> None:
     """A line in a list of finished runs: what is known of a row, scores × 100, and `more`. Once there, it stays one."""
     names = [str(one["name"]) for one in record["data"]]
     line = {

@@ -20,7 +20,7 @@ from ..layers.multi_layer import embedder_for_objective
 from ..objectives import Objective, pad_token_ids
 from . import seeding
 from .memory import PartSplitter, StepParts, StepResult, TokenBudget, retry_smaller
-from .processes import ALONE, Processes
+from .processes import SINGLE_PROCESS, Processes
 
 Ids = Sequence[Sequence[int]]
 
@@ -75,7 +75,7 @@ def embedder_backward(
     budget: TokenBudget | None = None,
     dtype: torch.dtype | None = None,
     share: float = 1.0,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
 ) -> StepResult:
     """Adds the gradient of `share` × the objective to that of the parameters.
 

@@ -114,14 +114,14 @@ class Processes:
         return self.rank == 0
 
 
-ALONE = Processes()
+SINGLE_PROCESS = Processes()
 
 
 @contextmanager
 def process_group() -> Iterator[Processes]:
     """The processes that torchrun started, or this one alone; inside it, once more gives the same."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        yield ALONE
+        yield SINGLE_PROCESS
         return
     began = not distributed.is_initialized()
     if began:

@@ -22,7 +22,7 @@ from ..objectives import Objective, RerankerObjective
 from . import seeding
 from .embedder_step import side_by_side
 from .memory import PartSplitter, StepParts, StepResult, TokenBudget, retry_smaller
-from .processes import ALONE, Processes
+from .processes import SINGLE_PROCESS, Processes
 
 
 def check_reranker_objective(reranker: Reranker, objective: Objective) -> None:
@@ -54,7 +54,7 @@ def reranker_backward(
     budget: TokenBudget | None = None,
     dtype: torch.dtype | None = None,
     share: float = 1.0,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
 ) -> StepResult:
     """Adds the gradient of `share` × the mean of the rows' losses to that of the parameters; as `step.backward` does.
 
@@ -70,7 +70,7 @@ def reranker_backward(
 
 def reranker_tokens(reranker: Reranker, objective: RerankerObjective, batch: Batch) -> int:
     """How many a step on the batch reads."""
-    return sum(_parts(reranker, _Asked(objective, batch, None, 1.0, ALONE)).lengths)
+    return sum(_parts(reranker, _Asked(objective, batch, None, 1.0, SINGLE_PROCESS)).lengths)
 
 
 def reranker_logits(
