@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 from statistics import median
 
-from likewise.model_files import DEFAULT_MODEL, locate
+from likewise.model_files import locate
+from likewise.model_files.names import RECOMMENDED_MODEL
 
 from .record import save
 
-FOLDER = str(locate(DEFAULT_MODEL))
+FOLDER = str(locate(RECOMMENDED_MODEL))
 COMMANDS = {
     "import likewise": [sys.executable, "-c", "import likewise"],
     "python alone": [sys.executable, "-c", "pass"],
@@ -20,7 +21,8 @@ COMMANDS = {
     "likewise: first vector": [
         sys.executable,
         "-c",
-        "from likewise import Embedder; assert Embedder.load().encode(['A first text.']).shape == (1, 384)",
+        "from likewise import Embedder; "
+        "assert Embedder.load('all-MiniLM-L6-v2').encode(['A first text.']).shape == (1, 384)",
     ],
     "likewise-mini through NumPy: first vector": [
         sys.executable,

@@ -18,7 +18,8 @@ import torch
 from likewise import Embedder, Ragged
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.layers import initialize_weights
-from likewise.model_files import DEFAULT_MODEL, locate
+from likewise.model_files import locate
+from likewise.model_files.names import RECOMMENDED_MODEL
 
 from .record import data, in_turn, ratio, save
 
@@ -42,7 +43,7 @@ SMALL = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default=DEFAULT_MODEL)
+    parser.add_argument("--model", default=RECOMMENDED_MODEL)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     assert torch.cuda.is_available(), "a CUDA device is wanted"

@@ -5,7 +5,8 @@ from statistics import median, quantiles
 import torch
 
 from likewise import Embedder
-from likewise.model_files import DEFAULT_MODEL, locate
+from likewise.model_files import locate
+from likewise.model_files.names import RECOMMENDED_MODEL
 
 from .record import in_turn, save
 
@@ -20,7 +21,7 @@ def main() -> None:
 
     found = []
     ours, half = Embedder.load(precision="fp32"), Embedder.load(precision="bf16")
-    peer = SentenceTransformer(str(locate(DEFAULT_MODEL)), device="cpu")
+    peer = SentenceTransformer(str(locate(RECOMMENDED_MODEL)), device="cpu")
     for threads in (1, 2):
         torch.set_num_threads(threads)
         for name, text in TEXTS.items():

@@ -15,7 +15,8 @@ import torch
 
 from likewise import Embedder
 from likewise.encoders.layers import Linear
-from likewise.model_files import DEFAULT_MODEL, locate
+from likewise.model_files import locate
+from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.runtime.memory import BUDGETS
 from likewise.text.packing import plan_batches
 
@@ -59,8 +60,10 @@ def measure(texts: list[str], rounds: int) -> dict[str, Any]:
     from sentence_transformers import SentenceTransformer
 
     ours, half = Embedder.load(precision="fp32"), Embedder.load(precision="bf16")
-    peer = SentenceTransformer(str(locate(DEFAULT_MODEL)), device="cpu")
-    peer_half = SentenceTransformer(str(locate(DEFAULT_MODEL)), device="cpu", model_kwargs={"dtype": torch.bfloat16})
+    peer = SentenceTransformer(str(locate(RECOMMENDED_MODEL)), device="cpu")
+    peer_half = SentenceTransformer(
+        str(locate(RECOMMENDED_MODEL)), device="cpu", model_kwargs={"dtype": torch.bfloat16}
+    )
     lengths = [len(ids) for ids in framed(ours, texts)]
     contenders: dict[str, Callable[[], Any]] = {
         "sentence-transformers fp32": lambda: peer.encode(texts, show_progress_bar=False),

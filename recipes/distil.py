@@ -21,7 +21,7 @@ from likewise.encoders.layers import without_dropout
 from likewise.encoders.prune_layers import prune_layers
 from likewise.errors import BadInput
 from likewise.heads import Normalize
-from likewise.model_files import DEFAULT_MODEL
+from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.model_files.provenance import provenance
 from likewise.model_names import load_named_embedder
 from likewise.train.data.batch import TrainingRows
@@ -69,7 +69,7 @@ def with_blocks(parser: ArgumentParser, usual: str = "all") -> ArgumentParser:
 def with_teacher(parser: ArgumentParser) -> ArgumentParser:
     """What recipes that distil are told besides."""
     add = parser.add_argument
-    add("--teacher", default=DEFAULT_MODEL, metavar="MODEL", help="whose vectors are learned (%(default)s)")
+    add("--teacher", default=RECOMMENDED_MODEL, metavar="MODEL", help="whose vectors are learned (%(default)s)")
     add("--to", choices=("pca", "map"), default="pca", help="how widths are made to fit (%(default)s)")
     told = f"whose texts are read ({', '.join(SOURCES)}, without the spaces)"
     add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help=told)

@@ -1,7 +1,7 @@
-"""likewise-mini: a model of our own, small enough for the box, distilled from texts alone.
+"""likewise-mini: a model of our own, small enough to be bundled, distilled from texts alone.
 
 The student is the backbone with few of its blocks, of their inner layers those units that weigh most, and word vectors
-in their first principal axes. It learns to have the teacher's vectors; recipes/box.py keeps it in eight bits.
+in their first principal axes. It learns to have the teacher's vectors; recipes/bundle.py stores it in eight bits.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from likewise import Embedder
 from likewise.encoders.architectures.bert import Bert, Embeddings
 from likewise.encoders.families import FAMILIES
 from likewise.errors import BadInput
-from likewise.model_files import DEFAULT_MODEL
+from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.train.run import Optimization
 
 from .distil import (
@@ -38,7 +38,9 @@ PLACE = 5  # a usual position: words are narrowed as they are there
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encodes with the teacher, trains, measures, records."""
-    parser = with_blocks(with_teacher(flags(__doc__, backbone=DEFAULT_MODEL, batch=256, rate=1e-3, epochs=2)), "0,5")
+    parser = with_blocks(
+        with_teacher(flags(__doc__, backbone=RECOMMENDED_MODEL, batch=256, rate=1e-3, epochs=2)), "0,5"
+    )
     parser.set_defaults(keep=(0, 5), corrected=True)
     parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a word's vector (%(default)s)")
     parser.add_argument("--inner", type=int, default=512, metavar="N", help="units of an inner layer (%(default)s)")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from likewise.baselines.untrained import small_transformer
-from likewise.model_files import DEFAULT_MODEL
+from likewise.model_files.names import RECOMMENDED_MODEL
 
 from .recipe import Recipe, flags, placed, run_of, start
 from .sbert_nli import OBJECTIVES, nli
@@ -16,7 +16,7 @@ from .sbert_nli import OBJECTIVES, nli
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Trains, measures, records."""
-    parser = flags(__doc__, backbone=DEFAULT_MODEL, epochs=2, batch=64, rate=3e-4)
+    parser = flags(__doc__, backbone=RECOMMENDED_MODEL, epochs=2, batch=64, rate=3e-4)
     parser.add_argument("--objective", choices=OBJECTIVES, default="contrastive")
     sizes = {"depth": 2, "width": 256, "heads": 4, "inner": 1024}
     for name, size in sizes.items():

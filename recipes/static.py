@@ -1,8 +1,8 @@
 """likewise-static: a table of word pieces whose weighted mean is to be a teacher's vector; nothing looks around.
 
 It begins with the teacher's vector of each piece alone, in its first principal axes (as Model2Vec does, Tulkens and van
-Dongen 2024), then learns from sentences; recipes/box.py keeps it in eight bits. How much a piece weighs is the length
-of its row.
+Dongen 2024), then learns from sentences; recipes/bundle.py stores it in eight bits. A piece's weight is the
+length of its row.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,8 @@ from likewise.arrays.ragged import Ragged
 from likewise.encoders.families import FAMILIES
 from likewise.errors import BadInput
 from likewise.heads import Dense, Normalize
-from likewise.model_files import DEFAULT_MODEL, Manifest
+from likewise.model_files import Manifest
+from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.pooling import Reduce
 from likewise.train.run import Optimization
 
@@ -34,7 +35,7 @@ AT_ONCE = 4096
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Encodes with the teacher, trains, measures, records."""
-    parser = with_teacher(flags(__doc__, backbone=DEFAULT_MODEL, batch=512, rate=5e-3, epochs=4))
+    parser = with_teacher(flags(__doc__, backbone=RECOMMENDED_MODEL, batch=512, rate=5e-3, epochs=4))
     parser.set_defaults(corrected=True)
     parser.add_argument("--words", type=int, default=256, metavar="N", help="numbers of a piece's vector (%(default)s)")
     args = parser.parse_args(argv)

@@ -46,7 +46,7 @@ def test_the_command_line_says_it_in_one_line(words):
 
 
 @pytest.mark.parametrize("name", ["likewise-mini", "likewise-static"])
-def test_the_command_line_tells_of_a_model_of_the_box_without_torch(name):
+def test_the_command_line_describes_a_bundled_model_without_torch(name):
     done = run(f"from likewise.cli import main; sys.exit(main(['info', {name!r}]))")
     assert done.returncode == 0 and "384 numbers" in done.stdout and done.stderr == ""
 

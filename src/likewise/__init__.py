@@ -1,7 +1,7 @@
 """likewise: sentence embeddings, made, compared and understood.
 
 >>> from likewise import Embedder, similarity
->>> embedder = Embedder.load()                                   # all-MiniLM-L6-v2
+>>> embedder = Embedder.load()                                   # likewise-mini, bundled
 >>> vectors = embedder.encode(["A cat sleeps.", "A kitten naps."])   # (2, 384), float32
 >>> similarity.cosine(vectors, vectors)                          # doctest: +SKIP
 

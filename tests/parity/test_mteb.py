@@ -15,7 +15,7 @@ COUNT = 300
 
 @pytest.fixture(scope="module")
 def embedder():
-    return Embedder.load()
+    return Embedder.load("all-MiniLM-L6-v2")
 
 
 @pytest.fixture(scope="module")

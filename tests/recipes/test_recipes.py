@@ -131,7 +131,7 @@ def test_every_recipe_is_tried_and_told_of():
         "__init__",
         "recipe",
         "unlabelled",
-        "box",
+        "bundle",
     }
     page = (Path(shared.__file__).parent / "README.md").read_text()
     assert files == set(RECIPES) and all(f"python -m recipes.{name} " in page for name in files)
@@ -334,14 +334,14 @@ def test_a_narrowed_model_is_about_what_it_was(model):
         narrowed(whole, 31, 49)
 
 
-def test_a_finished_run_goes_into_the_box_with_its_card(place, model, capsys, monkeypatch):
-    from recipes import box
+def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypatch):
+    from recipes import bundle
 
     carried_out("mini", model, place, "--keep", "1", "--words", "12", "--inner", "20", "--teacher", model,
                 "--sentences", "nli/train")  # fmt: skip
     told = [str(place / "out"), "--name", "tiny-mini", "--into", str(place / "models"), "--tasks", "stsb,sts12"]
-    made = box.main(told)
-    assert box.main(told) == made == place / "models" / "tiny-mini"
+    made = bundle.main(told)
+    assert bundle.main(told) == made == place / "models" / "tiny-mini"
     page = (made / "README.md").read_text()
     assert "| stsb |" in page and "comes with the package" in page and "in eight bits" in page
     digest = capsys.readouterr().out.split('sha256="')[1][:64]
@@ -353,13 +353,13 @@ def test_a_finished_run_goes_into_the_box_with_its_card(place, model, capsys, mo
     assert "The best step was chosen by stsb-dev" in page
     assert Embedder.load(made).fingerprint in page
     with pytest.raises(BadInput, match="no finished run"):
-        box.main([str(place)])
+        bundle.main([str(place)])
     for into, name in ((place, "out"), (place.parent, place.name)):
         with pytest.raises(BadInput, match="holds the run itself"):
-            box.main([str(place / "out"), "--into", str(into), "--name", name])
-    monkeypatch.setattr(box, "LARGEST", 10)
+            bundle.main([str(place / "out"), "--into", str(into), "--name", name])
+    monkeypatch.setattr(bundle, "LARGEST", 10)
     with pytest.raises(BadInput, match="wanted 10 at most"):
-        box.main(told)
+        bundle.main(told)
     assert made.exists() and (place / "out" / "run.json").exists()
 
 

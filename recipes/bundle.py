@@ -1,6 +1,6 @@
-"""A model of our own into the box: in eight bits, with its card, into the package's folder of models.
+"""Bundle a finished run with the package: weights in eight bits, with a model card, in the package's folder of models.
 
-    python -m recipes.mini --precision bf16 -o out/likewise-mini && python -m recipes.box out/likewise-mini
+    python -m recipes.mini --precision bf16 -o out/likewise-mini && python -m recipes.bundle out/likewise-mini
 
 The card's scores are those of the weights that ship. What is printed at the end belongs into model_files/names.py.
 """
@@ -22,6 +22,7 @@ from likewise.errors import BadInput
 from likewise.evaluate import Cache, evaluate
 from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES as SENTEVAL
 from likewise.evaluate.tasks.sts import STS_NAMES
+from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.runtime.progress import StatusLine
 from likewise.runtime.untrusted_files import read_object
 from likewise.train.output.model_card import model_card
@@ -30,7 +31,7 @@ from likewise.train.output.record import RECORD
 from .recipe import start
 from .unlabelled import VOCABULARY, single_words, touched
 
-MODELS = Path(likewise.__file__).parent / "models"
+MODELS = Path(likewise.__file__).parent / "bundled"
 LARGEST = 12_000_000
 """Bytes of weights."""
 TEACHERS = "Apache-2.0 (the teacher's)"
@@ -54,17 +55,17 @@ def main(argv: Sequence[str] | None = None) -> Path:
         raise BadInput(f"{place} holds the run itself; wanted another name or folder for the model")
     args.into.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=args.into) as aside:
-        made = boxed(Path(aside) / name, run, record, args.tasks)
+        bundled = write_bundle(Path(aside) / name, run, record, args.tasks)
         if place.exists():
             shutil.rmtree(place)
-        made.rename(place)
+        bundled.rename(place)
     weights = place / "model.safetensors"
     with weights.open("rb") as file:
         print(f'{name}: {weights.stat().st_size:,} bytes, sha256="{hashlib.file_digest(file, "sha256").hexdigest()}"')
     return place
 
 
-def boxed(place: Path, run: Path, record: Mapping[str, Any], tasks: str) -> Path:
+def write_bundle(place: Path, run: Path, record: Mapping[str, Any], tasks: str) -> Path:
     """The model of a run in eight bits with its card, in a new folder."""
     Embedder.load(run, device="cpu").save(place, weights="int8")
     size = sum(path.stat().st_size for path in place.rglob("*.safetensors"))
@@ -102,12 +103,12 @@ def shipped(record: Mapping[str, Any], model: Embedder, name: str, size: int) ->
     told = model_card(record, name).replace("  # the folder with this file", "  # comes with the package")
     told = told.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
     head, limits = told.split("## Limits\n", 1)
-    return f"""{head}## In the box
+    return f"""{head}## Bundled with the package
 
 Weights of {size / 1e6:.1f} MB in eight bits (a step for each row of a matrix), turned into fp32 when they are read. The
 scores are of these weights. English, lower-cased. The vectors are compared by cosine or dot product.
 
-The teacher, {DEFAULT_MODEL}, is under Apache-2.0, and so is this model. It was trained on texts under other terms,
+The teacher, {RECOMMENDED_MODEL}, is under Apache-2.0, and so is this model. It was trained on texts under other terms,
 listed above with the data, without their labels: who may not use a model trained on such texts may not use this one.
 Texts of the tests were left out, compared by letters and digits, with two exceptions. Single words of the vocabulary
 were not compared, and are the texts of some: {words_told(model)}.
