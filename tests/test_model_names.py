@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise import Embedder
+from likewise import Embedder, model_names
 from likewise.baselines.tfidf import TfIdf
 from likewise.errors import BadInput, LikewiseError, ModelNotFound
 from likewise.model_names import BASELINES, OPTIONS, load_model, load_named_embedder
@@ -108,5 +108,5 @@ def test_every_form_that_is_listed_is_one(folders, tmp_path, monkeypatch):
 
 
 def test_the_file_tells_of_every_form_and_option():
-    told = Path(__import__("likewise.model_names").named.__file__).read_text().split('"""')[1]
+    told = Path(str(model_names.__file__)).read_text().split('"""')[1]
     assert all(form in told for form in BASELINES) and all(option in told for option in OPTIONS)

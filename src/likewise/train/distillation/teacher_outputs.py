@@ -27,7 +27,6 @@ from jaxtyping import Float
 
 from ...arrays.similarity import PAIRWISE
 from ...embedder import Embedder
-from ...engines.numpy.embedder import LightEmbedder
 from ...errors import BadInput, missing
 from ...model_files.atomic_files import atomic_file
 from ...reranker import Reranker
@@ -35,9 +34,7 @@ from ...runtime.progress import Progress, show_progress
 from ..objectives import Objective
 from ..output.checkpoint import first_difference
 
-Encodes = Embedder | LightEmbedder
-"""What has vectors of texts, whether torch computes them or NumPy."""
-Teacher = Encodes | Reranker
+Teacher = Embedder | Reranker
 Texts = Mapping[str, Sequence[str]]
 TeacherOutput = Float[np.ndarray, "N ..."]
 Columns = dict[str, Sequence[Any] | np.ndarray]
@@ -83,7 +80,7 @@ def teacher_outputs(
             say it, or the file holds something else.
     """
     asked = asked or TeacherRequest()
-    if not isinstance(teacher, Encodes | Reranker):
+    if not isinstance(teacher, Embedder | Reranker):
         raise BadInput(f"a {type(teacher).__name__} cannot teach; wanted an embedder or a reranker")
     texts, wanted = _texts(columns, objective), _wanted(columns, objective)
     rows = len(next(iter(texts.values())))
@@ -116,7 +113,7 @@ def teacher_outputs(
 
 def _score(teacher: Teacher, texts: Texts, asked: TeacherRequest) -> TeacherOutput:
     first, second = _columns(texts, 2)[:2]
-    if isinstance(teacher, Encodes):
+    if isinstance(teacher, Embedder):
         return _alike(teacher, [first, second], asked)[:, 0]
     return teacher.score(first, second, label=asked.label, progress=False, overflow="truncate")
 
@@ -129,7 +126,7 @@ def _margin(teacher: Teacher, texts: Texts, asked: TeacherRequest) -> TeacherOut
 def _scores(teacher: Teacher, texts: Mapping[Any, Sequence[str]], asked: TeacherRequest) -> Float[np.ndarray, "N P"]:
     """Of the first text with each of the others."""
     first, *others = _columns(texts, 2)
-    if isinstance(teacher, Encodes):
+    if isinstance(teacher, Embedder):
         return _alike(teacher, [first, *others], asked)
     pairs = [(a, b) for other in others for a, b in zip(first, other, strict=True)]
     if len(teacher.labels) == 1:
@@ -141,7 +138,7 @@ def _scores(teacher: Teacher, texts: Mapping[Any, Sequence[str]], asked: Teacher
 
 
 def _vectors(teacher: Teacher, texts: Texts, asked: TeacherRequest) -> Float[np.ndarray, "N E"]:  # noqa: ARG001
-    if not isinstance(teacher, Encodes):
+    if not isinstance(teacher, Embedder):
         raise BadInput(f"a {type(teacher).__name__} has no vectors of texts; an embedder has (the column teacher)")
     return teacher.encode(_columns(texts, 1)[0], progress=False, overflow="truncate")
 
@@ -155,7 +152,7 @@ TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts, TeacherRequest], TeacherOut
 """What a teacher can say, by the columns that objectives read."""
 
 
-def _alike(teacher: Encodes, columns: Sequence[Sequence[str]], asked: TeacherRequest) -> Float[np.ndarray, "N P"]:
+def _alike(teacher: Embedder, columns: Sequence[Sequence[str]], asked: TeacherRequest) -> Float[np.ndarray, "N P"]:
     if asked.similarity not in PAIRWISE:
         raise BadInput(f"there is no similarity {asked.similarity!r}; there are {', '.join(PAIRWISE)}")
     flat = [text for column in columns for text in column]
@@ -212,7 +209,7 @@ def _about(
         made.update(f"{name}\0{len(values)}\0".encode())
         for text in values:
             made.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    how = {"similarity": asked.similarity} if isinstance(teacher, Encodes) else {"label": asked.label}
+    how = {"similarity": asked.similarity} if isinstance(teacher, Embedder) else {"label": asked.label}
     return {"teacher": teacher.fingerprint, "says": list(wanted), **how, "texts": made.hexdigest()}
 
 
