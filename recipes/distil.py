@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from likewise import Embedder
 from likewise.encoders.layers import without_dropout
 from likewise.encoders.prune_layers import prune_layers
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.heads import Normalize
 from likewise.model_files.names import RECOMMENDED_MODEL
@@ -85,7 +86,9 @@ def kept(whole: Embedder, blocks: Sequence[int] | None) -> Embedder:
     """The model with these blocks of its encoder alone."""
     if blocks is None:
         return whole
-    made = Embedder(whole.tokenizer, prune_layers(whole.encoder, blocks), whole.pooling, whole.heads, whole.manifest)
+    made = TorchEmbedder(
+        whole.tokenizer, prune_layers(whole.encoder, blocks), whole.pooling, whole.heads, whole.manifest
+    )
     return made.to(whole.device).eval()
 
 

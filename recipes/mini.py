@@ -16,6 +16,7 @@ from torch.nn.functional import layer_norm
 from likewise import Embedder
 from likewise.encoders.architectures.bert import Bert, Embeddings
 from likewise.encoders.families import FAMILIES
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.train.run import Optimization
@@ -83,7 +84,7 @@ def narrowed(whole: Embedder, width: int, inner: int) -> Embedder:
     made = FAMILIES["electra"].build(config)
     made.load_state_dict(state)
     made.config = config
-    return Embedder(whole.tokenizer, made, whole.pooling, whole.heads, whole.manifest).to(whole.device).eval()
+    return TorchEmbedder(whole.tokenizer, made, whole.pooling, whole.heads, whole.manifest).to(whole.device).eval()
 
 
 def slimmer(state: dict[str, Tensor], at: str, inner: int) -> dict[str, Tensor]:

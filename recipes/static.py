@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from likewise import Embedder
 from likewise.arrays.ragged import Ragged
 from likewise.encoders.families import FAMILIES
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.heads import Dense, Normalize
 from likewise.model_files import Manifest
@@ -65,7 +66,7 @@ def table(model: Embedder, width: int) -> Embedder:
     widen.linear.weight.copy_(axes)
     manifest = Manifest(encoder=model.manifest.encoder)
     heads = nn.Sequential(widen, Normalize())
-    return Embedder(model.tokenizer, encoder, Reduce.parse("mean"), heads, manifest).eval()
+    return TorchEmbedder(model.tokenizer, encoder, Reduce.parse("mean"), heads, manifest).eval()
 
 
 def alone(model: Embedder) -> Float[Tensor, "V E"]:

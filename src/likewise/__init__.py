@@ -32,5 +32,4 @@ __getattr__, __dir__ = lazy_names(
         "arrays.similarity": [],
     },
     ["__version__"],
-    without_torch={"Embedder": ("engines.numpy.embedder", "LightEmbedder")},
 )

@@ -172,7 +172,7 @@ def test_an_import_asks_torch_for_nothing_and_the_first_packed_weight_for_the_st
     program = """
 import torch
 from torch.optim import optimizer
-import likewise.embedder, likewise.train.trainer
+import likewise.engines.torch.torch_embedder, likewise.train.trainer
 from likewise.encoders.layers import PACKS, Linear
 assert not optimizer._global_optimizer_post_hooks
 linear = Linear(4, 4)

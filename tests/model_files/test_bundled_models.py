@@ -9,7 +9,7 @@ import pytest
 from safetensors import safe_open
 
 from likewise import Embedder
-from likewise.engines.numpy.embedder import LightEmbedder
+from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.mine import communities
 from likewise.model_files import PACKAGED_MODELS, locate
 from likewise.model_files.names import RECOMMENDED_MODEL
@@ -63,7 +63,7 @@ def test_numpy_gives_the_same_vectors(bundled):
     name, embedder = bundled
     texts = [*TOPICS, "x", "Ünïcode “quotes” 你好", "word " * 300]
     np.testing.assert_allclose(
-        LightEmbedder.load(name).encode(texts, overflow="truncate"),
+        NumpyEmbedder.load(name).encode(texts, overflow="truncate"),
         embedder.encode(texts, overflow="truncate"),
         atol=5e-6,
     )

@@ -9,11 +9,12 @@ import pytest
 import tokenizers
 import torch
 
+from likewise import Embedder
 from likewise.arrays.correlation import spearman
 from likewise.cli.models.fuse import _examples
-from likewise.embedder import Embedder
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.layers import initialize_weights
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.evaluate.statistics.significance import difference
 from likewise.heads import Normalize
@@ -43,7 +44,7 @@ def tiny(folder, family="bert", pooling="mean"):
     encoder = initialize_weights(FAMILIES[family].build(config), 0.2).eval()
     encoder.config = config
     heads = torch.nn.Sequential(Normalize())
-    return Embedder(Tokenizer.load(folder, 32), encoder, pooling_of(pooling, 6), heads, Manifest(folder)).eval()
+    return TorchEmbedder(Tokenizer.load(folder, 32), encoder, pooling_of(pooling, 6), heads, Manifest(folder)).eval()
 
 
 @pytest.fixture
@@ -76,8 +77,8 @@ def jolted(fusion_training, seed=0):
 def test_untrained_it_is_plain_pooling(tmp_path, reduce):
     plain = tiny(tmp_path, pooling=reduce)
     texts = sentences(20)
-    new = Embedder(plain.tokenizer, plain.encoder, Fusion(Stack(Reduce.parse(reduce), 0, DEPTH), WIDTH), plain.heads,
-                   plain.manifest).eval()  # fmt: skip
+    fusion = Fusion(Stack(Reduce.parse(reduce), 0, DEPTH), WIDTH)
+    new = TorchEmbedder(plain.tokenizer, plain.encoder, fusion, plain.heads, plain.manifest).eval()
     np.testing.assert_allclose(new.encode(texts), plain.encode(texts), atol=1e-6)
 
 
@@ -101,13 +102,13 @@ def test_a_fusion_that_changes_nothing_is_written_as_plain_pooling(embedder):
 
 def test_a_fusion_runs_no_block_above_its_last_layer(embedder):
     embedder.encoder.blocks[2].forward = None
-    made = Embedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 2), WIDTH),
+    made = TorchEmbedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 2), WIDTH),
                     embedder.heads, embedder.manifest).eval()  # fmt: skip
     assert made.encode(["a b"]).shape == (1, WIDTH)
 
 
 def test_a_fusion_of_more_layers_than_there_are_says_so(embedder):
-    made = Embedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 9), WIDTH),
+    made = TorchEmbedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 9), WIDTH),
                     embedder.heads, embedder.manifest).eval()  # fmt: skip
     with pytest.raises(BadModel, match="too few layers"):
         made.encode(["a b"])

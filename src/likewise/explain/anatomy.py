@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..arrays.correlation import spearman
 from ..arrays.ragged import Ragged
-from ..embedder import Embedder
+from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import BadInput
 from ..pooling import Dissection
 from ..pooling.dissection import cosines_between, rounding_noise, shares_in_sentence
@@ -140,7 +140,7 @@ class Anatomy:
         return f"Take {own}."
 
 
-def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Anatomy:
+def anatomy(embedder: TorchEmbedder, texts: Sequence[str], *, window: int = 2) -> Anatomy:
     """Measures a model on plain sentences, of which a few hundred are good. Special tokens are left out.
 
     Importance is that of the embedder's own pooling if this is SBERT-WK, and else of SBERT-WK with `window`.
@@ -193,7 +193,7 @@ def _idf(contents: Sequence[Sequence[int]]) -> dict[int, float]:
 
 
 def _words(
-    embedder: Embedder, ids: Int[np.ndarray, " n"], shares: Float[np.ndarray, " n"], idf: dict[int, float]
+    embedder: TorchEmbedder, ids: Int[np.ndarray, " n"], shares: Float[np.ndarray, " n"], idf: dict[int, float]
 ) -> tuple[WordImportance, ...]:
     distinct, place, seen = np.unique(ids, return_inverse=True, return_counts=True)
     mean = np.bincount(place, weights=shares) / seen
@@ -222,7 +222,7 @@ class _BatchSums:
 
 
 @torch.inference_mode()
-def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int) -> _BatchSums:
+def _measure(embedder: TorchEmbedder, contents: Sequence[Sequence[int]], window: int) -> _BatchSums:
     tokenizer = embedder.tokenizer
     tokens = Ragged.of([tokenizer.framed(content) for content in contents], embedder.device)
     layers = list(embedder.encoder(tokens))

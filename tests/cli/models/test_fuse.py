@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from likewise import Embedder
 from likewise.cli.main import main
 from likewise.cli.models.fuse import _examples, _texts
-from likewise.embedder import Embedder
 from likewise.errors import BadInput
 
 

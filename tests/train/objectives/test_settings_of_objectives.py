@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from likewise import Embedder, Reranker
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.reranker import PolyEncoder
 from likewise.train.data.batch import TrainingRows
@@ -93,7 +94,7 @@ def easy(objective):
 def embedder(folders):
     """Without heads: between vectors of one length, dot products and cosines are the same."""
     whole = Embedder.load(folders("bert"), device="cpu")
-    return Embedder(whole.tokenizer, whole.encoder, whole.pooling, torch.nn.Sequential(), whole.manifest)
+    return TorchEmbedder(whole.tokenizer, whole.encoder, whole.pooling, torch.nn.Sequential(), whole.manifest)
 
 
 @pytest.mark.parametrize(("name", "key", "value"), EVERY)

@@ -8,6 +8,7 @@ import torch
 
 from likewise import Embedder
 from likewise.encoders.prune_layers import prune_layers
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.pooling import pooling_of
 from likewise.train.data.batch import TrainingRows
@@ -60,7 +61,7 @@ def test_the_parts_of_a_layered_model_are_the_vectors_of_the_model_cut_there(own
     whole = Embedder.load(own(), device="cpu")
     parts = np.split(multi_layer_embedder(whole, 3).eval().encode(TEXTS), 3, axis=1)
     for depth, part in zip([1, 2, 3], parts, strict=True):
-        small = Embedder(
+        small = TorchEmbedder(
             whole.tokenizer, prune_layers(whole.encoder, depth), pooling_of("mean", depth), whole.heads, whole.manifest
         )
         np.testing.assert_allclose(part, small.eval().encode(TEXTS), atol=1e-6)

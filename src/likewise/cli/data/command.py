@@ -102,7 +102,7 @@ def _all(as_json: bool) -> None:
     print("All about one, and how to get it: likewise data NAME")
 
 
-def _rows(name: str, files: Sequence["Check"]) -> Iterator[tuple[str, ...]]:
+def _rows(name: str, files: Sequence["DatasetCheck"]) -> Iterator[tuple[str, ...]]:
     """A data set's files; one line for many that are all missing."""
     if len(files) > FOLDED and all(found.state == "missing" for found in files):
         yield f"{name}, {len(files)} files", "", "", _state("missing")

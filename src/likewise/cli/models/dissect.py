@@ -59,12 +59,12 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(args: argparse.Namespace) -> int:
     require_torch("likewise dissect")
     from ...explain import anatomy
-    from ...model_names import load_named_embedder
+    from ...model_names import load_torch_embedder
 
     if args.output:
         _check_output(args.output, args.texts)
     texts = read_lines(args.texts) if args.texts else sample()
-    found = anatomy(load_named_embedder(args.model), texts, window=args.window)
+    found = anatomy(load_torch_embedder(args.model), texts, window=args.window)
     told = {"model": args.model, **found.as_dict()}
     if args.json:
         print_json(told, indent=None)

@@ -16,7 +16,7 @@ from ..model_options import output_folder
 from ..sources import model_folders
 
 if TYPE_CHECKING:
-    from ...embedder import Embedder
+    from ...engines.torch.torch_embedder import TorchEmbedder
     from ...evaluate.statistics.significance import Interval
     from ...train.data.examples import Examples
     from ...train.layers.early_exit import ExitResult
@@ -62,7 +62,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains, says what it gave on held-out pairs, saves."""
     require_torch("likewise fuse")
-    from ...model_names import load_named_embedder
+    from ...model_names import load_torch_embedder
     from ...train.output.record import RECORD
 
     check_not_input(args.output, model_folders(args.model))
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     if (args.output / RECORD).exists():
         raise BadInput(f"{args.output} holds a model that was trained, with its record; give another folder")
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
-        embedder = load_named_embedder(args.model)
+        embedder = load_torch_embedder(args.model)
         depths = _depths(args.depth, embedder.encoder.depth)
         found = _fused(args, embedder, depths)
     if args.json:
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _fused(args: argparse.Namespace, embedder: "Embedder", depths: Sequence[int]) -> dict[str, Any]:
+def _fused(args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[int]) -> dict[str, Any]:
     """The record of what was tried; the chosen model is saved."""
     from ...arrays.correlation import spearman
     from ...evaluate.statistics.significance import difference
@@ -160,12 +160,12 @@ def _labelled(names: Sequence[str], path: Path) -> Sequence[str]:
 
 
 def _teacher_examples(path: Path, teacher: str, seed: int) -> tuple[list[str], "Examples"]:
-    from ...model_names import load_named_embedder
+    from ...model_names import load_torch_embedder
     from ...train.distillation.unlabelled_examples import unlabelled_examples
 
     texts = list(dict.fromkeys(_texts(path)))
     print(f"{teacher} reads {len(texts):,} texts")
-    return texts, unlabelled_examples(load_named_embedder(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
+    return texts, unlabelled_examples(load_torch_embedder(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
 
 
 def _texts(path: Path) -> list[str]:

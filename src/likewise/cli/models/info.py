@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
 def about(embedder: "Embedder") -> dict[str, Any]:
     """What is worth knowing of a model, as plain values."""
-    tokenizer, manifest, made_of = embedder.tokenizer, embedder.manifest, embedder.made_of()
+    tokenizer, manifest, made_of = embedder.tokenizer, embedder.manifest, embedder.describe()
     pooled = {key: made_of.pop(key) for key in ("pooling", "heads")}
     return {
         "folder": str(manifest.encoder),

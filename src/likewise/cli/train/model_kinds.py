@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from ... import Embedder, Reranker
+from ... import Reranker
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput, BadModel
 from ...reranker import CrossEncoder, PolyEncoder
 from ...runtime.devices import device_and_dtype
@@ -46,7 +47,7 @@ def start_model(job: TrainCommand, labels: Sequence[str]) -> Trainable:
         return Reranker.start(source, list(labels), seed=seed, max_length=options.max_length).to(
             device_and_dtype(options.device, "fp32")[0]
         )
-    embedder = Embedder.load(
+    embedder = TorchEmbedder.load(
         options.model,
         precision="fp32",
         device=options.device,

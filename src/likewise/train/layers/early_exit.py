@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from torch import nn
 
-from ...embedder import Embedder
 from ...encoders.prune_layers import prune_layers
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...pooling import Stack
 from ..data.examples import Examples
 from .fusion_training import (
@@ -35,20 +35,20 @@ class ExitResult:
     """A model that ends after `depth` blocks, and how it was trained."""
 
     depth: int
-    embedder: Embedder
+    embedder: TorchEmbedder
     outcome: FusionResult
 
 
-def with_lower_layers(embedder: Embedder, depth: int) -> Embedder:
+def with_lower_layers(embedder: TorchEmbedder, depth: int) -> TorchEmbedder:
     """The embedder with its first `depth` blocks, pooled plainly; `try_exits` then trains it to be of use."""
     encoder = prune_layers(embedder.encoder, depth)
     heads = nn.Sequential(*embedder.heads.children())
-    made = Embedder(embedder.tokenizer, encoder, last_layer_pooling(embedder), heads, embedder.manifest)
+    made = TorchEmbedder(embedder.tokenizer, encoder, last_layer_pooling(embedder), heads, embedder.manifest)
     return made.to(embedder.device).eval()
 
 
 def try_exits(
-    embedder: Embedder,
+    embedder: TorchEmbedder,
     texts: Sequence[str],
     vectors: LayerVectors,
     examples: Examples,
@@ -86,7 +86,7 @@ def smallest_exit(found: Sequence[ExitResult], below: IsWorse) -> ExitResult:
     return min(good, key=lambda e: e.depth)
 
 
-def texts_per_second(embedder: Embedder, texts: Sequence[str], repeats: int = 3) -> float:
+def texts_per_second(embedder: TorchEmbedder, texts: Sequence[str], repeats: int = 3) -> float:
     """Texts a second, the best of some runs: noise only ever slows down."""
     best = np.inf
     for _ in range(repeats):

@@ -23,7 +23,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
-from ...embedder import Embedder
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...heads import Dense
 from ...pooling import Fusion, Pooling, Reduce, Stack
@@ -73,13 +73,13 @@ class FusionResult:
     gold: Gold
 
 
-def layer_vectors(embedder: Embedder, texts: Sequence[str]) -> LayerVectors:
+def layer_vectors(embedder: TorchEmbedder, texts: Sequence[str]) -> LayerVectors:
     """The pooled vectors of every layer of every text, side by side: all that training needs of the encoder."""
     stack = Stack(last_layer_pooling(embedder), 0, embedder.encoder.depth)
-    return Embedder(embedder.tokenizer, embedder.encoder, stack, nn.Sequential(), embedder.manifest).encode(texts)
+    return TorchEmbedder(embedder.tokenizer, embedder.encoder, stack, nn.Sequential(), embedder.manifest).encode(texts)
 
 
-def last_layer_pooling(embedder: Embedder) -> Reduce:
+def last_layer_pooling(embedder: TorchEmbedder) -> Reduce:
     """What the model does with its last layer, and the fusion with each."""
     pooling = embedder.pooling.stack.reduce if isinstance(embedder.pooling, Fusion) else embedder.pooling
     if not isinstance(pooling, Reduce):
@@ -169,7 +169,7 @@ def _write_map(to: nn.Linear, found: nn.Linear | None, anchor: nn.Linear | None)
         to.load_state_dict((found or anchor).state_dict())  # type: ignore[union-attr]
 
 
-def fused_embedder(embedder: Embedder, fusion: Fusion) -> Embedder:
+def fused_embedder(embedder: TorchEmbedder, fusion: Fusion) -> TorchEmbedder:
     """The embedder with this fusion for its pooling, in the plainest words that say the same.
 
     A fusion that changes nothing is plain pooling, and one that reads only the last layer is plain pooling and a
@@ -186,7 +186,7 @@ def fused_embedder(embedder: Embedder, fusion: Fusion) -> Embedder:
                 {"weight": fusion.map.weight[:, -narrow:].detach(), "bias": fusion.map.bias.detach()}
             )
             heads = [dense, *heads]
-    made = Embedder(embedder.tokenizer, embedder.encoder, pooling, nn.Sequential(*heads), embedder.manifest)
+    made = TorchEmbedder(embedder.tokenizer, embedder.encoder, pooling, nn.Sequential(*heads), embedder.manifest)
     return made.to(embedder.device).eval()
 
 

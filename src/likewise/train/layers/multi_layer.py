@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ...embedder import Embedder
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...pooling import Reduce, Stack
 from ..objectives import Objective
@@ -25,7 +25,7 @@ class HeadsPerLayer(nn.Module):
         return torch.cat([self.heads(part) for part in x.chunk(self.parts, dim=1)], dim=1)
 
 
-def multi_layer_embedder(embedder: Embedder, layers: int) -> Embedder:
+def multi_layer_embedder(embedder: TorchEmbedder, layers: int) -> TorchEmbedder:
     """The same weights, read out after each of the last `layers` layers: train this one, and the embedder is trained.
 
     The layer under the first block counts as one.
@@ -41,12 +41,12 @@ def multi_layer_embedder(embedder: Embedder, layers: int) -> Embedder:
             f"a model whose pooling is {pooling.spec} has no vectors layer by layer; wanted cls, mean, max or their kin"
         )
     stack = Stack(pooling, depth + 1 - layers, depth)
-    return Embedder(
+    return TorchEmbedder(
         embedder.tokenizer, embedder.encoder, stack, HeadsPerLayer(embedder.heads, layers), embedder.manifest
     )
 
 
-def embedder_for_objective(objective: Objective, embedder: Embedder) -> Embedder:
+def embedder_for_objective(objective: Objective, embedder: TorchEmbedder) -> TorchEmbedder:
     """The embedder with the vectors that the objective reads: its own, or those of its last layers.
 
     Raises:

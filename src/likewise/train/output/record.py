@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ... import __version__
-from ...embedder import Embedder
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...runtime.atomic_files import atomic_file
 from ..data.batch import TrainingRows
 from ..data.schedule import DataSource
@@ -59,7 +59,7 @@ def _model(model: Trainable) -> dict[str, Any]:
         "fingerprint": model.fingerprint,
         "max_length": model.tokenizer.max_length,
     }
-    if isinstance(model, Embedder):
+    if isinstance(model, TorchEmbedder):
         heads = [type(head).__name__ for head in model.heads.children()]
         parts = {"width": model.width, "pooling": model.pooling.spec, "heads": heads}
         return {**told, **parts, "only_likewise": model.only_here()}

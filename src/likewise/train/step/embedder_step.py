@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ...arrays.ragged import Ragged
-from ...embedder import Embedder
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ..data.batch import Batch
 from ..layers.multi_layer import embedder_for_objective
@@ -25,13 +25,13 @@ from .processes import SINGLE_PROCESS, Processes
 Ids = Sequence[Sequence[int]]
 
 
-def tokenized(embedder: Embedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:
+def tokenized(embedder: TorchEmbedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:
     """What the model is shown of each text, column after column: ids with the special ones, what is too long cut.
 
     The batch is given the whole `ids` of its first column, if the objective reads them.
     """
     tokenizer = embedder.tokenizer
-    lead = embedder.lead()
+    lead = embedder.default_prompt
     if lead and not embedder.manifest.include_prompt:
         raise BadInput("the model's prompt is read and left out of the pooling, which training does not do; use none")
     texts = [lead + text for column in batch.texts for text in column]
@@ -43,7 +43,7 @@ def tokenized(embedder: Embedder, objective: Objective, batch: Batch) -> tuple[l
     return shown, batch
 
 
-def forward(embedder: Embedder, ids: Ids, dtype: torch.dtype | None = None) -> Float[Tensor, "M E"]:
+def forward(embedder: TorchEmbedder, ids: Ids, dtype: torch.dtype | None = None) -> Float[Tensor, "M E"]:
     """Vectors of M texts in the order given, packed by falling length; in `dtype` where it is given."""
     order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
     back = torch.empty(len(ids), dtype=torch.int64)
@@ -68,7 +68,7 @@ def side_by_side(vectors: Tensor, values: Tensor) -> Tensor:
 
 
 def embedder_backward(
-    embedder: Embedder,
+    embedder: TorchEmbedder,
     objective: Objective,
     batch: Batch,
     *,
@@ -122,7 +122,7 @@ def embedder_backward(
 class _Below:
     """What lies below the cut: forward to the vectors of M texts, and back from their gradient, in pieces or not."""
 
-    embedder: Embedder
+    embedder: TorchEmbedder
     ids: Ids
     pieces: list[list[int]]
     dtype: torch.dtype | None

@@ -6,7 +6,7 @@ The loop itself asks a model for its parameters, its encoder, device and precisi
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from ...embedder import Embedder
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...reranker import CrossEncoder, Reranker
 from ..data.batch import Batch
@@ -16,7 +16,7 @@ from . import embedder_step, reranker_step
 from .memory import StepResult
 from .processes import Processes
 
-Trainable: TypeAlias = Embedder | Reranker
+Trainable: TypeAlias = TorchEmbedder | Reranker
 
 
 def check_objective(model: Trainable, objective: Objective) -> None:

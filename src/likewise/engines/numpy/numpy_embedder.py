@@ -1,50 +1,51 @@
-"""Embeddings without torch: BERT-like models and tables of words in NumPy alone, on the CPU, in fp32.
+"""NumpyEmbedder: embeddings without torch; BERT-like models and tables of words in NumPy alone, on the CPU, in fp32.
 
-`likewise.Embedder` is this class where torch is not installed; where it is, `Embedder.load(name, engine="numpy")` gives
-it. It encodes; training, other architectures and GPUs want torch.
+`Embedder.load(name)` gives one where torch is not installed, `Embedder.load(name, engine="numpy")` everywhere. It
+encodes; training, other architectures and GPUs need torch.
 """
 
 import hashlib
 import json
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
+from ...embedder import Embedder
 from ...encoders.config import read_config
+from ...engine_registry import LoadOptions
 from ...errors import BadInput, BadModel
-from ...inference import EncodesTexts
-from ...model_files import DEFAULT_MODEL, Manifest, ModulePart, locate, read_manifest
-from ...model_files.module_settings import check_pooling, check_truncation, head_shapes, pooling_names
+from ...inference import WindowBatches
+from ...model_files import Manifest, ModulePart
+from ...model_files.module_settings import check_truncation, head_shapes, pooling_names
 from ...runtime.lazy_imports import torch_hint
-from ...text.packing import in_batches
 from ...text.tokenizer import Tokenizer, max_input_length
 from ...text.windows import TextWindow
-from .encoders import NumpyEncoder, gelu, layer_norm, load_encoder_arrays, relu
+from .encoders import NumpyEncoder, check_encoder_kind, gelu, layer_norm, load_encoder_arrays, relu
 from .weights import WeightFile
 
 Array = np.ndarray
+T = TypeVar("T")
 
-ENGINES = ("torch", "numpy")
-TORCHS = ("encode_layers", "encode_tokens", "forward", "pool", "save", "to")
-"""What torch's embedder has beside, and people ask for."""
+TORCH_ONLY = ("forward", "parameters", "pool", "to", "train")
+"""What torch's embedder has in addition, and people look for."""
 
 
-class LightEmbedder(EncodesTexts):
+class NumpyEmbedder(Embedder):
     """A sentence encoder that NumPy computes.
 
-    >>> LightEmbedder.load("likewise-mini").encode(["A cat sleeps.", "A kitten naps."]).shape
+    >>> NumpyEmbedder.load("likewise-mini").encode(["A cat sleeps.", "A kitten naps."]).shape
     (2, 384)
     """
 
+    encoder: NumpyEncoder
     precision = "fp32"
-    _place = "cpu"
+    device = "cpu"
 
     def __init__(
         self, tokenizer: Tokenizer, encoder: NumpyEncoder, pooling: str, heads: "Sequence[Head]", manifest: Manifest
@@ -55,54 +56,45 @@ class LightEmbedder(EncodesTexts):
         self._width = heads[-1].width if heads else encoder.width * len(pooling_names(pooling))
 
     @classmethod
-    def load(
-        cls,
-        name: str | Path = DEFAULT_MODEL,
-        *,
-        engine: str = "numpy",
-        precision: str | None = None,
-        device: str | None = None,
-        pooling: str | None = None,
-        max_length: int | None = None,
-        truncate: int | None = None,
-    ) -> "LightEmbedder":
-        """The model of this name or folder; see `Embedder.load`.
+    def check_options(cls, options: LoadOptions) -> None:
+        """Refuses precisions and devices that only torch has."""
+        for option, value, supported in (
+            ("precision", options.precision, "fp32"),
+            ("device", options.device, "cpu"),
+        ):
+            if value not in (supported, None):
+                raise BadInput(f"{option} is {value!r}; the NumPy engine supports {supported!r} only. {torch_hint()}")
 
-        Raises:
-            BadInput: something is asked for that only torch does.
-            ModelNotFound, BadModel: as there.
-        """
-        check_pooling(pooling)
-        if engine not in ENGINES:
-            raise BadInput(f"there is no engine {engine!r}; there are {' and '.join(ENGINES)}")
-        asked = {"engine": (engine, "numpy"), "precision": (precision, "fp32"), "device": (device, "cpu")}
-        for option, (value, ours) in asked.items():
-            if value not in (ours, None):
-                raise BadInput(f"{option} is {value!r}; NumPy has {ours!r} alone. {torch_hint()}")
-        manifest = read_manifest(locate(name))
-        if manifest.notice and pooling is None:
-            warnings.warn(manifest.notice, stacklevel=2)
-        config = read_config(manifest.encoder)
-        encoder = load_encoder_arrays(manifest.encoder, config)
-        limit = max_input_length(max_length, manifest.max_length, encoder.longest)
+    @classmethod
+    def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:
+        """Refuses poolings and encoders that only torch computes."""
+        pooling = manifest.pooling if options.pooling is None else options.pooling
+        if not isinstance(pooling, str):
+            raise BadModel(f"the pooling {pooling.kind!r} is not supported by the NumPy engine. {torch_hint()}")
+        pooling_names(pooling)
+        check_encoder_kind(manifest.encoder, read_config(manifest.encoder))
+
+    @classmethod
+    def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> "NumpyEmbedder":
+        """The model that a folder describes."""
+        encoder = load_encoder_arrays(manifest.encoder, read_config(manifest.encoder))
+        limit = max_input_length(options.max_length, manifest.max_length, encoder.longest)
         tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
-        told = manifest.pooling if pooling is None else pooling
-        if not isinstance(told, str):
-            raise BadModel(f"the pooling {told.kind!r} is none of NumPy's. {torch_hint()}")
-        pooled = encoder.width * len(pooling_names(told))
+        pooling = str(manifest.pooling if options.pooling is None else options.pooling)
+        pooled = encoder.width * len(pooling_names(pooling))
         heads = heads_of(manifest.heads, pooled)
-        if truncate is not None:
-            heads = _truncated(heads, truncate, heads[-1].width if heads else pooled)
-        return cls(tokenizer, encoder, told, heads, manifest)
+        if options.truncate is not None:
+            heads = _truncated(heads, options.truncate, heads[-1].width if heads else pooled)
+        return cls(tokenizer, encoder, pooling, heads, manifest)
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name in TORCHS:
-            raise AttributeError(f"NumPy's embedder has no {name!r}; it encodes, and knows its pieces. {torch_hint()}")
-        raise AttributeError(f"an embedder has no {name!r}")
+        if name in TORCH_ONLY:
+            raise AttributeError(f"the NumPy engine's embedder has no {name!r}: it encodes only. {torch_hint()}")
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __repr__(self) -> str:
         heads = "".join(f", {head.told}" for head in self.heads)
-        return f"LightEmbedder({self.manifest.encoder.name}: {self.pooling}{heads}; {self.width} numbers)"
+        return f"NumpyEmbedder({self.manifest.encoder.name}: {self.pooling}{heads}; {self.width} numbers)"
 
     @property
     def width(self) -> int:
@@ -120,7 +112,7 @@ class LightEmbedder(EncodesTexts):
             digest.update(f"{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()[:32]
 
-    def made_of(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Its encoder's kind, layers, width and numbers of weights, its pooling and its heads, as plain values."""
         return {
             "encoder": self.encoder.kind,
@@ -131,56 +123,87 @@ class LightEmbedder(EncodesTexts):
             "heads": [head.told.partition(" ")[0] for head in self.heads],
         }
 
-    @property
-    def _known(self) -> int:
-        return self.encoder.vocabulary
+    def save(self, folder: str | Path) -> NoReturn:
+        """Refused: a model is saved by torch's embedder.
+
+        Raises:
+            BadInput: always, with the way to do it.
+        """
+        raise BadInput(f"the NumPy engine does not save models (to {folder}). {torch_hint()}")
 
     def _headed(self, pooled: Float[Array, "N W"]) -> Float[Array, "N E"]:
         for head in self.heads:
             pooled = head(pooled)
         return pooled
 
-    def _vectors(
-        self, pieces: Sequence[TextWindow], hides_prompt: bool, most: int, done: Callable[[int], None]
-    ) -> Float[Array, "n E"]:
+    def _vectors(self, pieces: Sequence[TextWindow], hides_prompt: bool, batches: WindowBatches) -> Float[Array, "n E"]:
+        """The vectors of the texts that these are pieces of; the pieces of one text are averaged before the heads."""
         names = pooling_names(self.pooling)
-        pooled = np.empty((len(pieces), self.encoder.width * len(names)), np.float32)
 
-        def attempt(batch: list[int]) -> Float[Array, "b W"] | None:
+        def pooled(batch: list[int]) -> Float[Array, "b W"]:
             ids = [pieces[i].ids for i in batch]
-            try:
-                x, lengths = self.encoder(ids), np.asarray([len(i) for i in ids])
-                place = np.arange(len(x)) - np.repeat(_begins(lengths), lengths)
-                if hides_prompt:
-                    x, lengths, place = _without_first(x, lengths, place, np.asarray([pieces[i].lead for i in batch]))
-                found: Array = np.concatenate([REDUCTIONS[name](x, lengths, place) for name in names], axis=1)
-                return found
-            except MemoryError:
-                return None  # and the batch is halved
+            x, lengths = self.encoder(ids), np.asarray([len(i) for i in ids])
+            position = np.arange(len(x)) - np.repeat(_starts(lengths), lengths)
+            if hides_prompt:
+                skip = np.asarray([pieces[i].lead for i in batch])
+                x, lengths, position = _without_first(x, lengths, position, skip)
+            return np.concatenate([REDUCTIONS[name](x, lengths, position) for name in names], axis=1)
 
-        for batch, rows in in_batches([len(piece.ids) for piece in pieces], most, attempt):
-            pooled[batch] = rows
-            done(sum(len(pieces[i].ids) for i in batch))
+        vectors = batches.run(
+            [len(piece.ids) for piece in pieces],
+            lambda batch: _none_if_out_of_memory(lambda: pooled(batch)),
+            np.empty((len(pieces), self.encoder.width * len(names)), np.float32),
+        )
         if len(pieces) > pieces[-1].owner + 1:
-            pooled = _joined(pooled, pieces)
-        return np.ascontiguousarray(self._headed(pooled), np.float32)
+            vectors = _mean_of_windows(vectors, pieces)
+        return np.ascontiguousarray(self._headed(vectors), np.float32)
+
+    def _layers(self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches) -> list[Float[Array, "L t D"]]:
+        """Every layer of every sequence of ids, or the last one alone."""
+
+        def layers(batch: list[int]) -> list[Float[Array, "L t D"]]:
+            sequences = [ids[i] for i in batch]
+            computed = [self.encoder(sequences)] if only_last else list(self.encoder.layers(sequences))
+            ends = np.cumsum([len(sequence) for sequence in sequences])[:-1]
+            return np.split(np.stack(computed), ends, axis=1)
+
+        return batches.run(
+            [len(sequence) for sequence in ids],
+            lambda batch: _none_if_out_of_memory(lambda: layers(batch)),
+            [np.empty((0, 0, 0), np.float32)] * len(ids),
+            _store_layers,
+        )
+
+
+def _none_if_out_of_memory(compute: Callable[[], T]) -> T | None:
+    """What `compute` returns, or None where memory ran out; the batch is then halved."""
+    try:
+        return compute()
+    except MemoryError:
+        return None
+
+
+def _store_layers(results: list[Array], batch: list[int], block: list[Array]) -> None:
+    """Each sequence's layers, copied out of the batch's."""
+    for i, layers in zip(batch, block, strict=True):
+        results[i] = layers.copy()
 
 
 def _total(x: Float[Array, "T D"], lengths: Array) -> Float[Array, "N D"]:
-    return np.asarray(np.add.reduceat(x, _begins(lengths), axis=0))
+    return np.asarray(np.add.reduceat(x, _starts(lengths), axis=0))
 
 
 def _weighted(x: Float[Array, "T D"], lengths: Array, weights: Float[Array, "T 1"]) -> Float[Array, "N D"]:
     return np.asarray(_total(x * weights, lengths) / _total(weights, lengths))
 
 
-def _begins(lengths: Array) -> Array:
+def _starts(lengths: Array) -> Array:
     return np.asarray(np.cumsum(lengths) - lengths)
 
 
 REDUCTIONS: dict[str, Callable[[Array, Array, Array], Array]] = {
-    "cls": lambda x, lengths, _: x[_begins(lengths)],
-    "max": lambda x, lengths, _: np.maximum.reduceat(x, _begins(lengths), axis=0),
+    "cls": lambda x, lengths, _: x[_starts(lengths)],
+    "max": lambda x, lengths, _: np.maximum.reduceat(x, _starts(lengths), axis=0),
     "mean": lambda x, lengths, _: _total(x, lengths) / lengths[:, None].astype(np.float32),
     "mean-sqrt-len": lambda x, lengths, _: _total(x, lengths) / np.sqrt(lengths[:, None].astype(np.float32)),
     "weighted-mean": lambda x, lengths, place: _weighted(x, lengths, place[:, None] + np.float32(1)),
@@ -196,11 +219,11 @@ def _without_first(x: Array, lengths: Array, place: Array, skip: Array) -> tuple
     return x[kept], lengths - skip, place[kept]
 
 
-def _joined(pooled: Float[Array, "P W"], pieces: Sequence[TextWindow]) -> Float[Array, "n W"]:
+def _mean_of_windows(pooled: Float[Array, "P W"], pieces: Sequence[TextWindow]) -> Float[Array, "n W"]:
     """The mean of each text's windows, weighted by their tokens."""
     weights = np.asarray([max(1, piece.weight) for piece in pieces], np.float32)[:, None]
-    begins = np.flatnonzero(np.diff([-1, *(piece.owner for piece in pieces)]))
-    return np.asarray(np.add.reduceat(pooled * weights, begins, axis=0) / np.add.reduceat(weights, begins, axis=0))
+    starts = np.flatnonzero(np.diff([-1, *(piece.owner for piece in pieces)]))
+    return np.asarray(np.add.reduceat(pooled * weights, starts, axis=0) / np.add.reduceat(weights, starts, axis=0))
 
 
 @dataclass(frozen=True)
