@@ -99,7 +99,7 @@ def torture(
 def live(root: Path, folder: Path, steps: int) -> None:
     """One life of the run: goes on from what lies in the folder."""
     embedder = Embedder.load(root / "model", device="cpu", pooling="mean")
-    objective = OBJECTIVES["classification"](2)
+    objective = OBJECTIVES["classification"].build(2)
     pick = np.random.default_rng(0)
     texts = [[" ".join(pick.choice(WORDS, 6)) for _ in range(64)] for _ in range(2)]
     columns = {"sentence1": texts[0], "sentence2": texts[1], "label": [i % 2 for i in range(64)]}

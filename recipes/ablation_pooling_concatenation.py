@@ -49,7 +49,7 @@ def cells(only: str | None) -> list[str]:
 
 
 def _cell(args: Any, name: str, pooling: str, parts: tuple[str, ...]) -> dict[str, Any]:
-    data: DataSource = course("nli/train", Classification(parts=parts), args) if parts else stsb(args)
+    data: DataSource = course("nli/train", Classification(concatenation=parts), args) if parts else stsb(args)
     print(f"{name}: {len(data.rows)} rows")  # type: ignore[arg-type]
     place = folder_of("ablation", args) / name.replace("|", "")
     run = run_of(args, epochs=args.epochs if parts else 4 * args.epochs)

@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = parser.parse_args(argv)
     embedder = placed(infersent(args.backbone, width=args.width, seed=args.seed), args)
     embedder.encoder.words.requires_grad_(False)
-    data = course("nli/train", Classification(parts=PARTS), args)
+    data = course("nli/train", Classification(concatenation=PARTS), args)
     note = f"{args.width} units a direction"
     return Recipe("infersent", args, note=note, anew=True).carry_out(embedder, [data], run_of(args))
 

@@ -12,7 +12,7 @@ PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3
 RUN = ["--batch", "8", "--rate", "1e-3", "--threads", "1", "--device", "cpu"]
 SCORED = ["--data", "pairs.csv@regression", "--columns", "score=score/5", "--dev", "pairs.csv"]
 
-FOUR = ["--data", "nli.csv@classification:labels=4"]
+FOUR = ["--data", "nli.csv@classification:num_labels=4"]
 
 
 @pytest.fixture

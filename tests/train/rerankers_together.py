@@ -7,7 +7,7 @@ import torch
 from likewise import Embedder, Reranker
 from likewise.reranker import PolyEncoder
 from likewise.train.data.batch import TrainingRows
-from likewise.train.objectives import RERANKER_OBJECTIVES, PairRegression, parse_objective
+from likewise.train.objectives import RERANKER_OBJECTIVES, ObjectiveEntry, PairRegression, parse_objective
 from likewise.train.step.memory import TokenBudget
 from likewise.train.step.processes import process_group
 from likewise.train.step.trainable import backward, join_gradients
@@ -25,7 +25,7 @@ class Scaled(PairRegression):
         return super().forward(logits * self.slope, score=score)
 
 
-TABLE = {**RERANKER_OBJECTIVES, "scaled": Scaled}
+TABLE = {**RERANKER_OBJECTIVES, "scaled": ObjectiveEntry(Scaled, "scores of any steepness", "", "")}
 
 
 def gradient(folder: str, spec: str, processes, budget: int | None) -> dict[str, torch.Tensor]:

@@ -10,24 +10,24 @@ from likewise.train.objectives import OBJECTIVES, RERANKER_OBJECTIVES
 from likewise.train.run import Lora, Optimization, TrainSettings
 
 OF_OBJECTIVES = {
-    "classification": {"labels": 3, "parts": ("u", "v", "|u-v|")},
+    "classification": {"num_labels": 3, "concatenation": ("u", "v", "|u-v|")},
     "regression": {},
     "cosent": {"scale": 20.0},
-    "angle": {"cosine": 1.0, "angle": 1.0, "cosine_scale": 20.0, "angle_scale": 20.0},
+    "angle": {"cosine_weight": 1.0, "angle_weight": 1.0, "cosine_scale": 20.0, "angle_scale": 20.0},
     "margin-pairs": {"margin": 0.5, "distance": "cosine", "online": False},
-    "contrastive": {"temperature": 0.05, "learned": False, "symmetric": False},
+    "contrastive": {"temperature": 0.05, "learn_temperature": False, "symmetric": False},
     "triplet": {"margin": 1.0, "distance": "euclidean"},
-    "batch-triplets": {"choose": "hard", "margin": 0.2, "distance": "euclidean", "each": 4},
-    "distillation": {"width": None},
+    "batch-triplets": {"strategy": "hard", "margin": 0.2, "distance": "euclidean", "per_label": 4},
+    "distillation": {"teacher_width": None},
     "margin-mse": {"similarity": "dot"},
     "score-distillation": {"temperature": 0.05, "teacher_temperature": 1.0},
-    "similarity-distillation": {"measure": "kl", "temperature": 0.05, "teacher_temperature": 0.05},
-    "simcse": {"temperature": 0.05, "learned": False, "symmetric": False},
-    "tsdae": {"noise": 0.6, "depth": 1, "heads": 4},
+    "similarity-distillation": {"loss": "kl", "temperature": 0.05, "teacher_temperature": 0.05},
+    "simcse": {"temperature": 0.05, "learn_temperature": False, "symmetric": False},
+    "tsdae": {"deletion_ratio": 0.6, "decoder_layers": 1, "decoder_heads": 4},
 }
 OF_RERANKING = {
     "regression": {"loss": "bce", "temperature": 1.0, "offset": 0.0},
-    "classification": {"labels": 3},
+    "classification": {"num_labels": 3},
     "margin": {"margin": 1.0},
     "ranking": {"temperature": 1.0, "teacher_temperature": 1.0},
     "in-batch": {"temperature": 1.0},
@@ -41,7 +41,7 @@ def defaults(objective):
 
 @pytest.mark.parametrize(("table", "wanted"), [(OBJECTIVES, OF_OBJECTIVES), (RERANKER_OBJECTIVES, OF_RERANKING)])
 def test_objectives_begin_with_the_settings_of_their_papers(table, wanted):
-    assert {name: defaults(objective) for name, objective in table.items()} == wanted
+    assert {name: defaults(entry.build) for name, entry in table.items()} == wanted
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ def test_other_data_of_the_same_size_and_name_are_another_run(own, tmp_path):
 )
 @pytest.mark.parametrize("how", ["gone", "half", "keys"])
 def test_a_checkpoint_that_is_not_whole_is_refused_and_leaves_the_model_as_it_was(broken, how, own, tmp_path):
-    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learned=True)
+    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learn_temperature=True)
     course = [DataSource(TrainingRows.of(columns_for(objective), objective), objective)]
     train(embedder, course, TrainSettings(steps=1, batch=8), folder=tmp_path)
     before = {name: tensor.clone() for name, tensor in embedder.state_dict().items()}

@@ -108,11 +108,11 @@ def test_the_model_s_own_prompt_is_read_in_training_as_in_encoding(own):
 
 
 def test_a_learned_temperature_comes_back_from_the_sharpest():
-    objective = Contrastive(learned=True)
+    objective = Contrastive(learn_temperature=True)
     with torch.no_grad():
         objective.log_scale.fill_(9.0)
     anchors, positives = torch.eye(3), torch.eye(3)[[1, 0, 2]]  # two of three are wrong
-    loss = objective(anchors, positives, names=torch.arange(6).view(2, 3).T)
+    loss = objective(anchors, positives, text_ids=torch.arange(6).view(2, 3).T)
     loss.backward()
     assert loss.isfinite()
     assert objective.log_scale.grad > 0

@@ -158,7 +158,7 @@ def test_low_rank_changes_that_make_no_sense_are_told(how, said, own):
 
 
 def test_each_block_has_its_rate_by_depth(own):
-    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learned=True)
+    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learn_temperature=True)
     made = optimizer.make_optimizer(embedder, [objective], Optimization(rate=1.0, layer_decay=0.5, objective_rate=7.0))
     rates = {id(p): group["rate"] for group in made.param_groups for p in group["params"]}
     for name, p in embedder.named_parameters():

@@ -117,7 +117,7 @@ def test_only_rows_that_meet_the_condition_are_kept(condition, kept):
         ({"anchor": [], "positive": []}, Contrastive(), None, "no rows"),
         ([], Contrastive(), None, "no rows"),
         ({"anchor": ["a"], "positive": ["b"]}, Contrastive(), None, "one row"),
-        ({"anchor": ["a"] * 3, "positive": ["b"] * 3}, Contrastive(), None, "no row holds a wrong answer"),
+        ({"anchor": ["a"] * 3, "positive": ["b"] * 3}, Contrastive(), None, "no row has a negative"),
         (
             {"sentence1": ["a", "b"], "sentence2": ["a", "b"], "score": [0, 1]},
             CoSENT(),

@@ -20,7 +20,7 @@ from tests.train.together import gradient
 from tests.train.whole_run import whole
 
 ROOT = Path(__file__).parents[3]
-SPECS = [name if name != "tsdae" else "tsdae:noise=0" for name in OBJECTIVES]  # noise is each process's own
+SPECS = [name if name != "tsdae" else "tsdae:deletion_ratio=0" for name in OBJECTIVES]  # noise is each process's own
 WHOLE = str(ROOT / "tests/train/whole_run.py")
 TWO = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
 
@@ -42,7 +42,7 @@ def runs(tmp_path_factory):
     place = tmp_path_factory.mktemp("two")
     folder = model_folder(place / "model")
     jobs = [
-        *((name, name, JOINED) for name in ("contrastive:learned", "classification")),
+        *((name, name, JOINED) for name in ("contrastive:learn_temperature", "classification")),
         ("whole", "tsdae", DRAWING),
         ("cut", "tsdae", {**DRAWING, "stop": 3}),
     ]
@@ -67,7 +67,7 @@ def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
             )
 
 
-@pytest.mark.parametrize("name", ["contrastive:learned", "classification"])
+@pytest.mark.parametrize("name", ["contrastive:learn_temperature", "classification"])
 def test_a_run_of_two_processes_ends_with_the_weights_of_one(name, runs, tmp_path):
     """Over six steps of two batches each, gradients clipped, with a running mean of the weights and a measure."""
     folder, place = runs

@@ -34,7 +34,7 @@ from likewise.train.step.trainable import backward, check_objective
 from likewise.train.trainer import train
 from tests.train.columns import TEXTS, batch_for, columns_for
 
-CROSS = ["regression", "regression:loss=mse,temperature=2", "classification:labels=2", "margin", "ranking"]
+CROSS = ["regression", "regression:loss=mse,temperature=2", "classification:num_labels=2", "margin", "ranking"]
 POLY = ["regression:temperature=8,offset=2", "regression:loss=mse", "margin", "ranking"]
 POLY += ["in-batch", "in-batch:temperature=4"]
 BOTH = [*(("cross", name) for name in CROSS), *(("poly", name) for name in POLY)]
@@ -49,7 +49,7 @@ def begun(own):
         objective = parse_objective(name, RERANKER_OBJECTIVES)
         embedder = Embedder.load(own(**how), device="cpu")
         reranker = (
-            Reranker.start(embedder, objective.labels, seed=seed)
+            Reranker.start(embedder, objective.num_labels, seed=seed)
             if kind == "cross"
             else PolyEncoder.start(embedder, 5, seed=seed)
         )
@@ -215,7 +215,7 @@ def _with_all_graphs_kept(poly, objective, batch, budget):
                 vectors |= zip(own, make(Ragged.of([ids[i] for i in own])), strict=True)
     laid = [vectors[i] for i in range(len(ids))]
     scores = score_candidates(torch.stack(laid[:n]), torch.stack(laid[n:]))
-    return objective(scores, names=batch.names).mean()
+    return objective(scores, text_ids=batch.names).mean()
 
 
 @pytest.mark.parametrize("kind", ["cross", "poly"])
@@ -300,7 +300,7 @@ def test_a_poly_encoder_learns_to_find_the_candidate_of_each_context(begun):
     assert scores.argmax(1).tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(("kind", "name"), [("cross", "classification:labels=2"), ("poly", "in-batch")])
+@pytest.mark.parametrize(("kind", "name"), [("cross", "classification:num_labels=2"), ("poly", "in-batch")])
 def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(kind, name, begun, tmp_path):
     run = TrainSettings(steps=8, batch=4, optimization=FAST, checkpoint_every=2, budget=60)
 
@@ -352,7 +352,7 @@ def test_a_reranker_is_measured_by_its_order_of_pairs_and_by_its_labels(begun):
         scores = [float(reranker.score([pair])[0]) for pair in zip(TEXTS[:6], TEXTS[6:], strict=True)]
         expected = stats.spearmanr(scores, columns["score"]).statistic
         assert SpearmanEvaluator(columns, "x")(reranker) == {"x spearman": pytest.approx(expected)}
-    labelled, _ = begun("cross", "classification:labels=2")
+    labelled, _ = begun("cross", "classification:num_labels=2")
     logits = labelled.logits(columns["sentence1"], columns["sentence2"])
     right = sum(int(row[1] > row[0]) == label for row, label in zip(logits, columns["label"], strict=True))
     assert AccuracyEvaluator(columns, "x")(labelled) == {"x accuracy": right / 6}
@@ -370,7 +370,7 @@ def test_a_reranker_is_measured_by_its_order_of_pairs_and_by_its_labels(begun):
 )
 def test_labels_that_cannot_be_measured_are_refused(columns, told, begun):
     with pytest.raises(BadInput, match=told):
-        AccuracyEvaluator(columns)(begun("cross", "classification:labels=2")[0])
+        AccuracyEvaluator(columns)(begun("cross", "classification:num_labels=2")[0])
 
 
 # what cannot be trained
@@ -379,17 +379,17 @@ def test_labels_that_cannot_be_measured_are_refused(columns, told, begun):
 @pytest.mark.parametrize(
     ("name", "changed", "told"),
     [
-        ("regression", {"score": [0.0, 5.0]}, r"row 1: score is 5; wanted 0 … 1: .*divide by 5"),
+        ("regression", {"score": [0.0, 5.0]}, r"row 1: score is 5; expected 0 … 1: .*divide by 5"),
         ("regression", {"score": [0.5, 0.5]}, "every score is 0.5"),
         ("regression", {"score": None}, "score is missing"),
         ("regression", {"sentence2": None}, "sentence2 is missing"),
         ("regression", {"score": [0.5, float("nan")]}, "row 1: score is nan"),
-        ("classification", {"label": [0, 3]}, "row 1: label is 3; wanted 0 … 2"),
+        ("classification", {"label": [0, 3]}, "row 1: label is 3; expected 0 … 2"),
         ("classification", {"label": [1, 1]}, "every label is 1"),
         ("classification", {"label": [0.5, 1]}, "row 0: label is 0.5; wanted a whole number"),
-        ("margin", {"negative": None}, "one column of negatives or more"),
-        ("ranking", {"scores": [[1.0], [2.0]]}, "scores has 1 numbers a row; wanted 2"),
-        ("in-batch", {"anchor": ["a", "a"], "negative": None}, "no row holds a wrong answer"),
+        ("margin", {"negative": None}, "a column of negatives or more"),
+        ("ranking", {"scores": [[1.0], [2.0]]}, "scores has 1 numbers a row; expected 2"),
+        ("in-batch", {"anchor": ["a", "a"], "negative": None}, "no row has a negative"),
         ("regression", {"sentence1": [], "sentence2": [], "score": []}, "is missing"),
     ],
 )
@@ -415,13 +415,13 @@ def test_bad_rows_are_refused_by_name(name, changed, told):
         "regression:loss=l1",
         "regression:temperature=0",
         "regression:offset=inf",
-        "classification:labels=1",
+        "classification:num_labels=1",
         "margin:margin=-1",
         "ranking:widths=8",
     ],
 )
 def test_options_that_make_no_sense_are_refused(spec):
-    with pytest.raises(BadInput, match="wanted|has no option"):
+    with pytest.raises(BadInput, match="wanted|expected|has no option"):
         parse_objective(spec, RERANKER_OBJECTIVES)
 
 

@@ -105,7 +105,7 @@ def _show(made: ReadyToTrain, course: DataSource, batch: "Batch") -> None:
             told = f"{len(values[i])} numbers" if values.ndim > 1 else f"{values[i].tolist():g}"
             rows.add_row(str(i), name, told)
     printable(rows, indent=2)
-    if course.objective.reads().names and len(batch.texts) > 1:
+    if course.objective.reads().text_ids and len(batch.texts) > 1:
         _masks(batch)
 
 

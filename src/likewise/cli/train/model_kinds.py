@@ -8,11 +8,11 @@ from ...errors import BadInput, BadModel
 from ...reranker import CrossEncoder, PolyEncoder
 from ...runtime.devices import device_and_dtype
 from ...train.data.sources import NLI
-from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, RerankerObjective
+from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, ObjectiveTable, RerankerObjective
 from ...train.step.trainable import Trainable
 from .config import Kind, TrainCommand
 
-TABLES: Mapping[Kind, Mapping[str, type[Objective]]] = {
+TABLES: Mapping[Kind, ObjectiveTable] = {
     "embedder": OBJECTIVES,
     "cross-encoder": RERANKER_OBJECTIVES,
     "poly-encoder": RERANKER_OBJECTIVES,
@@ -21,7 +21,7 @@ TABLES: Mapping[Kind, Mapping[str, type[Objective]]] = {
 
 def expected_labels(job: TrainCommand, objectives: Sequence[Objective]) -> Sequence[str]:
     """The names of the labels that a reranker is to have; none of an embedder."""
-    counts = [objective.labels for objective in objectives if isinstance(objective, RerankerObjective)]
+    counts = [objective.num_labels for objective in objectives if isinstance(objective, RerankerObjective)]
     if not counts:
         return ()
     if len(set(counts)) > 1:

@@ -118,7 +118,7 @@ class TrainingRows:
         found = {name: _numbers(name, values, reads) for name, values in numbers.items()}
         if whole:
             objective.check(checked, found)
-        return cls(checked, found, reads.repeats, reads.together, reads.each)
+        return cls(checked, found, reads.repeats, reads.group_by, reads.per_group)
 
     def __len__(self) -> int:
         return len(next(iter(self.texts.values())))
@@ -148,7 +148,7 @@ def _texts(name: str, values: Column) -> Sequence[str]:
 
 
 def _numbers(name: str, values: Column, reads: InputColumns) -> Shaped[np.ndarray, "N ..."]:
-    whole, axes = name in reads.whole, 2 if name in reads.wide else 1
+    whole, axes = name in reads.integers, 2 if name in reads.matrices else 1
     try:
         found = np.asarray(values)
         found = (

@@ -31,7 +31,7 @@ class BatchSchedule:
     """Courses and how their batches are mixed.
 
     Each course is read in passes, each in another order, whose batches hold groups of rows where the objective wants
-    them (`Reads.together`). `proportional` draws the course of a step with the chances of their sizes; `round-robin`
+    them (`group_by`). `proportional` draws the course of a step with the chances of their sizes; `round-robin`
     takes one after another. A pass leaves out the rows that no longer fill a batch, unless there is not even one batch
     of them. A stream is read in its own order, and one among several data sets wants `round-robin`, since nobody knows
     its size.

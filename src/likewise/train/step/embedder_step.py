@@ -36,10 +36,10 @@ def tokenized(embedder: TorchEmbedder, objective: Objective, batch: Batch) -> tu
         raise BadInput("the model's prompt is read and left out of the pooling, which training does not do; use none")
     texts = [lead + text for column in batch.texts for text in column]
     contents = [content[: tokenizer.room] for content in tokenizer.contents(texts)]
-    shown = [tokenizer.framed(objective.shown(content)) for content in contents]
-    if objective.reads().ids:
+    shown = [tokenizer.framed(objective.add_noise(content)) for content in contents]
+    if objective.reads().token_ids:
         ids = pad_token_ids([tokenizer.framed(content) for content in contents[: len(batch)]], embedder.device)
-        batch = Batch(batch.texts, {**batch.numbers, "ids": ids})
+        batch = Batch(batch.texts, {**batch.numbers, "token_ids": ids})
     return shown, batch
 
 
@@ -56,8 +56,8 @@ def forward(embedder: TorchEmbedder, ids: Ids, dtype: torch.dtype | None = None)
 def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:
     """The objective of a batch whose M = N·C vectors lie column after column."""
     more = {name: side_by_side(vectors, values) for name, values in batch.numbers.items()}
-    if objective.reads().names:
-        more["names"] = batch.names.to(vectors.device)
+    if objective.reads().text_ids:
+        more["text_ids"] = batch.names.to(vectors.device)
     loss: Tensor = objective(*vectors.chunk(len(batch.texts)), **more)
     return loss
 

@@ -34,12 +34,12 @@ def check_reranker_objective(reranker: Reranker, objective: Objective) -> None:
     kind, name = type(reranker).__name__, type(objective).__name__
     if not isinstance(objective, RerankerObjective):
         raise BadInput(f"{name} is for the vectors of an embedder, and this is a {kind}; see RERANKING for its kin")
-    if len(reranker.labels) != objective.labels:
+    if len(reranker.labels) != objective.num_labels:
         raise BadInput(
-            f"{name} wants {_counted(objective.labels)}, and the {kind} has {len(reranker.labels)} "
-            f"({', '.join(list(reranker.labels)[:5])}): begin one with Reranker.start(…, labels={objective.labels})"
+            f"{name} wants {_counted(objective.num_labels)}, and the {kind} has {len(reranker.labels)} "
+            f"({', '.join(list(reranker.labels)[:5])}): begin one with Reranker.start(…, labels={objective.num_labels})"
         )
-    if objective.CROSSED and not isinstance(reranker, PolyEncoder):
+    if objective.ALL_PAIRS and not isinstance(reranker, PolyEncoder):
         raise BadInput(
             f"{name} scores every first text with every candidate, which a {kind} reads one by one: wanted a "
             "PolyEncoder, or PairRanking with columns of negatives"
@@ -96,8 +96,8 @@ class _Asked:
     def losses(self, found: Tensor, batch: Batch) -> Float[Tensor, " N"]:
         """Of the rows of this batch, whose logits or scores were found."""
         more = {name: side_by_side(found, values) for name, values in batch.numbers.items()}
-        if self.objective.reads().names:
-            more["names"] = batch.names.to(found.device)
+        if self.objective.reads().text_ids:
+            more["text_ids"] = batch.names.to(found.device)
         losses: Tensor = self.objective(found, **more)
         return losses
 
@@ -206,7 +206,9 @@ def _above(
 ) -> tuple[float, tuple[Tensor, Tensor]]:
     """The loss, with the rows of all processes, and its gradient by this one's contexts and candidates."""
     columns, own = len(asked.batch.texts) - 1, asked.processes.own(len(contexts))
-    found = score_candidates(contexts, candidates) if asked.objective.CROSSED else _each(contexts, candidates, columns)
+    found = (
+        score_candidates(contexts, candidates) if asked.objective.ALL_PAIRS else _each(contexts, candidates, columns)
+    )
     loss = asked.back(asked.losses(found, batch).mean())
     assert contexts.grad is not None and candidates.grad is not None
     return loss, (contexts.grad[own], torch.cat([part[own] for part in candidates.grad.chunk(columns)]))

@@ -30,7 +30,7 @@ def check_objective(model: Trainable, objective: Objective) -> None:
         return
     if isinstance(objective, RerankerObjective):
         raise BadInput(f"{type(objective).__name__} is for a reranker, and this is an embedder; see OBJECTIVES")
-    objective.fit_to(embedder_for_objective(objective, model).width, model.encoder.vocabulary)
+    objective.initialize(embedder_for_objective(objective, model).width, model.encoder.vocabulary)
 
 
 def backward(model: Trainable, objective: Objective, batch: Batch, **how: Any) -> StepResult:
