@@ -14,9 +14,10 @@ from likewise.train.output.console import ConsoleProgress
 from likewise.train.output.log import TIMING_FIELDS, Log, TensorBoard, read_log
 from likewise.train.output.model_card import model_card
 from likewise.train.output.record import append_result_line, training_record
-from likewise.train.run import StepState, TrainSettings
-from likewise.train.trainer import train
+from likewise.train.settings import TrainSettings
+from likewise.train.step_state import StepState
 from tests.train.columns import columns_for
+from tests.train.run_trainer import run_trainer
 
 
 def moment(step, steps=10, scores=None, best=None, seconds=None):
@@ -53,11 +54,18 @@ def test_the_log_of_a_run_that_went_on_is_that_of_one_never_stopped(stopped, own
     def go(name, stop=lambda: False, tell=()):
         objective = Contrastive()
         courses = [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)]
-        run = TrainSettings(steps=9, batch=8, checkpoint_every=2)
+        run = TrainSettings(max_steps=9, batch_size=8, save_steps=2)
         place = tmp_path / name
         log = Log(place / "log.jsonl")
         measure = lambda e: {"x": float(e.encode(["a"]).sum())}  # noqa: E731
-        train(Embedder.load(folder, device="cpu"), courses, run, folder=place, measure=measure, tell=[log, *tell])
+        run_trainer(
+            Embedder.load(folder, device="cpu"),
+            courses,
+            run,
+            checkpoint_folder=place,
+            evaluator=measure,
+            callbacks=[log, *tell],
+        )
 
     def fail(moment):
         if moment.step == stopped + 1:
@@ -138,8 +146,8 @@ def test_a_log_becomes_a_picture(tmp_path):
 @pytest.fixture
 def record(own):
     embedder, objective = Embedder.load(own(), device="cpu"), Contrastive()
-    run = TrainSettings(steps=2, batch=8)
-    out = train(embedder, [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)], run)
+    run = TrainSettings(max_steps=2, batch_size=8)
+    out = run_trainer(embedder, [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)], run)
     one = {"name": "pairs|1.csv", "rows": 24, "objective": objective.describe(), "sha256": "ab" * 32, "hub": "me/pairs"}
     scores = {"stsb/dev spearman": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 99}}
     backbone = {"name": "bert-base-uncased", "fingerprint": "f" * 32, "local": False}

@@ -18,12 +18,12 @@ from likewise.encoders.layers import without_dropout
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import parse_objective
-from likewise.train.run import Optimization, TrainSettings
+from likewise.train.settings import TrainSettings
 from likewise.train.step.processes import process_group
-from likewise.train.trainer import train
 from tests.train.columns import columns_for
+from tests.train.run_trainer import run_trainer
 
-STEADY = Optimization(rate=1e-3, clip=0.5)
+STEADY = {"learning_rate": 1e-3, "max_grad_norm": 0.5}
 
 
 def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
@@ -50,21 +50,21 @@ def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
         return {"spread": float(model.encode(["a", "dogs bark"]).std())}
 
     with process_group() as processes:
-        outcome = train(
+        outcome = run_trainer(
             embedder,
             [DataSource(rows, objective)],
             run,
-            folder=out / "checkpoints",
-            measure=spread,
-            tell=[moments.append],
+            checkpoint_folder=out / "checkpoints",
+            evaluator=spread,
+            callbacks=[moments.append],
             stop=asked,
         )
         assert torch.equal(before, torch.get_rng_state())
-        assert bool(moments) == processes.leads
+        assert bool(moments) == processes.is_main
         weights = {**embedder.state_dict(), **{f"objective.{n}": t for n, t in objective.state_dict().items()}}
         digest = hashlib.sha256(b"".join(t.numpy().tobytes() for t in weights.values())).hexdigest()
-        same = not processes.any(digest != processes.told(digest))
-        if processes.leads:
+        same = not processes.any(digest != processes.broadcast(digest))
+        if processes.is_main:
             save_file({n: t.contiguous() for n, t in weights.items()}, out / "weights.safetensors")
             told = [{k: v for k, v in asdict(m).items() if k != "seconds"} for m in moments]
             found = {**asdict(outcome), "same": same, "moments": told}

@@ -111,15 +111,15 @@ def run(args: argparse.Namespace) -> int:
     from ..model_names import load_named_embedder
     from .sources import input_files
     from .train.build import data_source
-    from .train.config import DataSet
+    from .train.config import DataOptions
 
     if args.out is not None:
         check_table(args.out, input_files(args.data, args.corpus))
     prepare_runtime(args)
     rules = _rules(args)
     columns = tuple(args.columns.split(",")) if args.columns else ()
-    course, _ = data_source(DataSet(args.data, "contrastive", columns, where=args.where))
-    texts = course.rows.texts  # type: ignore[union-attr]  # a file is no stream
+    source = data_source(DataOptions(args.data, "contrastive", columns, where=args.where))
+    texts = source.rows.texts  # type: ignore[union-attr]  # a file is no stream
     corpus = _corpus(args.corpus, args.corpus_column) if args.corpus else None
     embedder = load_named_embedder(args.model, precision=args.precision, device=args.device, max_length=args.max_length)
     mined = mine_negatives(

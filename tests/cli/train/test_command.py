@@ -18,8 +18,8 @@ from likewise.train.data.sources import ColumnNames, read_rows
 from likewise.train.layers.multi_layer import multi_layer_embedder
 from likewise.train.objectives import CoSENT, Layerwise
 from likewise.train.output.log import TIMING_FIELDS, read_log
-from likewise.train.run import Optimization, TrainSettings
-from likewise.train.trainer import train
+from likewise.train.settings import TrainSettings
+from tests.train.run_trainer import run_trainer
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
 HEAD = "question,answer,likeness\n"
@@ -248,10 +248,10 @@ def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the
     found = read_rows(
         place / "pairs.csv", objective, ColumnNames(dict(part.split("=") for part in NAMES[1].split(",")))
     )
-    train(
+    run_trainer(
         multi_layer_embedder(python, 3),
         [DataSource(found, objective)],
-        TrainSettings(steps=2, batch=8, optimization=Optimization(rate=1e-3)),
+        TrainSettings(max_steps=2, batch_size=8, learning_rate=1e-3),
     )
     texts = ["a cat sleeps", "rain"]
     np.testing.assert_allclose(Embedder.load("out").encode(texts), python.eval().encode(texts), atol=1e-5)

@@ -11,8 +11,8 @@ from likewise.errors import BadInput
 from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import NLI, ColumnNames, read_rows, sha256
 from likewise.train.objectives import Classification, Contrastive, CoSENT, Triplet
-from likewise.train.run import Optimization, TrainSettings
-from likewise.train.trainer import train
+from likewise.train.settings import TrainSettings
+from tests.train.run_trainer import run_trainer
 
 PAIRS = {"sentence1": ["a", "b", "c"], "sentence2": ["x", "y", "z"], "score": [0.0, 2.5, 5.0]}
 LIST = [dict(zip(PAIRS, values, strict=True)) for values in zip(*PAIRS.values(), strict=True)]
@@ -176,33 +176,35 @@ def test_a_stream_is_read_in_its_order_and_begins_anew_at_its_end():
 
 def test_a_run_over_a_stream_goes_on_where_it_was(own, tmp_path):
     folder = own()
-    run = TrainSettings(steps=6, batch=4, checkpoint_every=2, optimization=Optimization(rate=1e-3))
+    run = TrainSettings(max_steps=6, batch_size=4, save_steps=2, learning_rate=1e-3)
 
     def courses():
         stream = _stream()
         return [DataSource(stream, stream.objective)]
 
     whole, again = (Embedder.load(folder, device="cpu") for _ in range(2))
-    train(whole, courses(), run)
+    run_trainer(whole, courses(), run)
     asked = iter([False, False, True])
-    assert train(again, courses(), run, folder=tmp_path, stop=lambda: next(asked)).steps == 3
-    train(again, courses(), run, folder=tmp_path)
+    assert run_trainer(again, courses(), run, checkpoint_folder=tmp_path, stop=lambda: next(asked)).steps == 3
+    run_trainer(again, courses(), run, checkpoint_folder=tmp_path)
     assert all(torch.equal(w, again.state_dict()[n]) for n, w in whole.state_dict().items())
 
 
 def test_what_a_stream_cannot_do_is_told(own):
     embedder, stream = Embedder.load(own(), device="cpu"), _stream()
     with pytest.raises(BadInput, match="wanted steps"):
-        train(embedder, [DataSource(stream, stream.objective)], TrainSettings())
+        run_trainer(embedder, [DataSource(stream, stream.objective)], TrainSettings())
     held = read_rows({"anchor": ["a", "b"], "positive": ["c", "d"]}, stream.objective)
     with pytest.raises(BadInput, match="round-robin"):
-        train(
-            embedder, [DataSource(stream, stream.objective), DataSource(held, stream.objective)], TrainSettings(steps=2)
+        run_trainer(
+            embedder,
+            [DataSource(stream, stream.objective), DataSource(held, stream.objective)],
+            TrainSettings(max_steps=2),
         )
-    train(
+    run_trainer(
         embedder,
         [DataSource(stream, stream.objective), DataSource(held, stream.objective)],
-        TrainSettings(steps=2, mix="round-robin", batch=2),
+        TrainSettings(max_steps=2, data_mixing="round-robin", batch_size=2),
     )
     with pytest.raises(BadInput, match="gave no rows"):
         next(_stream(0).batches(2))

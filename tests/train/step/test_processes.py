@@ -109,5 +109,5 @@ def test_where_one_process_dies_the_other_does_not_wait_for_it(runs, tmp_path):
 
 def test_a_batch_that_cannot_be_shared_out_is_refused():
     with pytest.raises(BadInput, match="7 rows cannot be shared among 2"):
-        Processes(0, 2).own(7)
-    assert [Processes(r, 2).own(8) for r in (0, 1)] == [slice(0, 4), slice(4, 8)]
+        Processes(0, 2).local_rows(7)
+    assert [Processes(r, 2).local_rows(8) for r in (0, 1)] == [slice(0, 4), slice(4, 8)]
