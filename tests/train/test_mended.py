@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from likewise import Embedder
+from likewise.data.column_names import ColumnNames
 from likewise.errors import BadInput
 from likewise.train.data.batch import Batch, TrainingRows
 from likewise.train.data.schedule import DataSource
-from likewise.train.data.sources import ColumnNames, read_rows
+from likewise.train.data.sources import read_rows
 from likewise.train.objectives import Contrastive, CoSENT, MarginPairs, Triplet
 from likewise.train.optimization.optimizer import _level, learning_rate_factor
 from likewise.train.settings import TrainSettings
@@ -43,21 +44,21 @@ def test_columns_are_taken_in_order_only_where_no_name_fits(data, objective):
 
 
 def test_a_measure_that_is_no_number_is_never_the_best(own):
-    figures = iter([math.nan, 0.3, 0.2])
+    figures = iter([0.9, math.nan, 0.3, 0.2])
     outcome = run_trainer(
         Embedder.load(own()),
         [course()],
         TrainSettings(max_steps=3, batch_size=3, eval_steps=1),
         evaluator=lambda _: {"m": next(figures)},
     )
-    assert (outcome.best, outcome.best_step) == (0.3, 2)
+    assert (outcome.best_score, outcome.best_step) == (0.3, 2)
 
 
 def test_a_run_that_had_waited_enough_does_not_go_on(own, tmp_path):
     folder, run = own(), TrainSettings(max_steps=8, batch_size=3, eval_steps=1, early_stopping_patience=2)
 
     def go():
-        figures = iter([0.5, 0.4, 0.3])
+        figures = iter([0.1, 0.5, 0.4, 0.3])
         return run_trainer(
             Embedder.load(folder),
             [course()],
@@ -67,12 +68,12 @@ def test_a_run_that_had_waited_enough_does_not_go_on(own, tmp_path):
         )
 
     first, again = go(), go()
-    assert (first.steps, first.best, first.stopped_early) == (3, 0.5, True)
-    assert (again.steps, again.best, again.stopped_early) == (3, 0.5, True)
+    assert (first.steps, first.best_score, first.stopped_early) == (3, 0.5, True)
+    assert (again.steps, again.best_score, again.stopped_early) == (3, 0.5, True)
 
 
 def test_patience_that_ends_with_the_last_step_stopped_nothing(own):
-    figures = iter([0.5, 0.4, 0.3])
+    figures = iter([0.1, 0.5, 0.4, 0.3])
     run = TrainSettings(max_steps=3, batch_size=3, eval_steps=1, early_stopping_patience=2)
     assert not run_trainer(
         Embedder.load(own()), [course()], run, evaluator=lambda _: {"m": next(figures)}

@@ -85,16 +85,17 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, st
         evaluator=measure,
         callbacks=[lambda m: steps.append(m.step)],
     )
-    assert steps[0] == (stopped_at - 1) // 2 * 2 + 1  # told before it is saved
+    assert next(step for step in steps if step) == (stopped_at - 1) // 2 * 2 + 1  # reported before it is saved
     assert _equal(_weights(resumed), _weights(whole))
-    assert (found.best, found.best_step) == (expected.best, expected.best_step)
+    assert (found.best_score, found.best_step) == (expected.best_score, expected.best_step)
+    assert found.initial_scores == expected.initial_scores
 
 
 def test_a_checkpoint_of_another_run_is_refused_and_stays(own, tmp_path):
     embedder, place = Embedder.load(own(), device="cpu"), tmp_path / "run"
     run_trainer(embedder, _courses(), TrainSettings(max_steps=2, batch_size=8), checkpoint_folder=place)
     before = sorted(place.rglob("*"))
-    with pytest.raises(BadInput, match="another run: run.batch was 8 and is 4"):
+    with pytest.raises(BadInput, match="another run: run.batch_size was 8 and is 4"):
         run_trainer(embedder, _courses(), TrainSettings(max_steps=2, batch_size=4), checkpoint_folder=place)
     assert sorted(place.rglob("*")) == before
 
@@ -104,18 +105,19 @@ def test_the_best_model_by_the_measure_is_what_remains(own):
 
     def measure(embedder):
         seen.append(_weights(embedder))
-        return {"made up": [3.0, 5.0, 4.0][len(seen) - 1]}
+        return {"made up": [9.0, 3.0, 5.0, 4.0][len(seen) - 1]}
 
     found = run_trainer(embedder, _courses(), TrainSettings(epochs=3, batch_size=8, **FAST), evaluator=measure)
-    assert found.best == 5.0 and found.best_step == 6
-    assert _equal(_weights(embedder), seen[1])
+    assert found.initial_scores == {"made up": 9.0}  # of the model before training, which is never taken for the best
+    assert found.best_score == 5.0 and found.best_step == 6
+    assert _equal(_weights(embedder), seen[2])
 
 
 def test_training_stops_when_nothing_gets_better(own):
-    scores = iter([3.0, 2.0, 1.0, 0.0])
+    scores = iter([9.0, 3.0, 2.0, 1.0, 0.0])
     run = TrainSettings(epochs=9, batch_size=8, early_stopping_patience=2)
     found = run_trainer(Embedder.load(own(), device="cpu"), _courses(), run, evaluator=lambda _: {"x": next(scores)})
-    assert found.stopped_early and found.steps == 9 and found.best == 3.0
+    assert found.stopped_early and found.steps == 9 and found.best_score == 3.0
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(own, tmp_path, monkeypatch):
@@ -185,7 +187,7 @@ def test_numbers_must_be_finite_numbers(unchecked):
     pairs = {"sentence1": ["a", "b"], "sentence2": ["c", "d"]}
     with pytest.raises(BadInput, match="row 1: score is nan"):
         TrainingRows.of({**pairs, "score": [1.0, float("nan")]}, Regression())
-    with pytest.raises(BadInput, match="no number"):
+    with pytest.raises(BadInput, match="not numeric"):
         TrainingRows.of({**pairs, "score": [[1], [2, 3]]}, Regression())
 
 

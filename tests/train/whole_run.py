@@ -27,7 +27,7 @@ STEADY = {"learning_rate": 1e-3, "max_grad_norm": 0.5}
 
 
 def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
-    """`how`: dropout=1 keeps it; stop=N stops after step N, die=N ends the second process there; rest is the Run's."""
+    """`how`: dropout=1 keeps it; stop=N stops after step N, die=N ends the second process there; rest is the settings'."""
     out.mkdir(exist_ok=True)
     torch.manual_seed(5 + int(os.environ.get("RANK", "0")))  # what a process draws before is its own affair
     dropout, stop, die = (int(how.pop(key, 0)) for key in ("dropout", "stop", "die"))
@@ -36,7 +36,7 @@ def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
         without_dropout(embedder)
     objective = parse_objective(name)
     rows = TrainingRows.of(columns_for(objective, 24), objective)
-    run = TrainSettings(**{"steps": 6, "batch": 8, "optimization": STEADY, "checkpoint_every": 2, **how})
+    run = TrainSettings(**{"max_steps": 6, "batch_size": 8, "save_steps": 2, **STEADY, **how})
     moments, made, before = [], [0], torch.get_rng_state()
 
     def asked() -> bool:
@@ -66,7 +66,7 @@ def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
         same = not processes.any(digest != processes.broadcast(digest))
         if processes.is_main:
             save_file({n: t.contiguous() for n, t in weights.items()}, out / "weights.safetensors")
-            told = [{k: v for k, v in asdict(m).items() if k != "seconds"} for m in moments]
+            told = [{k: v for k, v in asdict(m).items() if k != "seconds"} for m in moments if m.step]
             found = {**asdict(outcome), "same": same, "moments": told}
             (out / "found.json").write_text(json.dumps(found), "utf-8")
 

@@ -365,8 +365,8 @@ def test_a_reranker_is_measured_by_its_order_of_pairs_and_by_its_labels(begun):
     [
         ({"sentence1": ["a"], "sentence2": ["b"]}, "no column 'label'"),
         ({"sentence1": [], "sentence2": [], "label": []}, "are none"),
-        ({"sentence1": ["a"], "sentence2": ["b"], "label": ["yes"]}, "wanted whole numbers"),
-        ({"sentence1": ["a"], "sentence2": ["b"], "label": [-1]}, "wanted whole numbers"),
+        ({"sentence1": ["a"], "sentence2": ["b"], "label": ["yes"]}, "expected whole numbers"),
+        ({"sentence1": ["a"], "sentence2": ["b"], "label": [-1]}, "expected whole numbers"),
         ({"sentence1": ["a", "b"], "sentence2": ["b", "c"], "label": [0, 2]}, "row 1: the label is 2.* has 2"),
     ],
 )
@@ -388,7 +388,7 @@ def test_labels_that_cannot_be_measured_are_refused(columns, told, begun):
         ("regression", {"score": [0.5, float("nan")]}, "row 1: score is nan"),
         ("classification", {"label": [0, 3]}, "row 1: label is 3; expected 0 … 2"),
         ("classification", {"label": [1, 1]}, "every label is 1"),
-        ("classification", {"label": [0.5, 1]}, "row 0: label is 0.5; wanted a whole number"),
+        ("classification", {"label": [0.5, 1]}, "row 0: label is 0.5; expected a whole number"),
         ("margin", {"negative": None}, "a column of negatives or more"),
         ("ranking", {"scores": [[1.0], [2.0]]}, "scores has 1 numbers a row; expected 2"),
         ("in-batch", {"anchor": ["a", "a"], "negative": None}, "no row has a negative"),
@@ -434,7 +434,7 @@ def test_an_objective_for_another_kind_of_model_is_refused(begun, tiny):
         (cross, Contrastive(), "vectors of an embedder"),
         (tiny, regression, "is for a reranker"),
         (cross, PairClassification(3), "wants 3 labels.*has 1 .LABEL_0.*labels=3"),
-        (cross, InBatch(), "wanted a PolyEncoder"),
+        (cross, InBatch(), "expected a PolyEncoder"),
         (poly, PairClassification(2), "wants 2 labels"),
     ]:
         with pytest.raises(BadInput, match=told):
