@@ -9,8 +9,8 @@ import pytest
 from safetensors import safe_open
 
 from likewise import Embedder
+from likewise.cluster import communities
 from likewise.engines.numpy.embedder import LightEmbedder
-from likewise.mine import communities
 from likewise.model_files import DEFAULT_MODEL, PACKAGED_MODELS, locate
 from likewise.model_files.provenance import CARDS, provenance
 from likewise.search import search
@@ -48,7 +48,7 @@ def test_vectors_have_length_one_and_topics_lie_together(boxed):
     topic = np.repeat(range(3), 3)
     inside = alike[(topic[:, None] == topic) & ~np.eye(9, dtype=bool)]
     assert inside.min() > alike[topic[:, None] != topic].max()
-    assert sorted(map(sorted, communities(vectors, threshold=0.35, smallest=3))) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    assert sorted(map(sorted, communities(vectors, threshold=0.35, min_size=3))) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
 
 
 def test_a_question_finds_its_answer(boxed):

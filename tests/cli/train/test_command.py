@@ -257,7 +257,7 @@ def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the
     np.testing.assert_allclose(Embedder.load("out").encode(texts), python.eval().encode(texts), atol=1e-5)
     command[command.index("pairs.csv@cosent:layers=3")] = "pairs.csv@cosent:layers=5"
     assert main([*command, "-o", "other"]) == 2
-    assert "5 layers were asked for; the model has 4" in capsys.readouterr().err
+    assert "layers is 5; the model has 4" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["train", "evaluate"])
