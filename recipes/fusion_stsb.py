@@ -10,8 +10,8 @@ from typing import Any
 from likewise.arrays.correlation import spearman
 from likewise.train.data.examples import deduplicated
 from likewise.train.layers.early_exit import try_exits
+from likewise.train.layers.fusion_training import FusionEvaluation, layer_vectors
 from likewise.train.layers.fusion_training import FusionSettings as How
-from likewise.train.layers.fusion_training import layer_vectors
 from likewise.train.objectives import CoSENT
 
 from .recipe import Recipe, backbone, course, flags, start
@@ -19,14 +19,14 @@ from .recipe import Recipe, backbone, course, flags, start
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Trains, measures, saves, records."""
-    args = flags(__doc__, batch=How.batch, rate=How.rate, epochs=How.epochs).parse_args(argv)
-    how = How(seed=args.seed, batch=args.batch, rate=args.rate, epochs=int(args.epochs))
+    args = flags(__doc__, batch=How.batch_size, rate=How.learning_rate, epochs=How.epochs).parse_args(argv)
+    how = How(seed=args.seed, batch_size=args.batch, learning_rate=args.rate, epochs=int(args.epochs))
     embedder, data = backbone(args), course("stsb/train", CoSENT(), args, names={"score": "score/5"})
     began = time.perf_counter()
     pairs = [data.rows.texts[name] for name in ("sentence1", "sentence2")]
     texts, examples = deduplicated(pairs, data.rows.numbers["score"].tolist())
     vectors = layer_vectors(embedder, texts)
-    (made,) = try_exits(embedder, texts, vectors, examples, [embedder.encoder.depth], spearman, recipe=how)
+    (made,) = try_exits(embedder, texts, vectors, examples, [embedder.encoder.depth], FusionEvaluation(spearman), how)
     recipe = Recipe("fusion-stsb", args, base=embedder.fingerprint, note=made.embedder.pooling.spec)
     return recipe.made(made.embedder, [data], time.perf_counter() - began)
 
