@@ -10,7 +10,6 @@ import tokenizers
 import torch
 
 from likewise.arrays.correlation import spearman
-from likewise.cli.models.fuse import _examples
 from likewise.embedder import Embedder
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.layers import initialize_weights
@@ -25,6 +24,7 @@ from likewise.train.distillation.unlabelled_examples import unlabelled_examples
 from likewise.train.layers import fusion_training
 from likewise.train.layers.early_exit import smallest_exit, try_exits
 from likewise.train.layers.fusion_training import (
+    FUSION_DEFAULTS,
     FusionEvaluation,
     FusionInputs,
     FusionSettings,
@@ -34,6 +34,7 @@ from likewise.train.layers.fusion_training import (
     train_fusion,
 )
 from likewise.train.objectives import contrastive, cosent
+from tests.cli.models.pairs import examples_of
 
 WIDTH, DEPTH = 16, 3
 QUICK = FusionSettings(regularization=(1.0,), epochs=3, batch_size=64)
@@ -160,7 +161,7 @@ def test_no_sentence_is_on_both_sides(texts):
 
 
 @torch.no_grad()
-def trained(embedder, examples, texts, *, recipe=FusionSettings(), sure=None):
+def trained(embedder, examples, texts, *, recipe=FUSION_DEFAULTS, sure=None):
     with torch.enable_grad():
         stack = Stack(Reduce.parse("mean"), 0, DEPTH)
         inputs = FusionInputs(layer_vectors(embedder, texts), stack, WIDTH)
@@ -287,7 +288,7 @@ def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
     ("name", "content", "said"),
     [
         ("a.csv", "left,right\na,b\n", "left, right"),
-        ("a.csv", "sentence1,sentence2,score\n" + "".join(f"a{i},b{i},1\n" for i in range(30)), "all scores are 1"),
+        ("a.csv", "sentence1,sentence2,score\n" + "".join(f"a{i},b{i},1\n" for i in range(30)), "every score is 1"),
         ("a.csv", "sentence1,sentence2,score\na,b,nan\nc,d,1\n", "row 0"),
         ("a.tsv", "sentence1\tsentence2\tlabel\na\tb\tmuch\n", "wanted a number"),
         ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}\n', "wanted a text"),
@@ -298,7 +299,7 @@ def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
 def test_a_bad_file_is_named_and_what_is_wrong_with_it(tmp_path, name, content, said):
     (tmp_path / name).write_text(content)
     with pytest.raises(BadInput, match=said):
-        _examples(tmp_path / name, None, 0)
+        examples_of(tmp_path / name)
 
 
 def test_too_few_pairs_are_refused():
