@@ -22,7 +22,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from likewise import Embedder
-from likewise.mine import ScoredPair, closest_pairs, communities
+from likewise.cluster import communities
+from likewise.mine import ScoredPair, closest_pairs
 from likewise.runtime.atomic_files import atomic_file
 from likewise.search import search
 
@@ -187,7 +188,7 @@ def main() -> None:
     with clock.step("compare all pairs"):
         alike = closest_pairs(vectors, 2000, below=NEAR_COPIES)
     with clock.step("group them"):
-        groups = communities(vectors, threshold=0.6, smallest=12)
+        groups = communities(vectors, threshold=0.6, min_size=12)
         names = themes(groups, texts)
     if not groups:
         raise SystemExit(f"{len(texts):,} sentences hold no group of 12, so there is no map to draw: raise --limit")

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from likewise import Embedder
+from likewise.data.column_names import ColumnNames
 from likewise.data.datasets import check_dataset, dataset_credit, load_dataset, read_dataset
 from likewise.data.leaks import find_leaks, text_columns
 from likewise.errors import LikewiseError, ModelNotFound

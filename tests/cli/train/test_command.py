@@ -103,7 +103,8 @@ def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, mo
 
 def test_a_file_and_flags_say_the_same_and_flags_come_first(place, capsys):
     (place / "run.toml").write_text(
-        'model = "tiny"\noutput = "a"\nmax_steps = 2\nbatch_size = 8\nlearning_rate = 1e-3\nthreads = 1\ndevice = "cpu"\nseed = 7\n'
+        'model = "tiny"\noutput = "a"\nmax_steps = 2\nbatch_size = 8\nlearning_rate = 1e-3\n'
+        'threads = 1\ndevice = "cpu"\nseed = 7\n'
         '[[data]]\nfile = "pairs.csv"\nobjective = {name = "regression"}\n'
         'columns = {sentence1 = "question", sentence2 = "answer", score = "likeness/5"}\nlicence = "CC0"\n'
     )
@@ -268,7 +269,7 @@ def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the
     np.testing.assert_allclose(Embedder.load("out").encode(texts), python.eval().encode(texts), atol=1e-5)
     command[command.index("pairs.csv@cosent:layers=3")] = "pairs.csv@cosent:layers=5"
     assert main([*command, "-o", "other"]) == 2
-    assert "5 layers were asked for; the model has 4" in capsys.readouterr().err
+    assert "layers is 5; the model has 4" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["train", "evaluate"])

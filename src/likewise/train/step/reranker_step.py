@@ -38,7 +38,8 @@ def check_reranker_objective(reranker: Reranker, objective: Objective) -> None:
     if len(reranker.labels) != objective.num_labels:
         raise BadInput(
             f"{name} needs {_counted(objective.num_labels)}, and the {kind} has {len(reranker.labels)} "
-            f"({', '.join(list(reranker.labels)[:5])}): create one with Reranker.start(…, labels={objective.num_labels})"
+            f"({', '.join(list(reranker.labels)[:5])}): create one with "
+            f"Reranker.start(…, labels={objective.num_labels})"
         )
     if objective.ALL_PAIRS and not isinstance(reranker, PolyEncoder):
         raise BadInput(
