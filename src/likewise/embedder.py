@@ -16,7 +16,7 @@ from .engine_registry import LoadOptions, choose_engine, engines_for
 from .errors import BadInput
 from .inference import Rows, WindowBatches, infer, inference_run
 from .model_files import DEFAULT_MODEL, Manifest, locate, read_manifest
-from .model_files.module_settings import check_pooling
+from .module_registry import check_pooling
 from .runtime.lazy_imports import require_torch
 from .runtime.progress import Progress
 from .runtime.unknown_options import explains_unknown_options
