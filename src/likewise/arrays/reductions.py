@@ -30,33 +30,33 @@ class Reduction:
     newer: str | None = None
 
 
-def cls(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def numpy_cls(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The first token's vector."""
     return np.asarray(x[_starts(lengths)])
 
 
-def maximum(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def numpy_maximum(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The largest value of each dimension over the tokens (MAX)."""
     return np.asarray(np.maximum.reduceat(x, _starts(lengths), axis=0))
 
 
-def mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def numpy_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The mean over all tokens, special ones included (Reimers and Gurevych 2019, MEAN)."""
     return np.asarray(_total(x, lengths) / lengths[:, None].astype(np.float32))
 
 
-def mean_sqrt_len(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def numpy_mean_sqrt_len(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The sum over the square root of the length."""
     return np.asarray(_total(x, lengths) / np.sqrt(lengths[:, None].astype(np.float32)))
 
 
-def weighted_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:
+def numpy_weighted_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:
     """The mean with weights 1, 2, 3 …: later tokens count more (Muennighoff 2022)."""
     weights = position[:, None] + np.float32(1)
     return np.asarray(_total(x * weights, lengths) / _total(weights, lengths))
 
 
-def last_token(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+def numpy_last_token(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The last token's vector."""
     return np.asarray(x[np.cumsum(lengths) - 1])
 
@@ -70,12 +70,12 @@ def _starts(lengths: Array) -> Array:
 
 
 REDUCTIONS: dict[str, Reduction] = {
-    "cls": Reduction(cls, "pooling_mode_cls_token", "cls"),
-    "max": Reduction(maximum, "pooling_mode_max_tokens", "max"),
-    "mean": Reduction(mean, "pooling_mode_mean_tokens", "mean"),
-    "mean-sqrt-len": Reduction(mean_sqrt_len, "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"),
-    "weighted-mean": Reduction(weighted_mean, "pooling_mode_weightedmean_tokens", "weightedmean"),
-    "last-token": Reduction(last_token, "pooling_mode_lasttoken", "lasttoken"),
+    "cls": Reduction(numpy_cls, "pooling_mode_cls_token", "cls"),
+    "max": Reduction(numpy_maximum, "pooling_mode_max_tokens", "max"),
+    "mean": Reduction(numpy_mean, "pooling_mode_mean_tokens", "mean"),
+    "mean-sqrt-len": Reduction(numpy_mean_sqrt_len, "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"),
+    "weighted-mean": Reduction(numpy_weighted_mean, "pooling_mode_weightedmean_tokens", "weightedmean"),
+    "last-token": Reduction(numpy_last_token, "pooling_mode_lasttoken", "lasttoken"),
 }
 """In the order in which concatenations (`"cls+mean"`) are laid out; each also has a function in torch."""
 
