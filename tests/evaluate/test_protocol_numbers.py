@@ -25,8 +25,8 @@ def test_sentevals_numbers_are_sentevals():
     assert (protocols.FOLDS, protocols.SEED_OF_NESTED_FOLDS, classifier.HELD_OUT) == (10, 1111, 0.05)
     np.testing.assert_allclose(protocols.L2, [1e-5, 1e-4, 1e-3, 1e-2], rtol=1e-12)
     assert {f.name: f.default for f in fields(classifier.ClassifierRecipe) if f.default is not MISSING} == {
-        **{"hidden": 0, "dropout": 0.0, "learning_rate": 1e-3, "batch": 64},
-        **{"passes": 4, "tenacity": 5, "limit": 200, "seed": 1111},
+        **{"hidden": 0, "dropout": 0.0, "learning_rate": 1e-3, "batch_size": 64},
+        **{"epochs_per_evaluation": 4, "patience": 5, "max_epochs": 200, "seed": 1111},
     }
     assert senteval.BINARY == (0, 1) and regressor.CLASSES.tolist() == [1, 2, 3, 4, 5]
 

@@ -113,7 +113,7 @@ def test_a_stopped_run_goes_on_with_the_missing_cells_alone(known, tmp_path):
     for name in ("one", "two"):
         a, b = found["m", name].result, kept["other name", name].result
         assert to_json(a) == to_json(b)
-        assert (a.headline.evidence.said == b.headline.evidence.said).all()
+        assert (a.headline.evidence.values == b.headline.evidence.values).all()
 
 
 def test_another_model_setting_number_of_resamples_or_copy_of_the_data_is_another_cell(known, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from likewise.arrays.similarity import PAIRWISE
 from likewise.errors import BadInput
-from likewise.evaluate.metrics.metrics import average_precision, best_accuracy, best_f1
+from likewise.evaluate.metrics.binary_classification import average_precision, best_accuracy, best_f1
 from likewise.evaluate.task import EvaluationSettings, TaskVectors
 from likewise.evaluate.tasks import duplicates
 from likewise.evaluate.tasks.duplicates import DUPLICATE_TASKS, labelled_pairs
@@ -46,7 +46,7 @@ def test_the_figures_are_those_of_the_metrics_on_the_pairs(task, file):
     assert shown == pytest.approx(list(best))
     assert [result["accuracy/oracle"], result["accuracy/oracle/threshold"]] == pytest.approx(list(sure[:2]))
     evidence = result.headline.evidence
-    assert average_precision(evidence.said, evidence.gold) == result.headline.value
+    assert average_precision(evidence.values, evidence.gold) == result.headline.value
 
 
 def test_a_threshold_from_train_is_chosen_there_and_applied_to_test():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from likewise.arrays.similarity import cosine
 from likewise.errors import BadInput
-from likewise.evaluate.metrics.metrics import average_precision, best_f1
+from likewise.evaluate.metrics.binary_classification import average_precision, best_f1
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import paraphrase_mining
 from likewise.evaluate.tasks.duplicates import LabelledPairs

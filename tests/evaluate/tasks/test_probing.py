@@ -36,7 +36,7 @@ def test_every_probe_reads_its_file_and_finds_what_is_there(name, small):
     read = {f"probing/{name.replace('-', '_')}": rows(lambda text: len(text.split()) // 6)}.__getitem__
     result = BY_NAME[name].run(encode, read, EvaluationSettings())
     assert result["accuracy"] > (0.8 if name != "word-content" else 0.6)
-    assert result.headline.n == len(result.headline.evidence.said) == 110
+    assert result.headline.n == len(result.headline.evidence.values) == 110
     assert ("5 or 8 sigmoids (dropout 0 or 0.2)" in result.protocol) == (name != "word-content")
     assert ("sigmoids, dropout" in result.notes[0]) == (name != "word-content")
 
@@ -50,7 +50,7 @@ def test_both_modes_agree(hidden, monkeypatch):
     )
     assert fast["accuracy"] == faithful["accuracy"]
     assert fast.notes == faithful.notes
-    assert fast.headline.evidence.said.tolist() == faithful.headline.evidence.said.tolist()
+    assert fast.headline.evidence.values.tolist() == faithful.headline.evidence.values.tolist()
 
 
 def test_labels_are_sorted_as_strings(monkeypatch):

@@ -62,8 +62,8 @@ def test_every_score_is_the_mean_of_its_evidence(task):
     result = task.run(bag, DATA.__getitem__, EvaluationSettings())
     assert result.task == task.name
     for score in result.scores:
-        assert score.n == len(score.evidence.said) == 2
-        assert score.value == pytest.approx(score.evidence.said.mean())
+        assert score.n == len(score.evidence.values) == 2
+        assert score.value == pytest.approx(score.evidence.values.mean())
 
 
 def test_re_ranking_moves_only_what_bm25_found():

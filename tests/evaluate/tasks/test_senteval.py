@@ -10,7 +10,8 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.evaluate.classifiers import protocols
-from likewise.evaluate.classifiers.classifier import ClassifierRecipe, Problem, trainer
+from likewise.evaluate.classifiers.classifier import ClassifierRecipe, Problem
+from likewise.evaluate.classifiers.trainers import classifier_trainer
 from likewise.evaluate.task import EvaluationSettings, Result, Score
 from likewise.evaluate.tasks import senteval
 from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES, SENTEVAL_TASKS, SentEvalSplit, Source, senteval_average
@@ -69,11 +70,11 @@ def three_folds(monkeypatch):
 @pytest.fixture
 def short(monkeypatch):
     """Three looks at most."""
-    monkeypatch.setattr(senteval, "ClassifierRecipe", partial(ClassifierRecipe, limit=8))
+    monkeypatch.setattr(senteval, "ClassifierRecipe", partial(ClassifierRecipe, max_epochs=8))
 
 
 def outcome_of(found: protocols.ProtocolResult):
-    return found.accuracy, found.dev, found.l2, found.said.tolist()
+    return found.accuracy, found.dev_accuracy, found.l2, found.predicted.tolist()
 
 
 @pytest.mark.parametrize(("hidden", "limit"), [(0, 60), (4, 12)])
@@ -81,8 +82,11 @@ def test_the_nested_protocol_is_that_of_the_slow_transcription(hidden, limit, th
     problem = noisy(100, noise=1.5, classes=2)
     slow = transcription.nested(problem.x, problem.y, 2, three_folds, {"hidden": hidden, "limit": limit})
     for mode in MODES:
-        recipe = ClassifierRecipe(hidden=hidden, limit=limit)
-        assert outcome_of(protocols.nested_cross_validation(problem, [np.arange(100)], trainer(mode), [recipe])) == slow
+        recipe = ClassifierRecipe(hidden=hidden, max_epochs=limit)
+        assert (
+            outcome_of(protocols.nested_cross_validation(problem, [np.arange(100)], classifier_trainer(mode), [recipe]))
+            == slow
+        )
 
 
 def test_nested_folds_are_those_of_1111_whatever_the_seed_of_the_recipe(three_folds):
@@ -90,10 +94,12 @@ def test_nested_folds_are_those_of_1111_whatever_the_seed_of_the_recipe(three_fo
 
     def watched(problem, folds, recipe):
         asked.append([(fold.train.tolist(), None if fold.dev is None else fold.dev.tolist()) for fold in folds])
-        return trainer("fast")(problem, folds, recipe)
+        return classifier_trainer("fast")(problem, folds, recipe)
 
     for seed in (1111, 7):
-        protocols.nested_cross_validation(problem, [np.arange(100)], watched, [ClassifierRecipe(limit=0, seed=seed)])
+        protocols.nested_cross_validation(
+            problem, [np.arange(100)], watched, [ClassifierRecipe(max_epochs=0, seed=seed)]
+        )
     outer = transcription.folds(problem.x, problem.y, three_folds)
     inner = [
         (train[kept].tolist(), train[held].tolist())
@@ -110,7 +116,10 @@ def test_cross_validation_is_that_of_the_slow_transcription(classes):
     for mode in MODES:
         parts = [np.arange(110), np.arange(110, 150)]
         assert (
-            outcome_of(protocols.cross_validation(problem, parts, trainer(mode), [ClassifierRecipe(limit=8)])) == slow
+            outcome_of(
+                protocols.cross_validation(problem, parts, classifier_trainer(mode), [ClassifierRecipe(max_epochs=8)])
+            )
+            == slow
         )
 
 
@@ -120,7 +129,9 @@ def test_the_split_protocol_is_that_of_the_slow_transcription(seed):
     slow = transcription.split(problem.x, problem.y, 100, 140, 3, {})
     for mode in MODES:
         parts = [np.arange(100), np.arange(100, 140), np.arange(140, 200)]
-        assert outcome_of(protocols.given_splits(problem, parts, trainer(mode), [ClassifierRecipe()])) == slow
+        assert (
+            outcome_of(protocols.given_splits(problem, parts, classifier_trainer(mode), [ClassifierRecipe()])) == slow
+        )
 
 
 def test_of_equal_strengths_and_recipes_the_first_is_taken():
@@ -128,15 +139,15 @@ def test_of_equal_strengths_and_recipes_the_first_is_taken():
     problem = noisy(90, noise=0.01, classes=2)
     parts = [np.arange(30), np.arange(30, 60), np.arange(60, 90)]
     recipes = [ClassifierRecipe(hidden=hidden, learning_rate=0.1) for hidden in (6, 3)]
-    found = protocols.given_splits(problem, parts, trainer("fast"), recipes)
-    assert (found.l2, found.recipe, found.dev) == ((1e-5,), recipes[0], 100)
+    found = protocols.given_splits(problem, parts, classifier_trainer("fast"), recipes)
+    assert (found.l2, found.recipe, found.dev_accuracy) == ((1e-5,), recipes[0], 100)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_both_modes_agree_on_every_task(name, three_folds, short):
     fast, faithful = (BY_NAME[name].run(encode, DATA.__getitem__, EvaluationSettings(mode=mode)) for mode in MODES)
     assert [(score.name, score.value) for score in fast.scores] == [(s.name, s.value) for s in faithful.scores]
-    assert fast.headline.evidence.said.tolist() == faithful.headline.evidence.said.tolist()
+    assert fast.headline.evidence.values.tolist() == faithful.headline.evidence.values.tolist()
     assert fast.notes == faithful.notes
     assert "fast" in fast.protocol and "faithful" in faithful.protocol
     assert fast.task == name and fast.headline.name == "accuracy"
@@ -144,7 +155,7 @@ def test_both_modes_agree_on_every_task(name, three_folds, short):
 
 def test_the_evidence_is_in_the_order_of_the_data(three_folds, short):
     result = BY_NAME["mr"].run(encode, DATA.__getitem__, EvaluationSettings())
-    right = result.headline.evidence.said
+    right = result.headline.evidence.values
     assert len(right) == result.headline.n == 130
     assert set(right.tolist()) == {0, 1}
     assert right.mean() == pytest.approx(result["accuracy"], abs=0.01)
@@ -161,14 +172,14 @@ def test_the_evidence_is_in_the_order_of_the_data(three_folds, short):
         BY_NAME["mr"].run(encode, {"mr/all": data}.__getitem__, EvaluationSettings()) for data in (doubled, backwards)
     )
     assert a["accuracy"] == b["accuracy"]
-    assert a.headline.evidence.said.sum() == b.headline.evidence.said.sum()
+    assert a.headline.evidence.values.sum() == b.headline.evidence.values.sum()
 
 
 def test_evidence_of_a_test_set_follows_its_rows(short):
     data = {**DATA, "trec/test": {key: values[::-1] for key, values in DATA["trec/test"].items()}}
     a, b = (BY_NAME["trec"].run(encode, read.__getitem__, EvaluationSettings()) for read in (DATA, data))
-    assert a.headline.evidence.said.tolist() == b.headline.evidence.said[::-1].tolist()
-    assert a["accuracy"] == round(a.headline.evidence.said.mean(), 4)
+    assert a.headline.evidence.values.tolist() == b.headline.evidence.values[::-1].tolist()
+    assert a["accuracy"] == round(a.headline.evidence.values.mean(), 4)
 
 
 def test_f1_is_scikit_learns(short):
@@ -313,7 +324,7 @@ def test_a_problem_of_one_part_has_all_its_rows_scored(three_folds):
     assert (
         len(
             protocols.nested_cross_validation(
-                problem, [np.arange(60)], trainer("fast"), [ClassifierRecipe(limit=0)]
+                problem, [np.arange(60)], classifier_trainer("fast"), [ClassifierRecipe(max_epochs=0)]
             ).said
         )
         == 60

@@ -76,7 +76,7 @@ def test_evidence_gives_the_score_again():
         found = score.evidence
         correlate = {"spearman": scipy.stats.spearmanr, "pearson": scipy.stats.pearsonr}[found.statistic]
         groups = np.zeros(60) if found.groups is None else found.groups
-        each = [correlate(found.said[groups == g], found.gold[groups == g]).statistic for g in np.unique(groups)]
+        each = [correlate(found.values[groups == g], found.gold[groups == g]).statistic for g in np.unique(groups)]
         assert np.mean(each) == pytest.approx(score.value, abs=1e-12)
         assert (found.groups is not None) == score.name.endswith("/mean")
 

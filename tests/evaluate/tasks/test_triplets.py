@@ -48,7 +48,7 @@ def test_each_accuracy_is_the_share_of_its_distance_on_the_test_split():
         shares.append(sum(hits) / len(hits))
         assert result[f"accuracy/{kind}"] == pytest.approx(shares[-1])
         evidence = next(s for s in result.scores if s.name == f"accuracy/{kind}").evidence
-        assert evidence.said.tolist() == hits and evidence.groups is None
+        assert evidence.values.tolist() == hits and evidence.groups is None
     assert result[MAXIMUM] == max(shares)
 
 

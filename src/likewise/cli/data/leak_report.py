@@ -11,8 +11,8 @@ from ...errors import BadInput
 from ..output import print_json
 
 if TYPE_CHECKING:
+    from ...data.columns import DatasetColumns
     from ...data.leaks import Leak
-    from ...evaluate.task import TaskColumns
 
 LEGEND = (
     "Counted once each: texts of the test that are in training; pairs of the test that are pairs in training; known "
@@ -57,7 +57,7 @@ def _tests() -> list[str]:
     return [name for name in dataset_names() if "test" in name.split("/")[1] and check_dataset(name).state != "missing"]
 
 
-def _columns(name: str) -> "TaskColumns":
+def _columns(name: str) -> "DatasetColumns":
     """The columns of a data set's file, or of one of the user's."""
     from ...data.datasets import read_dataset
     from ...files import READABLE
@@ -66,7 +66,7 @@ def _columns(name: str) -> "TaskColumns":
     return _own(path) if path.suffix.lower() in READABLE else read_dataset(name)
 
 
-def _own(path: Path) -> "TaskColumns":
+def _own(path: Path) -> "DatasetColumns":
     from ...data.catalogue.entry import TEXT_COLUMNS
     from ...files import Table, Texts
 
