@@ -104,7 +104,7 @@ def dataset_entry(name: str) -> tuple[Dataset | None, DatasetFile]:
 
 
 def dataset_credit(name: str) -> dict[str, str | None]:
-    """The facts a model card gives about a file: licence, name on the hub, sha256 of the local copy; None if unknown."""
+    """What a model card states about a file: licence, name on the hub, sha256 of the local copy; None if unknown."""
     dataset, file = dataset_entry(name)
     path = check_dataset(name).path
     return {

@@ -15,7 +15,7 @@ FORMATS = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".tsv")  # in order of pre
 
 
 def download_files(hub: HubFiles, tried: list[str]) -> tuple[Path, ...]:
-    """The files, in the order of the patterns; if they cannot be downloaded none, and the reason is added to `tried`."""
+    """The files, in the order of the patterns; none if they cannot be downloaded, with the reason added to `tried`."""
     folder = snapshot(hub.repository, tried, repo_type="dataset", revision=hub.revision, allow_patterns=list(hub.files))
     if folder is None:
         return ()

@@ -29,7 +29,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Results:
-    """Every cell, by model and task. The headline score of each result has its evidence, other scores their interval."""
+    """Every cell, by model and task. Of each result the headline keeps its evidence, other scores their interval."""
 
     models: tuple[str, ...]
     tasks: tuple[Task, ...]

@@ -33,7 +33,7 @@ class ClassifierRecipe:
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows to train on, rows for early stopping (None: 5 % of the training rows, drawn at random), the L2 values to try."""
+    """Rows to train on, rows for early stopping (None: a random 5 % of the training rows), and the L2 values to try."""
 
     train: Indices
     dev: Indices | None

@@ -60,7 +60,7 @@ def reciprocal_rank(ranked: RankedDocuments, judged: JudgedDocuments, k: int) ->
 
 
 def average_precision_at(ranked: RankedDocuments, judged: JudgedDocuments, k: int) -> Float[np.ndarray, " Q"]:
-    """Precision at the rank of every relevant document, averaged over *all* relevant ones: MAP@k, trec_eval's map_cut."""
+    """Precision at the rank of each relevant document, averaged over *all* relevant ones (MAP@k of trec_eval)."""
     hits = ranked[:, :k] > 0
     precisions = hits.cumsum(1) / np.arange(1, hits.shape[1] + 1)
     return _ratio((precisions * hits).sum(1), (judged > 0).sum(1))

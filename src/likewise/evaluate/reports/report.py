@@ -58,7 +58,7 @@ def format_csv(results: Results) -> str:
 
 
 def winners(results: Results) -> Mapping[str, str]:
-    """For each task with one, the model that is significantly better than the runner-up (Holm's correction over tasks)."""
+    """The model that is significantly better than the runner-up, by task, with Holm's correction over tasks."""
     return _significant_winners(compare_best_two(results))
 
 
@@ -100,7 +100,8 @@ def comparison_lines(
     table, gap = fit_to_width([(full, 2), (short, 2), (short, 1)], width)
     summary = f"A is {ours}, B is {theirs}. {_wins_line(results, comparisons)}"
     method = (
-        f"A − B × 100, its 95 % interval and two-sided p by the paired bootstrap ({results.settings.resamples:,} resamples). "
+        "A − B × 100, its 95 % interval and two-sided p by the paired bootstrap "
+        f"({results.settings.resamples:,} resamples). "
         f"Holm: that p corrected over the tasks; a verdict needs it below {ALPHA}. Williams: t of two dependent "
         "correlations (on ranks, for Spearman's). McNemar: exact. The last two are not corrected."
     )
@@ -115,9 +116,10 @@ def _wins_line(results: Results, comparisons: Mapping[str, Comparison]) -> str:
     worse = sum(one.significant and one.difference.value < 0 for one in comparisons.values())
     left = len(results.tasks) - len(comparisons)
     missing = f" On {left} of {len(results.tasks)} tasks they could not be compared." if left else ""
+    equal = len(comparisons) - better - worse
     return (
-        f"Of {len(comparisons)} tasks A is better in {better}, B in {worse}; in {len(comparisons) - better - worse} there is "
-        f"no significant difference.{missing}"
+        f"Of {len(comparisons)} tasks A is better in {better}, B in {worse}; in {equal} there is no significant "
+        f"difference.{missing}"
     )
 
 

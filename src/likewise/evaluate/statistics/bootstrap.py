@@ -101,7 +101,7 @@ def average_precisions(predicted: Sequence[Numbers], gold: Numbers | None) -> Re
 
 
 class _Ranks:
-    """Converts counts to each item's rank minus the mean rank, and the sum of squares of those ranks over the resample."""
+    """Converts counts to each item's rank minus the mean rank, and the sum of squares of these over the resample."""
 
     def __init__(self, x: Numbers) -> None:
         self.order, self.first, run = ties(x)
@@ -132,7 +132,7 @@ def _ratio(shared: np.ndarray, squares: np.ndarray, scale: np.ndarray) -> np.nda
 
 
 def _centred(x: np.ndarray) -> np.ndarray:
-    """Shifted to mean 0 and, unless constant, scaled to standard deviation 1, so that sums of squares lose no digits."""
+    """Shift to mean 0 and, unless constant, scale to standard deviation 1, so that sums of squares lose no digits."""
     x = x - x.mean(axis=-1, keepdims=True)
     spread = x.std(axis=-1, keepdims=True)
     return np.asarray(x / np.where(spread == 0, 1, spread))

@@ -82,8 +82,8 @@ def compare(ours: Evidence, theirs: Evidence, *, resamples: int = RESAMPLES, see
     """
     if not comparable(ours, theirs):
         raise BadInput(
-            f"only evidence on the same items can be compared; found {ours.statistic} of {len(ours.values):,} items and "
-            f"{theirs.statistic} of {len(theirs.values):,}, or different gold values or groups"
+            f"only evidence on the same items can be compared; found {ours.statistic} of {len(ours.values):,} items "
+            f"and {theirs.statistic} of {len(theirs.values):,}, or different gold values or groups"
         )
     bootstrap = BootstrapSettings(resamples, seed)
     difference, p = paired(

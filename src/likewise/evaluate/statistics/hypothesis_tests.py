@@ -69,7 +69,7 @@ def steiger(ours: float, theirs: float, between: float, n: int) -> TestResult:
 def mcnemar(ours: Shaped[np.ndarray, " n"], theirs: Shaped[np.ndarray, " n"]) -> TestResult:
     """Test whether one model is right more often: the exact binomial test on the items where only one of them is right.
 
-    McNemar 1947. Rows have 1 (right) or 0 (wrong) for each item; the statistic is how many more items `ours` gets right.
+    McNemar 1947. Rows have 1 (right) or 0 (wrong) for each item; the statistic is how many more `ours` gets right.
     """
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     if ours.shape != theirs.shape or ours.ndim != 1 or not (_binary(ours) and _binary(theirs)):

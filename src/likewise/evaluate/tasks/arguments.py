@@ -1,8 +1,9 @@
 """Similarity of arguments: the protocols of Argument Facet Similarity (Misra et al. 2016), on AFS and on UKP ASPECT.
 
-Three protocols, each a task: no training; ten folds within each topic; train on all topics but one. The papers fine-tune
-the encoder for the latter two. Here the vectors are frozen and a ridge regression on [|u − v|, u ∗ v] is trained, so that
-a score describes the vectors; fine-tuning is left to `likewise.train`, on the same folds (data/splits.py).
+Three protocols, each a task: no training; ten folds within each topic; train on all topics but one. The papers
+fine-tune the encoder for the latter two. Here the vectors are frozen and a ridge regression on [|u − v|, u ∗ v] is
+trained, so that a score describes the vectors; fine-tuning is left to `likewise.train`, on the same folds
+(data/splits.py).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -149,7 +150,7 @@ def out_of_fold_predictions(
     seed: int,
     scheme: str,
 ) -> Float[np.ndarray, " N"]:
-    """The predictions of each split's ridge regression for its test pairs; NaN where there was nothing to learn from."""
+    """Predictions of each split's ridge regression for its test pairs; NaN where there was nothing to learn from."""
     predicted, texts = np.full(len(pairs), np.nan), _texts(pairs)
     x = pair_features(a, b).astype(np.float64)
     for train, test in splits:
@@ -245,9 +246,9 @@ def _uneven_folds(pairs: RatedPairs, schemes: Mapping[str, Sequence[TrainTestSpl
         largest[topic] = max(largest[topic], len(test))
     if (large := largest > 2 * sizes / FOLDS).any():
         yield (
-            f"group-aware: in {large.sum()} of {len(sizes)} topics one component is too large for {FOLDS} even folds (up "
-            f"to {100 * (largest / sizes).max():.0f} % of a topic): its pairs are predicted from the few other pairs, "
-            "so the score describes the folds more than the vectors; `without_shared_sentences` leaks as little"
+            f"group-aware: in {large.sum()} of {len(sizes)} topics one component is too large for {FOLDS} even folds "
+            f"(up to {100 * (largest / sizes).max():.0f} % of a topic): its pairs are predicted from few others, so "
+            "the score describes the folds more than the vectors; `without_shared_sentences` leaks as little"
         )
 
 

@@ -1,4 +1,4 @@
-"""Duplicate detection: decide by a similarity and a threshold whether two sentences have the is_duplicate meaning."""
+"""Duplicate detection: decide by a similarity and a threshold whether two sentences have the same meaning."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,21 +18,20 @@ QQP_PAIRS = 404_290
 
 @dataclass(frozen=True)
 class LabelledPairs:
-    """N pairs, and whether each is a duplicate (both texts have the is_duplicate meaning)."""
+    """N pairs, and whether each is a duplicate (both texts have the same meaning)."""
 
     first: Sequence[str]
     second: Sequence[str]
     is_duplicate: Bool[np.ndarray, " N"]
 
-
-def similarities(self, vectors: TaskVectors, similarity: str) -> Float[np.ndarray, " N"]:
-    """Each pair's similarity, in fp64, in which it does not overflow."""
-    values = np.empty(len(self.is_duplicate))
-    for start in range(0, len(values), BLOCK):
-        block = slice(start, start + BLOCK)
-        a, b = (vectors[side[block]].astype(np.float64) for side in (self.first, self.second))
-        values[block] = PAIRWISE[similarity](a, b)
-    return values
+    def similarities(self, vectors: TaskVectors, similarity: str) -> Float[np.ndarray, " N"]:
+        """Each pair's similarity, in fp64, in which it does not overflow."""
+        values = np.empty(len(self.is_duplicate))
+        for start in range(0, len(values), BLOCK):
+            block = slice(start, start + BLOCK)
+            a, b = (vectors[side[block]].astype(np.float64) for side in (self.first, self.second))
+            values[block] = PAIRWISE[similarity](a, b)
+        return values
 
 
 def labelled_pairs(read: ReadDataset, name: str) -> LabelledPairs:
@@ -62,8 +61,8 @@ def duplicate_questions(encode: Encode, read: ReadDataset, settings: EvaluationS
     return Result(
         "qqp",
         tuple(similarity_scores(pairs, vectors)),
-        _protocol(pairs),
-        (*vectors.notes, *notes, _baseline_note(pairs)),
+        threshold_protocol(pairs),
+        (*vectors.notes, *notes, baseline_note(pairs)),
     )
 
 
@@ -82,7 +81,7 @@ def news_paraphrases(encode: Encode, read: ReadDataset, settings: EvaluationSett
         Score("accuracy/from-train/threshold", accuracy.threshold, len(train)),
     )
     scores = (*similarity_scores(pairs, vectors), *tuned)
-    return Result("mrpc-pairs", scores, _protocol(pairs), (*vectors.notes, _baseline_note(pairs)))
+    return Result("mrpc-pairs", scores, threshold_protocol(pairs), (*vectors.notes, baseline_note(pairs)))
 
 
 def similarity_scores(pairs: LabelledPairs, vectors: TaskVectors) -> list[Score]:
@@ -108,11 +107,13 @@ def similarity_scores(pairs: LabelledPairs, vectors: TaskVectors) -> list[Score]
     return [scores[0], *decisions, *scores[1:]]
 
 
-def _protocol(pairs: LabelledPairs) -> str:
+def threshold_protocol(pairs: LabelledPairs) -> str:
+    """The protocol in one line."""
     return f"{len(pairs.is_duplicate):,} pairs, cosine, no training; oracle thresholds are chosen on the scored pairs"
 
 
-def _baseline_note(pairs: LabelledPairs) -> str:
+def baseline_note(pairs: LabelledPairs) -> str:
+    """The share of positive pairs, and the F1 of predicting positive for all."""
     share = float(pairs.is_duplicate.mean())
     return (
         f"{share:.1%} of the pairs are positive: predicting positive for all has an F1 of {2 * share / (1 + share):.4f}"

@@ -48,13 +48,13 @@ def paraphrase_mining(encode: Encode, read: ReadDataset, settings: EvaluationSet
     )
     protocol = (
         f"{len(known.texts):,} questions that have a duplicate, all pairs by cosine, the closest {len(mined):,} mined; "
-        f"{total:,} known duplicates: {int(pairs.is_duplicate.sum()):,} labelled pairs and those that follow by transitivity"
+        f"{total:,} known duplicates: {int(pairs.is_duplicate.sum()):,} labelled pairs and their transitive closure"
     )
     notes = (
         f"recall@known counts the closest {total:,} pairs, recall@mined all mined pairs",
         f"groups have up to {known.largest_group:,} questions, and n questions form n(n − 1)/2 pairs",
-        f"an unlabelled pair counts as wrong; {known.contradicted:,} of the known pairs follow from others but are labelled "
-        "as not duplicates",
+        f"an unlabelled pair counts as wrong; {known.contradicted:,} of the known pairs follow from others but have "
+        "a label of their own that says they are not duplicates",
     )
     return Result("mining", scores, protocol, (*vectors.notes, *notes))
 

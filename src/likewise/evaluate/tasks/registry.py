@@ -61,7 +61,7 @@ def _named(names: str) -> list[Task]:
             near = get_close_matches(name, [*TASKS, *SUITES, *ALIASES], n=3)
             meant = f"Did you mean {' or '.join(near)}? " if near else ""
             raise BadInput(
-                f"there is no task or suite {name!r}. {meant}Suites are {', '.join([*SUITES, *ALIASES, 'all'])}; tasks are "
-                f"{', '.join(TASKS)}"
+                f"there is no task or suite {name!r}. {meant}Suites are {', '.join([*SUITES, *ALIASES, 'all'])}; "
+                f"tasks are {', '.join(TASKS)}"
             )
     return tasks

@@ -167,7 +167,7 @@ def _with_one(x: Features) -> Float[np.ndarray, "N F+1"]:
 
 
 def _first_weights(width: int, seed: int) -> RegressorWeights:
-    """The weights torch draws for a linear layer after this seed, with the bias as the last row; torch's state is kept."""
+    """Initial weights as torch draws them for a linear layer, the bias as the last row; torch's state is restored."""
     try:
         import torch
     except ImportError:

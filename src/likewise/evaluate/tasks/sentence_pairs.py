@@ -20,7 +20,7 @@ _LARGEST = 1e100  # sums of squares of what is larger overflow
 
 @dataclass(frozen=True)
 class RatedPairs:
-    """N pairs with their gold scores, as numbers and as written in the file; `group` is each pair's index in `parts`."""
+    """N pairs with gold scores, as numbers and as written in the file; `group` is each pair's index in `parts`."""
 
     first: tuple[str, ...]
     second: tuple[str, ...]
@@ -34,7 +34,7 @@ class RatedPairs:
         return len(self.gold)
 
     def encoded(self, encode: Encode) -> tuple[Float[np.ndarray, "N E"], Float[np.ndarray, "N E"], tuple[str, ...]]:
-        """The vectors of both sides in fp64, in which similarities of fp32 vectors do not overflow; and notes on them."""
+        """Vectors of both sides in fp64, in which similarities of fp32 vectors do not overflow, and notes on them."""
         vectors = TaskVectors.of(encode, self.first, self.second)
         return vectors[self.first].astype(np.float64), vectors[self.second].astype(np.float64), vectors.notes
 
@@ -104,7 +104,7 @@ def text_casing(settings: EvaluationSettings) -> str:
 def correlation_score(
     name: str, predicted: Numbers, gold: Numbers, statistic: Correlation, groups: Int[np.ndarray, " N"] | None = None
 ) -> Score:
-    """A correlation, or the plain mean of the groups' correlations, with evidence; NaN without evidence if undefined."""
+    """A correlation, or the mean of the groups' correlations, with evidence; NaN without evidence if undefined."""
     correlations = correlations_by_group(
         predicted, gold, statistic, np.zeros(len(gold), int) if groups is None else groups
     )

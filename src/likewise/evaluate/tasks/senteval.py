@@ -63,7 +63,10 @@ class SentEvalSplit:
                 f"{source.name} needs the labels {', '.join(map(repr, source.classes))} in {file}, which has {found}"
             )
         y = np.array([number[label] for label in columns["label"]])
-        words = [[_words(text, source.removed_characters, lowercase) for text in columns[column]] for column in source.columns]
+        words = [
+            [_words(text, source.removed_characters, lowercase) for text in columns[column]]
+            for column in source.columns
+        ]
         order = sorted(range(len(y)), key=lambda i: (*(len(column[i]) for column in words), y[i]))
         texts = tuple([" ".join(row) or "." for row in column] for column in words)
         return cls(texts, y, np.array(order))
@@ -119,7 +122,11 @@ def score_classifiers(
     if source.f1:
         scores.append(Score("f1", _fraction(protocols.f1(outcome.predicted, truth)), len(truth)))
     scores.append(Score("accuracy/dev", _fraction(outcome.dev_accuracy), len(rows[-2 if protocol is SPLIT else 0])))
-    notes = (_chosen_l2(outcome, recipes), *vectors.notes, *(_small_classes(parts[0], source) if protocol.uses_folds else ()))
+    notes = (
+        _chosen_l2(outcome, recipes),
+        *vectors.notes,
+        *(_small_classes(parts[0], source) if protocol.uses_folds else ()),
+    )
     return Result(source.name, tuple(scores), _description(settings, source, protocol, recipes), notes)
 
 
@@ -147,7 +154,9 @@ def _small_classes(part: SentEvalSplit, source: SentEvalData) -> Iterable[str]:
             yield f"class {source.classes[label]!r} has {count} rows, fewer than the number of folds"
 
 
-def _description(settings: EvaluationSettings, source: SentEvalData, protocol: Protocol, recipes: Sequence[ClassifierRecipe]) -> str:
+def _description(
+    settings: EvaluationSettings, source: SentEvalData, protocol: Protocol, recipes: Sequence[ClassifierRecipe]
+) -> str:
     hidden, dropout = ({f"{getattr(recipe, of):g}": 0 for recipe in recipes} for of in ("hidden", "dropout"))
     layer = f"{' or '.join(hidden)} sigmoids (dropout {' or '.join(dropout)}), softmax regression"
     return "; ".join(
@@ -212,10 +221,25 @@ SENTEVAL_TASKS: tuple[Task, ...] = (
     _task(SentEvalData("mpqa", _files("mpqa", "all")), NESTED, "opinions, positive or negative"),
     _task(SentEvalData("sst2", _files("sst2", *_SPLITS)), SPLIT, "movie reviews by phrases, positive or negative"),
     _task(
-        SentEvalData("trec", _files("trec", "train", "test"), _QUESTION_CLASSES, removed_characters="`'"), CROSS_VALIDATED, "question types"
+        SentEvalData("trec", _files("trec", "train", "test"), _QUESTION_CLASSES, removed_characters="`'"),
+        CROSS_VALIDATED,
+        "question types",
     ),
-    _task(SentEvalData("mrpc", _files("mrpc", "train", "test"), columns=PAIR, f1=True), CROSS_VALIDATED, "paraphrase or not"),
-    _task(SentEvalData("sick-e", _files("sick", "train", "trial", "test"), _ENTAILMENT_CLASSES, PAIR), SPLIT, "entailment"),
-    _task(SentEvalData("sst2-sentence", _files("sst2_sentence", *_SPLITS)), SPLIT, "sst2 trained on sentences", "sentiment"),
-    _task(SentEvalData("sst5", _files("sst5", *_SPLITS), tuple(range(5))), SPLIT, "five degrees of sentiment", "sentiment"),
+    _task(
+        SentEvalData("mrpc", _files("mrpc", "train", "test"), columns=PAIR, f1=True),
+        CROSS_VALIDATED,
+        "paraphrase or not",
+    ),
+    _task(
+        SentEvalData("sick-e", _files("sick", "train", "trial", "test"), _ENTAILMENT_CLASSES, PAIR), SPLIT, "entailment"
+    ),
+    _task(
+        SentEvalData("sst2-sentence", _files("sst2_sentence", *_SPLITS)),
+        SPLIT,
+        "sst2 trained on sentences",
+        "sentiment",
+    ),
+    _task(
+        SentEvalData("sst5", _files("sst5", *_SPLITS), tuple(range(5))), SPLIT, "five degrees of sentiment", "sentiment"
+    ),
 )

@@ -39,17 +39,19 @@ def triplet_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings
     )
 
 
-def score_triplets(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, *, name: str) -> Result:
-    """Accuracy by each distance on all rows of the columns anchor, positive and negative."""
+def score_triplets(
+    encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, *, name: str, headline: str = DISTANCES[0]
+) -> Result:
+    """Accuracy by each distance on all rows of the columns anchor, positive and negative; `headline` comes first."""
     case = str.lower if settings.lowercase else str
     sides = [[case(text) for text in pair_column(columns, side, name)] for side in SIDES]
     vectors = TaskVectors.of(encode, *sides)
-    margins = {kind: similarity_margins(vectors, sides, kind) for kind in DISTANCES}
+    margins = {kind: similarity_margins(vectors, sides, kind) for kind in dict.fromkeys((headline, *DISTANCES))}
     n = len(sides[0])
     return Result(
         name,
         tuple(_scores(margins, n, _articles(columns))),
-        f"accuracy/{DISTANCES[0]}, ties wrong, {text_casing(settings)}, n = {n:,}",
+        f"accuracy/{headline}, ties wrong, {text_casing(settings)}, n = {n:,}",
         (*vectors.notes, *_tie_notes(margins, n)),
     )
 
@@ -70,9 +72,10 @@ def _scores(margins: dict[str, Float[np.ndarray, " N"]], n: int, articles: np.nd
         yield Score(f"accuracy/{kind}", float(hits.mean()), n, Evidence(hits))
     yield Score(MAX_ACCURACY, max(float(hits.mean()) for hits in correct.values()), n)
     if articles is not None:
-        hits = correct[DISTANCES[0]]
+        headline = next(iter(correct))
+        hits = correct[headline]
         mean = np.mean([hits[articles == article].mean() for article in np.unique(articles)])
-        name = f"accuracy/{DISTANCES[0]}/mean of articles"
+        name = f"accuracy/{headline}/mean of articles"
         yield Score(name, float(mean), n, Evidence(hits, groups=articles))
 
 
