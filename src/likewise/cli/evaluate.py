@@ -22,24 +22,30 @@ EXAMPLES = """examples:
   likewise evaluate all-MiniLM-L6-v2 ./my-model --tasks sts,trec --plot scores.png
   likewise evaluate ./before ./after --tasks stsb --compare
   likewise evaluate all-MiniLM-L6-v2 --data pairs.csv
-  likewise evaluate all-MiniLM-L6-v2 --data faq.csv --columns sentence1=question,sentence2=answer,score=rating
+  likewise evaluate --data faq.csv --columns sentence1=question,sentence2=answer,score=rating
   likewise evaluate all-MiniLM-L6-v2 --tasks supervised --faithful --json > scores.json
   likewise evaluate mine.models:encode --tasks stsb
   likewise evaluate --list
 
-models
-  A MODEL is a folder, a bundled model, a model on the Hugging Face hub, or a form such as bert-cls(NAME), random(NAME),
-  avg-glove or tf-idf (`likewise models` lists them). package.module:function imports and runs your own code: a function
-  that takes a list of texts and returns an array with one row per text, or an object with such an `encode` method.
+models:
+  A MODEL is a folder, a bundled model, a model on the Hugging Face hub, or a form
+  such as bert-cls(NAME), random(NAME), avg-glove or tf-idf (`likewise models`
+  lists them). package.module:function imports and runs your own code: a function
+  that takes a list of texts and returns an array with one row per text, or an
+  object with such an `encode` method.
 
-your own data
-  A FILE has the columns sentence1, sentence2 and score (correlation with the scores); sentence1, sentence2 and label,
-  1 or 0 (average precision, best F1 and accuracy); or anchor, positive and negative (accuracy of triplets).
+your own data (--data):
+  sentence1, sentence2, score      correlation of cosine with the scores
+  sentence1, sentence2, label      1 or 0: average precision, best F1 and accuracy
+  anchor, positive, negative       accuracy of triplets
 
-cache
-  Data sets are read from the folder LIKEWISE_DATA. Vectors and results are stored in LIKEWISE_CACHE (default: the
-  system's cache folder, at most 4 GB), so an interrupted run continues where it stopped; a change of the model, the
-  settings, the data or this program's code is computed again. Results on your own data are always computed again."""
+cache:
+  Data sets are read from the folder LIKEWISE_DATA. Vectors and results are stored
+  in LIKEWISE_CACHE (default: the system's cache folder; at most 4 GB), so an
+  interrupted run continues where it stopped. A changed model, setting, data set or
+  version of this program is computed again, and so are results on your own data.
+
+The exit code is 1 if a result could not be computed."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -47,8 +53,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = verbs.add_parser(
         "evaluate",
         help="evaluate models on tasks or your own data, with confidence intervals and tests",
-        description="Evaluates models on tasks or on your own data, and prints one table: scores with 95 % confidence "
-        "intervals, and a star where a model is significantly better than the next best one.",
+        description="Evaluates models on tasks or on your own data, and prints one table: scores with\n"
+        "95 % confidence intervals, and a star where a model is significantly better than\n"
+        "the next best one.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -86,7 +86,7 @@ def test_a_list_shorter_than_k_is_divided_by_k_in_precision_alone():
 
 @pytest.mark.parametrize("name", ["ndcg", "ndcg@0", "ndcg@-1", "gain@10", "ndcg@ten"])
 def test_a_metric_that_is_not_known_is_named(name):
-    with pytest.raises(BadInput, match="wanted one of ndcg, recall"):
+    with pytest.raises(BadInput, match="expected one of ndcg, recall"):
         ranking_metric(name, np.ones((1, 1)), np.ones((1, 1)))
 
 
@@ -175,8 +175,8 @@ def test_positives_that_were_never_found_count_as_found_last_of_all(pairs, unsee
     ("said", "gold", "told"),
     [
         ([0.1, 0.2], [1], "as many scores"),
-        ([], [], "one at least"),
-        ([np.nan, 0.2], [1, 0], "number 0 is not"),
+        ([], [], "at least one"),
+        ([np.nan, 0.2], [1, 0], "score 0 is not finite"),
         ([0.1, 0.2], [1, 2], "0 or 1"),
     ],
 )
@@ -188,7 +188,7 @@ def test_what_is_no_decision_is_refused(said, gold, told):
 
 
 def test_fewer_positives_than_were_seen_are_refused():
-    with pytest.raises(BadInput, match="2 of the pairs are positive, and there are said to be 1"):
+    with pytest.raises(BadInput, match="2 of the pairs are positive; expected at most `positives`, which is 1"):
         best_f1(np.array([0.1, 0.2]), np.ones(2), positives=1)
 
 

@@ -64,14 +64,14 @@ def test_a_threshold_from_train_is_chosen_there_and_applied_to_test():
 def test_blocks_change_nothing(monkeypatch):
     pairs = labelled_pairs(DATA.__getitem__, "qqp_subset/pairs")
     vectors = TaskVectors.of(encode, pairs.first, pairs.second)
-    whole = pairs.compared(vectors, "euclidean")
+    whole = pairs.similarities(vectors, "euclidean")
     monkeypatch.setattr(duplicates, "BLOCK", 7)
-    np.testing.assert_array_equal(pairs.compared(vectors, "euclidean"), whole)
+    np.testing.assert_array_equal(pairs.similarities(vectors, "euclidean"), whole)
 
 
 def test_a_part_of_quoras_pairs_says_so():
     notes = TASKS["qqp"].run(encode, DATA.__getitem__, EvaluationSettings()).notes
-    assert any(note.startswith("60 pairs, and Quora published 404,290") for note in notes)
+    assert any(note.startswith("60 of the 404,290 pairs that Quora published") for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,4 @@ def test_labels_that_are_no_decision_are_refused(labels, told):
 )
 def test_the_real_pairs_have_their_labels(name, n, same):
     pairs = labelled_pairs(real, name)
-    assert (len(pairs.same), pairs.same.sum()) == (n, same)
+    assert (len(pairs.is_duplicate), pairs.is_duplicate.sum()) == (n, same)

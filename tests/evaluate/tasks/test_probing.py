@@ -60,7 +60,7 @@ def test_labels_are_sorted_as_strings(monkeypatch):
         seen.append((source.classes, [part.y.tolist() for part in parts]))
         return Result(source.name, (), "")
 
-    monkeypatch.setattr(probing, "score", listen)
+    monkeypatch.setattr(probing, "score_classifiers", listen)
     columns = {"split": ["tr", "tr", "tr", "va", "te"], "text": ["a"] * 5, "label": [10, 9, 5, 9, 10]}
     BY_NAME["tree-depth"].run(encode, {"probing/tree_depth": columns}.__getitem__, EvaluationSettings())
     assert seen == [(("10", "5", "9"), [[0, 2, 1], [2], [0]])]
@@ -77,8 +77,8 @@ def test_the_papers_grid_is_the_grid():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"split": ["tr", "te"]}, "no row whose split is 'va'; wanted tr, va, te"),
-        ({"split": None}, "without: split"),
+        ({"split": ["tr", "te"]}, "no row whose split is 'va'; expected tr, va, te"),
+        ({"split": None}, "missing: split"),
         ({"split": ["tr", "tr", "va", "te"], "label": ["a", "b", "a", "c"]}, "te.*which has 1 others, the first 'c'"),
         ({"split": ["tr", "tr", "va", "te"], "label": ["a", "a", "a", "a"]}, "two classes"),
     ],

@@ -92,7 +92,7 @@ def test_a_scorer_of_pairs_re_ranks_in_blocks_as_at_once(monkeypatch):
         return np.array([float(pair in truth) for pair in pairs])
 
     whole = reranking_task(score, DATA.__getitem__, EvaluationSettings())
-    monkeypatch.setattr("likewise.evaluate.tasks.retrieval.QUERIES", 1)
+    monkeypatch.setattr("likewise.evaluate.tasks.retrieval.QUERY_BATCH", 1)
     assert reranking_task(score, DATA.__getitem__, EvaluationSettings()).scores[0].value == whole["ndcg@10"] == 1
     assert calls == [4, 3, 1]
 
@@ -105,7 +105,7 @@ def test_a_scorer_that_says_nothing_leaves_the_first_stage_as_it_was():
 
 @pytest.mark.parametrize("wrong", [lambda pairs: np.zeros(2), lambda pairs: np.full(len(pairs), np.nan)])
 def test_scores_that_do_not_fit_are_refused(wrong):
-    with pytest.raises(BadInput, match="4 pairs were to be scored"):
+    with pytest.raises(BadInput, match="scoring 4 pairs returned"):
         reranking_task(wrong, DATA.__getitem__, EvaluationSettings())
 
 

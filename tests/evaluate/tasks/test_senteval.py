@@ -14,7 +14,13 @@ from likewise.evaluate.classifiers.classifier import ClassifierRecipe, Problem
 from likewise.evaluate.classifiers.trainers import classifier_trainer
 from likewise.evaluate.task import EvaluationSettings, Result, Score
 from likewise.evaluate.tasks import senteval
-from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES, SENTEVAL_TASKS, SentEvalSplit, Source, senteval_average
+from likewise.evaluate.tasks.senteval import (
+    SENTEVAL_NAMES,
+    SENTEVAL_TASKS,
+    SentEvalData,
+    SentEvalSplit,
+    senteval_average,
+)
 from tests.evaluate import transcription
 from tests.evaluate.classifiers.test_classifier import noisy
 
@@ -195,7 +201,7 @@ def test_f1_is_scikit_learns(short):
 
 
 def test_rows_are_sorted_by_words_then_class_and_ties_keep_their_order():
-    source = Source("mrpc", ("x",), columns=senteval.PAIR)
+    source = SentEvalData("mrpc", ("x",), columns=senteval.PAIR)
     columns = {
         "sentence1": ["a b", "a", "a  b", "a\u00a0b c", "", "a"],
         "sentence2": ["x", "x y", "x", "x", "x", "x y"],
@@ -227,7 +233,7 @@ def test_trec_loses_its_quotes_and_texts_may_be_lower_cased(short):
     seen.clear()
     result = BY_NAME["trec"].run(listening, data.__getitem__, EvaluationSettings(lowercase=True))
     assert seen == ["what s titanic ?", "."]
-    assert "lower-cased" in result.protocol and "deleted" in result.protocol
+    assert "lower-cased" in result.protocol and "without the characters" in result.protocol
 
 
 def test_vectors_that_are_not_finite_are_counted(three_folds):
@@ -250,7 +256,7 @@ def test_one_class_alone_is_an_error():
 def test_a_class_of_two_is_told_and_scored(three_folds, short):
     data = {"mr/all": {"text": DATA["mr/all"]["text"], "label": [0] * 128 + [1] * 2}}
     fast, faithful = (BY_NAME["mr"].run(encode, data.__getitem__, EvaluationSettings(mode=mode)) for mode in MODES)
-    assert "class 1 has 2 rows, fewer than there are folds" in fast.notes
+    assert "class 1 has 2 rows, fewer than the number of folds" in fast.notes
     assert fast["accuracy"] == faithful["accuracy"]
 
 
@@ -266,9 +272,9 @@ def test_constant_vectors_are_scored(three_folds):
     [
         ({"text": ["a"], "label": [2]}, "labels 0, 1 in mr/all, which has 1 others, the first 2"),
         ({"text": [], "label": []}, "which has no rows"),
-        ({"sentence": ["a"], "label": [1]}, "wants a column 'text' in mr/all, which has sentence, label"),
-        ({"text": ["a"]}, "wants a column 'label'"),
-        ({"text": ["a", "b"], "label": [0, 1]}, "10 folds need at least one class of 10 items"),
+        ({"sentence": ["a"], "label": [1]}, "needs a column 'text' in mr/all, which has sentence, label"),
+        ({"text": ["a"]}, "needs a column 'label'"),
+        ({"text": ["a", "b"], "label": [0, 1]}, "10 folds need at least one class with 10 items"),
     ],
 )
 def test_data_of_another_kind_are_an_error(columns, message):
@@ -325,7 +331,7 @@ def test_a_problem_of_one_part_has_all_its_rows_scored(three_folds):
         len(
             protocols.nested_cross_validation(
                 problem, [np.arange(60)], classifier_trainer("fast"), [ClassifierRecipe(max_epochs=0)]
-            ).said
+            ).predicted
         )
         == 60
     )

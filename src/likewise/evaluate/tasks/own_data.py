@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...data.catalogue.entry import TEXT_COLUMNS
 from ...data.column_names import ColumnNames
 from ...data.columns import DatasetColumns
 from ...data.datasets import read_dataset
@@ -44,13 +45,14 @@ def data_task(
         BadInput: the file cannot be read, or its columns are not those of scored pairs, labelled pairs or triplets.
     """
     title = name or ("own data" if isinstance(data, Mapping) else str(data))
+    table, places = _table(data)
     names = columns if isinstance(columns, Mapping) else ColumnNames.parse(columns or ()).names
-    renamed = ColumnNames(names).rename(_columns(data)) if names else _columns(data)
+    renamed = _renamed(table, names, title)
     expected = _expected_columns(renamed, title)
     values = {column: renamed[column] for column in expected}
+    _check_texts(values, places, title)
     unused = [column for column in ("score", "label", *SIDES) if column in renamed and column not in expected]
     notes = [f"not used: {', '.join(unused)}"] if unused else []
-    _check_texts(values, expected, title)
     summary, run = MEASURES[expected]
 
     def run_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
@@ -59,15 +61,24 @@ def data_task(
     return Task(title, SUITE, (), summary, run_task)
 
 
-def _columns(data: str | Path | DatasetColumns) -> DatasetColumns:
+def _table(data: str | Path | DatasetColumns) -> tuple[DatasetColumns, Sequence[str]]:
+    """The columns, and for a file the place of each row ("line 3")."""
     if isinstance(data, Mapping):
-        return data
+        return data, ()
     path = Path(data).expanduser()
     if path.suffix.lower() not in READABLE and not path.exists():
-        return read_dataset(str(data))
+        return read_dataset(str(data)), ()
     if path.suffix.lower() == ".txt":
         raise BadInput(f"{path} has lines and no columns; expected a .csv, .tsv, .jsonl or .parquet file")
-    return Table.read(path, list).columns
+    table = Table.read(path, list)
+    return table.columns, table.places
+
+
+def _renamed(columns: DatasetColumns, names: Mapping[str, str], title: str) -> DatasetColumns:
+    try:
+        return ColumnNames(names).rename(columns) if names else columns
+    except BadInput as error:
+        raise BadInput(f"{title}: {error}") from None
 
 
 def _expected_columns(columns: DatasetColumns, title: str) -> tuple[str, ...]:
@@ -87,11 +98,12 @@ def _expected_columns(columns: DatasetColumns, title: str) -> tuple[str, ...]:
     )
 
 
-def _check_texts(columns: DatasetColumns, expected: Sequence[str], title: str) -> None:
-    for column in expected:
-        for row, text in enumerate(columns[column] if column not in ("score", "label") else (), 1):
+def _check_texts(columns: DatasetColumns, places: Sequence[str], title: str) -> None:
+    for column in (name for name in columns if name in TEXT_COLUMNS):
+        for row, text in enumerate(columns[column]):
             if not isinstance(text, str) or not text.strip():
-                raise BadInput(f"{title}, row {row}: {column} is {text!r}; expected a text")
+                place = places[row] if places else f"row {row}"
+                raise BadInput(f"{title}, {place}: {column} is {text!r}; expected a text")
 
 
 def _scored_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:

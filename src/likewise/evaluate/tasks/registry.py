@@ -36,13 +36,14 @@ def select_tasks(names: str | Task | Sequence[str | Task]) -> tuple[Task, ...]:
     """Select tasks by name, by suite, or all ("sts,senteval,stsb"); each once, in the given order.
 
     Raises:
-        BadInput: a name is neither a task nor a suite.
+        BadInput: a name is neither a task nor a suite, or two different tasks have the same name.
     """
     parts = [names] if isinstance(names, str | Task) else names
     selected: dict[str, Task] = {}
     for part in parts:
         for task in [part] if isinstance(part, Task) else _named(part):
-            selected[task.name] = task
+            if selected.setdefault(task.name, task) is not task:
+                raise BadInput(f"there are two different tasks named {task.name!r}; give one of them another name")
     if not selected:
         raise BadInput(f"no task was given; the suites are {', '.join([*SUITES, *ALIASES, 'all'])}")
     return tuple(selected.values())
