@@ -61,10 +61,10 @@ def _with_scores(table: Table) -> tuple[Table, int]:
     if "score" not in table.columns:
         return table, 0
     keep = [not _is_missing(score) for score in table.columns["score"]]
-    columns = {name: [x for x, kept in zip(xs, keep, strict=True) if kept] for name, xs in table.columns.items()}
-    scored = Table(table.path, columns, [p for p, kept in zip(table.places, keep, strict=True) if kept])
-    columns["score"] = scored.numbers("score")
-    return scored, keep.count(False)
+    columns = {name: [x for x, scored in zip(xs, keep, strict=True) if scored] for name, xs in table.columns.items()}
+    result = Table(table.path, columns, [p for p, scored in zip(table.places, keep, strict=True) if scored])
+    columns["score"] = result.numbers("score")
+    return result, keep.count(False)
 
 
 def _is_missing(score: Any) -> bool:

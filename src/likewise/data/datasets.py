@@ -206,5 +206,5 @@ def _compare(file: DatasetFile, rows: int, sha256: str | None) -> tuple[DatasetS
     if rows == file.rows and not different_bytes:
         return file.kind, partial_note
     if rows in (file.rows, file.published):
-        return "changed", ("as many rows as the known copy, but not the same bytes", *partial_note)
-    return "changed", partial_note or (f"{rows:,} rows; the known copy has {file.rows:,}",)
+        return "changed", ("as many rows as the catalogue's copy, but different bytes", *partial_note)
+    return "changed", partial_note or (f"{rows:,} rows; the catalogue's copy has {file.rows:,}",)
