@@ -124,8 +124,8 @@ def test_missing_data_says_where_it_was_looked_for_and_how_to_get_it(place, tmp_
         ("stsb/tset", "stsb has the files stsb/train, stsb/dev, stsb/test"),
         ("stbs/test", "Did you mean stsb/test"),
         ("zzz", "To list all data sets: likewise data"),
-        ("../secret", "is no name of a file under"),
-        ("/etc/passwd", "is no name of a file under"),
+        ("../secret", "is not the name of a file under"),
+        ("/etc/passwd", "is not the name of a file under"),
     ):
         with pytest.raises(DataNotFound, match=part):
             read_dataset(name)

@@ -174,7 +174,7 @@ def print_results(results: "Results", args: argparse.Namespace) -> None:
 def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
     """The tasks, after checking everything that should not fail after an hour of computing."""
     from ..errors import BadInput
-    from ..evaluate.tasks.own_data import data_task
+    from ..evaluate.own_data import data_task
     from ..evaluate.tasks.registry import select_tasks
 
     if args.columns and not args.data:

@@ -14,6 +14,7 @@ from ..runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from .cache import Cache
+    from .own_data import data_task
     from .reports.report import compare_two, format_report
     from .results import Cell, Results
     from .runner import evaluate
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from .statistics.hypothesis_tests import holm, mcnemar, over_seeds, steiger, williams
     from .statistics.significance import Interval
     from .task import EvaluationSettings, Evidence, Result, Score, Task, TaskVectors
-    from .tasks.own_data import data_task
     from .tasks.registry import SUITES, TASKS
 
 __all__ = [
@@ -62,7 +62,7 @@ __getattr__, __dir__ = lazy_names(
         "runner": ("evaluate",),
         "statistics.significance": ("Interval",),
         "task": ("Evidence", "Result", "Score", "EvaluationSettings", "Task", "TaskVectors"),
-        "tasks.own_data": ("data_task",),
+        "own_data": ("data_task",),
         "tasks.registry": ("SUITES", "TASKS"),
     },
 )

@@ -27,7 +27,7 @@ def cosines(columns):
 
 
 def headline(data, *columns, **how):
-    result = data_task(data, *columns).run(encode, None, EvaluationSettings(**how))
+    result = data_task(data, *columns).run(encode, {}.__getitem__, EvaluationSettings(**how))
     return result.headline.name, result.headline.value
 
 
@@ -62,7 +62,9 @@ def test_results_are_listed_under_the_name_of_the_file(tmp_path):
 
 
 def test_a_missing_score_is_left_out_and_an_unused_column_reported():
-    result = data_task({**PAIRS, "score": [*SCORES[:-1], ""], "label": LABELS}).run(encode, None, EvaluationSettings())
+    result = data_task({**PAIRS, "score": [*SCORES[:-1], ""], "label": LABELS}).run(
+        encode, {}.__getitem__, EvaluationSettings()
+    )
     assert result.headline.n == 5
     assert any("1 pairs of own data have no score" in note for note in result.notes)
     assert "not used: label" in result.notes

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ...data.catalogue.entry import TEXT_COLUMNS
-from ...data.column_names import ColumnNames
-from ...data.columns import DatasetColumns
-from ...data.datasets import read_dataset
-from ...errors import BadInput
-from ...files import READABLE, Table
-from ..task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
-from .duplicates import LabelledPairs, baseline_note, similarity_scores, threshold_protocol
-from .sentence_pairs import read_pairs, text_casing
-from .sts import correlate_pairs
-from .triplets import SIDES, score_triplets
+from ..data.catalogue.entry import TEXT_COLUMNS
+from ..data.column_names import ColumnNames
+from ..data.columns import DatasetColumns
+from ..data.datasets import read_dataset
+from ..errors import BadInput
+from ..files import READABLE, Table
+from .task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
+from .tasks.duplicates import LabelledPairs, baseline_note, similarity_scores, threshold_protocol
+from .tasks.sentence_pairs import read_pairs, text_casing
+from .tasks.sts import correlate_pairs
+from .tasks.triplets import SIDES, score_triplets
 
 SUITE = "own data"
 BOOLEANS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
