@@ -17,6 +17,7 @@ from likewise.data.datasets import check_dataset, dataset_credit, load_dataset, 
 from likewise.data.leaks import find_leaks, text_columns
 from likewise.errors import LikewiseError, ModelNotFound
 from likewise.evaluate.runner import evaluate
+from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.registry import TASKS
 from likewise.evaluate.tasks.sts import STS_NAMES
 from likewise.model_files import locate
@@ -260,7 +261,7 @@ class Recipe:
                 for task, file in files.items()
             }
         line = StatusLine()
-        found = evaluate({name: model}, self._tasks(), resamples=1_000, watch=line)
+        found = evaluate({name: model}, self._tasks(), settings=EvaluationSettings(resamples=1_000), callback=line)
         line.close(f"measured on {len(found.cells) - len(found.failed)} tasks")
         scores = {}
         for cell in found.cells.values():

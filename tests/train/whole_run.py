@@ -27,7 +27,7 @@ STEADY = {"learning_rate": 1e-3, "max_grad_norm": 0.5}
 
 
 def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
-    """`how`: dropout=1 keeps it; stop=N stops after step N, die=N ends the second process there; the rest are settings."""
+    """`how`: dropout=1 keeps it; stop=N stops after step N, die=N ends the second process there; others: settings."""
     out.mkdir(exist_ok=True)
     torch.manual_seed(5 + int(os.environ.get("RANK", "0")))  # what a process draws before is its own affair
     dropout, stop, die = (int(how.pop(key, 0)) for key in ("dropout", "stop", "die"))
