@@ -57,4 +57,4 @@ def test_what_was_tried_is_told_and_with_json_nothing_else_is_on_stdout(tmp_path
 def test_an_output_without_a_name_is_refused_at_once(words, capsys):
     with pytest.raises(SystemExit):
         main(words)
-    assert "it is empty; wanted the name of a folder" in capsys.readouterr().err
+    assert "it is empty; expected the name of a folder" in capsys.readouterr().err
