@@ -5,7 +5,7 @@ import json
 import pytest
 
 from likewise.cli import main
-from tests.checks import table_of
+from likewise.files import Table
 
 TEXTS = ["A cat", "the dog", "a cat", "A cat", "shares, fell", "the dog"]  # the tiny model lower-cases
 
@@ -42,7 +42,7 @@ def test_rows_keep_all_their_columns(ending, words, tmp_path):
     words[1] = str(tmp_path / "in.jsonl")
     out = tmp_path / f"out{ending}"
     assert main([*words, "--column", "body", "-o", str(out), "-q"]) == 0
-    columns = table_of(out)
+    columns = Table.read(out, lambda names: names).columns
     assert columns["body"] == ["A cat", "the dog", "shares, fell"]
     assert [int(i) for i in columns["id"]] == [0, 1, 4] and columns["note"][0] == "x"
 

@@ -6,8 +6,8 @@ import pytest
 
 from likewise import Embedder
 from likewise.cli import main
+from likewise.files import Table
 from likewise.search import closest_pairs
-from tests.checks import table_of
 
 TEXTS = ["a cat", "the dog", "a cat", "", "shares fell", "the dogs"]
 
@@ -44,7 +44,7 @@ def test_pairs_above_a_cosine_are_written(ending, words, tmp_path, capsys):
     above = (every[2][2] + every[3][2]) / 2
     out = tmp_path / f"out{ending}"
     assert main([*words, "--above", f"{above:.6f}", "-o", str(out)]) == 0
-    columns = table_of(out)
+    columns = Table.read(out, lambda names: names).columns
     assert list(columns) == ["sentence1", "sentence2", "score", "row1", "row2"]
     assert columns["sentence1"] == [first for first, _, _ in every[:3]]
     assert [float(score) for score in columns["score"]] == pytest.approx([score for *_, score in every[:3]], abs=1e-5)

@@ -39,7 +39,7 @@ def asked_texts() -> Iterator[str]:
     number = 1
     while True:
         try:
-            text = input(f"{number}: ").strip()
+            text = _ask(f"{number}: ").strip()
         except EOFError:
             print(file=sys.stderr)
             return
@@ -47,3 +47,11 @@ def asked_texts() -> Iterator[str]:
             return
         yield text
         number += 1
+
+
+def _ask(prompt: str) -> str:
+    """A line typed on the terminal; the prompt goes to stderr where the output is a file."""
+    if sys.stdout.isatty():
+        return input(prompt)
+    print(prompt, end="", file=sys.stderr, flush=True)
+    return input()
