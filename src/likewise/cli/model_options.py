@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..engine_registry import ENGINES
 from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
 from ..runtime.lazy_imports import has_torch
@@ -26,6 +27,11 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_loading(group: "argparse._ArgumentGroup") -> None:
     """Add the options of an embedder, without the model's name."""
+    group.add_argument(
+        "--engine",
+        choices=tuple(ENGINES),
+        help="what computes the model (default: the first of these that is installed and supports it)",
+    )
     group.add_argument(
         "--pooling",
         metavar="NAME",
@@ -87,6 +93,7 @@ def load_from_options(args: argparse.Namespace) -> "Embedder":
 
     return load_named_embedder(
         args.model,
+        **({"engine": args.engine} if args.engine else {}),
         precision=args.precision,
         device=args.device,
         pooling=args.pooling,
@@ -102,7 +109,7 @@ _before: dict[str, Any] = {}  # the process's own settings, while those of a ver
 
 def set_numpy_threads(args: argparse.Namespace) -> None:
     """Set NumPy's threads where NumPy computes; it reads them from the environment once, when it is imported."""
-    if hasattr(args, "threads") and not has_torch() and "numpy" not in sys.modules:
+    if hasattr(args, "threads") and not _uses_torch(args) and "numpy" not in sys.modules:
         threads = str(_threads(args.threads))
         _before["environment"] = {name: os.environ.get(name) for name in THREADS}
         os.environ |= dict.fromkeys(THREADS, threads)
@@ -122,9 +129,14 @@ def restore_threads() -> None:
 
 def prepare_runtime(args: argparse.Namespace) -> None:
     """Set the threads and check the device, before a model is read."""
-    if has_torch():  # NumPy's threads are set already, and its only device needs no check
+    if _uses_torch(args):  # NumPy's threads are set already, and its only device needs no check
         _set_threads(args.threads)
         _check_device(args.device)
+
+
+def _uses_torch(args: argparse.Namespace) -> bool:
+    """Whether torch may compute the model; where it does not, it is never imported."""
+    return has_torch() and getattr(args, "engine", None) in (None, "torch")
 
 
 def _set_threads(threads: int | None) -> None:

@@ -102,14 +102,19 @@ def models() -> dict[str, Any]:
 def data() -> dict[str, Any]:
     """How many of the known data sets have files here, and the folder in which they are looked for."""
     from ...data.catalogue import DATASETS
-    from ...data.datasets import SETTING, local
+    from ...data.datasets import DATA_FOLDER_VARIABLE, data_folder, local_files
 
-    folder = os.environ.get(SETTING)
-    here = [name for name, dataset in DATASETS.items() if any(local(f"{name}/{file}") for file in dataset.files)]
-    return {"here": here, "known": len(DATASETS), "folder": folder, "problem": _folder_problem(SETTING, folder)}
+    folder = data_folder()
+    here = [name for name, dataset in DATASETS.items() if any(local_files(f"{name}/{file}") for file in dataset.files)]
+    return {
+        "here": here,
+        "known": len(DATASETS),
+        "folder": folder and str(folder),
+        "problem": _folder_problem(DATA_FOLDER_VARIABLE, folder),
+    }
 
 
-def _folder_problem(variable: str, folder: str | None) -> str | None:
+def _folder_problem(variable: str, folder: str | Path | None) -> str | None:
     if folder and not Path(folder).expanduser().is_dir():
         return f"{variable} is {folder}, which is not a folder"
     return None

@@ -60,7 +60,7 @@ def read_rows(file: str, column: str | None) -> TextRows:
 def check_rows_file(path: Path, inputs: Iterable[Path]) -> None:
     """Refuse, before the work, a file that cannot be written, is of an unknown kind, or is one of the inputs."""
     from ...files import check_table
-    from ...model_files import check_not_input, check_writable_file
+    from ...runtime.atomic_files import check_not_input, check_writable_file
 
     if not _is_lines(path):
         check_table(path, inputs)
@@ -85,7 +85,7 @@ def _is_lines(path: Path) -> bool:
 
 def _write_lines(path: Path, texts: Sequence[str]) -> None:
     from ...errors import BadInput
-    from ...model_files import atomic_file
+    from ...runtime.atomic_files import atomic_file
 
     broken = next((text for text in texts if len(text.splitlines()) > 1), None)
     if broken is not None:
