@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-EPILOG = """A model is named by one of these names, by the path of a folder, or by its name on the Hugging Face hub where that
-can be reached (extra: hub). Folders in LIKEWISE_MODELS are models by their names.
+EPILOG = """A model is named by one of these names, by the path of a folder, or by its name on the Hugging Face hub
+(extra: hub). Folders in LIKEWISE_MODELS are models by their names.
 
 Baselines are written around a name or a file. NAME(pooling=cls,truncate=64) is a model with options, and forms nest:
 random(NAME(pooling=cls)).
@@ -54,7 +54,7 @@ def show_models(rows: list[dict[str, Any]], baselines: dict[str, str]) -> None:
             print(name + fit_line(f"not installed; to get it: {to_get(row['name'])}", NAME_COLUMNS + 1))
         else:
             default = " (default)" if row["name"] == DEFAULT_MODEL else ""
-            size = f"{row['kind']:10} {row['megabytes']:6.0f} MB  "
+            size = f"{row['kind']:14} {row['megabytes']:6.0f} MB  "
             print(name + size + fit_line(f"{row['folder']}{default}", NAME_COLUMNS + len(size) + 1))
     print("\nBaselines, which need no folder of their own:")
     for form, about in baselines.items():
