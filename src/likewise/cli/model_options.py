@@ -15,13 +15,15 @@ from ..runtime.lazy_imports import has_torch
 if TYPE_CHECKING:
     from ..embedder import Embedder
 
-MODEL = "model: a folder, a name listed by `likewise models`, or a name on the Hugging Face hub"
+MODEL = "a folder, a name listed by `likewise models`, or a name on the Hugging Face hub"
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add --model, and the options that say how it computes."""
     group = parser.add_argument_group("model")
-    group.add_argument("-m", "--model", default=DEFAULT_MODEL, metavar="MODEL", help=f"{MODEL} (default: %(default)s)")
+    group.add_argument(
+        "-m", "--model", default=DEFAULT_MODEL, metavar="MODEL", help=f"model: {MODEL} (default: %(default)s)"
+    )
     add_loading(group)
 
 

@@ -5,7 +5,6 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from itertools import groupby
 from typing import Any, NoReturn
 
 WIDEST = 110  # columns of help, however wide the terminal is
@@ -110,11 +109,7 @@ class HelpFormatter(argparse.HelpFormatter):
         super().add_usage(usage, actions, groups, prefix)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        blocks = []
-        for kind, lines in groupby(text.splitlines(), _kind):
-            block = list(lines)
-            blocks += [textwrap.fill(" ".join(block), width)] if kind == "prose" else block
-        return textwrap.indent("\n".join(blocks), indent)
+        return textwrap.indent("\n".join(_filled(text, width)), indent)
 
 
 def _in_usage(action: argparse.Action) -> str:
@@ -125,9 +120,17 @@ def _in_usage(action: argparse.Action) -> str:
     return {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} [{name} ...]"}.get(str(action.nargs), name)
 
 
-def _kind(line: str) -> str:
-    """Consecutive lines of prose are one paragraph; anything else is a line by itself."""
-    return "prose" if line[:1].strip() and not line.endswith(":") else "line"
+def _filled(text: str, width: int) -> Iterator[str]:
+    """Paragraphs of prose, filled to the width, and every other line as it is; a colon ends a paragraph."""
+    paragraph: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        prose = bool(line[:1].strip())
+        paragraph += [line] if prose else []
+        if paragraph and (not prose or line.endswith(":")):
+            yield textwrap.fill(" ".join(paragraph), width, break_on_hyphens=False)
+            paragraph = []
+        if not prose:
+            yield line
 
 
 class Parser(argparse.ArgumentParser):
