@@ -47,7 +47,7 @@ LINES: Mapping[str, Callable[[Setup], Sequence[object]]] = {
     "similarity-markup": lambda s: ("similarity", "[/bold]", "[red", "-m", s.models / "bert"),
     "similarity-empty": lambda s: ("similarity", "", "", "-m", s.models / "bert"),
     "similarity-reranker": lambda s: ("similarity", "a", "b", "-m", s.models / "poly"),
-    "rerank-embedder": lambda s: ("rerank", s.models / "bert", "/etc/hosts", "--query", "x"),
+    "rerank-embedder": lambda s: ("rerank", "/etc/hosts", "-m", s.models / "bert", "--query", "x"),
     "threads-none": lambda s: ("info", s.models / "bert", "--threads", "0"),
     "threads-many": lambda s: ("info", s.models / "bert", "--threads", str(10**9)),
     "threads-huge": lambda s: ("info", s.models / "bert", "--threads", str(10**30)),

@@ -81,4 +81,4 @@ def test_texts_of_labels_are_not_taken_for_scores(tmp_path):
 def test_an_output_without_a_name_is_refused_at_once(words, capsys):
     with pytest.raises(SystemExit):
         main(words)
-    assert "it is empty; wanted the name of a folder" in capsys.readouterr().err
+    assert "it is empty; expected the name of a folder" in capsys.readouterr().err
