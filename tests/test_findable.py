@@ -1,4 +1,4 @@
-"""A newcomer finds things by the field's words: each leads to its file by the name of a file, class, function or field."""
+"""Words of the field lead to their file: by the name of a file, class, function, constant or field."""
 
 import ast
 import re
