@@ -1,0 +1,69 @@
+// What one step of a product is with AVX-512: which weights are loaded, what is multiplied, how sums become floats.
+#pragma once
+
+inline __m512i spread_four_bytes(const void* p) {
+    int32_t word;
+    std::memcpy(&word, p, 4);
+    return _mm512_set1_epi32(word);
+}
+
+struct Fp32 {
+    using Row = float;
+    using Weight = float;
+    using Sum = Floats;
+    static constexpr int GROUP = 1;
+    static Sum zero() { return splat(0.0F); }
+    static Floats spread(const Row* p) { return splat(*p); }
+    static Floats weights(const Weight* p) { return load(p); }
+    static Sum step(Sum sum, Floats x, Floats w) { return fma(x, w, sum); }
+    static Floats value(Sum sum, const Product&, int, int) { return sum; }
+};
+
+struct WholeSum {
+    __m512i v;
+};
+
+// Sums of whole numbers, made floats: (sum - offset of the column) * scale of the row * scale of the column.
+struct Whole {
+    using Weight = int8_t;
+    using Sum = WholeSum;
+    static Sum zero() { return {_mm512_setzero_si512()}; }
+    static Floats value(Sum sum, const Product& p, int row, int column) {
+        const __m512i offset = _mm512_loadu_si512(p.weights->offsets + column);
+        const Floats exact = {_mm512_cvtepi32_ps(_mm512_sub_epi32(sum.v, offset))};
+        return mul(mul(exact, splat(p.row_scales[row])), load(p.weights->scales + column));
+    }
+};
+
+// Without VNNI: 16 bits by 16 bits in pairs, which cannot overflow 32 bits (bytes in pairs can overflow 16).
+struct Int8Wide : Whole {
+    using Row = int16_t;
+    static constexpr int GROUP = 2;
+    static __m512i spread(const Row* p) { return spread_four_bytes(p); }
+    static __m512i weights(const Weight* p) {
+        return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    }
+    static Sum step(Sum sum, __m512i x, __m512i w) { return {_mm512_add_epi32(sum.v, _mm512_madd_epi16(x, w))}; }
+};
+
+// bfloat16 in pairs, where there is no instruction for it: each half made a float.
+struct Bf16Wide {
+    using Row = uint16_t;
+    using Weight = uint16_t;
+    using Sum = Floats;
+    struct Pair {
+        __m512 even, odd;
+    };
+    static constexpr int GROUP = 2;
+    static Sum zero() { return splat(0.0F); }
+    static Pair halves(__m512i x) {
+        return {_mm512_castsi512_ps(_mm512_slli_epi32(x, 16)),
+                _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32(static_cast<int32_t>(0xFFFF0000U))))};
+    }
+    static Pair spread(const Row* p) { return halves(spread_four_bytes(p)); }
+    static Pair weights(const Weight* p) { return halves(_mm512_loadu_si512(p)); }
+    static Sum step(Sum sum, Pair x, Pair w) {
+        return {_mm512_fmadd_ps(x.odd, w.odd, _mm512_fmadd_ps(x.even, w.even, sum.v))};
+    }
+    static Floats value(Sum sum, const Product&, int, int) { return sum; }
+};
