@@ -11,7 +11,7 @@
 namespace likewise {
 namespace {
 
-constexpr int GROUP = 48;  // rows that go from attention to the end of a block together
+constexpr int GROUP = 96;  // rows that go from attention to the end of a block together
 
 bool all_finite(const float* row, int count) {
     uint32_t bad = 0;

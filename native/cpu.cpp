@@ -38,8 +38,12 @@ std::vector<Kernels> usable() {
     const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
     const Kernels full = with(avx512::table, "vnni", &vnni::int8);
     std::vector<Kernels> found;
+    if (vnni && has_leaf_7_1(5)) found.push_back(with(full, "avx512bf16", nullptr, &avx512bf16::bf16));
     if (vnni) found.push_back(full);
     if (avx512) found.push_back(avx512::table);
+    if (avx2 && has_leaf_7_1(4)) found.push_back(with(avx2::table, "avxvnni", &avxvnni::int8));
+    if (avx2) found.push_back(avx2::table);
+    if (vnni) found.push_back(with(avx2::table, "vnni256", &vnni::int8_half));
     found.push_back(portable::table);
     return found;
 }

@@ -28,9 +28,9 @@ namespace {
 struct Int8 : Whole {
     using Row = uint8_t;
     static constexpr int GROUP = 4;
-    static __m512i spread(const Row* p) { return spread_four_bytes(p); }
-    static __m512i weights(const Weight* p) { return _mm512_loadu_si512(p); }
-    static Sum step(Sum sum, __m512i x, __m512i w) { return {_mm512_dpbusd_epi32(sum.v, x, w)}; }
+    static Bits spread(const Row* p) { return {spread_four_bytes(p)}; }
+    static Bits weights(const Weight* p) { return {_mm512_loadu_si512(p)}; }
+    static Sum step(Sum sum, Bits x, Bits w) { return {_mm512_dpbusd_epi32(sum.v, x.v, w.v)}; }
 };
 }  // namespace
 

@@ -10,7 +10,7 @@ void quantise(const float* x, int count, float largest, void* out, float* scale)
     for (int i = 0; i < count; i += WIDTH) store_whole(to + i, mul(load(x + i), steps));
 }
 
-void to_bf16(const float* x, int count, float, void* out, float*) {
+[[maybe_unused]] void to_bf16(const float* x, int count, float, void* out, float*) {
     auto to = static_cast<uint16_t*>(out);
     for (int i = 0; i < count; i += WIDTH) store_bf16(to + i, load(x + i));
 }

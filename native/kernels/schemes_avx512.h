@@ -19,14 +19,14 @@ struct Fp32 {
     static Floats value(Sum sum, const Product&, int, int) { return sum; }
 };
 
-struct WholeSum {
+struct Bits {
     __m512i v;
 };
 
 // Sums of whole numbers, made floats: (sum - offset of the column) * scale of the row * scale of the column.
 struct Whole {
     using Weight = int8_t;
-    using Sum = WholeSum;
+    using Sum = Bits;
     static Sum zero() { return {_mm512_setzero_si512()}; }
     static Floats value(Sum sum, const Product& p, int row, int column) {
         const __m512i offset = _mm512_loadu_si512(p.weights->offsets + column);
@@ -39,11 +39,11 @@ struct Whole {
 struct Int8Wide : Whole {
     using Row = int16_t;
     static constexpr int GROUP = 2;
-    static __m512i spread(const Row* p) { return spread_four_bytes(p); }
-    static __m512i weights(const Weight* p) {
-        return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    static Bits spread(const Row* p) { return {spread_four_bytes(p)}; }
+    static Bits weights(const Weight* p) {
+        return {_mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
     }
-    static Sum step(Sum sum, __m512i x, __m512i w) { return {_mm512_add_epi32(sum.v, _mm512_madd_epi16(x, w))}; }
+    static Sum step(Sum sum, Bits x, Bits w) { return {_mm512_add_epi32(sum.v, _mm512_madd_epi16(x.v, w.v))}; }
 };
 
 // bfloat16 in pairs, where there is no instruction for it: each half made a float.
