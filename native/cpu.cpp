@@ -8,7 +8,7 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
 
@@ -48,10 +48,20 @@ std::vector<Kernels> usable() {
     return found;
 }
 #elif defined(__aarch64__)
+bool has_dot_product() {
+#if defined(__linux__)
+    constexpr unsigned long DOT_PRODUCT = 1UL << 20;  // HWCAP_ASIMDDP
+    return (getauxval(AT_HWCAP) & DOT_PRODUCT) != 0;
+#elif defined(__APPLE__)
+    return true;  // every processor of theirs has it
+#else
+    return false;
+#endif
+}
+
 std::vector<Kernels> usable() {
     std::vector<Kernels> found;
-    constexpr unsigned long DOT_PRODUCT = 1UL << 20;  // HWCAP_ASIMDDP
-    if (getauxval(AT_HWCAP) & DOT_PRODUCT) found.push_back(with(neon::table, "dotprod", &dotprod::int8));
+    if (has_dot_product()) found.push_back(with(neon::table, "dotprod", &dotprod::int8));
     found.push_back(neon::table);
     found.push_back(portable::table);
     return found;
