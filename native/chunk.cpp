@@ -52,7 +52,7 @@ void Chunk::run() {
     embed();
     write_layer(0);
     for (int i = 0; i < request_.last_layer; i++) {
-        layer(model_.blocks[model_.order[i]]);
+        layer(model_.blocks[model_.order[i]], i + 1 < request_.last_layer ? &model_.blocks[model_.order[i + 1]] : nullptr);
         const bool last = i + 1 == model_.depth;
         if (last && model_.last_norm.present()) norm(model_.last_norm, x_, x_, 0, span_.tokens);
         write_layer(i + 1);
@@ -98,7 +98,8 @@ void Chunk::embed() {
     }
     watch_.lap(Work::embeddings);
     if (!widens) return;
-    multiply(model_.widen, rows_of(words, stride, stride, 0, span_.tokens, false), span_.tokens, nullptr, x_, model_.stride);
+    multiply(model_.widen, rows_of(words, stride, stride, 0, span_.tokens, false), span_.tokens, nullptr, x_, model_.stride,
+             nullptr);
     for (int row = 0; row < span_.tokens; row++) {
         largest_[row] = model_.kernels.largest(x_ + static_cast<size_t>(row) * model_.stride, model_.stride);
     }
@@ -133,22 +134,23 @@ Chunk::Rows Chunk::rows_of(const float* x, int stride, int inputs, int row, int 
 }
 
 void Chunk::multiply(const Weights& weights, const Rows& rows, int count, const float* residual, float* out,
-                     long stride) {
-    model_.scheme.multiply({rows.data, rows.stride, rows.scales, count, &weights.packed(), residual, out, stride});
+                     long stride, const Weights* next) {
+    model_.scheme.multiply({rows.data, rows.stride, rows.scales, count, &weights.packed(), residual, out, stride,
+                            next ? &next->packed() : nullptr});
     watch_.lap(Work::products);
 }
 
-void Chunk::layer(const Block& block) {
+void Chunk::layer(const Block& block, const Block* next) {
     const float* from = x_;
     if (model_.pre_norm) {
         norm(block.norm1, x_, context_, 0, span_.tokens);
         from = context_;
     }
     const Rows rows = rows_of(from, model_.stride, model_.stride, 0, span_.tokens, false);
-    multiply(block.qkv, rows, span_.tokens, nullptr, joined_, 3L * model_.stride);
+    multiply(block.qkv, rows, span_.tokens, nullptr, joined_, 3L * model_.stride, &block.out);
     if (block.theta > 0.0F) rotate(block);
     attend(block);
-    for (int row = 0; row < span_.tokens; row += GROUP) finish(block, row, std::min(GROUP, span_.tokens - row));
+    for (int row = 0; row < span_.tokens; row += GROUP) finish(block, next, row, std::min(GROUP, span_.tokens - row));
 }
 
 void Chunk::rotate(const Block& block) {
@@ -198,22 +200,23 @@ void Chunk::attend(const Block& block) {
 }
 
 // From attention's result to the end of the block, for some rows.
-void Chunk::finish(const Block& block, int row, int count) {
+void Chunk::finish(const Block& block, const Block* next, int row, int count) {
     const int stride = model_.stride, inner = model_.inner_stride, wide_stride = model_.gated ? 2 * inner : inner;
     float* x = x_ + static_cast<size_t>(row) * stride;
     float* context = context_ + static_cast<size_t>(row) * stride;
-    float* wide = work_.wide.of(static_cast<size_t>(GROUP) * wide_stride);
-    multiply(block.out, rows_of(context, stride, stride, row, count, true), count, x, x, stride);
+    const bool last = row + count == span_.tokens;
+    float* wide = work_.wide.of(static_cast<size_t>(std::min(GROUP, span_.tokens)) * wide_stride);
+    multiply(block.out, rows_of(context, stride, stride, row, count, true), count, x, x, stride, &block.up);
     norm(model_.pre_norm ? block.norm2 : block.norm1, x_, model_.pre_norm ? context_ : x_, row, count);
     const Rows rows = rows_of(model_.pre_norm ? context : x, stride, stride, row, count, true);
-    multiply(block.up, rows, count, nullptr, wide, wide_stride);
+    multiply(block.up, rows, count, nullptr, wide, wide_stride, &block.down);
     for (int i = 0; i < count; i++) {
         float* at = wide + static_cast<size_t>(i) * wide_stride;
         largest_[row + i] = model_.gated ? model_.kernels.gate(at, at + inner, inner, model_.activation)
                                          : model_.kernels.activate(at, inner, model_.activation);
     }
     watch_.lap(Work::activations);
-    multiply(block.down, rows_of(wide, wide_stride, inner, row, count, true), count, x, x, stride);
+    multiply(block.down, rows_of(wide, wide_stride, inner, row, count, true), count, x, x, stride, last ? (next ? &next->qkv : nullptr) : &block.out);
     if (!model_.pre_norm) norm(block.norm2, x_, x_, row, count);
 }
 

@@ -29,13 +29,14 @@ private:
 
     void embed();
     void read_words(int token, float* row);
-    void layer(const Block&);
+    void layer(const Block&, const Block* next);
     void attend(const Block&);
     void rotate(const Block&);
-    void finish(const Block&, int row, int count);
+    void finish(const Block&, const Block* next, int row, int count);
     void norm(const Norm&, const float* from, float* to, int row, int count);
     Rows rows_of(const float* x, int stride, int inputs, int row, int count, bool wide);
-    void multiply(const Weights&, const Rows&, int count, const float* residual, float* out, long stride);
+    void multiply(const Weights&, const Rows&, int count, const float* residual, float* out, long stride,
+                  const Weights* next);
     void write_layer(int layer);
     void pool();
 

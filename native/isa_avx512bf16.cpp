@@ -5,6 +5,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -35,7 +36,7 @@ struct Bf16 {
     static Sum step(Sum sum, Bits x, Bits w) {
         return {_mm512_dpbf16_ps(sum.v, (__m512bh)x.v, (__m512bh)w.v)};
     }
-    static Floats value(Sum sum, const Product&, int, int) { return sum; }
+    using Column = FloatColumn;
 };
 }  // namespace
 

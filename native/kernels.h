@@ -25,6 +25,7 @@ struct Product {
     const float* residual = nullptr;  // as far apart as out
     float* out = nullptr;
     long out_stride = 0;
+    const Packed* next = nullptr;  // whose product comes next, if that is known: it is asked for ahead of time
 };
 
 // How products are computed in one precision.

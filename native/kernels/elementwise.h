@@ -12,15 +12,14 @@ inline Floats polynomial(Floats x, Floats sum, float next, More... more) {
     return polynomial(x, fma(sum, x, splat(next)), more...);
 }
 
-// 2^x to 1e-7 of itself; 0 below -126. Fitted on [-1/2, 1/2].
+// 2^x to 1e-7 of itself; 0 below -126, where AVX-512 goes on to smaller numbers. x is at most 127. Fitted on [0, 1).
 inline Floats power_of_two(Floats x) {
-    const Floats n = round(max(x, splat(-127.0F)));
-    const Floats y = polynomial(sub(x, n), splat(1.53375768e-4F), 1.33998604e-3F, 9.61851953e-3F, 5.55032900e-2F,
-                                2.40226466e-1F, 6.93147206e-1F, 1.0F);
-    return where_less(x, splat(-126.0F), splat(0.0F), times_power(y, min(n, splat(127.0F))));
+    const Floats y = polynomial(fraction(x), splat(2.16906091e-04F), 1.24430815e-03F, 9.67847255e-03F,
+                                5.54835247e-02F, 2.40229796e-01F, 6.93146987e-01F, 1.0F);
+    return times_power(y, x);
 }
 
-inline Floats exponential(Floats x) { return power_of_two(mul(min(x, splat(88.0F)), splat(1.44269504F))); }
+inline Floats exponential(Floats x) { return power_of_two(mul(max(min(x, splat(88.0F)), splat(-1e4F)), splat(1.44269504F))); }
 
 inline Floats logistic(Floats x) {
     return divide(splat(1.0F), add(splat(1.0F), exponential(sub(splat(0.0F), max(x, splat(-80.0F))))));

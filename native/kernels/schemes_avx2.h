@@ -18,23 +18,30 @@ struct Fp32 {
     static Floats spread(const Row* p) { return splat(*p); }
     static Floats weights(const Weight* p) { return load(p); }
     static Sum step(Sum sum, Floats x, Floats w) { return fma(x, w, sum); }
-    static Floats value(Sum sum, const Product&, int, int) { return sum; }
+    using Column = FloatColumn;
 };
 
 struct Bits {
     __m256i v;
 };
 
-// Sums of whole numbers, made floats: (sum - offset of the column) * scale of the row * scale of the column.
+// Sums of whole numbers, made floats: (sum - offset of the column) * scale of the row * scale of the column + bias.
+struct WholeColumn {
+    Floats scale, bias;
+    __m256i offset;
+    WholeColumn(const Packed& w, int column)
+        : scale(load(w.scales + column)), bias(load(w.bias + column)), offset(load_whole(w.offsets + column)) {}
+    Floats operator()(Bits sum, const Product& p, int row) const {
+        const Floats exact = {_mm256_cvtepi32_ps(_mm256_sub_epi32(sum.v, offset))};
+        return fma(mul(exact, splat(p.row_scales[row])), scale, bias);
+    }
+};
+
 struct Whole {
     using Weight = int8_t;
     using Sum = Bits;
+    using Column = WholeColumn;
     static Sum zero() { return {_mm256_setzero_si256()}; }
-    static Floats value(Sum sum, const Product& p, int row, int column) {
-        const __m256i offset = load_whole(p.weights->offsets + column);
-        const Floats exact = {_mm256_cvtepi32_ps(_mm256_sub_epi32(sum.v, offset))};
-        return mul(mul(exact, splat(p.row_scales[row])), load(p.weights->scales + column));
-    }
 };
 
 // 16 bits by 16 bits in pairs, which cannot overflow 32 bits. (Bytes in pairs, vpmaddubsw, overflow 16 and saturate.)
@@ -67,5 +74,5 @@ struct Bf16Wide {
     static Sum step(Sum sum, Pair x, Pair w) {
         return {_mm256_fmadd_ps(x.odd, w.odd, _mm256_fmadd_ps(x.even, w.even, sum.v))};
     }
-    static Floats value(Sum sum, const Product&, int, int) { return sum; }
+    using Column = FloatColumn;
 };

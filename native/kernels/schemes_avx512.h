@@ -16,23 +16,30 @@ struct Fp32 {
     static Floats spread(const Row* p) { return splat(*p); }
     static Floats weights(const Weight* p) { return load(p); }
     static Sum step(Sum sum, Floats x, Floats w) { return fma(x, w, sum); }
-    static Floats value(Sum sum, const Product&, int, int) { return sum; }
+    using Column = FloatColumn;
 };
 
 struct Bits {
     __m512i v;
 };
 
-// Sums of whole numbers, made floats: (sum - offset of the column) * scale of the row * scale of the column.
+// Sums of whole numbers, made floats: (sum - offset of the column) * scale of the row * scale of the column + bias.
+struct WholeColumn {
+    Floats scale, bias;
+    __m512i offset;
+    WholeColumn(const Packed& w, int column)
+        : scale(load(w.scales + column)), bias(load(w.bias + column)), offset(_mm512_loadu_si512(w.offsets + column)) {}
+    Floats operator()(Bits sum, const Product& p, int row) const {
+        const Floats exact = {_mm512_cvtepi32_ps(_mm512_sub_epi32(sum.v, offset))};
+        return fma(mul(exact, splat(p.row_scales[row])), scale, bias);
+    }
+};
+
 struct Whole {
     using Weight = int8_t;
     using Sum = Bits;
+    using Column = WholeColumn;
     static Sum zero() { return {_mm512_setzero_si512()}; }
-    static Floats value(Sum sum, const Product& p, int row, int column) {
-        const __m512i offset = _mm512_loadu_si512(p.weights->offsets + column);
-        const Floats exact = {_mm512_cvtepi32_ps(_mm512_sub_epi32(sum.v, offset))};
-        return mul(mul(exact, splat(p.row_scales[row])), load(p.weights->scales + column));
-    }
 };
 
 // Without VNNI: 16 bits by 16 bits in pairs, which cannot overflow 32 bits (bytes in pairs can overflow 16).
@@ -65,5 +72,5 @@ struct Bf16Wide {
     static Sum step(Sum sum, Pair x, Pair w) {
         return {_mm512_fmadd_ps(x.odd, w.odd, _mm512_fmadd_ps(x.even, w.even, sum.v))};
     }
-    static Floats value(Sum sum, const Product&, int, int) { return sum; }
+    using Column = FloatColumn;
 };

@@ -16,22 +16,29 @@ struct Fp32 {
     static Floats spread(const Row* p) { return splat(*p); }
     static Floats weights(const Weight* p) { return load(p); }
     static Sum step(Sum sum, Floats x, Floats w) { return fma(x, w, sum); }
-    static Floats value(Sum sum, const Product&, int, int) { return sum; }
+    using Column = FloatColumn;
 };
 
 struct Bits {
     int32x4_t v;
 };
 
-// Sums of whole numbers, made floats: the sum * scale of the row * scale of the column.
+// Sums of whole numbers, made floats: the sum * scale of the row * scale of the column + bias.
+struct WholeColumn {
+    Floats scale, bias;
+    WholeColumn(const Packed& w, int column)
+        : scale(load(w.scales + column)), bias(load(w.bias + column)) {}
+    Floats operator()(Bits sum, const Product& p, int row) const {
+        const Floats exact = {vcvtq_f32_s32(sum.v)};
+        return fma(mul(exact, splat(p.row_scales[row])), scale, bias);
+    }
+};
+
 struct Whole {
     using Weight = int8_t;
     using Sum = Bits;
+    using Column = WholeColumn;
     static Sum zero() { return {vdupq_n_s32(0)}; }
-    static Floats value(Sum sum, const Product& p, int row, int column) {
-        const Floats exact = {vcvtq_f32_s32(sum.v)};
-        return mul(mul(exact, splat(p.row_scales[row])), load(p.weights->scales + column));
-    }
 };
 
 // 16 bits by 16 bits, pairs added: for processors without the dot product.
@@ -66,5 +73,5 @@ struct Bf16Wide {
     static Sum step(Sum sum, Pair x, Pair w) {
         return {vfmaq_f32(vfmaq_f32(sum.v, x.even, w.even), x.odd, w.odd)};
     }
-    static Floats value(Sum sum, const Product&, int, int) { return sum; }
+    using Column = FloatColumn;
 };

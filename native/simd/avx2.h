@@ -21,7 +21,6 @@ inline Floats mul(Floats a, Floats b) { return {_mm256_mul_ps(a.v, b.v)}; }
 inline Floats max(Floats a, Floats b) { return {_mm256_max_ps(a.v, b.v)}; }
 inline Floats min(Floats a, Floats b) { return {_mm256_min_ps(a.v, b.v)}; }
 inline Floats divide(Floats a, Floats b) { return {_mm256_div_ps(a.v, b.v)}; }
-inline Floats round(Floats x) { return {_mm256_round_ps(x.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
 inline Floats magnitude(Floats x) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.0F), x.v)}; }
 inline Floats counting() { return {_mm256_set_ps(7, 6, 5, 4, 3, 2, 1, 0)}; }
 
@@ -48,11 +47,13 @@ inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
     return {_mm256_blendv_ps(no.v, yes.v, _mm256_cmp_ps(a.v, b.v, _CMP_LT_OQ))};
 }
 
-// x 2^n for whole n from -127 to 127: n goes into the exponent.
-inline Floats times_power(Floats x, Floats n) {
-    const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n.v), _mm256_set1_epi32(127));
-    return {_mm256_mul_ps(x.v, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)))};
+// y times 2 to the whole part of x, which goes into the exponent, 0 below -126; and the rest of x, from 0 to 1.
+inline Floats times_power(Floats y, Floats x) {
+    const Floats whole = max({_mm256_floor_ps(x.v)}, splat(-127.0F));
+    const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(whole.v), _mm256_set1_epi32(127));
+    return {_mm256_mul_ps(y.v, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)))};
 }
+inline Floats fraction(Floats x) { return {_mm256_sub_ps(x.v, _mm256_floor_ps(x.v))}; }
 
 // Eight rows of eight floats into columns: to[8 c + r] = factor * from[stride r + c].
 inline void transpose(const float* from, long stride, Floats factor, float* to) {

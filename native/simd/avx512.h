@@ -20,7 +20,6 @@ inline Floats sub(Floats a, Floats b) { return {_mm512_sub_ps(a.v, b.v)}; }
 inline Floats mul(Floats a, Floats b) { return {_mm512_mul_ps(a.v, b.v)}; }
 inline Floats max(Floats a, Floats b) { return {_mm512_max_ps(a.v, b.v)}; }
 inline Floats min(Floats a, Floats b) { return {_mm512_min_ps(a.v, b.v)}; }
-inline Floats round(Floats x) { return {_mm512_roundscale_ps(x.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)}; }
 inline Floats magnitude(Floats x) { return {_mm512_abs_ps(x.v)}; }
 inline float sum(Floats x) { return _mm512_reduce_add_ps(x.v); }
 inline float largest(Floats x) { return _mm512_reduce_max_ps(x.v); }
@@ -42,8 +41,9 @@ inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
     return {_mm512_mask_blend_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ), no.v, yes.v)};
 }
 
-// x 2^n for whole n.
-inline Floats times_power(Floats x, Floats n) { return {_mm512_scalef_ps(x.v, n.v)}; }
+// y times 2 to the whole part of x, and the rest of x, from 0 to 1.
+inline Floats times_power(Floats y, Floats x) { return {_mm512_scalef_ps(y.v, x.v)}; }
+inline Floats fraction(Floats x) { return {_mm512_reduce_ps(x.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)}; }
 
 // Lanes 0, 1, 2 ...
 inline Floats counting() { return {_mm512_set_ps(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)}; }

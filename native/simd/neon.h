@@ -19,7 +19,6 @@ inline Floats add(Floats a, Floats b) { return {vaddq_f32(a.v, b.v)}; }
 inline Floats sub(Floats a, Floats b) { return {vsubq_f32(a.v, b.v)}; }
 inline Floats mul(Floats a, Floats b) { return {vmulq_f32(a.v, b.v)}; }
 inline Floats divide(Floats a, Floats b) { return {vdivq_f32(a.v, b.v)}; }
-inline Floats round(Floats x) { return {vrndnq_f32(x.v)}; }
 inline Floats magnitude(Floats x) { return {vabsq_f32(x.v)}; }
 inline float sum(Floats x) { return vaddvq_f32(x.v); }
 inline float largest(Floats x) { return vmaxvq_f32(x.v); }
@@ -43,11 +42,12 @@ inline Floats first(Floats x, int count) {
     return where_less(counting(), splat(static_cast<float>(count)), x, splat(0.0F));
 }
 
-// x 2^n for whole n from -127 to 127: n goes into the exponent.
-inline Floats times_power(Floats x, Floats n) {
-    const int32x4_t exponent = vaddq_s32(vcvtnq_s32_f32(n.v), vdupq_n_s32(127));
-    return {vmulq_f32(x.v, vreinterpretq_f32_s32(vshlq_n_s32(exponent, 23)))};
+// y times 2 to the whole part of x, which goes into the exponent, 0 below -126; and the rest of x, from 0 to 1.
+inline Floats times_power(Floats y, Floats x) {
+    const int32x4_t whole = vmaxq_s32(vcvtmq_s32_f32(x.v), vdupq_n_s32(-127));
+    return {vmulq_f32(y.v, vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(whole, vdupq_n_s32(127)), 23)))};
 }
+inline Floats fraction(Floats x) { return {vsubq_f32(x.v, vrndmq_f32(x.v))}; }
 
 // Four rows of four floats into columns: to[4 c + r] = factor * from[stride r + c].
 inline void transpose(const float* from, long stride, Floats factor, float* to) {

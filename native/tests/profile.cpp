@@ -80,12 +80,9 @@ public:
     double rate() {
         const double begin = now();
         for (const Weights& w : weights_) {
-            for (int row = 0; row < rows_; row += 48) {
-                const int count = std::min(48, rows_ - row), inputs = w.packed().inputs;
-                scheme_.multiply({x_.data() + static_cast<size_t>(row) * inputs * scheme_.row_bytes, inputs,
-                                  scales_.data(), count, &w.packed(), nullptr,
-                                  y_.data() + static_cast<size_t>(row) * w.packed().outputs, w.packed().outputs});
-            }
+            const Packed* next = &w == &weights_.back() ? nullptr : &(&w + 1)->packed();
+            scheme_.multiply({x_.data(), w.packed().inputs, scales_.data(), rows_, &w.packed(), nullptr, y_.data(),
+                              w.packed().outputs, next});
         }
         return work_ / (now() - begin);
     }
