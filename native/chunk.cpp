@@ -52,7 +52,8 @@ void Chunk::run() {
     embed();
     write_layer(0);
     for (int i = 0; i < request_.last_layer; i++) {
-        layer(model_.blocks[model_.order[i]], i + 1 < request_.last_layer ? &model_.blocks[model_.order[i + 1]] : nullptr);
+        layer(model_.blocks[model_.order[i]],
+              i + 1 < request_.last_layer ? &model_.blocks[model_.order[i + 1]] : nullptr);
         const bool last = i + 1 == model_.depth;
         if (last && model_.last_norm.present()) norm(model_.last_norm, x_, x_, 0, span_.tokens);
         write_layer(i + 1);
@@ -89,8 +90,9 @@ void Chunk::embed() {
                 add_row(row, model_.positions.data() + at * stride, stride);
             }
             if (model_.norm.present()) {
-                largest_[token] = model_.kernels.layer_norm(row, row, model_.word_width, stride, model_.norm.weight.data(),
-                                                            model_.norm.bias.data(), model_.eps);
+                largest_[token] =
+                    model_.kernels.layer_norm(row, row, model_.word_width, stride, model_.norm.weight.data(),
+                                              model_.norm.bias.data(), model_.eps);
             } else {
                 largest_[token] = model_.kernels.largest(row, stride);
             }
@@ -98,8 +100,8 @@ void Chunk::embed() {
     }
     watch_.lap(Work::embeddings);
     if (!widens) return;
-    multiply(model_.widen, rows_of(words, stride, stride, 0, span_.tokens, false), span_.tokens, nullptr, x_, model_.stride,
-             nullptr);
+    multiply(model_.widen, rows_of(words, stride, stride, 0, span_.tokens, false), span_.tokens, nullptr, x_,
+             model_.stride, nullptr);
     for (int row = 0; row < span_.tokens; row++) {
         largest_[row] = model_.kernels.largest(x_ + static_cast<size_t>(row) * model_.stride, model_.stride);
     }
@@ -188,8 +190,9 @@ void Chunk::attend(const Block& block) {
     for (int64_t sentence = 0; sentence < span_.sentences; token += lengths[sentence++]) {
         const float* joined = joined_ + token * 3 * stride;
         float* out = context_ + token * stride;
-        model_.kernels.attend({joined, joined + stride, joined + 2 * stride, 3L * stride, lengths[sentence], model_.heads,
-                               model_.head_width(), block.reach, relative, model_.longest, out, stride, work});
+        model_.kernels.attend({joined, joined + stride, joined + 2 * stride, 3L * stride, lengths[sentence],
+                               model_.heads, model_.head_width(), block.reach, relative, model_.longest, out, stride,
+                               work});
         for (int i = 0; i < lengths[sentence]; i++) {
             float* row = out + static_cast<size_t>(i) * stride;
             std::fill(row + model_.width, row + stride, 0.0F);
@@ -216,7 +219,8 @@ void Chunk::finish(const Block& block, const Block* next, int row, int count) {
                                          : model_.kernels.activate(at, inner, model_.activation);
     }
     watch_.lap(Work::activations);
-    multiply(block.down, rows_of(wide, wide_stride, inner, row, count, true), count, x, x, stride, last ? (next ? &next->qkv : nullptr) : &block.out);
+    multiply(block.down, rows_of(wide, wide_stride, inner, row, count, true), count, x, x, stride,
+             last ? (next ? &next->qkv : nullptr) : &block.out);
     if (!model_.pre_norm) norm(block.norm2, x_, x_, row, count);
 }
 

@@ -49,7 +49,9 @@ const Kernels& chosen(const char* instructions) {
 // a, b and out as lw_product has them, through packing and rounding as a model's products go.
 void product(const Kernels& kernels, int32_t precision, const float* a, const float* b, const float* bias,
              const float* residual, int m, int n, int k, float* out) {
-    const Scheme& scheme = precision == LW_AS_BF16 ? kernels.bf16 : precision == LW_AS_INT8 ? kernels.int8 : kernels.fp32;
+    const Scheme& scheme = precision == LW_AS_BF16   ? kernels.bf16
+                           : precision == LW_AS_INT8 ? kernels.int8
+                                                     : kernels.fp32;
     const bool int8 = precision == LW_AS_INT8;
     std::vector<int8_t> bytes(static_cast<size_t>(n) * k);
     const std::vector<float> ones(n, 1.0F);
@@ -66,10 +68,12 @@ void product(const Kernels& kernels, int32_t precision, const float* a, const fl
         std::copy(a + static_cast<size_t>(i) * k, a + static_cast<size_t>(i + 1) * k, row);
         uint8_t* to = rows.data() + static_cast<size_t>(i) * inputs * scheme.row_bytes;
         if (scheme.prepare) scheme.prepare(row, inputs, 127.0F, to, scales.data() + i);
-        for (int j = 0; residual && j < n; j++) y[static_cast<size_t>(i) * outputs + j] = residual[static_cast<size_t>(i) * n + j];
+        for (int j = 0; residual && j < n; j++)
+            y[static_cast<size_t>(i) * outputs + j] = residual[static_cast<size_t>(i) * n + j];
     }
     const void* data = scheme.prepare ? static_cast<const void*>(rows.data()) : x.data();
-    scheme.multiply({data, inputs, scales.data(), m, &weights.packed(), residual ? y.data() : nullptr, y.data(), outputs});
+    scheme.multiply(
+        {data, inputs, scales.data(), m, &weights.packed(), residual ? y.data() : nullptr, y.data(), outputs});
     for (int i = 0; i < m; i++) {
         const float* row = y.data() + static_cast<size_t>(i) * outputs;
         std::copy(row, row + n, out + static_cast<size_t>(i) * n);

@@ -20,7 +20,7 @@ extern const Kernels table;
 namespace vnni {
 extern const Scheme int8;       // on top of avx512
 extern const Scheme int8_half;  // the same in vectors of avxvnni's width, to test its kernel where only AVX-512 is
-}
+}  // namespace vnni
 namespace avx512bf16 {
 extern const Scheme bf16;  // on top of vnni
 }

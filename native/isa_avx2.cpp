@@ -34,7 +34,11 @@ const Kernels table = {
     {PANEL, 1, 4, 4, 0, multiply<Fp32>, nullptr},
     {PANEL, 2, 2, 2, 0, multiply<Bf16Wide>, to_bf16},
     {PANEL, 2, 1, 2, 0, multiply<Int8Wide>, quantise<int16_t>},
-    layer_norm, activate, gate, largest_of, attend,
+    layer_norm,
+    activate,
+    gate,
+    largest_of,
+    attend,
 };
 }  // namespace avx2
 }  // namespace likewise

@@ -33,9 +33,7 @@ struct Bf16 {
     static Sum zero() { return splat(0.0F); }
     static Bits spread(const Row* p) { return {spread_four_bytes(p)}; }
     static Bits weights(const Weight* p) { return {_mm512_loadu_si512(p)}; }
-    static Sum step(Sum sum, Bits x, Bits w) {
-        return {_mm512_dpbf16_ps(sum.v, (__m512bh)x.v, (__m512bh)w.v)};
-    }
+    static Sum step(Sum sum, Bits x, Bits w) { return {_mm512_dpbf16_ps(sum.v, (__m512bh)x.v, (__m512bh)w.v)}; }
     using Column = FloatColumn;
 };
 }  // namespace

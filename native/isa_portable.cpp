@@ -148,7 +148,11 @@ const Kernels table = {
     {PANEL, 1, 4, 4, 0, multiply<float>, nullptr},
     {PANEL, 1, 2, 2, 0, multiply<uint16_t>, to_bf16},
     {PANEL, 1, 1, 1, 0, multiply<int8_t>, quantise},
-    layer_norm, activate, gate, largest, attend,
+    layer_norm,
+    activate,
+    gate,
+    largest,
+    attend,
 };
 }  // namespace portable
 }  // namespace likewise

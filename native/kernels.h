@@ -47,14 +47,14 @@ struct Attention {
     const float* queries;  // of the first token and head; the others follow
     const float* keys;
     const float* values;
-    long stride;             // floats from a token to the next, in all three
+    long stride;               // floats from a token to the next, in all three
     int tokens, heads, width;  // width of a head
-    int reach;               // a token looks at so many on either side; -1: at all
-    const float* relative;   // added to scores: relative[head][query - key + limit], or null
-    int limit;               // relative has 2 * limit numbers a head
-    float* out;              // heads side by side
+    int reach;                 // a token looks at so many on either side; -1: at all
+    const float* relative;     // added to scores: relative[head][query - key + limit], or null
+    int limit;                 // relative has 2 * limit numbers a head
+    float* out;                // heads side by side
     long out_stride;
-    float* work;             // attention_work(...) floats
+    float* work;  // attention_work(...) floats
 };
 
 // Floats that attention needs beside its inputs and outputs, for any instruction set.

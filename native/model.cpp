@@ -44,7 +44,8 @@ const lw_description& checked(const lw_description& d) {
     check_between("type of words", d.words.type, LW_FP32, LW_INT8);
     check_between("rows of words", d.words.rows, d.vocabulary, LARGEST_TABLE);
     check_between("columns of words", d.words.columns, d.word_width, d.word_width);
-    if (d.widen.weight.data == nullptr) check_between("word width, nothing widening it,", d.word_width, d.width, d.width);
+    if (d.widen.weight.data == nullptr)
+        check_between("word width, nothing widening it,", d.word_width, d.width, d.width);
     return d;
 }
 
@@ -71,11 +72,25 @@ int bucket(int offset, int buckets) {
 }  // namespace
 
 Model::Model(const lw_description& d, const Kernels& kernels)
-    : kernels(kernels), scheme(scheme_of(kernels, checked(d).precision)), vocabulary(d.vocabulary), width(d.width),
-      word_width(d.word_width), depth(d.depth), heads(d.heads), inner(d.inner), longest(d.longest),
-      first_position(d.first_position), stride(padded(d.width)), word_stride(padded(d.word_width)),
-      inner_stride(padded(d.inner)), activation(static_cast<Activation>(d.activation)), pre_norm(d.pre_norm != 0),
-      gated(d.gated != 0), eps(d.eps), words(d.words), segment_kinds(0) {
+    : kernels(kernels),
+      scheme(scheme_of(kernels, checked(d).precision)),
+      vocabulary(d.vocabulary),
+      width(d.width),
+      word_width(d.word_width),
+      depth(d.depth),
+      heads(d.heads),
+      inner(d.inner),
+      longest(d.longest),
+      first_position(d.first_position),
+      stride(padded(d.width)),
+      word_stride(padded(d.word_width)),
+      inner_stride(padded(d.inner)),
+      activation(static_cast<Activation>(d.activation)),
+      pre_norm(d.pre_norm != 0),
+      gated(d.gated != 0),
+      eps(d.eps),
+      words(d.words),
+      segment_kinds(0) {
     read_embeddings(d);
     for (int i = 0; i < d.block_count; i++) blocks.push_back(read_block(d.blocks[i]));
     for (int i = 0; i < depth; i++) {
@@ -99,7 +114,8 @@ void Model::read_embeddings(const lw_description& d) {
     }
     norm = read_norm(d.norm, word_width, "the embeddings' norm");
     if (d.widen.weight.data) {
-        widen = Weights({{&d.widen, 0, width}}, word_width, scheme, d.precision == LW_AS_INT8, "the embeddings' widening");
+        widen =
+            Weights({{&d.widen, 0, width}}, word_width, scheme, d.precision == LW_AS_INT8, "the embeddings' widening");
     }
     if (d.relative.data) read_relative(d.relative);
 }
@@ -124,8 +140,8 @@ Block Model::read_block(const lw_block& b) const {
     const bool int8 = scheme.weight_bytes == 1;
     const bool apart = b.key.weight.data != nullptr;
     const lw_linear *key = apart ? &b.key : &b.query, *value = apart ? &b.value : &b.query;
-    const std::vector<Part> qkv = {{&b.query, 0, width}, {key, apart ? 0 : width, width},
-                                   {value, apart ? 0 : 2 * width, width}};
+    const std::vector<Part> qkv = {
+        {&b.query, 0, width}, {key, apart ? 0 : width, width}, {value, apart ? 0 : 2 * width, width}};
     std::vector<Part> up = {{&b.up, 0, inner}};
     if (gated) up.push_back({&b.up, inner, inner});
     made.qkv = Weights(qkv, width, scheme, int8, "queries, keys and values");
@@ -136,7 +152,8 @@ Block Model::read_block(const lw_block& b) const {
     made.norm2 = read_norm(b.norm2, width, "a block's second norm");
     made.theta = b.theta, made.reach = b.reach < 0 ? -1 : b.reach;
     if (made.theta != 0.0F) {
-        if (!(made.theta > 0.0F) || !std::isfinite(made.theta)) throw Failure(BAD_DESCRIPTION, "a rotary base is not above 0");
+        if (!(made.theta > 0.0F) || !std::isfinite(made.theta))
+            throw Failure(BAD_DESCRIPTION, "a rotary base is not above 0");
         check_between("a rotary head's width beside 2", head_width() % 2, 0, 0);
     }
     return made;

@@ -106,7 +106,8 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
         check_size(part, inputs, what);
         const lw_tensor& weight = part.linear->weight;
         const lw_tensor& bias = part.linear->bias;
-        const std::vector<float> all = read_all(bias, 1, static_cast<int>(weight.rows), static_cast<int>(weight.rows), what);
+        const std::vector<float> all =
+            read_all(bias, 1, static_cast<int>(weight.rows), static_cast<int>(weight.rows), what);
         std::copy_n(all.begin() + part.first, part.rows, bias_.begin() + output);
         for (int i = 0; i < part.rows; i++) {
             const int64_t from = part.first + i;

@@ -27,9 +27,7 @@ void weighted_rows(const float* rows, long stride, int tokens, int width, float 
     for (int i = 0; i < width; i++) out[i] /= total;
 }
 
-float sum_of_places(int first, int count) {
-    return static_cast<float>((2.0 * first + count - 1.0) * count / 2.0);
-}
+float sum_of_places(int first, int count) { return static_cast<float>((2.0 * first + count - 1.0) * count / 2.0); }
 
 }  // namespace
 
@@ -43,9 +41,7 @@ void reduce(const float* rows, long stride, int tokens, int skip, int width, int
             case LW_CLS: std::copy_n(rows, width, out); break;
             case LW_MAX: largest_rows(rows, stride, kept, width, out); break;
             case LW_MEAN: weighted_rows(rows, stride, kept, width, 1.0F, 0.0F, count, out); break;
-            case LW_MEAN_SQRT_LEN:
-                weighted_rows(rows, stride, kept, width, 1.0F, 0.0F, std::sqrt(count), out);
-                break;
+            case LW_MEAN_SQRT_LEN: weighted_rows(rows, stride, kept, width, 1.0F, 0.0F, std::sqrt(count), out); break;
             case LW_WEIGHTED_MEAN:  // a token keeps the place that it has in the whole sentence
                 weighted_rows(rows, stride, kept, width, static_cast<float>(skip + 1), 1.0F,
                               sum_of_places(skip + 1, kept), out);

@@ -34,13 +34,13 @@ int64_t check_sentences(const Model& model, const lw_request& r) {
         if (r.skips && r.skips[i] < 0) throw Failure(BAD_INPUT, named("skip", r.skips[i], i) + " is below 0");
         for (const int64_t end = tokens + length; tokens < end; tokens++) {
             if (r.ids[tokens] < 0 || r.ids[tokens] >= model.vocabulary) {
-                throw Failure(BAD_INPUT, named("id", r.ids[tokens], i) + ": wanted 0 to " +
-                                             std::to_string(model.vocabulary - 1));
+                throw Failure(BAD_INPUT,
+                              named("id", r.ids[tokens], i) + ": wanted 0 to " + std::to_string(model.vocabulary - 1));
             }
             const int kind = r.segments ? r.segments[tokens] : 0;
             if (kind < 0 || (kind > 0 && kind >= model.segment_kinds)) {
-                throw Failure(BAD_INPUT, named("segment", kind, i) + ": this model knows " +
-                                             std::to_string(model.segment_kinds));
+                throw Failure(BAD_INPUT,
+                              named("segment", kind, i) + ": this model knows " + std::to_string(model.segment_kinds));
             }
         }
     }

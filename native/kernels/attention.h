@@ -104,7 +104,8 @@ inline void attend_some(const Attention& a, const Head& h, const float* from, in
     }
     float totals[WIDTH];
     store(totals, divide(splat(1.0F), soften(h.scores, begin, end, most)));
-    for (int row = 0; row < rows; row += QUERIES) weigh_rows<QUERIES>(h, row, std::min(QUERIES, rows - row), begin, end);
+    for (int row = 0; row < rows; row += QUERIES)
+        weigh_rows<QUERIES>(h, row, std::min(QUERIES, rows - row), begin, end);
     for (int row = 0; row < rows; row++) {
         const Floats share = splat(totals[row]);
         const float* result = h.result + row * h.padded;

@@ -14,12 +14,14 @@ inline Floats polynomial(Floats x, Floats sum, float next, More... more) {
 
 // 2^x to 1e-7 of itself; 0 below -126, where AVX-512 goes on to smaller numbers. x is at most 127. Fitted on [0, 1).
 inline Floats power_of_two(Floats x) {
-    const Floats y = polynomial(fraction(x), splat(2.16906091e-04F), 1.24430815e-03F, 9.67847255e-03F,
-                                5.54835247e-02F, 2.40229796e-01F, 6.93146987e-01F, 1.0F);
+    const Floats y = polynomial(fraction(x), splat(2.16906091e-04F), 1.24430815e-03F, 9.67847255e-03F, 5.54835247e-02F,
+                                2.40229796e-01F, 6.93146987e-01F, 1.0F);
     return times_power(y, x);
 }
 
-inline Floats exponential(Floats x) { return power_of_two(mul(max(min(x, splat(88.0F)), splat(-1e4F)), splat(1.44269504F))); }
+inline Floats exponential(Floats x) {
+    return power_of_two(mul(max(min(x, splat(88.0F)), splat(-1e4F)), splat(1.44269504F)));
+}
 
 inline Floats logistic(Floats x) {
     return divide(splat(1.0F), add(splat(1.0F), exponential(sub(splat(0.0F), max(x, splat(-80.0F))))));
@@ -34,8 +36,8 @@ inline Floats gelu(Floats x) {
     const Floats z = max(min(x, limit), sub(splat(0.0F), limit)), square = mul(z, z);
     const Floats p = polynomial(square, splat(-3.01199012e-12F), 6.12239883e-10F, -9.28530208e-8F, -5.03151234e-6F,
                                 -1.29929215e-4F, -1.04460878e-3F, -1.13816143e-2F);
-    const Floats q = polynomial(square, splat(-9.10379490e-7F), -2.66717569e-5F, -4.20706744e-4F, -3.68666458e-3F,
-                                -1.42647391e-2F);
+    const Floats q =
+        polynomial(square, splat(-9.10379490e-7F), -2.66717569e-5F, -4.20706744e-4F, -3.68666458e-3F, -1.42647391e-2F);
     const Floats half = mul(x, splat(0.5F));
     return fma(half, divide(mul(z, p), q), half);
 }
@@ -75,14 +77,27 @@ inline float each_of(float* x, int count, Function function, After after) {
 template <class After>
 inline float activate_then(float* x, int count, Activation kind, After after) {
     switch (kind) {
-        case Activation::gelu: return each_of(x, count, [](Floats v) { return gelu(v); }, after);
-        case Activation::gelu_tanh: return each_of(x, count, [](Floats v) { return gelu_tanh(v); }, after);
-        case Activation::relu: return each_of(x, count, [](Floats v) { return max(v, splat(0.0F)); }, after);
-        case Activation::silu: return each_of(x, count, [](Floats v) { return mul(v, logistic(v)); }, after);
-        case Activation::tanh: return each_of(x, count, [](Floats v) { return tanh_of(v); }, after);
+        case Activation::gelu:
+            return each_of(
+                x, count, [](Floats v) { return gelu(v); }, after);
+        case Activation::gelu_tanh:
+            return each_of(
+                x, count, [](Floats v) { return gelu_tanh(v); }, after);
+        case Activation::relu:
+            return each_of(
+                x, count, [](Floats v) { return max(v, splat(0.0F)); }, after);
+        case Activation::silu:
+            return each_of(
+                x, count, [](Floats v) { return mul(v, logistic(v)); }, after);
+        case Activation::tanh:
+            return each_of(
+                x, count, [](Floats v) { return tanh_of(v); }, after);
         case Activation::quick_gelu:
-            return each_of(x, count, [](Floats v) { return mul(v, logistic(mul(v, splat(1.702F)))); }, after);
-        case Activation::mish: return each_of(x, count, [](Floats v) { return mish(v); }, after);
+            return each_of(
+                x, count, [](Floats v) { return mul(v, logistic(mul(v, splat(1.702F)))); }, after);
+        case Activation::mish:
+            return each_of(
+                x, count, [](Floats v) { return mish(v); }, after);
     }
     return 0.0F;
 }

@@ -26,8 +26,7 @@ struct Bits {
 // Sums of whole numbers, made floats: the sum * scale of the row * scale of the column + bias.
 struct WholeColumn {
     Floats scale, bias;
-    WholeColumn(const Packed& w, int column)
-        : scale(load(w.scales + column)), bias(load(w.bias + column)) {}
+    WholeColumn(const Packed& w, int column) : scale(load(w.scales + column)), bias(load(w.bias + column)) {}
     Floats operator()(Bits sum, const Product& p, int row) const {
         const Floats exact = {vcvtq_f32_s32(sum.v)};
         return fma(mul(exact, splat(p.row_scales[row])), scale, bias);
@@ -70,8 +69,6 @@ struct Bf16Wide {
     }
     static Pair spread(const Row* p) { return halves(vdupq_n_s32(four_bytes(p))); }
     static Pair weights(const Weight* p) { return halves(vreinterpretq_s32_u16(vld1q_u16(p))); }
-    static Sum step(Sum sum, Pair x, Pair w) {
-        return {vfmaq_f32(vfmaq_f32(sum.v, x.even, w.even), x.odd, w.odd)};
-    }
+    static Sum step(Sum sum, Pair x, Pair w) { return {vfmaq_f32(vfmaq_f32(sum.v, x.even, w.even), x.odd, w.odd)}; }
     using Column = FloatColumn;
 };

@@ -68,13 +68,15 @@ Vector product(const Scheme& scheme, bool int8, Sizes s, const Vector& a, const 
         if (scheme.prepare) scheme.prepare(x.data() + i * inputs, inputs, 127.0F, to, scales.data() + i);
     }
     const void* data = scheme.prepare ? static_cast<const void*>(rows.data()) : x.data();
-    scheme.multiply({data, inputs, scales.data(), s.rows, &weights.packed(), adds ? y.data() : nullptr, y.data(), outputs});
+    scheme.multiply(
+        {data, inputs, scales.data(), s.rows, &weights.packed(), adds ? y.data() : nullptr, y.data(), outputs});
     return y;
 }
 
 void check_products(const Kernels& kernels, const Kernels& truth) {
     for (const int rows : {1, 2, 3, 5, 6, 7, 8, 11, 12, 13, 17, 30}) {
-        for (const auto& [outputs, inputs] : {std::pair{1, 1}, {3, 5}, {16, 16}, {33, 20}, {48, 64}, {100, 129}, {257, 31}}) {
+        for (const auto& [outputs, inputs] :
+             {std::pair{1, 1}, {3, 5}, {16, 16}, {33, 20}, {48, 64}, {100, 129}, {257, 31}}) {
             const Sizes s = {rows, outputs, inputs};
             std::ostringstream name;
             name << kernels.name << " product " << rows << " x " << outputs << " x " << inputs << " ";
@@ -122,7 +124,8 @@ void check_rows(const Kernels& kernels, const Kernels& truth) {
             expect_near(name + "gate " + std::to_string(kind), v, w, 1e-5F);
         }
     }
-    Vector wide = {-1e30F, -200.0F, -90.0F, -30.0F, -5.7F, -1e-6F, 0.0F, 1e-6F, 5.7F, 30.0F, 80.0F, 90.0F, 200.0F, 1e4F, 1e10F, -1e10F};
+    Vector wide = {-1e30F, -200.0F, -90.0F, -30.0F, -5.7F,  -1e-6F, 0.0F,  1e-6F,
+                   5.7F,   30.0F,   80.0F,  90.0F,  200.0F, 1e4F,   1e10F, -1e10F};
     for (int kind = 0; kind <= static_cast<int>(Activation::mish); kind++) {
         Vector y = wide, z = wide;
         kernels.activate(y.data(), 16, static_cast<Activation>(kind));
@@ -149,7 +152,8 @@ void check_attention(const Kernels& kernels, const Kernels& truth) {
                 const Vector relative = drawn(2 * 80 * heads + 16);
                 const Vector* added = tokens % 2 ? &relative : nullptr;
                 std::ostringstream name;
-                name << kernels.name << " attention of " << tokens << ", heads " << heads << " x " << width << ", reach " << reach;
+                name << kernels.name << " attention of " << tokens << ", heads " << heads << " x " << width
+                     << ", reach " << reach;
                 expect_near(name.str(), attention(kernels, tokens, heads, width, reach, joined, added),
                             attention(truth, tokens, heads, width, reach, joined, added), 5e-6F);
             }

@@ -27,16 +27,16 @@ constexpr long STEPS = 20000;
 constexpr int SUMS = 12;
 
 // Twelve sums, so that none is waited for; in one statement, so that none is kept in memory.
-#define LOOP_OF(INSTRUCTION)                                                                                       \
-    for (long i = 0; i < STEPS; i++) {                                                                             \
-        asm volatile(INSTRUCTION " %%zmm0,%%zmm0,%%zmm1\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm2\n"                    \
-                     INSTRUCTION " %%zmm0,%%zmm0,%%zmm3\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm4\n"                    \
-                     INSTRUCTION " %%zmm0,%%zmm0,%%zmm5\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm6\n"                    \
-                     INSTRUCTION " %%zmm0,%%zmm0,%%zmm7\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm8\n"                    \
-                     INSTRUCTION " %%zmm0,%%zmm0,%%zmm9\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm10\n"                   \
-                     INSTRUCTION " %%zmm0,%%zmm0,%%zmm11\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm12\n" ::               \
-                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
-                           "xmm11", "xmm12");                                                                      \
+#define LOOP_OF(INSTRUCTION)                                                                                           \
+    for (long i = 0; i < STEPS; i++) {                                                                                 \
+        asm volatile(INSTRUCTION " %%zmm0,%%zmm0,%%zmm1\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm2\n" INSTRUCTION           \
+                                 " %%zmm0,%%zmm0,%%zmm3\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm4\n" INSTRUCTION           \
+                                 " %%zmm0,%%zmm0,%%zmm5\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm6\n" INSTRUCTION           \
+                                 " %%zmm0,%%zmm0,%%zmm7\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm8\n" INSTRUCTION           \
+                                 " %%zmm0,%%zmm0,%%zmm9\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm10\n" INSTRUCTION          \
+                                 " %%zmm0,%%zmm0,%%zmm11\n" INSTRUCTION " %%zmm0,%%zmm0,%%zmm12\n" ::                  \
+                                     : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", \
+                                       "xmm10", "xmm11", "xmm12");                                                     \
     }
 
 double peak_fp32() {
@@ -73,8 +73,10 @@ public:
         }
         const std::vector<float> x(static_cast<size_t>(rows) * 1536, 1.0F);
         x_.resize(x.size() * 4), scales_.assign(rows, 1.0F);
-        if (scheme.prepare) scheme.prepare(x.data(), static_cast<int>(x.size()), 1.0F, x_.data(), scales_.data());
-        else std::memcpy(x_.data(), x.data(), x_.size());
+        if (scheme.prepare)
+            scheme.prepare(x.data(), static_cast<int>(x.size()), 1.0F, x_.data(), scales_.data());
+        else
+            std::memcpy(x_.data(), x.data(), x_.size());
         y_.assign(static_cast<size_t>(rows) * 1536, 0.0F);
     }
     double rate() {

@@ -156,7 +156,9 @@ def ids_of(embedder: LightEmbedder | Embedder) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", ["likewise-mini", "all-MiniLM-L6-v2"])
-def test_real_vectors_are_the_references_to_2e_6(name: str, library: Library, embedder: Callable[[str], Embedder]) -> None:
+def test_real_vectors_are_the_references_to_2e_6(
+    name: str, library: Library, embedder: Callable[[str], Embedder]
+) -> None:
     given = embedder(name)
     vectors = given.encode(TEXTS)
     for instructions in library.instruction_sets[:-1]:

@@ -8,7 +8,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Sequence
-from ctypes import POINTER, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_size_t, c_void_p
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -215,7 +215,7 @@ class Library:
         precision: str = "fp32",
         instructions: str | None = None,
     ) -> Float[Array, "M N"]:
-        """a bᵀ + bias + residual by the kernels of one instruction set, for tests of them.
+        """A bᵀ + bias + residual by the kernels of one instruction set, for tests of them.
 
         In int8, a and b hold whole numbers from −127 to 127.
         """
@@ -288,30 +288,28 @@ class Model:
         Layer 0 is the embeddings; where layers are asked for, reductions are of the last of those, and none beyond is
         computed. `skips` are tokens that reductions leave out at each sentence's beginning.
         """
-        arrays = [_whole(x, name) for x, name in ((ids, "ids"), (segments, "segments"), (lengths, "lengths"), (skips, "skips"))]
+        named = (("ids", ids), ("segments", segments), ("lengths", lengths), ("skips", skips))
+        arrays = [_whole(array, name) for name, array in named]
         tokens, sentences = len(arrays[0]), len(arrays[2])
         self._check_sizes(arrays, tokens, sentences)
         first, last = layers or (self.depth, self.depth)
         if not 0 <= first <= last <= self.depth:
             raise BadInput(f"layers {first} to {last} were asked for; this model has 0 to {self.depth}")
         states = np.empty((last - first + 1, tokens, self.width), np.float32) if layers else None
-        names = [name for name in REDUCTIONS if name in reductions]
-        if len(names) != len(reductions):
-            raise BadInput(f"the reductions {reductions} are not among {', '.join(REDUCTIONS)}, each once")
-        pooled = np.empty((sentences, len(names) * self.width), np.float32) if names else None
-        seconds = np.zeros(len(KINDS)) if measure else None
-        numbers = (threads, chunk_tokens, first, last, sum(REDUCTIONS[name] for name in names))
-        outputs = [_address(x) for x in (states, pooled, seconds)]
-        request = _Request(*(_address(x) for x in arrays), sentences, *numbers, *outputs)
+        mask, count = _reductions(reductions)
+        pooled = np.empty((sentences, count * self.width), np.float32) if count else None
+        seconds = np.zeros(len(KINDS))
+        outputs = [_address(x) for x in (states, pooled, seconds if measure else None)]
+        numbers = (sentences, threads, chunk_tokens, first, last, mask)
+        request = _Request(*(_address(x) for x in arrays), *numbers, *outputs)
         message = ctypes.create_string_buffer(MESSAGE)
         _check(self._c.lw_run(self._handle, ctypes.byref(request), message, MESSAGE), message)
-        times = {} if seconds is None else dict(zip(KINDS, seconds.tolist(), strict=True))
-        return Result(states, pooled, times)
+        return Result(states, pooled, dict(zip(KINDS, seconds.tolist(), strict=True)) if measure else {})
 
     @staticmethod
     def _check_sizes(arrays: Sequence[Array | None], tokens: int, sentences: int) -> None:
         ids, segments, lengths, skips = arrays
-        wrong = segments is not None and len(segments) != tokens or skips is not None and len(skips) != sentences
+        wrong = (segments is not None and len(segments) != tokens) or (skips is not None and len(skips) != sentences)
         if wrong or int(lengths.sum(dtype=np.int64)) != tokens:  # type: ignore[union-attr]
             raise BadInput(f"{tokens} ids do not make {sentences} sentences of these lengths, segments and skips")
 
@@ -338,7 +336,7 @@ def load() -> Library:
 
 
 def cores() -> int:
-    """How many threads this process may usefully run: its affinity, and its share of time where a container limits it."""
+    """How many threads this process may usefully run: its affinity, and its share of time in a container."""
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _quota()
     return mine if quota is None else max(1, min(mine, round(quota)))
@@ -363,6 +361,13 @@ def _check(code: int, message: Any) -> None:
     if code == _NO_MEMORY:
         raise MemoryError(text)
     raise BadInput(text) if code == _BAD_INPUT else BadModel(text)
+
+
+def _reductions(names: Sequence[str]) -> tuple[int, int]:
+    """Reductions by name as the library's sum of bits, and how many they are."""
+    if not {*names} <= {*REDUCTIONS} or len({*names}) != len(names):
+        raise BadInput(f"the reductions {names} are not among {', '.join(REDUCTIONS)}, each once")
+    return sum(REDUCTIONS[name] for name in names), len(names)
 
 
 def _floats(x: Array) -> Array:
@@ -394,7 +399,9 @@ def _tensor(tensor: Tensor | None, alive: list[Any]) -> _Tensor:
         return _Tensor()
     values = np.ascontiguousarray(tensor.values)
     if values.dtype.name not in TYPES or values.ndim not in (1, 2):
-        raise BadModel(f"weights are {values.dtype} of shape {values.shape}; wanted one of {', '.join(TYPES)}, 1D or 2D")
+        raise BadModel(
+            f"weights are {values.dtype} of shape {values.shape}; wanted one of {', '.join(TYPES)}, 1D or 2D"
+        )
     rows, columns = values.shape if values.ndim == 2 else (1, *values.shape)
     scales = None if tensor.scales is None else _floats(tensor.scales)
     if (scales is not None) != (values.dtype == np.int8) or (scales is not None and scales.shape != (rows,)):
@@ -414,7 +421,9 @@ def _description(d: Description, precision: str, alive: list[Any]) -> _Descripti
         raise BadModel(f"{len(d.order)} layers are in order, and the model has {d.depth}")
     if d.activation not in ACTIVATIONS:
         raise BadModel(f"the activation {d.activation!r} is unknown; there are {', '.join(ACTIVATIONS)}")
-    made = _Description(version=VERSION, precision=PRECISIONS[precision], activation=ACTIVATIONS[d.activation], eps=d.eps)
+    made = _Description(
+        version=VERSION, precision=PRECISIONS[precision], activation=ACTIVATIONS[d.activation], eps=d.eps
+    )
     for size in _SIZES:
         setattr(made, size, getattr(d, size))
     made.word_width = d.word_width or d.width
