@@ -11,7 +11,7 @@
 namespace likewise {
 namespace {
 
-constexpr int GROUP = 96;  // rows that go from attention to the end of a block together
+constexpr int GROUP = 96;  // rows at most that go from attention to the end of a block together
 
 bool all_finite(const float* row, int count) {
     uint32_t bad = 0;
@@ -152,7 +152,8 @@ void Chunk::layer(const Block& block, const Block* next) {
     multiply(block.qkv, rows, span_.tokens, nullptr, joined_, 3L * model_.stride, &block.out);
     if (block.theta > 0.0F) rotate(block);
     attend(block);
-    for (int row = 0; row < span_.tokens; row += GROUP) finish(block, next, row, std::min(GROUP, span_.tokens - row));
+    const int groups = (span_.tokens + GROUP - 1) / GROUP, size = (span_.tokens + groups - 1) / groups;
+    for (int row = 0; row < span_.tokens; row += size) finish(block, next, row, std::min(size, span_.tokens - row));
 }
 
 void Chunk::rotate(const Block& block) {

@@ -75,7 +75,7 @@ typedef struct {
     const int32_t* segments; /* of each token; null: all 0 */
     const int32_t* lengths;
     const int32_t* skips; /* tokens that reductions leave out at each sentence's beginning; null: none */
-    int64_t sentences;
+    int64_t tokens, sentences;
     int32_t threads;
     int32_t chunk_tokens; /* sentences that go through the layers together; 0: what is usually best */
     int32_t first_layer,

@@ -23,28 +23,38 @@ std::string named(const char* what, int64_t value, int64_t sentence) {
     return std::string(what) + " " + std::to_string(value) + " of sentence " + std::to_string(sentence);
 }
 
-// The number of tokens, everything about them having been checked.
-int64_t check_sentences(const Model& model, const lw_request& r) {
+// Lengths first: they say how far ids may be read.
+void check_lengths(const Model& model, const lw_request& r) {
     int64_t tokens = 0;
     for (int64_t i = 0; i < r.sentences; i++) {
-        const int length = r.lengths[i];
-        if (length < 1 || length > model.longest) {
-            throw Failure(BAD_INPUT, named("length", length, i) + ": wanted 1 to " + std::to_string(model.longest));
+        if (r.lengths[i] < 1 || r.lengths[i] > model.longest) {
+            throw Failure(BAD_INPUT,
+                          named("length", r.lengths[i], i) + ": wanted 1 to " + std::to_string(model.longest));
         }
         if (r.skips && r.skips[i] < 0) throw Failure(BAD_INPUT, named("skip", r.skips[i], i) + " is below 0");
-        for (const int64_t end = tokens + length; tokens < end; tokens++) {
-            if (r.ids[tokens] < 0 || r.ids[tokens] >= model.vocabulary) {
+        tokens += r.lengths[i];
+    }
+    if (tokens != r.tokens) {
+        throw Failure(BAD_INPUT, std::to_string(r.tokens) + " ids do not make " + std::to_string(r.sentences) +
+                                     " sentences of these lengths, which want " + std::to_string(tokens));
+    }
+}
+
+void check_tokens(const Model& model, const lw_request& r) {
+    int64_t token = 0;
+    for (int64_t i = 0; i < r.sentences; i++) {
+        for (const int64_t end = token + r.lengths[i]; token < end; token++) {
+            if (r.ids[token] < 0 || r.ids[token] >= model.vocabulary) {
                 throw Failure(BAD_INPUT,
-                              named("id", r.ids[tokens], i) + ": wanted 0 to " + std::to_string(model.vocabulary - 1));
+                              named("id", r.ids[token], i) + ": wanted 0 to " + std::to_string(model.vocabulary - 1));
             }
-            const int kind = r.segments ? r.segments[tokens] : 0;
+            const int kind = r.segments ? r.segments[token] : 0;
             if (kind < 0 || (kind > 0 && kind >= model.segment_kinds)) {
                 throw Failure(BAD_INPUT,
                               named("segment", kind, i) + ": this model knows " + std::to_string(model.segment_kinds));
             }
         }
     }
-    return tokens;
 }
 
 void check_request(const Model& model, const lw_request& r) {
@@ -106,7 +116,9 @@ void take_chunks(const Model& model, const lw_request& r, const std::vector<Span
 
 void run(const Model& model, const lw_request& r) {
     check_request(model, r);
-    const int64_t tokens = check_sentences(model, r);
+    check_lengths(model, r);
+    check_tokens(model, r);
+    const int64_t tokens = r.tokens;
     const std::vector<Span> spans = cut(r, tokens);
     Shared shared;
     // Threads live as long as the call: none is left behind to idle, or to be missing after a fork.

@@ -1,6 +1,7 @@
 """What is wrong is refused with a message, and nothing crashes; a library of another version is not used."""
 
 import os
+import resource
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +60,8 @@ def test_bad_sentences_are_refused(
         ({"reductions": ["median"]}, "not among cls"),
         ({"segments": np.full(10, 2)}, "segment 2 of sentence 0: this model knows 2"),
         ({"skips": np.asarray([0, -1])}, "skip -1 of sentence 1"),
-        ({"skips": np.asarray([0])}, "do not make 2 sentences"),
+        ({"skips": np.asarray([0])}, "a skip for each sentence"),
+        ({"segments": np.zeros(9, int)}, "a segment for each id"),
     ],
 )
 def test_bad_requests_are_refused(how: dict[str, object], message: str, model: Model, unchecked: None) -> None:
@@ -136,15 +138,25 @@ def test_the_environment_names_the_kernels(
         Model(bert, library=library)
 
 
-def test_too_little_memory_is_an_error(model: Model, bert: Description, library: Library) -> None:
-    words = Tensor(np.zeros((10, 32), np.float32))
-    table = Model(Description(10, 32, 1 << 24, words), library=library)
-    code = library._c.lw_run
-    request = native._Request(None, None, None, None, -1, 1, 0, 0, 0, 4, None, None, None)
-    message = native.ctypes.create_string_buffer(200)
-    assert code(table._handle, native.ctypes.byref(request), message, 200) == 3
-    with pytest.raises(MemoryError, match="not enough"):
-        native._check(native._NO_MEMORY, native.ctypes.create_string_buffer(b"there is not enough memory"))
+@pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="memory is limited by what Linux tells of it")
+def test_too_little_memory_is_an_error_and_not_a_crash(library: Library) -> None:
+    tokens = 4_000_000
+    table = Model(Description(10, 64, 1 << 24, Tensor(np.zeros((10, 64), np.float32))), library=library)
+    ids, lengths = np.ones(tokens, np.int32), np.asarray([tokens], np.int32)
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = pages * os.sysconf("SC_PAGE_SIZE") + (100 << 20)  # a tenth of what the states take
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        try:
+            table.run(ids, lengths, reductions=["mean"])
+            os.write(writer, b"enough")
+        except MemoryError as error:
+            os.write(writer, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 100) == b"there is not enough memory"
 
 
 def test_another_version_is_refused(tmp_path: Path) -> None:

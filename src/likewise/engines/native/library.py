@@ -89,6 +89,7 @@ class _Description(ctypes.Structure):
 class _Request(ctypes.Structure):
     _fields_ = (
         *((name, c_void_p) for name in ("ids", "segments", "lengths", "skips")),
+        ("tokens", c_int64),
         ("sentences", c_int64),
         *((name, c_int32) for name in ("threads", "chunk_tokens", "first_layer", "last_layer", "reductions")),
         *((name, c_void_p) for name in ("layers", "pooled", "seconds")),
@@ -291,7 +292,11 @@ class Model:
         named = (("ids", ids), ("segments", segments), ("lengths", lengths), ("skips", skips))
         arrays = [_whole(array, name) for name, array in named]
         tokens, sentences = len(arrays[0]), len(arrays[2])
-        self._check_sizes(arrays, tokens, sentences)
+        sizes = [len(array) for array in (arrays[1], arrays[3]) if array is not None]
+        if sizes != [size for array, size in ((segments, tokens), (skips, sentences)) if array is not None]:
+            raise BadInput(
+                f"{tokens} ids in {sentences} sentences want a segment for each id and a skip for each sentence"
+            )
         first, last = layers or (self.depth, self.depth)
         if not 0 <= first <= last <= self.depth:
             raise BadInput(f"layers {first} to {last} were asked for; this model has 0 to {self.depth}")
@@ -300,18 +305,11 @@ class Model:
         pooled = np.empty((sentences, count * self.width), np.float32) if count else None
         seconds = np.zeros(len(KINDS))
         outputs = [_address(x) for x in (states, pooled, seconds if measure else None)]
-        numbers = (sentences, threads, chunk_tokens, first, last, mask)
+        numbers = (tokens, sentences, threads, chunk_tokens, first, last, mask)
         request = _Request(*(_address(x) for x in arrays), *numbers, *outputs)
         message = ctypes.create_string_buffer(MESSAGE)
         _check(self._c.lw_run(self._handle, ctypes.byref(request), message, MESSAGE), message)
         return Result(states, pooled, dict(zip(KINDS, seconds.tolist(), strict=True)) if measure else {})
-
-    @staticmethod
-    def _check_sizes(arrays: Sequence[Array | None], tokens: int, sentences: int) -> None:
-        ids, segments, lengths, skips = arrays
-        wrong = (segments is not None and len(segments) != tokens) or (skips is not None and len(skips) != sentences)
-        if wrong or int(lengths.sum(dtype=np.int64)) != tokens:  # type: ignore[union-attr]
-            raise BadInput(f"{tokens} ids do not make {sentences} sentences of these lengths, segments and skips")
 
 
 def folder() -> Path:
