@@ -13,16 +13,6 @@ namespace {
 
 constexpr int GROUP = 96;  // rows at most that go from attention to the end of a block together
 
-bool all_finite(const float* row, int count) {
-    uint32_t bad = 0;
-    for (int i = 0; i < count; i++) {
-        uint32_t bits;
-        std::memcpy(&bits, row + i, 4);
-        bad |= static_cast<uint32_t>((bits & 0x7F800000U) == 0x7F800000U);
-    }
-    return bad == 0;
-}
-
 void add_row(float* x, const float* more, int count) {
     for (int i = 0; i < count; i++) x[i] += more[i];
 }

@@ -38,13 +38,23 @@ T read(const lw_tensor& tensor, int64_t at) {
 }
 
 void check_finite(const float* row, int count, const char* what) {
-    if (!std::all_of(row, row + count, [](float x) { return std::isfinite(x); })) {
+    if (!all_finite(row, count)) {
         throw Failure(BAD_WEIGHTS, std::string("the weights of ") + what +
                                        " hold NaN or infinity; the file is damaged, or training diverged");
     }
 }
 
 }  // namespace
+
+bool all_finite(const float* row, int count) {
+    uint32_t bad = 0;
+    for (int i = 0; i < count; i++) {
+        uint32_t bits;
+        std::memcpy(&bits, row + i, 4);
+        bad |= static_cast<uint32_t>((bits & 0x7F800000U) == 0x7F800000U);
+    }
+    return bad == 0;
+}
 
 void read_row(const lw_tensor& tensor, int64_t row, float* out) {
     const int64_t at = row * tensor.columns;
@@ -101,6 +111,7 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
     base_ = storage_.data() + (64 - reinterpret_cast<uintptr_t>(storage_.data()) % 64) % 64;
     bias_.resize(columns), scales_.resize(int8 ? columns : 0), offsets_.resize(int8 ? columns : 0);
     std::vector<float> row(inputs);
+    std::vector<uint8_t> packed;
     int output = 0;
     for (const Part& part : parts) {
         check_size(part, inputs, what);
@@ -113,13 +124,13 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
             const int64_t from = part.first + i;
             if (int8 && weight.type == LW_INT8) {
                 check_finite(weight.scales + from, 1, what);
-                place_row(scheme, output + i, static_cast<const int8_t*>(weight.data) + from * inputs, inputs,
-                          weight.scales[from]);
+                place_bytes(scheme, output + i, static_cast<const int8_t*>(weight.data) + from * inputs, inputs,
+                            weight.scales[from]);
                 continue;
             }
             read_row(weight, from, row.data());
             check_finite(row.data(), inputs, what);
-            place_row(scheme, output + i, row.data(), inputs);
+            place_row(scheme, output + i, row.data(), inputs, packed);
         }
         output += padded(part.rows);
     }
@@ -127,41 +138,48 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
     packed_.offsets = offsets_.data();
 }
 
-size_t Weights::place(const Scheme& scheme, int output, int input) const {
-    const size_t panel = static_cast<size_t>(output / scheme.panel) * scheme.panel * packed_.inputs;
-    const size_t group = static_cast<size_t>(input / scheme.group) * scheme.group * scheme.panel;
-    return panel + group + (output % scheme.panel) * scheme.group + input % scheme.group;
-}
-
 // Bytes are rounded so that a row's largest magnitude is 127.
-void Weights::place_row(const Scheme& scheme, int output, const float* row, int inputs) {
-    if (scheme.weight_bytes == 1) {
-        float most = 0.0F;
-        for (int i = 0; i < inputs; i++) most = std::max(most, std::fabs(row[i]));
-        const float step = most / 127.0F;
-        std::vector<int8_t> whole(inputs);
+void Weights::place_row(const Scheme& scheme, int output, const float* row, int inputs, std::vector<uint8_t>& packed) {
+    if (scheme.weight_bytes == 4) return place_groups(scheme, output, reinterpret_cast<const uint8_t*>(row), inputs);
+    packed.resize(static_cast<size_t>(inputs) * scheme.weight_bytes);
+    if (scheme.weight_bytes == 2) {
         for (int i = 0; i < inputs; i++) {
-            const float x = step > 0.0F ? std::nearbyint(row[i] / step) : 0.0F;
-            whole[i] = static_cast<int8_t>(std::min(127.0F, std::max(-127.0F, x)));
+            const uint16_t half = to_bf16(row[i]);
+            std::memcpy(packed.data() + 2 * static_cast<size_t>(i), &half, 2);
         }
-        return place_row(scheme, output, whole.data(), inputs, step);
+        return place_groups(scheme, output, packed.data(), inputs);
     }
+    float most = 0.0F;
+    for (int i = 0; i < inputs; i++) most = std::max(most, std::fabs(row[i]));
+    const float step = most / 127.0F, divisor = step > 0.0F ? step : 1.0F;
     for (int i = 0; i < inputs; i++) {
-        const size_t at = place(scheme, output, i);
-        if (scheme.weight_bytes == 4) std::memcpy(base_ + 4 * at, row + i, 4);
-        const uint16_t half = to_bf16(row[i]);
-        if (scheme.weight_bytes == 2) std::memcpy(base_ + 2 * at, &half, 2);
+        constexpr float ROUNDS = 12582912.0F;  // 1.5 * 2^23: whole numbers alone lie beside it, and ties go to the even
+        const float whole = row[i] / divisor + ROUNDS - ROUNDS;
+        packed[i] = static_cast<uint8_t>(static_cast<int>(std::min(127.0F, std::max(-127.0F, whole))));
     }
+    place_bytes(scheme, output, reinterpret_cast<const int8_t*>(packed.data()), inputs, step);
 }
 
-void Weights::place_row(const Scheme& scheme, int output, const int8_t* row, int inputs, float scale) {
+void Weights::place_bytes(const Scheme& scheme, int output, const int8_t* row, int inputs, float scale) {
     int32_t sum = 0;
-    for (int i = 0; i < inputs; i++) {
-        std::memcpy(base_ + place(scheme, output, i), row + i, 1);
-        sum += row[i];
-    }
+    for (int i = 0; i < inputs; i++) sum += row[i];
     scales_[output] = scale;
     offsets_[output] = scheme.offset * sum;
+    place_groups(scheme, output, reinterpret_cast<const uint8_t*>(row), inputs);
+}
+
+// A row of packed numbers, a group of inputs at a time, to its column of its panel.
+void Weights::place_groups(const Scheme& scheme, int output, const uint8_t* row, int inputs) {
+    const size_t group = static_cast<size_t>(scheme.group) * scheme.weight_bytes, step = group * scheme.panel;
+    const size_t panel =
+        static_cast<size_t>(output / scheme.panel) * scheme.panel * packed_.inputs * scheme.weight_bytes;
+    const size_t bytes = static_cast<size_t>(inputs) * scheme.weight_bytes;
+    uint8_t* to = base_ + panel + (output % scheme.panel) * group;
+    size_t at = 0;
+    if (group == 4) {
+        for (; at + 4 <= bytes; at += 4, to += step) std::memcpy(to, row + at, 4);
+    }
+    for (; at < bytes; at += group, to += step) std::memcpy(to, row + at, std::min(group, bytes - at));
 }
 
 size_t Weights::bytes() const {

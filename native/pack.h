@@ -32,9 +32,9 @@ public:
     size_t bytes() const;
 
 private:
-    void place_row(const Scheme&, int output, const float* row, int inputs);
-    void place_row(const Scheme&, int output, const int8_t* row, int inputs, float scale);
-    size_t place(const Scheme&, int output, int input) const;
+    void place_row(const Scheme&, int output, const float* row, int inputs, std::vector<uint8_t>& packed);
+    void place_bytes(const Scheme&, int output, const int8_t* row, int inputs, float scale);
+    void place_groups(const Scheme&, int output, const uint8_t* row, int inputs);
     void check_size(const Part&, int inputs, const char* what) const;
 
     Packed packed_;
@@ -44,6 +44,8 @@ private:
     std::vector<int32_t> offsets_;
 };
 
+// Whether none is NaN or infinite.
+bool all_finite(const float* row, int count);
 // The numbers of a row as floats.
 void read_row(const lw_tensor&, int64_t row, float* out);
 // A tensor of this size as floats, padded with zeros to `stride` a row; checked to be finite.
