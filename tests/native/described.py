@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from likewise.encoders.bert import Bert
-from likewise.encoders.modernbert import ModernBert
+from likewise.encoders.architectures.bert import Bert
+from likewise.encoders.architectures.modernbert import ModernBert
 from likewise.engines.native.library import Block, Description, Linear, Tensor
 
 

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from likewise import Embedder
+from likewise import Embedder, Ragged
+from likewise.encoders import layers
+from likewise.engines.native import library as native
 from likewise.engines.native.library import Library, Model
-from likewise.light import REDUCTIONS, LightEmbedder, _without_first
-from likewise.ragged import Ragged
+from likewise.engines.numpy.embedder import REDUCTIONS, LightEmbedder, _without_first
+from likewise.model_files import module_settings
 from tests.native.described import described
 from tests.tiny import CONFIGS, TRANSFORMERS, config_of, random_encoder
 
@@ -47,6 +49,11 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def test_no_family_is_forgotten() -> None:
     assert {*FAMILIES} == {*CONFIGS} - {"bilstm", "dan"}  # which are not transformers, and have kernels of their own
+
+
+def test_names_are_those_of_the_other_engines() -> None:
+    assert tuple(native.REDUCTIONS) == module_settings.REDUCTIONS
+    assert {*native.ACTIVATIONS} == {*layers.ACTIVATIONS}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
