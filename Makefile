@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo test fuzz check fix parity stats attack mutants bench table clean
+.PHONY: help setup demo test fuzz check fix parity stats attack mutants native bench table clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
@@ -20,6 +20,7 @@ help:
 	@echo "make stats   the shape of the source: functions, cycles, rooms, names"
 	@echo "make attack  over a thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
+	@echo "make native  the compiled library (native/, not used by an engine yet): its tests"
 	@echo "make bench   measurements into benchmarks/results, and README's table from them"
 
 setup: .venv/made .venv/$(RECOMMENDED)
@@ -72,6 +73,10 @@ mutants: setup
 	$(BIN)/pip install --quiet --group mutants
 	$(BIN)/python -m benchmarks.mutants --map
 	$(BIN)/python -m benchmarks.mutants --count 200
+
+native: setup
+	$(BIN)/python -m pytest -q tests/native
+	$(MAKE) -C native PYTHON=../$(BIN)/python check
 
 bench: .venv/parity
 	$(BIN)/python -m benchmarks.run

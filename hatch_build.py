@@ -1,7 +1,6 @@
-"""Compiles native/ into the wheel, or beside the sources of an editable installation.
+"""Compiles native/ into the wheel, or beside the sources of an editable installation, if LIKEWISE_NATIVE=1.
 
-LIKEWISE_NATIVE=0 leaves it out, 1 makes a missing compiler an error; otherwise a wheel without it is pure Python, and
-NumPy computes.
+No engine of the package uses the library yet, so it is left out by default, and the wheel is pure Python.
 """
 
 import importlib.util
@@ -19,23 +18,17 @@ class NativeBuildHook(BuildHookInterface):
     """Adds the compiled library to what is built."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compiles, unless that is switched off or impossible."""
-        wish = os.environ.get("LIKEWISE_NATIVE", "")
-        if wish not in ("", "0", "1"):
-            raise ValueError(f"LIKEWISE_NATIVE is {wish!r}; wanted 0 (leave out), 1 (must be built) or nothing")
-        if self.target_name != "wheel" or wish == "0":
+        """Compile if LIKEWISE_NATIVE asks for it."""
+        requested = os.environ.get("LIKEWISE_NATIVE", "0")
+        if requested not in ("0", "1"):
+            raise ValueError(f"LIKEWISE_NATIVE is {requested!r}; expected 0 (leave out) or 1 (build)")
+        if self.target_name != "wheel" or requested == "0":
             return
         compiling = _load(Path(self.root, "native", "compile.py"))
         name = compiling.library_name()
         editable = version == "editable"
         folder = Path(self.root, "src", PLACE) if editable else Path(self.root, "build", "native")
-        try:
-            made = compiling.compile_library(folder / name)
-        except compiling.CompileError as error:
-            if wish == "1":
-                raise
-            self.app.display_warning(f"likewise is built without its compiled engine, and NumPy computes: {error}")
-            return
+        made = compiling.compile_library(folder / name)
         if not editable:
             build_data["force_include"][str(made)] = f"{PLACE}/{name}"
         build_data["pure_python"] = False
