@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ..errors import BadInput
+from ..runtime.arguments import whole_number
 from .candidate_space import CandidateSpace
 from .known_positives import KnownPositives
 from .reranker_filter import RerankerFilter
@@ -32,8 +32,8 @@ class Wanted:
 
     def __post_init__(self) -> None:
         for name in ("k", "among", "furthest"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; wanted 1 or more")
+            whole_number(name, getattr(self, name))
+        whole_number("seed", self.seed, least=0)
 
     @property
     def enough(self) -> int:

@@ -6,14 +6,16 @@
 >>> print(mined.report)                                                        # doctest: +SKIP
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Literal, get_args
 
 import numpy as np
 
 from ..arrays.similarity import SIMILARITIES
 from ..errors import BadInput
+from ..runtime.arguments import known_name
 from ..runtime.progress import Progress, show_progress
+from ..text.inputs import describe_value
 from ..text.normalization import normalized
 from .candidate_space import CanEncode, Precomputed, encode_space, first_occurrences, space_of_precomputed
 from .known_positives import KnownPositives
@@ -82,15 +84,15 @@ def mine_negatives(
             f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; wanted one for one, not none"
         )
     wanted = Wanted(k, among, furthest, choose, missing == "fill", seed)
-    for what, asked, known in (
-        ("choose", choose, STRATEGIES),
-        ("missing", missing, get_args(Missing)),
-        ("metric", metric, SIMILARITIES),
-    ):
-        if asked not in known:
-            raise BadInput(f"{what} is {asked!r}; wanted one of {', '.join(known)}")
+    known_name("choose", choose, STRATEGIES)
+    known_name("missing", missing, get_args(Missing))
+    known_name("metric", metric, SIMILARITIES)
+    _check_model(model)
+    _check_rules(rules)
     kept = first_occurrences(source)
     candidates = [source[i] for i in kept]
+    if k > len(candidates):
+        raise BadInput(f"k is {k:,}, and negatives can be taken from {len(candidates):,} different texts")
     prompts = (_prompt(prompt, prompt_name), _prompt(corpus_prompt, corpus_prompt_name))
     if isinstance(model, Precomputed):
         if any(prompts):
@@ -121,9 +123,23 @@ def _prompt(text: str | None, name: str | None) -> dict[str, str]:
     return {key: given for key, given in (("prompt", text), ("prompt_name", name)) if given is not None}
 
 
+def _check_model(model: object) -> None:
+    """Refuses what neither encodes nor is vectors; a str has an `encode` too, and it is another."""
+    if isinstance(model, str | type) or not isinstance(model, CanEncode | Precomputed):
+        raise BadInput(f"model is {describe_value(model)}; wanted an Embedder (Embedder.load(name)), or Precomputed")
+
+
+def _check_rules(rules: object) -> None:
+    if not isinstance(rules, Sequence) or isinstance(rules, str | bytes):
+        raise BadInput(f"rules are {describe_value(rules)}; wanted a list of rules, such as RankBetween(10, 50)")
+    odd = next((rule for rule in rules if not isinstance(rule, Rule)), None)
+    if odd is not None:
+        raise BadInput(f"rules hold {describe_value(odd)}; wanted rules, such as RankBetween(10, 50)")
+
+
 def _texts(name: str, given: Sequence[str]) -> list[str]:
-    if isinstance(given, str):
-        raise BadInput(f"{name} is one str, {given[:40]!r}; wanted a list of them")
+    if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
+        raise BadInput(f"{name} is {describe_value(given)}; wanted a list of texts")
     texts = list(given)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
