@@ -19,7 +19,7 @@ from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.heads import ACTIVATIONS, KINDS, Dense, Norm, Normalize, Truncate
 from likewise.model_files.companions import belongs
-from likewise.model_files.folder import POOLING_FLAGS
+from likewise.model_files.folder import POOLING_FLAGS, read_manifest
 from likewise.model_files.module_settings import HEADS
 from likewise.model_files.saving import SAVING, atomic_folder
 from likewise.pooling import OWN, Dissection, Fusion, Reduce, Stack
@@ -246,9 +246,9 @@ def test_a_folder_whose_mark_cannot_be_looked_for_says_so_where_its_files_are_re
     def denied(path, **_):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(os, "stat", denied)
-    monkeypatch.setattr(os, "lstat", denied)
-    with pytest.raises(BadModel, match="Permission denied"):
+    with monkeypatch.context() as patch, pytest.raises(BadModel, match="Permission denied"):
+        patch.setattr(os, "stat", denied)
+        patch.setattr(os, "lstat", denied)
         read_manifest(tmp_path / "model")
 
 
@@ -304,8 +304,7 @@ def test_of_the_model_before_nothing_stays_and_of_yours_all(tmp_path):
 KILLED = """
 import os, shutil, sys
 from pathlib import Path
-from likewise.model_files import (atomic_folder)
-from likewise.model_files.saving import (atomic_folder)
+from likewise.model_files.saving import atomic_folder
 old, new, out = map(Path, sys.argv[1:])
 steps = [0]
 def counted(real, last):
