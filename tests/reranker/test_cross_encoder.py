@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import UserDict
 
 import numpy as np
 import pandas as pd
@@ -258,6 +259,10 @@ def test_a_k_that_is_no_number_of_documents_is_refused(k, small):
         (([{"a", "b"}],), "wanted two texts"),
         (({"a": "b"},), "pairs is"),
         ((["a"], "b"), "documents is 'b'"),
+        ((["a"], UserDict({"b": 1})), "documents is"),
+        ((["a"], np.array("b")), "documents is"),
+        ((["a"], np.array([["b"]])), "documents is"),
+        ((["a"], pd.DataFrame({"b": ["c"]})), "documents is"),
         (("a", ["b"]), "queries is 'a'"),
         ((["a", "b"], ["c"]), "2 queries and 1 documents"),
         ((["a"], [None]), r"documents\[0\] is None"),

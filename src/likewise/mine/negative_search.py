@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ..errors import BadInput
 from ..runtime.arguments import whole_number
 from .candidate_space import CandidateSpace
 from .known_positives import KnownPositives
@@ -34,6 +35,8 @@ class Wanted:
         for name in ("k", "among", "furthest"):
             whole_number(name, getattr(self, name))
         whole_number("seed", self.seed, least=0)
+        if self.k > self.furthest:
+            raise BadInput(f"k is {self.k:,}, and furthest, the candidates looked at for a row, is {self.furthest:,}")
 
     @property
     def enough(self) -> int:

@@ -6,7 +6,7 @@
 >>> print(mined.report)                                                        # doctest: +SKIP
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..arrays.similarity import SIMILARITIES
 from ..errors import BadInput
 from ..runtime.arguments import known_name
 from ..runtime.progress import Progress, show_progress
-from ..text.inputs import describe_value
+from ..text.inputs import describe_value, is_list_of_rows
 from ..text.normalization import normalized
 from .candidate_space import CanEncode, Precomputed, encode_space, first_occurrences, space_of_precomputed
 from .known_positives import KnownPositives
@@ -91,8 +91,6 @@ def mine_negatives(
     _check_rules(rules)
     kept = first_occurrences(source)
     candidates = [source[i] for i in kept]
-    if k > len(candidates):
-        raise BadInput(f"k is {k:,}, and negatives can be taken from {len(candidates):,} different texts")
     prompts = (_prompt(prompt, prompt_name), _prompt(corpus_prompt, corpus_prompt_name))
     if isinstance(model, Precomputed):
         if any(prompts):
@@ -138,7 +136,7 @@ def _check_rules(rules: object) -> None:
 
 
 def _texts(name: str, given: Sequence[str]) -> list[str]:
-    if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
+    if not is_list_of_rows(given):
         raise BadInput(f"{name} is {describe_value(given)}; wanted a list of texts")
     texts = list(given)
     for i, text in enumerate(texts):

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ..errors import BadInput
-from ..text.inputs import describe_value
+from ..text.inputs import describe_value, is_list_of_rows
 
 T = TypeVar("T", bound=Hashable)
 TextPairs = Iterable[Any]
@@ -41,7 +41,7 @@ def distinct_texts(items: Sequence[T]) -> tuple[list[T], Int[np.ndarray, " n"]]:
 
 def _rows(given: Any, what: str) -> Iterable[Any]:
     wanted = "a list of pairs of texts, or two lists of texts" if what == "pairs" else "a list of texts"
-    if isinstance(given, str | bytes | dict | set | frozenset) or not isinstance(given, Iterable):
+    if not is_list_of_rows(given, 2 if what == "pairs" else 1):
         raise BadInput(f"{what} is {describe_value(given)}; wanted {wanted}")
     return given
 
