@@ -296,7 +296,7 @@ GOOD = {"anchors": ["a", "b"], "positives": ["x", "y"], "model": Model()}
         ({"rules": "BelowPositive"}, "rules are 'BelowPositive'"),
         ({"rules": [object]}, "rules hold <class 'object'>"),
         ({"k": 0}, "k is 0; wanted a whole number, 1 or more"),
-        ({"k": 10**20}, "k is 100,000,000,000,000,000,000, and furthest, .* is 1,000"),
+        ({"k": 10**20}, "k is 100,000,000,000,000,000,000; wanted at most 1,048,576"),
         ({"k": float("inf")}, "k is inf"),
         ({"seed": -1}, "seed is -1; wanted a whole number, 0 or more"),
         ({"seed": "3"}, "seed is '3'"),

@@ -14,6 +14,7 @@ from .reranker_filter import RerankerFilter
 from .rules import CandidateBlock, ExcludeKnownPositives, Rule
 from .strategies import STRATEGIES
 
+MOST_NEGATIVES = 1 << 20  # of one row; room for all that are asked for is taken before the search
 BLOCK = 1024  # rows that are searched for together
 MAX_BLOCK_CANDIDATES = 1 << 22  # candidates of a block, at most: some 100 MB of numbers, scores and marks
 FIRST_DEPTH = 64  # candidates looked at before any rule has spoken
@@ -35,8 +36,8 @@ class Wanted:
         for name in ("k", "among", "furthest"):
             whole_number(name, getattr(self, name))
         whole_number("seed", self.seed, least=0)
-        if self.k > self.furthest:
-            raise BadInput(f"k is {self.k:,}, and furthest, the candidates looked at for a row, is {self.furthest:,}")
+        if self.k > MOST_NEGATIVES:
+            raise BadInput(f"k is {self.k:,}; wanted at most {MOST_NEGATIVES:,} negatives for a row")
 
     @property
     def enough(self) -> int:
