@@ -95,9 +95,14 @@ def _set_threads(threads: int | None) -> None:
     torch.set_num_threads(wanted)
 
 
+MOST_THREADS = 1 << 12  # more than any machine has cores
+
+
 def _threads(asked: int | None) -> int:
     if asked is not None and asked < 1:
         raise BadInput(f"--threads is {asked}; wanted 1 or more")
+    if asked is not None and asked > MOST_THREADS:
+        raise BadInput(f"--threads is {asked}; wanted at most {MOST_THREADS:,}")
     return asked or max(1, allowed_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 

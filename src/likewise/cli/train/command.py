@@ -95,7 +95,7 @@ def _check_outputs(job: "TrainCommand") -> None:
         check_not_input(folder, model_folders(told.model or ""))
         check_not_input(folder / "log.jsonl", inputs)
         check_writable_folder(folder)
-    if told.record:
+    if told.record is not None:
         check_not_input(Path(told.record), inputs)
         check_writable_file(Path(told.record))
 
@@ -133,7 +133,7 @@ def _train(made: "ReadyToTrain", args: argparse.Namespace, processes: "Processes
     elif processes.leads:
         print(f"likewise: this very run is finished in {folder}; --fresh trains it anew", file=sys.stderr)
     if record is not None and processes.leads:
-        if job.options.record:
+        if job.options.record is not None:
             append_result_line(Path(job.options.record), record, str(folder))
         _say(record, folder, args.json)
     return 0
