@@ -27,7 +27,8 @@ def test_numbers_of_other_packages_are_numbers():
     assert whole_number("k", np.int64(3)) == 3 and type(whole_number("k", np.uint8(3))) is int
     assert whole_number("seed", 0, least=0) == 0 and whole_number("k", 10**20) == 10**20
     assert real_number("below", np.float32(0.5)) == real_number("below", Fraction(1, 2)) == 0.5
-    assert real_number("below", 10**400) == float("inf") == -real_number("below", -(10**400))
+    with pytest.raises(BadInput, match="below is larger than any float"):
+        real_number("below", 10**400)
 
 
 @pytest.mark.parametrize("value", ["edit", "", None, 5, ["cosine"], {"cosine": 1}, b"cosine", "x" * 1000], ids=repr)

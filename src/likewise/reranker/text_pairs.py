@@ -43,7 +43,8 @@ def _rows(given: Any, what: str) -> Iterable[Any]:
     wanted = "a list of pairs of texts, or two lists of texts" if what == "pairs" else "a list of texts"
     if not is_list_of_rows(given, 2 if what == "pairs" else 1):
         raise BadInput(f"{what} is {describe_value(given)}; wanted {wanted}")
-    return given
+    rows: Iterable[Any] = given
+    return rows
 
 
 def _two(i: int, pair: Any) -> tuple[str, str]:

@@ -28,7 +28,7 @@ def real_number(name: str, value: object) -> float:
     try:
         return float(value)
     except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
+        raise BadInput(f"{name} is larger than any float; wanted a number") from None
 
 
 def known_name(name: str, value: object, known: Iterable[str]) -> str:
