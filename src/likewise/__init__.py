@@ -32,4 +32,5 @@ __getattr__, __dir__ = lazy_names(
         "arrays.similarity": [],
     },
     ["__version__"],
+    needs_torch=["Ragged", "Reranker"],
 )

@@ -11,11 +11,12 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from .arrays.similarity import PAIRWISE
 from .engine_registry import LoadOptions, choose_engine, engines_for
 from .errors import BadInput
 from .inference import Rows, WindowBatches, infer, inference_run
 from .model_files import DEFAULT_MODEL, Manifest, locate, read_manifest
-from .model_files.module_settings import check_pooling
+from .module_registry import check_pooling
 from .runtime.lazy_imports import require_torch
 from .runtime.progress import Progress
 from .runtime.unknown_options import explains_unknown_options
@@ -290,6 +291,19 @@ class Embedder(ABC):
                     yield _unit_length(block) if normalize else block
 
         return blocks()
+
+    def pair_scores(
+        self, first: Sequence[str], second: Sequence[str], *, similarity: str = "cosine", **options: Any
+    ) -> Float[np.ndarray, " N"]:
+        """The similarity of each pair of texts: `"cosine"`, `"dot"`, `"euclidean"` or `"manhattan"`."""
+        if similarity not in PAIRWISE:
+            raise BadInput(f"there is no similarity {similarity!r}; there are {', '.join(PAIRWISE)}")
+        if len(first) != len(second):
+            raise BadInput(
+                f"there are {len(first):,} first texts and {len(second):,} second ones; wanted as many of both"
+            )
+        vectors = self.encode([*first, *second], **options)
+        return PAIRWISE[similarity](vectors[: len(first)], vectors[len(first) :])
 
     def encode_query(self, texts: Iterable[str], **options: Any) -> Float[np.ndarray, "N E"]:
         """As `encode`, under the model's prompt for queries, if it has one."""

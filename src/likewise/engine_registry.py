@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import BadInput, LikewiseError
-from .model_files import Manifest
 from .runtime.installation import missing_extra
+
+if TYPE_CHECKING:
+    from .model_files import Manifest
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def engines_for(name: str | None, options: LoadOptions, only: Any = None) -> lis
     return _without_refusal(candidates, lambda embedder_class: embedder_class.check_options(options))
 
 
-def choose_engine(candidates: Sequence[Any], manifest: Manifest, options: LoadOptions) -> Any:
+def choose_engine(candidates: Sequence[Any], manifest: "Manifest", options: LoadOptions) -> Any:
     """The first of these classes of embedders that supports the model.
 
     Raises:

@@ -20,8 +20,8 @@ from likewise.errors import BadInput, BadModel
 from likewise.heads import ACTIVATIONS, KINDS, Dense, Norm, Normalize, Truncate
 from likewise.model_files.companions import belongs
 from likewise.model_files.folder import POOLING_FLAGS, read_manifest
-from likewise.model_files.module_settings import HEADS
 from likewise.model_files.saving import SAVING, atomic_folder
+from likewise.module_registry import HEADS
 from likewise.pooling import OWN, Dissection, Fusion, Reduce, Stack
 from likewise.pooling.reductions import REDUCTIONS
 from likewise.reranker import PolyEncoder

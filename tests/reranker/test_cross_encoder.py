@@ -152,9 +152,9 @@ def test_equal_pairs_are_computed_once_and_every_text_is_tokenised_once(fresh, m
     reranker = Reranker.load(fresh)
     seen, read = [], []
     reranker.encoder.register_forward_pre_hook(lambda module, args: seen.append(len(args[0])))
-    contents = cross_encoder.CrossEncoder._known
+    contents = cross_encoder.CrossEncoder._token_ids
     monkeypatch.setattr(
-        cross_encoder.CrossEncoder, "_known", lambda self, texts: read.extend(texts) or contents(self, texts)
+        cross_encoder.CrossEncoder, "_token_ids", lambda self, texts: read.extend(texts) or contents(self, texts)
     )
     scores = reranker.score(["a cat"] * 6, ["x", "y", "x", "x", "y", "x"])
     assert seen == [2]
@@ -164,7 +164,7 @@ def test_equal_pairs_are_computed_once_and_every_text_is_tokenised_once(fresh, m
 
 def test_windows_of_pairs_are_joined(small, monkeypatch):
     wanted = small.score(PAIRS)
-    monkeypatch.setattr(cross_encoder, "TEXTS", 3)
+    monkeypatch.setattr("likewise.reranker.text_pairs.TEXTS", 3)
     _close(small.score(PAIRS), wanted)
 
 
@@ -512,7 +512,7 @@ def test_a_length_that_leaves_no_room_or_is_too_long_is_refused(length, fresh):
 @pytest.mark.usefixtures("unchecked")
 def test_a_precision_that_is_not_there_is_refused(fresh):
     for wrong in ("fp8", "", ["fp32"], {"a": 1}, 5):
-        with pytest.raises(BadInput, match="precision is .*; wanted one of fp32, bf16, fp16"):
+        with pytest.raises(BadInput, match="precision is .*; expected one of fp32, bf16, fp16"):
             Reranker.load(fresh, precision=wrong)
 
 

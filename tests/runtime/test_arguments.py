@@ -13,13 +13,13 @@ NO_NUMBERS = (True, None, "3", b"3", [3], 3j, object(), np.array([3, 4]), float(
 
 @pytest.mark.parametrize("value", [*NO_NUMBERS, 0, -1, 1.5, 3.0, float("inf"), 10**20 * 1.0], ids=repr)
 def test_what_is_no_whole_number_is_refused(value):
-    with pytest.raises(BadInput, match=r"k is .*; wanted a whole number, 1 or more"):
+    with pytest.raises(BadInput, match=r"k is .*; expected a whole number, 1 or more"):
         whole_number("k", value)
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
 def test_what_is_no_number_is_refused(value):
-    with pytest.raises(BadInput, match=r"below is .*; wanted a number"):
+    with pytest.raises(BadInput, match=r"below is .*; expected a number"):
         real_number("below", value)
 
 
@@ -34,6 +34,6 @@ def test_numbers_of_other_packages_are_numbers():
 @pytest.mark.parametrize("value", ["edit", "", None, 5, ["cosine"], {"cosine": 1}, b"cosine", "x" * 1000], ids=repr)
 def test_what_is_no_known_name_is_refused_in_a_short_line(value):
     assert known_name("metric", "dot", ("cosine", "dot")) == "dot"
-    with pytest.raises(BadInput, match=r"metric is .*; wanted one of cosine, dot") as error:
+    with pytest.raises(BadInput, match=r"metric is .*; expected one of cosine, dot") as error:
         known_name("metric", value, ("cosine", "dot"))
     assert len(str(error.value)) < 140

@@ -40,11 +40,11 @@ def test_a_small_or_empty_corpus_gives_what_it_has():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"k": 0}, "k is 0; wanted a whole number, 1 or more"),
+        ({"k": 0}, "k is 0; expected a whole number, 1 or more"),
         ({"k": float("inf")}, "k is inf"),
         ({"k": float("nan")}, "k is nan"),
         ({"k": "3"}, "k is '3'"),
-        ({"metric": "hamming"}, "metric is 'hamming'; wanted one of cosine"),
+        ({"metric": "hamming"}, "metric is 'hamming'; expected one of cosine"),
         ({"metric": ["dot"]}, "metric is"),
         ({"queries": [[1.0, 2.0], [1.0]]}, "queries is a list that is no table of numbers"),
         ({"corpus": object()}, "corpus is a object"),

@@ -35,7 +35,7 @@ def test_near_copies_can_be_left_out():
 def test_few_vectors_have_few_pairs():
     assert closest_pairs(np.eye(1), 3) == []
     assert len(closest_pairs(np.eye(3), 10)) == 3
-    with pytest.raises(BadInput, match="k is 0; wanted a whole number, 1 or more"):
+    with pytest.raises(BadInput, match="k is 0; expected a whole number, 1 or more"):
         closest_pairs(np.eye(3), 0)
 
 
@@ -73,8 +73,17 @@ def test_copies_have_cosine_one_and_are_left_out_below_one():
 
 @pytest.mark.parametrize("below", [float("nan"), -1.0])
 def test_a_bound_that_leaves_nothing_is_refused(below):
-    with pytest.raises(BadInput, match="below a cosine of more than -1|below is nan; wanted a number"):
+    with pytest.raises(BadInput, match="below a cosine of more than -1|below is nan; expected a number"):
         closest_pairs(np.eye(3), 1, below=below)
+
+
+def test_pairs_between_two_bounds():
+    vectors = np.random.default_rng(1).normal(size=(30, 4)).astype(np.float32)
+    every = closest_pairs(vectors, 1000)
+    between = closest_pairs(vectors, 1000, above=0.2, below=0.8)
+    assert between == [pair for pair in every if 0.2 <= pair.score < 0.8] and 0 < len(between) < len(every)
+    with pytest.raises(BadInput, match=r"above=0\.5, below=0\.5"):
+        closest_pairs(vectors, 9, above=0.5, below=0.5)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -83,8 +92,8 @@ def test_a_bound_that_leaves_nothing_is_refused(below):
     [
         ({"vectors": object()}, "vectors is a object"),
         ({"vectors": np.eye(2)[0]}, "got the shape"),
-        ({"k": float("inf")}, "k is inf; wanted a whole number"),
-        ({"below": "0.5"}, "below is '0.5'; wanted a number"),
+        ({"k": float("inf")}, "k is inf; expected a whole number"),
+        ({"below": "0.5"}, "below is '0.5'; expected a number"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(given, said):

@@ -7,7 +7,7 @@ import pytest
 
 from likewise.train.layers import fusion_training
 from likewise.train.objectives import OBJECTIVES, RERANKER_OBJECTIVES
-from likewise.train.run import Lora, Optimization, TrainSettings
+from likewise.train.settings import TrainSettings
 
 OF_OBJECTIVES = {
     "classification": {"num_labels": 3, "concatenation": ("u", "v", "|u-v|")},
@@ -50,24 +50,23 @@ def test_objectives_begin_with_the_settings_of_their_papers(table, wanted):
         (
             TrainSettings,
             {
-                **{"epochs": 1.0, "steps": None, "batch": 16, "accumulate": 1, "budget": None, "remember": "all"},
-                **{"precision": "fp32", "ema": 0.0, "freeze": (), "seed": 0, "mix": "proportional"},
-                **{"measure_every": 0, "checkpoint_every": 500, "patience": 0},
+                **{"epochs": 1.0, "max_steps": None, "batch_size": 16, "gradient_accumulation_steps": 1},
+                **{"data_mixing": "proportional", "seed": 0, "learning_rate": 2e-5, "lr_schedule": "linear"},
+                **{"warmup_ratio": 0.1, "weight_decay": 0.01, "max_grad_norm": 1.0, "layer_lr_decay": 1.0},
+                **{"objective_learning_rate": None, "adam_betas": (0.9, 0.999), "adam_epsilon": 1e-6},
+                **{"adam_bias_correction": True, "ema_decay": 0.0, "precision": "fp32"},
+                **{"gradient_checkpointing": False, "max_tokens_per_step": None, "freeze": ()},
+                **{"lora_rank": 0, "lora_alpha": 16.0, "lora_layers": ("qkv", "out", "up", "down")},
+                **{"eval_steps": 0, "early_stopping_patience": 0, "save_steps": 500, "logging_steps": 1},
+                **{"tensorboard": False, "progress": True},
             },
         ),
-        (
-            Optimization,
-            {
-                **{"rate": 2e-5, "decay": 0.01, "betas": (0.9, 0.999), "eps": 1e-6, "bias_correction": True},
-                **{"clip": 1.0, "warmup": 0.1, "schedule": "linear", "layer_decay": 1.0, "objective_rate": None},
-            },
-        ),
-        (Lora, {"rank": 0, "alpha": 16.0, "layers": ("qkv", "out", "up", "down")}),
         (
             fusion_training.FusionSettings,
             {
-                **{"strengths": (1.0, 4.0), "scale": 5.0, "shares": (0.5, 1.0), "rate": 1e-3, "decay": 1.0},
-                **{"batch": 512, "epochs": 8, "patience": 3, "held_out": 0.15, "ordered": True, "seed": 0},
+                **{"regularization": (1.0, 4.0), "interpolation": (0.5, 1.0), "scale": 5.0, "learning_rate": 1e-3},
+                **{"weight_decay": 1.0, "batch_size": 512, "epochs": 8, "patience": 3, "held_out": 0.15},
+                **{"triplets_as_pairs": True, "seed": 0},
             },
         ),
     ],

@@ -11,7 +11,6 @@ import torch
 
 from likewise import Embedder
 from likewise.arrays.correlation import spearman
-from likewise.cli.models.fuse import _examples
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.layers import initialize_weights
 from likewise.engines.torch.torch_embedder import TorchEmbedder
@@ -25,11 +24,21 @@ from likewise.train.data.examples import Examples, deduplicated, split_without_o
 from likewise.train.distillation.unlabelled_examples import unlabelled_examples
 from likewise.train.layers import fusion_training
 from likewise.train.layers.early_exit import smallest_exit, try_exits
-from likewise.train.layers.fusion_training import FusionSettings, fused_embedder, imitation, layer_vectors, train_fusion
+from likewise.train.layers.fusion_training import (
+    FUSION_DEFAULTS,
+    FusionEvaluation,
+    FusionInputs,
+    FusionSettings,
+    fused_embedder,
+    imitation,
+    layer_vectors,
+    train_fusion,
+)
 from likewise.train.objectives import contrastive, cosent
+from tests.cli.models.pairs import examples_of
 
 WIDTH, DEPTH = 16, 3
-QUICK = FusionSettings(strengths=(1.0,), epochs=3, batch=64)
+QUICK = FusionSettings(regularization=(1.0,), epochs=3, batch_size=64)
 
 
 def tiny(folder, family="bert", pooling="mean"):
@@ -153,16 +162,17 @@ def test_no_sentence_is_on_both_sides(texts):
 
 
 @torch.no_grad()
-def trained(embedder, examples, texts, **more):
+def trained(embedder, examples, texts, *, recipe=FUSION_DEFAULTS, sure=None):
     with torch.enable_grad():
         stack = Stack(Reduce.parse("mean"), 0, DEPTH)
-        return train_fusion(layer_vectors(embedder, texts), examples, stack, WIDTH, spearman, **more)
+        inputs = FusionInputs(layer_vectors(embedder, texts), stack, WIDTH)
+        return train_fusion(inputs, examples, FusionEvaluation(spearman, sure), recipe)
 
 
 def test_training_helps_where_there_is_something_to_learn(embedder):
     texts, examples = labelled(600)
-    outcome = trained(embedder, examples, texts, recipe=replace(QUICK, strengths=(0.1,), epochs=20))
-    assert difference(outcome.fused, outcome.plain, outcome.gold).low > 0
+    outcome = trained(embedder, examples, texts, recipe=replace(QUICK, regularization=(0.1,), epochs=20))
+    assert difference(outcome.fused, outcome.baseline, outcome.gold).low > 0
 
 
 def test_random_labels_leave_the_model_no_worse_than_plain(embedder):
@@ -175,8 +185,8 @@ def test_random_labels_leave_the_model_no_worse_than_plain(embedder):
     for seed in range(3):
         texts, examples = labelled(300, seed, meaning=False)
         outcome = trained(embedder, examples, texts, recipe=QUICK, sure=sure)
-        assert (outcome.share, outcome.strength, outcome.epochs) == (0, 0, 0)
-        np.testing.assert_array_equal(outcome.fused, outcome.plain)
+        assert (outcome.interpolation, outcome.regularization, outcome.epochs) == (0, 0, 0)
+        np.testing.assert_array_equal(outcome.fused, outcome.baseline)
         assert fused_embedder(embedder, outcome.fusion).pooling == Reduce.parse("mean")
     assert any(better), "by chance something was better, and was not kept"
 
@@ -195,9 +205,11 @@ def test_triplets_train_either_way(embedder, ordered, monkeypatch):
     for name in ("contrastive", "cosent"):
         real = getattr(fusion_training, name)
         monkeypatch.setattr(fusion_training, name, lambda *given, r=real, n=name: lost.append(n) or r(*given))
-    outcome = trained(embedder, examples, texts, recipe=replace(QUICK, strengths=(0.1,), epochs=20, ordered=ordered))
+    outcome = trained(
+        embedder, examples, texts, recipe=replace(QUICK, regularization=(0.1,), epochs=20, triplets_as_pairs=ordered)
+    )
     assert set(lost) == {"cosent" if ordered else "contrastive"}
-    assert outcome.share > 0 and difference(outcome.fused, outcome.plain, outcome.gold).low > 0
+    assert outcome.interpolation > 0 and difference(outcome.fused, outcome.baseline, outcome.gold).low > 0
 
 
 def alike_by_their_first_letters(n=300):
@@ -262,12 +274,14 @@ def test_an_imitation_is_the_ridge_regression_and_finds_what_is_linear():
 def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
     whole = tiny(tmp_path, family)
     texts, examples = labelled(120)
-    found = list(try_exits(whole, texts, layer_vectors(whole, texts), examples, [1, 2, 3], spearman, recipe=QUICK))
+    found = list(
+        try_exits(whole, texts, layer_vectors(whole, texts), examples, [1, 2, 3], FusionEvaluation(spearman), QUICK)
+    )
     assert [e.embedder.encoder.depth for e in found] == [1, 2, 3]
     for e in found:
         _, held = split_without_overlap(examples, QUICK.held_out, QUICK.seed)
         u, v = (e.embedder.encode([texts[i] for i in held.rows[:, side]]) for side in (0, 1))
-        np.testing.assert_allclose((u * v).sum(1), e.outcome.fused, atol=1e-4)
+        np.testing.assert_allclose((u * v).sum(1), e.result.fused, atol=1e-4)
     assert smallest_exit(found, lambda a, b: False).depth == 1 and smallest_exit(found, lambda a, b: True).depth == 3
 
 
@@ -275,7 +289,7 @@ def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
     ("name", "content", "said"),
     [
         ("a.csv", "left,right\na,b\n", "left, right"),
-        ("a.csv", "sentence1,sentence2,score\n" + "".join(f"a{i},b{i},1\n" for i in range(30)), "all scores are 1"),
+        ("a.csv", "sentence1,sentence2,score\n" + "".join(f"a{i},b{i},1\n" for i in range(30)), "every score is 1"),
         ("a.csv", "sentence1,sentence2,score\na,b,nan\nc,d,1\n", "row 0"),
         ("a.tsv", "sentence1\tsentence2\tlabel\na\tb\tmuch\n", "wanted a number"),
         ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}\n', "wanted a text"),
@@ -286,7 +300,7 @@ def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
 def test_a_bad_file_is_named_and_what_is_wrong_with_it(tmp_path, name, content, said):
     (tmp_path / name).write_text(content)
     with pytest.raises(BadInput, match=said):
-        _examples(tmp_path / name, None, 0)
+        examples_of(tmp_path / name)
 
 
 def test_too_few_pairs_are_refused():

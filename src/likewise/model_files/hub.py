@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from ..runtime.installation import install_command
 
@@ -44,6 +43,8 @@ def snapshot(repository: str, tried: list[str], **how: Any) -> Path | None:
 
 def _has_address() -> bool:
     """Whether the hub's name leads anywhere; its client would ask six times, and for half a minute."""
+    from urllib.request import getproxies  # here, for it imports an HTTP client, which `likewise --help` does not need
+
     if _offline():
         return False
     if getproxies():  # these know names that this machine does not

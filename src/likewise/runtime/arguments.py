@@ -13,7 +13,7 @@ def whole_number(name: str, value: object, least: int = 1) -> int:
         BadInput: it is something else, True and 3.0 among them.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise BadInput(f"{name} is {value!r:.80}; wanted a whole number, {least} or more")
+        raise BadInput(f"{name} is {value!r:.80}; expected a whole number, {least} or more")
     return int(value)
 
 
@@ -24,11 +24,11 @@ def real_number(name: str, value: object) -> float:
         BadInput: it is something else.
     """
     if isinstance(value, bool) or not isinstance(value, Real) or value != value:
-        raise BadInput(f"{name} is {value!r:.80}; wanted a number")
+        raise BadInput(f"{name} is {value!r:.80}; expected a number")
     try:
         return float(value)
     except OverflowError:
-        raise BadInput(f"{name} is larger than any float; wanted a number") from None
+        raise BadInput(f"{name} is larger than any float; expected a number") from None
 
 
 def known_name(name: str, value: object, known: Iterable[str]) -> str:
@@ -38,5 +38,5 @@ def known_name(name: str, value: object, known: Iterable[str]) -> str:
         BadInput: it is something else.
     """
     if not isinstance(value, str) or value not in known:
-        raise BadInput(f"{name} is {value!r:.80}; wanted one of {', '.join(known)}")
+        raise BadInput(f"{name} is {value!r:.80}; expected one of {', '.join(known)}")
     return value

@@ -1,6 +1,7 @@
 """Options under the names of other libraries, and misspelt ones: one helpful sentence in place of a TypeError."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
 from typing import ParamSpec, TypeVar
@@ -28,7 +29,7 @@ def explains_unknown_options(name: str, advice: Mapping[str, str]) -> Callable[[
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
             if not kwargs.keys() <= known:
-                raise _unknown_option(name, next(key for key in kwargs if key not in known), known, advice)
+                raise unknown_option(name, next(key for key in kwargs if key not in known), known, advice)
             return function(*args, **kwargs)
 
         return checked
@@ -36,13 +37,11 @@ def explains_unknown_options(name: str, advice: Mapping[str, str]) -> Callable[[
     return decorate
 
 
-def _unknown_option(name: str, option: str, known: set[str], advice: Mapping[str, str]) -> BadInput:
+def unknown_option(name: str, option: str, known: Iterable[str], advice: Mapping[str, str]) -> BadInput:
+    """The error for an option that a function does not have: the advice for its name, or the nearest known option."""
     if option in advice:
         return BadInput(f"{name} has no option {option}: {advice[option]}")
-    from difflib import get_close_matches
-
-    options = sorted(known - {"self", "cls"})
+    options = sorted({*known} - {"self", "cls"})
     nearest = get_close_matches(option, options, 1)
-    hint = f"; did you mean {nearest[0]}?" if nearest else ""
-    return BadInput(f"{name} has no option {option}{hint} Its options are {', '.join(options)}" if hint
-                    else f"{name} has no option {option}; its options are {', '.join(options)}")  # fmt: skip
+    meant = f" Did you mean {nearest[0]}?" if nearest else ""
+    return BadInput(f"{name} has no option {option}; its options are {', '.join(options)}.{meant}")

@@ -20,8 +20,10 @@ class ScoredPair(NamedTuple):
     score: float
 
 
-def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2.0) -> list[ScoredPair]:
-    """The k pairs of greatest cosine that is less than `below`, best first.
+def closest_pairs(
+    vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2.0, above: float = -1.0
+) -> list[ScoredPair]:
+    """The k pairs of greatest cosine that is less than `below` and at least `above`, best first.
 
     The cosine of exact copies is 1, so `below=1` leaves them out.
 
@@ -31,6 +33,8 @@ def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2
     k, below = whole_number("k", k), real_number("below", below)
     if not below > -1:
         raise BadInput(f"wanted pairs below a cosine of more than -1; got below={below}")
+    if not above < below:
+        raise BadInput(f"expected above to be less than below; got above={above}, below={below}")
     vectors = number_table(vectors, "vectors")
     if vectors.ndim != 2:
         raise BadInput(f"wanted a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
@@ -41,7 +45,7 @@ def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2
     starts = range(0, len(vectors), BLOCK)
     for top, left in ((top, left) for top in starts for left in starts if top <= left):
         tile = unit_cosine(vectors[top : top + BLOCK], vectors[left : left + BLOCK])
-        wanted = tile < below
+        wanted = (tile < below) & (tile >= above)
         if len(scores) == k:
             wanted &= tile >= scores[-1]
         if top == left:

@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import TSDAE, pad_token_ids
-from likewise.train.step.embedder_step import tokenized
+from likewise.train.step.embedder_step import tokenized_batch
 from tests.train.objectives.test_values import drawn, near
 
 ROWS = [[3, 5, 1], [2], [4, 4, 0, 1, 6], [3, 5, 1, 1]]
@@ -33,15 +33,15 @@ def test_three_fifths_of_the_tokens_are_deleted_in_order_and_one_is_left():
 def test_the_model_is_shown_the_noise_and_the_decoder_the_whole_text(tiny):
     objective, texts = TSDAE(), ["the quick brown fox", "a cat and a dog"]
     batch = TrainingRows.of({"sentence": texts}, objective).take([0, 1])
-    shown, found = tokenized(tiny, objective, batch)
-    whole, _ = tokenized(tiny, TSDAE(deletion_ratio=0.0), batch)
+    shown, found = tokenized_batch(tiny, objective, batch)
+    whole, _ = tokenized_batch(tiny, TSDAE(deletion_ratio=0.0), batch)
     assert found.numbers["token_ids"].tolist() == pad_token_ids(whole, tiny.device).tolist()
     for some, every in zip(shown, whole, strict=True):
         assert (some[0], some[-1]) == (every[0], every[-1]) and 2 < len(some) < len(every)
     torch.manual_seed(5)
-    once, _ = tokenized(tiny, objective, batch)
+    once, _ = tokenized_batch(tiny, objective, batch)
     torch.manual_seed(5)
-    assert once == tokenized(tiny, objective, batch)[0]
+    assert once == tokenized_batch(tiny, objective, batch)[0]
 
 
 def test_the_loss_is_the_mean_over_tokens_whatever_the_padding(objective):

@@ -21,10 +21,10 @@ from likewise.train.objectives import (
 )
 from likewise.train.objectives import Contrastive as Contrast
 from likewise.train.objectives.labelled_pairs import Regression
-from likewise.train.run import TrainSettings
+from likewise.train.settings import TrainSettings
 from likewise.train.step.trainable import backward, check_objective
-from likewise.train.trainer import train
 from tests.train.columns import TEXTS, batch_for, columns_for
+from tests.train.run_trainer import run_trainer
 
 WRAPPED = {"widths": "8+32", "layers": "3"}
 """Another value than the default, for every setting of every objective; a setting that is missing here fails a test."""
@@ -170,7 +170,12 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
         return {"figure": float(len(measured))}
 
     before = embedder.encode(TEXTS)
-    train(embedder, [DataSource(rows, objective)], TrainSettings(steps=2, batch=8, measure_every=1), measure=measure)
+    run_trainer(
+        embedder,
+        [DataSource(rows, objective)],
+        TrainSettings(max_steps=2, batch_size=8, eval_steps=1),
+        evaluator=measure,
+    )
     assert measured == [(len(TEXTS), embedder.width)] * 2
     embedder.eval().save(tmp_path / "saved")
     after = Embedder.load(tmp_path / "saved", device="cpu").encode(TEXTS)

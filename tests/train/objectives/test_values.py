@@ -198,7 +198,10 @@ def test_a_teacher_of_another_width_is_met_through_a_linear_map(three):
     objective.initialize(E)
     objective.double()
     t = drawn(N, 4, seed=1)
-    near(objective(u, teacher=t), float((u @ objective.map.weight.T + objective.map.bias - t).square().mean().detach()))
+    near(
+        objective(u, teacher=t),
+        float((u @ objective.projection.weight.T + objective.projection.bias - t).square().mean().detach()),
+    )
 
 
 def test_margin_mse_compares_differences_of_similarities(three):

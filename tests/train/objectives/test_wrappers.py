@@ -26,11 +26,12 @@ from likewise.train.objectives import (
     Triplet,
     Weighted,
 )
-from likewise.train.step.embedder_step import forward, tokenized
-from likewise.train.trainer import TrainSettings, train
+from likewise.train.step.embedder_step import packed_forward, tokenized_batch
+from likewise.train.trainer import TrainSettings
 from tests.tiny import TEXTS
 from tests.train.columns import EVERY, columns_for
 from tests.train.objectives.test_values import drawn, near
+from tests.train.run_trainer import run_trainer
 
 
 def test_matryoshka_is_the_weighted_sum_over_first_numbers():
@@ -73,7 +74,9 @@ def test_training_the_layers_trains_the_model_itself(own):
     embedder, objective = Embedder.load(own(), device="cpu"), Layerwise(Contrastive(), 2)
     before = embedder.encode(TEXTS)
     rows = TrainingRows.of(columns_for(objective), objective)
-    train(multi_layer_embedder(embedder, 2), [DataSource(rows, objective)], TrainSettings(steps=2, batch=8))
+    run_trainer(
+        multi_layer_embedder(embedder, 2), [DataSource(rows, objective)], TrainSettings(max_steps=2, batch_size=8)
+    )
     assert np.abs(embedder.eval().encode(TEXTS) - before).max() > 1e-6
 
 
@@ -143,8 +146,8 @@ def test_descriptions_tell_settings_apart():
 def test_two_readings_of_a_text_differ_by_what_is_dropped(own):
     embedder, objective = Embedder.load(own(), device="cpu"), SimCSE()
     batch = TrainingRows.of({"sentence": ["a cat sleeps", "dogs bark"]}, objective).take([0, 1])
-    ids, _ = tokenized(embedder, objective, batch)
-    first, again = forward(embedder.eval(), ids).chunk(2)
+    ids, _ = tokenized_batch(embedder, objective, batch)
+    first, again = packed_forward(embedder.eval(), ids).chunk(2)
     torch.testing.assert_close(first, again)
-    first, again = forward(embedder.train(), ids).chunk(2)
+    first, again = packed_forward(embedder.train(), ids).chunk(2)
     assert (first - again).abs().max() > 1e-3

@@ -16,13 +16,14 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from ...arrays.reductions import REDUCTIONS, reduction_names
 from ...embedder import Embedder
 from ...encoders.config import read_config
 from ...engine_registry import LoadOptions
 from ...errors import BadInput, BadModel
 from ...inference import WindowBatches
 from ...model_files import Manifest, ModulePart
-from ...model_files.module_settings import check_truncation, head_shapes, pooling_names
+from ...module_registry import check_truncation, head_shapes
 from ...runtime.lazy_imports import torch_hint
 from ...text.tokenizer import Tokenizer, max_input_length
 from ...text.windows import TextWindow
@@ -48,12 +49,17 @@ class NumpyEmbedder(Embedder):
     device = "cpu"
 
     def __init__(
-        self, tokenizer: Tokenizer, encoder: NumpyEncoder, pooling: str, heads: "Sequence[Head]", manifest: Manifest
+        self,
+        tokenizer: Tokenizer,
+        encoder: NumpyEncoder,
+        pooling: str,
+        heads: "Sequence[NumpyHead]",
+        manifest: Manifest,
     ) -> None:
         self.tokenizer, self.encoder, self.pooling = tokenizer, encoder, pooling
         self.heads, self.manifest = tuple(heads), manifest
         tokenizer.check(encoder.vocabulary)
-        self._width = heads[-1].width if heads else encoder.width * len(pooling_names(pooling))
+        self._width = heads[-1].width if heads else encoder.width * len(reduction_names(pooling))
 
     @classmethod
     def check_options(cls, options: LoadOptions) -> None:
@@ -71,7 +77,7 @@ class NumpyEmbedder(Embedder):
         pooling = manifest.pooling if options.pooling is None else options.pooling
         if not isinstance(pooling, str):
             raise BadModel(f"the pooling {pooling.kind!r} is not supported by the NumPy engine. {torch_hint()}")
-        pooling_names(pooling)
+        reduction_names(pooling)
         check_encoder_kind(manifest.encoder, read_config(manifest.encoder))
 
     @classmethod
@@ -81,7 +87,7 @@ class NumpyEmbedder(Embedder):
         limit = max_input_length(options.max_length, manifest.max_length, encoder.longest)
         tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
         pooling = str(manifest.pooling if options.pooling is None else options.pooling)
-        pooled = encoder.width * len(pooling_names(pooling))
+        pooled = encoder.width * len(reduction_names(pooling))
         heads = heads_of(manifest.heads, pooled)
         if options.truncate is not None:
             heads = _truncated(heads, options.truncate, heads[-1].width if heads else pooled)
@@ -93,7 +99,7 @@ class NumpyEmbedder(Embedder):
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __repr__(self) -> str:
-        heads = "".join(f", {head.told}" for head in self.heads)
+        heads = "".join(f", {head.description}" for head in self.heads)
         return f"NumpyEmbedder({self.manifest.encoder.name}: {self.pooling}{heads}; {self.width} numbers)"
 
     @property
@@ -107,7 +113,7 @@ class NumpyEmbedder(Embedder):
         m = self.manifest
         words = [self.pooling, m.include_prompt, dict(m.prompts), m.default_prompt, self.tokenizer.max_length]
         words += [self.tokenizer.lowercase, str(self.tokenizer.unknown), self.tokenizer.backend.to_str()]
-        digest = hashlib.sha256(json.dumps([*words, [head.told for head in self.heads]]).encode())
+        digest = hashlib.sha256(json.dumps([*words, [head.description for head in self.heads]]).encode())
         for array in (*self.encoder.arrays(), *(array for head in self.heads for array in head.arrays)):
             digest.update(f"{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()[:32]
@@ -120,7 +126,7 @@ class NumpyEmbedder(Embedder):
             "width": self.encoder.width,
             "parameters": self.encoder.parameters() + sum(a.size for head in self.heads for a in head.arrays),
             "pooling": self.pooling,
-            "heads": [head.told.partition(" ")[0] for head in self.heads],
+            "heads": [head.description.partition(" ")[0] for head in self.heads],
         }
 
     def save(self, folder: str | Path) -> NoReturn:
@@ -138,7 +144,7 @@ class NumpyEmbedder(Embedder):
 
     def _vectors(self, pieces: Sequence[TextWindow], hides_prompt: bool, batches: WindowBatches) -> Float[Array, "n E"]:
         """The vectors of the texts that these are pieces of; the pieces of one text are averaged before the heads."""
-        names = pooling_names(self.pooling)
+        names = reduction_names(self.pooling)
 
         def pooled(batch: list[int]) -> Float[Array, "b W"]:
             ids = [pieces[i].ids for i in batch]
@@ -147,7 +153,7 @@ class NumpyEmbedder(Embedder):
             if hides_prompt:
                 skip = np.asarray([pieces[i].lead for i in batch])
                 x, lengths, position = _without_first(x, lengths, position, skip)
-            return np.concatenate([REDUCTIONS[name](x, lengths, position) for name in names], axis=1)
+            return np.concatenate([REDUCTIONS[name].compute(x, lengths, position) for name in names], axis=1)
 
         vectors = batches.run(
             [len(piece.ids) for piece in pieces],
@@ -189,27 +195,8 @@ def _store_layers(results: list[Array], batch: list[int], block: list[Array]) ->
         results[i] = layers.copy()
 
 
-def _total(x: Float[Array, "T D"], lengths: Array) -> Float[Array, "N D"]:
-    return np.asarray(np.add.reduceat(x, _starts(lengths), axis=0))
-
-
-def _weighted(x: Float[Array, "T D"], lengths: Array, weights: Float[Array, "T 1"]) -> Float[Array, "N D"]:
-    return np.asarray(_total(x * weights, lengths) / _total(weights, lengths))
-
-
 def _starts(lengths: Array) -> Array:
     return np.asarray(np.cumsum(lengths) - lengths)
-
-
-REDUCTIONS: dict[str, Callable[[Array, Array, Array], Array]] = {
-    "cls": lambda x, lengths, _: x[_starts(lengths)],
-    "max": lambda x, lengths, _: np.maximum.reduceat(x, _starts(lengths), axis=0),
-    "mean": lambda x, lengths, _: _total(x, lengths) / lengths[:, None].astype(np.float32),
-    "mean-sqrt-len": lambda x, lengths, _: _total(x, lengths) / np.sqrt(lengths[:, None].astype(np.float32)),
-    "weighted-mean": lambda x, lengths, place: _weighted(x, lengths, place[:, None] + np.float32(1)),
-    "last-token": lambda x, lengths, _: x[np.cumsum(lengths) - 1],
-}
-"""As `pooling.reduce` has them, in the same order."""
 
 
 def _without_first(x: Array, lengths: Array, place: Array, skip: Array) -> tuple[Array, Array, Array]:
@@ -227,10 +214,10 @@ def _mean_of_windows(pooled: Float[Array, "P W"], pieces: Sequence[TextWindow]) 
 
 
 @dataclass(frozen=True)
-class Head:
+class NumpyHead:
     """A step after pooling: what it is, the width that comes out, its weights, and what it computes of them."""
 
-    told: str
+    description: str
     width: int
     arrays: tuple[Array, ...]
     compute: Callable[..., Array]
@@ -239,13 +226,13 @@ class Head:
         return np.asarray(self.compute(x, *self.arrays), np.float32)
 
 
-def heads_of(parts: Sequence[ModulePart], width: int) -> list[Head]:
+def heads_of(parts: Sequence[ModulePart], width: int) -> list[NumpyHead]:
     """The heads that a model folder describes, for pooled vectors of this width.
 
     Raises:
         BadModel: their weights are not those that their settings ask for, or they do not fit each other.
     """
-    heads: list[Head] = []
+    heads: list[NumpyHead] = []
     for part in parts:
         head = _head(part, width)
         heads.append(head)
@@ -253,22 +240,37 @@ def heads_of(parts: Sequence[ModulePart], width: int) -> list[Head]:
     return heads
 
 
-def _head(part: ModulePart, width: int) -> Head:
-    wanted, activation = head_shapes(part.kind, part.config, part.folder)
-    if part.kind == "Normalize":
-        return _unit(width)
-    if part.kind not in ("Dense", "LayerNorm"):
-        raise BadModel(f"the head {part.kind!r} is none of NumPy's. {torch_hint()}")
-    inside = next(iter(wanted.values()))[-1]
-    if inside != width:
-        raise BadModel(f"the {part.kind} head in {part.folder} takes {inside} numbers, and {width} come in")
-    with ExitStack() as stack:
-        arrays = WeightFile(part.folder, stack)
-        found = tuple(arrays.read(name, *shape) for name, shape in wanted.items())
-    if part.kind == "Dense":
-        compute = partial(_dense, ACTIVATIONS[activation])
-        return Head(f"Dense {activation}", next(iter(wanted.values()))[0], found, compute)
-    return Head("LayerNorm", width, found, _norm)
+def _head(part: ModulePart, width: int) -> NumpyHead:
+    shapes, activation = head_shapes(part.kind, part.config, part.folder)
+    expected = next((shape[-1] for shape in shapes.values()), width)
+    if expected != width:
+        raise BadModel(f"the {part.kind} head in {part.folder} takes {expected} numbers, and {width} come in")
+    weights: tuple[Array, ...] = ()
+    if shapes:
+        with ExitStack() as stack:
+            file = WeightFile(part.folder, stack)
+            weights = tuple(file.read(name, *shape) for name, shape in shapes.items())
+    return HEADS[part.kind](width, weights, activation)
+
+
+def _dense_head(width: int, weights: tuple[Array, ...], activation: str) -> NumpyHead:  # noqa: ARG001
+    return NumpyHead(f"Dense {activation}", len(weights[0]), weights, partial(_dense, ACTIVATIONS[activation]))
+
+
+def _norm_head(width: int, weights: tuple[Array, ...], activation: str) -> NumpyHead:  # noqa: ARG001
+    return NumpyHead("LayerNorm", width, weights, _norm)
+
+
+def _unit_head(width: int, weights: tuple[Array, ...] = (), activation: str = "") -> NumpyHead:  # noqa: ARG001
+    return NumpyHead("Normalize", width, weights, _normalised)
+
+
+HEADS: dict[str, Callable[[int, tuple[Array, ...], str], NumpyHead]] = {
+    "Dense": _dense_head,
+    "LayerNorm": _norm_head,
+    "Normalize": _unit_head,
+}
+"""In NumPy, by the names of `likewise.module_registry.HEADS`."""
 
 
 def _dense(activation: Callable[[Array], Array], x: Array, weight: Array, bias: Array | float = 0.0) -> Array:
@@ -279,19 +281,15 @@ def _norm(x: Array, scale: Array, shift: Array) -> Array:
     return layer_norm(x, (scale, shift), 1e-5)
 
 
-def _unit(width: int) -> Head:
-    return Head("Normalize", width, (), _normalised)
-
-
 def _normalised(x: Array) -> Array:
     return np.asarray(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12))
 
 
-def _truncated(heads: Sequence[Head], width: int, most: int) -> list[Head]:
-    """The heads with a truncation of their `most` numbers after them, normalised again if they normalise."""
-    check_truncation(width, most)
-    again = [_unit(width)] if any(head.told == "Normalize" for head in heads) else []
-    return [*heads, Head("Truncate", width, (), partial(_first, width)), *again]
+def _truncated(heads: Sequence[NumpyHead], width: int, available: int) -> list[NumpyHead]:
+    """The heads with a truncation of their output after them, normalised again if they normalise."""
+    check_truncation(width, available)
+    again = [_unit_head(width)] if any(head.description == "Normalize" for head in heads) else []
+    return [*heads, NumpyHead("Truncate", width, (), partial(_first, width)), *again]
 
 
 def _first(width: int, x: Array) -> Array:
@@ -313,4 +311,4 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "GELU": gelu,
     "Sigmoid": _sigmoid,
 }
-"""As `heads` has them."""
+"""In NumPy, by the names of `likewise.module_registry.ACTIVATIONS`."""

@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ...arrays.ragged import Ragged
+from ...arrays.reductions import REDUCTIONS
 from ...embedder import Embedder
 from ...encoders.checkpoint import Stored, check_writable, load_encoder, save_encoder
 from ...encoders.encoder import Encoder
@@ -263,7 +264,8 @@ def _pooling(described: str | ModulePart, depth: int) -> Pooling:
 
 def parts_only_here(pooling: Pooling, kind: str, weights: Stored | None) -> list[str]:
     """Which of these sentence-transformers has nothing for: a pooling, a kind of encoder, a way to keep weights."""
-    reasons = [] if isinstance(pooling, Reduce) else [f"the pooling {pooling.spec}"]
+    shared = isinstance(pooling, Reduce) and all(REDUCTIONS[name].newer is not None for name in pooling.names)
+    reasons = [] if shared else [f"the pooling {pooling.spec}"]
     family = FAMILIES.get(kind)
     if family is not None and not family.known_elsewhere:
         reasons.append(f"the encoder {kind!r}")
