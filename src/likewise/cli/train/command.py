@@ -115,7 +115,7 @@ def _check_outputs(command: "TrainCommand") -> None:
         check_not_input(folder, model_folders(options.model or ""))
         check_not_input(folder / "log.jsonl", inputs)
         check_writable_folder(folder)
-    if options.record:
+    if options.record is not None:
         check_not_input(Path(options.record), inputs)
         check_writable_file(Path(options.record))
 
@@ -142,7 +142,7 @@ def _train(prepared: "ReadyToTrain", args: argparse.Namespace, processes: "Proce
     if finished.result.interrupted:
         return 130
     if finished.record is not None and processes.is_main:
-        if prepared.command.options.record:
+        if prepared.command.options.record is not None:
             append_result_line(Path(prepared.command.options.record), finished.record, str(folder))
         _print_result(finished.record, folder, args.json)
     return 0
