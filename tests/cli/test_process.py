@@ -177,7 +177,7 @@ def test_ctrl_c_while_the_command_line_is_loaded_shows_no_traceback():
         "sys.exit(main())\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (130, "likewise: stopped by SIGINT; nothing was begun\n")
+    assert (done.returncode, done.stderr) == (130, "likewise: stopped by SIGINT before anything started\n")
 
 
 def test_the_installed_command_begins_where_ctrl_c_is_awaited():
