@@ -97,7 +97,7 @@ def test_an_unforeseen_error_is_one_line_that_says_how_to_see_more(verb, monkeyp
     assert main(["models"]) == UNEXPECTED_ERROR == 70
     told = capsys.readouterr().err
     assert told.startswith("likewise: unexpected error: TypeError: unheard of (test_process.py, line ")
-    assert f"set {TRACEBACK}=1" in told and told.count("\n") == 1
+    assert f"again with {TRACEBACK}=1" in told and told.count("\n") == 1
     monkeypatch.setenv(TRACEBACK, "1")
     assert main(["models"]) == UNEXPECTED_ERROR
     assert "Traceback (most recent call last)" in capsys.readouterr().err
