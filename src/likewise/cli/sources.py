@@ -1,4 +1,4 @@
-"""Which files a command reads, so that it writes over none of them."""
+"""The files that a command reads, so that it does not overwrite them."""
 
 import sys
 from contextlib import suppress
@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def input_files(*names: str | None) -> list[Path]:
-    """The files behind names: paths, data sets, and - for what standard input comes from."""
+    """The files behind names: paths, data sets, and - for a file redirected to standard input."""
     return [path for name in names if name for path in _behind(name)]
 
 
 def model_folders(name: str) -> list[Path]:
-    """The folder behind a model's name, where it is a path or lies in LIKEWISE_MODELS."""
+    """The folder behind a model's name, if it is a path or a local model."""
     from ..model_files import local_models
 
     path = Path(name).expanduser()

@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ..errors import BadInput
-from .temporary_files import temporary_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share of it, the process's limit
 
@@ -23,6 +22,8 @@ def atomic_file(path: Path) -> Iterator[Path]:
     Raises:
         BadInput: the file cannot be written to, the disk being full say.
     """
+    from .temporary_files import temporary_folder  # here, for checks alone need no temporary files
+
     target = followed(path)
     _check_replaceable(path)
     with ExitStack() as stack:

@@ -1,7 +1,6 @@
 """The configuration of `likewise train`, from flags and from a TOML file: one list of names for both."""
 
 import argparse
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -181,6 +180,8 @@ def _names() -> list[str]:
 
 
 def _read_config(path: Path) -> tuple[dict[str, Any], list[DataOptions]]:
+    import tomllib  # here, for --help needs no parser of TOML
+
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
