@@ -177,9 +177,9 @@ def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
         (["tiny"], "no data is given"),
         (["tiny", *FLAGS], "no output is given"),
         (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv is not there"),
-        (["tiny", "--data", "nope/train@regression", "-o", "x"], "no data 'nope/train'"),
+        (["tiny", "--data", "nope/train@regression", "-o", "x"], "the data set 'nope/train' was not found"),
         (["tiny", "--data", "pairs.csv", "-o", "x"], "has no objective; expected --data pairs.csv@OBJECTIVE"),
-        (["tiny", "--data", "pairs.csv@regresion", "-o", "x"], "there is no objective 'regresion'"),
+        (["tiny", "--data", "pairs.csv@regresion", "-o", "x"], "the objective 'regresion' is unknown"),
         (["tiny", "--data", "pairs.csv@regression", "--columns", "score", "-o", "x"], "expected NAME=COLUMN"),
         (["tiny", *FLAGS, "--batch-size", "x", "-o", "x"], "batch_size is 'x'; expected a whole number"),
         (["tiny", *FLAGS, "--dev", "more.csv", "-o", "x"], "no column 'sentence1'"),
@@ -244,7 +244,7 @@ def test_help_needs_no_torch():
 def test_under_torchrun_two_processes_make_one_run_and_one_speaks(place):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "likewise"]
     asked = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--max-steps", "4", "--record", "runs.jsonl", "-o", "out"]
-    env = {**os.environ, "PYTHONPATH": str(Path(likewise.__file__).parents[2])}
+    env = {**os.environ, "PYTHONPATH": str(Path(likewise.__file__).parents[1])}
     made = subprocess.run([*command, *asked], env=env, capture_output=True, text=True, timeout=120)
     assert made.returncode == 0, made.stderr[-3000:]
     assert made.stdout.count("saved in out") == 1 and made.stderr.count("step 4 of 4") == 1

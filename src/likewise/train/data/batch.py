@@ -43,7 +43,7 @@ class Batch:
         if processes.count == 1:
             return self
         numbers = {
-            name: processes.pad_to_widest(values, -1) if name == "ids" else values
+            name: processes.pad_to_widest(values, -1) if name == "token_ids" else values
             for name, values in self.numbers.items()
         }
         joined = Batch(self.texts, {name: processes.gather(values) for name, values in numbers.items()})
