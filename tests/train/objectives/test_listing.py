@@ -5,9 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from likewise.errors import BadInput
+from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import (
     OBJECTIVES,
     RERANKER_OBJECTIVES,
+    Contrastive,
+    CoSENT,
+    InBatch,
     fitting_hint,
     fitting_objectives,
     objectives_markdown,
@@ -52,6 +57,20 @@ def test_columns_find_the_objectives_that_read_them(columns, fitting):
     assert fitting_objectives(columns) == fitting
     hint = fitting_hint(columns)
     assert ", ".join(columns) in hint and (", ".join(fitting) or "none") in hint
+
+
+def test_an_objective_that_does_not_fit_names_those_that_do():
+    pairs = {"anchor": ["a", "b"], "positive": ["c", "d"]}
+    with pytest.raises(BadInput, match="objectives that fit the columns anchor, positive: contrastive;"):
+        TrainingRows.of(pairs, CoSENT())
+    with pytest.raises(BadInput, match="objectives that fit the columns sentence1, sentence2, label: classification;"):
+        TrainingRows.of({"sentence1": ["a"], "sentence2": ["b"], "label": [1]}, InBatch())
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_text_that_is_missing_in_the_first_row_is_named():
+    with pytest.raises(BadInput, match="row 0: positive is None"):
+        TrainingRows.of({"anchor": ["a", "b"], "positive": [None, "d"]}, Contrastive())
 
 
 def test_rerankers_have_objectives_of_their_own():
