@@ -12,7 +12,7 @@ from likewise.train.objectives import (
     RERANKER_OBJECTIVES,
     Contrastive,
     CoSENT,
-    InBatch,
+    PairRegression,
     fitting_hint,
     fitting_objectives,
     objectives_markdown,
@@ -64,7 +64,7 @@ def test_an_objective_that_does_not_fit_names_those_that_do():
     with pytest.raises(BadInput, match="objectives that fit the columns anchor, positive: contrastive;"):
         TrainingRows.of(pairs, CoSENT())
     with pytest.raises(BadInput, match="objectives that fit the columns sentence1, sentence2, label: classification;"):
-        TrainingRows.of({"sentence1": ["a"], "sentence2": ["b"], "label": [1]}, InBatch())
+        TrainingRows.of({"sentence1": ["a"], "sentence2": ["b"], "label": [1]}, PairRegression())
 
 
 @pytest.mark.usefixtures("unchecked")
