@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from likewise.cli import main
 from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import (
@@ -31,6 +32,12 @@ def test_every_objective_is_listed_with_columns_options_purpose_and_paper(listin
             assert fact in listing
         assert all(f"{option}=" in listing for option, one in options.items() if one.default is not one.empty)
         assert entry.purpose and entry.paper
+
+
+def test_the_command_line_lists_them(capsys):
+    assert main(["train", "--list-objectives"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"\n  {name}\n" in listed for name, _ in EVERY)
 
 
 def test_a_terminal_is_not_exceeded():
