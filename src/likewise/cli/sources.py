@@ -46,3 +46,10 @@ def column_names(name: str) -> list[str]:
     path = Path(name).expanduser()
     is_file = path.suffix.lower() in READABLE or path.exists()
     return list(Table.read(path, list).columns if is_file else load_dataset(name).columns)
+
+
+def objectives_hint(data: str, kind: str | None) -> str:
+    """Which objectives fit the columns of a file or data set, for a model of this kind."""
+    from ..train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, fitting_hint
+
+    return fitting_hint(column_names(data), OBJECTIVES if kind in (None, "embedder") else RERANKER_OBJECTIVES)

@@ -179,7 +179,7 @@ def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
         (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv is not there"),
         (["tiny", "--data", "nope/train@regression", "-o", "x"], "the data set 'nope/train' was not found"),
         (["tiny", "--data", "pairs.csv", "-o", "x"], "has no objective; expected --data pairs.csv@OBJECTIVE"),
-        (["tiny", "--data", "pairs.csv@regresion", "-o", "x"], "the objective 'regresion' is unknown"),
+        (["tiny", "--data", "pairs.csv@regresion", "-o", "x"], "'regresion' is unknown; did you mean regression?"),
         (["tiny", "--data", "pairs.csv@regression", "--columns", "score", "-o", "x"], "expected NAME=COLUMN"),
         (["tiny", *FLAGS, "--batch-size", "x", "-o", "x"], "batch_size is 'x'; expected a whole number"),
         (["tiny", *FLAGS, "--dev", "more.csv", "-o", "x"], "no column 'sentence1'"),

@@ -1,6 +1,7 @@
 """likewise train: from pairs, triplets or scores to a trained model; an interrupted run resumes."""
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "--fresh", action="store_true", help="start over: delete the checkpoints and the finished run in --output"
     )
     other.add_argument("--json", action="store_true", help="print the record of the run as JSON")
+    other.add_argument("--list-objectives", action="store_true", help="list all objectives with columns and options")
     verb.set_defaults(run=run)
 
 
@@ -90,6 +92,8 @@ def _add_data_flags(group: "argparse._ArgumentGroup") -> None:
 def run(args: argparse.Namespace) -> int:
     """Train, save and report; 130 where the run was interrupted."""
     require_torch("likewise train")
+    if args.list_objectives:
+        return _list_objectives()
     command = train_command(args)
     _check_outputs(command)
     from ...train.step.processes import process_group
@@ -104,6 +108,13 @@ def run(args: argparse.Namespace) -> int:
 
             dry_run(prepared, as_json=args.json)
         return 0
+
+
+def _list_objectives() -> int:
+    from ...train.objectives import objectives_text
+
+    print(objectives_text(min(100, shutil.get_terminal_size().columns)))
+    return 0
 
 
 def _check_outputs(command: "TrainCommand") -> None:

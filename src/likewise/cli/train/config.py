@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from ...errors import BadInput
 from ...train.setting_fields import Setting, check_known, from_settings, settings_of
 from ...train.settings import TrainSettings
+from ..sources import objectives_hint
 
 Kind = Literal["embedder", "cross-encoder", "poly-encoder"]
 
@@ -229,8 +230,9 @@ def _data_of_flags(args: argparse.Namespace) -> list[DataOptions]:
         file, at, objective = given.rpartition("@")
         file, objective = (file, objective) if at else (given, args.objective)
         if not objective:
+            hint = objectives_hint(file, args.kind)
             raise BadInput(
-                f"--data {given} has no objective; expected --data {given}@OBJECTIVE, or --objective OBJECTIVE"
+                f"--data {given} has no objective; expected --data {given}@OBJECTIVE, or --objective OBJECTIVE; {hint}"
             )
         rest = {"file": file, "columns": args.columns or (), "labels": args.labels or (), "where": args.where}
         data.append(replace(from_settings(DataOptions, rest, "the command line"), objective=objective))
