@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Int
 
+from ..arrays.connected_components import component_of_each_edge
 from ..errors import BadInput
 
 RowIndices = Int[np.ndarray, " _"]
@@ -40,7 +41,7 @@ def folds(pairs: SentencePairs, k: int = 10, seed: int = 1111, group_aware: bool
     random = np.random.default_rng(seed)
     if not group_aware:
         return random.permutation(np.arange(len(pairs)) % k)
-    component = connected_components(pairs)
+    component = component_of_each_edge(pairs)
     sizes = random.permutation([(size, number) for number, size in enumerate(np.bincount(component))])
     filled, fold = np.zeros(k, int), np.empty(len(sizes), int)
     for size, number in sizes[np.argsort(-sizes[:, 0], kind="stable")]:
@@ -73,22 +74,6 @@ def count_leaked(pairs: SentencePairs, one: TrainTestSplit) -> int:
     train, test = one
     trained = _sentences(pairs, train)
     return sum(not trained.isdisjoint(pairs[i]) for i in test.tolist())
-
-
-def connected_components(pairs: SentencePairs) -> Int[np.ndarray, " N"]:
-    """The connected component of each pair, sentences being nodes and pairs edges, numbered as they appear."""
-    parent: dict[str, str] = {}
-
-    def root(text: str) -> str:
-        parent.setdefault(text, text)
-        while parent[text] != text:
-            parent[text] = parent[parent[text]]
-            text = parent[text]
-        return text
-
-    for one, other in pairs:
-        parent[root(one)] = root(other)
-    return topic_folds([root(one) for one, _ in pairs])
 
 
 def _sentences(pairs: SentencePairs, rows: RowIndices) -> set[str]:

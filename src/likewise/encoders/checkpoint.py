@@ -16,11 +16,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ..engines.numpy.weights import STEP, match_tensor_name
 from ..errors import BadInput, BadModel
 from ..runtime.installation import missing_extra
-from ..runtime.untrusted_files import FLOATS as STORED
 from ..runtime.untrusted_files import read_object, regular_file_exists
+from ..runtime.weight_files import FLOAT_TYPES, ROW_STEP_SUFFIX, match_tensor_name
 from . import quantization
 from .config import in_eight_bits, read_config
 from .encoder import Encoder
@@ -176,9 +175,11 @@ class Weights:
     def readable(self, name: str) -> bool:
         """Whether its numbers mean something here: as they are, or in eight bits beside their steps."""
         if self.stored(name) != "I8":
-            return self.stored(name) in STORED
-        step, shape = name + STEP, self.shape(name)
-        return step in self.home and len(shape) == 2 and self.shape(step) == shape[:1] and self.stored(step) in STORED
+            return self.stored(name) in FLOAT_TYPES
+        step, shape = name + ROW_STEP_SUFFIX, self.shape(name)
+        return (
+            step in self.home and len(shape) == 2 and self.shape(step) == shape[:1] and self.stored(step) in FLOAT_TYPES
+        )
 
     def stored(self, name: str) -> str:
         """How its numbers are stored."""
@@ -187,7 +188,7 @@ class Weights:
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
         tensor: Tensor = self._tensor(name)
         if tensor.dtype == torch.int8:
-            tensor = quantization.dequantized(tensor, self._tensor(name + STEP))
+            tensor = quantization.dequantized(tensor, self._tensor(name + ROW_STEP_SUFFIX))
         tensor = tensor.to(dtype)
         if not torch.isfinite(tensor.sum(dtype=torch.float32)):
             raise BadModel(
@@ -253,7 +254,7 @@ def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights:
         for name in names:
             if not weights.readable(name):
                 raise BadModel(
-                    f"{name} in {folder} is stored as {weights.stored(name)}; wanted {', '.join(STORED)} "
+                    f"{name} in {folder} is stored as {weights.stored(name)}; wanted {', '.join(FLOAT_TYPES)} "
                     '(or I8 with the steps of its rows beside it, as `save(weights="int8")` writes)'
                 )
             if weights.shape(name) != wanted:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-from ..engines.numpy.weights import STEP
+from ..runtime.weight_files import ROW_STEP_SUFFIX
 
 MOST = 127
 
@@ -20,7 +20,7 @@ def quantized_tensors(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for name, tensor in weights.items():
         if tensor.dim() == 2:
-            found[name], found[name + STEP] = quantize_rows(tensor.float())
+            found[name], found[name + ROW_STEP_SUFFIX] = quantize_rows(tensor.float())
         else:
             found[name] = tensor.float()
     return found

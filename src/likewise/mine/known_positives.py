@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Int
 
-from ..text.normalization import groups, normalized
+from ..arrays.connected_components import connected_components
+from ..text.normalization import normalized
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class KnownPositives:
         """A number for each form, equal where declared pairs join them: a–b and b–c put a with c."""
         pairs = zip(self.anchors.tolist(), self.positives.tolist(), strict=True)
         number = {form: form for form in self.forms}
-        for joined in groups((self.forms[a], self.forms[p]) for a, p in pairs):
+        for joined in connected_components((self.forms[a], self.forms[p]) for a, p in pairs):
             number.update(dict.fromkeys(joined, joined[0]))
         place: dict[str, int] = {}
         return np.array([place.setdefault(number[form], len(place)) for form in self.forms], np.int64)

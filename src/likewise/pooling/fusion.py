@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from ..arrays.ragged import Layers, Ragged
 from ..errors import BadModel
 from ..model_files.module_settings import LARGEST
-from ..runtime.untrusted_files import read_tensors, whole
+from ..runtime.untrusted_files import whole
+from ..runtime.weight_files import read_tensors
 from .reductions import Reduce
 
 

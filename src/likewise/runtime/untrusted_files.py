@@ -11,15 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-
 from ..errors import BadModel
 
 LARGEST_JSON = 1 << 24
 """Bytes of one JSON file of settings; the largest in use, an index of many shards, has about half."""
-
-FLOATS = ("F64", "F32", "F16", "BF16")
-"""How weights may be stored, in safetensors' words."""
 
 
 def regular_file_exists(path: Path, most: int | None = None) -> bool:
@@ -91,31 +86,6 @@ def require_object(path: Path, why: str) -> dict[str, Any]:
     if not regular_file_exists(path):
         raise BadModel(f"{path} is missing, and {why}; the folder may be half a download: fetch it again")
     return read_object(path)
-
-
-def read_tensors(folder: Path, what: str, wanted: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """The tensors of a small part of a model, as torch's, in fp32: those that are wanted, finite, and no others.
-
-    The header is compared with what is wanted before any memory is taken.
-    """
-    path = folder / "model.safetensors"
-    if not regular_file_exists(path):
-        raise BadModel(f"{folder} holds no model.safetensors, so {what} has no weights (only safetensors are read)")
-    try:
-        with safe_open(path, framework="pt") as file:
-            parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-            found = {name: tuple(part.get_shape()) for name, part in parts.items()}
-            if found != dict(wanted):
-                raise BadModel(f"{what} in {folder} wants weights of the shapes {dict(wanted)}, and has {found}")
-            kinds = sorted({str(part.get_dtype()) for part in parts.values()} - {*FLOATS})
-            if kinds:
-                raise BadModel(f"{what} in {folder} is stored as {kinds[0]}; wanted {', '.join(FLOATS)}")
-            tensors = {name: file.get_tensor(name).float() for name in parts}
-    except (SafetensorError, OSError) as error:
-        raise BadModel(f"{what} in {folder} cannot be read: {error!r}") from error
-    if not all(tensor.isfinite().all() for tensor in tensors.values()):
-        raise BadModel(f"{what} in {folder} cannot be read: its weights are not all finite")
-    return tensors
 
 
 def boolean_setting(settings: Mapping[str, Any], key: str, default: bool, path: Path) -> bool:

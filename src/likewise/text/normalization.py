@@ -1,7 +1,6 @@
-"""When texts are the same: in plain form, or because pairs join them."""
+"""The normalized form in which texts are compared for equality."""
 
 import unicodedata
-from collections.abc import Iterable
 
 
 def normalized(text: str, *, punctuation: bool = True) -> str:
@@ -9,7 +8,7 @@ def normalized(text: str, *, punctuation: bool = True) -> str:
 
     A text of nothing but punctuation keeps it.
 
-    >>> plain("A  Cat\u2019s nap."), plain("A cat \u2019s nap .", punctuation=False)
+    >>> normalized("A  Cat\u2019s nap."), normalized("A cat \u2019s nap .", punctuation=False)
     ('a cat’s nap.', 'acatsnap')
     """
     folded = " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
@@ -27,20 +26,3 @@ class _Letters(dict[int, int | None]):
 
 
 _LETTERS = _Letters()
-
-
-def groups(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """The texts that pairs join, directly or through others; each group, and all of them, in the order first met."""
-    parent: dict[str, str] = {}
-
-    def root(text: str) -> str:
-        while parent.setdefault(text, text) != text:
-            parent[text] = text = parent[parent[text]]  # halves the way for the next time
-        return text
-
-    for a, b in pairs:
-        parent[root(b)] = root(a)
-    found: dict[str, list[str]] = {}
-    for text in parent:
-        found.setdefault(root(text), []).append(text)
-    return list(found.values())

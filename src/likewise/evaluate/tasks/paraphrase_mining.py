@@ -6,9 +6,9 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Int
 
+from ...arrays.connected_components import connected_components
 from ...errors import BadInput
 from ...search import closest_pairs
-from ...text.normalization import groups
 from ..metrics.metrics import average_precision, best_f1
 from ..task import Encode, EvaluationSettings, Read, Result, Score, Task, TaskVectors
 from .duplicates import LabelledPairs, labelled_pairs
@@ -70,7 +70,7 @@ def transitive_closure(pairs: LabelledPairs, most: int) -> KnownDuplicates:
     same = [(a, b) for a, b, yes in zip(pairs.first, pairs.second, pairs.same, strict=True) if yes]
     texts: list[str] = []
     together = []
-    for group in groups(same):
+    for group in connected_components(same):
         if len(texts) + len(group) > most:
             break
         together.append(range(len(texts), len(texts) + len(group)))
