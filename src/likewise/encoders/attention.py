@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from ..arrays.ragged import Ragged, Run
+from ..arrays.ragged import EqualLengthRun, Ragged
 from .layers import apply_dropout
 
 Bias = Callable[[int], Float[Tensor, "H t t"]]
@@ -73,7 +73,7 @@ def _by_length(
     return found.to(q.dtype)
 
 
-def _parts(tokens: Ragged, short: Callable[[int], bool]) -> list[Run]:
+def _parts(tokens: Ragged, short: Callable[[int], bool]) -> list[EqualLengthRun]:
     """Blocks of one length each; short ones in several of one size, for plain products.
 
     They are cut off by `split`, whose gradient is put together once; slices would each have one of all the rows.

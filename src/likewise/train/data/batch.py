@@ -22,10 +22,14 @@ Column: TypeAlias = Sequence[Any] | np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """N rows: C columns of texts, and numbers by name; (N,) each, or (N, W)."""
+    """N rows: C columns of texts, and numbers by name; (N,) each, or (N, W).
+
+    `gathered_names` are the names of the texts of all processes, where the numbers are those of all.
+    """
 
     texts: tuple[tuple[str, ...], ...]
     numbers: Mapping[str, Shaped[Tensor, "N ..."]]
+    gathered_names: Int[Tensor, "M C"] | None = None
 
     def __len__(self) -> int:
         return len(self.texts[0])
@@ -44,13 +48,14 @@ class Batch:
         numbers = {
             name: processes.widened(values, -1) if name == "ids" else values for name, values in self.numbers.items()
         }
-        whole = Batch(self.texts, {name: processes.together(values) for name, values in numbers.items()})
-        whole.__dict__["names"] = processes.together(self.names)
-        return whole
+        gathered = {name: processes.together(values) for name, values in numbers.items()}
+        return Batch(self.texts, gathered, processes.together(self.names))
 
     @cached_property
-    def names(self) -> Int[Tensor, "N C"]:
+    def names(self) -> Int[Tensor, "M C"]:
         """63 bits of a digest of each text: equal texts have equal names, in this process and in any other."""
+        if self.gathered_names is not None:
+            return self.gathered_names
         flat = [text_id(text) for column in self.texts for text in column]
         return torch.tensor(flat, dtype=torch.int64).view(len(self.texts), -1).T.contiguous()
 
