@@ -16,6 +16,7 @@ from .arrays.ragged import Ragged
 from .encoders.checkpoint import Stored, check_writable, load_encoder, save_encoder
 from .encoders.encoder import Encoder
 from .encoders.families import FAMILIES
+from .encoders.fingerprint import fingerprint
 from .engines.numpy.embedder import ENGINES, LightEmbedder
 from .errors import BadInput, BadModel
 from .heads import head_settings, out_width, read_head, with_truncation
@@ -37,7 +38,6 @@ from .pooling import Pooling, Reduce, describe_pooling, pooling_of, read_pooling
 from .pooling.reductions import last
 from .runtime.atomic_files import target_folder
 from .runtime.devices import Precision, device_and_dtype, none_if_out_of_memory, precision_name
-from .runtime.fingerprint import fingerprint
 from .runtime.memory import batch_token_budget
 from .text.inputs import windows
 from .text.packing import in_batches

@@ -1,6 +1,6 @@
 """Reading a config.json: values that a real encoder could have, or an error that names the key."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,24 @@ Config = Mapping[str, Any]
 LARGEST = 10**8  # no size of a real encoder comes near; a config that asks for more is broken or hostile
 DEEPEST = 200
 
+
+ENCODER_ACTIVATIONS: dict[str, str] = {
+    "gelu": "gelu",
+    "gelu_python": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "quick_gelu": "quick_gelu",
+    "mish": "mish",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+    "tanh": "tanh",
+}
+"""The activation functions of encoders by their names in config.json, and the function that each name means.
+
+Each engine has a table of implementations with exactly these functions as keys.
+"""
 
 EIGHT_BITS = "likewise-int8"
 """The kind of encoder that config.json names where weights are in our eight bits, so that no other library reads them
@@ -68,12 +86,17 @@ def flag(config: Config, key: str, default: bool) -> bool:
     return value
 
 
-def activation(config: Config, key: str, default: str, known: Iterable[str]) -> str:
-    """The name of one of the activations that are known."""
+def activation(config: Config, key: str, default: str) -> str:
+    """The activation that the config asks for, by its name in `ENCODER_ACTIVATIONS`.
+
+    Raises:
+        BadModel: it is not one of those that are known.
+    """
     name = config.get(key, default)
-    if not isinstance(name, str) or name not in known:
-        raise BadModel(f"config.json says {key} = {name!r}; the activations known here are {', '.join(known)}")
-    return name
+    if not isinstance(name, str) or name not in ENCODER_ACTIVATIONS:
+        known = ", ".join(ENCODER_ACTIVATIONS)
+        raise BadModel(f"config.json sets {key} to {name!r}; the activations known here are {known}")
+    return ENCODER_ACTIVATIONS[name]
 
 
 def refuse(config: Config, **unwanted: Any) -> None:

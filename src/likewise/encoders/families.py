@@ -16,7 +16,6 @@ from .architectures.modernbert import ModernBert, ModernShape
 from .architectures.word_table import Words, WordShape
 from .config import Config, activation, flag, number, refuse, share, size
 from .encoder import Encoder
-from .layers import ACTIVATIONS
 
 Names = Mapping[str, str | tuple[str, ...]]
 
@@ -45,7 +44,7 @@ def _bert_shape(config: Config, **more: Any) -> Shape:
         inner=size(config, "intermediate_size"),
         positions=size(config, "max_position_embeddings", 512),
         eps=share(config, "layer_norm_eps", 1e-12),
-        activation=activation(config, "hidden_act", "gelu", ACTIVATIONS),
+        activation=activation(config, "hidden_act", "gelu"),
         dropout=share(config, "hidden_dropout_prob", 0.1),
         attention_dropout=share(config, "attention_probs_dropout_prob", 0.1),
         **{"segments": size(config, "type_vocab_size", 2, least=0), **more},
@@ -101,7 +100,7 @@ def _distilbert(config: Config) -> Encoder:
         inner=size(config, "hidden_dim"),
         positions=size(config, "max_position_embeddings", 512),
         eps=1e-12,
-        activation=activation(config, "activation", "gelu", ACTIVATIONS),
+        activation=activation(config, "activation", "gelu"),
         segments=0,
         dropout=share(config, "dropout", 0.1),
         attention_dropout=share(config, "attention_dropout", 0.1),
@@ -129,7 +128,7 @@ def _modernbert(config: Config) -> Encoder:
         reach=size(config, "local_attention", 128) // 2,
         thetas=tuple(_theta(config, is_local) for is_local in local),
         local=local,
-        activation=activation(config, "hidden_activation", "gelu", ACTIVATIONS),
+        activation=activation(config, "hidden_activation", "gelu"),
         norm_bias=flag(config, "norm_bias", False),
         attention_bias=flag(config, "attention_bias", False),
         inner_bias=flag(config, "mlp_bias", False),

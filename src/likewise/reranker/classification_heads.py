@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..arrays.ragged import Layers, Ragged
 from ..encoders.config import Config, activation, flag, share, size
 from ..encoders.families import Names
-from ..encoders.layers import ACTIVATIONS, LayerNorm, Linear
+from ..encoders.layers import ACTIVATION_FUNCTIONS, LayerNorm, Linear
 from ..errors import BadModel
 from ..pooling.reductions import Reduce
 
@@ -47,7 +47,7 @@ class Classifier(nn.Module):
         self.dense = Linear(shape.width, shape.width, bias=shape.bias)
         self.norm = nn.Identity() if shape.norm is None else LayerNorm(shape.width, shape.norm, shape.norm_bias)
         self.out = Linear(shape.width, shape.labels)
-        self.activation = ACTIVATIONS[shape.activation]
+        self.activation = ACTIVATION_FUNCTIONS[shape.activation]
         self.drop = nn.Dropout(shape.dropout)
 
     def forward(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N C"]:
@@ -121,7 +121,7 @@ def _modernbert(config: Config) -> HeadShape:
         raise BadModel(f"config.json says classifier_pooling = {pooling!r}; wanted cls or mean")
     return _shape(
         config,
-        activation=activation(config, "classifier_activation", "gelu", ACTIVATIONS),
+        activation=activation(config, "classifier_activation", "gelu"),
         dropout=share(config, "classifier_dropout", 0.0),
         bias=flag(config, "classifier_bias", False),
         norm=share(config, "norm_eps", 1e-5),

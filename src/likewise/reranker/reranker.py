@@ -13,11 +13,11 @@ from torch import nn
 
 from ..encoders.checkpoint import load_encoder
 from ..encoders.encoder import Encoder
+from ..encoders.fingerprint import fingerprint
 from ..errors import BadInput, BadModel
 from ..heads import ACTIVATIONS
 from ..model_files import Manifest, PairManifest, locate, read_manifest, read_pair_manifest
 from ..runtime.devices import Precision, device_and_dtype, precision_name
-from ..runtime.fingerprint import fingerprint
 from ..runtime.progress import Progress
 from ..text.prompts import prompt_of
 from ..text.tokenizer import Tokenizer, max_input_length

@@ -74,7 +74,7 @@ class NumpyBert:
         self.eps = share(config, "layer_norm_eps", 1e-12)
         for unused in ("hidden_dropout_prob", "attention_probs_dropout_prob"):  # which torch's encoder refuses
             share(config, unused, 0.1)
-        self.activation = ACTIVATIONS[activation(config, "hidden_act", "gelu", ACTIVATIONS)]
+        self.activation = ACTIVATION_FUNCTIONS[activation(config, "hidden_act", "gelu")]
         narrow = size(config, "embedding_size", 128) if config["model_type"] == "electra" else self.width
         kinds = size(config, "type_vocab_size", 2, least=0)
         self.words = arrays.read("embeddings.word_embeddings.weight", self.vocabulary, narrow)
@@ -184,12 +184,24 @@ def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
     return np.asarray(np.maximum(x, 0))
 
 
-ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * x)))
+
+
+def _mish(x: Array) -> Array:
+    return np.asarray(x * np.tanh(np.logaddexp(x, np.float32(0))))
+
+
+ACTIVATION_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "gelu": gelu,
-    "gelu_new": gelu_tanh,
-    "gelu_pytorch_tanh": gelu_tanh,
+    "gelu_tanh": gelu_tanh,
+    "quick_gelu": lambda x: x * _sigmoid(np.float32(1.702) * x),
+    "mish": _mish,
     "relu": relu,
+    "silu": lambda x: x * _sigmoid(x),
+    "tanh": np.tanh,
 }
+"""The functions that `encoders.config.ENCODER_ACTIVATIONS` names, in NumPy."""
 
 
 def _linear(arrays: WeightFile, name: str, inputs: int, outputs: int) -> tuple[Array, Array]:

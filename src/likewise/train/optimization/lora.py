@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from ...encoders.layers import Linear
+from ...encoders.torch_internals import move_parameter_to_end
 from ...errors import BadInput
 from ..run import Lora
 from ..step.trainable import Trainable
@@ -57,7 +58,7 @@ def adapted(embedder: Trainable, how: Lora) -> Iterator[None]:
         with torch.no_grad():
             for linear in linears:
                 parametrize.remove_parametrizations(linear, "weight", leave_parametrized=merge)
-                linear._parameters["bias"] = linear._parameters.pop("bias")  # after the weight, as it was
+                move_parameter_to_end(linear, "bias")  # after the weight, as it was
 
 
 def _linears(embedder: Trainable, how: Lora) -> list[Linear]:
