@@ -200,7 +200,7 @@ def test_what_cannot_be_scored_is_refused(polys):
 
 def test_overflow_is_counted_warned_of_refused_or_silent(polys):
     reranker = polys()
-    with pytest.warns(UserWarning, match="1 of 2 distinct documents were cut to the 64 tokens"):
+    with pytest.warns(UserWarning, match="1 of 2 distinct documents were truncated to the 64 tokens"):
         loud = reranker.score([("a", LONG), ("a", "b")])
     assert np.array_equal(reranker.score([("a", LONG), ("a", "b")], overflow="truncate"), loud)
     with pytest.raises(TooLong, match=r"contexts\[1\] has"):

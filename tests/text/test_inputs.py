@@ -43,7 +43,7 @@ def test_lengths_are_known_where_they_can_be(kind):
 
 @pytest.mark.parametrize("wrong", [None, 5, 1.5, b"bytes", float("nan"), ["nested"], {"a": 1}, np.float64(2)], ids=repr)
 def test_what_is_no_text_is_named_by_its_index(wrong):
-    with pytest.raises(BadInput, match=r"texts\[2\] is .*; wanted a str"):
+    with pytest.raises(BadInput, match=r"texts\[2\] is .*; expected a str"):
         list(windows(["a", "b", wrong, "c"]))
 
 
@@ -83,7 +83,7 @@ def test_an_error_shows_little_of_a_large_value():
 
 def test_a_window_holds_few_texts_and_few_letters(monkeypatch):
     monkeypatch.setattr(inputs, "TEXTS", 3)
-    monkeypatch.setattr(inputs, "LETTERS", 10)
+    monkeypatch.setattr(inputs, "CHARACTERS", 10)
     given = ["a"] * 7 + ["b" * 9, "c", "d" * 50, "e"]
     found = list(windows(given))
     assert [t for window in found for t in window] == given

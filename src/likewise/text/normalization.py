@@ -4,9 +4,9 @@ import unicodedata
 
 
 def normalized(text: str, *, punctuation: bool = True) -> str:
-    """The form in which texts are compared; without punctuation, letters, marks and digits alone.
+    """The text case-folded, with single spaces, in NFKC; without punctuation, only letters, marks and digits remain.
 
-    A text of nothing but punctuation keeps it.
+    A text that consists of punctuation alone keeps it.
 
     >>> normalized("A  Cat\u2019s nap."), normalized("A cat \u2019s nap .", punctuation=False)
     ('a cat’s nap.', 'acatsnap')
@@ -18,7 +18,7 @@ def normalized(text: str, *, punctuation: bool = True) -> str:
 
 
 class _Letters(dict[int, int | None]):
-    """What str.translate leaves of a character: itself or nothing; looked up once each."""
+    """A table for str.translate that keeps letters, marks and digits; each character is looked up once."""
 
     def __missing__(self, code: int) -> int | None:
         self[code] = code if unicodedata.category(chr(code))[0] in "LMN" else None

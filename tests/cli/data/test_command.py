@@ -122,7 +122,7 @@ def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_pa
         (["nope"], "there is no data set 'nope'; there are sts12"),
         (["stsb/nope"], "there is no data set 'stsb/nope'; there are stsb/train"),
         (["--against", "stsb"], "--against, --letters and --examples go with --leaks TRAIN"),
-        (["stsb", "--leaks", "mr"], "stsb and --leaks were both given"),
+        (["stsb", "--leaks", "mr"], "stsb and --leaks were both passed"),
         (["--leaks", "mr"], "there is no data 'mr/all' at hand"),
         (["--leaks", "stsb/test", "--against", "stsb/test"], "there is nothing to compare with"),
         (["--leaks", "nowhere.csv"], "nowhere.csv is not there"),
