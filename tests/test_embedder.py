@@ -264,7 +264,7 @@ def test_a_pooling_may_be_told_to_pass_over_the_prompt(spec, own, tmp_path):
 
 @pytest.mark.usefixtures("unchecked")
 def test_a_prompt_that_is_no_text_is_refused(tiny):
-    with pytest.raises(BadInput, match=r"prompt is 3; wanted a text"):
+    with pytest.raises(BadInput, match=r"prompt is 3; expected a text"):
         tiny.encode(TEXTS, prompt=3)
     with pytest.raises(BadInput, match="no prompt named 3"):
         tiny.encode(TEXTS, prompt_name=3)
@@ -508,7 +508,7 @@ def test_an_unknown_policy_is_refused(overflow, tiny):
 @pytest.mark.parametrize("budget", [0, -1, 1.5, "many", True])
 @pytest.mark.usefixtures("unchecked")
 def test_a_budget_that_is_no_number_of_tokens_is_refused(budget, tiny):
-    with pytest.raises(BadInput, match="wanted a whole number above 0"):
+    with pytest.raises(BadInput, match="expected a whole number above 0"):
         tiny.encode(TEXTS, batch_tokens=budget)
 
 

@@ -112,7 +112,7 @@ def test_a_limit_that_is_none_is_no_limit(own, file, key, limit):
 def test_a_limit_that_makes_no_sense_is_refused(own, file, key, limit):
     folder = own()
     write(folder / file, {key: limit})
-    with pytest.raises(BadModel, match=rf"{file} says {key} = .*; wanted a whole number of tokens above 0, or null"):
+    with pytest.raises(BadModel, match=rf"{file} says {key} = .*; expected a whole number of tokens above 0, or null"):
         read_manifest(folder)
 
 
@@ -168,7 +168,7 @@ def test_a_pooling_mode_that_is_none_is_refused(own, mode):
 def test_an_unknown_order_of_modules_is_refused(own, kinds):
     folder = own()
     write(folder / "modules.json", [{"path": str(i), "type": f"x.{kind}"} for i, kind in enumerate(kinds)])
-    with pytest.raises(BadModel, match="wanted Transformer"):
+    with pytest.raises(BadModel, match="expected Transformer"):
         read_manifest(folder)
 
 

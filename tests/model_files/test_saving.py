@@ -222,7 +222,7 @@ def test_what_others_cannot_read_is_saved_with_a_warning(tiny, embedders, tmp_pa
 def test_a_folder_without_a_name_is_refused(name, tiny, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for model in (tiny, Reranker.start(tiny, 1), PolyEncoder.start(tiny, 2)):
-        with pytest.raises(BadInput, match="wanted its name"):
+        with pytest.raises(BadInput, match="expected its name"):
             model.save(name)
     assert not _files(tmp_path)
 

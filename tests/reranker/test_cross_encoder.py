@@ -459,7 +459,7 @@ def test_an_embedder_is_no_reranker_and_a_reranker_no_embedder(folders, classifi
     with pytest.raises(BadModel, match=r"made of Transformer, Pooling, Normalize.*Reranker.start\(folder\)"):
         Reranker.load(folders("bert"))
     classifiers("bert").save(tmp_path / "saved")
-    with pytest.raises(BadModel, match="is made of Transformer; wanted Transformer, Pooling"):
+    with pytest.raises(BadModel, match="is made of Transformer; expected Transformer, Pooling"):
         Embedder.load(tmp_path / "saved")
 
 

@@ -140,7 +140,7 @@ def test_a_saved_poly_encoder_loads_with_the_same_scores_and_fingerprint(precisi
 
 def test_a_poly_encoder_is_neither_embedder_nor_cross_encoder(polys, tmp_path):
     polys().save(tmp_path / "saved")
-    with pytest.raises(BadModel, match="likewise.reranker.PolyEncoder; wanted Transformer, Pooling"):
+    with pytest.raises(BadModel, match="likewise.reranker.PolyEncoder; expected Transformer, Pooling"):
         Embedder.load(tmp_path / "saved")
     with pytest.raises(BadModel, match="holds a PolyEncoder; load it with Reranker.load"):
         CrossEncoder.load(tmp_path / "saved")

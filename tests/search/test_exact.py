@@ -36,7 +36,7 @@ def test_a_small_or_empty_corpus_gives_what_it_has():
 
 @pytest.mark.parametrize("wrong", [{"k": 0}, {"metric": "hamming"}])
 def test_what_cannot_be_asked_is_said(wrong):
-    with pytest.raises(BadInput, match="wanted k of 1 or more and one of cosine"):
+    with pytest.raises(BadInput, match="expected k of 1 or more and one of cosine"):
         search(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32), **wrong)
 
 

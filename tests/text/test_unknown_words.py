@@ -31,7 +31,7 @@ def test_what_is_not_said_is_nothing_and_what_is_said_is_kept(tmp_path):
 @pytest.mark.parametrize("value", [-1, 2**31, 1.0, True, None, "3"])
 @pytest.mark.parametrize("key", ["id", "least", "most", "buckets", "first"])
 def test_a_number_that_cannot_be_is_a_bad_model(key, value, tmp_path):
-    with pytest.raises(BadModel, match=f"{re.escape(FILE)} says .*; wanted whole numbers of 0 or more"):
+    with pytest.raises(BadModel, match=f"{re.escape(FILE)} holds .*; expected whole numbers of 0 or more"):
         told(tmp_path, {"id": 1, key: value})
 
 
@@ -40,7 +40,7 @@ def test_a_number_that_cannot_be_is_a_bad_model(key, value, tmp_path):
     [
         ("{", "is no JSON"),
         ("[" * 100_000, "is no JSON"),
-        ("[]", "holds a list; wanted an object"),
+        ("[]", "holds a list; expected an object"),
         ("{}", "expected an object with id, least, most, buckets, first"),
         ('{"id": 1, "ids": 2}', "expected an object with id, least, most, buckets, first"),
     ],

@@ -109,7 +109,7 @@ def check_writable(module: Encoder, weights: Stored | None = None) -> None:
         BadModel: the encoder is not what its config says.
     """
     if weights not in (None, "int8"):
-        raise BadInput(f'weights is {weights!r}; wanted "int8", or None: as they are')
+        raise BadInput(f'weights is {weights!r}; expected "int8", or None: as they are')
     kind = module.config.get("model_type", "")
     family = FAMILIES.get(kind)
     if family is not None:
@@ -126,12 +126,12 @@ def check_writable(module: Encoder, weights: Stored | None = None) -> None:
 
 def check_form(again: nn.Module, module: nn.Module, what: str) -> None:
     """Refuses a module that differs from the one that will be built in its place when it is loaded again."""
-    for wanted, found, of in (
+    for expected, found, of in (
         ([type(part) for part in again.modules()], [type(part) for part in module.modules()], "parts"),
         (_shapes(again), _shapes(module), "shapes of weights"),
         (getattr(again, "shape", None), getattr(module, "shape", None), "sizes"),
     ):
-        if wanted != found:
+        if expected != found:
             raise BadModel(f"this model cannot be saved: its {of} are not those of {what}, as which it would be loaded")
 
 
@@ -225,7 +225,7 @@ def _shards(index: Path) -> list[str]:
     """The files that an index names, all of them there."""
     homes = read_object(index).get("weight_map")
     if not isinstance(homes, dict) or not homes:
-        raise BadModel(f"{index} names no shards: weight_map is {homes!r:.100}; wanted the file of each tensor")
+        raise BadModel(f"{index} names no shards: weight_map is {homes!r:.100}; expected the file of each tensor")
     for name in homes.values():
         if not isinstance(name, str) or Path(name).name != name:
             raise BadModel(f"{index} names the shard {name!r:.100}, which is not a file of this folder")
@@ -250,16 +250,16 @@ def _theirs(ours: str, names: Names) -> tuple[str, ...]:
 def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights: Weights, folder: Path) -> None:
     for ours, tensor in module.state_dict().items():
         names = sources[ours]
-        wanted = (tensor.shape[0] // len(names), *tensor.shape[1:])
+        expected = (tensor.shape[0] // len(names), *tensor.shape[1:])
         for name in names:
             if not weights.readable(name):
                 raise BadModel(
-                    f"{name} in {folder} is stored as {weights.stored(name)}; wanted {', '.join(FLOAT_TYPES)} "
+                    f"{name} in {folder} is stored as {weights.stored(name)}; expected {', '.join(FLOAT_TYPES)} "
                     '(or I8 with the steps of its rows beside it, as `save(weights="int8")` writes)'
                 )
-            if weights.shape(name) != wanted:
+            if weights.shape(name) != expected:
                 raise BadModel(
-                    f"config.json in {folder} asks for {name} of shape {wanted}, "
+                    f"config.json in {folder} asks for {name} of shape {expected}, "
                     f"and the weights hold {weights.shape(name)}"
                 )
 

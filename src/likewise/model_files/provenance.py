@@ -68,5 +68,5 @@ def write_provenance(folder: Path, told: Provenance) -> None:
 
 def _names(told: Any, key: str, place: Path) -> tuple[str, ...]:
     if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
-        raise BadModel(f"{place / FILE} says {key} = {told!r}; wanted a list of names")
+        raise BadModel(f"{place / FILE} says {key} = {told!r}; expected a list of names")
     return tuple(told)

@@ -86,7 +86,7 @@ def _activation(spoken: Mapping[str, Any], config: Mapping[str, Any]) -> str | N
     """Where sentence-transformers 6, 4 and 3 each wrote the name of the activation."""
     middle = config.get("sentence_transformers")
     if middle is not None and not isinstance(middle, dict):
-        raise BadModel(f"config.json says sentence_transformers = {middle!r:.100}; wanted an object")
+        raise BadModel(f"config.json says sentence_transformers = {middle!r:.100}; expected an object")
     for holder, key in (
         (spoken, "activation_fn"),
         (middle or {}, "activation_fn"),
@@ -94,6 +94,6 @@ def _activation(spoken: Mapping[str, Any], config: Mapping[str, Any]) -> str | N
     ):
         if (name := holder.get(key)) is not None:
             if not isinstance(name, str):
-                raise BadModel(f"the activation of the scores is named {name!r}; wanted a name")
+                raise BadModel(f"the activation of the scores is named {name!r}; expected a name")
             return name
     return None

@@ -55,7 +55,7 @@ def _device(asked: str | torch.device) -> torch.device:
     try:
         return torch.device(asked)
     except (RuntimeError, TypeError):
-        raise BadInput(f"there is no device {asked!r}; wanted cpu, cuda, cuda:1, mps or another of torch's") from None
+        raise BadInput(f"there is no device {asked!r}; expected cpu, cuda, cuda:1, mps or another of torch's") from None
 
 
 def _try(place: torch.device) -> None:

@@ -40,7 +40,7 @@ def batch_token_budget(asked: int | None, device: str) -> int:
     if asked is None:
         return BUDGETS.get(device, BUDGETS["cpu"])
     if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 1:
-        raise BadInput(f"batch_tokens is {asked!r}; wanted a whole number above 0")
+        raise BadInput(f"batch_tokens is {asked!r}; expected a whole number above 0")
     return int(asked)
 
 

@@ -28,11 +28,11 @@ def regular_file_exists(path: Path, most: int | None = None) -> bool:
     except (OSError, ValueError) as error:
         if isinstance(error, FileNotFoundError) and not path.is_symlink():
             return False
-        raise BadModel(f"{_short(path)} cannot be opened: {_reason(error)}; wanted a file") from None
+        raise BadModel(f"{_short(path)} cannot be opened: {_reason(error)}; expected a file") from None
     if not stat.S_ISREG(found.st_mode):
-        raise BadModel(f"{path} is {_kind(found.st_mode)}; wanted a regular file")
+        raise BadModel(f"{path} is {_kind(found.st_mode)}; expected a regular file")
     if most is not None and found.st_size > most:
-        raise BadModel(f"{path} has {found.st_size:,} bytes; wanted at most {most:,}")
+        raise BadModel(f"{path} has {found.st_size:,} bytes; expected at most {most:,}")
     return True
 
 
@@ -77,7 +77,7 @@ def read_object(path: Path) -> dict[str, Any]:
     """The object that the file holds; an empty one if it is not there."""
     value = read_json(path, {})
     if not isinstance(value, dict):
-        raise BadModel(f"{path} holds a {type(value).__name__}; wanted an object")
+        raise BadModel(f"{path} holds a {type(value).__name__}; expected an object")
     return value
 
 
@@ -106,9 +106,9 @@ def whole(settings: Mapping[str, Any], key: str, most: int, path: Path) -> int:
     return value
 
 
-def bad_setting(path: Path, key: str, value: object, wanted: str) -> BadModel:
-    """The error for a setting that makes no sense: file, key, value, and what was wanted."""
-    return BadModel(f"{path} says {key} = {value!r:.200}; wanted {wanted}")
+def bad_setting(path: Path, key: str, value: object, expected: str) -> BadModel:
+    """The error for a setting that makes no sense: file, key, value, and what was expected."""
+    return BadModel(f"{path} says {key} = {value!r:.200}; expected {expected}")
 
 
 def _kind(mode: int) -> str:

@@ -23,17 +23,17 @@ def match_tensor_name(name: str, names: Sequence[str]) -> str | None:
     Norms may have their oldest names, gamma and beta.
     """
     older = re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", name))
-    for wanted in (name, older):
+    for expected in (name, older):
         for candidate in names:
-            if candidate == wanted or candidate.endswith("." + wanted):
+            if candidate == expected or candidate.endswith("." + expected):
                 return candidate
     return None
 
 
-def read_tensors(folder: Path, what: str, wanted: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """The tensors of a small part of a model, as torch's, in fp32: those that are wanted, finite, and no others.
+def read_tensors(folder: Path, what: str, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+    """The tensors of a small part of a model, as torch's, in fp32: those that are expected, finite, and no others.
 
-    The header is compared with what is wanted before any memory is taken.
+    The header is compared with what is expected before any memory is taken.
     """
     path = folder / "model.safetensors"
     if not regular_file_exists(path):
@@ -42,11 +42,11 @@ def read_tensors(folder: Path, what: str, wanted: Mapping[str, tuple[int, ...]])
         with safe_open(path, framework="pt") as file:
             parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             found = {name: tuple(part.get_shape()) for name, part in parts.items()}
-            if found != dict(wanted):
-                raise BadModel(f"{what} in {folder} wants weights of the shapes {dict(wanted)}, and has {found}")
+            if found != dict(expected):
+                raise BadModel(f"{what} in {folder} wants weights of the shapes {dict(expected)}, and has {found}")
             kinds = sorted({str(part.get_dtype()) for part in parts.values()} - {*FLOAT_TYPES})
             if kinds:
-                raise BadModel(f"{what} in {folder} is stored as {kinds[0]}; wanted {', '.join(FLOAT_TYPES)}")
+                raise BadModel(f"{what} in {folder} is stored as {kinds[0]}; expected {', '.join(FLOAT_TYPES)}")
             tensors = {name: file.get_tensor(name).float() for name in parts}
     except (SafetensorError, OSError) as error:
         raise BadModel(f"{what} in {folder} cannot be read: {error!r}") from error

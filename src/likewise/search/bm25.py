@@ -55,7 +55,7 @@ class Words:
         A word that the query has twice counts twice.
         """
         if k < 1:
-            raise BadInput(f"wanted k of 1 or more texts; got {k}")
+            raise BadInput(f"expected k of 1 or more texts; got {k}")
         scores = np.zeros(self.size)
         for word, times in Counter(words(query)).items():
             if word in self.ids:

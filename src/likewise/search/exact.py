@@ -28,10 +28,10 @@ def search(
     Memory beside the arguments is k numbers a query and one block of scores; cosine also takes one copy of the corpus.
     """
     if k < 1 or metric not in SIMILARITIES:
-        raise BadInput(f"wanted k of 1 or more and one of {', '.join(SIMILARITIES)}; got k={k}, metric={metric!r}")
+        raise BadInput(f"expected k of 1 or more and one of {', '.join(SIMILARITIES)}; got k={k}, metric={metric!r}")
     shapes = np.shape(queries), np.shape(corpus)
     if [len(shape) for shape in shapes] != [2, 2] or shapes[0][1] != shapes[1][1]:
-        raise BadInput(f"wanted queries (Q, D) and a corpus (N, D) of one width; got {shapes[0]} and {shapes[1]}")
+        raise BadInput(f"expected queries (Q, D) and a corpus (N, D) of one width; got {shapes[0]} and {shapes[1]}")
     check_finite_rows(queries, "queries")
     check_finite_rows(corpus, "corpus")
     if metric == "cosine":
@@ -70,9 +70,9 @@ def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
         return Hits(np.broadcast_to(np.arange(scores.shape[1]), scores.shape), scores)
     edge = np.partition(scores, -k, axis=1)[:, -k, None]
     above, level = scores > edge, scores == edge
-    wanted = k - above.sum(1, keepdims=True)
-    tied = np.flatnonzero(level.sum(1) > wanted[:, 0])
-    level[tied] &= level[tied].cumsum(1) <= wanted[tied]
+    expected = k - above.sum(1, keepdims=True)
+    tied = np.flatnonzero(level.sum(1) > expected[:, 0])
+    level[tied] &= level[tied].cumsum(1) <= expected[tied]
     indices = np.nonzero(above | level)[1].reshape(-1, k)
     return Hits(indices, np.take_along_axis(scores, indices, 1))
 

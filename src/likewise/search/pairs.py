@@ -28,9 +28,9 @@ def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2
         BadInput: a row holds a number that is NaN or infinite, or an option is out of bounds.
     """
     if k < 1:
-        raise BadInput(f"wanted k of 1 or more pairs; got {k}")
+        raise BadInput(f"expected k of 1 or more pairs; got {k}")
     if not below > -1:
-        raise BadInput(f"wanted pairs below a cosine of more than -1; got below={below}")
+        raise BadInput(f"expected pairs below a cosine of more than -1; got below={below}")
     check_finite_rows(vectors, "vectors")
     vectors = unit(vectors)
     kept = np.empty((0, 2), np.int64)
@@ -38,12 +38,12 @@ def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2
     starts = range(0, len(vectors), BLOCK)
     for top, left in ((top, left) for top in starts for left in starts if top <= left):
         tile = unit_cosine(vectors[top : top + BLOCK], vectors[left : left + BLOCK])
-        wanted = tile < below
+        expected = tile < below
         if len(scores) == k:
-            wanted &= tile >= scores[-1]
+            expected &= tile >= scores[-1]
         if top == left:
-            wanted = np.triu(wanted, 1)
-        rows, columns = np.nonzero(_greatest(tile, wanted, k))
+            expected = np.triu(expected, 1)
+        rows, columns = np.nonzero(_greatest(tile, expected, k))
         if len(rows):
             kept = np.concatenate([kept, np.stack([rows + top, columns + left], 1)])
             scores = np.concatenate([scores, tile[rows, columns]])
@@ -52,7 +52,7 @@ def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2
     return [ScoredPair(int(i), int(j), float(s)) for (i, j), s in zip(kept, scores, strict=True)]
 
 
-def _greatest(tile: Float[np.ndarray, "m n"], wanted: Bool[np.ndarray, "m n"], k: int) -> Bool[np.ndarray, "m n"]:
-    """Of the wanted places those with the k greatest numbers, and what equals the last of them."""
-    found = tile[wanted]
-    return wanted if len(found) <= k else wanted & (tile >= np.partition(found, -k)[-k])
+def _greatest(tile: Float[np.ndarray, "m n"], expected: Bool[np.ndarray, "m n"], k: int) -> Bool[np.ndarray, "m n"]:
+    """Of the expected places those with the k greatest numbers, and what equals the last of them."""
+    found = tile[expected]
+    return expected if len(found) <= k else expected & (tile >= np.partition(found, -k)[-k])

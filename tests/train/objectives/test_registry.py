@@ -67,7 +67,7 @@ def test_text_and_toml_say_the_same():
         ({"name": "contrastive", "symmetric": 1}, "symmetric is 1; wanted true or false"),
         ({"name": "classification", "labels": 3.0}, "labels is 3.0; wanted a whole number"),
         ({"name": "classification", "labels": True}, "labels is True; wanted a whole number"),
-        ({"name": "triplet", "distance": 3}, "distance is 3; wanted a word"),
+        ({"name": "triplet", "distance": 3}, "distance is 3; expected a word"),
         ({"name": "triplet", "widths": 3}, "widths is 3; wanted several"),
         ({"temperature": 1.0}, "wants a name"),
         ({"name": ["contrastive"]}, "wants a name"),

@@ -79,7 +79,7 @@ class AutoEncoder(Encoder):
         tokens = Ragged.of([[i % self.vocabulary for i in (1, 2, 1)]])
         last = deque(self(tokens), maxlen=1)[0]
         if tuple(last.shape) != (3, self.width):
-            raise BadModel(f"{folder} gives 3 tokens a layer of shape {tuple(last.shape)}; wanted (3, {self.width})")
+            raise BadModel(f"{folder} gives 3 tokens a layer of shape {tuple(last.shape)}; expected (3, {self.width})")
 
     def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         ids = nn.utils.rnn.pad_sequence(list(tokens.split()), batch_first=True, padding_value=self.pad)
@@ -114,7 +114,7 @@ def _check_setting(key: str, value: object) -> None:
         for name, inner in value.items():
             _check_setting(name, inner)
     if isinstance(value, int) and value > (most := _most(key)):
-        raise BadModel(f"config.json says {key} = {value!r:.100}; wanted at most {most:,}")
+        raise BadModel(f"config.json says {key} = {value!r:.100}; expected at most {most:,}")
     if "attn_implementation" in key and isinstance(value, str) and "/" in value:
         raise BadModel(f"config.json says {key} = {value!r:.100}, which is code to be downloaded; none is run here")
 
@@ -148,7 +148,7 @@ def _check_memory(settings: Any, shapes: Shapes, folder: Path) -> None:
     computed = sum(table.numel() * table.element_size() for table in empty.buffers())
     if computed > MOST_BUFFERS:
         raise BadModel(
-            f"config.json in {folder} asks for {computed:,} bytes of tables; wanted at most {MOST_BUFFERS:,}"
+            f"config.json in {folder} asks for {computed:,} bytes of tables; expected at most {MOST_BUFFERS:,}"
         )
 
 

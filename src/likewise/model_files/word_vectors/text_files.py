@@ -81,7 +81,7 @@ def _parsed(line: bytes, width: int, where: str) -> tuple[str, list[float]]:
     parts = line.rsplit(None, width)
     if len(parts) != width + 1 or _is_number(parts[0].rpartition(b" ")[2], parts[0]):
         raise BadModel(
-            f"{where}: {len(line.split()) - 1} numbers follow the word; wanted {width}, as in the first line"
+            f"{where}: {len(line.split()) - 1} numbers follow the word; expected {width}, as in the first line"
         )
     try:
         vector = [float(part) for part in parts[1:]]
@@ -89,7 +89,7 @@ def _parsed(line: bytes, width: int, where: str) -> tuple[str, list[float]]:
     except UnicodeDecodeError:
         raise BadModel(f"{where}: the word {parts[0]!r} is no UTF-8") from None
     except ValueError as error:
-        raise BadModel(f"{where}: {error}; wanted a word and {width} numbers") from None
+        raise BadModel(f"{where}: {error}; expected a word and {width} numbers") from None
     if not sum(map(abs, vector)) <= LARGEST:  # also where one is NaN
         raise BadModel(f"{where}: the vector of {word!r} is not finite")
     return word, vector
