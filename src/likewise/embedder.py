@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from .arrays.ragged import Ragged
-from .encoders.checkpoint import Stored, check_writable, load_encoder, save_encoder
+from .encoders.checkpoint import WeightFormat, check_writable, load_encoder, save_encoder
 from .encoders.encoder import Encoder
 from .encoders.families import FAMILIES
 from .encoders.fingerprint import fingerprint
@@ -39,7 +39,7 @@ from .pooling.reductions import last
 from .runtime.atomic_files import target_folder
 from .runtime.devices import Precision, device_and_dtype, none_if_out_of_memory, precision_name
 from .runtime.memory import batch_token_budget
-from .text.inputs import windows
+from .text.inputs import text_chunks
 from .text.packing import in_batches
 from .text.tokenizer import Tokenizer, max_input_length
 from .text.truncation import Overflow, longest_words
@@ -156,7 +156,7 @@ class Embedder(nn.Module, EncodesTexts):
             )
         tally, lead = self._tally(overflow), self._prompt(prompt, prompt_name)
         found: list[Float[np.ndarray, "L t D"]] = []
-        for window in windows(texts):
+        for window in text_chunks(texts):
             given = [lead + text for text in window]
             contents = self.tokenizer.contents(given)
             tally.add([len(content) for content in contents], longest_words(self.tokenizer.unread(given, contents)))
@@ -166,7 +166,7 @@ class Embedder(nn.Module, EncodesTexts):
         tally.warn()
         return found
 
-    def save(self, folder: str | Path, *, weights: Stored | None = None) -> None:
+    def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
         """A folder that `load` reads; sentence-transformers does too, any version, unless a warning says why not.
 
         A new folder appears whole or not at all. In one that is there, the files of the model before go, others stay;
@@ -195,7 +195,7 @@ class Embedder(nn.Module, EncodesTexts):
             save_encoder(self.encoder, partial, weights=weights)
             check_same(read_manifest(partial), manifest)
 
-    def only_here(self, *, weights: Stored | None = None) -> list[str]:
+    def only_here(self, *, weights: WeightFormat | None = None) -> list[str]:
         """Why sentence-transformers cannot read a folder of this model; nothing where it can."""
         return parts_only_here(self.pooling, self.encoder.config.get("model_type", ""), weights)
 
@@ -323,7 +323,7 @@ def _pooling(described: str | ModulePart, depth: int) -> Pooling:
     return read_pooling(described.kind, described.config, described.folder, depth)
 
 
-def parts_only_here(pooling: Pooling, kind: str, weights: Stored | None) -> list[str]:
+def parts_only_here(pooling: Pooling, kind: str, weights: WeightFormat | None) -> list[str]:
     """Which of these sentence-transformers has nothing for: a pooling, a kind of encoder, a way to keep weights."""
     reasons = [] if isinstance(pooling, Reduce) else [f"the pooling {pooling.spec}"]
     family = FAMILIES.get(kind)

@@ -11,8 +11,8 @@ from .errors import BadInput
 from .model_files import Manifest
 from .runtime.memory import batch_token_budget, check_finite
 from .runtime.progress import Advance, Progress, show_progress
-from .text.inputs import count, windows
-from .text.prompts import prompt_of
+from .text.inputs import count_texts, text_chunks
+from .text.prompts import resolve_prompt
 from .text.tokenizer import Tokenizer
 from .text.truncation import Overflow, TruncationCounter, TruncationReport, longest_words
 from .text.windows import TextWindow, first_windows, overlapping_windows
@@ -84,7 +84,7 @@ class EncodesTexts(ABC):
             TooLong: under `overflow="error"`.
             OutOfMemory: one single text does not fit into memory.
         """
-        total = count(texts)
+        total = count_texts(texts)
         stream = self.encode_stream(
             texts,
             prompt=prompt,
@@ -120,8 +120,8 @@ class EncodesTexts(ABC):
 
         def blocks() -> Iterator[Float[np.ndarray, "n E"]]:
             try:
-                with show_progress(progress, count(texts)) as advance:
-                    for window in windows(texts):
+                with show_progress(progress, count_texts(texts)) as advance:
+                    for window in text_chunks(texts):
                         yield self._encode_window(window, lead, most, tally, advance)
             finally:
                 tally.warn()  # also of what was cut before someone stopped
@@ -136,7 +136,7 @@ class EncodesTexts(ABC):
         lengths: list[int] = []
         wasted: list[int] = []  # of the tokens that fit, those that stand for words too long to be read
         unread: dict[int, int] = {}
-        for window in windows(texts):
+        for window in text_chunks(texts):
             given = [lead + text for text in window]
             contents = self.tokenizer.contents(given)
             words = self.tokenizer.unread(given, contents)
@@ -152,7 +152,9 @@ class EncodesTexts(ABC):
     ) -> list[list[str]]:
         """The word pieces that the model reads of each text, in the order of `encode_tokens`."""
         lead = self._prompt(prompt, prompt_name)
-        contents = [c for window in windows(texts) for c in self.tokenizer.contents([lead + text for text in window])]
+        contents = [
+            c for window in text_chunks(texts) for c in self.tokenizer.contents([lead + text for text in window])
+        ]
         return [self.tokenizer.tokens(content[: self.tokenizer.room]) for content in contents]
 
     def lead(self) -> str:
@@ -160,7 +162,7 @@ class EncodesTexts(ABC):
         return self._prompt(None, None)
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
-        return prompt_of(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
+        return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
 
     def _tally(self, overflow: Overflow) -> TruncationCounter:
         tokenizer = self.tokenizer

@@ -17,10 +17,10 @@ from likewise.encoders.families import FAMILIES
 from likewise.engines.numpy.embedder import LightEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.heads import ACTIVATIONS, KINDS, Dense, Norm, Normalize, Truncate
-from likewise.model_files.companions import belongs
+from likewise.model_files.companions import is_model_file
 from likewise.model_files.folder import POOLING_FLAGS
 from likewise.model_files.module_settings import HEADS
-from likewise.model_files.saving import SAVING, atomic_folder
+from likewise.model_files.saving import SAVING_MARK, atomic_folder
 from likewise.pooling import OWN, Dissection, Fusion, Reduce, Stack
 from likewise.pooling.reductions import REDUCTIONS
 from likewise.reranker import PolyEncoder
@@ -262,13 +262,13 @@ def test_what_every_model_writes_belongs_to_a_model(tiny, embedders, tmp_path):
     PolyEncoder.start(tiny, 2).save(tmp_path / "poly")
     Reranker.start(tiny, 1).save(tmp_path / "cross")
     for folder in tmp_path.iterdir():
-        assert all(belongs(path) for path in _files(folder))
+        assert all(is_model_file(path) for path in _files(folder))
 
 
 def test_of_the_model_before_nothing_stays_and_of_yours_all(tmp_path):
     old, new = _old_and_new(tmp_path)
     mine = {path: text for path, text in _files(old).items() if path.name.startswith("notes") or len(path.parts) == 2}
-    mine = {path: text for path, text in mine.items() if not belongs(path)}
+    mine = {path: text for path, text in mine.items() if not is_model_file(path)}
     assert len(mine) == 3
     Embedder.load(new).save(old)
     assert _files(old) == {**_files(new), **mine}
@@ -318,7 +318,7 @@ def _outcome(load, score, folder, old, new):
     try:
         found = score(load(folder))
     except BadModel as error:
-        assert SAVING in str(error)
+        assert SAVING_MARK in str(error)
         return "refused"
     return next(name for name, known in (("old", old), ("new", new)) if np.array_equal(found, known))
 
@@ -334,7 +334,7 @@ def test_a_kill_at_any_step_leaves_one_model_the_other_or_a_refusal(tmp_path):
     for folder in folders[1:-1:4]:
         Embedder.load(new).save(folder)
         assert np.array_equal(Embedder.load(folder).encode(TEXTS), Embedder.load(new).encode(TEXTS))
-        assert not (folder / SAVING).exists()
+        assert not (folder / SAVING_MARK).exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")

@@ -90,7 +90,7 @@ def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
 
 
 def test_progress_is_in_plain_lines_and_each_measure_has_one(capsys, monkeypatch):
-    monkeypatch.setattr("likewise.runtime.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("likewise.runtime.progress.SHOW_AFTER", 0.0)
     live = ConsoleProgress()
     for step in range(1, 11):
         live(moment(step, scores={"dev": step / 20} if step in (5, 10) else None, best=0.25 if step == 5 else 0.5))

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from ..embedder import Embedder
-from ..encoders.architectures.word_table import Words
+from ..encoders.architectures.word_table import WordTable
 from ..encoders.encoder import Encoder
 from ..encoders.families import FAMILIES
 from ..encoders.layers import initialize_weights
@@ -94,7 +94,7 @@ def random_weights(embedder: Embedder, seed: int = 0) -> Embedder:
 
 def _words(name: str | Path) -> Embedder:
     found = Embedder.load(name, device="cpu")
-    if not isinstance(found.encoder, Words):
+    if not isinstance(found.encoder, WordTable):
         kind = found.encoder.config.get("model_type")
         raise BadInput(f"{name} is a {kind!r} model; wanted a table of word vectors, avg-glove say")
     return found
@@ -116,7 +116,7 @@ def _made(config: dict[str, Any], seed: int) -> Encoder:
 
 def _with_table(below: Embedder, encoder: Encoder, pooling: str, sizes: Sequence[int], seed: int = 0) -> Embedder:
     """An encoder whose table is that of the words below it, under dense tanh layers of these sizes."""
-    assert isinstance(encoder.words, Words)
+    assert isinstance(encoder.words, WordTable)
     encoder.words.load_state_dict(below.encoder.state_dict())
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -27,14 +27,14 @@ from .families import FAMILIES, Names
 
 M = TypeVar("M", bound=nn.Module)
 
-Stored = Literal["int8"]
+WeightFormat = Literal["int8"]
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
 
 
 def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     """The encoder of a Hugging Face folder, in evaluation mode; `dtype` is what its weights are turned into."""
     config = read_config(folder)
-    kind = kind_of(config, folder)
+    kind = model_type(config, folder)
     family = FAMILIES.get(kind)
     if family is None:
         return _through_transformers(folder, config, dtype)
@@ -43,7 +43,7 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     return module
 
 
-def kind_of(config: Mapping[str, Any], folder: Path) -> str:
+def model_type(config: Mapping[str, Any], folder: Path) -> str:
     """The `model_type` that the folder's config names."""
     kind = config.get("model_type")
     if not isinstance(kind, str) or not kind:
@@ -56,7 +56,7 @@ def load_module(build: Callable[[], M], names: Names, folder: Path, dtype: torch
     with torch.device("meta"):
         module = build()
     with ExitStack() as stack:
-        weights = Weights(folder, stack)
+        weights = CheckpointReader(folder, stack)
         sources = {ours: tuple(weights.find(n) for n in _theirs(ours, names)) for ours in module.state_dict()}
         _compare(module, sources, weights, folder)
         state = {ours: torch.cat([weights.read(n, dtype) for n in found]) for ours, found in sources.items()}
@@ -64,10 +64,10 @@ def load_module(build: Callable[[], M], names: Names, folder: Path, dtype: torch
     return module.eval()
 
 
-def holds(folder: Path, module: nn.Module, names: Names) -> bool:
+def has_weights_for(folder: Path, module: nn.Module, names: Names) -> bool:
     """Whether the folder has a tensor for everything in the module, of whatever shape."""
     with ExitStack() as stack:
-        weights = Weights(folder, stack)
+        weights = CheckpointReader(folder, stack)
         try:
             return all(weights.find(n) for ours in module.state_dict() for n in _theirs(ours, names))
         except BadModel:
@@ -79,7 +79,7 @@ def save_encoder(
     folder: Path,
     prefix: str = "",
     head: Mapping[str, Tensor] | None = None,
-    weights: Stored | None = None,
+    weights: WeightFormat | None = None,
 ) -> None:
     """config.json and model.safetensors, named as transformers names them.
 
@@ -94,14 +94,14 @@ def save_encoder(
     if family is None:
         module.save(folder)  # type: ignore[operator]
         return
-    tensors = {prefix + name: tensor for name, tensor in named(module, family.names).items()}
+    tensors = {prefix + name: tensor for name, tensor in tensors_by_file_name(module, family.names).items()}
     if weights == "int8":
         config, tensors = in_eight_bits(config), quantization.quantized_tensors(tensors)
     (folder / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
     save_file(tensors | dict(head or {}), folder / "model.safetensors", {"format": "pt"})
 
 
-def check_writable(module: Encoder, weights: Stored | None = None) -> None:
+def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None:
     """Refuses an encoder that would be read again as another one, before anything is written.
 
     Raises:
@@ -115,7 +115,7 @@ def check_writable(module: Encoder, weights: Stored | None = None) -> None:
     if family is not None:
         with torch.device("meta"):
             again = family.build(module.config)
-        check_form(again, module, f"a {kind!r} encoder of this config")
+        check_same_form(again, module, f"a {kind!r} encoder of this config")
     elif weights is not None:
         raise BadInput(f"a {kind!r} encoder is transformers' own, which {weights} is not for")
     elif getattr(module, "without_decoder", False):
@@ -124,7 +124,7 @@ def check_writable(module: Encoder, weights: Stored | None = None) -> None:
         raise BadModel(f"a {type(module).__name__} cannot be saved; encoders that can are {', '.join(FAMILIES)}")
 
 
-def check_form(again: nn.Module, module: nn.Module, what: str) -> None:
+def check_same_form(again: nn.Module, module: nn.Module, what: str) -> None:
     """Refuses a module that differs from the one that will be built in its place when it is loaded again."""
     for expected, found, of in (
         ([type(part) for part in again.modules()], [type(part) for part in module.modules()], "parts"),
@@ -139,7 +139,7 @@ def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
 
 
-def named(module: nn.Module, names: Names) -> dict[str, Tensor]:
+def tensors_by_file_name(module: nn.Module, names: Names) -> dict[str, Tensor]:
     """The weights of a module, under the names that they have in files."""
     found: dict[str, Tensor] = {}
     for ours, tensor in module.state_dict().items():
@@ -149,7 +149,7 @@ def named(module: nn.Module, names: Names) -> dict[str, Tensor]:
     return found
 
 
-class Weights:
+class CheckpointReader:
     """The tensors of one safetensors file, or of the shards that an index names, read one at a time."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
@@ -247,7 +247,9 @@ def _theirs(ours: str, names: Names) -> tuple[str, ...]:
     return tuple(f"{part.replace('{i}', block[0] if block else '')}.{parameter}" for part in parts)
 
 
-def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights: Weights, folder: Path) -> None:
+def _compare(
+    module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights: CheckpointReader, folder: Path
+) -> None:
     for ours, tensor in module.state_dict().items():
         names = sources[ours]
         expected = (tensor.shape[0] // len(names), *tensor.shape[1:])
@@ -266,7 +268,7 @@ def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights:
 
 def _through_transformers(folder: Path, config: dict[str, Any], dtype: torch.dtype) -> Encoder:
     with ExitStack() as stack:  # refuses what is not safetensors before anyone else opens it
-        weights = Weights(folder, stack)
+        weights = CheckpointReader(folder, stack)
         shapes = {name: weights.shape(name) for name in weights.names}
     try:
         from .architectures.transformers_model import AutoEncoder

@@ -9,8 +9,8 @@ from ..runtime.untrusted_files import require_object
 
 Config = Mapping[str, Any]
 
-LARGEST = 10**8  # no size of a real encoder comes near; a config that asks for more is broken or hostile
-DEEPEST = 200
+MAX_SIZE = 10**8  # no size of a real encoder comes near; a config that asks for more is broken or hostile
+MAX_DEPTH = 200
 
 
 ENCODER_ACTIVATIONS: dict[str, str] = {
@@ -55,7 +55,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 def size(config: Config, key: str, default: int | None = None, least: int = 1) -> int:
     """A whole number of the config that a real model could have."""
     value = config.get(key, default)
-    most = DEEPEST if key in ("num_hidden_layers", "n_layers", "num_hidden_groups") else LARGEST
+    most = MAX_DEPTH if key in ("num_hidden_layers", "n_layers", "num_hidden_groups") else MAX_SIZE
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise BadModel(f"config.json says {key} = {value!r}; expected a whole number from {least} to {most:,}")
     return value
@@ -71,12 +71,12 @@ def number(config: Config, key: str, default: float, most: float = 10**12) -> fl
     return float(value)
 
 
-def share(config: Config, key: str, default: float) -> float:
+def fraction(config: Config, key: str, default: float) -> float:
     """A number of the config from 0 to 1: the rate of a dropout, or an epsilon."""
     return number(config, key, default, most=1)
 
 
-def flag(config: Config, key: str, default: bool) -> bool:
+def boolean(config: Config, key: str, default: bool) -> bool:
     """True or false; `default` where the config does not say, or says null."""
     value = config.get(key)
     if value is None:
@@ -99,7 +99,7 @@ def activation(config: Config, key: str, default: str) -> str:
     return ENCODER_ACTIVATIONS[name]
 
 
-def refuse(config: Config, **unwanted: Any) -> None:
+def require_supported(config: Config, **unwanted: Any) -> None:
     """An error where the config asks for a variant that ours would silently compute wrongly."""
     for key, plain in unwanted.items():
         if config.get(key, plain) not in (plain, None):

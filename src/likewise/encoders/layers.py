@@ -23,7 +23,7 @@ from .torch_internals import (
 )
 
 
-def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+def gelu_low_memory(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """The Gaussian error linear unit, x Φ(x).
 
     Without gradients it works in place: allocating memory for the result can take longer than computing it.
@@ -32,7 +32,7 @@ def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
 
 ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": gelu,
+    "gelu": gelu_low_memory,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
     "mish": F.mish,

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..runtime.weight_files import ROW_STEP_SUFFIX
 
-MOST = 127
+LARGEST_INT8 = 127
 
 
 def quantized_tensors(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -28,8 +28,8 @@ def quantized_tensors(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def quantize_rows(matrix: Float[Tensor, "R C"]) -> tuple[Int8[Tensor, "R C"], Float[Tensor, " R"]]:
     """A matrix in eight bits and the steps of its rows; a row of zeros has the step 0."""
-    step = matrix.abs().amax(1) / MOST
-    whole = torch.where(step[:, None] > 0, matrix / step[:, None], 0.0).round().clamp(-MOST, MOST)
+    step = matrix.abs().amax(1) / LARGEST_INT8
+    whole = torch.where(step[:, None] > 0, matrix / step[:, None], 0.0).round().clamp(-LARGEST_INT8, LARGEST_INT8)
     return whole.to(torch.int8), step
 
 

@@ -20,7 +20,7 @@ from ..embedder import Embedder
 from ..errors import BadInput
 from ..pooling import Dissection
 from ..pooling.dissection import cosines_between, rounding_noise, shares_in_sentence
-from ..text.inputs import windows
+from ..text.inputs import text_chunks
 from ..text.packing import plan_batches
 
 MAX_TOKENS = 2048  # tokens of one pass; their vectors at all layers are held at once
@@ -152,7 +152,7 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
     depth, own = embedder.encoder.depth, embedder.pooling
     pooling = own if isinstance(own, Dissection) else Dissection.parse(f"sbert-wk:window={window}", depth)
     tokenizer = embedder.tokenizer
-    ids_of_texts = (ids for window_of_texts in windows(texts) for ids in tokenizer.contents(window_of_texts))
+    ids_of_texts = (ids for window_of_texts in text_chunks(texts) for ids in tokenizer.contents(window_of_texts))
     contents = [content[: tokenizer.room] for content in ids_of_texts if content]
     if len(contents) < MIN_TEXTS:
         raise BadInput(f"{len(contents)} texts hold words; wanted {MIN_TEXTS} or more, and a few hundred are good")

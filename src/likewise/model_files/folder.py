@@ -18,7 +18,7 @@ from ..runtime.untrusted_files import (
     regular_file_exists,
     require_object,
 )
-from .companions import SETTINGS
+from .companions import LENGTH_FILES
 from .module_settings import HEADS, pooling_names
 from .saving import check_saved
 
@@ -31,7 +31,7 @@ POOLING_FLAGS = {
     "pooling_mode_lasttoken": "last-token",
 }
 POOLING_FOLDER = "1_Pooling"
-MOST_MODULES = 100
+MAX_MODULES = 100
 UNLIMITED = 1 << 30
 """A limit of so many tokens or more is none: transformers writes 10^30 where it knows none."""
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
@@ -179,8 +179,8 @@ def module_rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
         isinstance(m, dict) and isinstance(m.get("path"), str) and isinstance(m.get("type"), str) for m in modules
     ):
         raise BadModel(f"modules.json in {folder} is not a list of modules with a path and a type each")
-    if len(modules) > MOST_MODULES:
-        raise BadModel(f"modules.json in {folder} has {len(modules):,} modules; expected at most {MOST_MODULES}")
+    if len(modules) > MAX_MODULES:
+        raise BadModel(f"modules.json in {folder} has {len(modules):,} modules; expected at most {MAX_MODULES}")
     return modules
 
 
@@ -274,7 +274,7 @@ def _similarity(spoken: Mapping[str, Any], folder: Path) -> str | None:
 
 def input_limits(folder: Path) -> dict[str, Any]:
     """The longest input in tokens, special ones included, and whether texts are lower-cased first."""
-    older = next((folder / name for name in SETTINGS if read_object(folder / name)), folder / SETTINGS[0])
+    older = next((folder / name for name in LENGTH_FILES if read_object(folder / name)), folder / LENGTH_FILES[0])
     settings, newer = read_object(older), folder / "tokenizer_config.json"
     limits = _limit(settings, "max_seq_length", older), _limit(read_object(newer), "model_max_length", newer)
     given = [limit for limit in limits if limit is not None]

@@ -12,7 +12,7 @@ from urllib.request import getproxies
 from ..runtime.installation import install_command
 
 ENDPOINT = "https://huggingface.co"
-QUIET = 600.0  # seconds for which a hub out of reach is not asked again; what lies in its cache is found
+RETRY_AFTER = 600.0  # seconds for which a hub out of reach is not asked again; what lies in its cache is found
 OUT_OF_REACH = ("LocalEntryNotFoundError", "ConnectionError", "ConnectError", "ConnectTimeout", "OfflineModeIsEnabled")
 
 _quiet_until = [0.0]  # on the clock of time.monotonic
@@ -37,7 +37,7 @@ def snapshot(repository: str, tried: list[str], **how: Any) -> Path | None:
         return Path(snapshot_download(repository, **how, local_files_only=not asks))
     except Exception as error:  # the hub's client raises what its network libraries raise
         if type(error).__name__ in OUT_OF_REACH and not waits:
-            _quiet_until[0] = time.monotonic() + QUIET
+            _quiet_until[0] = time.monotonic() + RETRY_AFTER
         tried.append(f"the hub's {repository}: {_why(error, asks, waits)}")
         return None
 

@@ -22,9 +22,9 @@ DEFAULT_MODEL = "likewise-mini"
 """Bundled with the package: needs neither a download nor torch."""
 RECOMMENDED_MODEL = "all-MiniLM-L6-v2"
 """Where quality counts: 91 MB, downloaded once, computed by torch."""
-SETTING = "LIKEWISE_MODELS"
-WANTED_FILES = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
-UNWANTED_FILES = ["onnx/*", "openvino/*", "*.onnx"]
+MODELS_VARIABLE = "LIKEWISE_MODELS"
+DOWNLOAD_PATTERNS = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
+IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def locate(name: str | Path) -> Path:
 def local_models() -> dict[str, Path | None]:
     """Names of models at hand, and where they lie; None for a carried one whose package is not installed."""
     found: dict[str, Path | None] = {name: _inside(model) for name, model in PACKAGED_MODELS.items()}
-    for root in (downloads(), models_folder()):
+    for root in (downloads_folder(), models_folder()):
         if root is not None and root.is_dir():
             found |= {p.name: p for p in sorted(root.iterdir()) if _is_model(p)}
     return found
@@ -103,11 +103,11 @@ def local_models() -> dict[str, Path | None]:
 
 def models_folder() -> Path | None:
     """The user's own folder of models, LIKEWISE_MODELS, where that is set."""
-    root = os.environ.get(SETTING)
+    root = os.environ.get(MODELS_VARIABLE)
     return Path(root).expanduser() if root else None
 
 
-def downloads() -> Path:
+def downloads_folder() -> Path:
     """Where `likewise download` puts models; LIKEWISE_MODELS, which several people may share, it leaves alone.
 
     Not the cache, which may be emptied at any time: $XDG_DATA_HOME/likewise/models, or ~/.local/share/likewise/models.
@@ -121,7 +121,7 @@ def short_name(name: str) -> str:
     return name.removeprefix("sentence-transformers/")
 
 
-def to_get(name: str) -> str:
+def how_to_install(name: str) -> str:
     """What a user can run to have a carried model."""
     extra = PACKAGED_MODELS[name].extra
     return install_command(extra) if extra else f"likewise download {name}"
@@ -150,9 +150,9 @@ def _models_folder(name: str, tried: list[str]) -> Path | None:
     try:
         if path.is_dir() and ".." not in Path(name).parts:
             return path
-        tried.append(f"{SETTING}: {path} is not there")
+        tried.append(f"{MODELS_VARIABLE}: {path} is not there")
     except OSError as error:
-        tried.append(f"{SETTING}: {error.strerror}")
+        tried.append(f"{MODELS_VARIABLE}: {error.strerror}")
     return None
 
 
@@ -160,7 +160,7 @@ def _downloaded(name: str, tried: list[str]) -> Path | None:
     model = PACKAGED_MODELS.get(short_name(name))
     if model is None:
         return None
-    path = downloads() / short_name(name)
+    path = downloads_folder() / short_name(name)
     if _is_model(path):
         check_weights(path / model.weights, model)
         return path
@@ -183,11 +183,11 @@ def _word_file(name: str, tried: list[str]) -> Path | None:
         why = "it is a folder" if told and path.exists() else "not there"
         tried.append(f"the file {path}: {why}" if told else f"{kind} wants a file of word vectors: {kind}(PATH)")
         return None
-    from .word_vectors.text_files import read_file  # here, since most calls need neither NumPy nor tokenizers
-    from .word_vectors.word_tables import converted_folder, key_of
+    from .word_vectors.text_files import read_word_vectors  # here, since most calls need neither NumPy nor tokenizers
+    from .word_vectors.word_tables import converted_folder, file_state_key
 
     plain = re.sub(r"[^\w.-]+", "-", path.stem)[:40]
-    return converted_folder(f"{kind}-{plain}", key_of(path), lambda: read_file(path))
+    return converted_folder(f"{kind}-{plain}", file_state_key(path), lambda: read_word_vectors(path))
 
 
 def _carried(name: str, tried: list[str]) -> Path | None:
@@ -198,7 +198,7 @@ def _carried(name: str, tried: list[str]) -> Path | None:
         return None
     path = _inside(model)
     if path is None:
-        tried.append(f"the package {model.package}: not installed. To have the model: {to_get(short)}")
+        tried.append(f"the package {model.package}: not installed. To have the model: {how_to_install(short)}")
         return None
     if model.words is None:
         check_weights(path / model.weights, model)
@@ -208,12 +208,12 @@ def _carried(name: str, tried: list[str]) -> Path | None:
 
 def _table(name: str, folder: Path, model: PackagedModel, words: str) -> Path:
     """The model folder that a carried table of word vectors is converted into."""
-    from .word_vectors.text_files import read_arrays
+    from .word_vectors.text_files import read_array_vectors
     from .word_vectors.word_tables import converted_folder
 
     def read() -> "WordVectors":
         check_weights(folder / model.weights, model)
-        return read_arrays(folder, words, model.weights)
+        return read_array_vectors(folder, words, model.weights)
 
     return converted_folder(name, model.sha256, read)
 
@@ -242,4 +242,4 @@ def _hub(name: str, tried: list[str]) -> Path | None:
     if len(parts) > 2 or name.startswith((".", "/", "~")) or not all(parts) or "(" in name:
         return None
     repository = name if len(parts) == 2 else f"sentence-transformers/{name}"
-    return snapshot(repository, tried, allow_patterns=WANTED_FILES, ignore_patterns=UNWANTED_FILES)
+    return snapshot(repository, tried, allow_patterns=DOWNLOAD_PATTERNS, ignore_patterns=IGNORED_PATTERNS)

@@ -19,7 +19,7 @@ from ..heads import ACTIVATIONS
 from ..model_files import Manifest, PairManifest, locate, read_manifest, read_pair_manifest
 from ..runtime.devices import Precision, device_and_dtype, precision_name
 from ..runtime.progress import Progress
-from ..text.prompts import prompt_of
+from ..text.prompts import resolve_prompt
 from ..text.tokenizer import Tokenizer, max_input_length
 from .text_pairs import TextPairs, text_column
 
@@ -244,7 +244,7 @@ class Reranker(nn.Module, ABC):
         return contents
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
-        return prompt_of(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
+        return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
 
 
 def parts_of(source: EncodesTexts | str | Path) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:

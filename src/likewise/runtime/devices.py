@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 import torch
 
 from ..errors import BadInput
-from .memory import says_out_of_memory
+from .memory import is_out_of_memory_error
 
 T = TypeVar("T")
 Precision = Literal["fp32", "bf16", "fp16"]
@@ -46,7 +46,7 @@ def none_if_out_of_memory(make: Callable[[], T]) -> T | None:
     except torch.OutOfMemoryError:
         return None
     except (MemoryError, RuntimeError) as error:
-        if not says_out_of_memory(error):
+        if not is_out_of_memory_error(error):
             raise
         return None
 

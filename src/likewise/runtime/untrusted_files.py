@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import BadModel
 
-LARGEST_JSON = 1 << 24
+MAX_JSON_BYTES = 1 << 24
 """Bytes of one JSON file of settings; the largest in use, an index of many shards, has about half."""
 
 
@@ -36,7 +36,7 @@ def regular_file_exists(path: Path, most: int | None = None) -> bool:
     return True
 
 
-def read_bytes(path: Path, most: int = LARGEST_JSON) -> bytes | None:
+def read_bytes(path: Path, most: int = MAX_JSON_BYTES) -> bytes | None:
     """What the file holds; None if it is not there."""
     if not regular_file_exists(path, most):
         return None
@@ -53,7 +53,7 @@ def read_bytes(path: Path, most: int = LARGEST_JSON) -> bytes | None:
     return content
 
 
-def read_text(path: Path, most: int = LARGEST_JSON) -> str | None:
+def read_text(path: Path, most: int = MAX_JSON_BYTES) -> str | None:
     """The text that the file holds in UTF-8; None if it is not there."""
     content = read_bytes(path, most)
     try:
@@ -62,7 +62,7 @@ def read_text(path: Path, most: int = LARGEST_JSON) -> str | None:
         raise BadModel(f"{path} is not UTF-8 text: {error}") from None
 
 
-def read_json(path: Path, default: Any = None, most: int = LARGEST_JSON) -> Any:
+def read_json(path: Path, default: Any = None, most: int = MAX_JSON_BYTES) -> Any:
     """What the file holds; `default` if it is not there."""
     text = read_text(path, most)
     if text is None:
@@ -98,7 +98,7 @@ def boolean_setting(settings: Mapping[str, Any], key: str, default: bool, path: 
     return value
 
 
-def whole(settings: Mapping[str, Any], key: str, most: int, path: Path) -> int:
+def whole_number_setting(settings: Mapping[str, Any], key: str, most: int, path: Path) -> int:
     """A setting that is a whole number from 0 to `most`."""
     value = settings.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:

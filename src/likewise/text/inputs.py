@@ -9,7 +9,7 @@ TEXTS = 16_384  # of one chunk: enough for many equal lengths, few enough to be 
 CHARACTERS = 1 << 24  # of one chunk, so that long texts do not pile up
 
 
-def windows(texts: Iterable[str]) -> Iterator[list[str]]:
+def text_chunks(texts: Iterable[str]) -> Iterator[list[str]]:
     """The texts in order, in lists of bounded size.
 
     Raises:
@@ -30,11 +30,11 @@ def windows(texts: Iterable[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-def count(texts: Iterable[str]) -> int | None:
+def count_texts(texts: Iterable[str]) -> int | None:
     """The number of texts, if it is known without iterating over them."""
     try:
         return len(texts) if isinstance(texts, Sized) else None
-    except TypeError:  # an array of 0 dimensions, say, for which `windows` raises
+    except TypeError:  # an array of 0 dimensions, say, for which `text_chunks` raises
         return None
 
 

@@ -7,7 +7,7 @@ from ..errors import BadInput
 from .truncation import caller_stacklevel
 
 
-def prompt_of(text: str | None, name: str | None, prompts: Mapping[str, str], default: str | None) -> str:
+def resolve_prompt(text: str | None, name: str | None, prompts: Mapping[str, str], default: str | None) -> str:
     """The prompt to prepend: the text passed, the model's prompt of this name, or its default prompt, if it has one.
 
     Raises:

@@ -28,7 +28,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the list."""
     from ...model_files import local_models
-    from ...model_files.names import to_get
+    from ...model_files.names import how_to_install
     from ...model_names import BASELINES
 
     rows = [_told(name, folder) for name, folder in local_models().items()]
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     for row in rows:
         if row["folder"] is None:
-            print(f"{row['name']:24} not here; to have it: {to_get(row['name'])}")
+            print(f"{row['name']:24} not here; to have it: {how_to_install(row['name'])}")
         else:
             print(f"{row['name']:24} {row['kind']:10} {row['megabytes']:6.0f} MB  {row['folder']}")
     print("\nBaselines, always here:")

@@ -22,8 +22,8 @@ from torch.nn.modules.module import (
 
 from ...arrays.ragged import Ragged
 from ...errors import BadModel
-from ...runtime.untrusted_files import LARGEST_JSON, regular_file_exists
-from ..config import DEEPEST, LARGEST
+from ...runtime.untrusted_files import MAX_JSON_BYTES, regular_file_exists
+from ..config import MAX_DEPTH, MAX_SIZE
 from ..encoder import Encoder
 
 try:  # what transformers builds its own empty models under, since version 5
@@ -105,7 +105,7 @@ def _check_files(folder: Path) -> None:
     if regular_file_exists(folder / "adapter_config.json"):
         raise BadModel(f"{folder} holds an adapter (adapter_config.json); merge it into its model and save that")
     for path in folder.glob("*.json"):
-        regular_file_exists(path, LARGEST_JSON if path.name != "tokenizer.json" else None)
+        regular_file_exists(path, MAX_JSON_BYTES if path.name != "tokenizer.json" else None)
 
 
 def _check_setting(key: str, value: object) -> None:
@@ -121,10 +121,10 @@ def _check_setting(key: str, value: object) -> None:
 
 def _most(key: str) -> int:
     if "layers" in key or "n_layer" in key or "depth" in key:
-        return DEEPEST
+        return MAX_DEPTH
     if key in ("num_labels", "_num_labels", "n_langs"):
         return MOST_LABELS
-    return 10**15 if "theta" in key else LARGEST
+    return 10**15 if "theta" in key else MAX_SIZE
 
 
 @contextmanager

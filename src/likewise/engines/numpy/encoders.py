@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from ...encoders.config import Config, activation, refuse, share, size
+from ...encoders.config import Config, activation, fraction, require_supported, size
 from ...errors import BadModel
 from ...runtime.lazy_imports import torch_hint
 from .weights import WeightFile
@@ -45,7 +45,7 @@ class NumpyWordTable:
 
     def __init__(self, config: Config, arrays: WeightFile) -> None:
         size(config, "ngram_buckets", 0, least=0)  # as torch's encoder reads it
-        refuse(config, ngram_buckets=0)
+        require_supported(config, ngram_buckets=0)
         self.vocabulary, self.width = size(config, "vocab_size"), size(config, "hidden_size")
         self.table = arrays.read("table.weight", self.vocabulary, self.width)
 
@@ -65,15 +65,15 @@ class NumpyBert:
     """A post-norm transformer (Devlin et al. 2019), with narrower words where ELECTRA has them."""
 
     def __init__(self, config: Config, arrays: WeightFile) -> None:
-        refuse(config, position_embedding_type="absolute", is_decoder=False)
+        require_supported(config, position_embedding_type="absolute", is_decoder=False)
         self.vocabulary, self.width = size(config, "vocab_size"), size(config, "hidden_size")
         self.longest = size(config, "max_position_embeddings", 512)
         self.heads, inner = size(config, "num_attention_heads"), size(config, "intermediate_size")
         if self.width % self.heads:
             raise BadModel(f"config.json asks for {self.heads} heads in a width of {self.width}")
-        self.eps = share(config, "layer_norm_eps", 1e-12)
+        self.eps = fraction(config, "layer_norm_eps", 1e-12)
         for unused in ("hidden_dropout_prob", "attention_probs_dropout_prob"):  # which torch's encoder refuses
-            share(config, unused, 0.1)
+            fraction(config, unused, 0.1)
         self.activation = ACTIVATION_FUNCTIONS[activation(config, "hidden_act", "gelu")]
         narrow = size(config, "embedding_size", 128) if config["model_type"] == "electra" else self.width
         kinds = size(config, "type_vocab_size", 2, least=0)

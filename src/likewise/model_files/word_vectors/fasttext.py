@@ -22,7 +22,7 @@ SUPERVISED = 3
 END_OF_SENTENCE = "</s>"  # the one word without n-grams
 
 
-def read_binary(path: Path) -> WordVectors:
+def read_fasttext(path: Path) -> WordVectors:
     """The vectors of a .bin: of each word the mean of its own row and those of its n-grams, and the buckets' rows.
 
     About a minute for a million words, and memory for all rows twice.
