@@ -431,13 +431,13 @@ def test_an_unknown_name_lists_what_was_tried(name, monkeypatch, tmp_path):
     assert f"there is no model {name!r}" in told
     assert "the folder" in told
     assert f"{names.MODELS_VARIABLE}: {tmp_path / name} is not there" in told
-    assert "models carried by packages: likewise-mini, likewise-static, all-MiniLM-L6-v2" in told
+    assert "bundled and packaged models: likewise-mini, likewise-static, all-MiniLM-L6-v2" in told
     assert ("hub" in told) == (name.count("/") < 2 and not name.startswith("."))
     assert isinstance(caught.value, FileNotFoundError)
 
 
 def test_a_carried_model_without_its_package_says_what_to_install():
-    with pytest.raises(ModelNotFound, match="To have the model: likewise download all-MiniLM-L6-v2"):
+    with pytest.raises(ModelNotFound, match="To get the model: likewise download all-MiniLM-L6-v2"):
         locate("all-MiniLM-L6-v2")
 
 
@@ -468,7 +468,7 @@ def test_the_order_of_places_is_told():
     assert (
         names.__doc__.index("a path")
         < names.__doc__.index(names.MODELS_VARIABLE)
-        < names.__doc__.index("a carried model")
+        < names.__doc__.index("packaged models")
     )
 
 
@@ -483,7 +483,7 @@ def test_a_name_may_not_lead_out_of_the_folder_of_models(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["", "  ", "a\0b", None, 3])
 @pytest.mark.usefixtures("unchecked")
 def test_what_is_no_name_is_refused(name):
-    with pytest.raises(ModelNotFound, match="name or folder was wanted"):
+    with pytest.raises(ModelNotFound, match="expected a model.s name or folder"):
         locate(name)
 
 

@@ -1,4 +1,4 @@
-"""Names to folders, and what the JSON in a folder says. No weights are read here."""
+"""Model folders: found by name, downloaded, their JSON read and written, replaced safely. No weights are read here."""
 
 from .folder import POOLING_FOLDER, Manifest, ModulePart, read_manifest, write_manifest
 from .names import DEFAULT_MODEL, PACKAGED_MODELS, local_models, locate

