@@ -97,7 +97,7 @@ def test_a_text_file_by_its_name_is_the_mean_of_its_known_words(tmp_path):
 
 def test_a_text_without_a_known_word_is_zeros_and_is_counted(tmp_path):
     embedder = Embedder.load(glove(tmp_path))
-    with pytest.warns(UserWarning, match=r"3 of 4 texts hold no word .* is texts\[1\]"):
+    with pytest.warns(UserWarning, match=r"3 of 4 texts contain no word .* is texts\[1\]"):
         vectors = embedder.encode(["cat", "unheard", "", "unheard"])
     assert vectors[0].tolist() == [1, 2, 3] and not vectors[1:].any()
     with pytest.warns(UserWarning, match="1 of 1"):
