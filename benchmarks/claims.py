@@ -135,5 +135,5 @@ def _figures(runs: Group, column: str) -> dict[int, float]:
 
 
 def _is(line: Line, wanted: Mapping[str, Any]) -> bool:
-    told = {**line, "parts": list(line["objective"].get("parts", ()))}
+    told = {**line, "parts": list(line["objective"].get("concatenation", line["objective"].get("parts", ())))}
     return all(told.get(key) == value for key, value in wanted.items())

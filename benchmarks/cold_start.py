@@ -27,7 +27,7 @@ COMMANDS = {
     "likewise-mini through NumPy: first vector": [
         sys.executable,
         "-c",
-        "from likewise.engines.numpy.embedder import LightEmbedder as E; "
+        "from likewise.engines.numpy.numpy_embedder import NumpyEmbedder as E; "
         "assert E.load('likewise-mini').encode(['A first text.']).shape == (1, 384)",
     ],
     "sentence-transformers: first vector": [

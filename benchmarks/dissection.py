@@ -24,6 +24,7 @@ from likewise.arrays.ragged import Ragged
 from likewise.cli.models.dissect import sample
 from likewise.encoders.architectures.bert import Bert, Shape
 from likewise.encoders.layers import initialize_weights
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.heads import Normalize
 from likewise.model_files import Manifest
 from likewise.pooling import pooling_of
@@ -144,7 +145,7 @@ def random_base(like: Embedder) -> Embedder:
     torch.manual_seed(0)
     encoder = initialize_weights(Bert(BASE)).eval()
     heads = torch.nn.Sequential(Normalize())
-    return Embedder(like.tokenizer, encoder, pooling_of("mean", BASE.depth), heads, Manifest(Path())).eval()  # type: ignore[arg-type]
+    return TorchEmbedder(like.tokenizer, encoder, pooling_of("mean", BASE.depth), heads, Manifest(Path())).eval()  # type: ignore[arg-type]
 
 
 def save(results: list[Overhead | SpeedUp]) -> None:

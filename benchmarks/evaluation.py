@@ -18,10 +18,12 @@ from typing import Any
 
 from likewise.data.datasets import read_dataset as read_data
 from likewise.data.leaks import find_leaks
-from likewise.evaluate import SUITES, Cache, Results, evaluate
+from likewise.evaluate import SUITES, Cache, EvaluationSettings, Results, evaluate
 from likewise.evaluate.tasks.sts import STS_NAMES
 
 from .record import RESULTS, machine
+
+FEW = EvaluationSettings(resamples=100)
 
 PAGE = Path(__file__).parent.parent / "docs" / "evaluation.md"
 FILE = RESULTS / "evaluation.json"
@@ -48,7 +50,12 @@ def read() -> dict[str, Any]:
 
 def aggregates() -> dict[str, dict[str, float]]:
     """Each STS set by every aggregate of cosines, and by a trained regressor where that is what some report."""
-    found = evaluate([MODEL], ["sts", "stsb-regressor", "sick-r-regressor"], cache=Cache.of_user(), resamples=100)
+    found = evaluate(
+        [MODEL],
+        ["sts", "stsb-regressor", "sick-r-regressor"],
+        cache=Cache.of_user(),
+        settings=FEW,
+    )
     scores = {
         name: {score.name: score.value for score in cell.result.scores if score.name in AGGREGATES}
         for (_, name), cell in found.cells.items()
@@ -96,7 +103,7 @@ def shared() -> dict[str, Any]:
     """What STS-B's training split holds of the other years, and what folds of argument pairs hold of each other."""
     years = {name: read_data(f"{name}/test") for name in STS_NAMES[:5]}
     found = find_leaks({"stsb/train": read_data("stsb/train")}, years)
-    cell = evaluate(["avg-glove"], ["ukp-aspect-10-fold"], resamples=100)["avg-glove", "ukp-aspect-10-fold"]
+    cell = evaluate(["avg-glove"], ["ukp-aspect-10-fold"], settings=FEW)["avg-glove", "ukp-aspect-10-fold"]
     assert cell.result, cell.error
     notes = [note for note in cell.result.notes if "trained on" in note]
     return {"pairs": {one.test: [one.pairs, one.of_pairs] for one in found}, "folds": notes}

@@ -30,6 +30,8 @@ from likewise.train.data.examples import Examples
 from likewise.train.layers.early_exit import texts_per_second, with_lower_layers
 from likewise.train.layers.fusion_training import (
     FUSION_DEFAULTS,
+    FusionEvaluation,
+    FusionInputs,
     fused_embedder,
     imitation,
     layer_vectors,
@@ -121,12 +123,10 @@ def main() -> None:
     def trained(seed: int, depth: int = 6):
         began = time.perf_counter()
         outcome = train_fusion(
-            b.rows[:, : 384 * (depth + 1)],
+            FusionInputs(b.rows[:, : 384 * (depth + 1)], Stack(MEAN, 0, depth), 384),
             train,
-            Stack(MEAN, 0, depth),
-            384,
-            spearman,
-            recipe=replace(FUSION_DEFAULTS, seed=seed),
+            FusionEvaluation(spearman),
+            replace(FUSION_DEFAULTS, seed=seed),
         )
         return outcome, time.perf_counter() - began
 
@@ -137,8 +137,8 @@ def main() -> None:
         row = {
             "seed": seed,
             "seconds": round(seconds, 1),
-            "strength": outcome.strength,
-            "share": outcome.share,
+            "strength": outcome.regularization,
+            "share": outcome.interpolation,
             "epochs": outcome.epochs,
             "stsb dev": compared(b, b.pairs(stsb["dev"]), ours),
             "stsb test": compared(b, test, ours),
@@ -151,12 +151,14 @@ def main() -> None:
             whole = ours
     keep(found)
     began = time.perf_counter()
-    outcome = train_fusion(n.rows, n.triplets(triplets), Stack(MEAN, 0, 6), 384, spearman)
+    outcome = train_fusion(
+        FusionInputs(n.rows, Stack(MEAN, 0, 6), 384), n.triplets(triplets), FusionEvaluation(spearman)
+    )
     nli = through(outcome.fusion, 6)
     row = {
         "seconds": round(time.perf_counter() - began, 1),
-        "strength": outcome.strength,
-        "share": outcome.share,
+        "strength": outcome.regularization,
+        "share": outcome.interpolation,
         "epochs": outcome.epochs,
         "stsb test": compared(b, test, nli),
         "sick test": compared(s, s.pairs(sick), nli),
@@ -178,7 +180,9 @@ def main() -> None:
         row = {"depth": depth}
         for name, of in (("train texts", b.rows[labelled]), ("train and NLI texts", unlabelled)):
             anchor = imitation(of[:, :width], of[:, -384:])
-            outcome = train_fusion(b.rows[:, :width], train, stack, 384, spearman, anchor=anchor)
+            outcome = train_fusion(
+                FusionInputs(b.rows[:, :width], stack, 384, anchor), train, FusionEvaluation(spearman)
+            )
             ours, copied = through(outcome.fusion, depth), lambda x, a=anchor, w=width: a(x[:, :w])
             row[f"imitation of {name}"] = {
                 "imitation alone, stsb test": compared(b, test, copied),
@@ -188,13 +192,10 @@ def main() -> None:
             }
         small = fused_embedder(with_lower_layers(embedder, depth), outcome.fusion)
         outcome = train_fusion(
-            n.rows[:, :width],
+            FusionInputs(n.rows[:, :width], stack, 384, anchor),
             n.triplets(triplets),
-            stack,
-            384,
-            spearman,
-            anchor=anchor,
-            recipe=replace(FUSION_DEFAULTS, strengths=(1.0,), epochs=3),
+            FusionEvaluation(spearman),
+            replace(FUSION_DEFAULTS, regularization=(1.0,), epochs=3),
         )
         ours = through(outcome.fusion, depth)
         row["trained on nli"] = {"stsb test": compared(b, test, ours), "sick test": compared(s, s.pairs(sick), ours)}

@@ -35,8 +35,8 @@ from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import OBJECTIVES
 from likewise.train.output.log import TIMING_FIELDS, Log, read_log
-from likewise.train.run import Optimization, TrainSettings
-from likewise.train.trainer import train
+from likewise.train.settings import TrainSettings
+from likewise.train.trainer import Trainer
 
 WORDS = ["cat", "dog", "rain", "falls", "sleeps", "barks", "the", "a", "on", "mat", "and", "night"]
 BERT = {
@@ -99,21 +99,22 @@ def torture(
 def live(root: Path, folder: Path, steps: int) -> None:
     """One life of the run: goes on from what lies in the folder."""
     embedder = Embedder.load(root / "model", device="cpu", pooling="mean")
-    objective = OBJECTIVES["classification"](2)
+    objective = OBJECTIVES["classification"].build(2)
     pick = np.random.default_rng(0)
     texts = [[" ".join(pick.choice(WORDS, 6)) for _ in range(64)] for _ in range(2)]
     columns = {"sentence1": texts[0], "sentence2": texts[1], "label": [i % 2 for i in range(64)]}
     torch.manual_seed(0)
-    train(
-        embedder,
-        [DataSource(TrainingRows.of(columns, objective), objective)],
-        TrainSettings(
-            steps=steps, batch=8, checkpoint_every=2, ema=0.9, accumulate=2, optimization=Optimization(rate=1e-3)
-        ),
-        folder=folder / "checkpoints",
-        measure=lambda model: {"spread": float(model.encode(texts[0][:8]).std())},
-        tell=[Log(folder / "log.jsonl")],
+    settings = TrainSettings(
+        max_steps=steps, batch_size=8, save_steps=2, ema_decay=0.9, gradient_accumulation_steps=2, learning_rate=1e-3
     )
+    Trainer(
+        model=embedder,
+        data=[DataSource(TrainingRows.of(columns, objective), objective)],
+        settings=settings,
+        evaluator=lambda model: {"spread": float(model.encode(texts[0][:8]).std())},
+        callbacks=[Log(folder / "log.jsonl")],
+        checkpoint_folder=folder / "checkpoints",
+    ).run()
     embedder.save(folder / "model")
     (folder / "done").touch()
 

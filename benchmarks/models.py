@@ -70,7 +70,7 @@ def quality(names: Sequence[str], tasks: Sequence[str]) -> dict[str, dict[str, A
     """Each model's averages, and the tasks that they are of."""
     line = StatusLine()
     models = {short(name): name for name in names}
-    found = evaluate(models, list(tasks), cache=Cache.of_user(), load=load_named_embedder, watch=line)
+    found = evaluate(models, list(tasks), cache=Cache.of_user(), load=load_named_embedder, callback=line)
     line.close("measured")
     for cell in found.failed:
         print(f"{cell.model} on {cell.task}: {cell.error}")

@@ -68,7 +68,7 @@ def measure(task: Task, encode: Encode, modes: Sequence[Mode]) -> tuple[dict[str
         fast, faithful = (timed_results[mode][0].headline for mode in modes)
         row["difference"] = round(100 * (fast.value - faithful.value), 2)
         assert fast.evidence and faithful.evidence
-        row["items_that_differ"] = int((fast.evidence.said != faithful.evidence.said).sum())
+        row["items_that_differ"] = int((fast.evidence.values != faithful.evidence.values).sum())
         row["items"] = fast.n
     return row, timed_results[modes[0]][0]
 

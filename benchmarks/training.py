@@ -172,21 +172,30 @@ def ours(question: Question, precision: str, steps: int) -> tuple[list[float], l
     from likewise.train.data.batch import TrainingRows
     from likewise.train.data.schedule import DataSource
     from likewise.train.objectives import parse_objective
-    from likewise.train.run import Optimization, TrainSettings
-    from likewise.train.trainer import train
+    from likewise.train.settings import TrainSettings
+    from likewise.train.trainer import Trainer
 
     warnings.simplefilter("ignore")  # the folder names no pooling: the mean, for both
     objective = parse_objective(question.objective)
     embedder = Embedder.load(model(), device="cpu", precision="fp32", max_length=LONGEST)
-    how = Optimization(rate=RATE, decay=DECAY, eps=EPS, clip=CLIP, warmup=WARMUP)
-    run = TrainSettings(steps=steps, batch=question.batch, precision=precision, optimization=how)
+    settings = TrainSettings(
+        max_steps=steps,
+        batch_size=question.batch,
+        precision=precision,
+        learning_rate=RATE,
+        weight_decay=DECAY,
+        adam_epsilon=EPS,
+        max_grad_norm=CLIP,
+        warmup_ratio=WARMUP,
+    )
     ends, losses = [], []
 
-    def tell(moment: Any) -> None:
+    def record_step(state: Any) -> None:
         ends.append(time.perf_counter())
-        losses.append(moment.loss)
+        losses.append(state.loss)
 
-    train(embedder, [DataSource(TrainingRows.of(columns(question, steps), objective), objective)], run, tell=[tell])
+    data = [DataSource(TrainingRows.of(columns(question, steps), objective), objective)]
+    Trainer(model=embedder, data=data, settings=settings, callbacks=[record_step]).run()
     return ends, losses
 
 

@@ -210,7 +210,7 @@ def _whole(line: Line) -> bool:
 
 
 def _parts(line: Line) -> list[str]:
-    return list(line["objective"].get("parts", ()))
+    return list(line["objective"].get("concatenation", line["objective"].get("parts", ())))
 
 
 def _told(group: Sequence[Line]) -> list[str]:

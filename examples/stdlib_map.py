@@ -1,7 +1,7 @@
 """What does Python's standard library talk about? The main job on real input, offline; `make demo` runs this.
 
 It reads the docstrings of the standard library of the Python that runs it, embeds their sentences, finds the most
-similar pairs, groups them, answers three questions, and draws a map. Reimers and Gurevych (2019) tell that for
+similar pairs, groups them, answers three questions, and draws a map. Reimers and Gurevych (2019) report that for
 10,000 sentences a cross-encoder needs 65 hours to find the most similar pair, and Sentence-BERT 5 seconds.
 """
 
@@ -22,7 +22,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from likewise import Embedder
-from likewise.mine import ScoredPair, closest_pairs, communities
+from likewise.cluster import communities
+from likewise.mine import ScoredPair, closest_pairs
+from likewise.model_files import DEFAULT_MODEL
 from likewise.runtime.atomic_files import atomic_file
 from likewise.search import search
 
@@ -32,7 +34,7 @@ QUESTIONS = (
     "What turns text into a date?",
 )
 TESTS = {"test", "tests", "idle_test", "site-packages", "dist-packages"}
-NEAR_COPIES = 0.995  # pairs above this differ by a bracket
+NEAR_COPIES = 0.995  # cosine; more similar pairs differ by a bracket or so
 IN_OTHER_WORDS = 0.4  # at most this share of their words is common to the pairs shown
 OVERVIEW = "65 hours with a cross-encoder, 5 seconds with sentence embeddings"
 
@@ -168,10 +170,17 @@ def draw(vectors: np.ndarray, groups: Sequence[np.ndarray], names: Sequence[str]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--out", type=Path, default=Path("out"), help="where the map goes (%(default)s)")
-    parser.add_argument("--model", default="all-MiniLM-L6-v2", help="(%(default)s)")
-    parser.add_argument("--limit", type=int, help="only so many sentences")
-    parser.add_argument("--json", action="store_true", help="also write the steps' times as JSON")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("out"),
+        metavar="FOLDER",
+        help="folder of the map (default: %(default)s)",
+    )
+    parser.add_argument("-m", "--model", default=DEFAULT_MODEL, help="name or folder of a model (default: %(default)s)")
+    parser.add_argument("--limit", type=int, metavar="N", help="read only the first N sentences (default: all)")
+    parser.add_argument("--json", action="store_true", help="also write the time of each step as JSON into the folder")
     args = parser.parse_args()
     clock = Clock()
 
@@ -187,7 +196,7 @@ def main() -> None:
     with clock.step("compare all pairs"):
         alike = closest_pairs(vectors, 2000, below=NEAR_COPIES)
     with clock.step("group them"):
-        groups = communities(vectors, threshold=0.6, smallest=12)
+        groups = communities(vectors, threshold=0.6, min_size=12)
         names = themes(groups, texts)
     if not groups:
         raise SystemExit(f"{len(texts):,} sentences hold no group of 12, so there is no map to draw: raise --limit")
@@ -202,7 +211,7 @@ def main() -> None:
     with clock.step("answer three questions"):
         show_answers(embedder, vectors, texts, homes)
     console.print("\nDrawing the map …")
-    path = args.out / "stdlib-map.png"
+    path = args.output / "stdlib-map.png"
     with clock.step("draw the map"):
         draw(vectors, groups, names, path)
 
@@ -215,7 +224,7 @@ def main() -> None:
         f"[dim]The paper, for 10,000 on a V100: {OVERVIEW}.[/]\n\nThe map: [bold]{path}[/]"
     )
     if args.json:
-        with atomic_file(args.out / "stdlib-map.json") as partial:
+        with atomic_file(args.output / "stdlib-map.json") as partial:
             partial.write_text(json.dumps({"sentences": len(texts), "groups": len(groups), "seconds": clock.seconds}))
 
 

@@ -10,7 +10,7 @@ from likewise.errors import BadInput
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import CONCATENATIONS, Classification
 
-from .recipe import Recipe, backbone, course, flags, folder_of, run_of, start
+from .recipe import Recipe, backbone, data_source, flags, folder_of, settings_of, start
 from .sbert_nli import POOLINGS
 from .sbert_stsb import stsb
 
@@ -18,7 +18,7 @@ BEST = ("u", "v", "|u-v|")
 
 
 def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Trains every cell of the table that is asked for, measures, records."""
+    """Train every chosen cell of the table, evaluate, record."""
     parser = flags(__doc__)
     parser.add_argument("--only", metavar="TEXT,…", help="names of cells, or parts of names: stsb")
     args = parser.parse_args(argv)
@@ -39,22 +39,22 @@ def cells(only: str | None) -> list[str]:
     Raises:
         BadInput: there is none of that name, or with it inside.
     """
-    wanted = set(CELLS) if only is None else set()
-    for said in only.split(",") if only is not None else ():
-        found = [name for name in CELLS if name == said] or [name for name in CELLS if said in name]
-        if not found:
-            raise BadInput(f"there is no cell {said!r}; there are {', '.join(CELLS)}")
-        wanted.update(found)
-    return [name for name in CELLS if name in wanted]
+    chosen = set(CELLS) if only is None else set()
+    for part in only.split(",") if only is not None else ():
+        matches = [name for name in CELLS if name == part] or [name for name in CELLS if part in name]
+        if not matches:
+            raise BadInput(f"there is no cell {part!r}; expected one of {', '.join(CELLS)}")
+        chosen.update(matches)
+    return [name for name in CELLS if name in chosen]
 
 
 def _cell(args: Any, name: str, pooling: str, parts: tuple[str, ...]) -> dict[str, Any]:
-    data: DataSource = course("nli/train", Classification(parts=parts), args) if parts else stsb(args)
+    data: DataSource = data_source("nli/train", Classification(concatenation=parts), args) if parts else stsb(args)
     print(f"{name}: {len(data.rows)} rows")  # type: ignore[arg-type]
-    place = folder_of("ablation", args) / name.replace("|", "")
-    run = run_of(args, epochs=args.epochs if parts else 4 * args.epochs)
-    recipe = Recipe("ablation-" + ("nli" if parts else "stsb"), args, folder=place)
-    return recipe.carry_out(backbone(args, pooling), [data], run)
+    folder = folder_of("ablation", args) / name.replace("|", "")
+    settings = settings_of(args, epochs=args.epochs if parts else 4 * args.epochs)
+    recipe = Recipe("ablation-" + ("nli" if parts else "stsb"), args, folder=folder)
+    return recipe.train(backbone(args, pooling), [data], settings)
 
 
 if __name__ == "__main__":

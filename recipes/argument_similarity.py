@@ -28,10 +28,10 @@ from likewise.train.data.sources import rows_digest
 from likewise.train.objectives import Regression
 from likewise.train.output.console import ConsoleProgress
 from likewise.train.output.interrupt import stop_requested
-from likewise.train.run import TrainSettings
-from likewise.train.trainer import train
+from likewise.train.settings import TrainSettings
+from likewise.train.trainer import Trainer
 
-from .recipe import Recipe, backbone, flags, folder_of, run_of, some, start
+from .recipe import Recipe, backbone, flags, folder_of, sample_rows, settings_of, start
 
 SEED = EvaluationSettings().seed
 WAYS: dict[str, Callable[[RatedPairs], list[TrainTestSplit]]] = {
@@ -45,70 +45,75 @@ WAYS: dict[str, Callable[[RatedPairs], list[TrainTestSplit]]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Trains a model a fold and one of all pairs, measures, records."""
+    """Train a model per fold and one on all pairs, evaluate, record."""
     parser = flags(__doc__, epochs=4)
     parser.add_argument("--data", choices=ARGUMENT_SETS, default="ukp-aspect")
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=["10-fold", "cross-topic"])
     args = parser.parse_args(argv)
     of = ARGUMENT_SETS[args.data]
     pairs = read_pairs(read_dataset, of.data, EvaluationSettings(), gold=of.gold, part="topic", degrees=of.degrees)
-    most = max(of.degrees.values()) if of.degrees else 5.0
+    max_score = max(of.degrees.values()) if of.degrees else 5.0
     columns: dict[str, Any] = {
         "sentence1": pairs.first,
         "sentence2": pairs.second,
-        "score": (pairs.gold / most).astype(np.float32),
+        "score": (pairs.gold / max_score).astype(np.float32),
     }
-    every, run = TrainingRows.of(columns, Regression()), run_of(args)
-    figures: dict[str, Any] = {}
+    rows, settings = TrainingRows.of(columns, Regression()), settings_of(args)
+    scores: dict[str, Any] = {}
     for way in args.ways:
-        said = _said(args, way, WAYS[way](pairs), every, run)
+        cosines = _cosines_of_folds(args, way, WAYS[way](pairs), rows, settings)
         for statistic in ("pearson", "spearman"):
-            score = correlation_score(f"{statistic} {way}", said, pairs.gold, statistic, pairs.group)
-            figures[f"{args.data} {score.name}"] = {"value": score.value, "n": score.n}
+            score = correlation_score(f"{statistic} {way}", cosines, pairs.gold, statistic, pairs.group)
+            scores[f"{args.data} {score.name}"] = {"value": score.value, "n": score.n}
             print(f"{args.data} {score.name} × 100: {100 * score.value:.2f}")
-    recipe = Recipe(f"argument-similarity-{args.data}", args, dev=None, figures=figures)
-    return recipe.carry_out(backbone(args, "mean"), [DataSource(some(every, args.rows), Regression(), of.data)], run)
+    recipe = Recipe(f"argument-similarity-{args.data}", args, dev=None, scores=scores)
+    return recipe.train(
+        backbone(args, "mean"), [DataSource(sample_rows(rows, args.rows), Regression(), of.data)], settings
+    )
 
 
-def _said(
-    args: Namespace, way: str, each: Sequence[TrainTestSplit], every: TrainingRows, run: TrainSettings
+def _cosines_of_folds(
+    args: Namespace, way: str, folds: Sequence[TrainTestSplit], rows: TrainingRows, settings: TrainSettings
 ) -> np.ndarray:
     """Cosines of all pairs, each by the model of its fold."""
-    said = np.full(len(every), np.nan)
-    for number, (learned, asked) in enumerate(each):
-        place = folder_of(f"argument-similarity-{args.data}", args) / "folds" / way / f"{number:03}.json"
-        said[asked] = _fold(
-            args, _part(every, learned), _part(every, asked), run, place, f"{number + 1} of {len(each)}"
-        )
-    return said
+    cosines = np.full(len(rows), np.nan)
+    for number, (train_rows, test_rows) in enumerate(folds):
+        file = folder_of(f"argument-similarity-{args.data}", args) / "folds" / way / f"{number:03}.json"
+        learned = sample_rows(_take(rows, train_rows), args.rows)
+        print(f"{way}: fold {number + 1} of {len(folds)}, {len(learned):,} pairs to train on")
+        cosines[test_rows] = _cosines_of_fold(args, learned, _take(rows, test_rows), settings, file)
+    return cosines
 
 
-def _fold(
-    args: Namespace, learned: TrainingRows, asked: TrainingRows, run: TrainSettings, place: Path, shown: str
+def _cosines_of_fold(
+    args: Namespace, learned: TrainingRows, test: TrainingRows, settings: TrainSettings, file: Path
 ) -> Sequence[float]:
-    """Trains one model anew, unless what it said is there already."""
-    learned = some(learned, args.rows)
-    key = {"run": repr(run), "backbone": args.backbone, "learned": rows_digest(learned), "asked": rows_digest(asked)}
-    kept: Mapping[str, Any] = {} if args.fresh else read_object(place)
-    if kept.get("key") == key:
-        return list(kept["said"])
-    print(f"{place.parent.name}: fold {shown}, {len(learned):,} pairs to learn from")
-    embedder, live = backbone(args, "mean"), ConsoleProgress()
+    """Train one model from the backbone, unless its cosines are in the file already."""
+    key = {
+        "settings": repr(settings),
+        "backbone": args.backbone,
+        "learned": rows_digest(learned),
+        "test": rows_digest(test),
+    }
+    saved: Mapping[str, Any] = {} if args.fresh else read_object(file)
+    if saved.get("key") == key:
+        return list(saved["cosines"])
+    embedder, console = backbone(args, "mean"), ConsoleProgress()
+    data = [DataSource(learned, Regression())]
     with stop_requested() as stop:
-        outcome = train(embedder, [DataSource(learned, Regression())], run, tell=[live], stop=stop)
-    if outcome.interrupted:
+        result = Trainer(model=embedder, data=data, settings=settings, callbacks=[console]).run(stop=stop)
+    if result.interrupted:
         raise KeyboardInterrupt
-    texts = list(asked.texts.values())
-    u, v = (embedder.encode(column, progress=False, overflow="truncate") for column in texts)
-    said: list[float] = PAIRWISE["cosine"](u, v).tolist()
-    with atomic_file(place) as partial:
-        partial.write_text(json.dumps({"key": key, "said": said}) + "\n", "utf-8")
-    return said
+    u, v = (embedder.encode(list(c), progress=False, overflow="truncate") for c in test.texts.values())
+    cosines: list[float] = PAIRWISE["cosine"](u, v).tolist()
+    with atomic_file(file) as partial:
+        partial.write_text(json.dumps({"key": key, "cosines": cosines}) + "\n", "utf-8")
+    return cosines
 
 
-def _part(every: TrainingRows, which: np.ndarray) -> TrainingRows:
-    texts = {name: [column[i] for i in which] for name, column in every.texts.items()}
-    return TrainingRows(texts, {name: values[which] for name, values in every.numbers.items()})
+def _take(rows: TrainingRows, which: np.ndarray) -> TrainingRows:
+    texts = {name: [column[i] for i in which] for name, column in rows.texts.items()}
+    return TrainingRows(texts, {name: values[which] for name, values in rows.numbers.items()})
 
 
 if __name__ == "__main__":

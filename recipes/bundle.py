@@ -83,7 +83,7 @@ def write_bundle(place: Path, run: Path, record: Mapping[str, Any], tasks: str) 
 def measured(name: str, model: Embedder, tasks: str) -> dict[str, Any]:
     """The scores of what ships: first what chose the best step, then the means, then each task."""
     line = StatusLine()
-    found = evaluate({name: model}, f"stsb-dev,{tasks}", cache=Cache.of_user(), watch=line)
+    found = evaluate({name: model}, f"stsb-dev,{tasks}", cache=Cache.of_user(), callback=line)
     line.close("measured")
     means: dict[str, Any] = {}
     scores: dict[str, Any] = {}

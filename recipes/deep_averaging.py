@@ -9,20 +9,20 @@ from typing import Any
 
 from likewise.baselines.untrained import deep_averaging
 
-from .recipe import Recipe, flags, placed, run_of, start
+from .recipe import Recipe, flags, placed, settings_of, start
 from .sbert_nli import OBJECTIVES, nli
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Trains, measures, records."""
-    parser = flags(__doc__, backbone="avg-glove", epochs=4, batch=64, rate=1e-3)
+    """Train, evaluate, record."""
+    parser = flags(__doc__, backbone="avg-glove", epochs=4, batch_size=64, learning_rate=1e-3)
     parser.add_argument("--objective", choices=OBJECTIVES, default="classification")
     parser.add_argument("--pairs", type=int, default=200_000, metavar="N", help="rows for bigrams (%(default)s)")
     parser.add_argument("--layers", type=int, nargs="+", default=[512, 512], metavar="N", help="(%(default)s)")
     args = parser.parse_args(argv)
     embedder = placed(deep_averaging(args.backbone, pairs=args.pairs, layers=args.layers, seed=args.seed), args)
     name = "deep-averaging" + ("" if args.objective == "classification" else f"-{args.objective}")
-    return Recipe(name, args, anew=True).carry_out(embedder, [nli(args, args.objective)], run_of(args))
+    return Recipe(name, args, random_weights=True).train(embedder, [nli(args, args.objective)], settings_of(args))
 
 
 if __name__ == "__main__":

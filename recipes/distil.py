@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from likewise import Embedder
 from likewise.encoders.layers import without_dropout
 from likewise.encoders.prune_layers import prune_layers
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.heads import Normalize
 from likewise.model_files.names import RECOMMENDED_MODEL
@@ -29,24 +30,24 @@ from likewise.train.data.schedule import DataSource
 from likewise.train.distillation.teacher_outputs import teacher_outputs
 from likewise.train.objectives import Distillation
 
-from .recipe import Recipe, backbone, flags, named_shortly, run_of, some, start
+from .recipe import Recipe, backbone, flags, named_shortly, sample_rows, settings_of, start
 from .unlabelled import SOURCES, unlabelled
 
 LESSONS = Path("out") / "lessons"
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Encodes with the teacher, trains, measures, records."""
-    args = with_blocks(with_teacher(flags(__doc__, batch=128, rate=3e-4))).parse_args(argv)
+    """Encode with the teacher, train, evaluate, record."""
+    args = with_blocks(with_teacher(flags(__doc__, batch_size=128, learning_rate=3e-4))).parse_args(argv)
     teacher, whole = teacher_of(args), backbone(args, "mean")
     base = whole.fingerprint
     student = unit(kept(whole, args.keep))
     without_dropout(student)  # no label is there to be learned by heart
     objective, width = fitting(student, teacher, args.to)
-    courses = list(taught(teacher, args, objective, width))
+    sources = list(taught(teacher, args, objective, width))
     blocks = {} if args.keep is None else {"blocks": args.keep}
     recipe = student_of("distil", args, teacher, base, **blocks)
-    return recipe.carry_out(student, courses, run_of(args))
+    return recipe.train(student, sources, settings_of(args))
 
 
 def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape: Any) -> Recipe:
@@ -56,7 +57,7 @@ def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape
     about = {"teacher": teacher.fingerprint, "to": args.to, **shape}
     seen = provenance(teacher)
     learned = [*seen.trained_on, *seen.less_tests]
-    return Recipe(name, args, about=about, note=note, base=base, learned=learned, less_tests=True)
+    return Recipe(name, args, identity=about, note=note, base=base, learned=learned, without_test_texts=True)
 
 
 def with_blocks(parser: ArgumentParser, usual: str = "all") -> ArgumentParser:
@@ -85,7 +86,9 @@ def kept(whole: Embedder, blocks: Sequence[int] | None) -> Embedder:
     """The model with these blocks of its encoder alone."""
     if blocks is None:
         return whole
-    made = Embedder(whole.tokenizer, prune_layers(whole.encoder, blocks), whole.pooling, whole.heads, whole.manifest)
+    made = TorchEmbedder(
+        whole.tokenizer, prune_layers(whole.encoder, blocks), whole.pooling, whole.heads, whole.manifest
+    )
     return made.to(whole.device).eval()
 
 
@@ -125,7 +128,9 @@ def taught(
     for name, of in found.items():
         rows = TrainingRows.of({"sentence": of, "teacher": vectors[begin : begin + len(of)]}, objective)
         begin += len(of)
-        yield DataSource(rows if args.rows is None else some(rows, _share(args.rows, len(of), total)), objective, name)
+        yield DataSource(
+            rows if args.rows is None else sample_rows(rows, _share(args.rows, len(of), total)), objective, name
+        )
 
 
 def lessons_file(teacher: Embedder, args: Namespace, found: Mapping[str, Sequence[str]]) -> Path:
@@ -141,7 +146,7 @@ def _share(rows: int, of: int, total: int) -> int:
 
 
 def _some(texts: list[str], rows: int, total: int) -> list[str]:
-    found = some(TrainingRows({"sentence": texts}, {}), _share(rows, len(texts), total))
+    found = sample_rows(TrainingRows({"sentence": texts}, {}), _share(rows, len(texts), total))
     return list(found.texts["sentence"])
 
 

@@ -10,25 +10,28 @@ from typing import Any
 from likewise.arrays.correlation import spearman
 from likewise.train.data.examples import deduplicated
 from likewise.train.layers.early_exit import try_exits
+from likewise.train.layers.fusion_training import FusionEvaluation, layer_vectors
 from likewise.train.layers.fusion_training import FusionSettings as How
-from likewise.train.layers.fusion_training import layer_vectors
 from likewise.train.objectives import CoSENT
 
-from .recipe import Recipe, backbone, course, flags, start
+from .recipe import Recipe, backbone, data_source, flags, start
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Trains, measures, saves, records."""
-    args = flags(__doc__, batch=How.batch, rate=How.rate, epochs=How.epochs).parse_args(argv)
-    how = How(seed=args.seed, batch=args.batch, rate=args.rate, epochs=int(args.epochs))
-    embedder, data = backbone(args), course("stsb/train", CoSENT(), args, names={"score": "score/5"})
-    began = time.perf_counter()
+    """Train, evaluate, save, record."""
+    args = flags(__doc__, batch_size=How.batch_size, learning_rate=How.learning_rate, epochs=How.epochs).parse_args(
+        argv
+    )
+    how = How(seed=args.seed, batch_size=args.batch_size, learning_rate=args.learning_rate, epochs=int(args.epochs))
+    embedder, data = backbone(args), data_source("stsb/train", CoSENT(), args, names={"score": "score/5"})
+    started = time.perf_counter()
     pairs = [data.rows.texts[name] for name in ("sentence1", "sentence2")]
     texts, examples = deduplicated(pairs, data.rows.numbers["score"].tolist())
     vectors = layer_vectors(embedder, texts)
-    (made,) = try_exits(embedder, texts, vectors, examples, [embedder.encoder.depth], spearman, recipe=how)
-    recipe = Recipe("fusion-stsb", args, base=embedder.fingerprint, note=made.embedder.pooling.spec)
-    return recipe.made(made.embedder, [data], time.perf_counter() - began)
+    depths, evaluation = [embedder.encoder.depth], FusionEvaluation(spearman)
+    (exit_result,) = try_exits(embedder, texts, vectors, examples, depths, evaluation, how)
+    recipe = Recipe("fusion-stsb", args, base=embedder.fingerprint, note=exit_result.embedder.pooling.spec)
+    return recipe.evaluate(exit_result.embedder, [data], time.perf_counter() - started)
 
 
 if __name__ == "__main__":

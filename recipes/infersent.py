@@ -11,21 +11,21 @@ from typing import Any
 from likewise.baselines.untrained import infersent
 from likewise.train.objectives import Classification
 
-from .recipe import Recipe, course, flags, placed, run_of, start
+from .recipe import Recipe, data_source, flags, placed, settings_of, start
 
 PARTS = ("u", "v", "|u-v|", "u*v")
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Trains, measures, records."""
-    parser = flags(__doc__, backbone="avg-glove", epochs=4, batch=64, rate=1e-3)
+    """Train, evaluate, record."""
+    parser = flags(__doc__, backbone="avg-glove", epochs=4, batch_size=64, learning_rate=1e-3)
     parser.add_argument("--width", type=int, default=2048, metavar="N", help="units a direction (%(default)s)")
     args = parser.parse_args(argv)
     embedder = placed(infersent(args.backbone, width=args.width, seed=args.seed), args)
     embedder.encoder.words.requires_grad_(False)
-    data = course("nli/train", Classification(parts=PARTS), args)
+    data = data_source("nli/train", Classification(concatenation=PARTS), args)
     note = f"{args.width} units a direction"
-    return Recipe("infersent", args, note=note, anew=True).carry_out(embedder, [data], run_of(args))
+    return Recipe("infersent", args, note=note, random_weights=True).train(embedder, [data], settings_of(args))
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from torch.nn.functional import layer_norm
 from likewise import Embedder
 from likewise.encoders.architectures.bert import Bert, Embeddings
 from likewise.encoders.families import FAMILIES
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.model_files.names import RECOMMENDED_MODEL
-from likewise.train.run import Optimization
 
 from .distil import (
     fitting,
@@ -31,17 +31,17 @@ from .distil import (
     with_blocks,
     with_teacher,
 )
-from .recipe import backbone, flags, run_of, start
+from .recipe import backbone, flags, settings_of, start
 
 PLACE = 5  # a usual position: words are narrowed as they are there
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Encodes with the teacher, trains, measures, records."""
+    """Encode with the teacher, train, evaluate, record."""
     parser = with_blocks(
-        with_teacher(flags(__doc__, backbone=RECOMMENDED_MODEL, batch=256, rate=1e-3, epochs=2)), "0,5"
+        with_teacher(flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=256, learning_rate=1e-3, epochs=2)), "0,5"
     )
-    parser.set_defaults(keep=(0, 5), corrected=True)
+    parser.set_defaults(keep=(0, 5), adam_bias_correction=True)
     parser.add_argument("--words", type=int, default=288, metavar="N", help="numbers of a word's vector (%(default)s)")
     parser.add_argument("--inner", type=int, default=512, metavar="N", help="units of an inner layer (%(default)s)")
     args = parser.parse_args(argv)
@@ -51,10 +51,10 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     whole.tokenizer = replace(whole.tokenizer, max_length=longest)
     student = unit(narrowed(kept(whole, args.keep), args.words, args.inner))
     objective, width = fitting(student, teacher, args.to)
-    courses = list(taught(teacher, args, objective, width))
+    sources = list(taught(teacher, args, objective, width))
     shape = {"blocks": args.keep, "words": args.words, "inner": args.inner}
-    run = run_of(args, optimization=Optimization(rate=args.rate, warmup=0.05))
-    return student_of("mini", args, teacher, base, **shape).carry_out(student, courses, run)
+    settings = settings_of(args, warmup_ratio=0.05)
+    return student_of("mini", args, teacher, base, **shape).train(student, sources, settings)
 
 
 @torch.no_grad()
@@ -83,7 +83,7 @@ def narrowed(whole: Embedder, width: int, inner: int) -> Embedder:
     made = FAMILIES["electra"].build(config)
     made.load_state_dict(state)
     made.config = config
-    return Embedder(whole.tokenizer, made, whole.pooling, whole.heads, whole.manifest).to(whole.device).eval()
+    return TorchEmbedder(whole.tokenizer, made, whole.pooling, whole.heads, whole.manifest).to(whole.device).eval()
 
 
 def slimmer(state: dict[str, Tensor], at: str, inner: int) -> dict[str, Tensor]:

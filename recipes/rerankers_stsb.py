@@ -14,14 +14,14 @@ from likewise.reranker import PolyEncoder
 from likewise.train.evaluators import predict_scores
 from likewise.train.objectives import PairRegression
 
-from .recipe import Recipe, backbone, course, flags, run_of, start
+from .recipe import Recipe, backbone, data_source, flags, settings_of, start
 
 FIRST = 512
 """Pairs by which logits are standardised."""
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Trains, measures, records."""
+    """Train, evaluate, record."""
     parser = flags(__doc__, epochs=4)
     parser.add_argument("--kind", choices=("cross", "poly"), default="cross", help="(%(default)s)")
     parser.add_argument("--codes", type=int, default=16, metavar="N", help="of a poly-encoder (%(default)s)")
@@ -29,10 +29,10 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     below, poly = backbone(args, "mean"), args.kind == "poly"
     model = PolyEncoder.start(below, args.codes, seed=args.seed) if poly else Reranker.start(below, seed=args.seed)
     objective = standardised(below, args.codes) if poly else PairRegression()
-    data = course("stsb/train", objective, args, names={"score": "score/5"})
+    data = data_source("stsb/train", objective, args, names={"score": "score/5"})
     note = f"{args.codes} codes" if poly else ""
     recipe = Recipe(f"{args.kind}-encoder-stsb", args, pairs=True, note=note, base=below.fingerprint)
-    return recipe.carry_out(model, [data], run_of(args))
+    return recipe.train(model, [data], settings_of(args))
 
 
 def standardised(below: Embedder, codes: int) -> PairRegression:

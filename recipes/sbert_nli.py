@@ -9,13 +9,13 @@ from typing import Any
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import Classification, Contrastive
 
-from .recipe import Recipe, backbone, course, flags, run_of, start
+from .recipe import Recipe, backbone, data_source, flags, settings_of, start
 
 POOLINGS = ("mean", "cls", "max")
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Trains, measures, records."""
+    """Train, evaluate, record."""
     parser = flags(__doc__)
     parser.add_argument("--pooling", choices=POOLINGS, default="mean")
     parser.add_argument("--objective", choices=OBJECTIVES, default="classification")
@@ -23,10 +23,10 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     plain = args.objective == "classification"
     parts = ["sbert-nli", *([] if plain else [args.objective]), *([] if args.pooling == "mean" else [args.pooling])]
     embedder = backbone(args, args.pooling)
-    return Recipe("-".join(parts), args).carry_out(embedder, [nli(args, args.objective)], run_of(args, **EVERY))
+    return Recipe("-".join(parts), args).train(embedder, [nli(args, args.objective)], settings_of(args, **EVERY))
 
 
-EVERY = {"measure_every": 1000}  # the authors measured on STS-B's development split so often, and kept the best
+EVERY = {"eval_steps": 1000}  # steps; the authors evaluated on STS-B's development split as often, and kept the best
 OBJECTIVES = {
     "classification": ("nli/train", Classification),
     "contrastive": ("nli/triplets", Contrastive),
@@ -34,9 +34,9 @@ OBJECTIVES = {
 
 
 def nli(args: Any, objective: str = "classification") -> DataSource:
-    """The data, with what is learned from them."""
-    name, made = OBJECTIVES[objective]
-    return course(name, made(), args)
+    """The data, with the objective."""
+    name, objective_class = OBJECTIVES[objective]
+    return data_source(name, objective_class(), args)
 
 
 if __name__ == "__main__":

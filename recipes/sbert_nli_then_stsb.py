@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .recipe import Recipe, backbone, flags, folder_of, run_of, start
+from .recipe import Recipe, backbone, flags, folder_of, settings_of, start
 from .sbert_nli import EVERY, OBJECTIVES, POOLINGS, nli
 from .sbert_stsb import stsb
 
@@ -15,18 +15,20 @@ NAME = "sbert-nli-then-stsb"
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Trains twice, measures, records."""
+    """Train twice, evaluate, record."""
     parser = flags(__doc__, epochs=4)
     parser.add_argument("--pooling", choices=POOLINGS, default="mean")
     parser.add_argument("--objective", choices=OBJECTIVES, default="classification", help="of the first stage")
     args = parser.parse_args(argv)
     name = NAME + ("" if args.objective == "classification" else f"-{args.objective}")
-    whole = Recipe(name, args)
-    folder = folder_of(whole.name, args)
-    first = replace(whole, name="sbert-nli", folder=folder / "nli", stage=True)
-    made = first.carry_out(backbone(args, args.pooling), [nli(args, args.objective)], run_of(args, epochs=1, **EVERY))
-    second = replace(whole, folder=folder, before=made["data"], origin=made["backbone"])
-    return second.carry_out(backbone(args, name=folder / "nli"), [stsb(args)], run_of(args))
+    recipe = Recipe(name, args)
+    folder = folder_of(recipe.name, args)
+    first = replace(recipe, name="sbert-nli", folder=folder / "nli", stage=True)
+    record = first.train(
+        backbone(args, args.pooling), [nli(args, args.objective)], settings_of(args, epochs=1, **EVERY)
+    )
+    second = replace(recipe, folder=folder, before=record["data"], origin=record["backbone"])
+    return second.train(backbone(args, name=folder / "nli"), [stsb(args)], settings_of(args))
 
 
 if __name__ == "__main__":

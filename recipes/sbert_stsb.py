@@ -12,12 +12,12 @@ from typing import Any
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import CoSENT, Objective, Regression
 
-from .recipe import Recipe, backbone, course, flags, run_of, start
+from .recipe import Recipe, backbone, data_source, flags, settings_of, start
 from .sbert_nli import POOLINGS
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Trains, measures, records."""
+    """Train, evaluate, record."""
     parser = flags(__doc__, epochs=4)
     parser.add_argument("--pooling", choices=POOLINGS, help="another than the model's own")
     parser.add_argument("--objective", choices=OBJECTIVES, default="regression", help="(%(default)s)")
@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parts = ["" if args.objective == "regression" else args.objective, "" if args.pooling == "mean" else args.pooling]
     name = "-".join(filter(None, ("sbert-stsb", *parts)))
     objective = CoSENT(args.scale) if args.objective == "cosent" else Regression()
-    return Recipe(name, args).carry_out(backbone(args, args.pooling), [stsb(args, objective)], run_of(args))
+    return Recipe(name, args).train(backbone(args, args.pooling), [stsb(args, objective)], settings_of(args))
 
 
 OBJECTIVES = ("regression", "cosent")
@@ -34,7 +34,7 @@ OBJECTIVES = ("regression", "cosent")
 
 def stsb(args: Any, objective: Objective | None = None) -> DataSource:
     """Pairs with their scores as cosines, 0 to 1; by squared error unless told."""
-    return course("stsb/train", objective or Regression(), args, names={"score": "score/5"})
+    return data_source("stsb/train", objective or Regression(), args, names={"score": "score/5"})
 
 
 if __name__ == "__main__":

@@ -11,19 +11,19 @@ from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import SimCSE
 
-from .recipe import Recipe, backbone, flags, run_of, sentences, start
+from .recipe import Recipe, backbone, flags, sentences, settings_of, start
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Trains, measures, records."""
-    parser = flags(__doc__, batch=64, rate=3e-5)
+    """Train, evaluate, record."""
+    parser = flags(__doc__, batch_size=64, learning_rate=3e-5)
     parser.add_argument("--pooling", default="cls", help="(%(default)s)")
     parser.add_argument("--sentences", metavar="DATA", default="wiki_sections/sentences", help="(%(default)s)")
     args = parser.parse_args(argv)
     objective = SimCSE(temperature=0.05)
-    course = DataSource(TrainingRows.of(sentences(args.sentences, args).texts, objective), objective, args.sentences)
-    run = run_of(args, measure_every=125)  # steps, as theirs, on STS-B's development split
-    return Recipe("simcse", args).carry_out(backbone(args, args.pooling), [course], run)
+    source = DataSource(TrainingRows.of(sentences(args.sentences, args).texts, objective), objective, args.sentences)
+    settings = settings_of(args, eval_steps=125)  # as theirs, on STS-B's development split
+    return Recipe("simcse", args).train(backbone(args, args.pooling), [source], settings)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ from typing import Any
 from likewise.baselines.untrained import small_transformer
 from likewise.model_files.names import RECOMMENDED_MODEL
 
-from .recipe import Recipe, flags, placed, run_of, start
+from .recipe import Recipe, flags, placed, settings_of, start
 from .sbert_nli import OBJECTIVES, nli
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Trains, measures, records."""
-    parser = flags(__doc__, backbone=RECOMMENDED_MODEL, epochs=2, batch=64, rate=3e-4)
+    """Train, evaluate, record."""
+    parser = flags(__doc__, backbone=RECOMMENDED_MODEL, epochs=2, batch_size=64, learning_rate=3e-4)
     parser.add_argument("--objective", choices=OBJECTIVES, default="contrastive")
     sizes = {"depth": 2, "width": 256, "heads": 4, "inner": 1024}
     for name, size in sizes.items():
@@ -27,8 +27,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     name = "small-transformer" + ("" if args.objective == "classification" else f"-{args.objective}")
     note = ", ".join(f"{key} {value}" for key, value in shape.items())
     origin = {"name": "random weights", "fingerprint": embedder.fingerprint, "local": True}
-    return Recipe(name, args, note=note, origin=origin, anew=True).carry_out(
-        embedder, [nli(args, args.objective)], run_of(args)
+    return Recipe(name, args, note=note, origin=origin, random_weights=True).train(
+        embedder, [nli(args, args.objective)], settings_of(args)
     )
 
 

@@ -16,15 +16,15 @@ from torch import Tensor, nn
 from likewise import Embedder
 from likewise.arrays.ragged import Ragged
 from likewise.encoders.families import FAMILIES
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.heads import Dense, Normalize
 from likewise.model_files import Manifest
 from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.pooling import Reduce
-from likewise.train.run import Optimization
 
 from .distil import fitting, principal_axes, student_of, taught, teacher_of, with_teacher
-from .recipe import backbone, flags, placed, run_of, start
+from .recipe import backbone, flags, placed, settings_of, start
 
 LONGEST = 4096
 """Tokens read of a text, for want of a reason to read fewer."""
@@ -34,9 +34,9 @@ AT_ONCE = 4096
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Encodes with the teacher, trains, measures, records."""
-    parser = with_teacher(flags(__doc__, backbone=RECOMMENDED_MODEL, batch=512, rate=5e-3, epochs=4))
-    parser.set_defaults(corrected=True)
+    """Encode with the teacher, train, evaluate, record."""
+    parser = with_teacher(flags(__doc__, backbone=RECOMMENDED_MODEL, batch_size=512, learning_rate=5e-3, epochs=4))
+    parser.set_defaults(adam_bias_correction=True)
     parser.add_argument("--words", type=int, default=256, metavar="N", help="numbers of a piece's vector (%(default)s)")
     args = parser.parse_args(argv)
     teacher = teacher_of(args)
@@ -44,9 +44,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     base, student = whole.fingerprint, placed(table(whole, args.words), args)
     student.tokenizer = replace(student.tokenizer, max_length=LONGEST)
     objective, width = fitting(student, teacher, args.to)
-    courses = list(taught(teacher, args, objective, width))
-    run = run_of(args, optimization=Optimization(rate=args.rate, warmup=0.05, decay=0.0))
-    return student_of("static", args, teacher, base, words=args.words).carry_out(student, courses, run)
+    sources = list(taught(teacher, args, objective, width))
+    settings = settings_of(args, warmup_ratio=0.05, weight_decay=0.0)
+    return student_of("static", args, teacher, base, words=args.words).train(student, sources, settings)
 
 
 @torch.no_grad()
@@ -65,7 +65,7 @@ def table(model: Embedder, width: int) -> Embedder:
     widen.linear.weight.copy_(axes)
     manifest = Manifest(encoder=model.manifest.encoder)
     heads = nn.Sequential(widen, Normalize())
-    return Embedder(model.tokenizer, encoder, Reduce.parse("mean"), heads, manifest).eval()
+    return TorchEmbedder(model.tokenizer, encoder, Reduce.parse("mean"), heads, manifest).eval()
 
 
 def alone(model: Embedder) -> Float[Tensor, "V E"]:

@@ -13,15 +13,15 @@ from .sbert_nli import POOLINGS
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Measures, records."""
+    """Evaluate, record."""
     parser = flags(__doc__)
     parser.add_argument("--pooling", choices=POOLINGS, default="mean")
-    parser.add_argument("--random", action="store_true", help="weights drawn anew, by the seed")
+    parser.add_argument("--random", action="store_true", help="replace the weights by random ones, drawn from the seed")
     args = parser.parse_args(argv)
     embedder = backbone(args, args.pooling)
     if args.random:
         random_weights(embedder, args.seed)
-    return Recipe("random" if args.random else "untrained", args).made(embedder)
+    return Recipe("random" if args.random else "untrained", args).evaluate(embedder)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 
 from likewise.train.objectives import Triplet
 
-from .recipe import Recipe, backbone, course, flags, run_of, start
+from .recipe import Recipe, backbone, data_source, flags, settings_of, start
 
 DATA = "wiki_sections/triplets"
 
@@ -18,8 +18,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Trains, measures (accuracy on articles that were not trained on, too), records."""
     args = flags(__doc__).parse_args(argv)
     recipe = Recipe("wiki-sections-triplets", args, dev=None, tasks=("wiki-sections",))
-    triplets = course(DATA, Triplet(margin=1.0, distance="euclidean"), args, where="split==train")
-    return recipe.carry_out(backbone(args, "mean"), [triplets], run_of(args))
+    triplets = data_source(DATA, Triplet(margin=1.0, distance="euclidean"), args, where="split==train")
+    return recipe.train(backbone(args, "mean"), [triplets], settings_of(args))
 
 
 if __name__ == "__main__":

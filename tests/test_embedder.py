@@ -326,7 +326,7 @@ def test_a_report_says_what_would_be_read(tiny):
 
 
 def test_layers_and_tokens_follow_the_policies_too(tiny):
-    with pytest.raises(BadInput, match="joins windows into one vector"):
+    with pytest.raises(BadInput, match="averages windows into one vector"):
         tiny.encode_layers([LONG], overflow="mean")
     with pytest.raises(TooLong, match=r"texts\[0\]"):
         tiny.encode_tokens([LONG], overflow="error")
@@ -459,7 +459,7 @@ def test_a_collection_that_is_wrong_about_its_length_is_an_error_or_shorter(told
     if told == 5:
         assert tiny.encode(Odd(["a", "b"])).shape == (2, 32)
         return
-    with pytest.raises(BadInput, match="say that there are 1 of them, and gave 2 or more"):
+    with pytest.raises(BadInput, match="is 1, and iterating over texts gave 2 or more"):
         tiny.encode(Odd(["a", "b"]))
 
 

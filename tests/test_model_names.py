@@ -108,5 +108,5 @@ def test_every_form_that_is_listed_is_one(folders, tmp_path, monkeypatch):
 
 
 def test_the_file_tells_of_every_form_and_option():
-    told = Path(model_names.__file__).read_text().split('"""')[1]
+    told = Path(str(model_names.__file__)).read_text().split('"""')[1]
     assert all(form in told for form in BASELINES) and all(option in told for option in OPTIONS)

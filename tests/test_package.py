@@ -31,7 +31,7 @@ def test_what_needs_torch_says_what_to_install(name):
 @pytest.mark.parametrize(
     "words",
     [
-        ["rerank", "m", "--query", "q", "f"],
+        ["rerank", "f", "--query", "q", "-m", "m"],
         ["dissect", "m"],
         ["fuse", "m", "--pairs", "p.csv", "-o", "o"],
         ["mine", "m", "p.csv"],

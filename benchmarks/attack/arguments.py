@@ -189,10 +189,12 @@ def _load(model: str, engine: str) -> Callable[..., Any]:
 
 
 def _mine(setup: Setup, **arguments: Any) -> Any:
-    from likewise.mine import mine_negatives
+    from likewise.mine import MiningPrompts, MiningSettings, mine_negatives
 
     model = arguments.pop("model", None) or loader("bert")(setup.models / "bert")
-    found = mine_negatives(model=model, **arguments)
+    texts = {name: arguments.pop(name) for name in ("anchors", "positives", "corpus") if name in arguments}
+    prompts = MiningPrompts(arguments.pop("prompt", None), corpus=arguments.pop("corpus_prompt", None))
+    found = mine_negatives(model=model, **texts, prompts=prompts, settings=MiningSettings(**arguments))
     expect(len(found.anchors) + found.report.dropped == 5, "lost rows", str(found.report))
     return found
 
@@ -293,9 +295,9 @@ def _of_vectors() -> dict[str, Call]:
         refuses=(*NOT_FINITE, "ragged", "vector", "cube"),
     )
     found["communities"] = Call(
-        _function("likewise.mine", "communities"),
-        lambda _: {"vectors": _table(), "smallest": 2},
-        {"vectors": VECTORS, "threshold": SHARES, "smallest": NUMBERS},
+        _function("likewise.cluster", "communities"),
+        lambda _: {"vectors": _table(), "min_size": 2},
+        {"vectors": VECTORS, "threshold": SHARES, "min_size": NUMBERS},
         refuses=(*NOT_FINITE, "ragged", "vector", "cube"),
     )
     return found
@@ -328,8 +330,9 @@ def _of_mining() -> dict[str, Call]:
     columns = {**TEXTS, "short": ["a"], "blank": ["", " ", "a", "b", "c"], "null": ["a", None, "b", "c", "d"]}
     odd = {
         "anchors": columns, "positives": columns, "corpus": {k: v for k, v in columns.items() if k != "none"},
-        "model": {k: v for k, v in TEXTS.items() if k != "none"}, "k": NUMBERS, "among": NUMBERS, "furthest": NUMBERS,
-        "choose": NAMES, "missing": NAMES, "metric": NAMES, "prompt": PROMPTS, "corpus_prompt": PROMPTS,
+        "model": {k: v for k, v in TEXTS.items() if k != "none"}, "k": NUMBERS, "pool_size": NUMBERS,
+        "max_candidates": NUMBERS,
+        "strategy": NAMES, "missing": NAMES, "metric": NAMES, "prompt": PROMPTS, "corpus_prompt": PROMPTS,
         "seed": NUMBERS, "rules": {**NAMES, "numbers": [1], "class": [object], "one": object()}, "progress": NAMES,
     }  # fmt: skip
     good = {"anchors": list(_TEXTS), "positives": [f"{t} too" for t in _TEXTS]}

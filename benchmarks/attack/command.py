@@ -14,7 +14,7 @@ from .tables import HEAD, ROWS, text
 ROOT = Path(likewise.__file__).parents[2]
 """Of the copy of the library that is attacked."""
 GOOD_CODES = {0: "answered", 1: "refused", 2: "refused", 130: "refused"}
-TINY_RUN = ("--steps", 1, "--batch", 4, "--threads", 1)
+TINY_RUN = ("--max-steps", 1, "--batch-size", 4, "--threads", 1)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ READINGS: Mapping[str, Reading] = {
         lambda said: json.loads(said.out)["rows"], ALL, ("v.jsonl",),
     ),
     "rerank": Reading(
-        lambda s, f: ("rerank", s.models / "cross-bert", f, "--query", "a cat", "--json", *_column(f)),
+        lambda s, f: ("rerank", f, "-m", s.models / "cross-bert", "--query", "a cat", "--json", *_column(f)),
         lambda said: json.loads(said.out)["documents"], ALL,
     ),
     "mine": Reading(
@@ -142,7 +142,7 @@ def _checked(setup: Setup, reading: Reading, path: Path, table: Table | None) ->
 STDIN: Mapping[str, Callable[[Setup], Sequence[object]]] = {
     "encode": lambda s: ("encode", "-", "-o", "v.jsonl", "-m", s.models / "bert", "--json"),
     "similarity": lambda s: ("similarity", "-", "--json", "-m", s.models / "bert"),
-    "rerank": lambda s: ("rerank", s.models / "cross-bert", "-", "--query", "x", "--json"),
+    "rerank": lambda s: ("rerank", "-", "-m", s.models / "cross-bert", "--query", "x", "--json"),
 }
 
 

@@ -284,9 +284,10 @@ def _try_rank(setup: Setup, model: str, text: str) -> None:
 
 
 def _try_mine(setup: Setup, text: str) -> None:
-    from likewise.mine import mine_negatives
+    from likewise.mine import MiningSettings, mine_negatives
 
     texts = ["a cat", "a dog", "rain", text]
-    found = mine_negatives(texts, [f"{t} too" for t in texts], loader("bert")(setup.models / "bert"), missing="fill")
+    model, settings = loader("bert")(setup.models / "bert"), MiningSettings(missing="fill")
+    found = mine_negatives(texts, [f"{t} too" for t in texts], model, settings=settings)
     kept: Iterable[str] = found.anchors
     expect(len(list(kept)) + found.report.dropped == 4, "lost rows", f"{found.report}")

@@ -115,9 +115,9 @@ def _mine(setup: Setup) -> None:
 
 
 def _train(setup: Setup) -> None:
-    _run("train", setup.models / "bert", "--data", "given.csv@cosent", "-o", "out", "--checkpoint-every", 4,
-         "--steps", 16,
-         "--batch", 8, "--threads", 1)  # fmt: skip
+    _run("train", setup.models / "bert", "--data", "given.csv@cosent", "-o", "out", "--save-steps", 4,
+         "--max-steps", 16,
+         "--batch-size", 8, "--threads", 1)  # fmt: skip
 
 
 def _fuse(setup: Setup) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from likewise import Embedder, Reranker
+from likewise.cli.main import VERBS
 
 ENGINES: tuple[str, ...] = ("torch", "numpy")
 """What `Embedder.load(engine=…)` knows. Another engine is a name here."""
@@ -39,8 +40,6 @@ def names() -> list[str]:
 
 def preload() -> None:
     """Imports what attempts import, so that each finds it in memory; runs nothing."""
-    verbs = ("encode", "similarity", "models.list_models", "models.info", "models.dissect", "models.fuse", "rerank")
-    verbs += ("mine", "train.command", "evaluate", "data.command")
     more = ("likewise.mine", "likewise.search", "likewise.evaluate.tasks.registry", "likewise.evaluate.runner")
     more += (
         "likewise.train.layers.fusion_training",
@@ -57,7 +56,7 @@ def preload() -> None:
     )
     more += ("likewise.encoders.architectures.transformers_model",) if OTHERS else ()
     more += tuple(f"transformers.models.{name}.modeling_{name}" for name in (n.replace("-", "_") for n in OTHERS))
-    for name in (*(f"likewise.cli.{verb}" for verb in verbs), *more):
+    for name in (*(f"likewise.cli.{verb}" for verb in VERBS.values()), *more):
         importlib.import_module(name)
 
 

@@ -22,7 +22,7 @@ STREAMED: Mapping[str, Callable[[Setup], Sequence[object]]] = {
     "similarity": lambda s: ("similarity", "château", "日本", "👩", "-m", s.models / "bert"),
     "models": lambda _: ("models",),
     "info": lambda s: ("info", s.models / "bert"),
-    "rerank": lambda s: ("rerank", s.models / "cross-bert", "given.txt", "--query", "ü"),
+    "rerank": lambda s: ("rerank", "given.txt", "-m", s.models / "cross-bert", "--query", "ü"),
     "dissect": lambda s: ("dissect", s.models / "bert", "--texts", "given.txt"),
     "mine": lambda s: ("mine", s.models / "bert", "given.csv", "--missing", "fill"),
     "train": lambda s: ("train", s.models / "bert", "--data", "given.csv@cosent", "--dry-run", *TINY_RUN),

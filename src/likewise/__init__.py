@@ -32,5 +32,5 @@ __getattr__, __dir__ = lazy_names(
         "arrays.similarity": [],
     },
     ["__version__"],
-    without_torch={"Embedder": ("engines.numpy.embedder", "LightEmbedder")},
+    needs_torch=["Ragged", "Reranker"],
 )

@@ -1,130 +1,330 @@
-"""Embedder: texts to vectors. The stages composed, loaded from a folder, saved to one."""
+"""Embedder: texts to vectors, whatever computes them. Loading, and everything about text; no torch here."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import torch
 from jaxtyping import Float
-from safetensors.torch import save_file
-from torch import Tensor, nn
 
-from .arrays.ragged import Ragged
-from .encoders.checkpoint import WeightFormat, check_writable, load_encoder, save_encoder
-from .encoders.encoder import Encoder
-from .encoders.families import FAMILIES
-from .encoders.fingerprint import fingerprint
-from .engines.numpy.embedder import ENGINES, LightEmbedder
-from .errors import BadInput, BadModel
-from .heads import head_settings, out_width, read_head, with_truncation
-from .inference import EncodesTexts
-from .model_files import (
-    DEFAULT_MODEL,
-    POOLING_FOLDER,
-    Manifest,
-    ModulePart,
-    atomic_folder,
-    locate,
-    read_manifest,
-    write_manifest,
-)
-from .model_files.folder import check_same
-from .model_files.module_settings import check_pooling
-from .model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
-from .pooling import Pooling, Reduce, describe_pooling, pooling_of, read_pooling
-from .pooling.reductions import last
-from .runtime.atomic_files import target_folder
-from .runtime.devices import Precision, device_and_dtype, none_if_out_of_memory, precision_name
-from .runtime.memory import batch_token_budget
-from .text.inputs import text_chunks
-from .text.packing import in_batches
+from .arrays.similarity import PAIRWISE
+from .engine_registry import LoadOptions, choose_engine, engines_for
+from .errors import BadInput
+from .inference import Rows, WindowBatches, infer, inference_run
+from .model_files import DEFAULT_MODEL, Manifest, locate, read_manifest
+from .module_registry import check_pooling
+from .runtime.lazy_imports import require_torch
+from .runtime.progress import Progress
+from .runtime.unknown_options import explains_unknown_options
+from .text.inputs import count_texts, text_chunks
+from .text.prompts import resolve_prompt
 from .text.tokenizer import Tokenizer, max_input_length
-from .text.truncation import Overflow, longest_words
-from .text.windows import TextWindow, first_windows
+from .text.truncation import Overflow, TruncationCounter, TruncationReport, longest_words
+from .text.windows import TextWindow, first_windows, overlapping_windows
+
+Loaded = TypeVar("Loaded")
+"""The class that `load` was called on."""
+PROMPT_NAMES = {"query": ("query",), "document": ("document", "passage", "corpus")}
+"""By the role of a text, the names of prompts meant for it; a model's first one is used (as sentence-transformers)."""
+
+ENCODE_ADVICE = {
+    "batch_size": "batches are sized by tokens, and fit any device as they are; to choose: batch_tokens=4096",
+    "normalize_embeddings": "it is called normalize here: normalize=True",
+    "convert_to_tensor": "encode always returns a NumPy array; encode_tensor returns a torch tensor",
+    "convert_to_numpy": "encode always returns a NumPy array; encode_tensor returns a torch tensor",
+    "show_progress_bar": "it is called progress here: progress=True, or False",
+    "device": "the device is chosen when the model is loaded: Embedder.load(name, device=…)",
+    "precision": "the precision is chosen when the model is loaded: Embedder.load(name, precision=…)",
+    "output_value": "encode_tokens returns the vectors of tokens, and encode_layers those of every layer",
+    "truncate_dim": "it is chosen when the model is loaded: Embedder.load(name, truncate=…)",
+    "max_length": "set embedder.max_length, or load with Embedder.load(name, max_length=…)",
+    "sentences": "the texts come first, without a name: encode(texts)",
+    "chunk_size": "texts are taken in windows by themselves; batch_tokens=… chooses the size of a batch",
+}
+LOAD_ADVICE = {
+    "model_name_or_path": "the name or folder comes first, without a name: Embedder.load('likewise-mini')",
+    "max_seq_length": "it is called max_length here: max_length=256",
+    "truncate_dim": "it is called truncate here: truncate=128",
+    "backend": "it is called engine here: engine='torch' or 'numpy'",
+    "dtype": "it is called precision here: precision='bf16'",
+    "torch_dtype": "it is called precision here: precision='bf16'",
+    "model_kwargs": "precision='bf16' chooses the precision; other settings are those of the model folder",
+    "trust_remote_code": "code of a model folder is never run",
+    "cache_folder": "downloads go to the Hugging Face cache (HF_HOME); own models are found through LIKEWISE_MODELS",
+    "prompts": "prompts are those of the model folder; encode(texts, prompt='query: ') gives another one",
+}
 
 
-class Embedder(nn.Module, EncodesTexts):
-    """A sentence encoder: tokenizer, encoder, pooling, heads.
+class TokenEncoder(Protocol):
+    """What an embedder knows of its encoder, whatever computes it."""
 
-    >>> embedder = Embedder.load("all-MiniLM-L6-v2")
+    width: int
+    """D, the width of a token's vector."""
+    depth: int
+    """Blocks; there is one layer more."""
+    vocabulary: int
+    """Rows of the table of words: ids are below."""
+    longest: int
+    """The most tokens that one sequence may have."""
+
+
+class Embedder(ABC):
+    """A sentence encoder: tokenizer, encoder, pooling, heads. `Embedder.load` picks the engine that computes it.
+
+    >>> embedder = Embedder.load("likewise-mini")
     >>> embedder.encode(["A cat sleeps.", "A kitten naps."]).shape
     (2, 384)
 
-    Calls of one embedder may come from several threads at once. Change weights under `torch.no_grad()` or by an
-    optimizer: a change through `weight.data` in place tells nobody, and `encode` on a CPU would not see it.
+    Calls of one embedder may come from several threads at once.
     """
 
-    def __init__(self, tokenizer: Tokenizer, encoder: Encoder, pooling: Pooling, heads: nn.Module, manifest: Manifest):
-        super().__init__()
-        self.tokenizer = tokenizer
-        self.encoder = encoder
-        self.pooling = pooling
-        self.heads = heads
-        self.manifest = manifest
-        _check_fit(self)
+    tokenizer: Tokenizer
+    manifest: Manifest
+    encoder: TokenEncoder
+
+    def __new__(cls, *arguments: Any, **options: Any) -> "Embedder":  # noqa: ARG004, constructors of engines read them
+        if cls is Embedder:
+            name = arguments[0] if arguments and isinstance(arguments[0], str | Path) else "likewise-mini"
+            raise BadInput(
+                f"a model is loaded by its name or folder: Embedder.load({str(name)!r}). From parts (a tokenizer, an "
+                "encoder, a pooling, heads) it is composed by likewise.engines.torch.torch_embedder.TorchEmbedder"
+            )
+        return super().__new__(cls)
+
+    def __call__(self, *texts: Any) -> Any:  # noqa: ARG002
+        """Refused, with the way to vectors."""
+        raise BadInput("texts are encoded by embedder.encode(texts)")
 
     @classmethod
+    @explains_unknown_options("Embedder.load", LOAD_ADVICE)
     def load(
-        cls,
+        cls: type[Loaded],
         name: str | Path = DEFAULT_MODEL,
         *,
-        engine: str = "torch",
-        precision: Precision | None = None,
-        device: str | torch.device | None = None,
+        engine: str | None = None,
+        precision: str | None = None,
+        device: Any = None,
         pooling: str | None = None,
         max_length: int | None = None,
         truncate: int | None = None,
-    ) -> "Embedder":
+    ) -> Loaded:
         """The model of this name or folder.
 
         Args:
-            name: a folder (sentence-transformers' or a plain Hugging Face one), a carried model, or a hub name.
-            engine: what computes: `"torch"`, or `"numpy"` (`light.LightEmbedder`, which is given instead).
+            name: a folder (sentence-transformers' or a plain Hugging Face one), a bundled model, or a hub name.
+            engine: what computes: `"torch"` or `"numpy"`; by default the first of ENGINES
+                (likewise/engine_registry.py) that is installed and supports the model.
             precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA) or `"fp16"`.
-            device: `"cpu"`, `"cuda"` …; the first GPU if there is one.
+            device: `"cpu"`, `"cuda"` …; by default the first GPU if there is one.
             pooling: another pooling than the folder's: `"cls"`, `"mean+max"`, `"sbert-wk:start=2"` …
-            max_length: another longest input, in tokens with the special ones.
-            truncate: keep only so many numbers of each vector (Matryoshka), normalised again if the model does.
+            max_length: another maximum input length, in tokens with the special ones.
+            truncate: keep only this many dimensions of each vector (Matryoshka), normalised again if the model does.
 
         Raises:
-            ModelNotFound: the name leads nowhere; the message lists what was tried.
-            BadModel: the folder is broken, unsafe or of a kind not known here.
+            ModelNotFound: there is no model of this name; the message lists what was tried.
+            BadModel: the folder is broken, unsafe or of an unknown kind.
+            BadInput: an option is unknown, or not supported by the engine.
+            MissingExtra: the engine needs a package that is not installed.
         """
-        if engine == "numpy":
-            told = {"precision": precision, "pooling": pooling, "max_length": max_length, "truncate": truncate}
-            return LightEmbedder.load(name, device=device and str(device), **told)  # type: ignore[return-value, arg-type]
         check_pooling(pooling)
-        if engine not in ENGINES:
-            raise BadInput(f"there is no engine {engine!r}; there are {' and '.join(ENGINES)}")
-        place, dtype = device_and_dtype(device, precision)
+        options = LoadOptions(precision, None if device is None else str(device), pooling, max_length, truncate)
+        candidates = engines_for(engine, options, None if cls is Embedder else cls)
         manifest = read_manifest(locate(name))
         if manifest.notice and pooling is None:
-            warnings.warn(manifest.notice, stacklevel=2)
-        encoder = load_encoder(manifest.encoder, dtype)
-        limit = max_input_length(max_length, manifest.max_length, encoder.longest)
-        tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
-        chosen = _pooling(manifest.pooling if pooling is None else pooling, encoder.depth)
-        heads = [read_head(part.kind, part.config, part.folder) for part in manifest.heads]
-        if truncate is not None:
-            heads = with_truncation(heads, truncate, out_width(nn.Sequential(*heads), chosen.width(encoder.width)))
-        return cls(tokenizer, encoder, chosen, nn.Sequential(*heads), manifest).to(place).eval()
+            warnings.warn(manifest.notice, stacklevel=3)
+        loaded: Loaded = choose_engine(candidates, manifest, options).from_manifest(manifest, options)
+        return loaded
 
-    def pool(self, tokens: Ragged, skip: Sequence[int] | None = None) -> Float[Tensor, "N W"]:
-        """Packed tokens to pooled vectors, before the heads; of each sentence the pooling misses the first `skip`."""
-        layers, units = self.encoder(tokens), self.encoder.units(tokens)
-        if skip is not None:
-            units, kept = units.without_first(skip)
-            layers = (x[kept] for x in layers)
-        return self.pooling(layers, units)
+    @classmethod
+    @abstractmethod
+    def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> "Embedder":
+        """The model that a folder describes."""
 
-    def forward(self, tokens: Ragged) -> Float[Tensor, "N E"]:
-        """Packed tokens to vectors, with gradients if they are on."""
-        vectors: Tensor = self.heads(self.pool(tokens))
-        return vectors
+    @classmethod
+    @abstractmethod
+    def check_options(cls, options: LoadOptions) -> None:
+        """Refuses, by BadInput, options that this engine does not support; no model is read yet."""
 
+    @classmethod
+    @abstractmethod
+    def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:
+        """Refuses, by BadModel, a model that this engine does not compute; no weights are read yet."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Dimensions of a vector: E."""
+
+    @property
+    @abstractmethod
+    def precision(self) -> str:
+        """The precision that it computes in: `"fp32"`, `"bf16"` or `"fp16"`."""
+
+    @property
+    @abstractmethod
+    def device(self) -> Any:
+        """The device that it computes on; its text is `"cpu"`, `"cuda:0"` …"""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with anything that changes vectors: weights, tokenizer, pooling, heads."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Its encoder's kind, layers, width and number of parameters, its pooling and its heads, as plain values."""
+
+    @abstractmethod
+    def save(self, folder: str | Path) -> None:
+        """Writes a folder that `load` reads."""
+
+    @abstractmethod
+    def _vectors(
+        self, pieces: Sequence[TextWindow], hides_prompt: bool, batches: WindowBatches
+    ) -> Float[np.ndarray, "n E"]:
+        """The vectors of the texts that these are pieces of; the pieces of one text are averaged before the heads."""
+
+    @abstractmethod
+    def _layers(
+        self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches
+    ) -> list[Float[np.ndarray, "L t D"]]:
+        """Every layer of every sequence of ids, or the last one alone."""
+
+    @property
+    def max_length(self) -> int:
+        """The maximum input length in tokens, special ones included; it can be set, up to what the encoder reads."""
+        return self.tokenizer.max_length
+
+    @max_length.setter
+    def max_length(self, tokens: int) -> None:
+        limit = max_input_length(tokens, self.tokenizer.max_length, self.encoder.longest)
+        self.tokenizer = replace(self.tokenizer, max_length=limit)
+
+    @explains_unknown_options("encode", ENCODE_ADVICE)
+    def encode(
+        self,
+        texts: Iterable[str],
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        overflow: Overflow = "warn",
+        normalize: bool = False,
+        progress: Progress = None,
+        batch_tokens: int | None = None,
+    ) -> Float[np.ndarray, "N E"]:
+        """One vector per text, float32, in the order given.
+
+        Args:
+            texts: a list, a NumPy, Arrow or pandas column, or an iterator (which is taken in windows). A single str
+                is refused, so that the result always has two dimensions.
+            prompt: a text put before every text, as it is.
+            prompt_name: in its place, the name of one of the model's own prompts; where neither is given, the model's
+                default prompt is used, if it has one.
+            overflow: what to do with a text of more tokens than the model reads: `"error"`; `"warn"` truncates it and
+                warns; `"truncate"` truncates it silently; `"mean"` reads it in overlapping windows and takes the
+                mean of their pooled vectors, weighted by tokens.
+            normalize: whether vectors are scaled to length 1 (a zero vector stays zero), also where the model does not.
+            progress: None shows it on a terminal when work takes long; True always, False never; a callable is given
+                a `Meter`.
+            batch_tokens: tokens per batch; halved automatically when memory runs out.
+
+        Raises:
+            BadInput: a text is not a str (its index is named), or an option or the name of a prompt is unknown.
+            TooLong: under `overflow="error"`.
+            OutOfMemory: one single text does not fit into memory.
+        """
+        total = count_texts(texts)
+        stream = self.encode_stream(
+            texts,
+            prompt=prompt,
+            prompt_name=prompt_name,
+            overflow=overflow,
+            normalize=normalize,
+            progress=progress,
+            batch_tokens=batch_tokens,
+        )
+        if total is None:
+            return np.concatenate([np.empty((0, self.width), np.float32), *stream])
+        vectors, done = np.empty((total, self.width), np.float32), 0
+        for block in stream:
+            if done + len(block) > total:
+                raise BadInput(f"len(texts) is {total:,}, and iterating over texts gave {done + len(block):,} or more")
+            vectors[done : done + len(block)] = block
+            done += len(block)
+        return vectors[:done]
+
+    @explains_unknown_options("encode_stream", ENCODE_ADVICE)
+    def encode_stream(
+        self,
+        texts: Iterable[str],
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        overflow: Overflow = "warn",
+        normalize: bool = False,
+        progress: Progress = None,
+        batch_tokens: int | None = None,
+    ) -> Iterator[Float[np.ndarray, "n E"]]:
+        """As `encode`, a block of rows at a time, so that neither texts nor vectors need fit into memory."""
+        text_prompt = self._prompt(prompt, prompt_name)
+        counter = self._counter(overflow)
+        run = self._run(counter, count_texts(texts), progress, batch_tokens)
+        prompt_ids = self.tokenizer.contents([text_prompt])[0] if text_prompt else []
+        hides_prompt = bool(text_prompt) and not self.manifest.include_prompt
+        cut = overlapping_windows if overflow == "mean" else first_windows
+
+        def tokenize(distinct: list[str], rows: Rows) -> list[TextWindow]:
+            start = counter.texts
+            contents = self._contents(distinct, rows, text_prompt, counter)
+            self._check_not_empty(contents, rows, start)
+            pieces = cut(self.tokenizer, contents, prompt_ids)
+            self._check_vocabulary(pieces, rows, start)
+            return pieces
+
+        def blocks() -> Iterator[Float[np.ndarray, "n E"]]:
+            with run as started:
+                for block in infer(
+                    text_chunks(texts), tokenize, lambda p, b: self._vectors(p, hides_prompt, b), started
+                ):
+                    yield _unit_length(block) if normalize else block
+
+        return blocks()
+
+    def pair_scores(
+        self, first: Sequence[str], second: Sequence[str], *, similarity: str = "cosine", **options: Any
+    ) -> Float[np.ndarray, " N"]:
+        """The similarity of each pair of texts: `"cosine"`, `"dot"`, `"euclidean"` or `"manhattan"`."""
+        if similarity not in PAIRWISE:
+            raise BadInput(f"there is no similarity {similarity!r}; there are {', '.join(PAIRWISE)}")
+        if len(first) != len(second):
+            raise BadInput(
+                f"there are {len(first):,} first texts and {len(second):,} second ones; wanted as many of both"
+            )
+        vectors = self.encode([*first, *second], **options)
+        return PAIRWISE[similarity](vectors[: len(first)], vectors[len(first) :])
+
+    def encode_query(self, texts: Iterable[str], **options: Any) -> Float[np.ndarray, "N E"]:
+        """As `encode`, under the model's prompt for queries, if it has one."""
+        return self._encode_as("query", texts, options)
+
+    def encode_document(self, texts: Iterable[str], **options: Any) -> Float[np.ndarray, "N E"]:
+        """As `encode`, under the model's prompt for documents (document, passage or corpus), if it has one."""
+        return self._encode_as("document", texts, options)
+
+    def encode_tensor(self, texts: Iterable[str], **options: Any) -> Any:
+        """As `encode`, a torch tensor on the embedder's device; it takes no part in gradients.
+
+        Raises:
+            MissingExtra: torch is not installed.
+        """
+        require_torch("encode_tensor")
+        return import_module("torch").from_numpy(self.encode(texts, **options)).to(self.device)
+
+    @explains_unknown_options("encode_tokens", ENCODE_ADVICE)
     def encode_tokens(
         self,
         texts: Iterable[str],
@@ -132,11 +332,18 @@ class Embedder(nn.Module, EncodesTexts):
         prompt: str | None = None,
         prompt_name: str | None = None,
         overflow: Overflow = "warn",
+        progress: Progress = False,
+        batch_tokens: int | None = None,
     ) -> list[Float[np.ndarray, "t D"]]:
-        """The last layer's vector of every token (special ones included; `pieces` names them), an array a text."""
-        found = self.encode_layers(texts, prompt=prompt, prompt_name=prompt_name, overflow=overflow, only_last=True)
-        return [layers[-1] for layers in found]
+        """The last layer's vector of every token (special ones included; `pieces` names them), one array per text."""
+        counter = self._token_counter(overflow)
+        run = self._run(counter, count_texts(texts), progress, batch_tokens)
+        text_prompt = self._prompt(prompt, prompt_name)
+        with run as started:
+            found = self._encode_layers(texts, text_prompt, started, only_last=True)
+            return [layers[-1] for layers in found]
 
+    @explains_unknown_options("encode_layers", ENCODE_ADVICE)
     def encode_layers(
         self,
         texts: Iterable[str],
@@ -144,220 +351,120 @@ class Embedder(nn.Module, EncodesTexts):
         prompt: str | None = None,
         prompt_name: str | None = None,
         overflow: Overflow = "warn",
-        only_last: bool = False,
+        progress: Progress = False,
+        batch_tokens: int | None = None,
     ) -> list[Float[np.ndarray, "L t D"]]:
-        """Every layer's vector of every token, the embeddings first, an array a text; `prompt` … as `encode` has them.
+        """Every layer's vector of every token, the embeddings first, one array per text; options as in `encode`."""
+        counter = self._token_counter(overflow)
+        run = self._run(counter, count_texts(texts), progress, batch_tokens)
+        text_prompt = self._prompt(prompt, prompt_name)
+        with run as started:
+            return list(self._encode_layers(texts, text_prompt, started, only_last=False))
 
-        Where memory runs out, batches are halved, as in `encode`.
-        """
-        if overflow == "mean":
-            raise BadInput(
-                'overflow="mean" joins windows into one vector; tokens and layers know "error", "warn", "truncate"'
-            )
-        tally, lead = self._tally(overflow), self._prompt(prompt, prompt_name)
-        found: list[Float[np.ndarray, "L t D"]] = []
+    def encode_report(
+        self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
+    ) -> TruncationReport:
+        """How many tokens each text has, and how many of them the model reads; nothing is encoded."""
+        text_prompt, limit = self._prompt(prompt, prompt_name), self.tokenizer.room
+        lengths: list[int] = []
+        unread_tokens: list[int] = []  # of the tokens that fit, those that stand for words too long to be read
+        unread: dict[int, int] = {}
         for window in text_chunks(texts):
-            given = [lead + text for text in window]
-            contents = self.tokenizer.contents(given)
-            tally.add([len(content) for content in contents], longest_words(self.tokenizer.unread(given, contents)))
+            prompted = [text_prompt + text for text in window]
+            contents = self.tokenizer.contents(prompted)
+            words = self.tokenizer.unread(prompted, contents)
+            unread_tokens += [sum(at < limit for at, _ in words.get(i, ())) for i in range(len(prompted))]
+            unread |= {len(lengths) + i: sum(length for _, length in found) for i, found in words.items()}
+            lengths += [len(content) for content in contents]
+        tokens = np.asarray(lengths, dtype=np.int64)
+        used = np.minimum(tokens, limit) - np.asarray(unread_tokens, dtype=np.int64)
+        return TruncationReport(tokens=tokens, used=used, unread=unread)
+
+    def pieces(
+        self, texts: Sequence[str], *, prompt: str | None = None, prompt_name: str | None = None
+    ) -> list[list[str]]:
+        """The word pieces that the model reads of each text, in the order of `encode_tokens`."""
+        text_prompt = self._prompt(prompt, prompt_name)
+        contents = [
+            content
+            for window in text_chunks(texts)
+            for content in self.tokenizer.contents([text_prompt + text for text in window])
+        ]
+        return [self.tokenizer.tokens(content[: self.tokenizer.room]) for content in contents]
+
+    @property
+    def default_prompt(self) -> str:
+        """The prompt put before a text where none is given; empty where the model has none."""
+        return self._prompt(None, None)
+
+    def _encode_as(self, role: str, texts: Iterable[str], options: dict[str, Any]) -> Float[np.ndarray, "N E"]:
+        """Under the model's prompt for texts of this role, unless the options name another."""
+        if options.get("prompt") is None and options.get("prompt_name") is None:
+            own = next((name for name in PROMPT_NAMES[role] if name in self.manifest.prompts), None)
+            options = {**options, "prompt_name": own}
+        return self.encode(texts, **options)
+
+    def _encode_layers(
+        self, texts: Iterable[str], text_prompt: str, run: Any, only_last: bool
+    ) -> Iterator[Float[np.ndarray, "L t D"]]:
+        def tokenize(distinct: list[str], rows: Rows) -> list[list[int]]:
+            start = run.counter.texts
+            contents = self._contents(distinct, rows, text_prompt, run.counter)
             pieces = first_windows(self.tokenizer, contents, ())
-            self._check_known(pieces, np.arange(len(pieces)), len(found))
-            found += self._layers([piece.ids for piece in pieces], only_last)
-        tally.warn()
-        return found
+            self._check_vocabulary(pieces, rows, start)
+            return [piece.ids for piece in pieces]
 
-    def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
-        """A folder that `load` reads; sentence-transformers does too, any version, unless a warning says why not.
+        for layers in infer(text_chunks(texts), tokenize, lambda ids, b: self._layers(ids, only_last, b), run):
+            yield from layers
 
-        A new folder appears whole or not at all. In one that is there, the files of the model before go, others stay;
-        a process killed meanwhile leaves one model, the other, or a folder that `load` refuses.
+    def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
+        return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
 
-        Weights keep the precision they have here; with `weights="int8"` the encoder's matrices are in eight bits, a
-        quarter of fp32's size, for this library alone, as tables of words are. What the encoder does not use (a
-        masked-LM head, BERT's own pooler) is not written; a card is not either, being that of another model, but on
-        what the model was trained is (likewise.json).
-
-        Raises:
-            BadInput: the folder cannot be written to.
-            BadModel: the model would be loaded again as another one, since a part of it has no name in a folder.
-        """
-        place, pooling = target_folder(folder), describe_pooling(self.pooling)
-        heads = head_settings(self.heads, self.pooling.width(self.encoder.width))
-        manifest = self._manifest(pooling, heads)
-        check_writable(self.encoder, weights)
-        warn_of_readers(self.only_here(weights=weights))
-        with atomic_folder(place) as partial:
-            write_manifest(partial, manifest, self.encoder.width)
-            self.tokenizer.save(partial)
-            write_provenance(partial, self._provenance())
-            for name, tensors in self._weights_of_parts(heads).items():
-                save_file(tensors, partial / name / "model.safetensors", {"format": "pt"})
-            save_encoder(self.encoder, partial, weights=weights)
-            check_same(read_manifest(partial), manifest)
-
-    def only_here(self, *, weights: WeightFormat | None = None) -> list[str]:
-        """Why sentence-transformers cannot read a folder of this model; nothing where it can."""
-        return parts_only_here(self.pooling, self.encoder.config.get("model_type", ""), weights)
-
-    def _manifest(
-        self,
-        pooling: str | tuple[str, Mapping[str, Any]],
-        heads: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]],
-    ) -> Manifest:
-        return replace(
-            self.manifest,
-            pooling=pooling if isinstance(pooling, str) else ModulePart(*pooling, Path()),
-            heads=tuple(ModulePart(kind, config, Path()) for kind, config, _ in heads),
-            max_length=self.tokenizer.max_length,
-            lowercase=self.tokenizer.lowercase,
+    def _run(self, counter: TruncationCounter, total: int | None, progress: Progress, batch_tokens: int | None) -> Any:
+        return inference_run(
+            counter,
+            total=total,
+            device=str(self.device).partition(":")[0],
+            precision=self.precision,
+            progress=progress,
+            batch_tokens=batch_tokens,
         )
 
-    def _provenance(self) -> Provenance:
-        try:
-            return provenance(self)
-        except BadModel:  # what cannot be read is no reason not to save
-            return UNKNOWN_PROVENANCE
+    def _counter(self, overflow: Overflow) -> TruncationCounter:
+        tokenizer = self.tokenizer
+        skips = tokenizer.unknown is not None
+        return TruncationCounter(tokenizer.room, overflow, skips=skips, word_limit=tokenizer.longest_word)
 
-    def _weights_of_parts(
-        self, heads: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]
-    ) -> dict[str, dict[str, Tensor]]:
-        """The weights behind the encoder, by the sub-folders that they go to."""
-        inside = {f"{i}_{kind}": dict(weights) for i, (kind, _, weights) in enumerate(heads, 2)}
-        if isinstance(self.pooling, nn.Module):
-            state = self.pooling.state_dict()
-            inside[POOLING_FOLDER] = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
-        return {name: weights for name, weights in inside.items() if weights}
+    def _token_counter(self, overflow: Overflow) -> TruncationCounter:
+        if overflow == "mean":
+            raise BadInput(
+                'overflow="mean" averages windows into one vector; for tokens and layers it can be "error", "warn" or '
+                '"truncate"'
+            )
+        return self._counter(overflow)
 
-    @property
-    def width(self) -> int:
-        """Numbers in a vector: E."""
-        return out_width(self.heads, self.pooling.width(self.encoder.width))
+    def _contents(self, texts: list[str], rows: Rows, text_prompt: str, counter: TruncationCounter) -> list[list[int]]:
+        """The ids of each text behind the prompt, whole, without special tokens; counted for every row."""
+        prompted = [text_prompt + text for text in texts]
+        contents = self.tokenizer.contents(prompted)
+        lengths = np.asarray([len(content) for content in contents], np.int64)[rows]
+        counter.add(lengths, longest_words(self.tokenizer.unread(prompted, contents), rows))
+        return contents
 
-    def made_of(self) -> dict[str, Any]:
-        """Its encoder's kind, layers, width and numbers of weights, its pooling and its heads, as plain values."""
-        return {
-            "encoder": self.encoder.config.get("model_type"),
-            "layers": self.encoder.depth,
-            "width": self.encoder.width,
-            "parameters": sum(p.numel() for p in self.parameters()),
-            "pooling": self.pooling.spec,
-            "heads": [type(head).__name__ for head in self.heads.children()],
-        }
+    def _check_not_empty(self, contents: list[list[int]], rows: Rows, start: int) -> None:
+        """Refuses a text without tokens where the model adds no special ones."""
+        if self.tokenizer.framed([]) or all(contents):
+            return
+        index = start + next(i for i, row in enumerate(rows) if not contents[row])
+        raise BadInput(f"texts[{index}] has no tokens, and this model puts no special ones around a text")
 
-    @property
-    def _place(self) -> str:
-        return self.device.type
-
-    @property
-    def _known(self) -> int:
-        return self.encoder.vocabulary
-
-    @property
-    def device(self) -> torch.device:
-        return next(self.parameters()).device
-
-    @property
-    def precision(self) -> str:
-        return precision_name(next(self.encoder.parameters()).dtype)
-
-    @property
-    def fingerprint(self) -> str:
-        """32 hexadecimal digits that change with anything that changes vectors: weights, tokenizer, pooling, heads."""
-        m = self.manifest
-        words = [self.pooling.spec, str(self.heads), m.include_prompt, dict(m.prompts), m.default_prompt]
-        words += [self.tokenizer.max_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
-        words += [str(self.tokenizer.unknown)] if self.tokenizer.unknown else []
-        words.append(str(getattr(self.encoder, "shape", self.encoder.config)))
-        return fingerprint(words, self.state_dict())
-
-    @torch.inference_mode()
-    def _vectors(
-        self, pieces: Sequence[TextWindow], hides_prompt: bool, most: int, done: Callable[[int], None]
-    ) -> Float[np.ndarray, "n E"]:
-        """The vectors of the texts that these are pieces of; what is in pieces is joined before the heads."""
-        whole = len(pieces) == pieces[-1].owner + 1
-        width = self.width if whole else self.pooling.width(self.encoder.width)
-        found = torch.empty(len(pieces), width, device=self.device)
-
-        def attempt(batch: list[int]) -> Tensor | None:
-            skip = [pieces[i].lead for i in batch] if hides_prompt else None
-
-            def made() -> Tensor:
-                pooled = self.pool(Ragged.of([pieces[i].ids for i in batch], self.device), skip).float()
-                vectors: Tensor = self.heads(pooled) if whole else pooled
-                return vectors
-
-            return none_if_out_of_memory(made)
-
-        for batch, vectors in in_batches([len(piece.ids) for piece in pieces], most, attempt):
-            found[batch] = vectors.float()
-            done(sum(len(pieces[i].ids) for i in batch))
-        vectors = found if whole else self.heads(_joined(found, pieces)).float()
-        return np.asarray(vectors.cpu().numpy())
-
-    @torch.inference_mode()
-    def _layers(self, ids: list[list[int]], only_last: bool) -> list[Float[np.ndarray, "L t D"]]:
-        found: list[Any] = [None] * len(ids)
-
-        def attempt(batch: list[int]) -> tuple[Float[Tensor, "L T D"], list[int]] | None:
-            return none_if_out_of_memory(lambda: self._block([ids[i] for i in batch], only_last))
-
-        for batch, (block, lengths) in in_batches(
-            [len(i) for i in ids], batch_token_budget(None, self.device.type), attempt
-        ):
-            for i, layers in zip(batch, torch.split(block, lengths, dim=1), strict=True):
-                found[i] = layers.numpy().copy()
-        return found
-
-    def _block(self, ids: list[list[int]], only_last: bool) -> tuple[Float[Tensor, "L T D"], list[int]]:
-        """The layers of some texts, or the last alone, on the host; and how many tokens of each text they hold."""
-        tokens = Ragged.of(ids, self.device)
-        layers = self.encoder(tokens)
-        kept = [last(layers)] if only_last else layers
-        return torch.stack([x.float().cpu() for x in kept]), list(self.encoder.units(tokens).lengths)
+    def _check_vocabulary(self, pieces: Sequence[TextWindow], rows: Rows, start: int) -> None:
+        """Refuses ids that the encoder has no vector for."""
+        strange = self.tokenizer.strange([piece.ids for piece in pieces], self.encoder.vocabulary)
+        if strange is not None:
+            index = start + int(np.flatnonzero(rows == pieces[strange[0]].owner)[0])
+            raise BadInput(f"texts[{index}] holds the token {strange[1]!r}, for which the encoder has no vector")
 
 
-def _pooling(described: str | ModulePart, depth: int) -> Pooling:
-    if isinstance(described, str):
-        return pooling_of(described, depth)
-    return read_pooling(described.kind, described.config, described.folder, depth)
-
-
-def parts_only_here(pooling: Pooling, kind: str, weights: WeightFormat | None) -> list[str]:
-    """Which of these sentence-transformers has nothing for: a pooling, a kind of encoder, a way to keep weights."""
-    reasons = [] if isinstance(pooling, Reduce) else [f"the pooling {pooling.spec}"]
-    family = FAMILIES.get(kind)
-    if family is not None and not family.known_elsewhere:
-        reasons.append(f"the encoder {kind!r}")
-    return reasons + ([f"weights in {weights}"] if weights else [])
-
-
-def warn_of_readers(reasons: Sequence[str]) -> None:
-    """A warning where only likewise will read what is saved."""
-    if reasons:
-        what = " and ".join(reasons)
-        warnings.warn(f"sentence-transformers cannot read this model, for {what}; likewise can", stacklevel=3)
-
-
-def _joined(pooled: Float[Tensor, "P W"], pieces: Sequence[TextWindow]) -> Float[Tensor, "n W"]:
-    """The mean of each text's windows, weighted by their tokens."""
-    at = torch.tensor([piece.owner for piece in pieces], device=pooled.device)
-    weights = torch.tensor([float(max(1, piece.weight)) for piece in pieces], device=pooled.device)
-    texts = pieces[-1].owner + 1
-    sums = pooled.new_zeros(texts, pooled.shape[1]).index_add(0, at, pooled * weights[:, None])
-    return sums / weights.new_zeros(texts).index_add(0, at, weights)[:, None]
-
-
-def _check_fit(embedder: Embedder) -> None:
-    """The tokenizer's ids, the encoder's table and the heads must suit each other."""
-    embedder.tokenizer.check(embedder.encoder.vocabulary)
-    unknown = embedder.tokenizer.unknown
-    if unknown is not None and unknown.buckets and not embedder.manifest.include_prompt:
-        raise BadModel("a model that spells words by n-grams cannot leave a prompt out of its pooling")
-    width = embedder.pooling.width(embedder.encoder.width)
-    try:
-        out_width(embedder.heads, width)
-    except RuntimeError as error:
-        raise BadModel(
-            f"the pooling {embedder.pooling.spec} gives {width} numbers, which the heads cannot take: {error}"
-        ) from None
+def _unit_length(vectors: Float[np.ndarray, "n E"]) -> Float[np.ndarray, "n E"]:
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from .errors import BadModel
-from .model_files.module_settings import check_truncation, head_shapes
+from .module_registry import check_truncation, head_shapes
 from .runtime.weight_files import read_tensors
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {

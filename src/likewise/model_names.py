@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .baselines.tfidf import WIDTH, TfIdf
+from .embedder import Embedder
 from .errors import BadInput
 from .runtime.lazy_imports import require_torch
 
 if TYPE_CHECKING:
-    from .embedder import Embedder
+    from .engines.torch.torch_embedder import TorchEmbedder
 
 POOLED = {"bert-avg": "mean", "bert-cls": "cls"}
 OPTIONS: dict[str, type] = {"pooling": str, "precision": str, "max_length": int, "truncate": int}
@@ -37,7 +38,7 @@ _WITH_OPTIONS = re.compile(rf"(?s)(.+)\(((?:{'|'.join(OPTIONS)})=[^()]*)\)")
 _AROUND = re.compile(rf"(?s)(random|{'|'.join(POOLED)})\((.+)\)(?::(\d+))?")
 
 
-def load_model(name: str | Path, **options: Any) -> "Embedder | TfIdf":
+def load_model(name: str | Path, **options: Any) -> Embedder | TfIdf:
     """The model of this name; `options` are those of `Embedder.load`, and what the name asks for may not differ.
 
     Raises:
@@ -50,10 +51,8 @@ def load_model(name: str | Path, **options: Any) -> "Embedder | TfIdf":
     return load_named_embedder(name, **options)
 
 
-def load_named_embedder(name: str | Path, **options: Any) -> "Embedder":
+def load_named_embedder(name: str | Path, **options: Any) -> Embedder:
     """As `load_model`, where only an embedder will do."""
-    from . import Embedder  # from here, where NumPy's stands in if torch is missing
-
     text = str(name)
     if Path(text).expanduser().is_dir():
         return Embedder.load(name, **options)
@@ -66,7 +65,19 @@ def load_named_embedder(name: str | Path, **options: Any) -> "Embedder":
     return Embedder.load(name, **options)
 
 
-def _around(name: str, form: str, inner: str, seed: str | None, options: dict[str, Any]) -> "Embedder":
+def load_torch_embedder(name: str | Path, **options: Any) -> "TorchEmbedder":
+    """As `load_named_embedder`, computed by torch: for what reads or changes the parts of a model.
+
+    Raises:
+        MissingExtra: torch is not installed.
+    """
+    require_torch(str(name))
+    from .engines.torch.torch_embedder import require_torch_engine
+
+    return require_torch_engine(load_named_embedder(name, **{"engine": "torch", **options}), str(name))
+
+
+def _around(name: str, form: str, inner: str, seed: str | None, options: dict[str, Any]) -> Embedder:
     """`bert-avg`, `bert-cls` or `random` of the model inside."""
     if form in POOLED:
         if seed is not None:
@@ -75,7 +86,7 @@ def _around(name: str, form: str, inner: str, seed: str | None, options: dict[st
     require_torch(name)
     from .baselines.untrained import random_weights
 
-    return random_weights(load_named_embedder(inner, **options), int(seed or 0))
+    return random_weights(load_torch_embedder(inner, **options), int(seed or 0))
 
 
 def _options(name: str, told: str) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeyp
     ("words", "told"),
     [
         (["encode", "nowhere.txt", "-o", "o.npy"], "nowhere.txt is not there"),
-        (["similarity", "alone"], "two or more texts are wanted; got 1"),
+        (["similarity", "alone"], "expected two or more texts to compare; got 1"),
         (["info", "./no/such/model"], "there is no model"),
         (["info", "tf-idf"], "tf-idf is fitted on the texts of a task"),
         (["info", "bert-cls(x)", "--pooling", "mean"], "pooling=cls, and pooling=mean is asked for besides"),
@@ -114,8 +114,8 @@ def test_an_error_is_one_line_and_exit_2(words, told, capsys, unchecked):
         (["--device", "foo"], "--device foo cannot be used here: "),
         (["--device", "meta"], "--device meta cannot be used here: "),
         (["--device", "cuda:77"], "--device cuda:77 cannot be used here: "),
-        (["--threads", "-1"], "--threads is -1; wanted 1 or more"),
-        (["--threads", "0"], "--threads is 0; wanted 1 or more"),
+        (["--threads", "-1"], "--threads is -1; expected 1 or more"),
+        (["--threads", "0"], "--threads is 0; expected 1 or more"),
     ],
 )
 def test_a_device_and_threads_that_cannot_be_are_one_line(options, told, model, capsys):
@@ -129,7 +129,7 @@ def test_a_device_and_threads_that_cannot_be_are_one_line(options, told, model, 
     ("options", "told"),
     [
         (["-o", "o.xyz"], "o.xyz is of no kind that is written here"),
-        (["-o", "o.npy", "--batch-tokens", "0"], "--batch-tokens is 0; wanted 1 or more"),
+        (["-o", "o.npy", "--batch-tokens", "0"], "--batch-tokens is 0; expected 1 or more"),
     ],
 )
 def test_what_can_be_checked_is_checked_before_the_model_is_loaded(options, told, tmp_path, capsys):

@@ -36,10 +36,10 @@ def test_the_table_is_printed_and_the_second_run_is_read_from_disk(capsys):
     assert "average sts" in first
     assert main(["evaluate", MODEL, "--resamples", "100", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert all(cell["kept"] for cell in told["cells"])
+    assert all(cell["cached"] for cell in told["cells"])
     assert main(["evaluate", MODEL, "--resamples", "100", "--json", "--no-cache"]) == 0
     again = json.loads(capsys.readouterr().out)
-    assert not any(cell["kept"] for cell in again["cells"])
+    assert not any(cell["cached"] for cell in again["cells"])
     assert [cell["scores"] for cell in again["cells"]] == [cell["scores"] for cell in told["cells"]]
 
 
@@ -80,9 +80,9 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, monkeypatch):
     ("argv", "said"),
     [
         (["--tasks", "stsx"], "there is no task or suite 'stsx'"),
-        ([MODEL, "--compare"], "--compare wants two models"),
-        ([MODEL, "--resamples", "5"], "wanted 100 or more"),
-        ([MODEL, "--plot", "x.gif"], "wanted a file that ends with"),
+        ([MODEL, "--compare"], "--compare needs two models"),
+        ([MODEL, "--resamples", "5"], "expected 100 or more"),
+        ([MODEL, "--plot", "x.gif"], "expected a file name that ends with"),
         (["no-such-model", "-q"], "there is no model 'no-such-model'"),
         (["tests.evaluate.toys:nothing"], "cannot be imported"),
         (["tests.evaluate.broken:encode"], "broken:encode cannot be imported: RuntimeError: a bug of its own ("),
@@ -100,17 +100,31 @@ def test_stopping_keeps_what_is_there(monkeypatch, capsys):
 
     TASKS["two"] = task("two", "pairs/two", run=stop)
     assert main(["evaluate", MODEL, "--resamples", "100"]) == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "the same command continues" in capsys.readouterr().err
     TASKS["two"] = TWO
     assert main(["evaluate", MODEL, "--resamples", "100", "--json"]) == 0
-    assert [cell["kept"] for cell in json.loads(capsys.readouterr().out)["cells"]] == [True, False]
+    assert [cell["cached"] for cell in json.loads(capsys.readouterr().out)["cells"]] == [True, False]
 
 
 def test_help_and_the_public_names_load_no_torch():
     code = (
         "import sys; from likewise.cli.main import parser; parser(); import likewise.evaluate as e\n"
-        "from likewise.evaluate import evaluate, TASKS, SUITES, Settings, Result, Evidence, report\n"
+        "from likewise.evaluate import evaluate, TASKS, SUITES, EvaluationSettings, Result, Evidence, format_report\n"
         "heavy = {'torch', 'transformers', 'scipy', 'sklearn', 'pandas', 'matplotlib', 'mteb'} & set(sys.modules)\n"
         "assert not heavy, heavy; assert set(e.__all__) == set(dir(e))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_own_data_are_evaluated_alone_or_with_tasks(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "faq.csv").write_text("question,answer,rating\nword 1,word 2,3\nword 2,word 4,1\nword 5,word 6,2\n")
+    own = ["--data", "faq.csv", "--columns", "sentence1=question,sentence2=answer,score=rating/5"]
+    assert main(["evaluate", MODEL, *own, "--resamples", "100", "--json"]) == 0
+    assert [cell["task"] for cell in json.loads(capsys.readouterr().out)["cells"]] == ["faq.csv"]
+    assert main(["evaluate", MODEL, *own, "--tasks", "one", "--resamples", "100", "--json"]) == 0
+    assert [cell["task"] for cell in json.loads(capsys.readouterr().out)["cells"]] == ["one", "faq.csv"]
+    assert main(["evaluate", MODEL, *own[:2]]) == 2
+    assert "expected sentence1, sentence2, score" in capsys.readouterr().err
+    assert main(["evaluate", MODEL, *own[2:]]) == 2
+    assert "--data FILE, which was not given" in capsys.readouterr().err

@@ -7,7 +7,15 @@ import pytest
 from likewise import Embedder
 from likewise.cli import main
 from likewise.files import Table, write_table
-from likewise.mine import BelowPositive, ExcludeKnownPositives, RankBetween, ScoreBetween, mine_negatives
+from likewise.mine import (
+    BelowPositive,
+    ExcludeKnownPositives,
+    MiningPrompts,
+    MiningSettings,
+    RankBetween,
+    ScoreBetween,
+    mine_negatives,
+)
 from tests.tiny import classifier_folder
 
 ANCHORS = [f"the {a} and the {b}" for a in ("cat", "dog", "fox") for b in ("hat", "mat", "bat", "rat")]
@@ -31,7 +39,8 @@ def test_prompts_are_texts_or_names_of_the_models_own(own, data, tmp_path, capsy
     asked = ["mine", model, data, "--columns", "anchor=q,positive=a", "-o", str(out), "--missing", "fill", "-q"]
     asked += ["--rank", "1", "6", "--margin", "0.01"]
     how = {"missing": "fill", "rules": [ExcludeKnownPositives(), RankBetween(1, 6), BelowPositive(margin=0.01)]}
-    wanted = mine_negatives(ANCHORS, POSITIVES, Embedder.load(model), prompt="query: ", corpus_prompt="text: ", **how)
+    prompts = MiningPrompts(anchor="query: ", corpus="text: ")
+    wanted = mine_negatives(ANCHORS, POSITIVES, Embedder.load(model), settings=MiningSettings(**how), prompts=prompts)
     for options in (
         ["--prompt-name", "query", "--corpus-prompt-name", "document"],
         ["--prompt", "query: ", "--corpus-prompt", "text: "],
@@ -46,13 +55,14 @@ def test_prompts_are_texts_or_names_of_the_models_own(own, data, tmp_path, capsy
 def test_the_file_holds_what_the_library_finds(model, data, tmp_path, capsys):
     out = tmp_path / "out.parquet"
     asked = ["mine", model, data, "--columns", "anchor=q,positive=a", "-k", "2", "-o", str(out), "--missing", "fill"]
-    assert main([*asked, "--rank", "1", "6", "--margin", "0.01", "--choose", "spread", "--json"]) == 0
+    assert main([*asked, "--rank", "1", "6", "--margin", "0.01", "--strategy", "spread", "--json"]) == 0
     rules = [ExcludeKnownPositives(), RankBetween(1, 6), BelowPositive(margin=0.01)]
-    wanted = mine_negatives(ANCHORS, POSITIVES, Embedder.load(model), k=2, rules=rules, choose="spread", missing="fill")
+    settings = MiningSettings(k=2, rules=rules, strategy="spread", missing="fill")
+    wanted = mine_negatives(ANCHORS, POSITIVES, Embedder.load(model), settings=settings)
     assert Table.read(out, list).columns == wanted.columns()
     told = json.loads(capsys.readouterr().out)
-    assert (told["rows"], told["kept"], told["k"], told["out"]) == (12, 12, 2, str(out))
-    assert [took["rule"] for took in told["took"]] == [str(rule) for rule in rules]
+    assert (told["rows"], told["kept"], told["k"], told["output"]) == (12, 12, 2, str(out))
+    assert [stats["rule"] for stats in told["rule_stats"]] == [str(rule) for rule in rules]
     assert told["fingerprint"] == Embedder.load(model).fingerprint
 
 
@@ -63,7 +73,7 @@ def test_the_report_tells_rules_rows_and_examples(model, data, tmp_path, capsys)
     for part in (
         "12 rows of 12 anchors",
         "ExcludeKnownPositives()",
-        "BelowPositive(share=0.95)",
+        "BelowPositive(ratio=0.95)",
         "negatives",
         "12 triplets",
     ):
@@ -86,14 +96,17 @@ def test_a_corpus_and_a_condition_narrow_what_is_mined(model, data, tmp_path, ca
     asked = ["mine", model, data, "--where", "label==True", "--corpus", str(tmp_path / "corpus.txt"), "--json"]
     assert main([*asked, "--score", "-1", "1", "--direct"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["rows"], told["candidates"], told["given"]) == (9, 3, 4)
-    assert told["took"][0]["rule"] == "ExcludeKnownPositives(through=False)"
+    assert (told["rows"], told["candidates"], told["corpus_texts"]) == (9, 3, 4)
+    assert told["rule_stats"][0]["rule"] == "ExcludeKnownPositives(transitive=False)"
 
 
-def test_a_reranker_judges(model, data, tmp_path, capsys):
-    judge = str(classifier_folder(tmp_path / "judge"))
-    assert main(["mine", model, data, "--judge", judge, "--judge-below", "1", "--judge-margin", "0", "--json"]) == 0
-    rules = [took["rule"] for took in json.loads(capsys.readouterr().out)["took"]]
+def test_a_reranker_filters(model, data, tmp_path, capsys):
+    reranker = str(classifier_folder(tmp_path / "reranker"))
+    assert (
+        main(["mine", model, data, "--reranker", reranker, "--reranker-below", "1", "--reranker-margin", "0", "--json"])
+        == 0
+    )
+    rules = [stats["rule"] for stats in json.loads(capsys.readouterr().out)["rule_stats"]]
     assert rules == [
         "ExcludeKnownPositives()",
         f"RerankerScoreBelow({ScoreBetween(high=1.0)})",
@@ -106,16 +119,16 @@ def test_a_reranker_judges(model, data, tmp_path, capsys):
     [
         (["-k", "0"], "k is 0"),
         (["-o", "x.npy"], "no kind that is written here"),
-        (["--share", "2"], "wanted a share above 0"),
-        (["--rank", "5", "2"], "leaves nothing"),
-        (["--judge", "x"], "found one without the other"),
-        (["--judge-below", "1"], "found one without the other"),
+        (["--ratio", "2"], "expected a ratio above 0"),
+        (["--rank", "5", "2"], "removes every candidate"),
+        (["--reranker", "x"], "found one without the other"),
+        (["--reranker-below", "1"], "found one without the other"),
         (["--metric", "edit"], "metric is 'edit'"),
         (["--corpus", "nowhere.txt"], "nowhere.txt is not there"),
         (["--where", "label==7"], "no row has label==7"),
         (["--columns", "anchor=nothing"], "there is no column 'nothing'"),
-        (["--score", "5", "9"], "ScoreBetween(low=5.0, high=9.0) took"),
-        (["-k", "50", "--missing", "error"], "wanted 50 negatives for each row"),
+        (["--score", "5", "9"], "ScoreBetween(low=5.0, high=9.0) removed"),
+        (["-k", "50", "--missing", "error"], "expected 50 negatives for each row"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from likewise.cli import main, process
-from likewise.cli.main import TRACEBACK, UNFORESEEN
+from likewise.cli.main import TRACEBACK, UNEXPECTED_ERROR
 from likewise.cli.process import prepared
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="other signals and descriptors")
@@ -94,12 +94,12 @@ def test_an_unforeseen_error_is_one_line_that_says_how_to_see_more(verb, monkeyp
         raise TypeError("unheard of\nin two lines")
 
     verb(fail)
-    assert main(["models"]) == UNFORESEEN == 70
+    assert main(["models"]) == UNEXPECTED_ERROR == 70
     told = capsys.readouterr().err
-    assert told.startswith("likewise: an error that was not foreseen: TypeError: unheard of (test_process.py, line ")
+    assert told.startswith("likewise: unexpected error: TypeError: unheard of (test_process.py, line ")
     assert f"set {TRACEBACK}=1" in told and told.count("\n") == 1
     monkeypatch.setenv(TRACEBACK, "1")
-    assert main(["models"]) == UNFORESEEN
+    assert main(["models"]) == UNEXPECTED_ERROR
     assert "Traceback (most recent call last)" in capsys.readouterr().err
 
 
@@ -110,7 +110,7 @@ def test_errors_of_the_system_are_no_fault_of_the_program(error, code, verb, cap
 
     verb(fail)
     assert main(["models"]) == code
-    assert "not foreseen" not in capsys.readouterr().err
+    assert "unexpected error" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", process.SIGNALS)

@@ -9,10 +9,10 @@ from likewise.cli import main
 from likewise.reranker import CrossEncoder, PolyEncoder
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
-RUN = ["--batch", "8", "--rate", "1e-3", "--threads", "1", "--device", "cpu"]
+RUN = ["--batch-size", "8", "--learning-rate", "1e-3", "--threads", "1", "--device", "cpu"]
 SCORED = ["--data", "pairs.csv@regression", "--columns", "score=score/5", "--dev", "pairs.csv"]
 
-FOUR = ["--data", "nli.csv@classification:labels=4"]
+FOUR = ["--data", "nli.csv@classification:num_labels=4"]
 
 
 @pytest.fixture
@@ -38,11 +38,11 @@ def test_a_cross_encoder_is_begun_trained_measured_saved_and_goes_on_from_labels
     found = Reranker.load("nli", device="cpu")
     assert isinstance(found, CrossEncoder) and list(found.labels) == ["contradiction", "entailment", "neutral"]
     card = (place / "nli/README.md").read_text()
-    assert "A reranker. Reads two texts as one, and gives the chances of contradiction" in card
+    assert "A reranker. Reads two texts together, and returns the probabilities of contradiction" in card
     assert main(command) == 0
-    assert "this very run is finished" in capsys.readouterr().err
+    assert "this same run is already finished" in capsys.readouterr().err
 
-    assert main(["train", "nli", "--kind", "cross-encoder", *SCORED, *RUN, "--steps", "2", "-o", "out"]) == 0
+    assert main(["train", "nli", "--kind", "cross-encoder", *SCORED, *RUN, "--max-steps", "2", "-o", "out"]) == 0
     assert "pairs.csv spearman × 100:" in capsys.readouterr().out
     assert Reranker.load("out", device="cpu").score([("a", "b")]).shape == (1,)
     record = json.loads((place / "out/run.json").read_text())
@@ -50,7 +50,7 @@ def test_a_cross_encoder_is_begun_trained_measured_saved_and_goes_on_from_labels
 
 
 def test_a_poly_encoder_learns_from_its_batch_and_a_saved_one_is_trained_on(place, capsys):
-    command = ["--kind", "poly-encoder", "--codes", "3", *RUN, "--steps", "2"]
+    command = ["--kind", "poly-encoder", "--poly-codes", "3", *RUN, "--max-steps", "2"]
     assert main(["train", "tiny", *command, "--data", "found.csv@in-batch", "-o", "poly"]) == 0
     found = Reranker.load("poly", device="cpu")
     assert isinstance(found, PolyEncoder) and len(found.codes) == 3
@@ -69,9 +69,9 @@ def test_a_dry_run_of_a_reranker_shows_plan_and_batch_and_trains_nothing(kind, p
 
 def test_what_does_not_go_together_is_refused(place, capsys):
     for flags, told in [
-        (["--kind", "cross-encoder", "--data", "found.csv@in-batch"], "wanted a PolyEncoder"),
+        (["--kind", "cross-encoder", "--data", "found.csv@in-batch"], "expected a PolyEncoder"),
         (["--kind", "cross-encoder", "--data", "found.csv@contrastive"], "there is no objective 'contrastive'"),
-        (["--kind", "poly-encoder", "--data", "nli.csv@classification"], "wants 3 labels"),
+        (["--kind", "poly-encoder", "--data", "nli.csv@classification"], "needs 3 labels"),
         (["--kind", "cross-encoder", "--data", "pairs.csv@regression"], "row 0: score is 4.5; wanted 0 … 1"),
         (["--kind", "cross-encoder", "--pooling", "mean", *SCORED], "has no pooling"),
         (["--data", "found.csv@in-batch"], "there is no objective 'in-batch'"),

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.arrays.similarity import cosine
+from likewise.cluster import communities
 from likewise.errors import BadInput
-from likewise.mine import communities
 
 
 def bundles(seed: int = 0) -> np.ndarray:
@@ -20,18 +20,18 @@ def bundles(seed: int = 0) -> np.ndarray:
 
 
 def test_bundles_are_found_largest_first():
-    found = communities(bundles(), threshold=0.8, smallest=5)
+    found = communities(bundles(), threshold=0.8, min_size=5)
     assert [sorted(group.tolist()) for group in found] == [list(range(9)), list(range(9, 15)), list(range(15, 20))]
 
 
 def test_small_groups_dissolve():
-    assert [len(group) for group in communities(bundles(), threshold=0.8, smallest=6)] == [9, 6]
+    assert [len(group) for group in communities(bundles(), threshold=0.8, min_size=6)] == [9, 6]
 
 
 @given(st.integers(0, 1000), st.floats(0.1, 0.95), st.integers(1, 6))
 def test_groups_are_disjoint_and_near_their_centre(seed, threshold, smallest):
     vectors = np.random.default_rng(seed).normal(size=(40, 3))
-    found = communities(vectors, threshold=threshold, smallest=smallest)
+    found = communities(vectors, threshold=threshold, min_size=smallest)
     members = [int(i) for group in found for i in group]
     assert len(members) == len(set(members))
     for group in found:
@@ -70,7 +70,7 @@ def test_all_groups_of_copies_are_found_at_threshold_one(seed, width, dtype):
     draw = np.random.default_rng(seed)
     rows = (draw.normal(size=(20, width)) * 10.0 ** draw.integers(-30, 30, (20, 1))).astype(dtype)
     rows = rows[draw.permutation(np.repeat(np.arange(20), draw.integers(1, 5, 20)))]
-    found = communities(rows, threshold=1.0, smallest=2)
+    found = communities(rows, threshold=1.0, min_size=2)
     assert {frozenset(group.tolist()) for group in found} == groups_of_copies(rows)
 
 
@@ -79,7 +79,7 @@ def test_copies_of_other_lengths_are_one_group(seed, dtype):
     draw = np.random.default_rng(seed)
     rows = draw.normal(size=(10, 100)).astype(dtype)
     lengths = (draw.uniform(0.1, 10, (40, 1)) * 10.0 ** draw.integers(-25, 25, (40, 1))).astype(dtype)
-    found = communities(np.concatenate([rows] * 4) * lengths, threshold=1.0, smallest=2)
+    found = communities(np.concatenate([rows] * 4) * lengths, threshold=1.0, min_size=2)
     assert {frozenset(group.tolist()) for group in found} == {frozenset((i, i + 10, i + 20, i + 30)) for i in range(10)}
 
 
@@ -91,7 +91,7 @@ def test_rows_that_are_not_finite_are_refused_by_name(bad):
         communities(vectors)
 
 
-@pytest.mark.parametrize("how", [{"threshold": 1.01}, {"threshold": float("nan")}, {"smallest": 0}])
+@pytest.mark.parametrize("how", [{"threshold": 1.01}, {"threshold": float("nan")}, {"min_size": 0}])
 def test_options_out_of_bounds_are_refused(how):
-    with pytest.raises(BadInput, match="threshold from -1 to 1, and smallest of 1 or more"):
+    with pytest.raises(BadInput, match="threshold from -1 to 1, and a min_size of 1 or more"):
         communities(np.eye(3), **how)

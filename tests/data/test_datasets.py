@@ -47,7 +47,7 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:mine/pairs")
-@pytest.mark.parametrize("ending", datasets.ENDINGS)
+@pytest.mark.parametrize("ending", datasets.FORMATS)
 def test_a_file_of_any_kind_gives_its_columns_in_its_order(ending, place):
     place(f"sts12/test{ending}", PAIRS)
     with pytest.warns(UserWarning, match=r"sts12/test: 2 of 3,108 published rows"):
@@ -70,7 +70,7 @@ def test_a_file_that_changed_is_read_again(place):
     assert len(read_dataset("mine")["score"]) == 1
 
 
-@pytest.mark.parametrize("ending", datasets.ENDINGS)
+@pytest.mark.parametrize("ending", datasets.FORMATS)
 def test_rows_without_a_score_are_left_out_and_counted(ending, place):
     none = None if ending in (".parquet", ".jsonl") else ""
     place(f"mine{ending}", {"sentence1": ["a", "b", "c"], "sentence2": ["d", "e", "f"], "score": [1.0, none, 3.0]})
@@ -99,12 +99,12 @@ def test_published_names_of_columns_and_spelled_labels_are_understood(place):
     [
         (
             {"s1": ["a"], "s2": ["b"], "score": [1]},
-            "wanted the columns sentence1, sentence2, score; it has s1, s2, score",
+            "expected the columns sentence1, sentence2, score; it has s1, s2, score",
         ),
         ({"sentence1": ["a"], "sentence2": ["b"], "score": ["high"]}, "row 0: score is 'high'; wanted a number"),
         (
             {"sentence1": ["a", None], "sentence2": ["b", "c"], "score": [1, 2]},
-            "row 1: sentence1 is None; wanted a text",
+            "row 1: sentence1 is None; expected a text",
         ),
     ],
 )
@@ -123,9 +123,9 @@ def test_missing_data_says_where_it_was_looked_for_and_how_to_get_it(place, tmp_
     for name, part in (
         ("stsb/tset", "stsb has the files stsb/train, stsb/dev, stsb/test"),
         ("stbs/test", "Did you mean stsb/test"),
-        ("zzz", "Known names are listed by: likewise data"),
-        ("../secret", "is no name of a file under"),
-        ("/etc/passwd", "is no name of a file under"),
+        ("zzz", "To list all data sets: likewise data"),
+        ("../secret", "is not the name of a file under"),
+        ("/etc/passwd", "is not the name of a file under"),
     ):
         with pytest.raises(DataNotFound, match=part):
             read_dataset(name)
@@ -154,9 +154,9 @@ def test_a_check_tells_complete_partial_changed_unchecked_unreadable_and_missing
         monkeypatch.setattr(datasets, "dataset_entry", lambda name, file=file: (None, file))
         assert check_dataset("t/a").state == state
     assert check_dataset("t/b").state == "missing"
-    assert datasets._compared(DatasetFile(("text",), 3, known, 4), 2, "1" * 64)[0] == "changed"
-    assert datasets._compared(DatasetFile(("text",), 3, known, 4, kind="partial"), 4, "1" * 64) == ("complete", ())
-    assert datasets._compared(DatasetFile(("text",), 2, known, 2), 2, None) == ("complete", ())
+    assert datasets._compare(DatasetFile(("text",), 3, known, 4), 2, "1" * 64)[0] == "changed"
+    assert datasets._compare(DatasetFile(("text",), 3, known, 4, kind="partial"), 4, "1" * 64) == ("complete", ())
+    assert datasets._compare(DatasetFile(("text",), 2, known, 2), 2, None) == ("complete", ())
     path.write_bytes(b"PAR1 no")
     found = check_dataset("t/a")
     assert found.state == "unreadable"
@@ -199,7 +199,7 @@ def test_files_of_the_hub_are_joined_and_their_names_fill_a_column(hub, tmp_path
 
 
 def test_a_hub_that_fails_or_lacks_the_file_is_told(hub, monkeypatch):
-    with pytest.raises(DataNotFound, match=r"it has no \*test\* at revision 7e90230"):
+    with pytest.raises(DataNotFound, match=r"no file matches \*test\* at revision 7e90230"):
         read_dataset("sts13/test")
 
     def broken(*_words, **_how):
@@ -223,7 +223,7 @@ def test_every_entry_of_the_catalogue_is_whole(name):
         assert file.sha256 is None or len(file.sha256) == 64
         assert file.published is None or file.rows is None or file.rows <= file.published
         assert file.kind != "partial" or file.rows < file.published
-        assert set(file.called) <= set(file.columns)
+        assert set(file.aliases) <= set(file.columns)
         assert file.hub is None or (len(file.hub.revision) == 40 and file.hub.repository.count("/") == 1)
 
 

@@ -101,7 +101,7 @@ def test_tokenised_copies_are_found_by_their_letters():
 
 
 def test_columns_without_texts_are_refused():
-    with pytest.raises(BadInput, match="wanted one of the columns text, sentence1.*found label"):
+    with pytest.raises(BadInput, match="expected one of the columns text, sentence1.*found label"):
         find_leaks({"a": {"label": [1]}}, {})
     assert find_leaks({}, {}) == ()
 

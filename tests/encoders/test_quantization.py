@@ -14,7 +14,7 @@ from likewise import Embedder
 from likewise.encoders.config import EIGHT_BITS
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.quantization import LARGEST_INT8, dequantized, quantize_rows, quantized_tensors
-from likewise.engines.numpy.embedder import LightEmbedder
+from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadModel
 from tests.tiny import CONFIGS, TEXTS, amend
 
@@ -104,6 +104,6 @@ def test_others_eight_bits_are_refused(own, tmp_path):
 def test_eight_bits_of_an_unknown_kind_are_refused(own, tmp_path, kind):
     folder = _small(own, tmp_path)
     amend(folder / "config.json", likewise_model_type=kind)
-    for load in (Embedder.load, LightEmbedder.load):
+    for load in (Embedder.load, NumpyEmbedder.load):
         with pytest.raises(BadModel):
             load(folder)

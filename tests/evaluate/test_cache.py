@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from likewise.evaluate import cache as caches
-from likewise.evaluate.cache import OWN, Cache, json_digest
+from likewise.evaluate.cache import SUBFOLDER, Cache, json_digest
 from likewise.evaluate.runner import evaluate
+from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.registry import TASKS
 from likewise.model_files.word_vectors.word_tables import WordVectors, converted_folder
 from likewise.runtime.temporary_files import temporary_folder
@@ -26,8 +27,8 @@ def old(*paths: Path) -> None:
 def test_what_was_used_longest_ago_goes_until_the_rest_is_within_the_limit(tmp_path):
     cache, keys = Cache(tmp_path, limit=250), [json_digest(name) for name in ("old", "used", "new")]
     for i, key in enumerate(keys):
-        cache.keep(key, {"text": "x" * 80})
-        os.utime(tmp_path / OWN / "results" / f"{key}.json", (time.time() - 100 + i,) * 2)
+        cache.store(key, {"text": "x" * 80})
+        os.utime(tmp_path / SUBFOLDER / "results" / f"{key}.json", (time.time() - 100 + i,) * 2)
     assert cache.result(keys[0])  # used just now
     cache.prune()
     assert [cache.result(key) is not None for key in keys] == [True, False, True]
@@ -38,7 +39,7 @@ def test_vectors_go_a_part_at_a_time_and_what_is_left_is_still_read(tmp_path):
     vectors = cache.vectors("a" * 32)
     for i, text in enumerate("abc"):
         vectors.add([text], np.full((1, 40), i, np.float32))
-    old(vectors.places[caches.text_key("b")][0])
+    old(vectors.locations[caches.text_key("b")][0])
     cache.prune()
     again = cache.vectors("a" * 32)
     assert sorted(again.find(["a", "b", "c"])) == ["a", "c"]
@@ -49,7 +50,7 @@ def test_converted_word_vectors_and_foreign_files_are_never_deleted(tmp_path, mo
     monkeypatch.setenv("LIKEWISE_CACHE", str(tmp_path))
     words = converted_folder("glove-toy", "1", lambda: WordVectors(["a"], np.zeros((2, 4), np.float32)))
     cache = Cache.of_user()
-    own, key = cache.folder / OWN, json_digest("mine")
+    own, key = cache.folder / SUBFOLDER, json_digest("mine")
     foreign = [
         tmp_path / "results" / f"{key}.json",  # as versions before this layout wrote them
         tmp_path / "vectors" / key / f"{key[:24]}.safetensors",
@@ -65,7 +66,7 @@ def test_converted_word_vectors_and_foreign_files_are_never_deleted(tmp_path, mo
     for path in foreign:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * 100)
-    cache.keep(key, {"text": "x" * 100})
+    cache.store(key, {"text": "x" * 100})
     files = {path for path in tmp_path.rglob("*") if path.is_file()}
     old(*files)
     Cache(tmp_path, limit=0).prune()
@@ -79,7 +80,7 @@ def test_links_are_not_followed(tmp_path):
     kept = elsewhere / f"{key[:24]}.safetensors", elsewhere / f"{key}.json"
     for path in kept:
         path.write_bytes(b"x" * 100)
-    own = tmp_path / "cache" / OWN
+    own = tmp_path / "cache" / SUBFOLDER
     (own / "vectors").mkdir(parents=True)
     (own / "vectors" / key).symlink_to(elsewhere)
     (own / "results").symlink_to(elsewhere)
@@ -97,13 +98,13 @@ def test_a_process_killed_while_it_writes_leaves_no_entry_and_its_partial_file_g
     if child == 0:
         rename = Path.replace
         Path.replace = lambda path, to: (late and rename(path, to), os._exit(9))  # type: ignore[method-assign]
-        cache.keep(key, {"figure": 1})
+        cache.store(key, {"figure": 1})
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     assert cache.result(key) == ({"figure": 1} if late else None)
-    left = [path for path in (tmp_path / OWN / "results").iterdir() if path.name.startswith(".")]
+    left = [path for path in (tmp_path / SUBFOLDER / "results").iterdir() if path.name.startswith(".")]
     assert len(left) == 1
-    with temporary_folder(tmp_path / OWN / "results" / f"{json_digest('other')}.json") as writing:
+    with temporary_folder(tmp_path / SUBFOLDER / "results" / f"{json_digest('other')}.json") as writing:
         cache.prune()
         assert writing.is_dir()  # of a process that lives
     assert not any(path.exists() for path in left)
@@ -111,8 +112,8 @@ def test_a_process_killed_while_it_writes_leaves_no_entry_and_its_partial_file_g
 
 def test_an_entry_that_another_process_used_since_it_was_listed_stays(tmp_path, monkeypatch):
     cache, key = Cache(tmp_path, limit=0), json_digest("shared")
-    cache.keep(key, {"figure": 1})
-    path = tmp_path / OWN / "results" / f"{key}.json"
+    cache.store(key, {"figure": 1})
+    path = tmp_path / SUBFOLDER / "results" / f"{key}.json"
     old(path)
     listed = Cache._entries
 
@@ -129,7 +130,7 @@ def test_an_entry_that_another_process_used_since_it_was_listed_stays(tmp_path, 
 def test_an_entry_that_another_process_deleted_or_holds_open_is_no_error(tmp_path, monkeypatch):
     cache, keys = Cache(tmp_path, limit=0), [json_digest(1), json_digest(2)]
     for key in keys:
-        cache.keep(key, {"figure": 1})
+        cache.store(key, {"figure": 1})
 
     def refused(path, missing_ok=False):
         raise PermissionError(13, "in use")
@@ -148,19 +149,21 @@ def test_a_result_that_is_not_what_was_written_is_computed_again(written, tmp_pa
     monkeypatch.setitem(TASKS, ONE.name, ONE)
 
     def run():
-        return evaluate({"m": Counting()}, [ONE], read=read, resamples=50, cache=Cache(tmp_path))["m", "one"]
+        return evaluate(
+            {"m": Counting()}, [ONE], read=read, settings=EvaluationSettings(resamples=50), cache=Cache(tmp_path)
+        )["m", "one"]
 
     wanted = run().value
-    (path,) = (tmp_path / OWN / "results").iterdir()
+    (path,) = (tmp_path / SUBFOLDER / "results").iterdir()
     path.write_text(written)
     found = run()
-    assert not found.error and not found.kept and found.value == wanted
+    assert not found.error and not found.cached and found.value == wanted
 
 
 def test_vectors_that_are_not_a_row_for_each_text_are_not_used(tmp_path):
     vectors = Cache(tmp_path).vectors("a" * 32)
     vectors.add(["a", "b"], np.ones((2, 3), np.float32))
-    path = vectors.places[caches.text_key("a")][0]
+    path = vectors.locations[caches.text_key("a")][0]
     for wrong in (np.ones((1, 3), np.float32), np.ones(2, np.float32)):
         keys = np.frombuffer(caches.text_key("a") + caches.text_key("b"), np.uint8).reshape(-1, 16)
         caches.save_file({"keys": keys, "vectors": wrong}, path)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from likewise.evaluate.cache import SETTING, Cache
+from likewise.evaluate.cache import CACHE_VARIABLE, Cache
 
 
 @pytest.mark.parametrize(
@@ -17,12 +17,12 @@ from likewise.evaluate.cache import SETTING, Cache
         ("darwin", {"XDG_CACHE_HOME": "{home}/elsewhere"}, "Library/Caches/likewise"),
         ("win32", {}, "AppData/Local/likewise"),
         ("win32", {"LOCALAPPDATA": "{home}/local"}, "local/likewise"),
-        ("linux", {SETTING: "~/mine"}, "mine"),
-        ("darwin", {SETTING: "{home}/mine"}, "mine"),
+        ("linux", {CACHE_VARIABLE: "~/mine"}, "mine"),
+        ("darwin", {CACHE_VARIABLE: "{home}/mine"}, "mine"),
     ],
 )
 def test_it_lies_in_the_folder_that_the_system_has_for_caches(system, set_to, wanted, monkeypatch, tmp_path):
-    for name in (SETTING, "XDG_CACHE_HOME", "LOCALAPPDATA"):
+    for name in (CACHE_VARIABLE, "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(sys, "platform", system)

@@ -15,24 +15,32 @@ from likewise.evaluate.tasks import clustering, duplicates, paraphrase_mining, r
 
 def test_bootstrap_and_tests_have_the_usual_levels():
     assert (significance.RESAMPLES, significance.LEVEL, comparison.ALPHA) == (10_000, 0.95, 0.05)
-    assert (runner.SECONDARY, runner.APART, report.MARKING) == (1_000, 1e-3, 2_000)
-    for function in (significance.interval, significance.intervals, significance.difference, significance.paired):
+    assert (runner.SECONDARY_RESAMPLES, runner.TOLERANCE, report.MARK_RESAMPLES) == (1_000, 1e-3, 2_000)
+    usual = {"resamples": 10_000, "seed": 0, "level": 0.95}
+    assert vars(significance.BootstrapSettings()) == usual
+    for function in (significance.interval, significance.difference):
         found = {name: one.default for name, one in inspect.signature(function).parameters.items()}
-        assert (found["resamples"], found["seed"], found["level"]) == (10_000, 0, 0.95)
+        assert {name: found[name] for name in usual} == usual
+    for function in (significance.intervals, significance.paired):
+        assert inspect.signature(function).parameters["bootstrap"].default is None  # which means the usual settings
 
 
 def test_sentevals_numbers_are_sentevals():
     assert (protocols.FOLDS, protocols.SEED_OF_NESTED_FOLDS, classifier.HELD_OUT) == (10, 1111, 0.05)
     np.testing.assert_allclose(protocols.L2, [1e-5, 1e-4, 1e-3, 1e-2], rtol=1e-12)
     assert {f.name: f.default for f in fields(classifier.ClassifierRecipe) if f.default is not MISSING} == {
-        **{"hidden": 0, "dropout": 0.0, "learning_rate": 1e-3, "batch": 64},
-        **{"passes": 4, "tenacity": 5, "limit": 200, "seed": 1111},
+        **{"hidden": 0, "dropout": 0.0, "learning_rate": 1e-3, "batch_size": 64},
+        **{"epochs_per_evaluation": 4, "patience": 5, "max_epochs": 200, "seed": 1111},
     }
     assert senteval.BINARY == (0, 1) and regressor.CLASSES.tolist() == [1, 2, 3, 4, 5]
 
 
 def test_other_protocols_have_the_numbers_that_their_pages_tell():
     assert (retrieval.DEPTH, clustering.SEEDS, kmeans.STEPS) == (100, 5, 100)
-    assert (paraphrase_mining.TEXTS, paraphrase_mining.PAIRS, duplicates.QQP) == (20_000, 100_000, 404_290)
+    assert (paraphrase_mining.MAX_TEXTS, paraphrase_mining.MINED_PAIRS, duplicates.QQP_PAIRS) == (
+        20_000,
+        100_000,
+        404_290,
+    )
     assert ridge.PENALTIES == (1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
     assert len(sts.STS_NAMES) == len(sts.SBERT_WK_NAMES) == 7

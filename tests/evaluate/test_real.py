@@ -10,7 +10,7 @@ from likewise.arrays.correlation import spearman
 from likewise.arrays.similarity import PAIRWISE
 from likewise.data.datasets import read_dataset
 from likewise.evaluate import evaluate
-from likewise.evaluate.task import Evidence, Result, Score, Task, TaskVectors
+from likewise.evaluate.task import EvaluationSettings, Evidence, Result, Score, Task, TaskVectors
 
 COUNT = 150
 pytestmark = [
@@ -33,7 +33,7 @@ def test_sts_b_by_the_carried_model_and_one_without_training():
         {"MiniLM": "all-MiniLM-L6-v2", "letters": lambda texts: [[t.count(c) for c in "aeinost"] for t in texts]},
         [Task("first", "made", ("stsb/test",), "", first_pairs)],
         read=read_dataset,
-        resamples=1000,
+        settings=EvaluationSettings(resamples=1000),
     )
     assert not found.failed
     good, poor = (found[name, "first"].result.headline for name in ("MiniLM", "letters"))

@@ -1,6 +1,7 @@
 """Every cell is computed once, what is known is taken from disk, and no failure costs the others."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def known(monkeypatch):
 
 
 def run(models, tasks=(ONE, TWO), **how):
-    return evaluate(models, list(tasks), read=read, resamples=50, **how)
+    return evaluate(models, list(tasks), **{"read": read, "settings": EvaluationSettings(resamples=50), **how})
 
 
 def test_each_model_meets_each_task_and_the_headline_has_an_interval():
@@ -48,7 +49,7 @@ def test_a_text_that_tasks_share_is_encoded_once():
 def test_rows_come_in_the_order_asked_for_and_slices_change_nothing(monkeypatch):
     monkeypatch.setattr(cached_encode, "SLICE", 7)
     sliced = run({"a": model(0)})
-    monkeypatch.setattr(cached_encode, "MOST", 0)  # forgets all between tasks
+    monkeypatch.setattr(cached_encode, "MAX_BYTES", 0)  # forgets all between tasks
     forgetful = run({"a": model(0)})
     monkeypatch.undo()
     whole = run({"a": model(0)})
@@ -66,11 +67,11 @@ def failing(texts):
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
-        (wrong_rows, "wanted numbers of shape"),
+        (wrong_rows, "expected numbers of shape"),
         (failing, "RuntimeError: out of luck"),
-        (lambda texts: [["a"]] * len(texts), "wanted numbers of shape"),
-        (lambda texts: np.full((len(texts), 2), np.nan), "is not a number: .* not finite"),
-        (lambda texts: np.ones((len(texts), 2)), "is not a number"),
+        (lambda texts: [["a"]] * len(texts), "expected numbers of shape"),
+        (lambda texts: np.full((len(texts), 2), np.nan), "is NaN or infinite: .* not finite"),
+        (lambda texts: np.ones((len(texts), 2)), "is NaN or infinite"),
     ],
 )
 def test_a_model_that_breaks_leaves_a_reason_and_costs_no_other_cell(broken, reason):
@@ -103,36 +104,38 @@ def test_a_stopped_run_goes_on_with_the_missing_cells_alone(known, tmp_path):
         run({"m": stopped}, [ONE, task("two", "pairs/two", run=stop)], cache=cache)
     again = Counting()
     found = run({"m": again}, cache=cache)
-    assert found["m", "one"].kept
-    assert not found["m", "two"].kept
+    assert found["m", "one"].cached
+    assert not found["m", "two"].cached
     assert set(again.asked) == set(WORDS[:41]) - set(stopped.asked)
     third = Counting()
     kept = run({"other name": third}, cache=cache)
     assert third.asked == []
-    assert all(cell.kept for cell in kept.cells.values())
+    assert all(cell.cached for cell in kept.cells.values())
     for name in ("one", "two"):
         a, b = found["m", name].result, kept["other name", name].result
         assert to_json(a) == to_json(b)
-        assert (a.headline.evidence.said == b.headline.evidence.said).all()
+        assert (a.headline.evidence.values == b.headline.evidence.values).all()
 
 
 def test_another_model_setting_number_of_resamples_or_copy_of_the_data_is_another_cell(known, tmp_path):
     cache = Cache(tmp_path)
     run({"m": Counting()}, [ONE], cache=cache)
-    assert run({"m": Counting()}, [ONE], cache=cache)["m", "one"].kept
-    assert not run({"m": Counting("e" * 32)}, [ONE], cache=cache)["m", "one"].kept
-    assert not run({"m": Counting()}, [ONE], cache=cache, settings=EvaluationSettings(seed=1))["m", "one"].kept
-    assert not run({"m": Counting()}, [ONE], cache=cache, fresh=True)["m", "one"].kept
+    assert run({"m": Counting()}, [ONE], cache=cache)["m", "one"].cached
+    assert not run({"m": Counting("e" * 32)}, [ONE], cache=cache)["m", "one"].cached
+    assert not run({"m": Counting()}, [ONE], cache=cache, settings=EvaluationSettings(seed=1, resamples=50))[
+        "m", "one"
+    ].cached
+    assert not run({"m": Counting()}, [ONE], cache=replace(cache, recompute=True))["m", "one"].cached
     changed = {**read("pairs/one"), "score": [*read("pairs/one")["score"][:-1], 9.0]}
-    found = evaluate({"m": Counting()}, [ONE], read=lambda name: changed, resamples=50, cache=cache)
-    assert not found["m", "one"].kept
-    assert not evaluate({"m": Counting()}, [ONE], read=read, resamples=51, cache=cache)["m", "one"].kept
+    found = run({"m": Counting()}, [ONE], read=lambda name: changed, cache=cache)
+    assert not found["m", "one"].cached
+    assert not run({"m": Counting()}, [ONE], settings=EvaluationSettings(resamples=51), cache=cache)["m", "one"].cached
 
 
 def test_fresh_encodes_again(known, tmp_path):
     run({"m": Counting()}, cache=Cache(tmp_path))
     again = Counting()
-    run({"m": again}, cache=Cache(tmp_path), fresh=True)
+    run({"m": again}, cache=Cache(tmp_path, recompute=True))
     assert len(again.asked) == 41
 
 
@@ -184,15 +187,15 @@ def test_a_warning_that_counts_is_a_note_once(monkeypatch):
 
     first, other = run({"m": warns})["m", "one"].result.notes
     assert first.startswith("1 of ")
-    assert first.endswith(" texts was cut (of one slice of the texts; 39 more say the like)")
+    assert first.endswith(" texts was cut (for one slice of the texts; 39 similar warnings)")
     assert other == "something else"
 
 
 def test_steps_are_told():
     steps = []
-    run({"m": model(0)}, watch=steps.append)
-    assert [(s.task, s.done) for s in steps if s.texts == s.of_texts == 0] == [("one", 0), ("two", 1)]
-    assert any(s.texts == s.of_texts > 0 for s in steps)
+    run({"m": model(0)}, callback=steps.append)
+    assert [(s.task, s.done) for s in steps if s.texts == s.total_texts == 0] == [("one", 0), ("two", 1)]
+    assert any(s.texts == s.total_texts > 0 for s in steps)
     assert "m · one (1 of 2)" in str(steps[0])
 
 
@@ -228,5 +231,13 @@ def test_tasks_are_chosen_by_name_suite_or_all(known):
     assert {task.name for task in select_tasks("all")} >= {"one", "two", "lost"}
     with pytest.raises(BadInput, match="Did you mean toys"):
         select_tasks("toy")
-    with pytest.raises(BadInput, match="no task to run"):
+    with pytest.raises(BadInput, match="no task was given"):
         select_tasks([])
+
+
+def test_suites_have_sbert_wks_names():
+    """Those of its evaluation script, whose `all` is every task here."""
+    names = {suite: [task.name for task in select_tasks(suite)] for suite in ("sts", "supervised", "probing", "all")}
+    assert names["sts"] == ["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r"]
+    assert names["supervised"] == ["mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e"]
+    assert len(names["probing"]) == 10 and set(names["all"]) == set(TASKS)

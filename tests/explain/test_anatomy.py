@@ -64,7 +64,7 @@ def test_on_a_tuned_encoder_importance_is_inverted_and_sbert_wk_advised_against(
     assert found.correlation < -0.3
     assert found.verdict == "inverted"
     assert "Do not use it" in found.advice[0]
-    assert found.advice[-1] == "Take the pooling mean."
+    assert found.advice[-1] == "Use the pooling mean."
 
 
 def test_an_own_sbert_wk_is_the_one_that_is_judged(minilm: Embedder, found: Anatomy) -> None:
@@ -77,7 +77,7 @@ def test_an_own_sbert_wk_is_the_one_that_is_judged(minilm: Embedder, found: Anat
 
 def test_texts_without_words_are_left_out_and_too_few_refused(minilm: Embedder) -> None:
     assert anatomy(minilm, [*TEXTS[:25], "", " "]).texts == 25
-    with pytest.raises(BadInput, match="19 texts hold words; wanted 20"):
+    with pytest.raises(BadInput, match="19 texts contain words; expected 20"):
         anatomy(minilm, [*TEXTS[:19], ""])
     with pytest.raises(BadInput, match="list of texts"):
         anatomy(minilm, "one text that is long enough to hold twenty letters")
@@ -116,4 +116,4 @@ def test_one_word_that_takes_everything_is_named(found: Anatomy) -> None:
     stop = replace(found.words[0], piece=".", importance=6.0, seen=found.tokens // 12)
     greedy = replace(found, words=(stop, *found.words[1:]), correlation=0.5)
     assert any("One word piece, '.', takes 50% of all importance" in line for line in greedy.advice)
-    assert greedy.advice[-1] == "Take the pooling mean."
+    assert greedy.advice[-1] == "Use the pooling mean."

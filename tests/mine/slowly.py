@@ -45,7 +45,9 @@ class Reader:
         return float(zlib.crc32(f"{one}\0{other}".encode("utf-8", "surrogatepass")) % 11 - 5)
 
 
-def mined(rows: Pairs, corpus: Sequence[str] | None, rules: Sequence[Rule], k: int, furthest: int) -> list[list[str]]:
+def mined(
+    rows: Pairs, corpus: Sequence[str] | None, rules: Sequence[Rule], k: int, max_candidates: int
+) -> list[list[str]]:
     """The nearest negatives of each row by the dot product, k or fewer."""
     pool = list(
         {normalized(text): text for text in reversed(corpus or [p for _, p in rows]) if normalized(text)}.values()
@@ -53,7 +55,7 @@ def mined(rows: Pairs, corpus: Sequence[str] | None, rules: Sequence[Rule], k: i
     pool.sort(key=(corpus or [p for _, p in rows]).index)
     found = []
     for anchor, positive in rows:
-        left = sorted(pool, key=lambda text: -alike(anchor, text))[:furthest]
+        left = sorted(pool, key=lambda text: -alike(anchor, text))[:max_candidates]
         for rule in rules:
             left = ruled(rule, left, anchor, positive, rows)
         found.append(left[:k])
@@ -67,8 +69,8 @@ def alike(one: str, other: str) -> float:
 def ruled(rule: Rule, left: list[str], anchor: str, positive: str, rows: Pairs, score: Any = alike) -> list[str]:
     """What one rule leaves of candidates, nearest first."""
     match rule:
-        case ExcludeKnownPositives(through):
-            known = friends(normalized(anchor), rows, 10**6 if through else 1)
+        case ExcludeKnownPositives(transitive):
+            known = friends(normalized(anchor), rows, 10**6 if transitive else 1)
             return [text for text in left if normalized(text) not in known]
         case RankBetween(low, high):
             return left[low:high]
@@ -76,9 +78,9 @@ def ruled(rule: Rule, left: list[str], anchor: str, positive: str, rows: Pairs, 
             return [text for text in left if low <= score(anchor, text) <= high]
         case BelowPositive(margin=margin) if margin is not None:
             return [text for text in left if score(anchor, text) < np.float32(score(anchor, positive)) - margin]
-        case BelowPositive(share=share) if share is not None:
+        case BelowPositive(ratio=ratio) if ratio is not None:
             own = np.float32(score(anchor, positive))
-            return [text for text in left if score(anchor, text) < own - (1 - share) * abs(own)]
+            return [text for text in left if score(anchor, text) < own - (1 - ratio) * abs(own)]
         case RerankerScoreBelow():
             return ruled(rule.rule, left, anchor, positive, rows, rule.reranker.of)  # type: ignore[attr-defined]
     raise AssertionError(rule)

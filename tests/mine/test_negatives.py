@@ -15,6 +15,8 @@ from likewise.mine import (
     STRATEGIES,
     BelowPositive,
     ExcludeKnownPositives,
+    MiningPrompts,
+    MiningSettings,
     Precomputed,
     RankBetween,
     RerankerScoreBelow,
@@ -34,7 +36,7 @@ NUMBERS = st.integers(-6, 6)
 BY_SCORE: st.SearchStrategy[Rule] = st.one_of(
     st.builds(lambda a, b: ScoreBetween(min(a, b), max(a, b)), NUMBERS, NUMBERS),
     st.builds(lambda m: BelowPositive(margin=m), st.sampled_from([0.0, 0.5, 2.0])),
-    st.builds(lambda s: BelowPositive(share=s), st.sampled_from([0.25, 0.5, 1.0])),
+    st.builds(lambda s: BelowPositive(ratio=s), st.sampled_from([0.25, 0.5, 1.0])),
 )
 RULE = st.one_of(
     st.builds(ExcludeKnownPositives, st.booleans()),
@@ -53,46 +55,61 @@ def small_steps(monkeypatch):
     monkeypatch.setattr("likewise.mine.negative_search.DEPTH_FACTOR", 2)
 
 
+PROMPTS = {
+    "prompt": "anchor",
+    "prompt_name": "anchor_name",
+    "corpus_prompt": "corpus",
+    "corpus_prompt_name": "corpus_name",
+}
+
+
+def mine(anchors, positives, model, *, corpus=None, **options):
+    """`mine_negatives` with its prompts and settings as keywords."""
+    prompts = MiningPrompts(**{PROMPTS[name]: options.pop(name) for name in PROMPTS if name in options})
+    settings = MiningSettings(**options)
+    return mine_negatives(anchors, positives, model, corpus=corpus, settings=settings, prompts=prompts)
+
+
 def columns(rows: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
     return [a for a, _ in rows], [p for _, p in rows]
 
 
 @given(ROWS, CORPUS, st.lists(RULE, max_size=4), st.integers(1, 4), st.integers(1, 20))
-def test_they_are_those_that_one_would_find_by_hand(rows, corpus, rules, k, furthest):
+def test_they_are_those_that_one_would_find_by_hand(rows, corpus, rules, k, max_candidates):
     if not any(normalized(text) for text in (corpus or columns(rows)[1])):
         return
     said = (
         rules if any(isinstance(rule, ExcludeKnownPositives) for rule in rules) else [ExcludeKnownPositives(), *rules]
     )
-    wanted = mined(rows, corpus, said, k, furthest)
+    wanted = mined(rows, corpus, said, k, max_candidates)
     whole = [i for i, texts in enumerate(wanted) if len(texts) == k]
-    how = {"corpus": corpus, "k": k, "rules": rules, "furthest": furthest, "metric": "dot"}
+    how = {"corpus": corpus, "k": k, "rules": rules, "max_candidates": max_candidates, "metric": "dot"}
     if not whole:
-        with pytest.raises(BadInput, match="ExcludeKnownPositives.* took"):
-            mine_negatives(*columns(rows), Model(), **how)
+        with pytest.raises(BadInput, match="ExcludeKnownPositives.* removed"):
+            mine(*columns(rows), Model(), **how)
         return
-    found = mine_negatives(*columns(rows), Model(), **how)
+    found = mine(*columns(rows), Model(), **how)
     assert found.rows.tolist() == whole
     assert found.negatives == [wanted[i] for i in whole]
     report = found.report
     counts = [len(texts) for texts in wanted]
-    assert (report.full, report.none) == (len(whole), counts.count(0))
-    assert report.full + report.short + report.none == report.rows == len(rows)
+    assert (report.complete, report.empty) == (len(whole), counts.count(0))
+    assert report.complete + report.partial + report.empty == report.rows == len(rows)
     assert report.dropped == len(rows) - len(found)
-    assert sum(took.taken for took in report.took) <= report.looked_at
+    assert sum(stats.removed for stats in report.rule_stats) <= report.examined
 
 
 @given(ROWS, CORPUS, st.sampled_from([*STRATEGIES]), st.booleans(), st.sampled_from(["drop", "fill"]))
-def test_nothing_that_is_said_to_be_alike_is_a_negative(rows, corpus, choose, through, missing):
-    rules = [ExcludeKnownPositives(through), BelowPositive(margin=0.5)]
+def test_nothing_that_is_said_to_be_alike_is_a_negative(rows, corpus, strategy, transitive, missing):
+    rules = [ExcludeKnownPositives(transitive), BelowPositive(margin=0.5)]
     try:
-        found = mine_negatives(
-            *columns(rows), Model(), corpus=corpus, k=2, rules=rules, choose=choose, missing=missing, metric="dot"
+        found = mine(
+            *columns(rows), Model(), corpus=corpus, k=2, rules=rules, strategy=strategy, missing=missing, metric="dot"
         )
     except BadInput:
         return
     for anchor, texts in zip(found.anchors, found.negatives, strict=True):
-        known = friends(normalized(anchor), rows, 10**6 if through else 1)
+        known = friends(normalized(anchor), rows, 10**6 if transitive else 1)
         assert known.isdisjoint(normalized(text) for text in texts)
         assert len({normalized(text) for text in texts}) == 2
     assert (np.diff(found.scores, axis=1) <= 0).all()
@@ -102,60 +119,70 @@ def test_nothing_that_is_said_to_be_alike_is_a_negative(rows, corpus, choose, th
 MANY = [(f"anchor {i}", f"positive {i}") for i in range(30)]
 
 
-@pytest.mark.parametrize("choose", STRATEGIES)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean", "manhattan"])
-def test_blocks_and_depths_change_nothing(choose, metric, monkeypatch):
-    how = {"k": 3, "choose": choose, "among": 9, "metric": metric, "rules": [RankBetween(2), BelowPositive(margin=0.1)]}
-    small = mine_negatives(*columns(MANY), Model(), **how)
+def test_blocks_and_depths_change_nothing(strategy, metric, monkeypatch):
+    how = {
+        "k": 3,
+        "strategy": strategy,
+        "pool_size": 9,
+        "metric": metric,
+        "rules": [RankBetween(2), BelowPositive(margin=0.1)],
+    }
+    small = mine(*columns(MANY), Model(), **how)
     monkeypatch.setattr("likewise.mine.negative_search.BLOCK", 1000)
     monkeypatch.setattr("likewise.mine.negative_search.FIRST_DEPTH", 1000)
-    whole = mine_negatives(*columns(MANY), Model(), **how)
+    whole = mine(*columns(MANY), Model(), **how)
     assert small.negatives == whole.negatives
     assert small.rows.tolist() == whole.rows.tolist()
 
 
 def test_random_is_seeded_by_row_and_stays_among_the_nearest():
-    how = {"k": 3, "choose": "random", "among": 8, "rules": [], "metric": "dot"}
-    one, again, other = (mine_negatives(*columns(MANY), Model(), seed=seed, **how) for seed in (1, 1, 2))
+    how = {"k": 3, "strategy": "random", "pool_size": 8, "rules": [], "metric": "dot"}
+    one, again, other = (mine(*columns(MANY), Model(), seed=seed, **how) for seed in (1, 1, 2))
     assert one.negatives == again.negatives != other.negatives
-    nearest = mine_negatives(*columns(MANY), Model(), k=8, rules=[], metric="dot").negatives
+    nearest = mine(*columns(MANY), Model(), k=8, rules=[], metric="dot").negatives
     assert all({*texts} <= {*near} for texts, near in zip(one.negatives, nearest, strict=True))
 
 
 def test_spread_reaches_from_near_to_far():
-    nearest = mine_negatives(*columns(MANY), Model(), k=9, rules=[], metric="dot").negatives
-    found = mine_negatives(*columns(MANY), Model(), k=3, choose="spread", among=9, rules=[], metric="dot").negatives
+    nearest = mine(*columns(MANY), Model(), k=9, rules=[], metric="dot").negatives
+    found = mine(*columns(MANY), Model(), k=3, strategy="spread", pool_size=9, rules=[], metric="dot").negatives
     assert found == [[near[1], near[4], near[7]] for near in nearest]
 
 
 def test_filling_takes_the_least_alike_and_says_so():
     rules = [ExcludeKnownPositives(), RankBetween(0, 1)]
-    strict = mine_negatives(*columns(MANY), Model(), rules=rules, metric="dot")
-    found = mine_negatives(*columns(MANY), Model(), k=3, rules=rules, missing="fill", metric="dot", furthest=20)
+    strict = mine(*columns(MANY), Model(), rules=rules, metric="dot")
+    found = mine(*columns(MANY), Model(), k=3, rules=rules, missing="fill", metric="dot", max_candidates=20)
     far = mined(MANY, None, [ExcludeKnownPositives()], 20, 20)
     assert [texts[0] for texts in found.negatives] == [texts[0] for texts in strict.negatives]
     assert found.filled.tolist() == [[False, True, True]] * 30
     assert [texts[1:] for texts in found.negatives] == [others[-2:] for others in far]
-    assert (found.report.filled, found.report.short, found.report.dropped) == (60, 30, 0)
+    assert (found.report.filled, found.report.partial, found.report.dropped) == (60, 30, 0)
 
 
 def test_missing_ones_are_an_error_where_that_is_wanted():
     rows = [*MANY, ("odd", "odd one")]
     rules = [ScoreBetween(high=5)]
-    with pytest.raises(BadInput, match=r"wanted 40 negatives for each row.*0 of 31 rows found 40 negatives, 31 fewer"):
-        mine_negatives(*columns(rows), Model(), k=40, rules=rules, missing="error", metric="dot")
+    with pytest.raises(BadInput, match=r"expected 40 negatives .*0 of 31 rows have 40 negatives, 31 have fewer"):
+        mine(*columns(rows), Model(), k=40, rules=rules, missing="error", metric="dot")
 
 
 def test_rules_that_leave_nothing_are_told_with_what_they_took():
-    with pytest.raises(BadInput, match=r"ExcludeKnownPositives\(\) took 2; ScoreBetween\(low=99\) took 58"):
-        mine_negatives(
-            *columns(MANY), Model(), rules=[ExcludeKnownPositives(), ScoreBetween(low=99)], metric="dot", furthest=30
+    with pytest.raises(BadInput, match=r"ExcludeKnownPositives\(\) removed 2; ScoreBetween\(low=99\) removed 58"):
+        mine(
+            *columns(MANY),
+            Model(),
+            rules=[ExcludeKnownPositives(), ScoreBetween(low=99)],
+            metric="dot",
+            max_candidates=30,
         )
 
 
 def test_an_anchor_of_several_rows_and_texts_of_several_spellings_are_one():
     rows = [("Ask", "one"), ("ask ", "two"), ("other", "three"), ("far", "Three")]
-    found = mine_negatives(*columns(rows), Model(), rules=[], metric="dot", missing="fill")
+    found = mine(*columns(rows), Model(), rules=[], metric="dot", missing="fill")
     assert found.report.candidates == 3
     assert found.report.anchors == 3
     assert {text for texts in found.negatives[:2] for text in texts} == {"three"}
@@ -165,9 +192,9 @@ def test_an_anchor_of_several_rows_and_texts_of_several_spellings_are_one():
 
 def test_what_pairs_join_is_no_negative_unless_only_pairs_count():
     rows = [("a", "b"), ("b", "c"), ("x", "y")]
-    joined = mine_negatives(*columns(rows), Model(), rules=[], metric="dot")
+    joined = mine(*columns(rows), Model(), rules=[], metric="dot")
     assert joined.negatives[0] == ["y"]
-    direct = mine_negatives(*columns(rows), Model(), k=2, rules=[ExcludeKnownPositives(through=False)], metric="dot")
+    direct = mine(*columns(rows), Model(), k=2, rules=[ExcludeKnownPositives(transitive=False)], metric="dot")
     assert direct.rows.tolist() == [0, 2]
     assert {*direct.negatives[0]} == {"c", "y"}
     assert direct.groups is None
@@ -176,7 +203,7 @@ def test_what_pairs_join_is_no_negative_unless_only_pairs_count():
 def test_each_pair_is_read_once_and_only_where_it_counts():
     reader = Reader()
     rows = [*MANY, *MANY[:5]]
-    found = mine_negatives(
+    found = mine(
         *columns(rows),
         Model(),
         k=4,
@@ -193,12 +220,10 @@ def test_each_pair_is_read_once_and_only_where_it_counts():
 
 def test_each_different_text_is_encoded_once_under_its_prompt():
     model = Model()
-    mine_negatives(
-        ["a", "a", "b"], ["x", "y", "x"], model, corpus=["p", "q", "x"], metric="dot", rules=[], missing="fill"
-    )
+    mine(["a", "a", "b"], ["x", "y", "x"], model, corpus=["p", "q", "x"], metric="dot", rules=[], missing="fill")
     assert sorted(model.asked) == [(t, None) for t in ("a", "b", "p", "q", "x", "y")]
     model = Model()
-    mine_negatives(
+    mine(
         ["a", "b"],
         ["x", "a"],
         model,
@@ -218,15 +243,15 @@ def test_prompts_go_to_the_model_as_texts_or_as_names():
 
     model = Named()
     how = {"metric": "dot", "rules": [ExcludeKnownPositives(False)], "missing": "fill"}
-    mine_negatives(["a", "b"], ["x", "a"], model, prompt_name="query", corpus_prompt="text: ", **how)
-    mine_negatives(["a", "b"], ["x", "a"], model, prompt="ask: ", corpus_prompt_name="document", **how)
+    mine(["a", "b"], ["x", "a"], model, prompt_name="query", corpus_prompt="text: ", **how)
+    mine(["a", "b"], ["x", "a"], model, prompt="ask: ", corpus_prompt_name="document", **how)
     assert model.names == [(None, "query"), ("text: ", None), ("ask: ", None), (None, "document")]
 
 
 def test_vectors_that_are_ready_take_no_prompt():
     ready = Precomputed(np.eye(2), np.eye(2))
     with pytest.raises(BadInput, match="are not encoded again"):
-        mine_negatives(["a", "b"], ["x", "y"], ready, prompt="ask: ")
+        mine(["a", "b"], ["x", "y"], ready, prompt="ask: ")
 
 
 @given(ROWS, CORPUS, st.sampled_from(["cosine", "dot", "euclidean"]))
@@ -236,23 +261,23 @@ def test_ready_vectors_find_what_the_model_finds(rows, corpus, metric):
     ready = Precomputed(vectors[0], vectors[1], vectors[2] if corpus else None)
     how = {"corpus": corpus, "k": 1, "rules": [], "metric": metric, "missing": "fill"}
     try:
-        wanted = mine_negatives(anchors, positives, Model(), **how)
+        wanted = mine(anchors, positives, Model(), **how)
     except BadInput:
         with pytest.raises(BadInput):
-            mine_negatives(anchors, positives, ready, **how)
+            mine(anchors, positives, ready, **how)
         return
-    assert mine_negatives(anchors, positives, ready, **how).negatives == wanted.negatives
+    assert mine(anchors, positives, ready, **how).negatives == wanted.negatives
 
 
 def test_an_embedder_does(tiny: Embedder):
-    found = mine_negatives(*columns(MANY), tiny, k=2, rules=[ExcludeKnownPositives()])
+    found = mine(*columns(MANY), tiny, k=2, rules=[ExcludeKnownPositives()])
     wanted = tiny.encode(found.anchors[:1]) @ tiny.encode(found.negatives[0]).T
     assert found.scores[0] == pytest.approx(wanted[0], abs=1e-5)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv", ".jsonl"])
 def test_training_reads_what_was_written(suffix, tmp_path: Path):
-    found = mine_negatives(*columns(MANY), Model(), k=2, rules=[], metric="dot")
+    found = mine(*columns(MANY), Model(), k=2, rules=[], metric="dot")
     path = tmp_path / f"mined{suffix}"
     found.write(path)
     read = rows_of(path, Contrastive())
@@ -276,28 +301,28 @@ GOOD = {"anchors": ["a", "b"], "positives": ["x", "y"], "model": Model()}
     ("changes", "told"),
     [
         ({"anchors": []}, "0 anchors and 2 positives"),
-        ({"anchors": [], "positives": []}, "not none"),
+        ({"anchors": [], "positives": []}, "at least one"),
         ({"anchors": ["a"]}, "1 anchors and 2 positives"),
         ({"anchors": "ab"}, "anchors is one str"),
-        ({"positives": ["x", None]}, "positives, row 1: None is no text"),
+        ({"positives": ["x", None]}, "positives, row 1: None is not a text"),
         ({"positives": ["x", ""]}, "positives, row 1: the text is empty"),
         ({"positives": ["x", " \n"]}, "positives, row 1: the text is empty"),
         ({"anchors": ["", "x"]}, "anchors, row 0: the text is empty"),
         ({"corpus": []}, "all 0 texts .* are blank"),
         ({"corpus": ["", " "]}, "all 2 texts .* are blank"),
-        ({"k": 0}, "k is 0; wanted 1 or more"),
-        ({"among": 0}, "among is 0"),
-        ({"furthest": -1}, "furthest is -1"),
-        ({"choose": "best"}, "choose is 'best'; wanted one of top, random, spread"),
-        ({"missing": "keep"}, "missing is 'keep'; wanted one of drop, fill, error"),
-        ({"metric": "edit"}, "metric is 'edit'; wanted one of cosine"),
+        ({"k": 0}, "k is 0; expected 1 or more"),
+        ({"pool_size": 0}, "pool_size is 0"),
+        ({"max_candidates": -1}, "max_candidates is -1"),
+        ({"strategy": "best"}, "strategy is 'best'; expected one of top, random, spread"),
+        ({"missing": "keep"}, "missing is 'keep'; expected one of drop, fill, error"),
+        ({"metric": "edit"}, "metric is 'edit'; expected one of cosine"),
         ({"vectors": (np.ones((1, 3)), np.ones((2, 3)))}, r"anchors \(1, 3\) of 2 texts"),
         ({"vectors": (np.ones((2, 3)), np.ones((2, 4)))}, "all of one width"),
         ({"vectors": (np.ones((2, 3)), np.ones((2, 3))), "corpus": ["z"]}, "the corpus None of 1 texts"),
         ({"vectors": (np.ones((2, 3)), np.ones((2, 3)), np.ones((2, 3)))}, r"the corpus \(2, 3\) of None"),
         ({"vectors": (np.ones(2), np.ones(2))}, "all of one width"),
-        ({"vectors": (np.array([[1.0], [np.nan]]), np.ones((2, 1)))}, "vector of 'b' holds a number that is not"),
-        ({"vectors": (np.ones((2, 1)), np.array([[np.inf], [1.0]]))}, "vector of 'x' holds a number that is not"),
+        ({"vectors": (np.array([[1.0], [np.nan]]), np.ones((2, 1)))}, "vector of 'b' contains a number that is NaN"),
+        ({"vectors": (np.ones((2, 1)), np.array([[np.inf], [1.0]]))}, "vector of 'x' contains a number that is NaN"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")
@@ -306,7 +331,7 @@ def test_what_cannot_be_mined_is_said(changes, told):
     if "vectors" in given:
         given["model"] = Precomputed(*given.pop("vectors"))
     with pytest.raises(BadInput, match=told):
-        mine_negatives(given.pop("anchors"), given.pop("positives"), given.pop("model"), **given)
+        mine(given.pop("anchors"), given.pop("positives"), given.pop("model"), **given)
 
 
 @pytest.mark.parametrize(
@@ -317,15 +342,15 @@ def test_what_cannot_be_mined_is_said(changes, told):
         lambda: ScoreBetween(1, 0),
         lambda: ScoreBetween(float("nan")),
         lambda: BelowPositive(),
-        lambda: BelowPositive(margin=0.1, share=0.9),
+        lambda: BelowPositive(margin=0.1, ratio=0.9),
         lambda: BelowPositive(margin=-0.1),
         lambda: BelowPositive(margin=float("nan")),
-        lambda: BelowPositive(share=0.0),
-        lambda: BelowPositive(share=1.1),
+        lambda: BelowPositive(ratio=0.0),
+        lambda: BelowPositive(ratio=1.1),
     ],
 )
 def test_a_rule_that_makes_no_sense_is_refused(rule):
-    with pytest.raises(BadInput, match="wanted"):
+    with pytest.raises(BadInput, match="expected"):
         rule()
 
 
@@ -334,10 +359,8 @@ def test_a_reranker_that_gives_no_number_is_refused():
         def score(self, pairs, **how):
             return np.full(len(pairs), np.nan)
 
-    with pytest.raises(BadInput, match="wanted a finite number for each"):
-        mine_negatives(
-            *columns(MANY), Model(), rules=[RerankerScoreBelow(Broken(), ScoreBetween(high=1))], metric="dot"
-        )
+    with pytest.raises(BadInput, match="expected a finite number for each"):
+        mine(*columns(MANY), Model(), rules=[RerankerScoreBelow(Broken(), ScoreBetween(high=1))], metric="dot")
 
 
 def test_rules_are_told_as_they_are_written():
@@ -345,12 +368,12 @@ def test_rules_are_told_as_they_are_written():
         ExcludeKnownPositives(),
         ExcludeKnownPositives(False),
         RankBetween(10, 100),
-        BelowPositive(share=0.95),
+        BelowPositive(ratio=0.95),
         ScoreBetween(high=0.5),
     ]
     assert [str(rule) for rule in rules] == [
-        *("ExcludeKnownPositives()", "ExcludeKnownPositives(through=False)", "RankBetween(low=10, high=100)"),
-        *("BelowPositive(share=0.95)", "ScoreBetween(high=0.5)"),
+        *("ExcludeKnownPositives()", "ExcludeKnownPositives(transitive=False)", "RankBetween(low=10, high=100)"),
+        *("BelowPositive(ratio=0.95)", "ScoreBetween(high=0.5)"),
     ]
     assert (
         str(RerankerScoreBelow(Reader(), BelowPositive(margin=0.2))) == "RerankerScoreBelow(BelowPositive(margin=0.2))"
@@ -366,15 +389,15 @@ def _by_scores(scores: list[float], positive: float, *rules: Rule, **how) -> lis
     texts = [f"scored {score}, the {i}th" for i, score in enumerate(scores)]
     given = (np.array([[1.0]]), np.array([[positive]]), np.array(scores)[:, None])
     ready = Precomputed(*(vectors.astype(np.float32) for vectors in given))
-    found = mine_negatives(["anchor"], ["positive"], ready, corpus=texts, rules=[*rules], metric="dot", **how)
+    found = mine(["anchor"], ["positive"], ready, corpus=texts, rules=[*rules], metric="dot", **how)
     return [text.split(",")[0].removeprefix("scored ") for text in found.negatives[0]]
 
 
 def test_a_share_of_a_positive_below_nothing_is_taken_away_and_not_given():
     scores = [0.0, -1.5, -2.0, -2.9, -3.0, -3.1, -9.0]
-    assert _by_scores(scores, -2.0, BelowPositive(share=0.5), k=2) == ["-3.1", "-9.0"]
-    assert _by_scores(scores, -2.0, BelowPositive(share=1.0), k=2) == ["-2.9", "-3.0"]
-    assert _by_scores([2.0, 1.0, 0.9], 2.0, BelowPositive(share=0.5), k=1) == ["0.9"]
+    assert _by_scores(scores, -2.0, BelowPositive(ratio=0.5), k=2) == ["-3.1", "-9.0"]
+    assert _by_scores(scores, -2.0, BelowPositive(ratio=1.0), k=2) == ["-2.9", "-3.0"]
+    assert _by_scores([2.0, 1.0, 0.9], 2.0, BelowPositive(ratio=0.5), k=1) == ["0.9"]
 
 
 def test_what_scores_as_the_positive_less_the_margin_is_not_below_it():
@@ -389,7 +412,7 @@ def test_bounds_are_among_what_scores_between_them_however_deep_equal_scores_lie
 
 
 def test_triplets_are_the_rows_of_the_columns_one_below_the_other():
-    found = mine_negatives(*columns(MANY), Model(), k=3, rules=[], metric="dot")
+    found = mine(*columns(MANY), Model(), k=3, rules=[], metric="dot")
     wide, long = found.columns(), found.triplets()
     assert found.report.kept == len(found) == 30 and len(long["anchor"]) == 90
     for i in range(30):
@@ -405,5 +428,5 @@ def test_triplets_are_the_rows_of_the_columns_one_below_the_other():
 
 
 def test_what_is_kept_is_what_is_not_dropped():
-    strict = mine_negatives(*columns(MANY), Model(), k=2, rules=[ScoreBetween(high=-4)], metric="dot")
+    strict = mine(*columns(MANY), Model(), k=2, rules=[ScoreBetween(high=-4)], metric="dot")
     assert 0 < strict.report.kept == len(strict) == 30 - strict.report.dropped < 30

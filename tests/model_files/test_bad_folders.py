@@ -10,6 +10,7 @@ import pytest
 from likewise import Embedder
 from likewise.encoders.families import FAMILIES
 from likewise.engines.numpy.encoders import NUMPY_ENCODERS
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadModel, ModelNotFound
 from likewise.reranker import Reranker
 from likewise.reranker.classification_heads import CLASSIFIERS
@@ -327,7 +328,7 @@ def test_weights_of_a_head_that_are_no_floats_are_refused_by_both(own):
     from likewise.heads import Dense
 
     made = nn.Sequential(Dense(32, 8))
-    Embedder(embedder.tokenizer, embedder.encoder, embedder.pooling, made, embedder.manifest).save(folder / "new")
+    TorchEmbedder(embedder.tokenizer, embedder.encoder, embedder.pooling, made, embedder.manifest).save(folder / "new")
     reweigh(folder / "new" / "2_Dense", lambda name, tensor: tensor.int() if "bias" in name else tensor)
     for engine in ("torch", "numpy"):
         with pytest.raises(BadModel, match="stored as I32"):

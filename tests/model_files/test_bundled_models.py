@@ -9,8 +9,8 @@ import pytest
 from safetensors import safe_open
 
 from likewise import Embedder
-from likewise.engines.numpy.embedder import LightEmbedder
-from likewise.mine import communities
+from likewise.cluster import communities
+from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.model_files import PACKAGED_MODELS, locate
 from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.model_files.provenance import CARDS, provenance
@@ -49,7 +49,7 @@ def test_vectors_have_length_one_and_topics_lie_together(bundled):
     topic = np.repeat(range(3), 3)
     inside = alike[(topic[:, None] == topic) & ~np.eye(9, dtype=bool)]
     assert inside.min() > alike[topic[:, None] != topic].max()
-    assert sorted(map(sorted, communities(vectors, threshold=0.35, smallest=3))) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    assert sorted(map(sorted, communities(vectors, threshold=0.35, min_size=3))) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
 
 
 def test_a_question_finds_its_answer(bundled):
@@ -63,7 +63,7 @@ def test_numpy_gives_the_same_vectors(bundled):
     name, embedder = bundled
     texts = [*TOPICS, "x", "Ünïcode “quotes” 你好", "word " * 300]
     np.testing.assert_allclose(
-        LightEmbedder.load(name).encode(texts, overflow="truncate"),
+        NumpyEmbedder.load(name).encode(texts, overflow="truncate"),
         embedder.encode(texts, overflow="truncate"),
         atol=5e-6,
     )

@@ -324,7 +324,10 @@ def test_fill_moves_all_files_or_none_and_keeps_the_others(tmp_path):
 def test_a_save_that_fails_leaves_nothing_behind(own, tmp_path, monkeypatch):
     embedder = Embedder.load(own())
     before = sorted(tmp_path.rglob("*"))
-    monkeypatch.setattr("likewise.embedder.save_encoder", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr(
+        "likewise.engines.torch.torch_embedder.save_encoder",
+        lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")),
+    )
     with pytest.raises(OSError, match="disk full"):
         embedder.save(tmp_path / "new")
     assert sorted(tmp_path.rglob("*")) == before

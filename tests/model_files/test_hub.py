@@ -32,7 +32,7 @@ def asked(monkeypatch, tmp_path):
     module.snapshot_download = snapshot_download
     monkeypatch.setitem(sys.modules, "huggingface_hub", module)
     monkeypatch.setattr(hub, "_quiet_until", [0.0])
-    monkeypatch.setattr(hub, "getproxies", dict)
+    monkeypatch.setattr("urllib.request.getproxies", dict)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [])
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     return calls
@@ -81,7 +81,7 @@ def test_where_the_name_leads_nowhere_or_one_is_offline_only_the_cache_is_read(w
 
 
 def test_a_proxy_may_know_names_that_this_machine_does_not(asked, monkeypatch):
-    monkeypatch.setattr(hub, "getproxies", lambda: {"https": "http://proxy"})
+    monkeypatch.setattr("urllib.request.getproxies", lambda: {"https": "http://proxy"})
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_: pytest.fail("asked for an address"))
     assert hub.snapshot("owner/a", []) is None
     assert asked[0][1] is False

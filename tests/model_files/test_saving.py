@@ -14,13 +14,14 @@ from torch import nn
 
 from likewise import Embedder, Reranker
 from likewise.encoders.families import FAMILIES
-from likewise.engines.numpy.embedder import LightEmbedder
+from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.heads import ACTIVATIONS, KINDS, Dense, Norm, Normalize, Truncate
 from likewise.model_files.companions import is_model_file
 from likewise.model_files.folder import POOLING_FLAGS
-from likewise.model_files.module_settings import HEADS
 from likewise.model_files.saving import SAVING_MARK, atomic_folder
+from likewise.module_registry import HEADS
 from likewise.pooling import OWN, Dissection, Fusion, Reduce, Stack
 from likewise.pooling.reductions import REDUCTIONS
 from likewise.reranker import PolyEncoder
@@ -91,7 +92,7 @@ def _jolted(module):
 def _model(tiny, *, pooling=None, heads=()):
     torch.manual_seed(1)
     pooling = pooling or Reduce.parse("mean")
-    return Embedder(tiny.tokenizer, tiny.encoder, pooling, nn.Sequential(*heads), tiny.manifest).eval()
+    return TorchEmbedder(tiny.tokenizer, tiny.encoder, pooling, nn.Sequential(*heads), tiny.manifest).eval()
 
 
 def _same_again(model, folder):
@@ -194,7 +195,7 @@ def test_an_activation_of_another_package_is_not_taken_for_torchs(own, tiny, tmp
     _model(tiny, heads=[Dense(WIDTH, 4)]).save(tmp_path / "saved")
     path = tmp_path / "saved" / "2_Dense" / "config.json"
     write(path, {**json.loads(path.read_text()), "activation_function": "their_package.Tanh"})
-    for kind in (Embedder, LightEmbedder):
+    for kind in (Embedder, NumpyEmbedder):
         with pytest.raises(BadModel, match="their_package"):
             kind.load(tmp_path / "saved")
 
@@ -245,7 +246,7 @@ def _old_and_new(tmp_path):
     model_folder(old, heads=("Normalize",), seed=1, spoken={"prompts": {"query": "query: "}})
     model = Embedder.load(old)
     heads = nn.Sequential(_jolted(Dense(WIDTH, WIDTH)), _jolted(Norm(WIDTH)))
-    Embedder(model.tokenizer, model.encoder, Reduce.parse("cls"), heads, model.manifest).save(old)
+    TorchEmbedder(model.tokenizer, model.encoder, Reduce.parse("cls"), heads, model.manifest).save(old)
     write(old / "unknown_words.json", {"id": 20, "least": 0, "most": 0, "buckets": 0, "first": 0})
     write(old / "likewise.json", {"trained_on": ["stsb"]})
     (old / "vocab.txt").write_text("old")
@@ -327,7 +328,7 @@ def _outcome(load, score, folder, old, new):
 def test_a_kill_at_any_step_leaves_one_model_the_other_or_a_refusal(tmp_path):
     old, new = _old_and_new(tmp_path)
     folders = _killed_at_every_step(old, new, tmp_path / "out")
-    for load in (Embedder.load, LightEmbedder.load):
+    for load in (Embedder.load, NumpyEmbedder.load):
         known = [load(place).encode(WORDS) for place in (old, new)]
         found = [_outcome(load, lambda model: model.encode(WORDS), folder, *known) for folder in folders]
         assert found == ["old", *["refused"] * (len(found) - 2), "new"]

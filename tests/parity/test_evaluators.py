@@ -103,8 +103,8 @@ def test_decisions_score_the_same(task, file, model, read):
 
 
 def test_mining_scores_the_same(model, read, monkeypatch):
-    monkeypatch.setattr(paraphrase_mining, "TEXTS", 1500)
-    monkeypatch.setattr(paraphrase_mining, "PAIRS", 20_000)
+    monkeypatch.setattr(paraphrase_mining, "MAX_TEXTS", 1500)
+    monkeypatch.setattr(paraphrase_mining, "MINED_PAIRS", 20_000)
     ours = TASKS["mining"].run(model.vectors, read, EvaluationSettings())
     pairs = read("qqp_subset/pairs")
     labelled = paraphrase_mining.labelled_pairs(read, "qqp_subset/pairs")

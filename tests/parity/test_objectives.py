@@ -37,11 +37,11 @@ KINDS = {
 
 CASES = {
     "in-batch contrast": (
-        lambda: Contrastive(0.05)(A, P, M, names=NAMES),
+        lambda: Contrastive(0.05)(A, P, M, text_ids=NAMES),
         lambda: losses.MultipleNegativesRankingLoss(None).compute_loss_from_embeddings([A, P, M], None),
     ),
     "in-batch contrast both ways": (
-        lambda: Contrastive(0.05, symmetric=True)(A, P, names=NAMES[:, :2]),
+        lambda: Contrastive(0.05, symmetric=True)(A, P, text_ids=NAMES[:, :2]),
         lambda: losses.MultipleNegativesSymmetricRankingLoss(None).compute_loss_from_embeddings([A, P], None),
     ),
     "cosent": (
@@ -49,7 +49,7 @@ CASES = {
         lambda: losses.CoSENTLoss(None).compute_loss_from_embeddings([A, P], SCORES),
     ),
     "angle": (
-        lambda: AnglE(cosine=0.0)(A, P, score=SCORES),
+        lambda: AnglE(cosine_weight=0.0)(A, P, score=SCORES),
         lambda: losses.AnglELoss(None).compute_loss_from_embeddings([A, P], SCORES),
     ),
     "regression": (

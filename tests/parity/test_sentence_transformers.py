@@ -13,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, LayerNorm, Normalize, Pooling, Transformer
 
 from likewise import Embedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.heads import Dense as OurDense
 from likewise.heads import Norm
 from likewise.heads import Normalize as OurNormalize
@@ -77,7 +78,7 @@ def _headed(folder: Path, pooling: str) -> Embedder:
     width = embedder.width
     heads = torch.nn.Sequential(OurDense(width, 24, activation="Tanh"), Norm(24), OurNormalize())
     torch.nn.init.normal_(heads[1].norm.weight)
-    return Embedder(embedder.tokenizer, embedder.encoder, embedder.pooling, heads, embedder.manifest).eval()
+    return TorchEmbedder(embedder.tokenizer, embedder.encoder, embedder.pooling, heads, embedder.manifest).eval()
 
 
 @pytest.mark.parametrize("pooling", ["cls+mean", "mean", "max+mean-sqrt-len", "weighted-mean+last-token"])

@@ -14,6 +14,7 @@ from likewise import Embedder
 from likewise.arrays.ragged import Ragged
 from likewise.encoders.architectures.bert import Bert, Shape
 from likewise.encoders.layers import initialize_weights
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadModel
 from likewise.heads import Normalize
 from likewise.model_files import Manifest
@@ -128,7 +129,7 @@ def small_model(depth: int) -> Embedder:
         "layer_norm_eps": 1e-12,
     }
     pooling = pooling_of("mean", depth)
-    return Embedder(tokenizer, encoder, pooling, torch.nn.Sequential(Normalize()), Manifest(Path())).eval()
+    return TorchEmbedder(tokenizer, encoder, pooling, torch.nn.Sequential(Normalize()), Manifest(Path())).eval()
 
 
 # ── against the slow procedure
@@ -191,7 +192,7 @@ def test_gradients_are_right(boundary: str, alignment: str) -> None:
 
 
 def test_gradients_reach_the_words_of_a_model(tiny: Embedder) -> None:
-    embedder = Embedder(tiny.tokenizer, tiny.encoder, Dissection(2), tiny.heads, tiny.manifest)
+    embedder = TorchEmbedder(tiny.tokenizer, tiny.encoder, Dissection(2), tiny.heads, tiny.manifest)
     embedder(Ragged.of([[2, 4, 5, 7, 3], [2, 4, 6, 3]]))[:, 0].sum().backward()
     gradient = next(m for m in embedder.encoder.modules() if isinstance(m, torch.nn.Embedding)).weight.grad
     assert gradient is not None
@@ -297,7 +298,7 @@ def test_8_a_sentence_is_the_same_alone_and_in_company(dtype: torch.dtype) -> No
 
 
 def test_8_texts_are_embedded_the_same_alone_and_in_company(tiny: Embedder) -> None:
-    embedder = Embedder(tiny.tokenizer, tiny.encoder, Dissection(2), tiny.heads, tiny.manifest)
+    embedder = TorchEmbedder(tiny.tokenizer, tiny.encoder, Dissection(2), tiny.heads, tiny.manifest)
     texts = ["a cat sleeps .", "dog", "", "a dog runs . a cat sleeps . a dog"]
     together = embedder.encode(texts)
     assert np.abs(together - np.concatenate([embedder.encode([text]) for text in texts])).max() < 1e-6
@@ -453,7 +454,7 @@ def test_a_model_whose_blocks_do_nothing_still_embeds() -> None:
     for block in still.encoder.blocks:  # type: ignore[union-attr]
         torch.nn.init.zeros_(block.out.weight)
         torch.nn.init.zeros_(block.down.weight)
-    embedder = Embedder(still.tokenizer, still.encoder, Dissection(1), still.heads, still.manifest)
+    embedder = TorchEmbedder(still.tokenizer, still.encoder, Dissection(1), still.heads, still.manifest)
     assert np.isfinite(embedder.encode(["a cat sleeps .", "", "dog"])).all()
 
 
@@ -506,7 +507,7 @@ def test_a_name_leads_back_to_the_pooling(pooling: Dissection) -> None:
     "spec", ["sbert-wk", "sbert-wk:start=1,window=3,boundary=symmetric,alignment=paper,robust=false"]
 )
 def test_it_is_saved_in_the_folder_of_a_model(tiny: Embedder, tmp_path: Path, spec: str) -> None:
-    embedder = Embedder(tiny.tokenizer, tiny.encoder, pooling_of(spec, 6), tiny.heads, tiny.manifest)
+    embedder = TorchEmbedder(tiny.tokenizer, tiny.encoder, pooling_of(spec, 6), tiny.heads, tiny.manifest)
     embedder.save(tmp_path)
     again = Embedder.load(tmp_path, device="cpu")
     assert again.pooling == embedder.pooling

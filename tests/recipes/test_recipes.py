@@ -100,14 +100,16 @@ def carried_out(name, backbone, place, *more, out="out", steps=2):
         "--device",
         "cpu",
     ]
-    found = importlib.import_module(f"recipes.{name}").main([*args, *(["--steps", str(steps)] if steps else []), *more])
+    found = importlib.import_module(f"recipes.{name}").main(
+        [*args, *(["--max-steps", str(steps)] if steps else []), *more]
+    )
     return found, json.loads((place / "runs.jsonl").read_text().splitlines()[-1])
 
 
-TAUGHT = ["--teacher", "MODEL", "--sentences", "nli/train,vocabulary", "--batch", "16"]
+TAUGHT = ["--teacher", "MODEL", "--sentences", "nli/train,vocabulary", "--batch-size", "16"]
 RECIPES = {
     "sbert_nli": [["--pooling", "cls"], ["--objective", "contrastive", "--rows", "20"]],
-    "sbert_stsb": [[], ["--objective", "cosent", "--scale", "5", "--corrected", "--ema", "0.9"]],
+    "sbert_stsb": [[], ["--objective", "cosent", "--scale", "5", "--adam-bias-correction", "--ema-decay", "0.9"]],
     "fusion_stsb": [],
     "sbert_nli_then_stsb": [],  # has a test of its own
     "untrained": [],  # these two as well
@@ -185,7 +187,7 @@ def test_a_fused_model_can_be_trained_further(place, model, data, tmp_path, monk
     rows = [f"cat {i},the dog {i % 7} sleeps,{i % 6},a,NEUTRAL" for i in range(200)]
     (tmp_path / "more" / "stsb" / "train.csv").write_text("\n".join(["sentence1,sentence2,score,subset,label", *rows]))
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path / "more"))
-    _, line = carried_out("fusion_stsb", model, place, "--batch", "8", "--epochs", "2", out="fused", steps=None)
+    _, line = carried_out("fusion_stsb", model, place, "--batch-size", "8", "--epochs", "2", out="fused", steps=None)
     assert line["stsb_train"] is True and line["rows"] == 200 and line["pooling"].startswith(("fusion", "mean"))
     fused = Embedder.load(place / "fused")
     _, line = carried_out("sbert_stsb", str(place / "fused"), place, "--objective", "cosent", out="further")

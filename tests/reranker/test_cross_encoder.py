@@ -151,9 +151,9 @@ def test_equal_pairs_are_computed_once_and_every_text_is_tokenised_once(fresh, m
     reranker = Reranker.load(fresh)
     seen, read = [], []
     reranker.encoder.register_forward_pre_hook(lambda module, args: seen.append(len(args[0])))
-    contents = cross_encoder.CrossEncoder._known
+    contents = cross_encoder.CrossEncoder._token_ids
     monkeypatch.setattr(
-        cross_encoder.CrossEncoder, "_known", lambda self, texts: read.extend(texts) or contents(self, texts)
+        cross_encoder.CrossEncoder, "_token_ids", lambda self, texts: read.extend(texts) or contents(self, texts)
     )
     scores = reranker.score(["a cat"] * 6, ["x", "y", "x", "x", "y", "x"])
     assert seen == [2]
@@ -163,7 +163,7 @@ def test_equal_pairs_are_computed_once_and_every_text_is_tokenised_once(fresh, m
 
 def test_windows_of_pairs_are_joined(small, monkeypatch):
     wanted = small.score(PAIRS)
-    monkeypatch.setattr(cross_encoder, "TEXTS", 3)
+    monkeypatch.setattr("likewise.reranker.text_pairs.TEXTS", 3)
     _close(small.score(PAIRS), wanted)
 
 

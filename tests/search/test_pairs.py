@@ -75,3 +75,12 @@ def test_copies_have_cosine_one_and_are_left_out_below_one():
 def test_a_bound_that_leaves_nothing_is_refused(below):
     with pytest.raises(BadInput, match="below a cosine of more than -1"):
         closest_pairs(np.eye(3), 1, below=below)
+
+
+def test_pairs_between_two_bounds():
+    vectors = np.random.default_rng(1).normal(size=(30, 4)).astype(np.float32)
+    every = closest_pairs(vectors, 1000)
+    between = closest_pairs(vectors, 1000, above=0.2, below=0.8)
+    assert between == [pair for pair in every if 0.2 <= pair.score < 0.8] and 0 < len(between) < len(every)
+    with pytest.raises(BadInput, match=r"above=0\.5, below=0\.5"):
+        closest_pairs(vectors, 9, above=0.5, below=0.5)

@@ -29,15 +29,28 @@ TEXTS = [
 WIDTH, LAYERS = 32, 3  # of the tiny model
 
 OPTIONS = (
-    *("contrastive:learned,symmetric", "contrastive:temperature=0.1", "margin-pairs:online,distance=manhattan"),
-    *("triplet:distance=cosine,margin=0.3", "triplet:distance=manhattan,margin=4", "distillation:width=7"),
-    *("batch-triplets:choose=semi-hard", "batch-triplets:choose=all,distance=cosine", "margin-mse:similarity=cosine"),
-    *("similarity-distillation:measure=mse", "tsdae:noise=0,depth=2", "contrastive:widths=8+32,layers=2"),
-    *(f"classification:parts={'+'.join(parts)}" for parts in CONCATENATIONS),
+    *(
+        "contrastive:learn_temperature,symmetric",
+        "contrastive:temperature=0.1",
+        "margin-pairs:online,distance=manhattan",
+    ),
+    *("triplet:distance=cosine,margin=0.3", "triplet:distance=manhattan,margin=4", "distillation:teacher_width=7"),
+    *(
+        "batch-triplets:strategy=semi-hard",
+        "batch-triplets:strategy=all,distance=cosine",
+        "margin-mse:similarity=cosine",
+    ),
+    *(
+        "similarity-distillation:loss=mse",
+        "tsdae:deletion_ratio=0,decoder_layers=2",
+        "contrastive:widths=8+32,layers=2",
+    ),
+    *(f"classification:concatenation={'+'.join(parts)}" for parts in CONCATENATIONS),
 )
-INSIDE: dict[str, Callable[[], Objective]] = {**OBJECTIVES, "distillation": partial(Distillation, width=WIDTH)}
+BUILD = {name: entry.build for name, entry in OBJECTIVES.items()}
+INSIDE: dict[str, Callable[[], Objective]] = {**BUILD, "distillation": partial(Distillation, teacher_width=WIDTH)}
 EVERY: dict[str, Callable[[], Objective]] = {
-    **OBJECTIVES,
+    **BUILD,
     **{spec: partial(parse_objective, spec) for spec in OPTIONS},
     **{f"{name} in widths": lambda o=o: Matryoshka(o(), [8, WIDTH], [0.5, 1]) for name, o in INSIDE.items()},
     **{f"{name} in layers": lambda o=o: Layerwise(o(), LAYERS) for name, o in INSIDE.items()},
@@ -51,11 +64,13 @@ def columns_for(objective: Objective, rows: int = 8) -> dict[str, list]:
     reads = objective.reads()
     names = [*reads.texts, *(["another"] if reads.more_texts else [])]
     texts = {name: [TEXTS[(3 * i + 5 * k) % 12] for i in range(rows)] for k, name in enumerate(names)}
-    numbers = {name: [i % 2 for i in range(rows)] for name in reads.numbers if name not in reads.wide}
-    taught = [part.width for part in objective.modules() if isinstance(part, Distillation) and part.width]
+    numbers = {name: [i % 2 for i in range(rows)] for name in reads.numbers if name not in reads.matrices}
+    taught = [
+        part.teacher_width for part in objective.modules() if isinstance(part, Distillation) and part.teacher_width
+    ]
     widths = {"scores": len(names) - 1, "teacher": taught[0] if taught else WIDTH}
     draw = np.random.default_rng(0)
-    return texts | numbers | {name: draw.normal(size=(rows, widths[name])).tolist() for name in reads.wide}
+    return texts | numbers | {name: draw.normal(size=(rows, widths[name])).tolist() for name in reads.matrices}
 
 
 def batch_for(objective: Objective, rows: int = 8) -> Batch:

@@ -7,8 +7,8 @@ import torch
 from likewise import Embedder, Reranker
 from likewise.reranker import PolyEncoder
 from likewise.train.data.batch import TrainingRows
-from likewise.train.objectives import RERANKER_OBJECTIVES, PairRegression, parse_objective
-from likewise.train.step.memory import TokenBudget
+from likewise.train.objectives import RERANKER_OBJECTIVES, ObjectiveEntry, PairRegression, parse_objective
+from likewise.train.step.memory import StepOptions, TokenBudget
 from likewise.train.step.processes import process_group
 from likewise.train.step.trainable import backward, join_gradients
 from tests.train.columns import columns_for
@@ -25,7 +25,7 @@ class Scaled(PairRegression):
         return super().forward(logits * self.slope, score=score)
 
 
-TABLE = {**RERANKER_OBJECTIVES, "scaled": Scaled}
+TABLE = {**RERANKER_OBJECTIVES, "scaled": ObjectiveEntry(Scaled, "scores of any steepness", "", "")}
 
 
 def gradient(folder: str, spec: str, processes, budget: int | None) -> dict[str, torch.Tensor]:
@@ -35,9 +35,9 @@ def gradient(folder: str, spec: str, processes, budget: int | None) -> dict[str,
     reranker = Reranker.start(embedder) if kind == "cross" else PolyEncoder.start(embedder, 5)
     reranker.double()
     rows = TrainingRows.of(columns_for(objective), objective)
-    own = processes.own(len(rows))
+    own = processes.local_rows(len(rows))
     batch = rows.take(range(own.start, own.stop))
-    took = backward(reranker, objective, batch, budget=TokenBudget(budget), processes=processes)
+    took = backward(reranker, objective, batch, StepOptions(token_budget=TokenBudget(budget), processes=processes))
     join_gradients(reranker, [objective], processes)
     every = [*reranker.named_parameters(), *objective.named_parameters("objective")]
     named = {name: p.grad for name, p in every if p.grad is not None}
@@ -49,5 +49,5 @@ if __name__ == "__main__":
     folder, out, *specs = sys.argv[1:]
     with process_group() as processes:
         found = {spec: gradient(folder, spec, processes, 60) for spec in specs}
-        if processes.leads:
+        if processes.is_main:
             torch.save(found, out)

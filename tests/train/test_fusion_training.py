@@ -9,11 +9,11 @@ import pytest
 import tokenizers
 import torch
 
+from likewise import Embedder
 from likewise.arrays.correlation import spearman
-from likewise.cli.models.fuse import _examples
-from likewise.embedder import Embedder
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.layers import initialize_weights
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.evaluate.statistics.significance import difference
 from likewise.heads import Normalize
@@ -24,11 +24,21 @@ from likewise.train.data.examples import Examples, deduplicated, split_without_o
 from likewise.train.distillation.unlabelled_examples import unlabelled_examples
 from likewise.train.layers import fusion_training
 from likewise.train.layers.early_exit import smallest_exit, try_exits
-from likewise.train.layers.fusion_training import FusionSettings, fused_embedder, imitation, layer_vectors, train_fusion
+from likewise.train.layers.fusion_training import (
+    FUSION_DEFAULTS,
+    FusionEvaluation,
+    FusionInputs,
+    FusionSettings,
+    fused_embedder,
+    imitation,
+    layer_vectors,
+    train_fusion,
+)
 from likewise.train.objectives import contrastive, cosent
+from tests.cli.models.pairs import examples_of
 
 WIDTH, DEPTH = 16, 3
-QUICK = FusionSettings(strengths=(1.0,), epochs=3, batch=64)
+QUICK = FusionSettings(regularization=(1.0,), epochs=3, batch_size=64)
 
 
 def tiny(folder, family="bert", pooling="mean"):
@@ -43,7 +53,7 @@ def tiny(folder, family="bert", pooling="mean"):
     encoder = initialize_weights(FAMILIES[family].build(config), 0.2).eval()
     encoder.config = config
     heads = torch.nn.Sequential(Normalize())
-    return Embedder(Tokenizer.load(folder, 32), encoder, pooling_of(pooling, 6), heads, Manifest(folder)).eval()
+    return TorchEmbedder(Tokenizer.load(folder, 32), encoder, pooling_of(pooling, 6), heads, Manifest(folder)).eval()
 
 
 @pytest.fixture
@@ -76,8 +86,8 @@ def jolted(fusion_training, seed=0):
 def test_untrained_it_is_plain_pooling(tmp_path, reduce):
     plain = tiny(tmp_path, pooling=reduce)
     texts = sentences(20)
-    new = Embedder(plain.tokenizer, plain.encoder, Fusion(Stack(Reduce.parse(reduce), 0, DEPTH), WIDTH), plain.heads,
-                   plain.manifest).eval()  # fmt: skip
+    fusion = Fusion(Stack(Reduce.parse(reduce), 0, DEPTH), WIDTH)
+    new = TorchEmbedder(plain.tokenizer, plain.encoder, fusion, plain.heads, plain.manifest).eval()
     np.testing.assert_allclose(new.encode(texts), plain.encode(texts), atol=1e-6)
 
 
@@ -101,13 +111,13 @@ def test_a_fusion_that_changes_nothing_is_written_as_plain_pooling(embedder):
 
 def test_a_fusion_runs_no_block_above_its_last_layer(embedder):
     embedder.encoder.blocks[2].forward = None
-    made = Embedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 2), WIDTH),
+    made = TorchEmbedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 2), WIDTH),
                     embedder.heads, embedder.manifest).eval()  # fmt: skip
     assert made.encode(["a b"]).shape == (1, WIDTH)
 
 
 def test_a_fusion_of_more_layers_than_there_are_says_so(embedder):
-    made = Embedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 9), WIDTH),
+    made = TorchEmbedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 9), WIDTH),
                     embedder.heads, embedder.manifest).eval()  # fmt: skip
     with pytest.raises(BadModel, match="too few layers"):
         made.encode(["a b"])
@@ -152,16 +162,17 @@ def test_no_sentence_is_on_both_sides(texts):
 
 
 @torch.no_grad()
-def trained(embedder, examples, texts, **more):
+def trained(embedder, examples, texts, *, recipe=FUSION_DEFAULTS, sure=None):
     with torch.enable_grad():
         stack = Stack(Reduce.parse("mean"), 0, DEPTH)
-        return train_fusion(layer_vectors(embedder, texts), examples, stack, WIDTH, spearman, **more)
+        inputs = FusionInputs(layer_vectors(embedder, texts), stack, WIDTH)
+        return train_fusion(inputs, examples, FusionEvaluation(spearman, sure), recipe)
 
 
 def test_training_helps_where_there_is_something_to_learn(embedder):
     texts, examples = labelled(600)
-    outcome = trained(embedder, examples, texts, recipe=replace(QUICK, strengths=(0.1,), epochs=20))
-    assert difference(outcome.fused, outcome.plain, outcome.gold).low > 0
+    outcome = trained(embedder, examples, texts, recipe=replace(QUICK, regularization=(0.1,), epochs=20))
+    assert difference(outcome.fused, outcome.baseline, outcome.gold).low > 0
 
 
 def test_random_labels_leave_the_model_no_worse_than_plain(embedder):
@@ -174,8 +185,8 @@ def test_random_labels_leave_the_model_no_worse_than_plain(embedder):
     for seed in range(3):
         texts, examples = labelled(300, seed, meaning=False)
         outcome = trained(embedder, examples, texts, recipe=QUICK, sure=sure)
-        assert (outcome.share, outcome.strength, outcome.epochs) == (0, 0, 0)
-        np.testing.assert_array_equal(outcome.fused, outcome.plain)
+        assert (outcome.interpolation, outcome.regularization, outcome.epochs) == (0, 0, 0)
+        np.testing.assert_array_equal(outcome.fused, outcome.baseline)
         assert fused_embedder(embedder, outcome.fusion).pooling == Reduce.parse("mean")
     assert any(better), "by chance something was better, and was not kept"
 
@@ -194,9 +205,11 @@ def test_triplets_train_either_way(embedder, ordered, monkeypatch):
     for name in ("contrastive", "cosent"):
         real = getattr(fusion_training, name)
         monkeypatch.setattr(fusion_training, name, lambda *given, r=real, n=name: lost.append(n) or r(*given))
-    outcome = trained(embedder, examples, texts, recipe=replace(QUICK, strengths=(0.1,), epochs=20, ordered=ordered))
+    outcome = trained(
+        embedder, examples, texts, recipe=replace(QUICK, regularization=(0.1,), epochs=20, triplets_as_pairs=ordered)
+    )
     assert set(lost) == {"cosent" if ordered else "contrastive"}
-    assert outcome.share > 0 and difference(outcome.fused, outcome.plain, outcome.gold).low > 0
+    assert outcome.interpolation > 0 and difference(outcome.fused, outcome.baseline, outcome.gold).low > 0
 
 
 def alike_by_their_first_letters(n=300):
@@ -261,12 +274,14 @@ def test_an_imitation_is_the_ridge_regression_and_finds_what_is_linear():
 def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
     whole = tiny(tmp_path, family)
     texts, examples = labelled(120)
-    found = list(try_exits(whole, texts, layer_vectors(whole, texts), examples, [1, 2, 3], spearman, recipe=QUICK))
+    found = list(
+        try_exits(whole, texts, layer_vectors(whole, texts), examples, [1, 2, 3], FusionEvaluation(spearman), QUICK)
+    )
     assert [e.embedder.encoder.depth for e in found] == [1, 2, 3]
     for e in found:
         _, held = split_without_overlap(examples, QUICK.held_out, QUICK.seed)
         u, v = (e.embedder.encode([texts[i] for i in held.rows[:, side]]) for side in (0, 1))
-        np.testing.assert_allclose((u * v).sum(1), e.outcome.fused, atol=1e-4)
+        np.testing.assert_allclose((u * v).sum(1), e.result.fused, atol=1e-4)
     assert smallest_exit(found, lambda a, b: False).depth == 1 and smallest_exit(found, lambda a, b: True).depth == 3
 
 
@@ -274,7 +289,7 @@ def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
     ("name", "content", "said"),
     [
         ("a.csv", "left,right\na,b\n", "left, right"),
-        ("a.csv", "sentence1,sentence2,score\n" + "".join(f"a{i},b{i},1\n" for i in range(30)), "all scores are 1"),
+        ("a.csv", "sentence1,sentence2,score\n" + "".join(f"a{i},b{i},1\n" for i in range(30)), "every score is 1"),
         ("a.csv", "sentence1,sentence2,score\na,b,nan\nc,d,1\n", "row 0"),
         ("a.tsv", "sentence1\tsentence2\tlabel\na\tb\tmuch\n", "expected a number"),
         ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}\n', "expected a text"),
@@ -285,7 +300,7 @@ def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
 def test_a_bad_file_is_named_and_what_is_wrong_with_it(tmp_path, name, content, said):
     (tmp_path / name).write_text(content)
     with pytest.raises(BadInput, match=said):
-        _examples(tmp_path / name, None, 0)
+        examples_of(tmp_path / name)
 
 
 def test_too_few_pairs_are_refused():

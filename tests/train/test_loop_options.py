@@ -19,12 +19,12 @@ from likewise.train.objectives import Contrastive, Regression
 from likewise.train.optimization.ema import EMA
 from likewise.train.output import checkpoint as checkpoints
 from likewise.train.output.interrupt import stop_requested
-from likewise.train.run import Optimization, TrainSettings
-from likewise.train.trainer import train
+from likewise.train.settings import TrainSettings
 from tests.runtime.test_temporary_files import left_by
 from tests.train.columns import columns_for
+from tests.train.run_trainer import run_trainer
 
-FAST = Optimization(rate=1e-3)
+FAST = {"learning_rate": 1e-3}
 
 
 def _course(rows=24):
@@ -40,13 +40,13 @@ def test_batches_of_one_step_give_the_gradient_of_their_mean(own):
     """A mean over rows, no dropout: two batches of 4 are one of 8."""
     seen = []
     for run in (
-        TrainSettings(steps=3, batch=8, optimization=FAST),
-        TrainSettings(steps=3, batch=4, accumulate=2, optimization=FAST),
+        TrainSettings(max_steps=3, batch_size=8, **FAST),
+        TrainSettings(max_steps=3, batch_size=4, gradient_accumulation_steps=2, **FAST),
     ):
         embedder = Embedder.load(own(), device="cpu")
         without_dropout(embedder)
         moments = []
-        train(embedder, _course(8), run, tell=[moments.append])
+        run_trainer(embedder, _course(8), run, callbacks=[moments.append])
         assert [m.rows for m in moments] == [8, 8, 8] and moments[-1].epoch == 3.0
         seen.append((moments, _weights(embedder)))
     (whole, a), (parts, b) = seen
@@ -71,34 +71,34 @@ def test_the_running_mean_is_that_of_a_plain_loop():
 
 def test_the_running_mean_is_what_is_measured_and_what_remains(own):
     folder, seen = own(), []
-    run = TrainSettings(steps=4, batch=8, optimization=FAST, ema=0.5, measure_every=4)
+    run = TrainSettings(max_steps=4, batch_size=8, **FAST, ema_decay=0.5, eval_steps=4)
     embedder = Embedder.load(folder, device="cpu")
-    train(embedder, _course(), run, measure=lambda e: seen.append(_weights(e)) or {"x": 1.0})
+    run_trainer(embedder, _course(), run, evaluator=lambda e: seen.append(_weights(e)) or {"x": 1.0})
     unmeasured, plain = (Embedder.load(folder, device="cpu") for _ in range(2))
-    train(unmeasured, _course(), run)
-    train(plain, _course(), TrainSettings(steps=4, batch=8, optimization=FAST))
+    run_trainer(unmeasured, _course(), run)
+    run_trainer(plain, _course(), TrainSettings(max_steps=4, batch_size=8, **FAST))
     for name, weight in _weights(embedder).items():
-        assert torch.equal(weight, seen[0][name]) and torch.equal(weight, unmeasured.state_dict()[name])
+        assert torch.equal(weight, seen[1][name]) and torch.equal(weight, unmeasured.state_dict()[name])
     assert any(not torch.equal(w, plain.state_dict()[n]) for n, w in _weights(embedder).items())
 
 
 def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, tmp_path):
     folder = own()
-    run = TrainSettings(steps=6, batch=8, optimization=FAST, checkpoint_every=4)
+    run = TrainSettings(max_steps=6, batch_size=8, **FAST, save_steps=4)
     whole = Embedder.load(folder, device="cpu")
-    train(whole, _course(), run)
+    run_trainer(whole, _course(), run)
     with stop_requested() as stop:
-        told = train(
+        told = run_trainer(
             Embedder.load(folder, device="cpu"),
             _course(),
             run,
-            folder=tmp_path / "c",
+            checkpoint_folder=tmp_path / "c",
             stop=stop,
-            tell=[lambda m: signal.raise_signal(signal.SIGINT) if m.step == 3 else None],
+            callbacks=[lambda m: signal.raise_signal(signal.SIGINT) if m.step == 3 else None],
         )
     assert told.interrupted and told.steps == 3 and checkpoints.latest_checkpoint(tmp_path / "c").step == 3
     again = Embedder.load(folder, device="cpu")
-    assert not train(again, _course(), run, folder=tmp_path / "c").interrupted
+    assert not run_trainer(again, _course(), run, checkpoint_folder=tmp_path / "c").interrupted
     assert all(torch.equal(w, again.state_dict()[n]) for n, w in _weights(whole).items())
 
 
@@ -116,9 +116,9 @@ def test_a_second_wish_to_stop_stops_at_once_and_the_handlers_are_put_back():
 
 def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_from_it(own, tmp_path):
     folder, place = own(), tmp_path / "c"
-    run = TrainSettings(steps=4, batch=8, optimization=FAST, checkpoint_every=2)
+    run = TrainSettings(max_steps=4, batch_size=8, **FAST, save_steps=2)
     whole = Embedder.load(folder, device="cpu")
-    train(whole, _course(), run)
+    run_trainer(whole, _course(), run)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
@@ -127,71 +127,87 @@ def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_f
             resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
 
     try:
-        with pytest.raises(BadInput, match="step 4 cannot be written .*that of step 2 stays"):
-            train(Embedder.load(folder, device="cpu"), _course(), run, folder=place, tell=[fill_up])
+        with pytest.raises(BadInput, match="step 4 cannot be written .*that of step 2 is kept"):
+            run_trainer(
+                Embedder.load(folder, device="cpu"), _course(), run, checkpoint_folder=place, callbacks=[fill_up]
+            )
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
     assert [p.name for p in place.iterdir()] == ["step-00000002"]
     again = Embedder.load(folder, device="cpu")
-    train(again, _course(), run, folder=place)
+    run_trainer(again, _course(), run, checkpoint_folder=place)
     assert all(torch.equal(w, again.state_dict()[n]) for n, w in _weights(whole).items())
 
 
 def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
     embedder = Embedder.load(own(), device="cpu")
-    run = TrainSettings(steps=2, batch=8)
-    train(embedder, _course(), run, folder=tmp_path)
+    run = TrainSettings(max_steps=2, batch_size=8)
+    run_trainer(embedder, _course(), run, checkpoint_folder=tmp_path)
     left_by(atomic_folder, tmp_path / "step-00000003")
     assert len(list(tmp_path.glob(".step-*"))) == 1
-    train(embedder, _course(), run, folder=tmp_path)
+    run_trainer(embedder, _course(), run, checkpoint_folder=tmp_path)
     assert [p.name for p in tmp_path.glob("*step-*")] == ["step-00000002"]
 
 
 def test_beginning_anew_takes_older_checkpoints_away(own, tmp_path):
     embedder, place = Embedder.load(own(), device="cpu"), tmp_path / "c"
-    train(embedder, _course(), TrainSettings(steps=9, batch=8), folder=place)
+    run_trainer(embedder, _course(), TrainSettings(max_steps=9, batch_size=8), checkpoint_folder=place)
     steps = []
-    train(
+    run_trainer(
         embedder,
         _course(),
-        TrainSettings(steps=2, batch=4),
-        folder=place,
+        TrainSettings(max_steps=2, batch_size=4),
+        checkpoint_folder=place,
         resume=False,
-        tell=[lambda m: steps.append(m.step)],
+        callbacks=[lambda m: steps.append(m.step)],
     )
     assert steps == [1, 2] and [p.name for p in place.iterdir()] == ["step-00000002"]
 
 
 def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
     embedder = Embedder.load(own(), device="cpu")
-    train(embedder, _course(), TrainSettings(steps=1, batch=8), folder=tmp_path, about={"backbone": "a"})
+    run_trainer(
+        embedder,
+        _course(),
+        TrainSettings(max_steps=1, batch_size=8),
+        checkpoint_folder=tmp_path,
+        identity={"backbone": "a"},
+    )
     with pytest.raises(BadInput, match="backbone was 'a' and is 'b'"):
-        train(embedder, _course(), TrainSettings(steps=1, batch=8), folder=tmp_path, about={"backbone": "b"})
+        run_trainer(
+            embedder,
+            _course(),
+            TrainSettings(max_steps=1, batch_size=8),
+            checkpoint_folder=tmp_path,
+            identity={"backbone": "b"},
+        )
 
 
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (TrainSettings(batch=0), "0 rows a batch"),
-        (TrainSettings(accumulate=0), "accumulate is 0"),
+        (TrainSettings(batch_size=0), "batch_size is 0"),
+        (TrainSettings(gradient_accumulation_steps=0), "gradient_accumulation_steps is 0"),
         (TrainSettings(epochs=-1.0), "epochs is -1"),
         (TrainSettings(epochs=float("nan")), "epochs is nan"),
-        (TrainSettings(ema=1.0), "ema is 1.0; wanted a share"),
-        (TrainSettings(patience=-1), "patience is -1; wanted 0 or more"),
-        (TrainSettings(optimization=Optimization(warmup=1.5)), "warmup is 1.5"),
-        (TrainSettings(optimization=Optimization(rate=0.0)), "rate is 0"),
+        (TrainSettings(ema_decay=1.0), "ema_decay is 1.0; expected a fraction"),
+        (TrainSettings(early_stopping_patience=-1), "early_stopping_patience is -1; expected 0 or more"),
+        (TrainSettings(warmup_ratio=1.5), "warmup_ratio is 1.5"),
+        (TrainSettings(learning_rate=0.0), "learning_rate is 0"),
     ],
 )
 def test_numbers_that_make_no_sense_are_told(run, said, own):
     with pytest.raises(BadInput, match=said):
-        train(Embedder.load(own(), device="cpu"), _course(), run)
+        run_trainer(Embedder.load(own(), device="cpu"), _course(), run)
 
 
-@pytest.mark.parametrize("less", [["about"], ["run", "seed"], ["run", "optimization", "rate"], ["courses"], ["rows"]])
+@pytest.mark.parametrize("less", [["about"], ["run", "seed"], ["run", "learning_rate"], ["data_sources"], ["rows"]])
 def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less, own, tmp_path):
-    folder, run = own(), TrainSettings(steps=1, batch=8)
-    train(Embedder.load(folder, device="cpu"), _course(), run, folder=tmp_path, about={"about": "this"})
+    folder, run = own(), TrainSettings(max_steps=1, batch_size=8)
+    run_trainer(
+        Embedder.load(folder, device="cpu"), _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"}
+    )
     (place,) = tmp_path.glob("step-*/state.json")
     state = json.loads(place.read_text())
     holder = state["run"]
@@ -200,23 +216,23 @@ def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less,
     kept = holder.pop(less[-1])
     place.write_text(json.dumps(state))
     again = Embedder.load(folder, device="cpu")
-    with pytest.raises(BadInput, match=f"another run: {'.'.join(less)} is told here alone"):
-        train(again, _course(), run, folder=tmp_path, about={"about": "this"})
+    with pytest.raises(BadInput, match=f"another run: {'.'.join(less)} is given only here"):
+        run_trainer(again, _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"})
     holder |= {less[-1]: kept, "more": 1}
     place.write_text(json.dumps(state))
-    with pytest.raises(BadInput, match="more is told there alone"):
-        train(again, _course(), run, folder=tmp_path, about={"about": "this"})
+    with pytest.raises(BadInput, match="more is given only there"):
+        run_trainer(again, _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"})
 
 
 def test_other_data_of_the_same_size_and_name_are_another_run(own, tmp_path):
-    embedder, run = Embedder.load(own(), device="cpu"), TrainSettings(steps=1, batch=8)
-    train(embedder, _course(), run, folder=tmp_path)
+    embedder, run = Embedder.load(own(), device="cpu"), TrainSettings(max_steps=1, batch_size=8)
+    run_trainer(embedder, _course(), run, checkpoint_folder=tmp_path)
     (course,) = _course()
     name = next(iter(course.rows.texts))
     changed = {name: ["other", *course.rows.texts[name][1:]]}
     other = replace(course, rows=replace(course.rows, texts={**course.rows.texts, **changed}))
     with pytest.raises(BadInput, match="another run: rows was"):
-        train(embedder, [other], run, folder=tmp_path)
+        run_trainer(embedder, [other], run, checkpoint_folder=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -224,9 +240,9 @@ def test_other_data_of_the_same_size_and_name_are_another_run(own, tmp_path):
 )
 @pytest.mark.parametrize("how", ["gone", "half", "keys"])
 def test_a_checkpoint_that_is_not_whole_is_refused_and_leaves_the_model_as_it_was(broken, how, own, tmp_path):
-    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learned=True)
+    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learn_temperature=True)
     course = [DataSource(TrainingRows.of(columns_for(objective), objective), objective)]
-    train(embedder, course, TrainSettings(steps=1, batch=8), folder=tmp_path)
+    run_trainer(embedder, course, TrainSettings(max_steps=1, batch_size=8), checkpoint_folder=tmp_path)
     before = {name: tensor.clone() for name, tensor in embedder.state_dict().items()}
     (place,) = tmp_path.glob(f"step-*/{broken}")
     if how == "gone":
@@ -234,12 +250,12 @@ def test_a_checkpoint_that_is_not_whole_is_refused_and_leaves_the_model_as_it_wa
     elif how == "half":
         place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
     elif broken == "state.json":
-        place.write_text(json.dumps({k: v for k, v in json.loads(place.read_text()).items() if k != "waited"}))
+        place.write_text(json.dumps({k: v for k, v in json.loads(place.read_text()).items() if k != "best"}))
     else:
         save_file({"other": torch.zeros(1)}, place)
     with torch.no_grad():
         next(embedder.parameters()).add_(1)
     before[next(iter(dict(embedder.named_parameters())))] += 1
-    with pytest.raises(BadInput, match="checkpoint|is of a run with"):
-        train(embedder, course, TrainSettings(steps=1, batch=8), folder=tmp_path)
+    with pytest.raises(BadInput, match="checkpoint|belongs to a run with"):
+        run_trainer(embedder, course, TrainSettings(max_steps=1, batch_size=8), checkpoint_folder=tmp_path)
     assert all(torch.equal(before[name], tensor) for name, tensor in embedder.state_dict().items())

@@ -7,17 +7,18 @@ import pytest
 import torch
 
 from likewise import Embedder
+from likewise.data.column_names import ColumnNames
 from likewise.errors import BadInput
 from likewise.train.data.batch import Batch, TrainingRows
 from likewise.train.data.schedule import DataSource
-from likewise.train.data.sources import ColumnNames, read_rows
+from likewise.train.data.sources import read_rows
 from likewise.train.objectives import Contrastive, CoSENT, MarginPairs, Triplet
 from likewise.train.optimization.optimizer import _level, learning_rate_factor
-from likewise.train.run import Optimization, TrainSettings
-from likewise.train.step.embedder_step import tokenized
-from likewise.train.step.memory import gradients, restore
-from likewise.train.step.seeding import states
-from likewise.train.trainer import train
+from likewise.train.settings import TrainSettings
+from likewise.train.step.embedder_step import tokenized_batch
+from likewise.train.step.memory import copied_gradients, restore_before_step
+from likewise.train.step.seeding import generator_states
+from tests.train.run_trainer import run_trainer
 
 PAIRS = {"sentence1": ["a cat", "a dog", "rain"], "sentence2": ["a dog", "rain", "snow"], "score": [0.1, 0.5, 0.9]}
 
@@ -43,49 +44,55 @@ def test_columns_are_taken_in_order_only_where_no_name_fits(data, objective):
 
 
 def test_a_measure_that_is_no_number_is_never_the_best(own):
-    figures = iter([math.nan, 0.3, 0.2])
-    outcome = train(
+    figures = iter([0.9, math.nan, 0.3, 0.2])
+    outcome = run_trainer(
         Embedder.load(own()),
         [course()],
-        TrainSettings(steps=3, batch=3, measure_every=1),
-        measure=lambda _: {"m": next(figures)},
+        TrainSettings(max_steps=3, batch_size=3, eval_steps=1),
+        evaluator=lambda _: {"m": next(figures)},
     )
-    assert (outcome.best, outcome.best_step) == (0.3, 2)
+    assert (outcome.best_score, outcome.best_step) == (0.3, 2)
 
 
 def test_a_run_that_had_waited_enough_does_not_go_on(own, tmp_path):
-    folder, run = own(), TrainSettings(steps=8, batch=3, measure_every=1, patience=2)
+    folder, run = own(), TrainSettings(max_steps=8, batch_size=3, eval_steps=1, early_stopping_patience=2)
 
     def go():
-        figures = iter([0.5, 0.4, 0.3])
-        return train(
-            Embedder.load(folder), [course()], run, folder=tmp_path / "c", measure=lambda _: {"m": next(figures)}
+        figures = iter([0.1, 0.5, 0.4, 0.3])
+        return run_trainer(
+            Embedder.load(folder),
+            [course()],
+            run,
+            checkpoint_folder=tmp_path / "c",
+            evaluator=lambda _: {"m": next(figures)},
         )
 
     first, again = go(), go()
-    assert (first.steps, first.best, first.stopped_early) == (3, 0.5, True)
-    assert (again.steps, again.best, again.stopped_early) == (3, 0.5, True)
+    assert (first.steps, first.best_score, first.stopped_early) == (3, 0.5, True)
+    assert (again.steps, again.best_score, again.stopped_early) == (3, 0.5, True)
 
 
 def test_patience_that_ends_with_the_last_step_stopped_nothing(own):
-    figures = iter([0.5, 0.4, 0.3])
-    run = TrainSettings(steps=3, batch=3, measure_every=1, patience=2)
-    assert not train(Embedder.load(own()), [course()], run, measure=lambda _: {"m": next(figures)}).stopped_early
+    figures = iter([0.1, 0.5, 0.4, 0.3])
+    run = TrainSettings(max_steps=3, batch_size=3, eval_steps=1, early_stopping_patience=2)
+    assert not run_trainer(
+        Embedder.load(own()), [course()], run, evaluator=lambda _: {"m": next(figures)}
+    ).stopped_early
 
 
 def test_a_step_is_told_with_its_own_time(own):
     told = []
-    train(Embedder.load(own()), [course()], TrainSettings(steps=2, batch=3), tell=[told.append])
+    run_trainer(Embedder.load(own()), [course()], TrainSettings(max_steps=2, batch_size=3), callbacks=[told.append])
     assert 0 < told[0].seconds < told[1].seconds
 
 
 def test_gradients_can_be_restored_twice():
     model = torch.nn.Linear(2, 1)
     model(torch.ones(1, 2)).sum().backward()
-    before, random = gradients(model), states(torch.device("cpu"))
+    before, random = copied_gradients(model), generator_states(torch.device("cpu"))
     wanted = model.weight.grad.clone()
     for _ in range(2):
-        restore(model, before, random)
+        restore_before_step(model, before, random)
         assert torch.equal(model.weight.grad, wanted)
         model(torch.ones(1, 2)).sum().backward()
 
@@ -102,17 +109,17 @@ def test_the_model_s_own_prompt_is_read_in_training_as_in_encoding(own):
         '{"prompts": {"query": "the cat "}, "default_prompt_name": "query"}'
     )
     embedder = Embedder.load(folder)
-    ids, _ = tokenized(embedder, Contrastive(), Batch((("dog",), ("rain",)), {}))
+    ids, _ = tokenized_batch(embedder, Contrastive(), Batch((("dog",), ("rain",)), {}))
     assert [len(row) for row in ids] == [len(pieces) for pieces in embedder.pieces(["dog", "rain"])]
     assert len(ids[0]) > 3
 
 
 def test_a_learned_temperature_comes_back_from_the_sharpest():
-    objective = Contrastive(learned=True)
+    objective = Contrastive(learn_temperature=True)
     with torch.no_grad():
         objective.log_scale.fill_(9.0)
     anchors, positives = torch.eye(3), torch.eye(3)[[1, 0, 2]]  # two of three are wrong
-    loss = objective(anchors, positives, names=torch.arange(6).view(2, 3).T)
+    loss = objective(anchors, positives, text_ids=torch.arange(6).view(2, 3).T)
     loss.backward()
     assert loss.isfinite()
     assert objective.log_scale.grad > 0
@@ -124,8 +131,8 @@ def test_the_last_norm_lies_above_all_blocks():
 
 
 def test_one_single_step_teaches():
-    assert learning_rate_factor(0, 1, Optimization()) == 1.0
-    assert learning_rate_factor(0, 20, Optimization()) == 0.0
+    assert learning_rate_factor(0, 1, TrainSettings()) == 1.0
+    assert learning_rate_factor(0, 20, TrainSettings()) == 0.0
 
 
 def test_rows_of_a_matrix_are_shown_in_a_dry_run(own, tmp_path, capsys):

@@ -9,13 +9,13 @@ from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import Classification, Contrastive
 from likewise.train.optimization import optimizer
-from likewise.train.optimization.freeze import freeze, prepared_for_training
-from likewise.train.run import Lora, Optimization, TrainSettings
+from likewise.train.optimization.freeze import parameters_of_parts, prepared_for_training
+from likewise.train.settings import TrainSettings
 from likewise.train.step.embedder_step import embedder_backward
-from likewise.train.trainer import train
 from tests.train.columns import batch_for, columns_for
+from tests.train.run_trainer import run_trainer
 
-FAST = Optimization(rate=1e-2)
+FAST = {"learning_rate": 1e-2}
 FAMILIES = ["bert", "mpnet", "albert", "modernbert"]
 
 
@@ -38,12 +38,12 @@ def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
     embedder, objective = Embedder.load(own(family), device="cpu").double(), Contrastive().double()
     batch = batch_for(objective)
     found = []
-    for remember in ("all", "layers"):
+    for checkpointing in (False, True):
         embedder.train()
         embedder.zero_grad()
         torch.manual_seed(0)
-        with prepared_for_training(embedder, TrainSettings(remember=remember)):
-            assert embedder.encoder.recomputes == (remember == "layers")
+        with prepared_for_training(embedder, TrainSettings(gradient_checkpointing=checkpointing)):
+            assert embedder.encoder.recomputes == checkpointing
             embedder_backward(embedder, objective, batch)
         found.append([p.grad.clone() for p in embedder.parameters()])
     for a, b in zip(*found, strict=True):
@@ -54,7 +54,7 @@ def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
 def test_layers_computed_twice_are_computed_twice(own):
     embedder, objective, calls = Embedder.load(own(), device="cpu"), Contrastive(), []
     embedder.encoder.blocks[0].register_forward_pre_hook(lambda *_: calls.append(1))
-    with prepared_for_training(embedder, TrainSettings(remember="layers")):
+    with prepared_for_training(embedder, TrainSettings(gradient_checkpointing=True)):
         embedder_backward(embedder, objective, batch_for(objective))
     assert len(calls) == 2
 
@@ -63,9 +63,11 @@ def test_layers_computed_twice_are_computed_twice(own):
 def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
     embedder = Embedder.load(own(family), device="cpu")
     before = _weights(embedder)
-    held = {id(p) for p in freeze(embedder, ["embeddings", "blocks:0-1"])}
+    held = {id(p) for p in parameters_of_parts(embedder, ["embeddings", "blocks:0-1"])}
     stay = {name for name, p in embedder.named_parameters() if id(p) in held}
-    train(embedder, _course(), TrainSettings(steps=3, batch=8, optimization=FAST, freeze=("embeddings", "blocks:0-1")))
+    run_trainer(
+        embedder, _course(), TrainSettings(max_steps=3, batch_size=8, **FAST, freeze=("embeddings", "blocks:0-1"))
+    )
     moved = _changed(before, _weights(embedder))
     assert stay and not moved & stay
     assert {n for n in before if n.startswith("encoder.blocks.2") and "qkv.weight" in n} <= moved | stay
@@ -75,23 +77,23 @@ def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (("blocks:0-9",), "blocks of this model are 0 to 2"),
+        (("blocks:0-9",), "this model has blocks 0 to 2"),
         (("blocks:2-1",), "0 to 2"),
-        (("attic",), "wanted embeddings, blocks:0-2"),
+        (("attic",), "expected embeddings, blocks:0-2"),
         (("encoder",), "nothing to train"),
     ],
 )
 def test_what_cannot_be_frozen_is_told(names, said, own):
     with pytest.raises(BadInput, match=said):
-        train(Embedder.load(own(), device="cpu"), _course(), TrainSettings(steps=1, freeze=names))
+        run_trainer(Embedder.load(own(), device="cpu"), _course(), TrainSettings(max_steps=1, freeze=names))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_low_rank_changes_are_merged_and_of_that_rank(family, own, tmp_path):
     embedder = Embedder.load(own(family), device="cpu")
     before, names = _weights(embedder), [name for name, _ in embedder.named_parameters()]
-    run = TrainSettings(steps=4, batch=8, optimization=FAST, lora=Lora(rank=2, layers=("qkv", "down")))
-    out = train(embedder, _course(), run)
+    run = TrainSettings(max_steps=4, batch_size=8, **FAST, lora_rank=2, lora_layers=("qkv", "down"))
+    out = run_trainer(embedder, _course(), run)
     after = _weights(embedder)
     moved = _changed(before, after)
     assert moved and all(name.split(".")[-2] in ("qkv", "down") and name.endswith("weight") for name in moved)
@@ -107,23 +109,25 @@ def test_low_rank_changes_are_merged_and_of_that_rank(family, own, tmp_path):
 
 def test_the_checkpoint_of_low_rank_changes_is_small_and_goes_on_bit_for_bit(own, tmp_path):
     folder = own()
-    run = TrainSettings(steps=6, batch=8, optimization=FAST, lora=Lora(rank=2), checkpoint_every=2)
+    run = TrainSettings(max_steps=6, batch_size=8, **FAST, lora_rank=2, save_steps=2)
     whole = Embedder.load(folder, device="cpu")
-    train(whole, _course(), run, measure=lambda e: {"x": float(e.encode(["a"]).sum())})
+    run_trainer(whole, _course(), run, evaluator=lambda e: {"x": float(e.encode(["a"]).sum())})
     embedder, asked = Embedder.load(folder, device="cpu"), iter([False, False, True])
-    told = train(
+    told = run_trainer(
         embedder,
         _course(),
         run,
-        folder=tmp_path / "c",
-        measure=lambda e: {"x": float(e.encode(["a"]).sum())},
+        checkpoint_folder=tmp_path / "c",
+        evaluator=lambda e: {"x": float(e.encode(["a"]).sum())},
         stop=lambda: next(asked),
     )
     assert told.interrupted and told.steps == 3
     kept = tmp_path / "c/step-00000003/model.safetensors"
     assert kept.stat().st_size < (folder / "model.safetensors").stat().st_size / 2
     again = Embedder.load(folder, device="cpu")
-    train(again, _course(), run, folder=tmp_path / "c", measure=lambda e: {"x": float(e.encode(["a"]).sum())})
+    run_trainer(
+        again, _course(), run, checkpoint_folder=tmp_path / "c", evaluator=lambda e: {"x": float(e.encode(["a"]).sum())}
+    )
     assert not _changed(_weights(whole), _weights(again))
 
 
@@ -135,32 +139,37 @@ def test_after_an_error_a_low_rank_run_leaves_the_weights_as_they_were(own):
         raise RuntimeError("as asked")
 
     with pytest.raises(RuntimeError, match="as asked"):
-        train(embedder, _course(), TrainSettings(steps=2, batch=8, lora=Lora(rank=2)), tell=[fail])
+        run_trainer(embedder, _course(), TrainSettings(max_steps=2, batch_size=8, lora_rank=2), callbacks=[fail])
     assert not _changed(before, _weights(embedder))
 
 
 def test_frozen_blocks_get_no_low_rank_changes_and_objectives_train_beside_them(own):
     embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
     before = _weights(embedder)
-    run = TrainSettings(steps=3, batch=8, optimization=FAST, lora=Lora(rank=2), freeze=("blocks:0-1",))
-    train(embedder, _course(objective), run)
+    run = TrainSettings(max_steps=3, batch_size=8, **FAST, lora_rank=2, freeze=("blocks:0-1",))
+    run_trainer(embedder, _course(objective), run)
     assert {name.split(".")[2] for name in _changed(before, _weights(embedder))} == {"2"}
     assert all(p.grad is not None for p in objective.parameters())
 
 
 @pytest.mark.parametrize(
     ("how", "said"),
-    [(Lora(rank=-1), "above 0"), (Lora(rank=2, layers=("key",)), "no layer key; .* down, out, qkv, up")],
+    [
+        ({"lora_rank": -1}, "above 0"),
+        ({"lora_rank": 2, "lora_layers": ("key",)}, "there is no layer key; .* down, out, qkv, up"),
+    ],
 )
 def test_low_rank_changes_that_make_no_sense_are_told(how, said, own):
     with pytest.raises(BadInput, match=said):
-        train(Embedder.load(own(), device="cpu"), _course(), TrainSettings(steps=1, lora=how))
+        run_trainer(Embedder.load(own(), device="cpu"), _course(), TrainSettings(max_steps=1, **how))
 
 
 def test_each_block_has_its_rate_by_depth(own):
-    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learned=True)
-    made = optimizer.make_optimizer(embedder, [objective], Optimization(rate=1.0, layer_decay=0.5, objective_rate=7.0))
-    rates = {id(p): group["rate"] for group in made.param_groups for p in group["params"]}
+    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learn_temperature=True)
+    made = optimizer.make_optimizer(
+        embedder, [objective], TrainSettings(learning_rate=1.0, layer_lr_decay=0.5, objective_learning_rate=7.0)
+    )
+    rates = {id(p): group["peak_lr"] for group in made.param_groups for p in group["params"]}
     for name, p in embedder.named_parameters():
         part = name.split(".")
         depth = int(part[2]) + 1 if "blocks" in part else 0
@@ -170,7 +179,7 @@ def test_each_block_has_its_rate_by_depth(own):
 
 
 def test_neither_biases_nor_norms_decay(own):
-    made = optimizer.make_optimizer(Embedder.load(own(), device="cpu"), [], Optimization(decay=0.5))
+    made = optimizer.make_optimizer(Embedder.load(own(), device="cpu"), [], TrainSettings(weight_decay=0.5))
     assert all(
         group["weight_decay"] == (0.5 if p.ndim > 1 else 0) for group in made.param_groups for p in group["params"]
     )

@@ -11,11 +11,12 @@ from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import BatchSchedule, DataSource
 from likewise.train.objectives import OBJECTIVES, Classification, Contrastive, Regression
-from likewise.train.optimization.optimizer import Optimization
-from likewise.train.trainer import Diverged, TrainSettings, train
+from likewise.train.settings import TrainSettings
+from likewise.train.trainer import Diverged
 from tests.train.columns import EVERY, columns_for, model_for
+from tests.train.run_trainer import run_trainer
 
-FAST = Optimization(rate=1e-3)
+FAST = {"learning_rate": 1e-3}
 
 
 def _courses(name="contrastive", rows=24):
@@ -33,14 +34,14 @@ def _equal(a, b):
 
 
 @pytest.mark.parametrize(
-    "name", [*OBJECTIVES, "batch-triplets:choose=all,distance=cosine", "contrastive:widths=8+32,layers=2"]
+    "name", [*OBJECTIVES, "batch-triplets:strategy=all,distance=cosine", "contrastive:widths=8+32,layers=2"]
 )
 def test_training_lowers_the_loss(name, own):
     losses = []
-    run = TrainSettings(epochs=12, batch=8, optimization=FAST)
+    run = TrainSettings(epochs=12, batch_size=8, **FAST)
     courses = _courses(name)
     embedder = model_for(courses[0].objective, Embedder.load(own(), device="cpu"))
-    train(embedder, courses, run, tell=[lambda m: losses.append(m.loss)])
+    run_trainer(embedder, courses, run, callbacks=[lambda m: losses.append(m.loss)])
     assert sum(losses[-6:]) < sum(losses[:6])
 
 
@@ -49,13 +50,13 @@ def test_training_lowers_the_loss(name, own):
 )
 def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, stopped_at, own, tmp_path):
     folder = own()
-    run = TrainSettings(steps=12, batch=8, optimization=FAST, checkpoint_every=2)
+    run = TrainSettings(max_steps=12, batch_size=8, **FAST, save_steps=2)
 
     def measure(embedder):
         return {"spread": float(embedder.encode(["a", "dogs bark"]).std())}
 
     whole = Embedder.load(folder, device="cpu")
-    expected = train(whole, _courses(name), run, measure=measure)
+    expected = run_trainer(whole, _courses(name), run, evaluator=measure)
 
     class Stop(Exception):
         pass
@@ -66,21 +67,36 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, st
 
     place = tmp_path / "run"
     with pytest.raises(Stop):
-        train(Embedder.load(folder, device="cpu"), _courses(name), run, folder=place, measure=measure, tell=[stop])
+        run_trainer(
+            Embedder.load(folder, device="cpu"),
+            _courses(name),
+            run,
+            checkpoint_folder=place,
+            evaluator=measure,
+            callbacks=[stop],
+        )
     torch.manual_seed(99)
     resumed, steps = Embedder.load(folder, device="cpu"), []
-    found = train(resumed, _courses(name), run, folder=place, measure=measure, tell=[lambda m: steps.append(m.step)])
-    assert steps[0] == (stopped_at - 1) // 2 * 2 + 1  # told before it is saved
+    found = run_trainer(
+        resumed,
+        _courses(name),
+        run,
+        checkpoint_folder=place,
+        evaluator=measure,
+        callbacks=[lambda m: steps.append(m.step)],
+    )
+    assert next(step for step in steps if step) == (stopped_at - 1) // 2 * 2 + 1  # reported before it is saved
     assert _equal(_weights(resumed), _weights(whole))
-    assert (found.best, found.best_step) == (expected.best, expected.best_step)
+    assert (found.best_score, found.best_step) == (expected.best_score, expected.best_step)
+    assert found.initial_scores == expected.initial_scores
 
 
 def test_a_checkpoint_of_another_run_is_refused_and_stays(own, tmp_path):
     embedder, place = Embedder.load(own(), device="cpu"), tmp_path / "run"
-    train(embedder, _courses(), TrainSettings(steps=2, batch=8), folder=place)
+    run_trainer(embedder, _courses(), TrainSettings(max_steps=2, batch_size=8), checkpoint_folder=place)
     before = sorted(place.rglob("*"))
-    with pytest.raises(BadInput, match="another run: run.batch was 8 and is 4"):
-        train(embedder, _courses(), TrainSettings(steps=2, batch=4), folder=place)
+    with pytest.raises(BadInput, match="another run: run.batch_size was 8 and is 4"):
+        run_trainer(embedder, _courses(), TrainSettings(max_steps=2, batch_size=4), checkpoint_folder=place)
     assert sorted(place.rglob("*")) == before
 
 
@@ -89,18 +105,19 @@ def test_the_best_model_by_the_measure_is_what_remains(own):
 
     def measure(embedder):
         seen.append(_weights(embedder))
-        return {"made up": [3.0, 5.0, 4.0][len(seen) - 1]}
+        return {"made up": [9.0, 3.0, 5.0, 4.0][len(seen) - 1]}
 
-    found = train(embedder, _courses(), TrainSettings(epochs=3, batch=8, optimization=FAST), measure=measure)
-    assert found.best == 5.0 and found.best_step == 6
-    assert _equal(_weights(embedder), seen[1])
+    found = run_trainer(embedder, _courses(), TrainSettings(epochs=3, batch_size=8, **FAST), evaluator=measure)
+    assert found.initial_scores == {"made up": 9.0}  # of the model before training, which is never taken for the best
+    assert found.best_score == 5.0 and found.best_step == 6
+    assert _equal(_weights(embedder), seen[2])
 
 
 def test_training_stops_when_nothing_gets_better(own):
-    scores = iter([3.0, 2.0, 1.0, 0.0])
-    run = TrainSettings(epochs=9, batch=8, patience=2)
-    found = train(Embedder.load(own(), device="cpu"), _courses(), run, measure=lambda _: {"x": next(scores)})
-    assert found.stopped_early and found.steps == 9 and found.best == 3.0
+    scores = iter([9.0, 3.0, 2.0, 1.0, 0.0])
+    run = TrainSettings(epochs=9, batch_size=8, early_stopping_patience=2)
+    found = run_trainer(Embedder.load(own(), device="cpu"), _courses(), run, evaluator=lambda _: {"x": next(scores)})
+    assert found.stopped_early and found.steps == 9 and found.best_score == 3.0
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(own, tmp_path, monkeypatch):
@@ -115,11 +132,11 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(
     objective = Broken()
     courses = [DataSource(TrainingRows.of(columns_for(Regression(), 24), objective), objective)]
     with pytest.raises(Diverged, match="step 4"):
-        train(
+        run_trainer(
             Embedder.load(own(), device="cpu"),
             courses,
-            TrainSettings(epochs=2, batch=8, checkpoint_every=1),
-            folder=tmp_path / "r",
+            TrainSettings(epochs=2, batch_size=8, save_steps=1),
+            checkpoint_folder=tmp_path / "r",
         )
     assert [p.name for p in (tmp_path / "r").glob("step-*")] == ["step-00000003"]
     assert len(json.loads((tmp_path / "r/diverged-step-4.json").read_text())["texts"]) == 2
@@ -170,18 +187,21 @@ def test_numbers_must_be_finite_numbers(unchecked):
     pairs = {"sentence1": ["a", "b"], "sentence2": ["c", "d"]}
     with pytest.raises(BadInput, match="row 1: score is nan"):
         TrainingRows.of({**pairs, "score": [1.0, float("nan")]}, Regression())
-    with pytest.raises(BadInput, match="no number"):
+    with pytest.raises(BadInput, match="not numeric"):
         TrainingRows.of({**pairs, "score": [[1], [2, 3]]}, Regression())
 
 
 def test_a_model_in_half_precision_is_not_trained(own):
     with pytest.raises(BadInput, match="fp32"):
-        train(Embedder.load(own(), device="cpu", precision="bf16"), _courses(), TrainSettings(steps=1))
+        run_trainer(Embedder.load(own(), device="cpu", precision="bf16"), _courses(), TrainSettings(max_steps=1))
 
 
 def test_the_classification_head_is_in_the_checkpoint(own, tmp_path: Path):
-    train(
-        Embedder.load(own(), device="cpu"), _courses("classification"), TrainSettings(steps=1, batch=8), folder=tmp_path
+    run_trainer(
+        Embedder.load(own(), device="cpu"),
+        _courses("classification"),
+        TrainSettings(max_steps=1, batch_size=8),
+        checkpoint_folder=tmp_path,
     )
     assert (tmp_path / "step-00000001/objective-0.safetensors").is_file()
     assert Classification().reads().texts == ("sentence1", "sentence2")

@@ -8,7 +8,7 @@ from likewise import Embedder
 from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import parse_objective
 from likewise.train.step.embedder_step import embedder_backward
-from likewise.train.step.memory import TokenBudget
+from likewise.train.step.memory import StepOptions, TokenBudget
 from likewise.train.step.processes import process_group
 from tests.train.columns import columns_for
 
@@ -16,13 +16,15 @@ from tests.train.columns import columns_for
 def gradient(folder: str, name: str, processes, budget: int | None) -> dict[str, torch.Tensor]:
     torch.manual_seed(0)
     objective, embedder = parse_objective(name), Embedder.load(folder, device="cpu").double()
-    objective.fit_to(embedder.width, embedder.encoder.vocabulary)
+    objective.initialize(embedder.width, embedder.encoder.vocabulary)
     objective.double()
     rows = TrainingRows.of(columns_for(objective), objective)
-    own = processes.own(len(rows))
+    own = processes.local_rows(len(rows))
     batch = rows.take(range(own.start, own.stop))
-    took = embedder_backward(embedder, objective, batch, budget=TokenBudget(budget), processes=processes)
-    processes.add_up(embedder.parameters())
+    took = embedder_backward(
+        embedder, objective, batch, StepOptions(token_budget=TokenBudget(budget), processes=processes)
+    )
+    processes.sum_gradients(embedder.parameters())
     named = [*embedder.named_parameters(), *objective.named_parameters()]
     return {"loss": torch.tensor(took.loss)} | {
         f"{i}/{n}": p.grad for i, (n, p) in enumerate(named) if p.grad is not None
@@ -34,5 +36,5 @@ if __name__ == "__main__":
     folder, out, *names = sys.argv[1:]
     with process_group() as processes:
         found = {name: gradient(folder, name, processes, 40) for name in names}
-        if processes.leads:
+        if processes.is_main:
             torch.save(found, out)

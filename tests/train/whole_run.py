@@ -18,16 +18,16 @@ from likewise.encoders.layers import without_dropout
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import parse_objective
-from likewise.train.run import Optimization, TrainSettings
+from likewise.train.settings import TrainSettings
 from likewise.train.step.processes import process_group
-from likewise.train.trainer import train
 from tests.train.columns import columns_for
+from tests.train.run_trainer import run_trainer
 
-STEADY = Optimization(rate=1e-3, clip=0.5)
+STEADY = {"learning_rate": 1e-3, "max_grad_norm": 0.5}
 
 
 def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
-    """`how`: dropout=1 keeps it; stop=N stops after step N, die=N ends the second process there; rest is the Run's."""
+    """`how`: dropout=1 keeps it; stop=N stops after step N, die=N ends the second process there; others: settings."""
     out.mkdir(exist_ok=True)
     torch.manual_seed(5 + int(os.environ.get("RANK", "0")))  # what a process draws before is its own affair
     dropout, stop, die = (int(how.pop(key, 0)) for key in ("dropout", "stop", "die"))
@@ -36,7 +36,7 @@ def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
         without_dropout(embedder)
     objective = parse_objective(name)
     rows = TrainingRows.of(columns_for(objective, 24), objective)
-    run = TrainSettings(**{"steps": 6, "batch": 8, "optimization": STEADY, "checkpoint_every": 2, **how})
+    run = TrainSettings(**{"max_steps": 6, "batch_size": 8, "save_steps": 2, **STEADY, **how})
     moments, made, before = [], [0], torch.get_rng_state()
 
     def asked() -> bool:
@@ -50,23 +50,23 @@ def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
         return {"spread": float(model.encode(["a", "dogs bark"]).std())}
 
     with process_group() as processes:
-        outcome = train(
+        outcome = run_trainer(
             embedder,
             [DataSource(rows, objective)],
             run,
-            folder=out / "checkpoints",
-            measure=spread,
-            tell=[moments.append],
+            checkpoint_folder=out / "checkpoints",
+            evaluator=spread,
+            callbacks=[moments.append],
             stop=asked,
         )
         assert torch.equal(before, torch.get_rng_state())
-        assert bool(moments) == processes.leads
+        assert bool(moments) == processes.is_main
         weights = {**embedder.state_dict(), **{f"objective.{n}": t for n, t in objective.state_dict().items()}}
         digest = hashlib.sha256(b"".join(t.numpy().tobytes() for t in weights.values())).hexdigest()
-        same = not processes.any(digest != processes.told(digest))
-        if processes.leads:
+        same = not processes.any(digest != processes.broadcast(digest))
+        if processes.is_main:
             save_file({n: t.contiguous() for n, t in weights.items()}, out / "weights.safetensors")
-            told = [{k: v for k, v in asdict(m).items() if k != "seconds"} for m in moments]
+            told = [{k: v for k, v in asdict(m).items() if k != "seconds"} for m in moments if m.step]
             found = {**asdict(outcome), "same": same, "moments": told}
             (out / "found.json").write_text(json.dumps(found), "utf-8")
 

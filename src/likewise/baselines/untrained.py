@@ -14,18 +14,18 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..embedder import Embedder
 from ..encoders.architectures.word_table import WordTable
 from ..encoders.encoder import Encoder
 from ..encoders.families import FAMILIES
 from ..encoders.layers import initialize_weights
+from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import BadInput
 from ..heads import Dense
 from ..model_files import Manifest
 from ..pooling import Reduce
 
 
-def infersent(words: str | Path = "avg-glove", *, width: int = 2048, seed: int = 0) -> Embedder:
+def infersent(words: str | Path = "avg-glove", *, width: int = 2048, seed: int = 0) -> TorchEmbedder:
     """InferSent, untrained: a bidirectional LSTM of `width` units a direction over a table of words, and its maximum.
 
     Conneau et al. 2017. They kept the table as it was: `embedder.encoder.words.requires_grad_(False)` does that.
@@ -41,7 +41,7 @@ def infersent(words: str | Path = "avg-glove", *, width: int = 2048, seed: int =
 
 def deep_averaging(
     words: str | Path = "avg-glove", *, pairs: int = 200_000, layers: Sequence[int] = (512, 512), seed: int = 0
-) -> Embedder:
+) -> TorchEmbedder:
     """A deep averaging network, untrained: words and `pairs` rows for their bigrams, summed over √n, then tanh layers.
 
     Iyyer et al. 2015; Cer et al. 2018, who publish neither the number of rows nor of layers, only the 512 numbers
@@ -58,13 +58,13 @@ def deep_averaging(
 
 def small_transformer(
     tokenizer: str | Path, *, depth: int = 6, width: int = 512, heads: int = 8, inner: int = 2048, seed: int = 0
-) -> Embedder:
+) -> TorchEmbedder:
     """A BERT of these sizes, untrained, under the tokenizer of another model; the sum of its words over √n.
 
     The Universal Sentence Encoder's larger model is of this kind (Cer et al. 2018); its sizes were not published, and
     those given here are the encoder's of Vaswani et al. 2017.
     """
-    below = Embedder.load(tokenizer, device="cpu")
+    below = TorchEmbedder.load(tokenizer, device="cpu")
     config = {
         "model_type": "bert",
         "vocab_size": max(below.tokenizer.vocabulary, 1),
@@ -81,7 +81,7 @@ def small_transformer(
     return _embedder(below, _made(config, seed), "mean-sqrt-len", nn.Sequential())
 
 
-def random_weights(embedder: Embedder, seed: int = 0) -> Embedder:
+def random_weights(embedder: TorchEmbedder, seed: int = 0) -> TorchEmbedder:
     """The same architecture with random weights, drawn anew in place; a row for what the architecture alone gives."""
     kind = embedder.encoder.config.get("model_type")
     if kind not in FAMILIES:
@@ -92,15 +92,15 @@ def random_weights(embedder: Embedder, seed: int = 0) -> Embedder:
     return embedder
 
 
-def _words(name: str | Path) -> Embedder:
-    found = Embedder.load(name, device="cpu")
+def _words(name: str | Path) -> TorchEmbedder:
+    found = TorchEmbedder.load(name, device="cpu")
     if not isinstance(found.encoder, WordTable):
         kind = found.encoder.config.get("model_type")
         raise BadInput(f"{name} is a {kind!r} model; wanted a table of word vectors, avg-glove say")
     return found
 
 
-def _table(words: Embedder) -> dict[str, Any]:
+def _table(words: TorchEmbedder) -> dict[str, Any]:
     config = words.encoder.config
     return {"vocab_size": config["vocab_size"], "ngram_buckets": config.get("ngram_buckets", 0)}
 
@@ -114,7 +114,9 @@ def _made(config: dict[str, Any], seed: int) -> Encoder:
     return made
 
 
-def _with_table(below: Embedder, encoder: Encoder, pooling: str, sizes: Sequence[int], seed: int = 0) -> Embedder:
+def _with_table(
+    below: TorchEmbedder, encoder: Encoder, pooling: str, sizes: Sequence[int], seed: int = 0
+) -> TorchEmbedder:
     """An encoder whose table is that of the words below it, under dense tanh layers of these sizes."""
     assert isinstance(encoder.words, WordTable)
     encoder.words.load_state_dict(below.encoder.state_dict())
@@ -124,7 +126,7 @@ def _with_table(below: Embedder, encoder: Encoder, pooling: str, sizes: Sequence
     return _embedder(below, encoder, pooling, heads)
 
 
-def _embedder(below: Embedder, encoder: Encoder, pooling: str, heads: nn.Module) -> Embedder:
+def _embedder(below: TorchEmbedder, encoder: Encoder, pooling: str, heads: nn.Module) -> TorchEmbedder:
     tokenizer = replace(below.tokenizer, max_length=min(encoder.longest, below.tokenizer.max_length))
     manifest = Manifest(encoder=below.manifest.encoder)
-    return Embedder(tokenizer, encoder, Reduce.parse(pooling), heads, manifest).eval()
+    return TorchEmbedder(tokenizer, encoder, Reduce.parse(pooling), heads, manifest).eval()

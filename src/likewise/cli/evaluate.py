@@ -1,4 +1,4 @@
-"""`likewise evaluate`: how good models are, how sure one may be of it, and which of two is better."""
+"""`likewise evaluate`: scores of models with confidence intervals, and tests of which model is better."""
 
 import argparse
 import json
@@ -15,144 +15,204 @@ from .output import print_json
 
 if TYPE_CHECKING:
     from ..evaluate.results import Results
+    from ..evaluate.task import EvaluationSettings, Task
 
 EXAMPLES = """examples:
   likewise evaluate all-MiniLM-L6-v2
   likewise evaluate all-MiniLM-L6-v2 ./my-model --tasks sts,trec --plot scores.png
   likewise evaluate ./before ./after --tasks stsb --compare
-  likewise evaluate all-MiniLM-L6-v2 --tasks senteval --faithful --json > scores.json
+  likewise evaluate all-MiniLM-L6-v2 --data pairs.csv
+  likewise evaluate --data faq.csv --columns sentence1=question,sentence2=answer,score=rating
+  likewise evaluate all-MiniLM-L6-v2 --tasks supervised --faithful --json > scores.json
   likewise evaluate mine.models:encode --tasks stsb
   likewise evaluate --list
 
-A MODEL is a folder, a carried model, a hub name or a form such as bert-cls(NAME), random(NAME), avg-glove and tf-idf
-(`likewise models` lists them); or package.module:function, which imports and runs your own code:
-a function of a list of texts that gives an array with a row for each, or an object with such an `encode`.
+models:
+  A MODEL is a folder, a bundled model, a model on the Hugging Face hub, or a form
+  such as bert-cls(NAME), random(NAME), avg-glove or tf-idf (`likewise models`
+  lists them). package.module:function imports and runs your own code: a function
+  that takes a list of texts and returns an array with one row per text, or an
+  object with such an `encode` method.
 
-Data is found through LIKEWISE_DATA. Vectors and results are kept in LIKEWISE_CACHE (or this system's folder for
-caches, 4 GB at most), so that a run that was stopped goes on where it was; another model, setting, copy of the data
-or version of this program is computed anew. The exit code is 1 where a cell could not be computed."""
+your own data (--data):
+  sentence1, sentence2, score      correlation of cosine with the scores
+  sentence1, sentence2, label      1 or 0: average precision, best F1 and accuracy
+  anchor, positive, negative       accuracy of triplets
+
+cache:
+  Data sets are read from the folder LIKEWISE_DATA. Vectors and results are stored
+  in LIKEWISE_CACHE (default: the system's cache folder; at most 4 GB), so an
+  interrupted run continues where it stopped. A changed model, setting, data set or
+  version of this program is computed again, and so are results on your own data.
+
+The exit code is 1 if a result could not be computed."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
+    """Add the verb and its options."""
     parser = verbs.add_parser(
         "evaluate",
-        help="how good models are, with intervals and tests",
-        description="Runs tasks on models and shows one table: figures with 95 % intervals, and a star where a model "
-        "is better than the next best one beyond chance.",
+        help="evaluate models on tasks or your own data, with confidence intervals and tests",
+        description="Evaluates models on tasks or on your own data, and prints one table: scores with\n"
+        "95 % confidence intervals, and a star where a model is significantly better than\n"
+        "the next best one.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"what is to be measured ({DEFAULT_MODEL})")
-    parser.add_argument("--tasks", default="sts", metavar="NAMES", help="tasks and suites with commas, or all (sts)")
-    parser.add_argument("--list", action="store_true", help="list the tasks, and which of their data is at hand")
-    how = parser.add_argument_group("how")
-    how.add_argument("--faithful", action="store_true", help="SentEval's own optimiser, step by step (slow)")
-    how.add_argument("--seed", type=int, help="of folds and classifiers (1111, SentEval's)")
-    how.add_argument("--lowercase", action="store_true", help="lower-case STS texts, as SentEval does")
-    how.add_argument("--resamples", type=int, default=10_000, metavar="N", help="of each bootstrap (%(default)s)")
-    how.add_argument("--fresh", action="store_true", help="compute again what is kept")
-    how.add_argument("--no-cache", action="store_true", help="read and keep nothing")
-    print_results = parser.add_argument_group("what is shown")
-    print_results.add_argument("--compare", action="store_true", help="two models task by task, with tests")
-    print_results.add_argument("--published", action="store_true", help="the figures of the papers too")
-    print_results.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures (.png, .pdf, .svg)")
-    form = print_results.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print everything as JSON")
-    form.add_argument("--csv", action="store_true", help="print every score as CSV")
-    form.add_argument("--markdown", action="store_true", help="print the table as Markdown")
-    print_results.add_argument("-q", "--quiet", action="store_true", help="no progress")
-    add_running(parser.add_argument_group("every model"))
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"models to evaluate (default: {DEFAULT_MODEL})")
+    _add_data(parser.add_argument_group("what to evaluate on"))
+    _add_settings(parser.add_argument_group("how to evaluate"))
+    _add_output(parser.add_argument_group("output"))
+    add_running(parser.add_argument_group("how models run"))
     parser.set_defaults(run=run)
 
 
+def _add_data(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--tasks",
+        metavar="NAMES",
+        help="tasks and suites, separated by commas: sts, supervised, probing, all, or any name that --list prints "
+        "(default: sts, or none with --data)",
+    )
+    group.add_argument(
+        "--data",
+        metavar="FILE",
+        action="append",
+        help="a .csv, .tsv, .jsonl or .parquet file with your own data; may be repeated",
+    )
+    group.add_argument(
+        "--columns",
+        metavar="NAME=COLUMN,…",
+        help="names of the columns in --data, such as sentence1=question,sentence2=answer; score=rating/5 scales",
+    )
+    group.add_argument("--list", action="store_true", help="list all tasks by suite, and which data is missing")
+
+
+def _add_settings(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--faithful",
+        action="store_true",
+        help="train classifiers with SentEval's own optimiser, one step after another (slow; default: in batches)",
+    )
+    group.add_argument("--seed", type=int, metavar="N", help="random seed of folds and classifiers (default: 1111)")
+    group.add_argument("--lowercase", action="store_true", help="lower-case the texts of pairs, as SentEval does")
+    group.add_argument(
+        "--resamples", type=int, default=10_000, metavar="N", help="bootstrap resamples per interval (default: 10000)"
+    )
+    group.add_argument("--fresh", action="store_true", help="compute everything again and replace it in the cache")
+    group.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+
+
+def _add_output(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument("--compare", action="store_true", help="compare two models task by task, with tests")
+    group.add_argument("--published", action="store_true", help="also print the scores published in papers")
+    group.add_argument("--plot", type=Path, metavar="FILE", help="draw the scores into a .png, .pdf or .svg file")
+    form = group.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print all results as JSON")
+    form.add_argument("--csv", action="store_true", help="print every score as CSV")
+    form.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    group.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+
+
 def run(args: argparse.Namespace) -> int:
-    """Evaluates and shows; 0 where all is there, 1 where a cell is missing, 130 when stopped."""
+    """Evaluate and print; returns 0, 1 if a result is missing, or 130 if interrupted."""
     if args.list:
-        return _list(args.json)
-    _check(args)
+        return _list_tasks(args.json)
+    tasks = _checked_tasks(args)
     from ..evaluate.runner import evaluate
-    from ..evaluate.task import EvaluationSettings
     from ..model_names import load_model
     from ..runtime.progress import StatusLine, format_duration
 
-    settings = EvaluationSettings(mode="faithful" if args.faithful else "fast", lowercase=args.lowercase)
-    if args.seed is not None:
-        settings = EvaluationSettings(settings.mode, args.seed, args.lowercase)
     prepare_runtime(args)
-    line, began = StatusLine(), time.perf_counter()
+    line, start = StatusLine(), time.perf_counter()
     try:
-        found = evaluate(
+        results = evaluate(
             args.models or [DEFAULT_MODEL],
-            args.tasks,
-            settings=settings,
-            resamples=args.resamples,
+            tasks,
+            settings=_settings(args),
             cache=_cache(args),
-            fresh=args.fresh,
             load=lambda name: load_model(
                 name, precision=args.precision, device=args.device, max_length=args.max_length
             ),
-            watch=None if args.quiet else line,
+            callback=None if args.quiet else line,
         )
     except KeyboardInterrupt:
-        kept = "nothing was kept" if args.no_cache else "what was computed is kept, and the same command goes on there"
-        print(f"\nlikewise: stopped; {kept}", file=sys.stderr)
+        stored = "nothing was stored" if args.no_cache else "finished work is stored; the same command continues there"
+        print(f"\nlikewise: interrupted; {stored}", file=sys.stderr)
         return 128 + signal.SIGINT
-    old = sum(cell.kept for cell in found.cells.values())
-    took = format_duration(time.perf_counter() - began)
-    line.close(f"{len(found.cells)} of {len(found.cells)} in {took}, {old} kept from before")
-    print_results(found, args)
-    return 1 if found.failed else 0
+    cached = sum(cell.cached for cell in results.cells.values())
+    duration = format_duration(time.perf_counter() - start)
+    line.close(f"{len(results.cells)} of {len(results.cells)} in {duration}, {cached} from the cache")
+    print_results(results, args)
+    return 1 if results.failed else 0
 
 
-def print_results(found: "Results", args: argparse.Namespace) -> None:
-    """Prints what was asked for, and draws it."""
+def print_results(results: "Results", args: argparse.Namespace) -> None:
+    """Print the results in the requested format, and draw the plot."""
     from ..evaluate.reports.report import compare_two, comparison_lines, format_csv, format_markdown, format_report
 
-    ours, theirs = found.models[0], found.models[-1]
-    compared = compare_two(found, ours, theirs) if args.compare else {}
+    first, second = results.models[0], results.models[-1]
+    comparisons = compare_two(results, first, second) if args.compare else {}
     if args.json:
-        told = found.as_dict()
+        values = results.as_dict()
         if args.compare:
-            told["comparison"] = {name: one.as_dict() for name, one in compared.items()}
-        print_json(told)
+            values["comparison"] = {name: one.as_dict() for name, one in comparisons.items()}
+        print_json(values)
     elif args.csv:
-        print(format_csv(found), end="")
+        print(format_csv(results), end="")
     elif args.markdown:
-        print(format_markdown(found), end="")
+        print(format_markdown(results), end="")
     else:
-        width, bold = _screen()
-        print(format_report(found, width=width, bold=bold, published=args.published))
+        width, bold = _terminal()
+        print(format_report(results, width=width, bold=bold, published=args.published))
         if args.compare:
-            print("\n" + comparison_lines(found, ours, theirs, compared, width=width))
+            print("\n" + comparison_lines(results, first, second, comparisons, width=width))
     if args.plot:
-        _draw(found, args.plot)
+        _plot(results, args.plot)
 
 
-def _check(args: argparse.Namespace) -> None:
-    """What would be a pity to learn after an hour."""
+def _checked_tasks(args: argparse.Namespace) -> "list[Task]":
+    """The tasks, after checking everything that should not fail after an hour of computing."""
     from ..errors import BadInput
+    from ..evaluate.own_data import data_task
     from ..evaluate.tasks.registry import select_tasks
 
-    select_tasks(args.tasks)
+    if args.columns and not args.data:
+        raise BadInput("--columns renames columns of --data FILE, which was not given")
+    names = args.tasks if args.tasks is not None or args.data else "sts"
+    columns = args.columns.split(",") if args.columns else []
+    tasks = [
+        *(select_tasks(names) if names is not None else ()),
+        *(data_task(file, columns) for file in args.data or ()),
+    ]
     if args.compare and len(args.models) != 2:
-        raise BadInput(f"--compare wants two models; there are {len(args.models)}")
+        raise BadInput(f"--compare needs two models; {len(args.models)} were given")
     if args.resamples < 100:
-        raise BadInput(f"--resamples is {args.resamples}; wanted 100 or more, for an interval of 95 %")
+        raise BadInput(f"--resamples is {args.resamples}; expected 100 or more, for a 95 % interval")
     if args.plot:
         _plot_module().check_plot_path(args.plot)
         check_writable_file(args.plot)
+    return tasks
+
+
+def _settings(args: argparse.Namespace) -> "EvaluationSettings":
+    from ..evaluate.task import EvaluationSettings
+
+    seed = {} if args.seed is None else {"seed": args.seed}
+    return EvaluationSettings(
+        mode="faithful" if args.faithful else "fast", lowercase=args.lowercase, resamples=args.resamples, **seed
+    )
 
 
 def _cache(args: argparse.Namespace) -> Any:
     from ..evaluate.cache import Cache
 
-    return None if args.no_cache else Cache.of_user()
+    return None if args.no_cache else Cache.of_user(recompute=args.fresh)
 
 
-def _draw(found: "Results", path: Path) -> None:
-    _plot_module().draw_results(found, path)
-    print(f"drawn: {path}", file=sys.stderr)
+def _plot(results: "Results", path: Path) -> None:
+    _plot_module().draw_results(results, path)
+    print(f"plot: {path}", file=sys.stderr)
 
 
 def _plot_module() -> Any:
@@ -163,16 +223,16 @@ def _plot_module() -> Any:
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
-        raise missing_extra("matplotlib", "map", "drawing pictures") from None
+        raise missing_extra("matplotlib", "map", "drawing plots") from None
     return plot
 
 
-def _list(as_json: bool) -> int:
-    """Every task, by suite, with what it reads."""
+def _list_tasks(as_json: bool) -> int:
+    """Print every task by suite, with the state of the data it reads."""
     from ..data.datasets import check_dataset
-    from ..evaluate.tasks.registry import SUITES, TASKS
+    from ..evaluate.tasks.registry import ALIASES, SUITES, TASKS
 
-    states = {name: {one: check_dataset(one).state for one in task.data} for name, task in TASKS.items()}
+    states = {name: {file: check_dataset(file).state for file in task.data} for name, task in TASKS.items()}
     if as_json:
         rows = [{"task": n, "suite": t.suite, "summary": t.summary, "data": states[n]} for n, t in TASKS.items()]
         print(json.dumps(rows, indent=2))
@@ -180,15 +240,19 @@ def _list(as_json: bool) -> int:
     for suite, names in SUITES.items():
         print(suite)
         for name in names:
-            gone = [f"{one} {state}" for one, state in states[name].items() if state not in ("complete", "unchecked")]
-            print(f"  {name:22} {TASKS[name].summary}" + (f"  [{'; '.join(gone)}]" if gone else ""))
-    print("\nWhat is missing, and how to get it: likewise data")
+            notes = [
+                f"{file} {state}" for file, state in states[name].items() if state not in ("complete", "unchecked")
+            ]
+            print(f"  {name:22} {TASKS[name].summary}" + (f"  [{'; '.join(notes)}]" if notes else ""))
+    for suite, names in ALIASES.items():
+        print(f"{suite}\n  {', '.join(names)}")
+    print("all\n  every task\n\nTo see what data is missing, and how to get it: likewise data")
     return 0
 
 
-def _screen() -> tuple[int, bool]:
-    """The width to fill, and whether there is bold type."""
+def _terminal() -> tuple[int, bool]:
+    """The width to fill, and whether bold type is available."""
     import shutil
 
-    live = sys.stdout.isatty()
-    return (shutil.get_terminal_size().columns if live else 120), live
+    terminal = sys.stdout.isatty()
+    return (shutil.get_terminal_size().columns if terminal else 120), terminal

@@ -5,67 +5,72 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
 from .. import __version__
 from ..errors import LikewiseError
 from .model_options import restore_threads, set_numpy_threads
+from .parser import Parser, nearest_verb
 from .process import Stop, prepared, silence
 
 VERBS = {
-    "encode": "encode",
-    "similarity": "similarity",
+    "encode": "texts.encode",
+    "similarity": "texts.similarity",
+    "pairs": "texts.pairs",
+    "duplicates": "texts.duplicates",
+    "rerank": "texts.rerank",
     "models": "models.list_models",
     "info": "models.info",
     "download": "models.download",
-    "rerank": "rerank",
     "dissect": "models.dissect",
     "fuse": "models.fuse",
+    "data": "data.command",
     "mine": "mine",
     "train": "train.command",
     "evaluate": "evaluate",
-    "data": "data.command",
+    "doctor": "doctor.diagnose",
 }
 """Each verb, and the module in this folder that adds it."""
 
 TRACEBACK = "LIKEWISE_TRACEBACK"
-"""Set to anything, it shows the traceback of every error."""
-USER, UNFORESEEN = 2, 70  # exit codes; 70 is EX_SOFTWARE of sysexits.h
-LONGEST = 300  # characters of an unforeseen error's message
+"""Environment variable: if it is set to anything, errors show their traceback."""
+COMPLETION = "_ARGCOMPLETE"
+"""Environment variable that a shell sets when it asks argcomplete for completions."""
+USER_ERROR, UNEXPECTED_ERROR = 2, 70  # exit codes; 70 is EX_SOFTWARE of sysexits.h
+MESSAGE_LENGTH = 300  # characters shown of an unexpected error's message
 
-EXAMPLES = """examples:
+EPILOG = """examples:
   likewise similarity "A cat sleeps." "A kitten naps." "Shares fell."
   likewise encode sentences.txt -o vectors.npy
-  likewise encode reviews.csv --column body -o vectors.parquet --overflow mean
-  cat lines | likewise encode - -o vectors.jsonl
+  likewise pairs questions.csv --column title -k 20
+  likewise duplicates questions.csv --column title -o distinct.csv
   likewise info all-MiniLM-L6-v2
 
-Each verb tells more: likewise encode --help
-Every error is one line; LIKEWISE_TRACEBACK=1 shows where it was raised."""
+Each verb has its own help, with examples: likewise encode --help
+
+The model is likewise-mini unless -m names another: it is bundled, computes without torch and needs no download. Where
+quality counts: likewise download all-MiniLM-L6-v2, then -m all-MiniLM-L6-v2.
+
+Tab completion in bash and zsh: pip install argcomplete, then add this line to the shell's startup file:
+  eval "$(register-python-argcomplete likewise)"
+
+An error is one line; LIKEWISE_TRACEBACK=1 shows where it was raised. Versions, engines and models: likewise doctor."""
 
 
-class _Help(argparse.RawDescriptionHelpFormatter):
-    """Room enough for the longest verb before its description."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28)
-        self._action_max_length = 18
-
-
-def parser() -> argparse.ArgumentParser:
-    """All verbs and their options."""
-    top = argparse.ArgumentParser(
+def parser(verbs: Iterable[str] = VERBS) -> argparse.ArgumentParser:
+    """The parser of these verbs and their options."""
+    top = Parser(
         prog="likewise",
-        description="Sentence embeddings, made, compared and understood.",
-        epilog=EXAMPLES,
-        formatter_class=_Help,
+        description="Sentence embeddings: encode texts, compare them, find pairs and duplicates, evaluate and train "
+        "models.",
+        epilog=EPILOG,
     )
     top.add_argument("--version", action="version", version=f"likewise {__version__}")
-    verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
-    for module in VERBS.values():
-        import_module(f".{module}", __package__).add(verbs)
+    subparsers = top.add_subparsers(title="verbs", metavar="VERB", required=True)
+    for verb in verbs:
+        import_module(f".{VERBS[verb]}", __package__).add(subparsers)
     return top
 
 
@@ -73,32 +78,52 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb.
 
     Returns:
-        0: success. 1: `evaluate` could not compute a cell. 2: a bad input, or a file that cannot be read or written.
-        70: an error nobody foresaw. 128 and a signal's number: stopped by it.
+        0: success. 1: `evaluate` could not compute a cell, or `doctor` found something broken. 2: a bad input, or a
+        file that cannot be read or written. 70: an unexpected error. 128 plus a signal's number: stopped by it.
     """
     with prepared() as stop:
         try:
-            code = _run(argv)
+            code = _run(sys.argv[1:] if argv is None else list(argv))
             sys.stdout.flush()
             return code
         except (SystemExit, GeneratorExit):
             raise
-        except BaseException as error:  # a user of the command line never sees a traceback that was not asked for
+        except BaseException as error:  # a user of the command line sees a traceback only on request
             if os.environ.get(TRACEBACK):
                 traceback.print_exc()
-            return _failed(error, stop)
+            return _report_error(error, stop)
         finally:
             restore_threads()
 
 
-def _run(argv: Sequence[str] | None) -> int:
-    args = parser().parse_args(argv)
-    set_numpy_threads(args)
-    return int(args.run(args))
+def _run(argv: list[str]) -> int:
+    if COMPLETION in os.environ:
+        _complete()
+    verb = argv[0] if argv else ""
+    if verb in VERBS:
+        args = parser([verb]).parse_args(argv)
+        set_numpy_threads(args)
+        return int(args.run(args))
+    top = parser()
+    if verb and not verb.startswith("-"):
+        nearest = nearest_verb(verb, VERBS)
+        hint = f"; did you mean: likewise {nearest}?" if nearest else ""
+        top.error(f"unknown verb {verb!r}{hint}\nAll verbs: likewise --help")
+    top.parse_args(argv)
+    raise AssertionError("argparse accepted a command without a verb")
 
 
-def _failed(error: BaseException, stop: Stop) -> int:
-    """Say in one line what went wrong; gives the exit code."""
+def _complete() -> None:
+    """Print what may follow the words typed so far, and exit; only if argcomplete is installed."""
+    try:
+        import argcomplete
+    except ImportError:
+        return
+    argcomplete.autocomplete(parser())
+
+
+def _report_error(error: BaseException, stop: Stop) -> int:
+    """Print in one line what went wrong; returns the exit code."""
     if stop.numbers or isinstance(error, KeyboardInterrupt):  # packages turn an interrupted import into other errors
         number = stop.numbers[0] if stop.numbers else signal.SIGINT
         print(f"likewise: stopped by {signal.Signals(number).name}; no file is left half written", file=sys.stderr)
@@ -108,19 +133,19 @@ def _failed(error: BaseException, stop: Stop) -> int:
         return 0
     if isinstance(error, LikewiseError | OSError):
         print(f"likewise: {error}", file=sys.stderr)
-        return USER
+        return USER_ERROR
     if isinstance(error, MemoryError):
-        print(f"likewise: memory ran out ({error or 'no more is known'})", file=sys.stderr)
-        return USER
-    print(f"likewise: {_unforeseen(error)}", file=sys.stderr)
-    return UNFORESEEN
+        print(f"likewise: out of memory ({error or 'no details are known'})", file=sys.stderr)
+        return USER_ERROR
+    print(f"likewise: {_unexpected(error)}", file=sys.stderr)
+    return UNEXPECTED_ERROR
 
 
-def _unforeseen(error: BaseException) -> str:
-    place = traceback.extract_tb(error.__traceback__)[-1:]
-    where = "".join(f" ({Path(frame.filename).name}, line {frame.lineno})" for frame in place)
+def _unexpected(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)[-1:]
+    where = "".join(f" ({Path(frame.filename).name}, line {frame.lineno})" for frame in frames)
     first = next(iter(str(error).strip().splitlines()), "")
     return (
-        f"an error that was not foreseen: {type(error).__name__}: {first[:LONGEST]}{where}. It is a fault of this "
-        f"program or of a package it uses; set {TRACEBACK}=1 and run the command again to see the traceback"
+        f"unexpected error: {type(error).__name__}: {first[:MESSAGE_LENGTH]}{where}. This is a bug in likewise or in a "
+        f"package that it uses; run the command again with {TRACEBACK}=1 to see the traceback"
     )

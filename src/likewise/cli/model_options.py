@@ -1,11 +1,13 @@
-"""What verbs with a model share: its options, and how many threads it may use."""
+"""Options shared by verbs with a model: which model, how it runs, and how many threads it may use."""
 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..engine_registry import ENGINES
 from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
 from ..runtime.lazy_imports import has_torch
@@ -13,40 +15,87 @@ from ..runtime.lazy_imports import has_torch
 if TYPE_CHECKING:
     from ..embedder import Embedder
 
-MODEL = "a folder, a carried model, a hub name, or a form that `likewise models` tells of"
+MODEL = "a folder, a name listed by `likewise models`, or a name on the Hugging Face hub"
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """--model and how it runs."""
-    group = parser.add_argument_group("the model")
-    group.add_argument("-m", "--model", default=DEFAULT_MODEL, help=f"{MODEL} (%(default)s)")
-    group.add_argument("--pooling", help="another pooling than the model's own: mean, cls, max, cls+mean …")
-    group.add_argument("--truncate", type=int, metavar="WIDTH", help="keep so many numbers of each vector (Matryoshka)")
+    """Add --model, and the options that say how it computes."""
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "-m", "--model", default=DEFAULT_MODEL, metavar="MODEL", help=f"model: {MODEL} (default: %(default)s)"
+    )
+    add_loading(group)
+
+
+def add_loading(group: "argparse._ArgumentGroup") -> None:
+    """Add the options of an embedder, without the model's name."""
+    group.add_argument(
+        "--engine",
+        choices=tuple(ENGINES),
+        help="what computes the model (default: the first of these that is installed and supports it)",
+    )
+    group.add_argument(
+        "--pooling",
+        metavar="NAME",
+        help="pooling in place of the model's own: mean, cls, max, cls+mean, … (default: the model's)",
+    )
+    group.add_argument(
+        "--truncate", type=int, metavar="WIDTH", help="keep the first WIDTH numbers of each vector (default: all)"
+    )
     add_running(group)
 
 
 def output_folder(name: str) -> Path:
-    """The folder that an option names; an empty one, of an unset variable say, would mean the working directory."""
+    """The folder that an option names; an empty name, as of an unset variable, would mean the working directory."""
     if not name.strip():
-        raise argparse.ArgumentTypeError("it is empty; wanted the name of a folder ('.' is the working directory)")
+        raise argparse.ArgumentTypeError("it is empty; expected the name of a folder ('.' is the working directory)")
     return Path(name)
 
 
 def add_running(group: "argparse._ArgumentGroup") -> None:
-    """How a model runs, whichever it is."""
-    group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="fp32 on a CPU, bf16 on a GPU")
-    group.add_argument("--device", help="cpu, cuda …; the GPU if there is one")
-    group.add_argument("--max-length", type=int, metavar="TOKENS", help="another longest input than the model's own")
-    group.add_argument("--threads", type=int, help="CPU threads; as many as this process may use")
+    """Add the options that say how any model computes."""
+    group.add_argument(
+        "--precision", choices=("fp32", "bf16", "fp16"), help="number format (default: fp32 on a CPU, bf16 on a GPU)"
+    )
+    group.add_argument("--device", help="cpu, cuda, cuda:1, … (default: the first GPU, else the CPU)")
+    group.add_argument(
+        "--max-length", type=int, metavar="TOKENS", help="longest input in tokens (default: the model's own)"
+    )
+    group.add_argument(
+        "--threads", type=int, metavar="N", help="number of CPU threads (default: all that this process may use)"
+    )
+
+
+OVERFLOW = {
+    "warn": "truncate them and say how many",
+    "error": "stop with an error",
+    "truncate": "truncate them silently",
+    "mean": "average overlapping windows",
+}
+"""What may be done with texts longer than the model's input."""
+
+
+def add_overflow(
+    parser: argparse.ArgumentParser, choices: Sequence[str] = tuple(OVERFLOW), what: str = "texts"
+) -> None:
+    """Add --overflow with these choices."""
+    explained = "; ".join(f"{name}: {OVERFLOW[name]}" for name in choices)
+    parser.add_argument(
+        "--overflow",
+        choices=choices,
+        default="warn",
+        help=f"what to do with {what} longer than the model's input. {explained} (default: %(default)s)",
+    )
 
 
 def load_from_options(args: argparse.Namespace) -> "Embedder":
-    """The embedder that the options ask for; NumPy's, where torch is not installed."""
+    """The embedder that the options describe."""
     prepare_runtime(args)
     from ..model_names import load_named_embedder
 
     return load_named_embedder(
         args.model,
+        **({"engine": args.engine} if args.engine else {}),
         precision=args.precision,
         device=args.device,
         pooling=args.pooling,
@@ -56,20 +105,20 @@ def load_from_options(args: argparse.Namespace) -> "Embedder":
 
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Variables of the environment that NumPy's libraries read when they are loaded."""
-_before: dict[str, Any] = {}  # the process's own, while a verb has set others
+"""Environment variables that NumPy's libraries read when they are loaded."""
+_before: dict[str, Any] = {}  # the process's own settings, while those of a verb are in force
 
 
 def set_numpy_threads(args: argparse.Namespace) -> None:
-    """Where NumPy is what computes: its threads are read from the environment when it is imported, and not again."""
-    if hasattr(args, "threads") and not has_torch() and "numpy" not in sys.modules:
-        wanted = str(_threads(args.threads))
+    """Set NumPy's threads where NumPy computes; it reads them from the environment once, when it is imported."""
+    if hasattr(args, "threads") and not _uses_torch(args) and "numpy" not in sys.modules:
+        threads = str(_threads(args.threads))
         _before["environment"] = {name: os.environ.get(name) for name in THREADS}
-        os.environ |= dict.fromkeys(THREADS, wanted)
+        os.environ |= dict.fromkeys(THREADS, threads)
 
 
 def restore_threads() -> None:
-    """Threads and their variables as they were before the verb: a program that calls `main` goes on with its own."""
+    """Restore threads and their variables as they were before the verb, for a program that calls `main`."""
     for name, value in _before.pop("environment", {}).items():
         os.environ.pop(name, None)
         if value is not None:
@@ -81,39 +130,44 @@ def restore_threads() -> None:
 
 
 def prepare_runtime(args: argparse.Namespace) -> None:
-    """Threads set and the device tried, before a model is read."""
-    if has_torch():  # NumPy's threads are set already, and its only device needs no trial
+    """Set the threads and check the device, before a model is read."""
+    if _uses_torch(args):  # NumPy's threads are set already, and its only device needs no check
         _set_threads(args.threads)
         _check_device(args.device)
+
+
+def _uses_torch(args: argparse.Namespace) -> bool:
+    """Whether torch may compute the model; where it does not, it is never imported."""
+    return has_torch() and getattr(args, "engine", None) in (None, "torch")
 
 
 def _set_threads(threads: int | None) -> None:
     import torch
 
-    wanted = _threads(threads)
+    threads = _threads(threads)
     _before.setdefault("torch", torch.get_num_threads())
-    torch.set_num_threads(wanted)
+    torch.set_num_threads(threads)
 
 
-def _threads(asked: int | None) -> int:
-    if asked is not None and asked < 1:
-        raise BadInput(f"--threads is {asked}; wanted 1 or more")
-    return asked or max(1, allowed_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+def _threads(given: int | None) -> int:
+    if given is not None and given < 1:
+        raise BadInput(f"--threads is {given}; expected 1 or more")
+    return given or max(1, allowed_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
 def _check_device(name: str | None) -> None:
-    """One number there and back: a device that is unknown, absent or unusable is told before a model is read."""
+    """Copy one number there and back: an unknown, absent or unusable device is reported before a model is read."""
     import torch
 
     try:
         torch.zeros(1, device=name).cpu()
     except Exception as error:  # RuntimeError, AssertionError, NotImplementedError, by the kind of device
-        why = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
-        raise BadInput(f"--device {name} cannot be used here: {why}") from None
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
+        raise BadInput(f"--device {name} cannot be used here: {reason}") from None
 
 
 def allowed_cpus(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """CPUs that this process may use: its affinity, or the container's quota where that is less."""
+    """The number of CPUs that this process may use: its affinity, or the container's quota if that is less."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = limit.read_text().split()

@@ -36,3 +36,13 @@ def _standard_input() -> list[Path]:
         path = Path(f"/dev/fd/{sys.stdin.fileno()}")
         return [path] if path.is_file() else []
     return []
+
+
+def column_names(name: str) -> list[str]:
+    """The columns of a file of rows, or of a data set."""
+    from ..data.datasets import load_dataset
+    from ..files import READABLE, Table
+
+    path = Path(name).expanduser()
+    is_file = path.suffix.lower() in READABLE or path.exists()
+    return list(Table.read(path, list).columns if is_file else load_dataset(name).columns)

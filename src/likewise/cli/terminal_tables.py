@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["aligned", "cut_to_width", "escape", "excerpt", "printable", "table"]
+__all__ = ["aligned", "cut_to_width", "escape", "excerpt", "fill", "fit_line", "one_line", "printable", "table"]
 
 WIDE = 200  # columns, where there is no terminal
 GAP = 2  # between columns
@@ -57,9 +57,22 @@ def aligned(text: str, wide: int = WIDE) -> None:
     print("\n" * start + textwrap.fill(text[start:], width(wide), subsequent_indent="  "))
 
 
+def fill(text: str, indent: int) -> None:
+    """Prints a line; on a terminal, what does not fit goes on in lines that begin so far to the right."""
+    folded = textwrap.wrap(
+        text, width(), subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+    print("\n".join(folded) if sys.stdout.isatty() else text)
+
+
 def cut_to_width(text: str, wide: int = WIDE, indent: int = 0) -> str:
     """The beginning of a text that has room on one line, so far to the right."""
     return shorten(one_line(text), width(wide) - indent)
+
+
+def fit_line(text: str, indent: int = 0) -> str:
+    """A text on one line: what fits on the terminal to the right of so many columns, all of it where there is none."""
+    return shorten(one_line(text), width() - indent) if sys.stdout.isatty() else one_line(text)
 
 
 def shorten(text: str, room: int) -> str:

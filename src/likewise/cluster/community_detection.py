@@ -1,4 +1,4 @@
-"""Communities: dense groups around a centre, found without saying how many there are."""
+"""Community detection: dense groups around a centre, without choosing how many there are."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,43 +10,43 @@ BLOCK = 2048
 
 
 def communities(
-    vectors: Float[np.ndarray, "N D"], *, threshold: float = 0.75, smallest: int = 5
+    vectors: Float[np.ndarray, "N D"], *, threshold: float = 0.75, min_size: int = 5
 ) -> list[Int[np.ndarray, " n"]]:
     """Groups of rows within `threshold` cosine of a centre, largest first, each with its centre first.
 
-    Rows are taken as centres in the order of how many neighbours they have; each row joins the first group that
-    reaches it, and a group that is then smaller than `smallest` dissolves. Rows in no group are simply absent.
+    Rows become centres in order of their number of neighbours, most first; each row joins the first group that reaches
+    it, and a group that is then smaller than `min_size` is dropped. Rows without a group are not in the result.
     `threshold=1` finds the groups of exact copies.
 
     Raises:
-        BadInput: a row holds a number that is NaN or infinite, or an option is out of bounds.
+        BadInput: a row contains a number that is NaN or infinite, or an option is out of bounds.
     """
-    if not -1 <= threshold <= 1 or smallest < 1:
+    if not -1 <= threshold <= 1 or min_size < 1:
         raise BadInput(
-            "wanted a threshold from -1 to 1, and smallest of 1 or more; "
-            f"got threshold={threshold}, smallest={smallest}"
+            "expected a threshold from -1 to 1, and a min_size of 1 or more; "
+            f"found threshold={threshold}, min_size={min_size}"
         )
     check_finite_rows(vectors, "vectors")
     neighbours = _neighbours(vectors, threshold)
     free = np.ones(len(vectors), dtype=bool)
-    found = []
+    groups = []
     for centre in sorted(range(len(vectors)), key=lambda i: -len(neighbours[i])):
-        if len(neighbours[centre]) < smallest:
+        if len(neighbours[centre]) < min_size:
             break
         if free[centre]:
             members = neighbours[centre][free[neighbours[centre]]]
-            if len(members) >= smallest:
+            if len(members) >= min_size:
                 free[members] = False
-                found.append(np.concatenate([[centre], members[members != centre]]))
-    return sorted(found, key=len, reverse=True)
+                groups.append(np.concatenate([[centre], members[members != centre]]))
+    return sorted(groups, key=len, reverse=True)
 
 
 def _neighbours(vectors: Float[np.ndarray, "N D"], threshold: float) -> list[Int[np.ndarray, " n"]]:
-    """For each row, the rows within the threshold (itself among them), nearest first."""
-    found = []
+    """For each row, the rows within the threshold (itself included), nearest first."""
+    neighbours = []
     vectors = unit(vectors)
     for start in range(0, len(vectors), BLOCK):
         for scores in unit_cosine(vectors[start : start + BLOCK], vectors):
             near = np.flatnonzero(scores >= threshold)
-            found.append(near[np.argsort(-scores[near], kind="stable")])
-    return found
+            neighbours.append(near[np.argsort(-scores[near], kind="stable")])
+    return neighbours

@@ -1,1 +1,1 @@
-"""Named data sets for training and evaluation: catalogue, columns, downloads, splits, leaks."""
+"""Named data sets for training and evaluation: catalogue, columns, downloads, splits and leaks."""

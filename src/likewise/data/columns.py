@@ -1,7 +1,7 @@
-"""A file's columns under the names that the catalogue wants: scores as numbers, texts as texts."""
+"""A data set's columns under the catalogue's names: scores as numbers, texts as strings."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,60 +9,65 @@ from ..errors import BadInput
 from ..files import Table
 from .catalogue import DatasetFile
 from .catalogue.entry import TEXT_COLUMNS
-from .downloads import unpacked
+from .downloads import decompressed
+
+DatasetColumns = Mapping[str, Sequence[Any]]
+"""The columns of a data set, by name, all of one length."""
 
 
-def read_columns(path: Path, name: str, file: DatasetFile, stem: str | None = None) -> tuple[Table, int]:
-    """The file as a table under the catalogue's names, and how many rows without a score were left out.
+def read_columns(path: Path, name: str, file: DatasetFile, filename_column: str | None = None) -> tuple[Table, int]:
+    """The file as a table under the catalogue's names, and how many rows without a score were dropped.
 
-    `stem` names a column that is filled with the file's name where the file has it not.
+    `filename_column` names a column to fill with the file's name (without ending) if the file does not have it.
 
     Raises:
-        BadInput: a column that is wanted is not there, or a row has no text or no number.
+        BadInput: an expected column is missing, or a row has no text or no number.
     """
-    with unpacked(path) as plain:
-        table = _renamed(plain, path, name, file, stem)
-    if stem and stem not in table.columns:
-        table.columns[stem] = [path.stem] * len(table.places)
+    with decompressed(path) as plain:
+        table = _renamed(plain, path, name, file, filename_column)
+    if filename_column and filename_column not in table.columns:
+        table.columns[filename_column] = [path.stem] * len(table.places)
     table, dropped = _with_scores(table)
     for column in file.columns:
         if column in TEXT_COLUMNS:
             _check_texts(table, column, name)
         elif column == "label":
-            table.columns[column] = _whole(table.columns[column])
+            table.columns[column] = _as_integers(table.columns[column])
     return table, dropped
 
 
-def _renamed(plain: Path, path: Path, name: str, file: DatasetFile, stem: str | None) -> Table:
-    ours: dict[str, str] = {}
+def _renamed(plain: Path, path: Path, name: str, file: DatasetFile, filename_column: str | None) -> Table:
+    catalogue_names: dict[str, str] = {}
 
-    def choose(found: Sequence[str]) -> Sequence[str]:
+    def choose(available: Sequence[str]) -> Sequence[str]:
         for column in file.columns:
-            theirs = column if column in found else file.called.get(column, column)
-            if theirs in found:
-                ours[theirs] = column
-            elif column != stem:
+            file_name = column if column in available else file.aliases.get(column, column)
+            if file_name in available:
+                catalogue_names[file_name] = column
+            elif column != filename_column:
                 raise BadInput(
-                    f"{path} is to be read as {name}: wanted the columns {', '.join(file.columns)}; it has "
-                    f"{', '.join(found) or 'none'}"
+                    f"{path} is read as {name}: expected the columns {', '.join(file.columns)}; it has "
+                    f"{', '.join(available) or 'none'}"
                 )
-        return found
+        return available
 
     table = Table.read(plain, choose)
-    return Table(path, {ours.get(column, column): values for column, values in table.columns.items()}, table.places)
+    return Table(
+        path, {catalogue_names.get(column, column): values for column, values in table.columns.items()}, table.places
+    )
 
 
 def _with_scores(table: Table) -> tuple[Table, int]:
     if "score" not in table.columns:
         return table, 0
-    keep = [not _unscored(score) for score in table.columns["score"]]
-    columns = {name: [x for x, kept in zip(xs, keep, strict=True) if kept] for name, xs in table.columns.items()}
-    scored = Table(table.path, columns, [p for p, kept in zip(table.places, keep, strict=True) if kept])
-    columns["score"] = scored.numbers("score")
-    return scored, keep.count(False)
+    keep = [not _is_missing(score) for score in table.columns["score"]]
+    columns = {name: [x for x, scored in zip(xs, keep, strict=True) if scored] for name, xs in table.columns.items()}
+    result = Table(table.path, columns, [p for p, scored in zip(table.places, keep, strict=True) if scored])
+    columns["score"] = result.numbers("score")
+    return result, keep.count(False)
 
 
-def _unscored(score: Any) -> bool:
+def _is_missing(score: Any) -> bool:
     if isinstance(score, str):
         return score.strip().lower() in ("", "nan")
     return score is None or (isinstance(score, float) and math.isnan(score))
@@ -71,10 +76,10 @@ def _unscored(score: Any) -> bool:
 def _check_texts(table: Table, column: str, name: str) -> None:
     for place, text in zip(table.places, table.columns[column], strict=True):
         if not isinstance(text, str):
-            raise BadInput(f"{table.path} ({name}), {place}: {column} is {text!r}; wanted a text")
+            raise BadInput(f"{table.path} ({name}), {place}: {column} is {text!r}; expected a text")
 
 
-def _whole(labels: list[Any]) -> list[Any]:
-    """Labels that a file of text spells as whole numbers, as numbers."""
-    spelled = all(isinstance(label, str) and label.isdecimal() for label in labels)
-    return [int(label) for label in labels] if spelled else labels
+def _as_integers(labels: list[Any]) -> list[Any]:
+    """Labels as integers if the file (a text format) spells all of them as whole numbers."""
+    integers = all(isinstance(label, str) and label.isdecimal() for label in labels)
+    return [int(label) for label in labels] if integers else labels

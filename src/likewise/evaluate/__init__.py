@@ -1,10 +1,11 @@
-"""How good vectors are, and how sure one may be of it.
+"""Evaluation of models on tasks or your own data, with confidence intervals and significance tests.
 
->>> from likewise.evaluate import evaluate
->>> found = evaluate(["all-MiniLM-L6-v2", my_function], "sts")   # doctest: +SKIP
->>> found["all-MiniLM-L6-v2", "stsb"].value                      # doctest: +SKIP
+>>> from likewise.evaluate import data_task, evaluate
+>>> results = evaluate(["all-MiniLM-L6-v2", my_function], "sts")           # doctest: +SKIP
+>>> results["all-MiniLM-L6-v2", "stsb"].value                              # doctest: +SKIP
+>>> results = evaluate("all-MiniLM-L6-v2", data_task("pairs.csv"))         # doctest: +SKIP
 
-Importing this package costs nothing: each name below arrives with its first use.
+The names below are imported on first use, so that importing this package is cheap.
 """
 
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from ..runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from .cache import Cache
+    from .own_data import data_task
     from .reports.report import compare_two, format_report
     from .results import Cell, Results
     from .runner import evaluate
@@ -38,6 +40,7 @@ __all__ = [
     "TaskVectors",
     "compare",
     "compare_two",
+    "data_task",
     "estimate",
     "evaluate",
     "format_report",
@@ -59,6 +62,7 @@ __getattr__, __dir__ = lazy_names(
         "runner": ("evaluate",),
         "statistics.significance": ("Interval",),
         "task": ("Evidence", "Result", "Score", "EvaluationSettings", "Task", "TaskVectors"),
+        "own_data": ("data_task",),
         "tasks.registry": ("SUITES", "TASKS"),
     },
 )

@@ -1,11 +1,11 @@
-"""What was computed before, on disk: vectors by text, results by cell. Bounded, atomic, and never needed.
+"""A disk cache of evaluation: vectors by text, results by cell. Bounded in size, written atomically, safe to delete.
 
-    evaluation-cache/vectors/MODEL/….safetensors     keys (k, 16) and vectors (k, E): a part of this model's texts
+    evaluation-cache/vectors/MODEL_NAME/….safetensors     keys (k, 16) and vectors (k, E): some of this model's texts
     evaluation-cache/results/….json                  one model on one task
 
-Every entry is one file, which appears whole by one renaming, so an entry is never half there. A file that is broken,
-or that another process deletes meanwhile, is as good as none. Whatever else lies in the user's cache folder (converted
-word vectors, the entries of versions before this layout, files of other programs) is never touched.
+Every entry is one file, renamed into place when complete, so no entry is ever partial. A file that is damaged, or that
+another process deletes meanwhile, counts as missing. Other files in the user's cache folder (converted word vectors,
+entries of versions before this layout, files of other programs) are never touched.
 """
 
 import hashlib
@@ -30,47 +30,55 @@ from ..errors import BadInput
 from ..runtime.atomic_files import atomic_file
 from ..runtime.temporary_files import remove_abandoned
 
-SETTING = "LIKEWISE_CACHE"
-OWN = "evaluation-cache"
-"""The sub-folder of the user's cache folder that belongs to this module alone."""
-LIMIT = 4 << 30  # bytes
-KEY = 16  # bytes of a text's digest
-RESULT = re.compile(r"[0-9a-f]{32}\.json")
-MODEL = re.compile(r"[0-9a-f]{32}")
-PART = re.compile(r"[0-9a-f]{24}\.safetensors")
-VERBS = ("cli", "explain", "mine", "train", "evaluate", "search", "files")
-"""Folders of this package whose code no vector depends on."""
+CACHE_VARIABLE = "LIKEWISE_CACHE"
+SUBFOLDER = "evaluation-cache"
+"""The sub-folder of the user's cache folder that only this module uses."""
+MAX_BYTES = 4 << 30
+KEY_BYTES = 16  # of a text's digest
+RESULT_NAME = re.compile(r"[0-9a-f]{32}\.json")
+MODEL_NAME = re.compile(r"[0-9a-f]{32}")
+VECTORS_NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
+EXCLUDED_FOLDERS = ("cli", "cluster", "data", "evaluate", "explain", "files", "integrations", "mine", "search", "train")
+"""Folders of this package whose code does not affect vectors."""
 
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder of vectors and results; the files used longest ago are deleted where it grows beyond `limit` bytes."""
+    """A folder of vectors and results; beyond `limit` bytes the least recently used files are deleted.
+
+    With `recompute` nothing is read from the cache, and what is computed replaces its entries.
+    """
 
     folder: Path
-    limit: int = LIMIT
+    limit: int = MAX_BYTES
+    recompute: bool = False
 
     @classmethod
-    def of_user(cls) -> "Cache":
-        """LIKEWISE_CACHE, or `likewise` in the folder that this system has for caches."""
-        told = os.environ.get(SETTING)
-        return cls(Path(told).expanduser() if told else _system_folder() / "likewise")
+    def of_user(cls, recompute: bool = False) -> "Cache":
+        """The folder LIKEWISE_CACHE, or `likewise` in the system's cache folder."""
+        path = os.environ.get(CACHE_VARIABLE)
+        return cls(Path(path).expanduser() if path else _system_folder() / "likewise", recompute=recompute)
 
     def vectors(self, fingerprint: str) -> "CachedVectors":
-        """The vectors of the model with this fingerprint, made by the code that is running."""
-        return CachedVectors.opened(self.folder / OWN / "vectors" / json_digest([fingerprint, source_digest(VERBS)]))
+        """The vectors of the model with this fingerprint, computed by this version of the code."""
+        return CachedVectors.open(
+            self.folder / SUBFOLDER / "vectors" / json_digest([fingerprint, source_digest(EXCLUDED_FOLDERS)])
+        )
 
     def result(self, key: str) -> Mapping[str, Any] | None:
-        """What `keep` was given under this key, a `json_digest`."""
+        """The result stored under this key; None if there is none, or with `recompute`."""
+        if self.recompute:
+            return None
         path = self._path(key)
         try:
-            told = json.loads(path.read_text("utf-8"))
+            stored = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError, RecursionError):
             return None
         _touch(path)
-        return told if isinstance(told, dict) else None
+        return stored if isinstance(stored, dict) else None
 
-    def keep(self, key: str, result: Mapping[str, Any]) -> None:
-        """A result under its key; where the disk refuses, nothing is kept."""
+    def store(self, key: str, result: Mapping[str, Any]) -> None:
+        """Store a result under its key; if the disk cannot be written, nothing is stored."""
         try:
             with atomic_file(self._path(key)) as partial:
                 partial.write_text(json.dumps(result), "utf-8")
@@ -78,11 +86,11 @@ class Cache:
             return
 
     def prune(self) -> None:
-        """Deletes the entries used longest ago until the rest is within the limit, and nothing that is not an entry.
+        """Delete the least recently used entries until the rest is within the limit, and nothing but entries.
 
-        An entry that another process used meanwhile stays. Partial files of killed processes go.
+        An entry that another process used meanwhile is kept. Partial files of killed processes are deleted.
         """
-        entries = sorted((found.st_mtime, found.st_size, path) for path, found in self._entries())
+        entries = sorted((state.st_mtime, state.st_size, path) for path, state in self._entries())
         total = sum(size for _, size, _ in entries)
         for used, size, path in entries:
             if total <= self.limit:
@@ -91,26 +99,26 @@ class Cache:
                 total -= size
 
     def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """The files that this cache wrote, by their places and names; partial files that were left are removed."""
-        for folder, name in self._places():
+        """The files that this cache wrote, by folder and name; abandoned partial files are removed."""
+        for folder, name in self._folders():
             remove_abandoned(folder, name.pattern)
             for path in _listed(folder):
-                found = _file_state(path)
-                if found is None:
+                state = _file_state(path)
+                if state is None:
                     continue
                 if name.fullmatch(path.name):
-                    yield path, found
+                    yield path, state
 
-    def _places(self) -> Iterator[tuple[Path, re.Pattern[str]]]:
-        """The folders of this cache, each with the names that its entries have; links are not followed."""
-        own = self.folder / OWN
-        yield own / "results", RESULT
-        for folder in _listed(own / "vectors"):
-            if MODEL.fullmatch(folder.name):
-                yield folder, PART
+    def _folders(self) -> Iterator[tuple[Path, re.Pattern[str]]]:
+        """The folders of this cache, each with the pattern of its entries' names; links are not followed."""
+        root = self.folder / SUBFOLDER
+        yield root / "results", RESULT_NAME
+        for folder in _listed(root / "vectors"):
+            if MODEL_NAME.fullmatch(folder.name):
+                yield folder, VECTORS_NAME
 
     def _path(self, key: str) -> Path:
-        return self.folder / OWN / "results" / f"{key}.json"
+        return self.folder / SUBFOLDER / "results" / f"{key}.json"
 
 
 @dataclass
@@ -118,88 +126,88 @@ class CachedVectors:
     """The vectors of one model, by the digest of their text."""
 
     folder: Path
-    places: dict[bytes, tuple[Path, int]] = field(default_factory=dict)
+    locations: dict[bytes, tuple[Path, int]] = field(default_factory=dict)
 
     @classmethod
-    def opened(cls, folder: Path) -> "CachedVectors":
-        """Only the digests are read."""
-        opened = cls(folder)
+    def open(cls, folder: Path) -> "CachedVectors":
+        """Open the files of a folder; only the digests of texts are read."""
+        vectors = cls(folder)
         for path in sorted(folder.glob("*.safetensors")):
             try:
                 with safe_open(path, "numpy") as file:
-                    opened._note(path, file.get_tensor("keys").tobytes())
-            except (OSError, SafetensorError):  # broken, or deleted by another process
+                    vectors._add_locations(path, file.get_tensor("keys").tobytes())
+            except (OSError, SafetensorError):  # damaged, or deleted by another process
                 continue
-        return opened
+        return vectors
 
     def find(self, texts: Sequence[str]) -> dict[str, Float[np.ndarray, " E"]]:
-        """Those of the texts that are here."""
-        wanted: dict[Path, list[tuple[str, int]]] = {}
+        """The vectors of those texts that are stored."""
+        by_file: dict[Path, list[tuple[str, int]]] = {}
         for text in texts:
-            place = self.places.get(text_key(text))
-            if place:
-                wanted.setdefault(place[0], []).append((text, place[1]))
+            location = self.locations.get(text_key(text))
+            if location:
+                by_file.setdefault(location[0], []).append((text, location[1]))
         found = {}
-        for path, rows in wanted.items():
+        for path, rows in by_file.items():
             try:
                 part = load_file(path)
                 vectors = part["vectors"]
             except (OSError, SafetensorError, KeyError):
                 continue
-            if vectors.ndim != 2 or part["keys"].shape != (len(vectors), KEY):
+            if vectors.ndim != 2 or part["keys"].shape != (len(vectors), KEY_BYTES):
                 continue
             _touch(path)
             found.update({text: vectors[row] for text, row in rows})
         return found
 
     def add(self, texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
-        """More of them, as one file; where the disk refuses, nothing is kept."""
+        """Store more vectors as one file; if the disk cannot be written, nothing is stored."""
         keys = b"".join(text_key(text) for text in texts)
         path = self.folder / f"{hashlib.sha256(keys).hexdigest()[:24]}.safetensors"
         try:
             with atomic_file(path) as partial:
-                table = np.frombuffer(keys, np.uint8).reshape(-1, KEY)
+                table = np.frombuffer(keys, np.uint8).reshape(-1, KEY_BYTES)
                 save_file({"keys": table, "vectors": np.ascontiguousarray(vectors)}, partial)
         except (OSError, BadInput, SafetensorError):
             return
-        self._note(path, keys)
+        self._add_locations(path, keys)
 
-    def _note(self, path: Path, keys: bytes) -> None:
-        self.places.update({keys[i : i + KEY]: (path, i // KEY) for i in range(0, len(keys), KEY)})
+    def _add_locations(self, path: Path, keys: bytes) -> None:
+        self.locations.update({keys[i : i + KEY_BYTES]: (path, i // KEY_BYTES) for i in range(0, len(keys), KEY_BYTES)})
 
 
 def text_key(text: str) -> bytes:
     """The digest of a text."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY).digest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
 
 
-def json_digest(told: Any) -> str:
-    """Of anything that JSON can hold."""
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:32]
+def json_digest(value: Any) -> str:
+    """The digest of a JSON value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def columns_digest(columns: Mapping[str, Iterable[Any]]) -> str:
-    """Of a data set's values: another copy of the data is another task."""
-    found = hashlib.sha256()
+    """The digest of a data set's values: a different copy of the data gets different results."""
+    hasher = hashlib.sha256()
     for name, values in sorted(columns.items()):
-        found.update(f"{name} {list(values)!r}".encode("utf-8", "surrogatepass"))
-    return found.hexdigest()[:32]
+        hasher.update(f"{name} {list(values)!r}".encode("utf-8", "surrogatepass"))
+    return hasher.hexdigest()[:32]
 
 
 @cache
-def source_digest(without: tuple[str, ...] = ("cli",)) -> str:
-    """The version and the source of this package: a figure is not kept beyond the code that it came from."""
+def source_digest(exclude: tuple[str, ...] = ("cli",)) -> str:
+    """The digest of this package's version and source: a result is not reused after the code has changed."""
     root = Path(__file__).parent.parent
-    found = hashlib.sha256(__version__.encode())
+    hasher = hashlib.sha256(__version__.encode())
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root)
-        if name.parts[0] not in without:
-            found.update(f"{name}\0".encode() + path.read_bytes())
-    return found.hexdigest()[:32]
+        if name.parts[0] not in exclude:
+            hasher.update(f"{name}\0".encode() + path.read_bytes())
+    return hasher.hexdigest()[:32]
 
 
 def _listed(folder: Path) -> list[Path]:
-    """What lies in a folder; nothing where there is none, or where a link stands in its place."""
+    """The paths in a folder; none if it does not exist or is a link."""
     try:
         return [] if folder.is_symlink() else list(folder.iterdir())
     except OSError:
@@ -207,23 +215,23 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def _file_state(path: Path) -> os.stat_result | None:
-    """Size and times of a regular file; None of anything else, and of what is gone."""
+    """Size and times of a regular file; None for anything else, and for a file that no longer exists."""
     try:
-        found = path.lstat()
+        state = path.lstat()
     except OSError:
         return None
-    return found if stat.S_ISREG(found.st_mode) else None
+    return state if stat.S_ISREG(state.st_mode) else None
 
 
 def _removed(path: Path, used: float) -> bool:
-    """Deletes a file that nobody has used since; whether it is gone."""
+    """Delete a file unless it was used since; returns whether it no longer exists."""
     try:
         if path.lstat().st_mtime != used:
             return False
         path.unlink()
     except FileNotFoundError:
         return True
-    except OSError:  # open elsewhere (Windows), or somebody else's
+    except OSError:  # open in another process (Windows), or owned by another user
         return False
     return True
 
@@ -231,7 +239,7 @@ def _removed(path: Path, used: float) -> bool:
 def _touch(path: Path) -> None:
     try:
         os.utime(path)
-    except OSError:  # somebody else's folder, or gone
+    except OSError:  # owned by another user, or deleted
         return
 
 

@@ -1,7 +1,7 @@
-"""What can be evaluated: an embedder, a model's name, the name of a function, or anything that turns texts to rows.
+"""The models that can be evaluated: an embedder, a model's name, a function's name, or anything that encodes texts.
 
-A model that learns from the texts it is to encode (tf-idf) offers `fitted(texts)`, which gives such a function; it is
-fitted anew for every task, on the texts of the task's first request, and the result says so.
+A model that learns from the texts it encodes (tf-idf) offers `fitted(texts)`, which returns an encode function; it is
+fitted again for every task, on the texts of the task's first request, and a note in the result reports it.
 """
 
 import inspect
@@ -25,7 +25,7 @@ FitModel = Callable[[Sequence[str]], Encode]
 
 @dataclass(frozen=True)
 class OpenedModel:
-    """A model ready for work. Without a fingerprint nobody knows when it changes, so nothing of it is kept on disk."""
+    """A loaded model. Without a fingerprint a change cannot be detected, so nothing of it is stored on disk."""
 
     encode: Encode | None
     fit: FitModel | None
@@ -36,28 +36,28 @@ class OpenedModel:
 
 @dataclass(frozen=True)
 class EvaluatedModel:
-    """A model by the name it has in the table; loaded when its turn comes."""
+    """A model by its name in the table; loaded when it is evaluated."""
 
     name: str
     open: Callable[[], OpenedModel]
 
 
 def models_to_evaluate(models: Any, load: LoadModel | None = None) -> list[EvaluatedModel]:
-    """Each model given: one, several, or a mapping of names to them; a name that occurs twice is numbered."""
+    """The models to evaluate: one, several, or a mapping of names to models; a repeated name gets a number."""
     if isinstance(models, Mapping):
         pairs = [(str(name), model) for name, model in models.items()]
     else:
         several = models if isinstance(models, list | tuple) else [models]
         pairs = [(_name(model), model) for model in several]
     if not pairs:
-        raise BadInput("there is no model to evaluate; a name, an embedder or a function is wanted")
+        raise BadInput("there is no model to evaluate; expected a name, an embedder or a function")
     seen: dict[str, int] = {}
-    found = []
+    evaluated = []
     for name, model in pairs:
         seen[name] = seen.get(name, 0) + 1
         shown = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        found.append(EvaluatedModel(shown, _opener(model, load or _load)))
-    return found
+        evaluated.append(EvaluatedModel(shown, _opener(model, load or _load)))
+    return evaluated
 
 
 def _opener(model: Any, load: LoadModel) -> Callable[[], OpenedModel]:
@@ -68,34 +68,34 @@ def _opener(model: Any, load: LoadModel) -> Callable[[], OpenedModel]:
 
 def _opened(model: Any) -> OpenedModel:
     fingerprint = getattr(model, "fingerprint", None)
-    known = fingerprint if isinstance(fingerprint, str) else None
+    checked = fingerprint if isinstance(fingerprint, str) else None
     fit = getattr(model, "fitted", None)
     if callable(fit):
-        return OpenedModel(None, fit, known, notes=_notes(model))
-    from_texts = getattr(model, "encode", None)
-    if not callable(from_texts):
-        from_texts = model
-    if not callable(from_texts):
+        return OpenedModel(None, fit, checked, notes=_notes(model))
+    encode = getattr(model, "encode", None)
+    if not callable(encode):
+        encode = model
+    if not callable(encode):
         raise BadInput(
-            f"a {type(model).__name__} cannot be evaluated; wanted an embedder, a model's name, a function of a list "
+            f"a {type(model).__name__} cannot be evaluated; expected an embedder, a model's name, a function of a list "
             "of texts, or an object with `encode`"
         )
-    quiet = {"progress": False} if _takes_progress(from_texts) else {}  # the run has a line of its own
+    quiet = {"progress": False} if _takes_progress(encode) else {}  # the evaluation shows its own progress
     return OpenedModel(
-        lambda texts: np.asarray(from_texts(list(texts), **quiet)), None, known, provenance(model), _notes(model)
+        lambda texts: np.asarray(encode(list(texts), **quiet)), None, checked, provenance(model), _notes(model)
     )
 
 
 def _notes(model: Any) -> tuple[str, ...]:
-    """What a model wants to be said beside its figures."""
-    told = getattr(model, "notes", ())
-    return tuple(map(str, told)) if isinstance(told, list | tuple) else ()
+    """Notes that a model adds to its scores."""
+    notes = getattr(model, "notes", ())
+    return tuple(map(str, notes)) if isinstance(notes, list | tuple) else ()
 
 
 def _takes_progress(function: Callable[..., Any]) -> bool:
     try:
         return "progress" in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some builtins have none
+    except (TypeError, ValueError):  # some builtins have no signature
         return False
 
 
@@ -115,32 +115,32 @@ def _is_function(name: str) -> bool:
 
 
 def _imported(name: str) -> Any:
-    """The function, or object with `encode`, of "package.module:name", which is the caller's own code."""
+    """Import the function, or object with `encode`, named "package.module:name": the caller's own code."""
     module, _, path = name.partition(":")
-    here = str(Path.cwd())
-    added = here not in sys.path and "" not in sys.path
-    if added:  # a console script does not look into the folder that it is called from
-        sys.path.insert(0, here)
+    folder = str(Path.cwd())
+    added = folder not in sys.path and "" not in sys.path
+    if added:  # a console script does not search the working directory
+        sys.path.insert(0, folder)
     try:
-        found = import_module(module)
+        value = import_module(module)
         for part in path.split("."):
-            found = getattr(found, part)
-        return found() if isinstance(found, type) else found
-    except (Exception, SystemExit) as error:  # anybody's code raises anything, and some scripts end the process
-        raise BadInput(f"{name} cannot be imported: {_raised(error)}") from error
+            value = getattr(value, part)
+        return value() if isinstance(value, type) else value
+    except (Exception, SystemExit) as error:  # user code may raise anything, and some scripts exit
+        raise BadInput(f"{name} cannot be imported: {_describe_error(error)}") from error
     finally:
         if added:
-            sys.path.remove(here)
+            sys.path.remove(folder)
 
 
-def _raised(error: BaseException) -> str:
-    """What went wrong in somebody's code, and where; where a module or a name is missing, that alone says it."""
+def _describe_error(error: BaseException) -> str:
+    """The error in the user's code and its location; for a missing module or name the message is enough."""
     if isinstance(error, ImportError | AttributeError):
         return str(error)
-    if isinstance(error, SyntaxError):  # which says itself where
+    if isinstance(error, SyntaxError):  # its message has the location
         return f"SyntaxError: {error}"
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({place.filename}, line {place.lineno})"
+    location = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({location.filename}, line {location.lineno})"
 
 
 def _name(model: Any) -> str:
@@ -150,6 +150,6 @@ def _name(model: Any) -> str:
     if isinstance(folder, Path):
         from ..model_files import local_models
 
-        return next((name for name, place in local_models().items() if place == folder), folder.name)
+        return next((name for name, path in local_models().items() if path == folder), folder.name)
     given = getattr(model, "name", None) or getattr(model, "__name__", None)
     return given if isinstance(given, str) else type(model).__name__

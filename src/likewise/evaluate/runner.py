@@ -1,7 +1,7 @@
-"""Models by tasks: every cell computed once, what is known taken from disk, and no failure that costs the others.
+"""Evaluate models on tasks: each cell is computed once or read from the cache, and one failure does not stop the rest.
 
-found = evaluate(["all-MiniLM-L6-v2", my_function], "sts")
-found["all-MiniLM-L6-v2", "stsb"].value
+results = evaluate(["all-MiniLM-L6-v2", my_function], "sts")
+results["all-MiniLM-L6-v2", "stsb"].value
 """
 
 import re
@@ -15,39 +15,40 @@ from typing import Any
 import numpy as np
 
 from ..data import datasets
+from ..data.columns import DatasetColumns
 from ..errors import BadInput, DataNotFound, LikewiseError
 from ..runtime.progress import format_duration
 from .cache import Cache, columns_digest, json_digest, source_digest
-from .cached_encode import CachedEncode
+from .cached_encode import CachedEncode, TextsCallback
 from .leak_notes import leak_note
 from .models import EvaluatedModel, LoadModel, OpenedModel, models_to_evaluate
 from .results import Cell, Results, from_json, to_json, without_secondary_evidence
 from .statistics.comparison import estimates
-from .statistics.significance import RESAMPLES, Interval
-from .task import Encode, EvaluationSettings, Evidence, Read, Result, Score, Task, TaskColumns, as_rows
+from .statistics.significance import Interval
+from .task import Encode, EvaluationSettings, Evidence, ReadDataset, Result, Score, Task, as_vectors
 from .tasks.registry import TASKS, select_tasks
 
 TRANSDUCTIVE = "transductive: the model was fitted on the texts of the task itself, never on their labels"
-SECONDARY = 1_000  # resamples of a score that is no headline
+SECONDARY_RESAMPLES = 1_000  # for scores other than the headline
 NUMBERS = re.compile(r"\b\d[\d,]*\b")
-APART = 1e-3  # how far a score may be from what its evidence gives, by rounding
+TOLERANCE = 1e-3  # rounding difference allowed between a score and the value its evidence gives
 
 
 @dataclass(frozen=True)
 class EvaluationProgress:
-    """How far a run is: the cell at hand, cells done and in all, texts of the cell done and in all, seconds left."""
+    """Progress of a run: the current cell, cells done and in total, its texts done and in total, and seconds left."""
 
     model: str
     task: str
     done: int
     total: int
     texts: int
-    of_texts: int
-    left: float | None
+    total_texts: int
+    seconds_left: float | None
 
     def __str__(self) -> str:
-        texts = f" · {self.texts:,} of {self.of_texts:,} texts" if self.of_texts else ""
-        left = "" if self.left is None else f" · about {format_duration(self.left)} left"
+        texts = f" · {self.texts:,} of {self.total_texts:,} texts" if self.total_texts else ""
+        left = "" if self.seconds_left is None else f" · about {format_duration(self.seconds_left)} left"
         return f"{self.model} · {self.task} ({self.done + 1} of {self.total}){texts}{left}"
 
 
@@ -59,89 +60,82 @@ def evaluate(
     tasks: str | Task | Sequence[str | Task] = "sts",
     *,
     settings: EvaluationSettings | None = None,
-    read: Read | None = None,
-    resamples: int = RESAMPLES,
+    read: ReadDataset | None = None,
     cache: Cache | None = None,
-    fresh: bool = False,
     load: LoadModel | None = None,
-    watch: ProgressCallback | None = None,
+    callback: ProgressCallback | None = None,
 ) -> Results:
-    """Every model on every task.
+    """Evaluate every model on every task.
 
-    A text must get the same vector whatever its company, since texts that several tasks share are encoded once; a
-    model that learns from the texts offers `fitted` instead (see `evaluate.models`).
+    A text must always get the same vector, whichever texts are encoded with it, since a text shared by several tasks is
+    encoded once. A model that learns from the texts it encodes offers `fitted` instead (see `evaluate.models`).
 
     Args:
         models: one or several of: an embedder, a model's name, "package.module:function" (your own code, which is
             imported), a function of a list of texts, an object with `encode`; or a mapping of names to these.
-        tasks: names of tasks or suites, several with commas between them, or tasks themselves.
-        settings: what all tasks have in common.
-        read: where data comes from, `evaluate.datasets.read` unless told.
-        resamples: of the headlines' intervals; other scores have at most 1,000.
-        cache: where vectors and results are kept; nowhere unless told. A run that was stopped goes on from there.
-        fresh: compute what is kept there once more.
-        load: a name to a model, `Embedder.load` unless told.
-        watch: is told now and then how far the run is.
+        tasks: names of tasks or suites, separated by commas, or `Task` objects; `data_task("pairs.csv")` evaluates on
+            your own data.
+        settings: settings shared by all tasks, among them the seed and the number of bootstrap resamples.
+        read: reads a data set by name (default: `data.datasets.read_dataset`).
+        cache: where vectors and results are stored, so that an interrupted run continues (default: nothing is stored).
+        load: loads a model by name (default: `model_names.load_model`).
+        callback: called with the progress of the run.
 
     Raises:
         BadInput: an unknown task, or no model.
-        LikewiseError: no model at all could be loaded. Anything else that goes wrong in a cell is told in the cell.
+        LikewiseError: no model could be loaded. Any other failure is recorded in its cell.
     """
-    wanted = select_tasks(tasks)
-    field = models_to_evaluate(models, load)
-    job = _Job(settings or EvaluationSettings(), _Reader(read or datasets.read_dataset), resamples, cache, fresh)
-    pace = _Pace(watch, len(field) * len(wanted))
+    selected = select_tasks(tasks)
+    evaluated = models_to_evaluate(models, load)
+    run = _Run(settings or EvaluationSettings(), _CachedReader(read or datasets.read_dataset), cache)
+    progress = _Progress(callback, len(evaluated) * len(selected))
     cells: dict[tuple[str, str], Cell] = {}
     notes: list[str] = []
     errors: list[Exception] = []
-    for contender in field:
+    for entry in evaluated:
         try:
-            model = contender.open()
+            model = entry.open()
         except Exception as error:
             errors.append(error)
-            cells.update({(contender.name, t.name): Cell(contender.name, t.name, error=_why(error)) for t in wanted})
-            pace.skip(len(wanted))
+            cells.update({(entry.name, t.name): Cell(entry.name, t.name, error=_reason(error)) for t in selected})
+            progress.skip(len(selected))
             continue
-        cells.update({(contender.name, task.name): cell for task, cell in _row(contender, model, wanted, job, pace)})
-        notes += [f"{contender.name}: {note}" for note in model.notes]
-        notes += filter(None, [leak_note(contender.name, model.provenance, wanted)])
+        cells.update({(entry.name, task.name): cell for task, cell in _row(entry, model, selected, run, progress)})
+        notes += [f"{entry.name}: {note}" for note in model.notes]
+        notes += filter(None, [leak_note(entry.name, model.provenance, selected)])
         if cache is not None:
             cache.prune()
-    if len(errors) == len(field):
+    if len(errors) == len(evaluated):
         raise errors[0]
-    names = tuple(contender.name for contender in field)
-    return Results(names, wanted, cells, job.settings, resamples, tuple(notes))
+    return Results(tuple(entry.name for entry in evaluated), selected, cells, run.settings, tuple(notes))
 
 
 @dataclass(frozen=True)
-class _Job:
-    """What all cells have in common."""
+class _Run:
+    """What all cells of a run share."""
 
     settings: EvaluationSettings
-    read: "_Reader"
-    resamples: int
+    read: "_CachedReader"
     cache: Cache | None
-    fresh: bool
 
     def key(self, model: OpenedModel, task: Task) -> str | None:
-        """Under what a cell is kept; None where that would not be safe: who knows what else it depends on?"""
+        """The cache key of a cell; None if the result could depend on something the key does not cover."""
         if self.cache is None or model.fingerprint is None or TASKS.get(task.name) is not task:
             return None
         data = {name: self.read.digest(name) for name in task.data}
-        told = [task.name, model.fingerprint, asdict(self.settings), self.resamples, data, source_digest()]
-        return json_digest(told)
+        return json_digest([task.name, model.fingerprint, asdict(self.settings), data, source_digest()])
 
 
-class _Reader:
-    """Reads each file once, and knows its digest."""
+class _CachedReader:
+    """Reads each file once, and computes its digest once."""
 
-    def __init__(self, read: Read) -> None:
-        self._from, self._known, self._digests = read, dict[str, TaskColumns](), dict[str, str]()
+    def __init__(self, read: ReadDataset) -> None:
+        self._read, self._columns, self._digests = read, dict[str, DatasetColumns](), dict[str, str]()
 
-    def __call__(self, name: str) -> TaskColumns:
-        if name not in self._known:
-            self._known[name] = self._from(name)
-        return self._known[name]
+    def __call__(self, name: str) -> DatasetColumns:
+        if name not in self._columns:
+            self._columns[name] = self._read(name)
+        return self._columns[name]
 
     def digest(self, name: str) -> str:
         if name not in self._digests:
@@ -150,132 +144,135 @@ class _Reader:
 
 
 def _row(
-    contender: EvaluatedModel, model: OpenedModel, tasks: Sequence[Task], job: _Job, pace: "_Pace"
+    entry: EvaluatedModel, model: OpenedModel, tasks: Sequence[Task], run: _Run, progress: "_Progress"
 ) -> Iterator[tuple[Task, Cell]]:
-    """The cells of one model, each kept as soon as it is there."""
-    kept = job.cache.vectors(model.fingerprint) if job.cache and model.fingerprint and model.encode else None
-    memory = CachedEncode(model.encode, None if job.fresh else kept, kept) if model.encode else None
+    """The cells of one model, each stored as soon as it is computed."""
+    stored = run.cache.vectors(model.fingerprint) if run.cache and model.fingerprint and model.encode else None
+    readable = stored if run.cache and not run.cache.recompute else None
+    encode = CachedEncode(model.encode, readable, stored) if model.encode else None
     for task in tasks:
-        with pace.cell(contender.name, task.name) as told:
-            yield task, _cell(contender.name, model, memory, task, job, told)
+        with progress.cell(entry.name, task.name) as callback:
+            yield task, _cell(entry.name, model, encode, task, run, callback)
 
 
 def _cell(
-    name: str, model: OpenedModel, memory: CachedEncode | None, task: Task, job: _Job, told: Callable[[int, int], None]
+    name: str, model: OpenedModel, cached: CachedEncode | None, task: Task, run: _Run, callback: TextsCallback
 ) -> Cell:
-    began = time.perf_counter()
+    start = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            key = job.key(model, task)
-            kept = _kept(name, task, key, job)
-            if kept is not None:
-                return kept
-            encode = memory.watched(told) if memory else _Fitted(model)
-            result = task.run(encode, job.read, job.settings)
-            notes = [*getattr(encode, "notes", ()), *_told(str(warning.message) for warning in caught)]
-        result = without_secondary_evidence(_measured(_sound(result).noted(*notes), job.resamples))
-    except Exception as error:  # a model may be anybody's code, and the other cells are not to be lost
-        return Cell(name, task.name, error=_why(error), seconds=time.perf_counter() - began)
-    seconds = time.perf_counter() - began
-    if job.cache and key:
-        job.cache.keep(key, {"model": name, "seconds": seconds, "result": to_json(result)})
+            key = run.key(model, task)
+            stored = _stored_cell(name, task, key, run.cache)
+            if stored is not None:
+                return stored
+            encode = cached.with_callback(callback) if cached else _FittedEncode(model)
+            result = task.run(encode, run.read, run.settings)
+            notes = [*getattr(encode, "notes", ()), *_distinct(str(warning.message) for warning in caught)]
+        result = _with_all_intervals(_checked(result).with_notes(*notes), run.settings.resamples)
+        result = without_secondary_evidence(result)
+    except Exception as error:  # a model may be any code, and its failure must not lose the other cells
+        return Cell(name, task.name, error=_reason(error), seconds=time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    if run.cache and key:
+        run.cache.store(key, {"model": name, "seconds": seconds, "result": to_json(result)})
     return Cell(name, task.name, result, seconds=seconds)
 
 
-def _kept(name: str, task: Task, key: str | None, job: _Job) -> Cell | None:
-    """The cell as it lies on disk; None where it is not there, or is not what was written."""
-    found = job.cache.result(key) if job.cache and key and not job.fresh else None
-    if found is None:
+def _stored_cell(name: str, task: Task, key: str | None, cache: Cache | None) -> Cell | None:
+    """The cell from the cache; None if it is not stored or its file is damaged."""
+    entry = cache.result(key) if cache and key else None
+    if entry is None:
         return None
     try:
-        result = _sound(from_json(found["result"]))
-        return Cell(name, task.name, result, seconds=float(found["seconds"]), kept=True)
+        result = _checked(from_json(entry["result"]))
+        return Cell(name, task.name, result, seconds=float(entry["seconds"]), cached=True)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, BadInput):
         return None
 
 
-def _told(warned: Iterable[str]) -> Iterator[str]:
-    """Each warning once. Texts are encoded a slice at a time, so one that counts them comes again with others."""
-    alike: dict[str, list[str]] = {}
-    for message in warned:
-        alike.setdefault(NUMBERS.sub("#", message), []).append(message)
-    for said in alike.values():
-        others = f" (of one slice of the texts; {len(said) - 1} more say the like)" if len(set(said)) > 1 else ""
-        yield said[0] + others
+def _distinct(messages: Iterable[str]) -> Iterator[str]:
+    """Each warning once. Texts are encoded in slices, so the same warning can come again with other numbers."""
+    similar: dict[str, list[str]] = {}
+    for message in messages:
+        similar.setdefault(NUMBERS.sub("#", message), []).append(message)
+    for same in similar.values():
+        others = f" (for one slice of the texts; {len(same) - 1} similar warnings)" if len(set(same)) > 1 else ""
+        yield same[0] + others
 
 
-class _Fitted:
-    """Fits a model on the texts of a task's first request, which then encodes that and every later one."""
+class _FittedEncode:
+    """Fits a model on the texts of a task's first request, and encodes that request and all later ones."""
 
     def __init__(self, model: OpenedModel) -> None:
         self._fit = model.fit
         self._encode: Encode | None = None
-        self.notes = [] if model.notes else [TRANSDUCTIVE]  # else it says so itself
+        self.notes = [] if model.notes else [TRANSDUCTIVE]  # unless the model has notes of its own
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         if self._encode is None:
             assert self._fit is not None
             self._encode = self._fit(list(texts))
-        return as_rows(self._encode(list(texts)), len(texts))
+        return as_vectors(self._encode(list(texts)), len(texts))
 
 
-def _sound(result: Result) -> Result:
+def _checked(result: Result) -> Result:
+    """The result, if its headline is a number."""
     if np.isfinite(result.headline.value):
         return result
     reason = f": {'; '.join(result.notes)}" if result.notes else ""
-    raise BadInput(f"{result.headline.name} is not a number{reason}")
+    raise BadInput(f"{result.headline.name} is NaN or infinite{reason}")
 
 
-def _measured(result: Result, resamples: int) -> Result:
-    """The result with intervals: the headline's of all resamples, those of other scores of fewer."""
+def _with_all_intervals(result: Result, resamples: int) -> Result:
+    """The result with intervals: the headline's from all resamples, those of other scores from fewer."""
     first, *others = result.scores
-    scores = _with_intervals([first], resamples) + _with_intervals(others, min(SECONDARY, resamples))
+    scores = _with_intervals([first], resamples) + _with_intervals(others, min(SECONDARY_RESAMPLES, resamples))
     return replace(result, scores=tuple(scores))
 
 
 def _with_intervals(scores: Sequence[Score], resamples: int) -> list[Score]:
     with_evidence = [(i, s.evidence) for i, s in enumerate(scores) if s.evidence and np.isfinite(s.value)]
     evidence: list[Evidence] = [e for _, e in with_evidence]
-    found: dict[int, Interval] = {}
+    intervals: dict[int, Interval] = {}
     for (i, _), interval in zip(with_evidence, estimates(evidence, resamples=resamples), strict=True):
-        if abs(interval.value - scores[i].value) < APART and np.isfinite(interval.half):
-            found[i] = interval
-    return [replace(score, interval=found.get(i, score.interval)) for i, score in enumerate(scores)]
+        if abs(interval.value - scores[i].value) < TOLERANCE and np.isfinite(interval.half):
+            intervals[i] = interval
+    return [replace(score, interval=intervals.get(i, score.interval)) for i, score in enumerate(scores)]
 
 
-class _Pace:
-    """Tells `watch` of every step, and guesses the time left from the cells that were computed."""
+class _Progress:
+    """Reports progress to the callback, and estimates the time left from the cells computed so far."""
 
-    def __init__(self, watch: ProgressCallback | None, total: int) -> None:
-        self._watch, self._total, self._done = watch, total, 0
-        self._spent: list[float] = []
+    def __init__(self, callback: ProgressCallback | None, total: int) -> None:
+        self._callback, self._total, self._done = callback, total, 0
+        self._durations: list[float] = []
 
     def skip(self, cells: int) -> None:
         self._done += cells
 
     @contextmanager
-    def cell(self, model: str, task: str) -> Iterator[Callable[[int, int], None]]:
-        began = time.perf_counter()
+    def cell(self, model: str, task: str) -> Iterator[TextsCallback]:
+        """A callback for the texts of one cell."""
+        start = time.perf_counter()
 
-        def told(texts: int, of_texts: int) -> None:
-            if self._watch is None:
+        def report(texts: int, total_texts: int) -> None:
+            if self._callback is None:
                 return
-            now, mean = time.perf_counter() - began, sum(self._spent) / max(1, len(self._spent))
-            left = mean * (self._total - self._done) - now
-            self._watch(
-                EvaluationProgress(model, task, self._done, self._total, texts, of_texts, left if left >= 1 else None)
-            )
+            elapsed, mean = time.perf_counter() - start, sum(self._durations) / max(1, len(self._durations))
+            left = mean * (self._total - self._done) - elapsed
+            seconds_left = left if left >= 1 else None
+            self._callback(EvaluationProgress(model, task, self._done, self._total, texts, total_texts, seconds_left))
 
-        told(0, 0)
-        yield told
+        report(0, 0)
+        yield report
         self._done += 1
-        spent = time.perf_counter() - began
-        if spent > 0.05:  # less is a cell from disk, which says nothing of the others
-            self._spent.append(spent)
+        duration = time.perf_counter() - start
+        if duration > 0.05:  # anything faster came from the cache, and says nothing about the other cells
+            self._durations.append(duration)
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, DataNotFound):
         return error.briefly
     lines = str(error).strip().splitlines() or [type(error).__name__]

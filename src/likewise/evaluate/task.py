@@ -1,8 +1,8 @@
-"""What a task is: a function from `encode` to scores. It never sees a model, and asks for its data by name.
+"""The definition of a task: a function from `encode` to scores. It never sees a model, and reads its data by name.
 
-    result = TASKS["stsb"].run(embedder.encode, datasets.read, Settings())
+    result = TASKS["stsb"].run(embedder.encode, read_dataset, EvaluationSettings())
 
-Each score carries its evidence, item by item, from which intervals are drawn and two models are compared.
+Each score carries its evidence, item by item, from which intervals are computed and two models are compared.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,13 +12,13 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..data.columns import DatasetColumns
 from ..errors import BadInput
-from .statistics.significance import Interval
+from .statistics.significance import RESAMPLES, Interval
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 """N texts to vectors (N, E), in the order given."""
-TaskColumns = Mapping[str, Sequence[Any]]
-Read = Callable[[str], TaskColumns]
+ReadDataset = Callable[[str], DatasetColumns]
 """The name of a file of a data set ("stsb/test") to its columns."""
 Statistic = Literal["mean", "pearson", "spearman", "average_precision"]
 Mode = Literal["fast", "faithful"]
@@ -26,24 +26,25 @@ Mode = Literal["fast", "faithful"]
 
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """What a run of tasks has in common."""
+    """Settings shared by all tasks of an evaluation."""
 
-    mode: Mode = "fast"  # of trained classifiers: all folds solved together, or SentEval's own optimiser step by step
-    seed: int = 1111  # SentEval's
-    hidden: int = 0  # units of the classifiers' hidden layer: 0 in the literature, 50 in SBERT-WK's
+    mode: Mode = "fast"  # how classifiers are trained: all folds in batches, or SentEval's optimiser step by step
+    seed: int = 1111  # of folds and classifiers; SentEval's default
+    hidden: int = 0  # units in the classifiers' hidden layer: 0 in the literature, 50 in SBERT-WK
     lowercase: bool = False  # SentEval lower-cases STS texts; mteb and SBERT do not
+    resamples: int = RESAMPLES  # bootstrap resamples of the headline's interval; other scores use at most 1,000
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a score was computed from: a number of the model for each item, and the truth where there is one.
+    """The numbers behind a score: one value of the model per item, and the gold value if there is one.
 
-    The score is `statistic(said, gold)`; for "mean" it is the mean of `said` (1 or 0 for right or wrong, the nDCG of
-    a query …). With `groups` it is the plain mean of that statistic over groups. Two models are compared on equal
-    `gold` and `groups`.
+    The score is `statistic(values, gold)`; for "mean" it is the mean of `values` (1 or 0 for right or wrong, the nDCG
+    of a query …). With `groups` it is the plain mean of that statistic over groups. Two models can be compared if
+    their `gold` and `groups` are equal.
     """
 
-    said: Float[np.ndarray, " n"]
+    values: Float[np.ndarray, " n"]
     gold: Float[np.ndarray, " n"] | None = None
     groups: Int[np.ndarray, " n"] | None = None
     statistic: Statistic = "mean"
@@ -51,9 +52,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Score:
-    """One figure of a task, as a share (0.8203, printed as 82.03).
+    """One score of a task, as a fraction of 1 (0.8203, printed as 82.03).
 
-    `name` says what was measured, parts parted by slashes: "spearman/cosine/all", "accuracy", "ndcg@10".
+    `name` describes what was measured, in parts separated by slashes: "spearman/cosine/all", "accuracy", "ndcg@10".
     """
 
     name: str
@@ -65,7 +66,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Result:
-    """What a task found: its scores, the headline first; the protocol in one line; and what one should know."""
+    """The result of a task: its scores (the headline first), the protocol in one line, and notes for the reader."""
 
     task: str
     scores: tuple[Score, ...]
@@ -74,33 +75,35 @@ class Result:
 
     @property
     def headline(self) -> Score:
+        """The task's main score."""
         return self.scores[0]
 
     def __getitem__(self, name: str) -> float:
         return next(score.value for score in self.scores if score.name == name)
 
-    def noted(self, *notes: str) -> "Result":
+    def with_notes(self, *notes: str) -> "Result":
+        """The same result with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
 
-TaskRun = Callable[[Encode, Read, EvaluationSettings], Result]
+TaskRun = Callable[[Encode, ReadDataset, EvaluationSettings], Result]
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task by name: the suite it belongs to, the files it reads, what it measures, and the function that does it."""
+    """A task by name: its suite, the files it reads, what it measures, and the function that runs it."""
 
     name: str
     suite: str
     data: tuple[str, ...]
     summary: str
     run: TaskRun = field(repr=False)
-    published: Mapping[str, float] = field(default_factory=dict)  # the papers' headline × 100, by model
+    published: Mapping[str, float] = field(default_factory=dict)  # the headline × 100 as printed in papers, by model
 
 
 @dataclass(frozen=True)
 class TaskVectors:
-    """Vectors of distinct texts, looked up by text; what was wrong with them is counted, never silent."""
+    """Vectors of distinct texts, looked up by text; vectors that are not finite are counted in the notes."""
 
     rows: Mapping[str, int]
     values: Float[np.ndarray, "N E"]
@@ -108,33 +111,33 @@ class TaskVectors:
 
     @classmethod
     def of(cls, encode: Encode, *columns: Sequence[str]) -> "TaskVectors":
-        """Every distinct text of the columns, encoded once.
+        """Encode every distinct text of the columns once.
 
         Raises:
-            BadInput: `encode` gave another number of rows, or no table of numbers.
+            BadInput: `encode` returned a different number of rows, or no two-dimensional array of numbers.
         """
         rows = {text: i for i, text in enumerate(dict.fromkeys(text for column in columns for text in column))}
-        values = as_rows(encode(list(rows)), len(rows))
-        broken = ~np.isfinite(values).all(axis=1)
-        if not broken.any():
+        values = as_vectors(encode(list(rows)), len(rows))
+        not_finite = ~np.isfinite(values).all(axis=1)
+        if not not_finite.any():
             return cls(rows, values, ())
-        note = f"{int(broken.sum()):,} of {len(rows):,} vectors were not finite and were counted as zeros"
-        return cls(rows, np.where(broken[:, None], 0, values), (note,))
+        note = f"{int(not_finite.sum()):,} of {len(rows):,} vectors were not finite and were replaced by zeros"
+        return cls(rows, np.where(not_finite[:, None], 0, values), (note,))
 
     def __getitem__(self, texts: Sequence[str]) -> Float[np.ndarray, "n E"]:
         return np.asarray(self.values[[self.rows[text] for text in texts]])
 
 
-def as_rows(found: Any, count: int) -> Float[np.ndarray, "N E"]:
-    """What an `encode` gave for `count` texts, as floating-point rows.
+def as_vectors(encoded: Any, count: int) -> Float[np.ndarray, "N E"]:
+    """The output of an `encode` for `count` texts, as floating-point rows.
 
     Raises:
-        BadInput: it is another number of rows, or no table of numbers.
+        BadInput: a different number of rows, or no two-dimensional array of numbers.
     """
-    rows: np.ndarray = np.asarray(found)
+    rows: np.ndarray = np.asarray(encoded)
     if rows.ndim != 2 or len(rows) != count or rows.dtype.kind not in "fiu":
         raise BadInput(
-            f"the model was given {count:,} texts and returned {rows.dtype} of shape {rows.shape}; wanted "
-            f"numbers of shape ({count}, E), a row for each text in the order given"
+            f"the model was given {count:,} texts and returned {rows.dtype} of shape {rows.shape}; expected "
+            f"numbers of shape ({count}, E), one row for each text in the order given"
         )
     return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Explaining a model: how words move through its layers, and what that says of the poolings it bears."""
+"""Explaining a model: how words change through its layers, and which poolings suit it."""
 
 from .anatomy import Anatomy, WordImportance, anatomy
 

@@ -1,7 +1,7 @@
-"""How words move through the layers of a model, measured on plain text without labels; and what to make of it.
+"""How words change through the layers of a model, measured on plain text without labels, with advice.
 
 The measures are those of SBERT-WK (Wang and Kuo 2020: similarity of layers, novelty, alignment, importance) and of
-Ethayarajh (2019: anisotropy, and how alike the words of one sentence are beyond it).
+Ethayarajh (2019: anisotropy, and how similar the words of one sentence are beyond it).
 """
 
 from collections import Counter
@@ -16,21 +16,21 @@ from torch import Tensor
 
 from ..arrays.correlation import spearman
 from ..arrays.ragged import Ragged
-from ..embedder import Embedder
+from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import BadInput
 from ..pooling import Dissection
 from ..pooling.dissection import cosines_between, rounding_noise, shares_in_sentence
 from ..text.inputs import text_chunks
 from ..text.packing import plan_batches
 
-MAX_TOKENS = 2048  # tokens of one pass; their vectors at all layers are held at once
-MIN_TEXTS = 20  # below, idf says nothing
-MIN_OCCURRENCES = 3  # times that a word must occur to be listed
-INVERTED_BELOW = -0.2  # rank correlations of importance and idf: below, function words rule;
+MAX_TOKENS = 2048  # tokens of one batch; their vectors at all layers are in memory at once
+MIN_TEXTS = 20  # with fewer, idf is meaningless
+MIN_OCCURRENCES = 3  # of a word that is listed
+INVERTED_BELOW = -0.2  # rank correlation of importance and idf: below, function words weigh most;
 SOUND_ABOVE = 0.2  # above, content words do
-MAX_WORD_SHARE = 0.2  # of all importance in one word piece: too much
-SIMILAR_LAYERS = 0.95  # cosine of neighbouring layers between which little happens
-HIGH_ANISOTROPY = 0.5  # anisotropy above which a space is a narrow cone
+MAX_WORD_SHARE = 0.2  # of all importance, for one word piece; a warning above
+SIMILAR_LAYERS = 0.95  # cosine of neighbouring layers; above, they differ little
+HIGH_ANISOTROPY = 0.5  # above, the vectors lie in a narrow cone
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,18 @@ class WordImportance:
 
 @dataclass(frozen=True, eq=False)
 class Anatomy:
-    """What was found about a model's layers; layer 0 is the embeddings. `advice` puts it into words.
+    """Measurements of a model's layers; layer 0 is the embeddings. `advice` puts them into words.
 
     Attributes:
-        similarity: cosine of a word at one layer with itself at another, mean over words.
-        novelty: of each layer, what its neighbours do not span, with all layers read; mean over words.
+        similarity: cosine of a word's vectors at two layers, mean over words.
+        novelty: of each layer, the part that its neighbouring layers do not span; mean over words.
         alignment: mean cosine of each layer with its neighbours (β_a of the paper); mean over words.
         anisotropy: mean cosine of words of different sentences, at each layer.
-        context: mean cosine of words of one sentence, less the anisotropy: how much a word knows of its sentence.
-        start, window: of the SBERT-WK that importance and correlation belong to.
+        context: mean cosine of words of one sentence, minus the anisotropy: how much a word reflects its sentence.
+        start, window: settings of the SBERT-WK pooling whose importance and correlation are given.
         correlation: rank correlation of importance and idf, over the words of the texts.
-        by_start: the same for SBERT-WK from any layer on.
-        words: every piece seen often enough, the most important one first.
+        by_start: the same for SBERT-WK from each layer upwards.
+        words: every word piece that occurs often enough, the most important first.
     """
 
     pooling: str
@@ -75,28 +75,28 @@ class Anatomy:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """Plain sentences: is SBERT-WK safe here, what the layers carry, which pooling to take."""
+        """Sentences: is SBERT-WK safe here, what the layers contain, which pooling to use."""
         return (self._on_importance(), *self._on_one_word(), *self._on_layers(), self._on_pooling())
 
     def as_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, for JSON."""
-        told = {key: v.tolist() if isinstance(v, np.ndarray) else v for key, v in asdict(self).items()}
-        return {**told, "advice": list(self.advice)}
+        values = {key: v.tolist() if isinstance(v, np.ndarray) else v for key, v in asdict(self).items()}
+        return {**values, "advice": list(self.advice)}
 
     @property
     def verdict(self) -> str:
-        """`"inverted"`, `"sound"` or `"unclear"`: what importance stands for in this model."""
+        """`"inverted"`, `"sound"` or `"unclear"`: whether importance means content in this model."""
         if self.correlation < INVERTED_BELOW:
             return "inverted"
         return "sound" if self.correlation > SOUND_ABOVE else "unclear"
 
     def _on_importance(self) -> str:
-        found = f"the rank correlation of importance and idf is {self.correlation:+.2f} (from layer {self.start} on)"
+        measured = f"the rank correlation of importance and idf is {self.correlation:+.2f} (from layer {self.start})"
         return {
-            "inverted": f"SBERT-WK's word importance is inverted here: {found}, so common words weigh most. "
+            "inverted": f"SBERT-WK's word importance is inverted here: {measured}, so common words weigh most. "
             "Do not use it.",
-            "sound": f"SBERT-WK's word importance follows content here: {found}. It is worth a measurement.",
-            "unclear": f"SBERT-WK's word importance says little here: {found}. Use it only where a measurement on "
+            "sound": f"SBERT-WK's word importance follows content here: {measured}. It is worth measuring.",
+            "unclear": f"SBERT-WK's word importance is unclear here: {measured}. Use it only if a measurement on "
             "your own pairs shows a gain.",
         }[self.verdict]
 
@@ -108,45 +108,46 @@ class Anatomy:
             return []
         return [
             f"One word piece, {top.piece!r}, takes {share:.0%} of all importance, {top.importance:.1f} times an equal "
-            "share: sentences become alike because they share it."
+            "share: sentences become similar because they share it."
         ]
 
     def _on_layers(self) -> list[str]:
         steps = np.diagonal(self.similarity, offset=1)
         largest = int(steps.argmin())
-        told = [
+        lines = [
             f"Words change most between layers {largest} and {largest + 1} (cosine {steps[largest]:.2f}), and layer "
-            f"{int(self.novelty.argmax())} is the one that its neighbours explain least.",
-            f"Words know most of their sentence at layer {int(self.context.argmax())} "
-            f"(cosine {self.context.max():.2f} above that of unrelated words); what a word means alone is in layer 0.",
+            f"{int(self.novelty.argmax())} is the one that its neighbouring layers explain least.",
+            f"Words reflect their sentence most at layer {int(self.context.argmax())} "
+            f"(cosine {self.context.max():.2f} above that of unrelated words); layer 0 holds what a word means alone.",
         ]
         still = [f"{k}–{k + 1}" for k in np.flatnonzero(steps > SIMILAR_LAYERS)]
         if still:
-            told.append(
+            lines.append(
                 f"Little happens in the steps {', '.join(still)} (cosine above {SIMILAR_LAYERS}): they may be spared."
             )
         crowded = [str(k) for k in np.flatnonzero(self.anisotropy > HIGH_ANISOTROPY)]
         if crowded:
-            told.append(
-                f"Any two words are alike (mean cosine above {HIGH_ANISOTROPY}) in layer {' and '.join(crowded)}: plain "
-                "averages of such vectors compare badly before whitening or training."
+            layers = " and ".join(crowded)
+            lines.append(
+                f"Any two words are similar (mean cosine above {HIGH_ANISOTROPY}) in layer {layers}: plain averages of "
+                "such vectors compare badly before whitening or training."
             )
-        return told
+        return lines
 
     def _on_pooling(self) -> str:
         own = "the model's own pooling" if self.pooling.startswith("sbert-wk") else f"the pooling {self.pooling}"
         if self.verdict == "sound" and not self._on_one_word():
-            return f"Start from {own}, and measure sbert-wk:start={self.start} beside it on labelled pairs."
-        return f"Take {own}."
+            return f"Start from {own}, and compare it with sbert-wk:start={self.start} on labelled pairs."
+        return f"Use {own}."
 
 
-def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Anatomy:
-    """Measures a model on plain sentences, of which a few hundred are good. Special tokens are left out.
+def anatomy(embedder: TorchEmbedder, texts: Sequence[str], *, window: int = 2) -> Anatomy:
+    """Measure a model on plain sentences, a few hundred of them. Special tokens are left out.
 
-    Importance is that of the embedder's own pooling if this is SBERT-WK, and else of SBERT-WK with `window`.
+    Importance is that of the embedder's own pooling if this is SBERT-WK, otherwise of SBERT-WK with `window`.
 
     Raises:
-        BadInput: fewer than 20 texts hold words; no idf can be had from them.
+        BadInput: fewer than 20 texts contain words, too few for idf.
         BadModel: the encoder has too few layers for the window.
     """
     depth, own = embedder.encoder.depth, embedder.pooling
@@ -155,21 +156,21 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
     ids_of_texts = (ids for window_of_texts in text_chunks(texts) for ids in tokenizer.contents(window_of_texts))
     contents = [content[: tokenizer.room] for content in ids_of_texts if content]
     if len(contents) < MIN_TEXTS:
-        raise BadInput(f"{len(contents)} texts hold words; wanted {MIN_TEXTS} or more, and a few hundred are good")
-    found = [_measure(embedder, [contents[i] for i in batch], pooling.window) for batch in _batches(contents)]
-    ids = np.concatenate([part.ids for part in found])
-    shares = np.concatenate([part.shares for part in found], axis=1)
+        raise BadInput(f"{len(contents)} texts contain words; expected {MIN_TEXTS} or more, best a few hundred")
+    parts = [_measure(embedder, [contents[i] for i in batch], pooling.window) for batch in _batches(contents)]
+    ids = np.concatenate([part.ids for part in parts])
+    shares = np.concatenate([part.shares for part in parts], axis=1)
     idf = _idf(contents)
     rarity = np.array([idf[i] for i in ids.tolist()])
     by_start = {start: rank_correlation(row, rarity) for start, row in enumerate(shares)}
-    anisotropy, inside = _anisotropy_and_context(found)
+    anisotropy, inside = _anisotropy_and_context(parts)
     return Anatomy(
         pooling=own.spec,
         texts=len(contents),
         tokens=len(ids),
-        similarity=np.sum([part.similarity for part in found], axis=0) / len(ids),
-        novelty=np.sum([part.novelty for part in found], axis=0) / len(ids),
-        alignment=np.sum([part.alignment for part in found], axis=0) / len(ids),
+        similarity=np.sum([part.similarity for part in parts], axis=0) / len(ids),
+        novelty=np.sum([part.novelty for part in parts], axis=0) / len(ids),
+        alignment=np.sum([part.alignment for part in parts], axis=0) / len(ids),
         anisotropy=anisotropy,
         context=inside - anisotropy,
         start=pooling.start,
@@ -182,18 +183,18 @@ def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Ana
 
 def rank_correlation(a: Float[np.ndarray, " n"], b: Float[np.ndarray, " n"]) -> float:
     """Spearman's ρ; 0 where one side has a single value."""
-    found = spearman(a, b)
-    return 0.0 if np.isnan(found) else found
+    correlation = spearman(a, b)
+    return 0.0 if np.isnan(correlation) else correlation
 
 
 def _idf(contents: Sequence[Sequence[int]]) -> dict[int, float]:
     """log(texts / texts with this piece)."""
-    having = Counter(i for content in contents for i in set(content))
-    return {i: float(np.log(len(contents) / count)) for i, count in having.items()}
+    texts_with = Counter(i for content in contents for i in set(content))
+    return {i: float(np.log(len(contents) / count)) for i, count in texts_with.items()}
 
 
 def _words(
-    embedder: Embedder, ids: Int[np.ndarray, " n"], shares: Float[np.ndarray, " n"], idf: dict[int, float]
+    embedder: TorchEmbedder, ids: Int[np.ndarray, " n"], shares: Float[np.ndarray, " n"], idf: dict[int, float]
 ) -> tuple[WordImportance, ...]:
     distinct, place, seen = np.unique(ids, return_inverse=True, return_counts=True)
     mean = np.bincount(place, weights=shares) / seen
@@ -209,7 +210,7 @@ def _batches(contents: Sequence[Sequence[int]]) -> list[list[int]]:
 
 @dataclass(frozen=True, eq=False)
 class _BatchSums:
-    """One batch, summed over its words; special tokens are no words."""
+    """One batch, summed over its words, special tokens excluded."""
 
     ids: Int[np.ndarray, " n"]
     shares: Float[np.ndarray, "starts n"]
@@ -222,7 +223,7 @@ class _BatchSums:
 
 
 @torch.inference_mode()
-def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int) -> _BatchSums:
+def _measure(embedder: TorchEmbedder, contents: Sequence[Sequence[int]], window: int) -> _BatchSums:
     tokenizer = embedder.tokenizer
     tokens = Ragged.of([tokenizer.framed(content) for content in contents], embedder.device)
     layers = list(embedder.encoder(tokens))
@@ -232,14 +233,14 @@ def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int)
     )
     steps = torch.diagonal(cosines, offset=1)
     shares = [_relative(steps[:, start:], tokens)[word] for start in range(len(layers) - window)]
-    there = Dissection(0, window, "symmetric", "paper").dissect(cosines, rounding_noise(layers[0].dtype))
+    dissection = Dissection(0, window, "symmetric", "paper").dissect(cosines, rounding_noise(layers[0].dtype))
     by_sentence = [_directions(x, tokens.sentence, word, len(tokens)) for x in layers]
     return _BatchSums(
         ids=_array(tokens.values[word]),
         shares=np.stack([_array(share) for share in shares]),
         similarity=_array(cosines[..., word].sum(-1)),
-        novelty=_array(there.novelty[:, word].sum(1)),
-        alignment=_array((1 / there.alignment)[:, word].sum(1)),
+        novelty=_array(dissection.novelty[:, word].sum(1)),
+        alignment=_array((1 / dissection.alignment)[:, word].sum(1)),
         directions=np.stack([_array(sums.sum(0)) for sums in by_sentence]),
         squares=np.array([float(sums.square().sum()) for sums in by_sentence]),
         lengths=np.array([len(content) for content in contents]),
@@ -247,7 +248,7 @@ def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int)
 
 
 def _relative(steps: Float[Tensor, "T l"], tokens: Ragged) -> Float[Tensor, " T"]:
-    """A word's importance over the mean of its sentence: 1 is an equal share."""
+    """A word's importance relative to the mean of its sentence: 1 is an equal share."""
     importance = (steps - steps.mean(1, keepdim=True)).square().mean(1)
     return shares_in_sentence(importance, tokens) * (tokens.counts[tokens.sentence] - 1)
 

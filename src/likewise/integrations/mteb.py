@@ -76,6 +76,6 @@ def for_mteb(embedder: "Embedder", name: str | None = None) -> ForMteb:
         "revision": embedder.fingerprint,
         "embed_dim": embedder.width,
         "max_tokens": float(embedder.tokenizer.max_length),
-        "n_parameters": sum(weight.numel() for weight in embedder.parameters()),
+        "n_parameters": embedder.describe()["parameters"],
     }
     return ForMteb(embedder, name, ModelMeta.create_empty(told))

@@ -1,6 +1,5 @@
-"""Finding structure in many vectors: the most similar pairs, groups, and hard negatives."""
+"""Mining: the most similar pairs of many vectors, and hard negatives for training."""
 
-from ..cluster.community_detection import communities
 from ..search import ScoredPair, closest_pairs
 from .candidate_space import Precomputed
 from .negatives import mine_negatives
@@ -15,16 +14,20 @@ from .rules import (
     Rule,
     ScoreBetween,
 )
+from .settings import DEFAULT_RATIO, MiningPrompts, MiningSettings
 from .strategies import STRATEGIES
 
 __all__ = [
+    "DEFAULT_RATIO",
     "RULES",
     "STRATEGIES",
     "BelowPositive",
     "CandidateBlock",
     "ExcludeKnownPositives",
+    "MiningPrompts",
     "MiningReport",
     "MiningResult",
+    "MiningSettings",
     "Precomputed",
     "RankBetween",
     "RerankerScoreBelow",
@@ -33,6 +36,5 @@ __all__ = [
     "ScoreBetween",
     "ScoredPair",
     "closest_pairs",
-    "communities",
     "mine_negatives",
 ]

@@ -1,4 +1,4 @@
-"""Where texts lie: the vectors of anchors, positives and candidates, and how near they are to each other."""
+"""Vectors of anchors, positives and candidates, and the similarities between them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +13,12 @@ from ..runtime.progress import Progress
 from ..search import Hits
 from ..search.exact import nearest
 from ..text.normalization import normalized
+from .settings import MiningPrompts
 
 
 @runtime_checkable
 class CanEncode(Protocol):
-    """An Embedder, or whatever makes a vector of each text."""
+    """An Embedder, or any object that encodes texts."""
 
     @property
     def encode(self) -> Callable[..., Float[np.ndarray, "N E"]]: ...
@@ -25,7 +26,7 @@ class CanEncode(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Precomputed:
-    """Vectors that are there already: of each row's anchor and positive, and of each text of the corpus, if any."""
+    """Vectors computed before: of each row's anchor and positive, and of each text of the corpus, if there is one."""
 
     anchors: Shaped[np.ndarray, "N D"]
     positives: Shaped[np.ndarray, "N D"]
@@ -34,7 +35,7 @@ class Precomputed:
 
 @dataclass(frozen=True, eq=False)
 class CandidateSpace:
-    """Vectors of all texts, A and T of them, and which are whose among N rows; M candidates in a table of their own."""
+    """Vectors of A anchors and T texts, the index of each of N rows in them, and the vectors of M candidates."""
 
     anchors: Shaped[np.ndarray, "A D"]
     texts: Shaped[np.ndarray, "T D"]
@@ -44,29 +45,29 @@ class CandidateSpace:
     metric: str
 
     def nearest(self, rows: Int[np.ndarray, " Q"], k: int) -> Hits:
-        """The k candidates that are nearest to each row's anchor; an anchor of several rows is searched for once."""
-        first_occurrences, back = np.unique(self.anchor_of[rows], return_inverse=True)
-        queries = self.anchors[first_occurrences]
+        """The k candidates nearest to each row's anchor; an anchor of several rows is searched once."""
+        distinct_anchors, inverse = np.unique(self.anchor_of[rows], return_inverse=True)
+        queries = self.anchors[distinct_anchors]
         compare = SIMILARITIES[self.metric]
         if self.metric == "cosine":
             queries, compare = unit(queries), unit_cosine
         hits = nearest(queries, self.pool, k, compare)
-        return Hits(hits.indices[back], hits.scores[back])
+        return Hits(hits.indices[inverse], hits.scores[inverse])
 
-    def positive(self, rows: Int[np.ndarray, " Q"]) -> Float[np.ndarray, " Q"]:
-        """How similar each row's positive is to its anchor."""
-        near = PAIRWISE[self.metric](self.anchors[self.anchor_of[rows]], self.texts[self.positive_of[rows]])
-        return near.astype(np.float32)
+    def positive_scores(self, rows: Int[np.ndarray, " Q"]) -> Float[np.ndarray, " Q"]:
+        """The similarity of each row's positive to its anchor."""
+        scores = PAIRWISE[self.metric](self.anchors[self.anchor_of[rows]], self.texts[self.positive_of[rows]])
+        return scores.astype(np.float32)
 
 
 def first_occurrences(texts: Sequence[str]) -> Int[np.ndarray, " M"]:
-    """Where each text that is not blank stands first, under whichever spelling."""
+    """The index of the first occurrence of each text that is not blank, whatever its spelling."""
     first: dict[str, int] = {}
     for i, text in enumerate(texts):
         first.setdefault(normalized(text), i)
     first.pop("", None)
     if not first:
-        raise BadInput(f"all {len(texts):,} texts that negatives could be taken from are blank")
+        raise BadInput(f"all {len(texts):,} texts that negatives could come from are blank")
     return np.array(list(first.values()), np.int64)
 
 
@@ -74,45 +75,42 @@ def encode_space(
     model: CanEncode,
     rows: tuple[Sequence[str], Sequence[str]],
     candidates: Sequence[str],
-    prompts: tuple[Mapping[str, str], Mapping[str, str]],
+    prompts: MiningPrompts,
     metric: str,
     progress: Progress,
 ) -> CandidateSpace:
-    """Each different text through the model once; anchors under the first prompt, all others under the second.
-
-    A prompt is what `encode` is given: a text (`prompt`), a name (`prompt_name`), or neither.
-    """
-    asked = [dict.fromkeys(rows[0]), dict.fromkeys((*rows[1], *candidates))]
-    if prompts[0] == prompts[1]:
-        asked = [asked[0] | asked[1]] * 2
-    numbers = [{text: i for i, text in enumerate(texts)} for texts in asked]
-    tables: list[Shaped[np.ndarray, "n D"]] = []
-    for texts, prompt in zip(asked[:1] if asked[0] is asked[1] else asked, prompts, strict=False):
-        how = {**prompt, **({} if progress is None else {"progress": progress})}
-        tables.append(_check_finite(model.encode(list(texts), **how), list(texts)))
-    anchors, others = tables[0], tables[-1]
+    """Encode each distinct text once, anchors and all other texts under their prompts."""
+    anchors, others = dict.fromkeys(rows[0]), dict.fromkeys((*rows[1], *candidates))
+    if prompts.of_anchors == prompts.of_corpus:
+        anchors = others = anchors | others
+    anchor_vectors = _encode(model, list(anchors), prompts.of_anchors, progress)
+    same = anchors is others
+    other_vectors = anchor_vectors if same else _encode(model, list(others), prompts.of_corpus, progress)
+    anchor_index, other_index = ({text: i for i, text in enumerate(texts)} for texts in (anchors, others))
     anchor_of, positive_of, pool = (
-        np.array([number[text] for text in column], np.int64)
-        for number, column in ((numbers[0], rows[0]), (numbers[1], rows[1]), (numbers[1], candidates))
+        np.array([index[text] for text in column], np.int64)
+        for index, column in ((anchor_index, rows[0]), (other_index, rows[1]), (other_index, candidates))
     )
-    return CandidateSpace(anchors, others, anchor_of, positive_of, _normalized_pool(others[pool], metric), metric)
+    pool_vectors = _normalized_pool(other_vectors[pool], metric)
+    return CandidateSpace(anchor_vectors, other_vectors, anchor_of, positive_of, pool_vectors, metric)
+
+
+def _encode(
+    model: CanEncode, texts: Sequence[str], prompt: Mapping[str, str], progress: Progress
+) -> Shaped[np.ndarray, "n D"]:
+    options = {**prompt, **({} if progress is None else {"progress": progress})}
+    return _check_finite(model.encode(texts, **options), texts)
 
 
 def space_of_precomputed(
-    ready: Precomputed,
+    precomputed: Precomputed,
     texts: tuple[Sequence[str], Sequence[str], Sequence[str] | None],
     kept: Int[np.ndarray, " M"],
     metric: str,
 ) -> CandidateSpace:
-    """The vectors that were given, one for each text."""
-    given = (ready.anchors, ready.positives, ready.corpus)
-    names = ("anchors", "positives", "the corpus")
-    sizes = [None if vectors is None else np.shape(vectors) for vectors in given]
-    wanted = [None if column is None else len(column) for column in texts]
-    widths = {size[1] for size in sizes if size is not None and len(size) == 2}
-    if [None if size is None else size[0] for size in sizes] != wanted or len(widths) != 1:
-        told = ", ".join(f"{n} {size} of {many} texts" for n, size, many in zip(names, sizes, wanted, strict=True))
-        raise BadInput(f"wanted a vector for each text, all of one width; found {told}")
+    """The given vectors, one for each text."""
+    given = (precomputed.anchors, precomputed.positives, precomputed.corpus)
+    _check_shapes(given, texts)
     checked = [
         None if vectors is None or column is None else _check_finite(vectors, column)
         for vectors, column in zip(given, texts, strict=True)
@@ -120,9 +118,21 @@ def space_of_precomputed(
     anchors, positives, corpus = checked
     assert anchors is not None
     assert positives is not None
-    every = np.arange(len(anchors))
+    every_row = np.arange(len(anchors))
     pool = (positives if corpus is None else corpus)[kept]
-    return CandidateSpace(anchors, positives, every, every, _normalized_pool(pool, metric), metric)
+    return CandidateSpace(anchors, positives, every_row, every_row, _normalized_pool(pool, metric), metric)
+
+
+def _check_shapes(given: Sequence[np.ndarray | None], texts: Sequence[Sequence[str] | None]) -> None:
+    names = ("anchors", "positives", "the corpus")
+    shapes = [None if vectors is None else np.shape(vectors) for vectors in given]
+    counts = [None if column is None else len(column) for column in texts]
+    widths = {shape[1] for shape in shapes if shape is not None and len(shape) == 2}
+    if [None if shape is None else shape[0] for shape in shapes] != counts or len(widths) != 1:
+        found = ", ".join(
+            f"{n} {shape} of {count} texts" for n, shape, count in zip(names, shapes, counts, strict=True)
+        )
+        raise BadInput(f"expected a vector for each text, all of one width; found {found}")
 
 
 def _normalized_pool(vectors: Shaped[np.ndarray, "M D"], metric: str) -> Shaped[np.ndarray, "M D"]:
@@ -132,5 +142,5 @@ def _normalized_pool(vectors: Shaped[np.ndarray, "M D"], metric: str) -> Shaped[
 def _check_finite(vectors: Shaped[np.ndarray, "n D"], texts: Sequence[str]) -> Shaped[np.ndarray, "n D"]:
     for i, vector in enumerate(np.asarray(vectors)):
         if not np.isfinite(vector).all():
-            raise BadInput(f"the vector of {texts[i][:60]!r} holds a number that is not finite")
+            raise BadInput(f"the vector of {texts[i][:60]!r} contains a number that is NaN or infinite")
     return np.asarray(vectors)

@@ -1,61 +1,39 @@
-"""The search itself: nearest candidates of a block of rows, rules, and a choice; farther for rows that want more."""
+"""The search for negatives: nearest candidates of a block of rows, rules, a choice; deeper for rows that need more."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ..errors import BadInput
 from .candidate_space import CandidateSpace
 from .known_positives import KnownPositives
 from .reranker_filter import RerankerFilter
-from .rules import CandidateBlock, ExcludeKnownPositives, Rule
+from .rules import CandidateBlock, ExcludeKnownPositives
+from .settings import MiningSettings
 from .strategies import STRATEGIES
 
-BLOCK = 1024  # rows that are searched for together
-MAX_BLOCK_CANDIDATES = 1 << 22  # candidates of a block, at most: some 100 MB of numbers, scores and marks
-FIRST_DEPTH = 64  # candidates looked at before any rule has spoken
-DEPTH_FACTOR = 4  # times as many, for rows that want more
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """How many negatives, and how they are chosen; see `negatives`."""
-
-    k: int
-    among: int
-    furthest: int
-    choose: str
-    fill: bool
-    seed: int
-
-    def __post_init__(self) -> None:
-        for name in ("k", "among", "furthest"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; wanted 1 or more")
-
-    @property
-    def enough(self) -> int:
-        """Candidates to choose among: so many that rules leave, and the search ends."""
-        return self.k if self.choose == "top" else max(self.k, self.among)
+BLOCK = 1024  # rows that are searched in one block
+MAX_BLOCK_CANDIDATES = 1 << 22  # candidates of a block, at most: about 100 MB of indices, scores and masks
+FIRST_DEPTH = 64  # candidates examined at first
+DEPTH_FACTOR = 4  # how many times as many are examined next, for rows that need more
 
 
 @dataclass(frozen=True, eq=False)
 class SearchState:
-    """Of all N rows, what has been found so far; −1 where there is nothing."""
+    """The negatives of all N rows so far; −1 where there are none."""
 
     indices: Int[np.ndarray, "N k"]
     scores: Float[np.ndarray, "N k"]
-    positive: Float[np.ndarray, " N"]
-    count: Int[np.ndarray, " N"]  # found by the rules
+    positive_scores: Float[np.ndarray, " N"]
+    count: Int[np.ndarray, " N"]  # negatives that the rules kept
     filled: Bool[np.ndarray, "N k"]
-    looked_at: Int[np.ndarray, " N"]
-    taken: Int[np.ndarray, " R"]  # by each rule
-    short: Int[np.ndarray, " R"]  # rows that each rule left with fewer than k
+    examined: Int[np.ndarray, " N"]
+    removed: Int[np.ndarray, " R"]  # candidates, by each rule
+    rows_short: Int[np.ndarray, " R"]  # rows that each rule left with fewer than k
 
     @classmethod
     def empty(cls, rows: int, k: int, rules: int) -> "SearchState":
+        """Before the search."""
         counts = [np.zeros(rows, np.int64), np.zeros((rows, k), bool), np.zeros(rows, np.int64)]
         per_rule = [np.zeros(rules, np.int64) for _ in range(2)]
         return cls(
@@ -67,105 +45,111 @@ class SearchState:
         )
 
     @property
-    def whole(self) -> Bool[np.ndarray, " N"]:
-        """Rows that have all their negatives."""
+    def complete(self) -> Bool[np.ndarray, " N"]:
+        """Rows that have k negatives."""
         return self.indices[:, -1] >= 0
 
-    def note(self, row: int, indices: Int[np.ndarray, " c"], scores: Float[np.ndarray, " c"], count: int) -> None:
-        """What was chosen for a row: the first `count` left by the rules, the others to fill it up; nearest first."""
+    def record(self, row: int, indices: Int[np.ndarray, " c"], scores: Float[np.ndarray, " c"], count: int) -> None:
+        """Store a row's negatives, nearest first: the first `count` were kept by the rules, the others fill up."""
         order = np.argsort(-scores, kind="stable")
-        some = np.s_[row, : len(indices)]
-        self.indices[some], self.scores[some], self.filled[some] = indices[order], scores[order], (order >= count)
+        cells = np.s_[row, : len(indices)]
+        self.indices[cells], self.scores[cells], self.filled[cells] = indices[order], scores[order], (order >= count)
         self.count[row] = count
 
 
 @dataclass(frozen=True, eq=False)
 class RuleOutcome:
-    """What the rules said of the candidates of Q rows."""
+    """What the rules decided about the candidates of Q rows."""
 
-    left: Bool[np.ndarray, "Q d"]
-    unsaid: Bool[np.ndarray, "Q d"]  # left by `ExcludeKnownPositives` alone
-    ended: Bool[np.ndarray, " Q"]  # nothing farther can be left
-    taken: Int[np.ndarray, "R Q"]
-    before: Int[np.ndarray, "R Q"]  # candidates that were left to each rule
+    kept: Bool[np.ndarray, "Q d"]
+    not_positive: Bool[np.ndarray, "Q d"]  # kept by `ExcludeKnownPositives`, whatever the other rules
+    exhausted: Bool[np.ndarray, " Q"]  # no farther candidate can be kept
+    removed: Int[np.ndarray, "R Q"]
+    available: Int[np.ndarray, "R Q"]  # candidates that each rule saw
 
 
 @dataclass(frozen=True, eq=False)
 class NegativeSearch:
-    """What a search needs to know."""
+    """Vectors, known positives, reranker scores and settings of one search."""
 
     space: CandidateSpace
-    said: KnownPositives
-    judge: RerankerFilter
-    rules: Sequence[Rule]
-    wanted: Wanted
+    known: KnownPositives
+    reranker_filter: RerankerFilter
+    settings: MiningSettings
 
     @property
-    def furthest(self) -> int:
-        return min(self.wanted.furthest, len(self.space.pool))
+    def max_candidates(self) -> int:
+        """Per row; there may be fewer candidates than the settings allow."""
+        return min(self.settings.max_candidates, len(self.space.pool))
 
     @property
     def block(self) -> int:
-        """How many rows are searched for together."""
-        return max(1, min(BLOCK, MAX_BLOCK_CANDIDATES // self.furthest))
+        """How many rows are searched in one block."""
+        return max(1, min(BLOCK, MAX_BLOCK_CANDIDATES // self.max_candidates))
 
-    def dig(self, rows: Int[np.ndarray, " Q"], found: SearchState) -> None:
-        """Fills in the negatives of these rows: deeper and deeper, until each has enough or there is no more."""
-        depth = min(max(FIRST_DEPTH, 2 * self.wanted.enough), self.furthest)
-        found.positive[rows] = self.space.positive(rows)
+    def search(self, rows: Int[np.ndarray, " Q"], state: SearchState) -> None:
+        """Find the negatives of these rows, at growing depth, until each has enough or no candidates remain."""
+        depth = min(max(FIRST_DEPTH, 2 * self.settings.candidates_to_keep), self.max_candidates)
+        state.positive_scores[rows] = self.space.positive_scores(rows)
         while len(rows):
-            hits = self.space.nearest(rows, depth)
-            seen = CandidateBlock(
-                rows,
-                hits.indices,
-                hits.scores,
-                found.positive[rows],
-                np.ones(hits.scores.shape, bool),
-                self.said,
-                self.judge,
-            )
-            ruled = self._ruled(seen)
-            done = self._done(ruled, depth)
-            for i in np.flatnonzero(done).tolist():
-                places = np.flatnonzero(ruled.left[i])
-                chosen = self._choose(int(rows[i]), places, np.flatnonzero(ruled.unsaid[i]))
-                found.note(
-                    int(rows[i]), hits.indices[i, chosen], hits.scores[i, chosen], min(len(places), self.wanted.k)
-                )
-            found.looked_at[rows[done]] = depth
-            found.taken[:] += ruled.taken[:, done].sum(1)
-            enough = ruled.before >= self.wanted.k
-            found.short[:] += (enough & (ruled.before - ruled.taken < self.wanted.k))[:, done].sum(1)
-            rows, depth = rows[~done], min(DEPTH_FACTOR * depth, self.furthest)
-        self.judge.forget()
+            done = self._search_at(rows, depth, state)
+            rows, depth = rows[~done], min(DEPTH_FACTOR * depth, self.max_candidates)
+        self.reranker_filter.clear()
 
-    def _ruled(self, seen: CandidateBlock) -> RuleOutcome:
+    def _search_at(self, rows: Int[np.ndarray, " Q"], depth: int, state: SearchState) -> Bool[np.ndarray, " Q"]:
+        """Examine so many candidates of each row, and record the rows that are done."""
+        block = self._nearest(rows, depth, state)
+        outcome = self._apply_rules(block)
+        done = self._is_done(outcome, depth)
+        for i in np.flatnonzero(done).tolist():
+            kept = np.flatnonzero(outcome.kept[i])
+            chosen = self._choose(int(rows[i]), kept, np.flatnonzero(outcome.not_positive[i]))
+            count = min(len(kept), self.settings.k)
+            state.record(int(rows[i]), block.candidates[i, chosen], block.scores[i, chosen], count)
+        state.examined[rows[done]] = depth
+        state.removed[:] += outcome.removed[:, done].sum(1)
+        had_enough = outcome.available >= self.settings.k
+        has_fewer = outcome.available - outcome.removed < self.settings.k
+        state.rows_short[:] += (had_enough & has_fewer)[:, done].sum(1)
+        return done
+
+    def _nearest(self, rows: Int[np.ndarray, " Q"], depth: int, state: SearchState) -> CandidateBlock:
+        hits = self.space.nearest(rows, depth)
+        kept = np.ones(hits.scores.shape, bool)
+        positive_scores = state.positive_scores[rows]
+        return CandidateBlock(rows, hits.indices, hits.scores, positive_scores, kept, self.known, self.reranker_filter)
+
+    def _apply_rules(self, block: CandidateBlock) -> RuleOutcome:
         """All rules, one after another."""
-        unsaid, ended = seen.left, np.zeros(len(seen.rows), bool)
-        taken, before = [], []
-        for rule in self.rules:
-            keeps = rule.keeps(seen)
-            ended |= rule.ends(seen)
-            before.append(seen.left.sum(1))
-            taken.append((seen.left & ~keeps).sum(1))
-            seen = replace(seen, left=seen.left & keeps)
+        not_positive, exhausted = block.kept, np.zeros(len(block.rows), bool)
+        removed, available = [], []
+        for rule in self.settings.all_rules:
+            keeps = rule.keeps(block)
+            exhausted |= rule.ends(block)
+            available.append(block.kept.sum(1))
+            removed.append((block.kept & ~keeps).sum(1))
+            block = replace(block, kept=block.kept & keeps)
             if isinstance(rule, ExcludeKnownPositives):
-                unsaid = unsaid & keeps
-        return RuleOutcome(seen.left, unsaid, ended, np.array(taken), np.array(before))
+                not_positive = not_positive & keeps
+        return RuleOutcome(block.kept, not_positive, exhausted, np.array(removed), np.array(available))
 
-    def _done(self, ruled: RuleOutcome, depth: int) -> Bool[np.ndarray, " Q"]:
-        """Rows that have enough, or whose candidates are at an end."""
-        count = ruled.left.sum(1)
-        ended = ruled.ended & (count >= self.wanted.k) if self.wanted.fill else ruled.ended
-        return np.asarray((count >= self.wanted.enough) | ended | (depth == self.furthest))
+    def _is_done(self, outcome: RuleOutcome, depth: int) -> Bool[np.ndarray, " Q"]:
+        """Rows that have enough candidates, or no more to examine."""
+        count = outcome.kept.sum(1)
+        may_end = count >= self.settings.k if self.settings.missing == "fill" else np.ones(len(count), bool)
+        enough = count >= self.settings.candidates_to_keep
+        return np.asarray(enough | (outcome.exhausted & may_end) | (depth == self.max_candidates))
 
-    def _choose(self, row: int, places: Int[np.ndarray, " p"], unsaid: Int[np.ndarray, " u"]) -> Int[np.ndarray, " c"]:
-        """Places of up to k candidates, those of the rules before those that fill up."""
-        wanted = self.wanted
-        if len(places) >= wanted.k:
-            draw = np.random.default_rng([wanted.seed, row])
-            return np.asarray(STRATEGIES[wanted.choose](places[: wanted.enough], wanted.k, draw))
-        if not wanted.fill:
-            return places
-        more = np.setdiff1d(unsaid, places)[-(wanted.k - len(places)) :]
-        return np.concatenate([places, more])
+    def _choose(
+        self, row: int, kept: Int[np.ndarray, " p"], not_positive: Int[np.ndarray, " u"]
+    ) -> Int[np.ndarray, " c"]:
+        """Positions of up to k candidates, those that the rules kept before those that fill up."""
+        settings = self.settings
+        if len(kept) >= settings.k:
+            generator = np.random.default_rng([settings.seed, row])
+            pool = kept[: settings.candidates_to_keep]
+            return np.asarray(STRATEGIES[settings.strategy](pool, settings.k, generator))
+        if settings.missing != "fill":
+            return kept
+        fill = np.setdiff1d(not_positive, kept)[-(settings.k - len(kept)) :]
+        return np.concatenate([kept, fill])

@@ -1,30 +1,35 @@
-"""Hard negatives: for each anchor, texts that are near it and that nobody called like it.
+"""Hard negatives: for each anchor, texts that are similar to it and are not known positives.
 
->>> mined = negatives(questions, answers, embedder, k=3)                       # doctest: +SKIP
->>> mined = negatives(questions, answers, embedder, corpus=passages, k=5, choose="random",
-...                   rules=[ExcludeKnownPositives(), RankBetween(10, 100), BelowPositive(share=0.95)])  # doctest: +SKIP
->>> print(mined.report)                                                        # doctest: +SKIP
+>>> result = mine_negatives(questions, answers, embedder, settings=MiningSettings(k=3))     # doctest: +SKIP
+>>> rules = [ExcludeKnownPositives(), RankBetween(10, 100), BelowPositive(ratio=0.95)]
+>>> settings = MiningSettings(k=5, strategy="random", rules=rules)
+>>> result = mine_negatives(questions, answers, embedder, corpus=passages, settings=settings)  # doctest: +SKIP
+>>> print(result.report)                                                                    # doctest: +SKIP
 """
 
 from collections.abc import Sequence
-from typing import Literal, get_args
 
 import numpy as np
 
-from ..arrays.similarity import SIMILARITIES
 from ..errors import BadInput
 from ..runtime.progress import Progress, show_progress
 from ..text.normalization import normalized
-from .candidate_space import CanEncode, Precomputed, encode_space, first_occurrences, space_of_precomputed
+from .candidate_space import (
+    CandidateSpace,
+    CanEncode,
+    Precomputed,
+    encode_space,
+    first_occurrences,
+    space_of_precomputed,
+)
 from .known_positives import KnownPositives
-from .negative_search import NegativeSearch, SearchState, Wanted
+from .negative_search import NegativeSearch, SearchState
 from .reranker_filter import RerankerFilter
 from .result import MiningReport, MiningResult, RuleStats
-from .rules import BelowPositive, ExcludeKnownPositives, Rule
-from .strategies import STRATEGIES
+from .settings import MiningPrompts, MiningSettings, Missing
 
-Missing = Literal["drop", "fill", "error"]
-DEFAULT = (ExcludeKnownPositives(), BelowPositive(share=0.95))
+DEFAULT_SETTINGS, NO_PROMPTS = MiningSettings(), MiningPrompts()
+Rows = tuple[list[str], list[str]]
 
 
 def mine_negatives(
@@ -33,155 +38,118 @@ def mine_negatives(
     model: CanEncode | Precomputed,
     *,
     corpus: Sequence[str] | None = None,
-    k: int = 1,
-    rules: Sequence[Rule] = DEFAULT,
-    choose: str = "top",
-    among: int = 100,
-    furthest: int = 1000,
-    missing: Missing = "drop",
-    metric: str = "cosine",
-    prompt: str | None = None,
-    prompt_name: str | None = None,
-    corpus_prompt: str | None = None,
-    corpus_prompt_name: str | None = None,
-    seed: int = 0,
+    settings: MiningSettings = DEFAULT_SETTINGS,
+    prompts: MiningPrompts = NO_PROMPTS,
     progress: Progress = None,
 ) -> MiningResult:
-    """Finds k negatives for each row, which is an anchor with one positive. The search is exact, in bounded memory.
+    """Find k negatives for each row, an anchor with one positive. The search is exact, in bounded memory.
 
     Args:
-        anchors: N texts, none of them blank; one may stand in several rows, each with another positive.
+        anchors: N texts, none of them blank; one may be in several rows, each with another positive.
         positives: N texts, none of them blank.
-        model: an `Embedder`, or vectors that are there already (`Precomputed`).
-        corpus: what negatives are taken from; the positives where it is not given. Texts that are the same in plain
-            form are one candidate, under the first spelling; blank ones are none.
-        k: how many negatives a row.
-        rules: applied in this order, each to what those before it left. `ExcludeKnownPositives()` comes
-            first where no `ExcludeKnownPositives` is among them.
-        choose: of what is left, `"top"` takes the nearest, `"random"` any, `"spread"` from near to far.
-        among: how many that are left, the nearest, `"random"` and `"spread"` choose among.
-        furthest: how many of the nearest candidates are looked at for one row, at most.
-        missing: what becomes of rows with fewer than k: `"drop"` leaves them out; `"fill"` adds the least similar of
-            the `furthest` nearest that are not said to be alike, whatever other rules say of them, and leaves out rows
-            that have too few even so; `"error"` refuses. The report counts them.
-        metric: one of `likewise.arrays.similarity.SIMILARITIES`.
-        prompt: for anchors, and `corpus_prompt` for all other texts, a text, as `Embedder.encode` takes it;
-            `prompt_name` and `corpus_prompt_name` are names of the model's own prompts, in its place.
-        seed: of `"random"`; what a row draws depends on it and on the row's number alone.
+        model: an `Embedder`, or vectors computed before (`Precomputed`).
+        corpus: where negatives come from; default: the positives. Texts that are equal in normalized form are one
+            candidate, in the first spelling; blank ones are left out.
+        settings: how many negatives, by which rules, chosen how.
+        prompts: of anchors and of all other texts.
         progress: as `Embedder.encode` takes it.
 
     Raises:
-        BadInput: texts or vectors do not fit together, an option is unknown, or the rules leave nothing; the message
-            then says which rule took how many.
+        BadInput: texts or vectors do not match, an option is unknown, or the rules remove every candidate; the message
+            then says how many each rule removed.
     """
-    rows = (_texts("anchors", anchors), _texts("positives", positives))
-    given = None if corpus is None else _texts("corpus", corpus)
+    rows = _checked_rows(anchors, positives)
+    given = None if corpus is None else _checked_texts("corpus", corpus)
     source = rows[1] if given is None else given
-    if len(rows[0]) != len(rows[1]) or not rows[0]:
-        raise BadInput(
-            f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; wanted one for one, not none"
-        )
-    wanted = Wanted(k, among, furthest, choose, missing == "fill", seed)
-    for what, asked, known in (
-        ("choose", choose, STRATEGIES),
-        ("missing", missing, get_args(Missing)),
-        ("metric", metric, SIMILARITIES),
-    ):
-        if asked not in known:
-            raise BadInput(f"{what} is {asked!r}; wanted one of {', '.join(known)}")
     kept = first_occurrences(source)
     candidates = [source[i] for i in kept]
-    prompts = (_prompt(prompt, prompt_name), _prompt(corpus_prompt, corpus_prompt_name))
+    space: CandidateSpace
     if isinstance(model, Precomputed):
-        if any(prompts):
-            raise BadInput("a prompt was given, and vectors that are there already are not encoded again; wanted none")
-        space = space_of_precomputed(model, (*rows, given), kept, metric)
+        if prompts != NO_PROMPTS:
+            raise BadInput("a prompt was given, but precomputed vectors are not encoded again; leave the prompt out")
+        space = space_of_precomputed(model, (*rows, given), kept, settings.metric)
     else:
-        space = encode_space(model, rows, candidates, prompts, metric, progress)
-    said = KnownPositives.of(*rows, candidates)
-    told = (
-        tuple(rules)
-        if any(isinstance(rule, ExcludeKnownPositives) for rule in rules)
-        else (ExcludeKnownPositives(), *rules)
-    )
-    digging = NegativeSearch(space, said, RerankerFilter(*rows, candidates), told, wanted)
-    found = SearchState.empty(len(rows[0]), k, len(told))
-    with show_progress(progress, len(rows[0])) as advance:
-        for first in range(0, len(rows[0]), digging.block):
-            some = np.arange(first, min(first + digging.block, len(rows[0])))
-            digging.dig(some, found)
-            advance(len(some), 0)
-    return _mined(
-        rows, candidates, said if _through(told) else None, found, _report(said, told, found, len(source)), missing
-    )
+        space = encode_space(model, rows, candidates, prompts, settings.metric, progress)
+    known = KnownPositives.of(*rows, candidates)
+    search = NegativeSearch(space, known, RerankerFilter(*rows, candidates), settings)
+    state = _search_all(search, len(rows[0]), progress)
+    return _result(rows, candidates, search, state, _report(search, state, len(source)))
 
 
-def _prompt(text: str | None, name: str | None) -> dict[str, str]:
-    """Of a prompt's text and name those that were given, as `encode` takes them."""
-    return {key: given for key, given in (("prompt", text), ("prompt_name", name)) if given is not None}
+def _search_all(search: NegativeSearch, rows: int, progress: Progress) -> SearchState:
+    state = SearchState.empty(rows, search.settings.k, len(search.settings.all_rules))
+    with show_progress(progress, rows) as advance:
+        for first in range(0, rows, search.block):
+            block = np.arange(first, min(first + search.block, rows))
+            search.search(block, state)
+            advance(len(block), 0)
+    return state
 
 
-def _texts(name: str, given: Sequence[str]) -> list[str]:
+def _checked_rows(anchors: Sequence[str], positives: Sequence[str]) -> Rows:
+    rows = (_checked_texts("anchors", anchors), _checked_texts("positives", positives))
+    if len(rows[0]) != len(rows[1]) or not rows[0]:
+        raise BadInput(
+            f"there are {len(rows[0]):,} anchors and {len(rows[1]):,} positives; expected equal numbers, at least one"
+        )
+    return rows
+
+
+def _checked_texts(name: str, given: Sequence[str]) -> list[str]:
     if isinstance(given, str):
-        raise BadInput(f"{name} is one str, {given[:40]!r}; wanted a list of them")
+        raise BadInput(f"{name} is one str, {given[:40]!r}; expected a list of texts")
     texts = list(given)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
-            raise BadInput(f"{name}, row {i}: {text!r:.40} is no text")
-        if name != "corpus" and not normalized(text):  # whose vector means nothing; a corpus's blank texts are left out
-            raise BadInput(f"{name}, row {i}: the text is empty, so nothing is near it or far; leave the row out")
+            raise BadInput(f"{name}, row {i}: {text!r:.40} is not a text")
+        if name != "corpus" and not normalized(text):  # its vector means nothing; blank texts of a corpus are left out
+            raise BadInput(f"{name}, row {i}: the text is empty, so nothing is similar to it; leave the row out")
     return texts
 
 
-def _through(rules: Sequence[Rule]) -> bool:
-    return any(isinstance(rule, ExcludeKnownPositives) and rule.through for rule in rules)
-
-
-def _report(said: KnownPositives, rules: Sequence[Rule], found: SearchState, given: int) -> MiningReport:
-    k = found.indices.shape[1]
+def _report(search: NegativeSearch, state: SearchState, texts: int) -> MiningReport:
+    settings, known = search.settings, search.known
+    per_rule = zip(settings.all_rules, state.removed, state.rows_short, strict=True)
     return MiningReport(
-        rows=len(found.count),
-        anchors=len(np.unique(said.anchors)),
-        candidates=len(said.candidates),
-        given=given,
-        k=k,
-        looked_at=int(found.looked_at.sum()),
-        took=tuple(RuleStats(str(r), int(t), int(s)) for r, t, s in zip(rules, found.taken, found.short, strict=True)),
-        full=int((found.count == k).sum()),
-        short=int(((found.count > 0) & (found.count < k)).sum()),
-        none=int((found.count == 0).sum()),
-        filled=int(found.filled[found.whole].sum()),
-        dropped=int((~found.whole).sum()),
-        largest=said.largest if _through(rules) else 0,
+        rows=len(state.count),
+        anchors=len(np.unique(known.anchors)),
+        candidates=len(known.candidates),
+        corpus_texts=texts,
+        k=settings.k,
+        examined=int(state.examined.sum()),
+        rule_stats=tuple(RuleStats(str(rule), int(removed), int(short)) for rule, removed, short in per_rule),
+        complete=int((state.count == settings.k).sum()),
+        partial=int(((state.count > 0) & (state.count < settings.k)).sum()),
+        empty=int((state.count == 0).sum()),
+        filled=int(state.filled[state.complete].sum()),
+        dropped=int((~state.complete).sum()),
+        largest_group=known.largest_group if settings.transitive else 0,
     )
 
 
-def _mined(
-    rows: tuple[list[str], list[str]],
-    candidates: list[str],
-    said: KnownPositives | None,
-    found: SearchState,
-    report: MiningReport,
-    missing: Missing,
+def _result(
+    rows: Rows, candidates: list[str], search: NegativeSearch, state: SearchState, report: MiningReport
 ) -> MiningResult:
     """The rows that have k negatives.
 
     Raises:
-        BadInput: there are none, or fewer than wanted.
+        BadInput: there are none, or fewer than required.
     """
-    which = np.flatnonzero(found.whole)
+    which = np.flatnonzero(state.complete)
+    missing: Missing = search.settings.missing
     if not len(which) or (missing == "error" and len(which) < report.rows):
-        wanted = f"{report.k} negatives for each row" if missing == "error" else "a row or more"
-        raise BadInput(f"wanted {wanted}; found too little: {report}")
+        expected = f"{report.k} negatives for each row" if missing == "error" else "at least one row with negatives"
+        raise BadInput(f"expected {expected}; found too few: {report}")
+    known = search.known
     return MiningResult(
         anchors=[rows[0][i] for i in which],
         positives=[rows[1][i] for i in which],
         candidates=candidates,
-        indices=found.indices[which],
-        scores=found.scores[which],
-        positive_scores=found.positive[which],
-        filled=found.filled[which],
+        indices=state.indices[which],
+        scores=state.scores[which],
+        positive_scores=state.positive_scores[which],
+        filled=state.filled[which],
         rows=which,
-        groups=None if said is None else said.group[said.anchors[which]],
+        groups=known.group[known.anchors[which]] if search.settings.transitive else None,
         report=report,
     )

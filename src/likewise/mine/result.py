@@ -1,4 +1,4 @@
-"""What mining found: rows with their negatives, and a report of which rule took how many."""
+"""The result of mining: rows with their negatives, and a report of how many candidates each rule removed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,36 +16,40 @@ class RuleStats:
     """What one rule did."""
 
     rule: str
-    taken: int  # candidates, of those that the rules before had left
-    short: int  # rows that had k or more candidates before it, and fewer after
+    removed: int  # candidates, of those that the rules before it kept
+    rows_short: int  # rows that had k or more candidates before it, and fewer after
 
 
 @dataclass(frozen=True)
 class MiningReport:
-    """Counts of one mining; a row is an anchor with one positive, and a candidate is counted for each row."""
+    """Counts of one run; a row is an anchor with one positive, and a candidate is counted once for each row."""
 
     rows: int
-    anchors: int  # different ones, in plain form
-    candidates: int  # different ones, in plain form
-    given: int  # texts that candidates were taken from
+    anchors: int  # distinct ones, in normalized form
+    candidates: int  # distinct ones, in normalized form
+    corpus_texts: int  # texts that the candidates come from
     k: int
-    looked_at: int  # candidates, of all rows
-    took: tuple[RuleStats, ...]
-    full: int  # rows that found k negatives
-    short: int  # found some, fewer than k
-    none: int  # found none
-    filled: int  # negatives that were found by weaker means
+    examined: int  # candidates, of all rows
+    rule_stats: tuple[RuleStats, ...]
+    complete: int  # rows with k negatives
+    partial: int  # rows with some, fewer than k
+    empty: int  # rows with none
+    filled: int  # negatives that the rules had removed (missing="fill")
     dropped: int  # rows that are not in the result
-    largest: int  # texts of the largest group that declared pairs join
+    largest_group: int  # texts of the largest group that pairs connect
 
     @property
     def kept(self) -> int:
+        """Rows in the result."""
         return self.rows - self.dropped
 
     def __str__(self) -> str:
-        rules = "; ".join(f"{took.rule} took {took.taken:,}" for took in self.took)
-        rows = f"{self.full:,} of {self.rows:,} rows found {self.k} negatives, {self.short:,} fewer, {self.none:,} none"
-        return f"{rows}. Of {self.looked_at:,} candidates looked at, {rules}"
+        rules = "; ".join(f"{stats.rule} removed {stats.removed:,}" for stats in self.rule_stats)
+        rows = (
+            f"{self.complete:,} of {self.rows:,} rows have {self.k} negatives, {self.partial:,} have fewer, "
+            f"{self.empty:,} none"
+        )
+        return f"{rows}. Of {self.examined:,} candidates examined, {rules}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +60,11 @@ class MiningResult:
     positives: Sequence[str]
     candidates: Sequence[str]
     indices: Int[np.ndarray, "n k"]  # of the negatives among the candidates
-    scores: Float[np.ndarray, "n k"]  # how similar they are to the anchor
+    scores: Float[np.ndarray, "n k"]  # similarity of the negatives to the anchor
     positive_scores: Float[np.ndarray, " n"]
-    filled: Bool[np.ndarray, "n k"]  # those that the rules had taken (missing="fill")
-    rows: Int[np.ndarray, " n"]  # which of the rows that were given
-    groups: Int[np.ndarray, " n"] | None  # of anchors that declared pairs join; None where only pairs count
+    filled: Bool[np.ndarray, "n k"]  # those that the rules had removed (missing="fill")
+    rows: Int[np.ndarray, " n"]  # indices of the given rows
+    groups: Int[np.ndarray, " n"] | None  # of anchors that pairs connect; None if only pairs themselves count
     report: MiningReport
 
     def __len__(self) -> int:
@@ -72,35 +76,35 @@ class MiningResult:
         return [[self.candidates[i] for i in row] for row in self.indices.tolist()]
 
     def columns(self, *, scores: bool = True) -> dict[str, list[Any]]:
-        """anchor, positive and negative, or negative_1 … negative_k; then the group, and the scores.
+        """Columns anchor, positive and negative, or negative_1 … negative_k; then the group, and the scores.
 
-        `Contrastive` reads the texts, and the group, so that no positive of a group is a wrong answer within it.
+        `Contrastive` reads the texts, and the group, so that no positive of a group counts as a negative within it.
         """
         k = self.indices.shape[1]
         names = ["negative"] if k == 1 else [f"negative_{i + 1}" for i in range(k)]
-        found: dict[str, list[Any]] = {"anchor": list(self.anchors), "positive": list(self.positives)}
+        columns: dict[str, list[Any]] = {"anchor": list(self.anchors), "positive": list(self.positives)}
         for name, column in zip(names, self.indices.T.tolist(), strict=True):
-            found[name] = [self.candidates[i] for i in column]
+            columns[name] = [self.candidates[i] for i in column]
         if self.groups is not None:
-            found["group"] = self.groups.tolist()
+            columns["group"] = self.groups.tolist()
         if scores:
-            found["score_positive"] = self.positive_scores.tolist()
-            found |= {f"score_{name}": values for name, values in zip(names, self.scores.T.tolist(), strict=True)}
-        return found
+            columns["score_positive"] = self.positive_scores.tolist()
+            columns |= {f"score_{name}": values for name, values in zip(names, self.scores.T.tolist(), strict=True)}
+        return columns
 
     def triplets(self, *, scores: bool = True) -> dict[str, list[Any]]:
-        """anchor, positive, negative: n · k rows, those of one anchor together."""
+        """Columns anchor, positive, negative: n · k rows, those of one anchor next to each other."""
         k = self.indices.shape[1]
-        once = {"anchor": self.anchors, "positive": self.positives}
-        found = {name: [text for text in texts for _ in range(k)] for name, texts in once.items()}
-        found["negative"] = [self.candidates[i] for i in self.indices.ravel().tolist()]
+        pairs = {"anchor": self.anchors, "positive": self.positives}
+        columns = {name: [text for text in texts for _ in range(k)] for name, texts in pairs.items()}
+        columns["negative"] = [self.candidates[i] for i in self.indices.ravel().tolist()]
         if self.groups is not None:
-            found["group"] = self.groups.repeat(k).tolist()
+            columns["group"] = self.groups.repeat(k).tolist()
         if scores:
-            found["score_positive"] = self.positive_scores.repeat(k).tolist()
-            found["score_negative"] = self.scores.ravel().tolist()
-        return found
+            columns["score_positive"] = self.positive_scores.repeat(k).tolist()
+            columns["score_negative"] = self.scores.ravel().tolist()
+        return columns
 
     def write(self, path: Path, *, triplets: bool = False, scores: bool = True) -> None:
-        """Into a .parquet, .csv, .tsv or .jsonl, whole or not at all."""
+        """Write a .parquet, .csv, .tsv or .jsonl, complete or not at all."""
         write_table(path, (self.triplets if triplets else self.columns)(scores=scores))

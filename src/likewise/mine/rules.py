@@ -1,8 +1,8 @@
 """Rules: which of an anchor's nearest texts may be its negatives. A new one is a class with `keeps`.
 
-Rules stand in a list, and each sees what those before it left: `RankBetween(10, 100)` after
-`ExcludeKnownPositives()` counts ranks among texts that nobody called alike. A rule looks at each candidate
-and at those that are nearer; never at farther ones, so that how far the search went changes nothing.
+Rules form a list, and each sees the candidates that those before it kept: `RankBetween(10, 100)` after
+`ExcludeKnownPositives()` counts ranks among texts that are not known positives. A rule looks at each candidate and at
+nearer ones, never at farther ones, so that the depth of the search does not change the result.
 """
 
 import math
@@ -25,136 +25,136 @@ class CandidateBlock:
     rows: Int[np.ndarray, " Q"]
     candidates: Int[np.ndarray, "Q d"]
     scores: Float[np.ndarray, "Q d"]  # similarity to the anchor
-    positive: Float[np.ndarray, " Q"]  # similarity of the row's own positive to the anchor
-    left: Bool[np.ndarray, "Q d"]  # by the rules before
-    said: KnownPositives
-    judge: RerankerFilter
+    positive_scores: Float[np.ndarray, " Q"]  # similarity of the row's own positive to the anchor
+    kept: Bool[np.ndarray, "Q d"]  # by the rules before
+    known: KnownPositives
+    reranker_filter: RerankerFilter
 
 
 class Rule(ABC):
-    """What says of each candidate whether it may stay."""
+    """Decides for each candidate whether it may be a negative."""
 
     @abstractmethod
-    def keeps(self, seen: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
-        """Of those that are left; what it says of others does not count."""
+    def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
+        """Which candidates stay; the answer counts only for those that the rules before kept."""
 
-    def ends(self, seen: CandidateBlock) -> Bool[np.ndarray, " Q"]:
-        """Whether nothing farther away could stay either, so that the search need not go on."""
-        return np.zeros(len(seen.rows), bool)
+    def ends(self, block: CandidateBlock) -> Bool[np.ndarray, " Q"]:
+        """Whether no farther candidate of the row can be kept, so that the search can stop."""
+        return np.zeros(len(block.rows), bool)
 
     def __str__(self) -> str:
-        """As one would write it: settings that are not as usual."""
-        held = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
-        told = [
+        """As it is written in code: the settings that differ from their defaults."""
+        settings = [(f.name, getattr(self, f.name), f.default) for f in fields(self)]  # type: ignore[arg-type]
+        shown = [
             value if isinstance(value, Rule) else f"{name}={value}"
-            for name, value, usual in held
-            if value != usual and name != "reranker"
+            for name, value, default in settings
+            if value != default and name != "reranker"
         ]
-        return f"{type(self).__name__}({', '.join(map(str, told))})"
+        return f"{type(self).__name__}({', '.join(map(str, shown))})"
 
 
 @dataclass(frozen=True)
 class ExcludeKnownPositives(Rule):
-    """Takes the anchor's own text, whatever is declared its positive in any row, and, `through` others, its group.
+    """Removes the anchor's own text and its positives in any row; if `transitive`, also what pairs connect it to.
 
     Texts are compared in normalized form (`likewise.text.normalization.normalized`), and an anchor in several rows, or
-    in several spellings, is one. Through others: where a–b and b–c are declared, c is no negative of a.
+    in several spellings, is one. Transitive: with the pairs a–b and b–c, c is not a negative of a.
     """
 
-    through: bool = True
+    transitive: bool = True
 
-    def keeps(self, seen: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
-        taken = seen.said.joined if self.through else seen.said.paired
-        return np.asarray(~taken(seen.rows, seen.candidates))
+    def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
+        is_positive = block.known.connected if self.transitive else block.known.paired
+        return np.asarray(~is_positive(block.rows, block.candidates))
 
 
 @dataclass(frozen=True)
 class RankBetween(Rule):
-    """Takes the `low` nearest, which may be positives that nobody labelled, and what comes after the first `high`."""
+    """Removes the `low` nearest, which may be unlabelled positives, and everything after the first `high`."""
 
     low: int = 0
     high: int | None = None
 
     def __post_init__(self) -> None:
         if self.low < 0 or (self.high is not None and self.high <= self.low):
-            raise BadInput(f"{self} leaves nothing; wanted 0 ≤ low < high")
+            raise BadInput(f"{self} removes every candidate; expected 0 ≤ low < high")
 
-    def keeps(self, seen: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
-        rank = seen.left.cumsum(1) - 1
+    def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
+        rank = block.kept.cumsum(1) - 1
         kept: Bool[np.ndarray, "Q d"] = (rank >= self.low) & (rank < (math.inf if self.high is None else self.high))
         return kept
 
-    def ends(self, seen: CandidateBlock) -> Bool[np.ndarray, " Q"]:
-        return np.asarray(seen.left.sum(1) >= (math.inf if self.high is None else self.high))
+    def ends(self, block: CandidateBlock) -> Bool[np.ndarray, " Q"]:
+        return np.asarray(block.kept.sum(1) >= (math.inf if self.high is None else self.high))
 
 
 @dataclass(frozen=True)
 class BelowPositive(Rule):
-    """Takes what is not clearly less like the anchor than its own positive is (Moreira et al. 2024, NV-Retriever).
+    """Removes what is not clearly less similar to the anchor than its own positive (Moreira et al. 2024, NV-Retriever).
 
-    With s the positive's score, a candidate stays below s − margin ("TopK-MarginPos"), or below share · s
-    ("TopK-PercPos", 0.95 theirs). Where s is negative, share takes the same part of |s| away: s − (1 − share) · |s|.
+    With s the positive's score, a candidate must score below s − margin ("TopK-MarginPos"), or below ratio · s
+    ("TopK-PercPos", 0.95 theirs; the relative margin is 1 − ratio). Where s is negative, the same part of |s| is
+    subtracted: s − (1 − ratio) · |s|.
     """
 
     margin: float | None = field(default=None, kw_only=True)
-    share: float | None = field(default=None, kw_only=True)
+    ratio: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if (self.margin is None) == (self.share is None):
-            raise BadInput(f"{self}: wanted margin or share, one of them")
+        if (self.margin is None) == (self.ratio is None):
+            raise BadInput(f"{self}: expected either a margin or a ratio")
         if self.margin is not None and not 0 <= self.margin < math.inf:
-            raise BadInput(f"{self}: wanted a margin of 0 or more")
-        if self.share is not None and not 0 < self.share <= 1:
-            raise BadInput(f"{self}: wanted a share above 0 and up to 1")
+            raise BadInput(f"{self}: expected a finite margin of 0 or more")
+        if self.ratio is not None and not 0 < self.ratio <= 1:
+            raise BadInput(f"{self}: expected a ratio above 0, and at most 1")
 
-    def keeps(self, seen: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
-        less = self.margin if self.share is None else (1 - self.share) * np.abs(seen.positive)
-        return seen.scores < (seen.positive - less)[:, None]
+    def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
+        margin = self.margin if self.ratio is None else (1 - self.ratio) * np.abs(block.positive_scores)
+        return block.scores < (block.positive_scores - margin)[:, None]
 
 
 @dataclass(frozen=True)
 class ScoreBetween(Rule):
-    """Takes what scores below `low` or above `high`."""
+    """Removes what scores below `low` or above `high`."""
 
     low: float = -math.inf
     high: float = math.inf
 
     def __post_init__(self) -> None:
-        if not self.low <= self.high:  # nor where one is no number
-            raise BadInput(f"{self} leaves nothing; wanted low ≤ high")
+        if not self.low <= self.high:  # nor where one is NaN
+            raise BadInput(f"{self} removes every candidate; expected low ≤ high")
 
-    def keeps(self, seen: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
-        return (seen.scores >= self.low) & (seen.scores <= self.high)
+    def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
+        return (block.scores >= self.low) & (block.scores <= self.high)
 
-    def ends(self, seen: CandidateBlock) -> Bool[np.ndarray, " Q"]:
-        return seen.scores[:, -1] < self.low
+    def ends(self, block: CandidateBlock) -> Bool[np.ndarray, " Q"]:
+        return block.scores[:, -1] < self.low
 
 
 @dataclass(frozen=True, eq=False)
 class RerankerScoreBelow(Rule):
-    """A rule about scores, by those of a reranker: it reads the anchor together with the candidate.
+    """A rule about scores, applied to those of a reranker, which reads the anchor and the candidate together.
 
     >>> RerankerScoreBelow(reranker, ScoreBetween(high=0.3))  # doctest: +SKIP
     >>> RerankerScoreBelow(reranker, BelowPositive(margin=0.2))  # doctest: +SKIP
 
-    Only what the rules before it left is read, each pair once: put it last. `label` is whose probability the score
-    is, where the model has several labels.
+    The reranker scores only what the rules before kept, each pair once: put it last. `label` chooses whose probability
+    is the score, if the model has several labels.
     """
 
     reranker: ScoresPairs = field(repr=False)
     rule: Rule
     label: int | str | None = None
 
-    def keeps(self, seen: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
-        scores, positive = seen.judge.of(self.reranker, self.label, seen.rows, seen.candidates, seen.left)
-        return self.rule.keeps(replace(seen, scores=scores, positive=positive))
+    def keeps(self, block: CandidateBlock) -> Bool[np.ndarray, "Q d"]:
+        scores, positive_scores = block.reranker_filter.scores(
+            self.reranker, self.label, block.rows, block.candidates, block.kept
+        )
+        return self.rule.keeps(replace(block, scores=scores, positive_scores=positive_scores))
 
 
 RULES: dict[str, Callable[..., Rule]] = {
-    "ExcludeKnownPositives": ExcludeKnownPositives,
-    "RankBetween": RankBetween,
-    "ScoreBetween": ScoreBetween,
-    "BelowPositive": BelowPositive,
-    "RerankerScoreBelow": RerankerScoreBelow,
+    rule.__name__: rule
+    for rule in (ExcludeKnownPositives, RankBetween, ScoreBetween, BelowPositive, RerankerScoreBelow)
 }
 """In the order in which the command line applies them."""

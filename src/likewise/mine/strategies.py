@@ -1,4 +1,4 @@
-"""Which of the candidates that rules left become negatives: rows of `STRATEGIES`."""
+"""Which of the candidates that the rules kept become negatives: rows of `STRATEGIES`."""
 
 from collections.abc import Callable
 
@@ -8,19 +8,19 @@ from jaxtyping import Int
 Positions = Int[np.ndarray, " _"]
 
 
-def hardest(places: Positions, k: int, draw: np.random.Generator) -> Positions:  # noqa: ARG001
-    """The hardest."""
-    return places[:k]
+def hardest(positions: Positions, k: int, generator: np.random.Generator) -> Positions:  # noqa: ARG001
+    """The k nearest."""
+    return positions[:k]
 
 
-def random_choice(places: Positions, k: int, draw: np.random.Generator) -> Positions:
-    """Any, each as likely as another."""
-    return places[np.sort(draw.choice(len(places), k, replace=False))]
+def random_choice(positions: Positions, k: int, generator: np.random.Generator) -> Positions:
+    """Any k, all equally likely."""
+    return positions[np.sort(generator.choice(len(positions), k, replace=False))]
 
 
-def evenly_spread(places: Positions, k: int, draw: np.random.Generator) -> Positions:  # noqa: ARG001
+def evenly_spread(positions: Positions, k: int, generator: np.random.Generator) -> Positions:  # noqa: ARG001
     """From hard to easy: the middle of each of k equal parts."""
-    return places[((np.arange(k) + 0.5) * len(places) / k).astype(np.int64)]
+    return positions[((np.arange(k) + 0.5) * len(positions) / k).astype(np.int64)]
 
 
 STRATEGIES: dict[str, Callable[[Positions, int, np.random.Generator], Positions]] = {
@@ -28,4 +28,4 @@ STRATEGIES: dict[str, Callable[[Positions, int, np.random.Generator], Positions]
     "random": random_choice,
     "spread": evenly_spread,
 }
-"""Places of k or more candidates, nearest first, to k of them in the same order."""
+"""Positions of k or more candidates, nearest first, to k of them in the same order."""

@@ -1,15 +1,24 @@
-"""Model folders: found by name, downloaded, their JSON read and written, replaced safely. No weights are read here."""
+"""Model folders: found by name, downloaded, their JSON read and written, replaced safely. No weights are read here.
 
-from .folder import POOLING_FOLDER, Manifest, ModulePart, read_manifest, write_manifest
-from .names import DEFAULT_MODEL, PACKAGED_MODELS, local_models, locate
-from .reranker_folder import OWN_RERANKER, PairManifest, read_pair_manifest, write_pair_manifest
-from .saving import atomic_folder
+Importing this package costs nothing: each name below is imported at its first use.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..runtime.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from .folder import POOLING_FOLDER, Manifest, ModulePart, read_manifest, write_manifest
+    from .names import DEFAULT_MODEL, PACKAGED_MODELS, RECOMMENDED_MODEL, local_models, locate
+    from .reranker_folder import OWN_RERANKER, PairManifest, read_pair_manifest, write_pair_manifest
+    from .saving import atomic_folder
 
 __all__ = [
     "DEFAULT_MODEL",
     "OWN_RERANKER",
     "PACKAGED_MODELS",
     "POOLING_FOLDER",
+    "RECOMMENDED_MODEL",
     "Manifest",
     "ModulePart",
     "PairManifest",
@@ -21,3 +30,13 @@ __all__ = [
     "write_manifest",
     "write_pair_manifest",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "folder": ["POOLING_FOLDER", "Manifest", "ModulePart", "read_manifest", "write_manifest"],
+        "names": ["DEFAULT_MODEL", "PACKAGED_MODELS", "RECOMMENDED_MODEL", "local_models", "locate"],
+        "reranker_folder": ["OWN_RERANKER", "PairManifest", "read_pair_manifest", "write_pair_manifest"],
+        "saving": ["atomic_folder"],
+    },
+)

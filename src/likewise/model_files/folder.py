@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ..arrays.reductions import REDUCTIONS, reduction_names
 from ..errors import BadModel
+from ..module_registry import HEADS
 from ..runtime.untrusted_files import (
     bad_setting,
     boolean_setting,
@@ -19,24 +21,16 @@ from ..runtime.untrusted_files import (
     require_object,
 )
 from .companions import LENGTH_FILES
-from .module_settings import HEADS, pooling_names
 from .saving import check_saved
 
-POOLING_FLAGS = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_mean_sqrt_len_tokens": "mean-sqrt-len",
-    "pooling_mode_weightedmean_tokens": "weighted-mean",
-    "pooling_mode_lasttoken": "last-token",
-}
+POOLING_FLAGS = {reduction.flag: name for name, reduction in REDUCTIONS.items()}
 POOLING_FOLDER = "1_Pooling"
 MAX_MODULES = 100
 UNLIMITED = 1 << 30
 """Larger limits mean no limit: transformers writes 10^30 where it has none."""
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 """The similarity functions of sentence-transformers."""
-NEWER_NAMES = {"mean_sqrt_len_tokens": "mean-sqrt-len", "weightedmean": "weighted-mean", "lasttoken": "last-token"}
+NEWER_NAMES = {row.newer: name for name, row in REDUCTIONS.items() if row.newer not in (None, name)}
 OWN = "likewise."  # prefix of module types that sentence-transformers does not have, and so rejects
 OWN_POOLING = f"{OWN}pooling."
 
@@ -162,7 +156,9 @@ def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str,
     unknown = [name for name in names if name not in POOLING_FLAGS.values()]
     if unknown:
         raise BadModel(f"the pooling {pooling!r} has no flag in a model folder; there are {', '.join(POOLING_FLAGS)}")
-    flags = {key: name in names for key, name in POOLING_FLAGS.items()}
+    flags = {
+        row.flag: name in names for name, row in REDUCTIONS.items() if name in names or row.newer is not None
+    }  # sentence-transformers refuses a flag that it does not have, be it false
     return "Pooling", {"word_embedding_dimension": width, **flags}
 
 
@@ -230,7 +226,7 @@ def _newer_pooling(mode: object, path: Path) -> str:
         raise bad_setting(path, "pooling_mode", mode, "a name, or several")
     spec = "+".join(str(NEWER_NAMES.get(name, name)) for name in names)
     try:
-        ordered = "+".join(pooling_names(spec))
+        ordered = "+".join(reduction_names(spec))
     except BadModel as error:
         raise BadModel(f"{path}: {error}") from None
     if ordered != spec:

@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from ..runtime.installation import install_command
 
@@ -44,6 +43,10 @@ def snapshot(repository: str, tried: list[str], **how: Any) -> Path | None:
 
 def _has_address() -> bool:
     """Whether the hub's host name can be resolved; its client would try six times, for half a minute."""
+    from urllib.request import (
+        getproxies,  # here, since it imports an HTTP client, which `likewise --help` does not need
+    )
+
     if _offline():
         return False
     if getproxies():  # which resolve names that this machine cannot

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..arrays.ragged import Layers, Ragged
 from ..errors import BadModel
-from ..model_files.module_settings import LARGEST
+from ..module_registry import LARGEST_WIDTH
 from ..runtime.untrusted_files import whole_number_setting
 from ..runtime.weight_files import read_tensors
 from .reductions import Reduce
@@ -67,7 +67,7 @@ class Fusion(nn.Module):
             reduce = Reduce.parse(config["reduce"])
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise BadModel(f"the fusion in {folder} cannot be read: {error!r}") from error
-        numbers = {"first": depth, "last": depth, "encoder_width": LARGEST}
+        numbers = {"first": depth, "last": depth, "encoder_width": LARGEST_WIDTH}
         first, last, width = (
             whole_number_setting(config, key, most, folder / "config.json") for key, most in numbers.items()
         )

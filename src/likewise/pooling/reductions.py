@@ -1,4 +1,4 @@
-"""The poolings that read only the last layer: cls, mean, max and their kin, alone or side by side."""
+"""The poolings that read only the last layer: cls, mean, max and others, alone or concatenated."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..arrays.ragged import Layers, Ragged
-from ..model_files.module_settings import pooling_names
+from ..arrays.reductions import reduction_names
 
 Reduction = Callable[[Float[Tensor, "T D"], Ragged], Float[Tensor, "N D"]]
 
@@ -73,7 +73,7 @@ REDUCTIONS: dict[str, Reduction] = {
     "weighted-mean": weighted_mean,
     "last-token": last_token,
 }
-"""By the names of `shapes.REDUCTIONS`, in their order."""
+"""In torch, by the names of `likewise.arrays.reductions.REDUCTIONS`, in their order."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Reduce:
 
     @classmethod
     def parse(cls, spec: str) -> "Reduce":
-        return cls(pooling_names(spec))
+        return cls(reduction_names(spec))
 
     @property
     def spec(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from ..arrays.ragged import Ragged
@@ -32,19 +32,17 @@ from ..encoders.encoder import Encoder
 from ..encoders.layers import initialize_weights
 from ..errors import BadInput, BadModel
 from ..heads import ACTIVATIONS
+from ..inference import Rows, WindowBatches, infer
 from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
 from ..model_files.folder import check_same
 from ..runtime.atomic_files import target_folder
 from ..runtime.devices import none_if_out_of_memory
-from ..runtime.memory import batch_token_budget, check_finite
-from ..runtime.progress import Advance, Progress, show_progress
-from ..text.inputs import TEXTS
-from ..text.packing import in_batches
+from ..runtime.progress import Progress
 from ..text.tokenizer import Tokenizer, truncate_longest_first
 from ..text.truncation import TruncationCounter, longest_words
 from .classification_heads import CLASSIFIERS, Classifier, Head, labels_of
-from .reranker import EncodesTexts, PairOverflow, Reranker, parts_of, tokenizer_of
-from .text_pairs import TextPairs, columns, distinct_texts
+from .reranker import HasEncoder, PairOverflow, Reranker, parts_of, tokenizer_of
+from .text_pairs import TextPairs, columns, in_windows
 
 SETTINGS = "tokenizer_config.json"
 Contents = tuple[list[int], list[int]]
@@ -79,6 +77,37 @@ class CrossEncoder(Reranker):
         made = load_module(lambda: head.build(encoder.config), head.names, folder, dtype)
         return cls(tokenizer_of(encoder, manifest, max_length), encoder, made, manifest)
 
+    @classmethod
+    def start(
+        cls,
+        source: HasEncoder | str | Path,
+        labels: int | Sequence[str] = 1,
+        *,
+        seed: int = 0,
+        max_length: int | None = None,
+    ) -> "CrossEncoder":
+        """An untrained cross-encoder; see `Reranker.start`."""
+        names = _names(labels)
+        tokenizer, encoder, manifest = parts_of(source)
+        head = _head(encoder.config.get("model_type", ""), "this is")
+        encoder = deepcopy(encoder)
+        encoder.config = {
+            **encoder.config,
+            "architectures": [f"{head.architecture}ForSequenceClassification"],
+            "id2label": {str(i): name for i, name in enumerate(names)},
+            "label2id": {name: i for i, name in enumerate(names)},
+        }
+        encoder.config.pop("num_labels", None)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            made = head.build(encoder.config)
+            initialize_weights(made)
+        first = next(encoder.parameters())
+        told = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
+        if max_length is not None:
+            tokenizer = tokenizer_of(encoder, told, max_length)
+        return cls(tokenizer, encoder, made.to(first.device, first.dtype), told).eval()
+
     def forward(self, tokens: Ragged) -> Float[Tensor, "N C"]:
         """Packed pairs (of `tokens`) to logits, with gradients if they are on."""
         logits: Tensor = self.head(self.encoder(tokens), tokens)
@@ -105,8 +134,8 @@ class CrossEncoder(Reranker):
     ) -> list[Contents]:
         """The ids of each pair's two texts, cut to what the model reads: what `packed` takes."""
         first, second = columns(pairs, documents)
-        lead = self._prompt(prompt, prompt_name)
-        return self._contents([(lead + a, b) for a, b in zip(first, second, strict=True)])
+        text_prompt = self._prompt(prompt, prompt_name)
+        return self._contents([(text_prompt + a, b) for a, b in zip(first, second, strict=True)])
 
     def packed(self, contents: Sequence[Contents]) -> Ragged:
         """Pairs of ids with the special ones, laid end to end."""
@@ -125,20 +154,18 @@ class CrossEncoder(Reranker):
         progress: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "N C"]:
-        """What the head says of each pair before any activation, float32, in the order given; see `score`."""
-        tally = TruncationCounter(self.room, overflow, "pairs", windows=False, word_limit=self.tokenizer.longest_word)
-        most, lead = batch_token_budget(batch_tokens, self.device.type), self._prompt(prompt, prompt_name)
+        """The head's output for each pair before any activation, float32, in the order given; see `score`."""
+        counter = TruncationCounter(self.room, overflow, "pairs", windows=False, word_limit=self.tokenizer.longest_word)
         first, second = columns(pairs, documents)
-        found = np.empty((len(first), len(self.labels)), np.float32)
-        try:
-            with show_progress(progress, len(first)) as advance:
-                for start in range(0, len(first), TEXTS):
-                    rows = slice(start, start + TEXTS)
-                    window = [(lead + a, b) for a, b in zip(first[rows], second[rows], strict=True)]
-                    found[rows] = self._window(window, most, tally, advance)
-        finally:
-            tally.warn()  # also of what was cut before someone stopped
-        return found
+        text_prompt = self._prompt(prompt, prompt_name)
+        prompted = [(text_prompt + a, b) for a, b in zip(first, second, strict=True)]
+
+        def tokenize(distinct: list[tuple[str, str]], rows: Rows) -> list[Contents]:
+            return self._contents(distinct, counter, rows)
+
+        with self._run(counter, len(prompted), progress, batch_tokens) as run:
+            blocks = list(infer(in_windows(prompted), tokenize, self._window_logits, run))
+        return np.concatenate([np.empty((0, len(self.labels)), np.float32), *blocks])
 
     def save(self, folder: str | Path) -> None:
         """A folder that `load`, transformers (as a sequence classifier) and sentence-transformers' CrossEncoder read.
@@ -181,71 +208,37 @@ class CrossEncoder(Reranker):
     def _settings(self) -> list[Any]:
         return [self.activation, list(self.labels), str(self.head.shape), self.segmented]
 
-    def _window(
-        self, window: list[tuple[str, str]], most: int, tally: TruncationCounter, advance: Advance
-    ) -> Float[np.ndarray, "n C"]:
-        """Distinct pairs to logits, then a row for every pair."""
-        pairs, rows = distinct_texts(window)
-        start = tally.texts
-        contents = self._contents(pairs, tally, rows)
-        share = len(window) / max(1, len(pairs))
-        found = np.empty((len(contents), len(self.labels)), np.float32)
-        lengths = [len(a) + len(b) + self.tokenizer.pair.specials for a, b in contents]
-        for batch, logits in in_batches(lengths, most, lambda batch: self._attempt([contents[i] for i in batch])):
-            found[batch] = logits
-            advance(share * len(batch), sum(lengths[i] for i in batch))
-        whole = np.asarray(found[rows])
-        check_finite(whole, "pairs", start, self.precision)
-        return whole
-
     @torch.inference_mode()
-    def _attempt(self, contents: Sequence[Contents]) -> Float[np.ndarray, "b C"] | None:
-        logits: Tensor | None = none_if_out_of_memory(lambda: self(self.packed(contents)).float().cpu())
-        return None if logits is None else np.asarray(logits.numpy())
+    def _window_logits(self, contents: list[Contents], batches: WindowBatches) -> Float[np.ndarray, "n C"]:
+        """The logits of some pairs of ids."""
+        specials = self.tokenizer.pair.specials
+
+        def logits(batch: list[int]) -> Float[np.ndarray, "b C"]:
+            return np.asarray(self(self.packed([contents[i] for i in batch])).float().cpu().numpy())
+
+        return batches.run(
+            [len(a) + len(b) + specials for a, b in contents],
+            lambda batch: none_if_out_of_memory(lambda: logits(batch)),
+            np.empty((len(contents), len(self.labels)), np.float32),
+        )
 
     def _contents(
         self,
         pairs: Sequence[tuple[str, str]],
-        tally: TruncationCounter | None = None,
-        rows: Int[np.ndarray, " n"] | None = None,
+        counter: TruncationCounter | None = None,
+        rows: Rows | None = None,
     ) -> list[Contents]:
         """The ids of each pair, cut to what the model reads; every distinct text is tokenised once."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-        ids = dict(zip(texts, self._known(texts), strict=True))
-        if tally is not None:
+        ids = dict(zip(texts, self._token_ids(texts), strict=True))
+        if counter is not None:
             unread = self.tokenizer.unread(texts, list(ids.values()))
             words = {texts[i]: found for i, found in unread.items()}
             of_pairs = {i: [*words.get(a, ()), *words.get(b, ())] for i, (a, b) in enumerate(pairs)} if words else {}
             long_words = longest_words({i: found for i, found in of_pairs.items() if found}, rows)
-            tally.add(np.asarray([len(ids[a]) + len(ids[b]) for a, b in pairs], np.int64)[rows], long_words)
+            counter.add(np.asarray([len(ids[a]) + len(ids[b]) for a, b in pairs], np.int64)[rows], long_words)
         cut = ((ids[a], ids[b], truncate_longest_first(len(ids[a]), len(ids[b]), self.room)) for a, b in pairs)
         return [(a[:n], b[:m]) for a, b, (n, m) in cut]
-
-
-def new_cross_encoder(
-    source: EncodesTexts | str | Path, labels: int | Sequence[str], seed: int, max_length: int | None
-) -> CrossEncoder:
-    """An untrained cross-encoder; `Reranker.start` tells more."""
-    names = _names(labels)
-    tokenizer, encoder, manifest = parts_of(source)
-    head = _head(encoder.config.get("model_type", ""), "this is")
-    encoder = deepcopy(encoder)
-    encoder.config = {
-        **encoder.config,
-        "architectures": [f"{head.architecture}ForSequenceClassification"],
-        "id2label": {str(i): name for i, name in enumerate(names)},
-        "label2id": {name: i for i, name in enumerate(names)},
-    }
-    encoder.config.pop("num_labels", None)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        made = head.build(encoder.config)
-        initialize_weights(made)
-    first = next(encoder.parameters())
-    told = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
-    if max_length is not None:
-        tokenizer = tokenizer_of(encoder, told, max_length)
-    return CrossEncoder(tokenizer, encoder, made.to(first.device, first.dtype), told).eval()
 
 
 def _names(labels: int | Sequence[str]) -> list[str]:

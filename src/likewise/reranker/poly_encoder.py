@@ -10,16 +10,16 @@ alike: the score is then the dot product of pooled vectors.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -28,21 +28,26 @@ from ..arrays.ragged import Ragged
 from ..encoders.checkpoint import check_writable, load_encoder, save_encoder
 from ..encoders.encoder import Encoder
 from ..errors import BadInput, BadModel
-from ..model_files import OWN_RERANKER, ModulePart, PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
+from ..inference import InferenceRun, Rows, WindowBatches, distinct_items, infer
+from ..model_files import (
+    OWN_RERANKER,
+    ModulePart,
+    PairManifest,
+    atomic_folder,
+    read_pair_manifest,
+    write_pair_manifest,
+)
 from ..model_files.folder import check_same
 from ..pooling import describe_pooling
 from ..pooling.reductions import Reduce, last
 from ..runtime.atomic_files import target_folder
 from ..runtime.devices import none_if_out_of_memory
-from ..runtime.memory import batch_token_budget, check_finite
-from ..runtime.progress import Advance, Progress, show_progress
+from ..runtime.progress import Progress
 from ..runtime.untrusted_files import regular_file_exists
-from ..text.inputs import TEXTS
-from ..text.packing import in_batches
 from ..text.tokenizer import Tokenizer
 from ..text.truncation import TruncationCounter, longest_words
-from .reranker import EncodesTexts, PairOverflow, Reranker, parts_of, tokenizer_of
-from .text_pairs import TextPairs, columns, distinct_texts, text_column
+from .reranker import HasEncoder, PairOverflow, Reranker, parts_of, tokenizer_of
+from .text_pairs import TextPairs, columns, in_windows, text_column
 
 NUMBERS = 1 << 24  # of context vectors or scores that are held in fp32 at a time
 
@@ -91,7 +96,7 @@ class PolyEncoder(Reranker):
 
     @classmethod
     def start(  # type: ignore[override]
-        cls, source: EncodesTexts | str | Path, codes: int = 64, *, seed: int = 0, max_length: int | None = None
+        cls, source: HasEncoder | str | Path, codes: int = 64, *, seed: int = 0, max_length: int | None = None
     ) -> "PolyEncoder":
         """An untrained poly-encoder: an encoder, copied, and m codes drawn from N(0, 1/D), with which it scores nearly
         as a dot product of pooled vectors does.
@@ -144,8 +149,8 @@ class PolyEncoder(Reranker):
         self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
     ) -> list[list[int]]:
         """The ids of each context as the model reads it, behind the model's prompt if it has one."""
-        lead = self._prompt(prompt, prompt_name)
-        return self._framed([lead + text for text in text_column(texts, "contexts")])
+        text_prompt = self._prompt(prompt, prompt_name)
+        return self._framed([text_prompt + text for text in text_column(texts, "contexts")])
 
     def candidate_ids(self, texts: Iterable[str]) -> list[list[int]]:
         """The ids of each candidate as the model reads it."""
@@ -162,10 +167,12 @@ class PolyEncoder(Reranker):
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "Q m D"]:
         """The m vectors of every context (a query, what was said so far), float32, in the order given."""
-        lead = self._prompt(prompt, prompt_name)
-        given = [lead + text for text in text_column(texts, "contexts")]
-        with self._call("contexts", overflow, progress, batch_tokens, len(given)) as call:
-            return self._contexts(given, call)
+        text_prompt = self._prompt(prompt, prompt_name)
+        prompted = [text_prompt + text for text in text_column(texts, "contexts")]
+        run = self._text_run("contexts", overflow, progress, batch_tokens, len(prompted))
+        with run as started:
+            blocks = self._blocks(in_windows(prompted), self.contexts, tuple(self.codes.shape), started)
+            return np.concatenate([np.empty((0, *self.codes.shape), np.float32), *blocks])
 
     def encode_candidates(
         self,
@@ -176,9 +183,11 @@ class PolyEncoder(Reranker):
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "C D"]:
         """One vector a candidate, float32, in the order given; they depend on no context, so they can be kept."""
-        given = text_column(texts, "candidates")
-        with self._call("candidates", overflow, progress, batch_tokens, len(given)) as call:
-            return self._candidates(given, call)
+        checked = text_column(texts, "candidates")
+        run = self._text_run("candidates", overflow, progress, batch_tokens, len(checked))
+        with run as started:
+            blocks = self._blocks(in_windows(checked), self.candidates, (self.encoder.width,), started)
+            return np.concatenate([np.empty((0, self.encoder.width), np.float32), *blocks])
 
     @torch.inference_mode()
     def match(
@@ -211,21 +220,22 @@ class PolyEncoder(Reranker):
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "N 1"]:
         """The score of each pair; every distinct text is encoded once on either side, however many pairs it is in."""
-        lead = self._prompt(prompt, prompt_name)
+        text_prompt = self._prompt(prompt, prompt_name)
         first, second = columns(pairs, documents)
-        found = np.empty((len(first), 1), np.float32)
-        texts, places = distinct_texts(second)
-        queries, owners = distinct_texts([lead + text for text in first])
-        rows = np.split(np.argsort(owners, kind="stable"), np.cumsum(np.bincount(owners, minlength=1))[:-1])
-        with self._call("distinct documents", overflow, progress, batch_tokens, len(texts)) as call:
-            candidates = self._candidates(texts, call)
-        step = max(1, NUMBERS // self.codes.numel())  # contexts are m times larger than candidates: some at a time
-        with self._call("distinct queries", overflow, progress, batch_tokens, len(queries)) as call:
-            for start in range(0, len(queries), step):
-                contexts = self._contexts(queries[start : start + step], call)
-                for context, own in zip(contexts, rows[start:], strict=False):
-                    found[own, 0] = self.match(context[None], candidates[places[own]])[0]
-        return found
+        scores = np.empty((len(first), 1), np.float32)
+        texts, documents_of = distinct_items(second)
+        queries, queries_of = distinct_items([text_prompt + text for text in first])
+        pairs_of = np.split(np.argsort(queries_of, kind="stable"), np.cumsum(np.bincount(queries_of, minlength=1))[:-1])
+        with self._text_run("distinct documents", overflow, progress, batch_tokens, len(texts)) as run:
+            blocks = self._blocks(in_windows(texts), self.candidates, (self.encoder.width,), run)
+            candidates = np.concatenate([np.empty((0, self.encoder.width), np.float32), *blocks])
+        step = max(1, NUMBERS // self.codes.numel())  # contexts are m times larger: some at a time
+        with self._text_run("distinct queries", overflow, progress, batch_tokens, len(queries)) as run:
+            blocks = self._blocks(in_windows(queries, step), self.contexts, tuple(self.codes.shape), run)
+            contexts = (context for block in blocks for context in block)
+            for context, own in zip(contexts, pairs_of, strict=False):
+                scores[own, 0] = self.match(context[None], candidates[documents_of[own]])[0]
+        return scores
 
     def save(self, folder: str | Path) -> None:
         """A folder of a kind of ours, which `load` reads and nobody else, as a warning says; else as `Embedder.save`.
@@ -252,83 +262,60 @@ class PolyEncoder(Reranker):
     def _settings(self) -> list[Any]:
         return [self.pooling.spec]
 
-    @contextmanager
-    def _call(
+    def _text_run(
         self, what: str, overflow: PairOverflow, progress: Progress, batch_tokens: int | None, total: int
-    ) -> Iterator["_Call"]:
+    ) -> AbstractContextManager[InferenceRun]:
         tokenizer = self.tokenizer
-        tally = TruncationCounter(tokenizer.room, overflow, what, windows=False, word_limit=tokenizer.longest_word)
-        most = batch_token_budget(batch_tokens, self.device.type)
-        try:
-            with show_progress(progress, total) as advance:
-                yield _Call(tally, most, advance)
-        finally:
-            tally.warn()  # also of what was cut before someone stopped
+        counter = TruncationCounter(tokenizer.room, overflow, what, windows=False, word_limit=tokenizer.longest_word)
+        return self._run(counter, total, progress, batch_tokens)
 
-    def _contexts(self, texts: list[str], call: "_Call") -> Float[np.ndarray, "Q m D"]:
-        return self._vectors(texts, self.contexts, tuple(self.codes.shape), call)
+    def _blocks(
+        self,
+        texts: Iterable[Sequence[str]],
+        encode: Callable[[Ragged], Tensor],
+        shape: tuple[int, ...],
+        run: InferenceRun,
+    ) -> Iterator[Float[np.ndarray, "..."]]:
+        """What `encode` computes of packed tokens, of this shape for every text, a block per window of texts."""
 
-    def _candidates(self, texts: list[str], call: "_Call") -> Float[np.ndarray, "C D"]:
-        return self._vectors(texts, self.candidates, (self.encoder.width,), call)
+        @torch.inference_mode()
+        def compute(ids: list[list[int]], batches: WindowBatches) -> Float[np.ndarray, "..."]:
+            def encoded(batch: list[int]) -> Float[np.ndarray, "..."]:
+                return np.asarray(encode(Ragged.of([ids[i] for i in batch], self.device)).float().cpu().numpy())
 
-    def _vectors(
-        self, texts: list[str], make: Callable[[Ragged], Tensor], shape: tuple[int, ...], call: "_Call"
-    ) -> Float[np.ndarray, "N ..."]:
-        """Texts to whatever `make` makes of packed tokens: equal texts once, and a row for every text."""
-        found, before = np.empty((len(texts), *shape), np.float32), call.tally.texts
-        for start in range(0, len(texts), TEXTS):
-            window, rows = distinct_texts(texts[start : start + TEXTS])
-            ids = self._framed(window, call.tally, rows)
-            made = np.empty((len(ids), *shape), np.float32)
-            share = len(rows) / max(1, len(ids))
+            return batches.run(
+                [len(sequence) for sequence in ids],
+                lambda batch: none_if_out_of_memory(lambda: encoded(batch)),
+                np.empty((len(ids), *shape), np.float32),
+            )
 
-            @torch.inference_mode()
-            def attempt(batch: list[int], ids: list[list[int]] = ids) -> Tensor | None:
-                return none_if_out_of_memory(
-                    lambda: make(Ragged.of([ids[i] for i in batch], self.device)).float().cpu()
-                )
-
-            for batch, vectors in in_batches([len(row) for row in ids], call.most, attempt):
-                made[batch] = vectors.numpy()
-                call.advance(share * len(batch), sum(len(ids[i]) for i in batch))
-            found[start : start + TEXTS] = made[rows]
-        check_finite(found, call.tally.what, before, self.precision)
-        return found
+        return infer(texts, lambda distinct, rows: self._framed(distinct, run.counter, rows), compute, run)
 
     def _framed(
-        self, texts: list[str], tally: TruncationCounter | None = None, rows: Int[np.ndarray, " n"] | None = None
+        self, texts: list[str], counter: TruncationCounter | None = None, rows: Rows | None = None
     ) -> list[list[int]]:
         """The ids of each text as the model reads it; texts that come several times, at `rows`, count as often."""
-        contents = self._known(texts)
-        if tally is not None:
+        contents = self._token_ids(texts)
+        if counter is not None:
             long_words = longest_words(self.tokenizer.unread(texts, contents), rows)
-            tally.add(np.asarray([len(content) for content in contents], np.int64)[rows], long_words)
+            counter.add(np.asarray([len(content) for content in contents], np.int64)[rows], long_words)
         framed = [self.tokenizer.framed(content[: self.tokenizer.room]) for content in contents]
         if not all(framed):
             raise BadInput("one of the texts has no tokens, and this model puts no special ones around a text")
         return framed
 
 
-@dataclass(frozen=True)
-class _Call:
-    """What one call of a user counts and how much it may compute at a time."""
-
-    tally: TruncationCounter
-    most: int
-    advance: Advance
-
-
 def score_candidates(contexts: Float[Tensor, "Q m D"], candidates: Float[Tensor, "C D"]) -> Float[Tensor, "Q C"]:
     """The score y · Σ_i softmax_i(y · y_i) y_i, which is the sum of the y · y_i, each weighed by their softmax."""
-    return _weighed(torch.einsum("qmd,cd->qcm", contexts, candidates))
+    return _softmax_weighted(torch.einsum("qmd,cd->qcm", contexts, candidates))
 
 
 def score_own_candidates(contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "N C D"]) -> Float[Tensor, "N C"]:
     """The score of each context with its own C candidates."""
-    return _weighed(torch.einsum("nmd,ncd->ncm", contexts, candidates))
+    return _softmax_weighted(torch.einsum("nmd,ncd->ncm", contexts, candidates))
 
 
-def _weighed(dots: Float[Tensor, "Q C m"]) -> Float[Tensor, "Q C"]:
+def _softmax_weighted(dots: Float[Tensor, "Q C m"]) -> Float[Tensor, "Q C"]:
     return (dots.softmax(-1) * dots).sum(-1)
 
 

@@ -1,7 +1,9 @@
 """Reranker: what cross-encoder and poly-encoder have in common, from pairs of texts to scores and ranks."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from importlib import import_module
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -16,19 +18,42 @@ from ..encoders.encoder import Encoder
 from ..encoders.fingerprint import fingerprint
 from ..errors import BadInput, BadModel
 from ..heads import ACTIVATIONS
-from ..model_files import Manifest, PairManifest, locate, read_manifest, read_pair_manifest
+from ..inference import InferenceRun, inference_run
+from ..model_files import OWN_RERANKER, Manifest, PairManifest, locate, read_manifest, read_pair_manifest
 from ..runtime.devices import Precision, device_and_dtype, precision_name
 from ..runtime.progress import Progress
+from ..runtime.unknown_options import explains_unknown_options, unknown_option
 from ..text.prompts import resolve_prompt
 from ..text.tokenizer import Tokenizer, max_input_length
+from ..text.truncation import TruncationCounter
 from .text_pairs import TextPairs, text_column
 
 PairOverflow = Literal["error", "warn", "truncate"]
+OPTIONS = ("prompt", "prompt_name", "overflow", "progress", "batch_tokens")
+"""What `logits` takes, and `score`, `rank` and `probabilities` pass to it."""
+SCORE_ADVICE = {
+    "batch_size": "batches are sized by tokens, and fit any device as they are; to choose: batch_tokens=4096",
+    "show_progress_bar": "it is called progress here: progress=True, or False",
+    "activation_fn": "the activation is the model's own; logits returns what it is applied to",
+    "activation_fct": "the activation is the model's own; logits returns what it is applied to",
+    "apply_softmax": "probabilities returns the softmax of several labels",
+    "convert_to_tensor": "scores are NumPy arrays; torch.from_numpy(scores) makes a tensor of them",
+    "convert_to_numpy": "scores are NumPy arrays already",
+    "device": "the device is chosen when the model is loaded: Reranker.load(name, device=…)",
+}
+RANK_ADVICE = {**SCORE_ADVICE, "top_k": "it is called k here: rank(query, documents, k=10)"}
+LOAD_ADVICE = {
+    "model_name_or_path": "the name or folder comes first, without a name",
+    "max_seq_length": "it is called max_length here: max_length=256",
+    "num_labels": "an untrained reranker with so many labels is started by Reranker.start(model, labels)",
+    "trust_remote_code": "code of a model folder is never run",
+    "torch_dtype": "it is called precision here: precision='bf16'",
+}
 
 
 @runtime_checkable
-class EncodesTexts(Protocol):
-    """What a reranker can be begun from: an Embedder, say."""
+class HasEncoder(Protocol):
+    """What a reranker can be started from: an embedder, say."""
 
     @property
     def tokenizer(self) -> Tokenizer: ...
@@ -50,11 +75,11 @@ class Reranker(nn.Module, ABC):
     """
 
     KIND: str | None = None
-    """What modules.json calls the part that follows the encoder; None: a classification head."""
+    """Its key in RERANKERS."""
     labels: Sequence[str]
-    """The names of the labels: C of them; one is plain scoring."""
+    """The names of the labels: C of them; a single one is plain scoring."""
     activation: str
-    """What makes scores of logits, where there is one label: a name in `likewise.heads.ACTIVATIONS`."""
+    """What turns logits into scores, where there is one label: a name in `likewise.heads.ACTIVATIONS`."""
 
     def __init__(self, tokenizer: Tokenizer, encoder: Encoder, manifest: PairManifest):
         super().__init__()
@@ -64,6 +89,7 @@ class Reranker(nn.Module, ABC):
         tokenizer.check(encoder.vocabulary)
 
     @classmethod
+    @explains_unknown_options("Reranker.load", LOAD_ADVICE)
     def load(
         cls,
         name: str | Path,
@@ -85,24 +111,26 @@ class Reranker(nn.Module, ABC):
             ModelNotFound: the name leads nowhere; the message lists what was tried.
             BadModel: the folder is broken, unsafe, or holds no reranker.
         """
-        from . import CrossEncoder, PolyEncoder  # which are rerankers
-
-        place, dtype = device_and_dtype(device, precision)
+        torch_device, dtype = device_and_dtype(device, precision)
         manifest = read_pair_manifest(locate(name))
-        kinds = (CrossEncoder, PolyEncoder)
-        late = None if manifest.late is None else manifest.late.kind
-        found = next((kind for kind in kinds if late == kind.KIND), None)
-        if found is None:
-            known = ", ".join(kind.KIND for kind in kinds if kind.KIND)
-            raise BadModel(f"{manifest.encoder} holds a reranker of the kind {late!r}; known here: {known}")
-        if not issubclass(found, cls):
-            raise BadModel(f"{manifest.encoder} holds a {found.__name__}; load it with Reranker.load")
-        return found.read(manifest, dtype, max_length).to(place).eval()
+        kind = None if manifest.late is None else manifest.late.kind
+        if kind not in RERANKERS:
+            known = ", ".join(name for name in RERANKERS if name is not None)
+            raise BadModel(f"{manifest.encoder} holds a reranker of the kind {kind!r}; known here: {known}")
+        reranker_class = _reranker_class(kind)
+        if not issubclass(reranker_class, cls):
+            raise BadModel(f"{manifest.encoder} holds a {reranker_class.__name__}; load it with Reranker.load")
+        return reranker_class.read(manifest, dtype, max_length).to(torch_device).eval()
+
+    @classmethod
+    @abstractmethod
+    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_length: int | None) -> "Reranker":
+        """The reranker that a folder describes."""
 
     @classmethod
     def start(
         cls,
-        source: EncodesTexts | str | Path,
+        source: HasEncoder | str | Path,
         labels: int | Sequence[str] = 1,
         *,
         seed: int = 0,
@@ -119,9 +147,7 @@ class Reranker(nn.Module, ABC):
             seed: what the head is drawn with.
             max_length: the longest input, in tokens of both texts with the special ones.
         """
-        from .cross_encoder import new_cross_encoder
-
-        return new_cross_encoder(source, labels, seed, max_length)
+        return _reranker_class(None).start(source, labels, seed=seed, max_length=max_length)
 
     @abstractmethod
     def logits(
@@ -171,8 +197,12 @@ class Reranker(nn.Module, ABC):
             TooLong: under `overflow="error"`.
             OutOfMemory: one single pair does not fit into memory.
         """
-        text_column = self._label(label)
-        return self.probabilities(pairs, documents, **how)[:, text_column]
+        _check_options("score", how, SCORE_ADVICE)
+        return self.probabilities(pairs, documents, **how)[:, self._label(label)]
+
+    def pair_scores(self, first: Sequence[str], second: Sequence[str], **how: Any) -> Float[np.ndarray, " N"]:
+        """One score per pair of texts; an embedder's method of this name gives similarities."""
+        return self.score(first, second, **how)
 
     def rank(
         self,
@@ -181,19 +211,23 @@ class Reranker(nn.Module, ABC):
         k: int | None = None,
         *,
         label: int | str | None = None,
+        return_documents: bool = False,
         **how: Any,
-    ) -> list[tuple[int, float]]:
-        """The k documents that go best with the query (all of them by default): index and score, best first.
+    ) -> list[Any]:
+        """The k documents that match the query best (by default all of them), best first.
 
-        Documents of equal score keep their order.
+        Each is (index, score), or (index, score, document) with `return_documents`. Documents of equal score keep
+        their order.
         """
+        _check_options("rank", how, RANK_ADVICE)
         if k is not None and (isinstance(k, bool) or not isinstance(k, Integral) or k < 1):
             raise BadInput(f"k is {k!r}; wanted how many documents to keep, 1 or more")
         if not isinstance(query, str):
             raise BadInput(f"the query is {query!r:.40}; wanted one str (score takes many)")
-        found = text_column(documents, "documents")
-        scores = self.score([query] * len(found), found, label=label, **how)
-        return [(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
+        texts = text_column(documents, "documents")
+        scores = self.score([query] * len(texts), texts, label=label, **how)
+        best = [(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
+        return [(*row, texts[row[0]]) for row in best] if return_documents else best
 
     @abstractmethod
     def save(self, folder: str | Path) -> None:
@@ -234,8 +268,20 @@ class Reranker(nn.Module, ABC):
             return int(label)
         raise BadInput(f"there is no label {label!r}; there are {known}")
 
-    def _known(self, texts: list[str]) -> list[list[int]]:
-        """The ids of each text, whole, without special tokens, all of them known to the encoder."""
+    def _run(
+        self, counter: TruncationCounter, total: int, progress: Progress, batch_tokens: int | None
+    ) -> AbstractContextManager[InferenceRun]:
+        return inference_run(
+            counter,
+            total=total,
+            device=self.device.type,
+            precision=self.precision,
+            progress=progress,
+            batch_tokens=batch_tokens,
+        )
+
+    def _token_ids(self, texts: list[str]) -> list[list[int]]:
+        """The ids of each text, whole, without special tokens, all of them in the encoder's vocabulary."""
         contents = self.tokenizer.contents(texts)
         strange = self.tokenizer.strange(contents, self.encoder.vocabulary)
         if strange is not None:
@@ -247,7 +293,27 @@ class Reranker(nn.Module, ABC):
         return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
 
 
-def parts_of(source: EncodesTexts | str | Path) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:
+def _reranker_class(kind: str | None) -> type[Reranker]:
+    """The class of a kind of rerankers; its module is imported now."""
+    module, _, name = RERANKERS[kind].partition(":")
+    reranker_class: type[Reranker] = getattr(import_module(module), name)
+    return reranker_class
+
+
+RERANKERS: dict[str | None, str] = {
+    None: "likewise.reranker.cross_encoder:CrossEncoder",
+    f"{OWN_RERANKER}PolyEncoder": "likewise.reranker.poly_encoder:PolyEncoder",
+}
+"""The class of each kind, by the type in modules.json of the part after the encoder (None: a classification head)."""
+
+
+def _check_options(name: str, how: Mapping[str, Any], advice: Mapping[str, str]) -> None:
+    for option in how:
+        if option not in OPTIONS:
+            raise unknown_option(name, option, OPTIONS, advice)
+
+
+def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:
     """Tokenizer, encoder and manifest of an embedder or a reranker, or of the model of a name."""
     if not isinstance(source, str | Path):
         return source.tokenizer, source.encoder, source.manifest

@@ -1,13 +1,10 @@
-"""What may be scored: pairs of texts, or two columns of them, checked text by text."""
+"""What can be scored: pairs of texts, or two columns of them, checked text by text."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-from jaxtyping import Int
-
 from ..errors import BadInput
-from ..text.inputs import describe_value
+from ..text.inputs import TEXTS, describe_value
 
 T = TypeVar("T", bound=Hashable)
 TextPairs = Iterable[Any]
@@ -29,14 +26,14 @@ def columns(pairs: TextPairs, documents: Iterable[str] | None = None) -> tuple[l
 
 
 def text_column(texts: Iterable[Any], what: str) -> list[str]:
-    """A list of texts; an error names the one that is none."""
+    """A list of texts; an error names the item that is not a str."""
     return [_text(text, f"{what}[{i}]") for i, text in enumerate(_rows(texts, what))]
 
 
-def distinct_texts(items: Sequence[T]) -> tuple[list[T], Int[np.ndarray, " n"]]:
-    """What there is, each once, and for every item the place of its like."""
-    places = {item: i for i, item in enumerate(dict.fromkeys(items))}
-    return list(places), np.fromiter((places[item] for item in items), np.int64, len(items))
+def in_windows(items: Sequence[T], largest: int | None = None) -> Iterator[Sequence[T]]:
+    """The items, some at a time; at most `largest`, where that is given."""
+    size = min(TEXTS, largest or TEXTS)
+    return (items[start : start + size] for start in range(0, len(items), size))
 
 
 def _rows(given: Any, what: str) -> Iterable[Any]:

@@ -15,9 +15,7 @@ Precision = Literal["fp32", "bf16", "fp16"]
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def device_and_dtype(
-    device: str | torch.device | None, precision: Precision | None
-) -> tuple[torch.device, torch.dtype]:
+def device_and_dtype(device: str | torch.device | None, precision: str | None) -> tuple[torch.device, torch.dtype]:
     """Where to compute and in what: the first GPU, if any (under torchrun each process its own); bf16 on CUDA.
 
     Raises:

@@ -17,6 +17,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "transformers": ("transformers>=4.56",),
     "mteb": ("mteb>=2.20,<3",),
     "logs": ("tensorboard>=2.17",),
+    "completion": ("argcomplete>=3.5",),
 }
 """The optional packages by the name of the extra; the same as in pyproject.toml."""
 

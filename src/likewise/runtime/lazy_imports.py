@@ -12,7 +12,7 @@ def lazy_names(
     package: str,
     homes: Mapping[str, Sequence[str]],
     more: Sequence[str] = (),
-    without_torch: Mapping[str, tuple[str, str]] | None = None,
+    needs_torch: Sequence[str] = (),
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of the package.
 
@@ -20,7 +20,7 @@ def lazy_names(
         package: its `__name__`.
         homes: modules in it, and the names that each gives; a module without any is meant itself.
         more: further names that `dir` lists.
-        without_torch: module and name of what stands in for a name where torch is not installed.
+        needs_torch: names that `dir`, and so `help`, leaves out where torch is not installed.
     """
     found = {name: home for home, names in homes.items() for name in names or [home.rpartition(".")[2]]}
 
@@ -32,13 +32,14 @@ def lazy_names(
         except ModuleNotFoundError as error:
             if error.name != "torch":
                 raise
-            if name in (without_torch or {}):
-                home, other = (without_torch or {})[name]
-                return getattr(import_module(f".{home}", package), other)
             raise missing_extra("torch", "torch", f"{package}.{name}") from None
         return getattr(module, name) if homes[found[name]] else module
 
-    return attribute, lambda: sorted([*found, *more])
+    def names() -> list[str]:
+        hidden = () if has_torch() else needs_torch
+        return sorted({*found, *more} - {*hidden})
+
+    return attribute, names
 
 
 def has_torch() -> bool:

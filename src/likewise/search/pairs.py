@@ -19,8 +19,10 @@ class ScoredPair(NamedTuple):
     score: float
 
 
-def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2.0) -> list[ScoredPair]:
-    """The k pairs of greatest cosine that is less than `below`, best first.
+def closest_pairs(
+    vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2.0, above: float = -1.0
+) -> list[ScoredPair]:
+    """The k pairs of greatest cosine that is less than `below` and at least `above`, best first.
 
     The cosine of exact copies is 1, so `below=1` leaves them out.
 
@@ -31,6 +33,8 @@ def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2
         raise BadInput(f"expected k of 1 or more pairs; got {k}")
     if not below > -1:
         raise BadInput(f"expected pairs below a cosine of more than -1; got below={below}")
+    if not above < below:
+        raise BadInput(f"expected above to be less than below; got above={above}, below={below}")
     check_finite_rows(vectors, "vectors")
     vectors = unit(vectors)
     kept = np.empty((0, 2), np.int64)
@@ -38,7 +42,7 @@ def closest_pairs(vectors: Float[np.ndarray, "N D"], k: int, *, below: float = 2
     starts = range(0, len(vectors), BLOCK)
     for top, left in ((top, left) for top in starts for left in starts if top <= left):
         tile = unit_cosine(vectors[top : top + BLOCK], vectors[left : left + BLOCK])
-        expected = tile < below
+        expected = (tile < below) & (tile >= above)
         if len(scores) == k:
             expected &= tile >= scores[-1]
         if top == left:

@@ -1,10 +1,10 @@
-"""Making models better: objectives that see vectors, data that they read, and one loop.
+"""Training: objectives that turn vectors into a loss, data, one loop, and the folder of a finished run.
 
->>> from likewise.train import Contrastive, Course, Run, rows, train
->>> objective = Contrastive()
->>> train(embedder, [Course(rows("triplets.parquet", objective), objective)], Run(batch=64))   # doctest: +SKIP
+>>> from likewise.train import TrainSettings, load_data, train
+>>> data = load_data("triplets.parquet", "contrastive")                                       # doctest: +SKIP
+>>> train("bert-base-uncased", data, TrainSettings(batch_size=64), output="out")               # doctest: +SKIP
 
-Importing this package costs nothing: each name below arrives with its first use.
+Importing this package imports nothing heavy: each name below is imported at its first use.
 """
 
 from typing import TYPE_CHECKING
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from ..runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from ..data.column_names import ColumnNames
     from .data.schedule import DataSource
-    from .data.sources import ColumnNames, read_rows
+    from .data.sources import load_data, read_rows
+    from .evaluators import AccuracyEvaluator, SpearmanEvaluator, load_evaluator
     from .objectives import (
         OBJECTIVES,
         TSDAE,
@@ -36,13 +38,16 @@ if TYPE_CHECKING:
         Weighted,
         parse_objective,
     )
-    from .run import Lora, Optimization, StepState, TrainResult, TrainSettings
+    from .run import train
+    from .settings import TrainSettings
     from .step.processes import Processes, process_group
-    from .trainer import Diverged, train
+    from .step_state import StepState, TrainResult
+    from .trainer import Diverged, Trainer
 
 __all__ = [
     "OBJECTIVES",
     "TSDAE",
+    "AccuracyEvaluator",
     "AnglE",
     "BatchTriplets",
     "Classification",
@@ -53,22 +58,24 @@ __all__ = [
     "Distillation",
     "Diverged",
     "Layerwise",
-    "Lora",
     "MarginMSE",
     "MarginPairs",
     "Matryoshka",
     "Objective",
-    "Optimization",
     "Processes",
     "Regression",
     "ScoreDistillation",
     "SimCSE",
     "SimilarityDistillation",
+    "SpearmanEvaluator",
     "StepState",
     "TrainResult",
     "TrainSettings",
+    "Trainer",
     "Triplet",
     "Weighted",
+    "load_data",
+    "load_evaluator",
     "parse_objective",
     "process_group",
     "read_rows",
@@ -101,9 +108,12 @@ __getattr__, __dir__ = lazy_names(
             "parse_objective",
         ],
         "step.processes": ["Processes", "process_group"],
-        "run": ["Lora", "StepState", "Optimization", "TrainResult", "TrainSettings"],
+        "run": ["train"],
+        "settings": ["TrainSettings"],
+        "step_state": ["StepState", "TrainResult"],
+        "evaluators": ["AccuracyEvaluator", "SpearmanEvaluator", "load_evaluator"],
         "data.schedule": ["DataSource"],
-        "data.sources": ["ColumnNames", "read_rows"],
-        "trainer": ["Diverged", "train"],
+        "data.sources": ["load_data", "read_rows"],
+        "trainer": ["Diverged", "Trainer"],
     },
 )

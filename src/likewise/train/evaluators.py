@@ -1,97 +1,188 @@
-"""What a run is measured by: how well a model's scores of pairs follow people's, or how often its label is theirs."""
+"""Evaluators score a model during training: correlation with people's scores of pairs, or accuracy of labels."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from ..arrays.correlation import spearman
 from ..arrays.similarity import PAIRWISE
+from ..data.column_names import ColumnNames, numbers_of
+from ..data.datasets import load_dataset
 from ..embedder import Embedder
 from ..errors import BadInput
+from ..evaluate.statistics.significance import interval
+from ..files import Table
 from ..reranker import Reranker
+from .data.sources import file_path
 from .step.trainable import Trainable
-from .trainer import Evaluator
 
-PAIR = ("sentence1", "sentence2", "score")
-LABELLED = ("sentence1", "sentence2", "label")
+SCORED_PAIRS = ("sentence1", "sentence2", "score")
+LABELLED_PAIRS = ("sentence1", "sentence2", "label")
+
+PairColumns = Mapping[str, Sequence[Any]]
+FinalScores = dict[str, dict[str, Any]]
+"""By name: `value`, and where known `low` and `high` of the 95 % interval, and `n`, the number of items."""
 
 
-def SpearmanEvaluator(columns: Mapping[str, Sequence[Any]], name: str = "dev") -> Evaluator:
-    """Spearman's correlation of cosine, or of a reranker's score, with the column `score` of pairs.
+@runtime_checkable
+class ReportsIntervals(Protocol):
+    """An evaluator that also reports confidence intervals of the final scores."""
+
+    def final_scores(self, model: Any) -> FinalScores:
+        """The scores of a finished model."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpearmanEvaluator:
+    """Spearman's correlation of cosine similarity, or of a reranker's score, with the column `score` of pairs.
 
     Raises:
         BadInput: a column is missing, or all scores are the same.
     """
-    gold = gold_scores(columns, name)
 
-    def measure(model: Trainable) -> Mapping[str, float]:
-        return {f"{name} spearman": spearman(predict_scores(model, columns), gold)}
+    columns: PairColumns
+    name: str = "dev"
 
-    return measure
+    def __post_init__(self) -> None:
+        gold_scores(self.columns, self.name)
+
+    def __call__(self, model: Trainable) -> dict[str, float]:
+        return {f"{self.name} spearman": spearman(predict_scores(model, self.columns), self._gold)}
+
+    def final_scores(self, model: Trainable) -> FinalScores:
+        """With a bootstrap interval."""
+        found = interval(predict_scores(model, self.columns), self._gold)
+        return {f"{self.name} spearman": {**asdict(found), "n": len(self._gold)}}
+
+    @property
+    def _gold(self) -> Float[np.ndarray, " N"]:
+        return gold_scores(self.columns, self.name)
 
 
-def AccuracyEvaluator(columns: Mapping[str, Sequence[Any]], name: str = "dev") -> Evaluator:
-    """The share of pairs `sentence1`, `sentence2` to which a reranker of several labels gives their `label`.
+@dataclass(frozen=True, eq=False)
+class AccuracyEvaluator:
+    """The fraction of pairs `sentence1`, `sentence2` for which a reranker of several labels predicts their `label`.
 
     Raises:
-        BadInput: a column is missing, or there are no pairs; when it is measured: a label is none of the model's.
+        BadInput: a column is missing, or there are no pairs; when called: a label is not one of the model's.
     """
-    gold = gold_labels(columns, name)
 
-    def measure(model: Reranker) -> Mapping[str, float]:
+    columns: PairColumns
+    name: str = "dev"
+
+    def __post_init__(self) -> None:
+        gold_labels(self.columns, self.name)
+
+    def __call__(self, model: Reranker) -> dict[str, float]:
+        gold = gold_labels(self.columns, self.name)
         if gold.max() >= len(model.labels):
             row = int(gold.argmax())
-            raise BadInput(f"{name}, row {row}: the label is {gold[row]}, and the model has {len(model.labels)}")
-        return {f"{name} accuracy": float((predict_labels(model, columns) == gold).mean())}
+            raise BadInput(
+                f"{self.name}, row {row}: the label is {gold[row]}, and the model has {len(model.labels)} labels"
+            )
+        return {f"{self.name} accuracy": float((predict_labels(model, self.columns) == gold).mean())}
 
-    return measure
+    def final_scores(self, model: Reranker) -> FinalScores:
+        """With the number of pairs."""
+        return {name: {"value": value, "n": len(self.columns["label"])} for name, value in self(model).items()}
 
 
-def predict_scores(model: Trainable, columns: Mapping[str, Sequence[Any]]) -> Float[np.ndarray, " N"]:
-    """What the model says of each pair: an embedder's cosine, or a reranker's score."""
+def load_evaluator(
+    data: str | Path,
+    columns: ColumnNames | None = None,
+    *,
+    training_columns: ColumnNames | None = None,
+    labels: int = 1,
+) -> SpearmanEvaluator | AccuracyEvaluator:
+    """The evaluator over pairs of a file or of a data set.
+
+    Args:
+        data: pairs with the columns sentence1, sentence2 and score; for a classifier of `labels` > 1, label.
+        columns: other names of columns: `ColumnNames({"sentence1": "question"})`.
+        training_columns: names that were given for the training data; used where `columns` is not given and they fit.
+        labels: of the model.
+
+    Raises:
+        BadInput: a column is missing, or the pairs are unusable.
+    """
+    expected, name = LABELLED_PAIRS if labels > 1 else SCORED_PAIRS, str(data)
+    path = file_path(data)
+    values = load_dataset(name).columns if path is None else Table.read(path, list).columns
+    names = columns or (training_columns or ColumnNames()).applicable(values, expected)
+    renamed = names.rename(values)
+    _check_present(renamed, expected, name)
+    texts = {column: _checked_texts(renamed[column], column, name) for column in expected[:2]}
+    numbers = numbers_of(expected[2], renamed[expected[2]], names.labels if labels > 1 else ())
+    if labels > 1:
+        whole = [int(number) if float(number).is_integer() else number for number in numbers]
+        return AccuracyEvaluator({**texts, "label": whole}, name)
+    return SpearmanEvaluator({**texts, "score": numbers}, name)
+
+
+def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
+    """The scores of a finished model by an evaluator, with intervals where it reports them."""
+    if isinstance(evaluator, ReportsIntervals):
+        return evaluator.final_scores(model)
+    return {} if evaluator is None else {name: {"value": float(value)} for name, value in evaluator(model).items()}
+
+
+def predict_scores(model: Trainable, columns: PairColumns) -> Float[np.ndarray, " N"]:
+    """The model's score of each pair: an embedder's cosine similarity, or a reranker's score."""
     if isinstance(model, Embedder):
         return cosines(model, columns)
     return model.score(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
 
 
-def predict_labels(reranker: Reranker, columns: Mapping[str, Sequence[Any]]) -> Int[np.ndarray, " N"]:
-    """The number of the label that the reranker gives each pair."""
-    found = reranker.logits(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
-    return np.asarray(found.argmax(1))
+def predict_labels(reranker: Reranker, columns: PairColumns) -> Int[np.ndarray, " N"]:
+    """The number of the label that the reranker predicts for each pair."""
+    logits = reranker.logits(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
+    return np.asarray(logits.argmax(1))
 
 
-def cosines(embedder: Embedder, columns: Mapping[str, Sequence[Any]]) -> Float[np.ndarray, " N"]:
-    """Of each pair; a text that comes twice is encoded once."""
-    left, right = (list(columns[name]) for name in PAIR[:2])
+def cosines(embedder: Embedder, columns: PairColumns) -> Float[np.ndarray, " N"]:
+    """Cosine similarity of each pair; a text that occurs twice is encoded once."""
+    left, right = (list(columns[name]) for name in SCORED_PAIRS[:2])
     vectors = embedder.encode([*left, *right], progress=False, overflow="truncate")
     return PAIRWISE["cosine"](vectors[: len(left)], vectors[len(left) :])
 
 
-def gold_scores(columns: Mapping[str, Sequence[Any]], name: str) -> Float[np.ndarray, " N"]:
-    """People's scores, checked to be of some use."""
-    _check_there(columns, PAIR, name)
+def gold_scores(columns: PairColumns, name: str) -> Float[np.ndarray, " N"]:
+    """People's scores, checked to be finite and not all equal."""
+    _check_present(columns, SCORED_PAIRS, name)
     try:
         gold = np.asarray([float(score) for score in columns["score"]])
     except (TypeError, ValueError):
-        raise BadInput(f"{name}: the column score holds what is no number") from None
+        raise BadInput(f"{name}: the column score is not numeric") from None
     if len(gold) < 2 or not np.isfinite(gold).all() or not np.ptp(gold):
-        raise BadInput(f"{name} has {len(gold)} pairs; wanted two or more whose scores are numbers and differ")
+        raise BadInput(f"{name} has {len(gold)} pairs; expected two or more whose scores are finite and differ")
     return gold
 
 
-def gold_labels(columns: Mapping[str, Sequence[Any]], name: str) -> Int[np.ndarray, " N"]:
-    """Numbers of labels, checked to be some."""
-    _check_there(columns, LABELLED, name)
-    found = np.asarray(columns["label"])
-    if not len(found) or found.dtype.kind not in "iu" or found.min() < 0:
-        told = f"begin with {list(columns['label'][:3])!r}" if len(found) else "are none"
-        raise BadInput(f"the labels of {name} {told}; wanted whole numbers from 0")
-    return found
+def gold_labels(columns: PairColumns, name: str) -> Int[np.ndarray, " N"]:
+    """Numbers of labels, checked to be whole numbers from 0."""
+    _check_present(columns, LABELLED_PAIRS, name)
+    labels = np.asarray(columns["label"])
+    if not len(labels) or labels.dtype.kind not in "iu" or labels.min() < 0:
+        found = f"start with {list(columns['label'][:3])!r}" if len(labels) else "are missing"
+        raise BadInput(f"the labels of {name} {found}; expected whole numbers from 0")
+    return labels
 
 
-def _check_there(columns: Mapping[str, Sequence[Any]], wanted: Sequence[str], name: str) -> None:
-    lacking = [column for column in wanted if column not in columns]
-    if lacking:
-        raise BadInput(f"{name} has no column {lacking[0]!r}; wanted {', '.join(wanted)}, found {', '.join(columns)}")
+def _checked_texts(values: Sequence[Any], column: str, name: str) -> list[str]:
+    for i, value in enumerate(values):
+        if not isinstance(value, str):
+            raise BadInput(f"{name}, row {i}: {column} is {value!r}; expected a text")
+    return list(values)
+
+
+def _check_present(columns: PairColumns, expected: Sequence[str], name: str) -> None:
+    missing = [column for column in expected if column not in columns]
+    if missing:
+        raise BadInput(
+            f"{name} has no column {missing[0]!r}; expected {', '.join(expected)}, found {', '.join(columns)}. "
+            f"Rename columns with --dev-columns {missing[0]}=COLUMN"
+        )

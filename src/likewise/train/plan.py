@@ -1,56 +1,61 @@
-"""What a run will do, before it does anything: steps, warm-up, measures, and what is trained."""
+"""What a run will do, computed before it starts: steps, warm-up and evaluations."""
 
 from dataclasses import dataclass
 
 from ..errors import BadInput
 from .data.schedule import BatchSchedule
-from .run import TrainSettings
+from .settings import TrainSettings
 from .step.processes import SINGLE_PROCESS, Processes
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The steps of a run. `steps_of_epoch` is None where a stream's end is not known."""
+    """The steps of a run. `steps_per_epoch` is None where the length of the data is unknown (a stream)."""
 
-    steps: int
-    steps_of_epoch: float | None
-    measure_every: int
-    warmup: int
+    max_steps: int
+    steps_per_epoch: float | None
+    eval_steps: int
+    warmup_steps: int
 
     @classmethod
-    def of(cls, curriculum: BatchSchedule, run: TrainSettings, processes: Processes = SINGLE_PROCESS) -> "Plan":
+    def of(cls, schedule: BatchSchedule, settings: TrainSettings, processes: Processes = SINGLE_PROCESS) -> "Plan":
         """The plan of a run over these data.
 
         Raises:
-            BadInput: a number makes no sense, or nobody says when to end.
+            BadInput: a setting is out of range, or the length of the run is unknown.
         """
-        _check(run)
-        processes.own(run.batch)
-        batches = curriculum.batches_of_epoch
-        if batches is None and run.steps is None:
-            raise BadInput("nobody knows where a stream ends; wanted steps (--steps)")
-        epoch = None if batches is None else batches / run.accumulate
-        steps = run.steps or max(1, round(run.epochs * (epoch or 0)))
-        every = run.measure_every or (max(1, round(epoch)) if epoch is not None else steps)
-        return cls(steps, epoch, every, round(run.optimization.warmup * steps))
+        check_ranges(settings)
+        processes.local_rows(settings.batch_size)
+        batches = schedule.batches_per_epoch
+        if batches is None and settings.max_steps is None:
+            raise BadInput("the length of a stream is unknown, so epochs cannot be counted; expected max_steps")
+        epoch = None if batches is None else batches / settings.gradient_accumulation_steps
+        steps = settings.max_steps or max(1, round(settings.epochs * (epoch or 0)))
+        eval_steps = settings.eval_steps or (max(1, round(epoch)) if epoch is not None else steps)
+        return cls(steps, epoch, eval_steps, round(settings.warmup_ratio * steps))
 
 
-def _check(run: TrainSettings) -> None:
-    how = run.optimization
-    above = {"steps": run.steps, "epochs": run.epochs, "batch": run.batch, "accumulate": run.accumulate}
-    for name, value in {**above, "budget": run.budget, "rate": how.rate, "layer_decay": how.layer_decay}.items():
+ABOVE_ZERO = (
+    *("max_steps", "epochs", "batch_size", "gradient_accumulation_steps", "max_tokens_per_step"),
+    *("learning_rate", "layer_lr_decay", "logging_steps"),
+)
+NOT_NEGATIVE = (*("seed", "max_grad_norm", "early_stopping_patience", "eval_steps", "weight_decay", "save_steps"),)
+FRACTIONS = ("warmup_ratio", "ema_decay")
+
+
+def check_ranges(settings: TrainSettings) -> None:
+    """Refuse numbers that make no sense.
+
+    Raises:
+        BadInput: names the setting, its value and the range.
+    """
+    for name in ABOVE_ZERO:
+        value = getattr(settings, name)
         if value is not None and not value > 0:
-            raise BadInput(f"{name} is {value}; wanted a number above 0")
-    least = {
-        "seed": run.seed,
-        "clip": how.clip,
-        "patience": run.patience,
-        "measure_every": run.measure_every,
-        "decay": how.decay,
-    }
-    for name, value in {**least, "checkpoint_every": run.checkpoint_every}.items():
-        if not value >= 0:
-            raise BadInput(f"{name} is {value}; wanted 0 or more")
-    for name, value in {"warmup": how.warmup, "ema": run.ema}.items():
-        if not 0 <= value < 1:
-            raise BadInput(f"{name} is {value}; wanted a share: 0 or more, and less than 1")
+            raise BadInput(f"{name} is {value}; expected a number above 0")
+    for name in NOT_NEGATIVE:
+        if not getattr(settings, name) >= 0:
+            raise BadInput(f"{name} is {getattr(settings, name)}; expected 0 or more")
+    for name in FRACTIONS:
+        if not 0 <= getattr(settings, name) < 1:
+            raise BadInput(f"{name} is {getattr(settings, name)}; expected a fraction: 0 or more, and below 1")

@@ -1,102 +1,123 @@
-"""How to train, as values: names, defaults and help of the command line's flags and of a TOML file are these fields.
+"""`train`: a model, data and settings to a trained model and its finished folder; `likewise train` does the same."""
 
-Nothing here needs torch, so that `likewise train --help` does not either.
-"""
+from collections.abc import Sequence
+from pathlib import Path
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Literal
-
-Schedule = Literal["linear", "cosine", "constant"]
-Mix = Literal["proportional", "round-robin"]
-Checkpointing = Literal["all", "layers"]
-TrainingPrecision = Literal["fp32", "bf16"]
-
-
-@dataclass(frozen=True)
-class Optimization:
-    """How weights move. The defaults are the paper's: Adam, 2e-5, warm-up over 10 % of the steps, then down."""
-
-    rate: Annotated[float, "of learning, at its highest"] = 2e-5
-    decay: Annotated[float, "of weights; never of biases and norms"] = 0.01
-    betas: Annotated[tuple[float, float], "of Adam's two means"] = (0.9, 0.999)
-    eps: Annotated[float, "of Adam"] = 1e-6
-    bias_correction: Annotated[
-        bool, "of Adam; without it, as the authors' optimiser of 2019 (pytorch-transformers)"
-    ] = True
-    clip: Annotated[float, "the gradient's norm at most; 0: as it is"] = 1.0
-    warmup: Annotated[float, "share of the steps in which the rate rises"] = 0.1
-    schedule: Annotated[Schedule, "how the rate falls after"] = "linear"
-    layer_decay: Annotated[float, "each block's rate in parts of that of the block above it"] = 1.0
-    objective_rate: Annotated[float | None, "of an objective's own weights; as `rate`, where it is not told"] = None
+from ..engines.torch.torch_embedder import TorchEmbedder
+from ..errors import BadInput
+from ..model_files.provenance import provenance
+from ..runtime.atomic_files import check_writable_folder
+from .data.schedule import DataSource
+from .evaluators import load_evaluator
+from .output.console import ConsoleProgress
+from .output.record import data_description
+from .output.run_folder import TrainingJob, finished_weights, run_in_folder
+from .settings import TrainSettings
+from .step.processes import process_group
+from .step.trainable import Trainable, check_objective
+from .step_state import TrainResult
+from .trainer import Callback, Evaluator, Trainer
 
 
-@dataclass(frozen=True)
-class Lora:
-    """Low-rank adaptation (Hu et al. 2021): W + (alpha / rank) B A, where only A and B are trained; merged on save."""
+def train(
+    model: Trainable | str | Path,
+    data: DataSource | Sequence[DataSource],
+    settings: TrainSettings | None = None,
+    *,
+    output: str | Path | None = None,
+    evaluator: Evaluator | str | Path | None = None,
+    callbacks: Sequence[Callback] = (),
+    resume: bool = True,
+) -> TrainResult:
+    """Train a model in place, with live progress, and save it as `likewise train` does.
 
-    rank: Annotated[int, "of the change to a linear layer; 0: no adaptation, whole weights are trained"] = 0
-    alpha: Annotated[float, "the change is multiplied by alpha / rank"] = 16.0
-    layers: Annotated[tuple[str, ...], "which linear layers of each block"] = ("qkv", "out", "up", "down")
+    >>> from likewise.train import TrainSettings, load_data, train
+    >>> train("bert-base-uncased", load_data("pairs.parquet", "contrastive"), TrainSettings(epochs=1, batch_size=64),
+    ...       output="out", evaluator="stsb/dev")  # doctest: +SKIP
 
+    With an `output`, that folder gets checkpoints and a log while training, and at the end the model with its card
+    (README.md), curve, log and record (run.json). The same call again resumes from the last checkpoint; if the run is
+    finished, the model gets the finished weights. Ctrl-C finishes the step and writes a checkpoint (`interrupted`).
 
-@dataclass(frozen=True)
-class TrainSettings:
-    """How to train."""
+    Args:
+        model: an embedder or a reranker in fp32, or the name or folder of an embedder, which is then only in `output`.
+        data: rows with their objective (`load_data`), or several of them, whose batches are mixed.
+        settings: how to train.
+        output: the folder of the finished model; without one, the model is only trained.
+        evaluator: scores the model before the first step and in training; the best model is kept. A callable, or pairs
+            (a file or a data set) with sentence1, sentence2 and score, or label for classifiers.
+        callbacks: called with a `StepState` after every step.
+        resume: False starts over: it deletes the checkpoints and the finished run in `output`.
 
-    epochs: Annotated[float, "passes over the data"] = 1.0
-    steps: Annotated[int | None, "instead of epochs"] = None
-    batch: Annotated[int, "rows"] = 16
-    accumulate: Annotated[int, "batches of one step, whose gradients are averaged"] = 1
-    budget: Annotated[
-        int | None, "tokens in flight; with more, a step is worked off in pieces, to the same gradient"
-    ] = None
-    remember: Annotated[
-        Checkpointing, "layers: only what goes between blocks, the rest is computed again (less memory)"
-    ] = "all"
-    precision: Annotated[TrainingPrecision, "of the products; weights and moments stay fp32"] = "fp32"
-    optimization: Optimization = field(default_factory=Optimization)
-    ema: Annotated[float, "0.999 say: a running mean of the weights is what is measured and saved; 0: the weights"] = (
-        0.0
-    )
-    freeze: Annotated[tuple[str, ...], "what stays as it is: embeddings, blocks:0-3, pooling, heads"] = ()
-    lora: Lora = field(default_factory=Lora)
-    seed: Annotated[int, "of all that is drawn"] = 0
-    mix: Annotated[Mix, "how the batches of several data sets follow each other"] = "proportional"
-    measure_every: Annotated[int, "steps; 0: at the end of each epoch"] = 0
-    checkpoint_every: Annotated[int, "steps; 0: only at the end"] = 500
-    patience: Annotated[int, "measures without a new best before it stops; 0: never"] = 0
-
-
-@dataclass(frozen=True)
-class StepState:
-    """One step, as it is told to logs and to people."""
-
-    step: int
-    steps: int
-    epoch: float
-    loss: float
-    rate: float
-    norm: float
-    rows: int
-    tokens: int
-    seconds: float  # of the whole run so far
-    scores: Mapping[str, float] = field(default_factory=dict)
-    best: float | None = None  # of the first score, so far
-
-
-@dataclass(frozen=True)
-class TrainResult:
-    """A run that ended: the steps made, the best measure and when, and whether it ended early, of itself or asked to.
-
-    `trained` and `parameters` are numbers of weights: of those that were trained, and of all.
+    Raises:
+        BadInput: data and objective do not fit, or the folder has another run or cannot be written to.
+        Diverged: the loss is NaN or infinite.
     """
+    settings = settings or TrainSettings()
+    sources = [data] if isinstance(data, DataSource) else list(data)
+    if output is not None:
+        check_writable_folder(Path(output))
+    elif isinstance(model, str | Path):
+        raise BadInput("without an output folder the trained model would be lost; expected output, or a loaded model")
+    with process_group() as processes:
+        name, loaded = _loaded(model)
+        if isinstance(evaluator, str | Path):
+            evaluator = load_evaluator(evaluator, labels=len(getattr(loaded, "labels", "1")))
+        job = training_job(name, loaded, sources, settings, evaluator)
+        if output is None:
+            return _train_in_memory(job, callbacks)
+        run = run_in_folder(Path(output), job, resume=resume, callbacks=callbacks, is_main=processes.is_main)
+        if run.was_finished:
+            finished_weights(job, Path(output))
+        return run.result
 
-    steps: int
-    seconds: float
-    best: float | None
-    best_step: int | None
-    stopped_early: bool
-    interrupted: bool = False
-    trained: int = 0
-    parameters: int = 0
+
+def training_job(
+    name: str, model: Trainable, sources: Sequence[DataSource], settings: TrainSettings, evaluator: Evaluator | None
+) -> TrainingJob:
+    """What is needed to train and to describe the run; `name` is that of the model before training.
+
+    Raises:
+        BadInput: an objective does not fit the model.
+    """
+    for source in sources:
+        check_objective(model, source.objective)
+    descriptions = [data_description(source) for source in sources]
+    return TrainingJob(
+        model=model,
+        sources=sources,
+        settings=settings,
+        backbone={"name": name, "fingerprint": model.fingerprint, "local": Path(name).exists()},
+        data=descriptions,
+        identity={
+            "kind": type(model).__name__,
+            "backbone": model.fingerprint,
+            "data": [one["digest"] for one in descriptions],
+            "dev": getattr(evaluator, "name", None),
+        },
+        evaluator=evaluator,
+        provenance=provenance(model).after(source.dataset for source in sources if source.dataset),
+    )
+
+
+def _loaded(model: Trainable | str | Path) -> tuple[str, Trainable]:
+    """A model's name and the model; one that was loaded before is known by its folder."""
+    if isinstance(model, str | Path):
+        return str(model), TorchEmbedder.load(model, precision="fp32")
+    folder = getattr(model.manifest, "encoder", None)
+    return str(folder) if isinstance(folder, Path) else type(model).__name__, model
+
+
+def _train_in_memory(job: TrainingJob, callbacks: Sequence[Callback]) -> TrainResult:
+    console = [ConsoleProgress()] if job.settings.progress else []
+    trainer = Trainer(
+        model=job.model,
+        data=job.sources,
+        settings=job.settings,
+        evaluator=job.evaluator,
+        callbacks=[*callbacks, *console],
+    )
+    result = trainer.run()
+    for shown in console:
+        shown.close()
+    return result

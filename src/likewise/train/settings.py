@@ -1,122 +1,117 @@
-"""Names for the fields of frozen dataclasses, and values for them from texts and from TOML: the one list of settings.
+"""How to train: one flat list of settings for Python, for the flags of `likewise train` and for its TOML file.
 
-A field annotated `Annotated[kind, "help"]` is a setting. One that is itself a dataclass lends its settings: those of
-`Lora` under `lora_rank` …, those of `Optimization` under their own names.
+Nothing here imports torch, so that `likewise train --help` does not either.
 """
 
-import types
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from difflib import get_close_matches
-from functools import cache
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
 
-from ..errors import BadInput
+LearningRateSchedule = Literal["linear", "cosine", "constant"]
+DataMixing = Literal["proportional", "round-robin"]
+TrainingPrecision = Literal["fp32", "bf16"]
 
-UNPREFIXED = ("optimization",)
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A field that can be told: its path of attributes, kind, default and one line of help."""
-
-    name: str
-    path: tuple[str, ...]
-    kind: Any
-    default: Any
-    help: str
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The words that it may be; none where it is something else."""
-        return get_args(self.kind) if get_origin(self.kind) is Literal else ()
+_LENGTH = "length and batches"
+_OPTIMIZER = "optimizer and learning rate"
+_MEMORY = "memory and speed"
+_TRAINED = "which weights are trained"
+_EVALUATION = "evaluation, checkpoints and logging"
 
 
-@cache
-def settings_of(holder: type) -> Mapping[str, Setting]:
-    """The settings of a dataclass by name."""
-    found: dict[str, Setting] = {}
-    hints = get_type_hints(holder, include_extras=True)
-    for one in fields(holder):
-        hint = hints[one.name]
-        if is_dataclass(hint):
-            prefix = "" if one.name in UNPREFIXED else f"{one.name}_"
-            for inner in settings_of(hint).values():  # type: ignore[arg-type]
-                name = prefix + inner.name
-                found[name] = Setting(name, (one.name, *inner.path), inner.kind, inner.default, inner.help)
-        elif get_origin(hint) is Annotated:
-            kind, told = get_args(hint)[:2]
-            default = None if one.default is MISSING else one.default
-            found[one.name] = Setting(one.name, (one.name,), kind, default, told)
-    return found
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """How to train. The optimizer's defaults are Sentence-BERT's: 2e-5, warm-up over 10 % of the steps, linear decay.
 
-
-def from_settings(holder: type[T], values: Mapping[str, Any], where: str) -> T:
-    """The dataclass with these settings, the others at their defaults.
-
-    Raises:
-        BadInput: a name is unknown (the nearest known one is told), or a value is of another kind.
+    >>> TrainSettings(epochs=3, batch_size=64, learning_rate=2e-5, gradient_checkpointing=True).batch_size
+    64
     """
-    known = settings_of(holder)  # type: ignore[arg-type]
-    check_known(values, known, where)
-    whole: T = _made(holder, {known[n].path: parse_value(known[n], v, where) for n, v in values.items()})
-    return whole
+
+    epochs: Annotated[float, "passes over the training data", _LENGTH] = 1.0
+    max_steps: Annotated[int | None, "train for this many steps instead of --epochs", _LENGTH] = None
+    batch_size: Annotated[int, "rows per batch, over all processes together", _LENGTH] = 16
+    gradient_accumulation_steps: Annotated[
+        int, "batches per step; the step uses the mean of their gradients", _LENGTH
+    ] = 1
+    data_mixing: Annotated[
+        DataMixing, "order of the batches of several data sets: drawn in proportion to their sizes, or in turn", _LENGTH
+    ] = "proportional"
+    seed: Annotated[int, "random seed of data order, dropout and new weights", _LENGTH] = 0
+
+    learning_rate: Annotated[float, "peak learning rate", _OPTIMIZER] = 2e-5
+    lr_schedule: Annotated[
+        LearningRateSchedule, "learning rate after the warm-up: linear or cosine decay to 0, or constant", _OPTIMIZER
+    ] = "linear"
+    warmup_ratio: Annotated[float, "fraction of the steps over which the learning rate rises from 0", _OPTIMIZER] = 0.1
+    weight_decay: Annotated[float, "decoupled weight decay (AdamW); biases and norms have none", _OPTIMIZER] = 0.01
+    max_grad_norm: Annotated[float, "gradients are clipped to this norm; 0 turns clipping off", _OPTIMIZER] = 1.0
+    layer_lr_decay: Annotated[
+        float, "each block's learning rate is that of the block above times this factor", _OPTIMIZER
+    ] = 1.0
+    objective_learning_rate: Annotated[
+        float | None, "peak learning rate of the objective's own weights; --learning-rate if not given", _OPTIMIZER
+    ] = None
+    adam_betas: Annotated[tuple[float, float], "Adam's decay rates of gradient and squared gradient", _OPTIMIZER] = (
+        0.9,
+        0.999,
+    )
+    adam_epsilon: Annotated[float, "Adam's epsilon, added to the denominator", _OPTIMIZER] = 1e-6
+    adam_bias_correction: Annotated[
+        bool, "correct Adam's moments for their start at 0; BERT's own optimizer did not", _OPTIMIZER
+    ] = True
+    ema_decay: Annotated[
+        float,
+        "decay per step of an exponential moving average of the weights (try 0.999), which is then evaluated and"
+        " saved; 0 turns it off",
+        _OPTIMIZER,
+    ] = 0.0
+
+    precision: Annotated[
+        TrainingPrecision, "precision of matrix products; weights and optimizer state stay fp32", _MEMORY
+    ] = "fp32"
+    gradient_checkpointing: Annotated[
+        bool, "keep only the activations between blocks and recompute the rest: less memory, slower", _MEMORY
+    ] = False
+    max_tokens_per_step: Annotated[
+        int | None,
+        "tokens encoded at once; a larger batch is processed in parts that give the same gradient. Halved"
+        " automatically when memory runs out",
+        _MEMORY,
+    ] = None
+
+    freeze: Annotated[
+        tuple[str, ...], "parts that are not trained: embeddings, blocks:0-3, encoder, pooling, heads", _TRAINED
+    ] = ()
+    lora_rank: Annotated[
+        int, "rank of LoRA adapters, merged into the weights at the end; 0 trains the whole weights", _TRAINED
+    ] = 0
+    lora_alpha: Annotated[float, "LoRA updates are scaled by alpha / rank", _TRAINED] = 16.0
+    lora_layers: Annotated[tuple[str, ...], "linear layers of each block that get a LoRA adapter", _TRAINED] = (
+        "qkv",
+        "out",
+        "up",
+        "down",
+    )
+
+    eval_steps: Annotated[
+        int, "steps between evaluations on --dev; 0 evaluates at the end of each epoch", _EVALUATION
+    ] = 0
+    early_stopping_patience: Annotated[
+        int, "stop after this many evaluations without a new best score; 0 never stops early", _EVALUATION
+    ] = 0
+    save_steps: Annotated[int, "steps between checkpoints; 0 saves only at the end", _EVALUATION] = 500
+    logging_steps: Annotated[int, "steps between lines of log.jsonl", _EVALUATION] = 1
+    tensorboard: Annotated[bool, "also write TensorBoard event files to OUTPUT/tensorboard", _EVALUATION] = False
+    progress: Annotated[bool, "show progress, loss and scores on stderr", _EVALUATION] = True
+
+    def identity(self) -> dict[str, Any]:
+        """The settings that decide the result: a run resumes only from a checkpoint that was written with the same."""
+        return {name: value for name, value in asdict(self).items() if name not in CHANGEABLE}
 
 
-def check_known(names: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Refuses a name that is none, and tells the nearest that is."""
-    known = list(known)
-    for name in names:
-        if name not in known:
-            near = get_close_matches(name.replace("-", "_"), known, 1, 0.5)
-            meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-            raise BadInput(f"{where}: there is no setting {name!r}; {meant}")
+CHANGEABLE = (
+    *("save_steps", "logging_steps", "tensorboard", "progress"),
+    *("max_tokens_per_step", "gradient_checkpointing"),
+)
+"""Settings that may change when a run is resumed: the gradient is the same (dropout in parts draws other masks)."""
 
-
-def parse_value(setting: Setting, value: Any, where: str) -> Any:
-    """The value as its kind wants it; texts are read, several parted by commas.
-
-    Raises:
-        BadInput: it is of another kind.
-    """
-    try:
-        return _read(value, setting.kind)
-    except (ValueError, TypeError):
-        raise BadInput(f"{where}: {setting.name} is {value!r}; wanted {_called(setting.kind)}") from None
-
-
-def _made(holder: Any, values: Mapping[tuple[str, ...], Any]) -> Any:
-    inner = {path[0] for path in values if len(path) > 1}
-    hints = get_type_hints(holder)
-    nested = {n: _made(hints[n], {p[1:]: v for p, v in values.items() if p[0] == n}) for n in inner}
-    return holder(**{path[0]: value for path, value in values.items() if len(path) == 1}, **nested)
-
-
-def _read(value: Any, kind: Any) -> Any:
-    origin, inside = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        return None if value is None else _read(value, next(k for k in inside if k is not type(None)))
-    if origin is Literal:
-        return inside[inside.index(value)]
-    if origin is tuple:
-        parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else list(value)
-        if inside[-1] is not Ellipsis and len(parts) != len(inside):
-            raise ValueError
-        return tuple(_read(part, inside[0]) for part in parts)
-    if isinstance(value, bool) is not (kind is bool) or (isinstance(value, float) and kind is int):
-        raise TypeError
-    if kind is str and not isinstance(value, str):
-        raise TypeError
-    return value if kind is bool else kind(value)
-
-
-def _called(kind: Any) -> str:
-    origin, inside = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        return _called(next(k for k in inside if k is not type(None)))
-    if origin is Literal:
-        return " or ".join(inside)
-    if origin is tuple:
-        return f"several: each {_called(inside[0])}" if inside[-1] is Ellipsis else f"{len(inside)} numbers"
-    return {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}[kind]
+REPORTING_ONLY = ("logging_steps", "tensorboard", "progress")
+"""Settings that have no influence on the model, so that its card does not list them."""

@@ -122,11 +122,11 @@ def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_pa
         (["nope"], "there is no data set 'nope'; there are sts12"),
         (["stsb/nope"], "there is no data set 'stsb/nope'; there are stsb/train"),
         (["--against", "stsb"], "--against, --letters and --examples go with --leaks TRAIN"),
-        (["stsb", "--leaks", "mr"], "stsb and --leaks were both passed"),
-        (["--leaks", "mr"], "there is no data 'mr/all' at hand"),
-        (["--leaks", "stsb/test", "--against", "stsb/test"], "there is nothing to compare with"),
+        (["stsb", "--leaks", "mr"], "stsb and --leaks were both given"),
+        (["--leaks", "mr"], "the data set 'mr/all' was not found"),
+        (["--leaks", "stsb/test", "--against", "stsb/test"], "there is no test data to compare with"),
         (["--leaks", "nowhere.csv"], "nowhere.csv is not there"),
-        (["--leaks", "odd.csv"], "odd.csv has the columns n, m; wanted text, sentence1"),
+        (["--leaks", "odd.csv"], "odd.csv has the columns n, m; expected text, sentence1"),
     ],
 )
 def test_what_cannot_be_is_an_error_that_helps(words, told, some, tmp_path, monkeypatch, capsys):

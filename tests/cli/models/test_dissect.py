@@ -22,8 +22,17 @@ def test_it_tells_what_is_in_the_layers(capsys: pytest.CaptureFixture[str]) -> N
     assert call("all-MiniLM-L6-v2") == 0
     told = capsys.readouterr().out
     assert told.startswith("all-MiniLM-L6-v2: 7 layers")
-    for part in ("novelty", "alignment", "largest", "least", "Do not use it", "Take the pooling mean"):
+    for part in (
+        "novelty",
+        "alignment",
+        "largest",
+        "smallest",
+        "minus the anisotropy",
+        "Do not use it",
+        "Use the pooling mean",
+    ):
         assert part in told
+    assert dissect.LEGEND in told
 
 
 def test_json_holds_the_same_and_a_folder_the_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

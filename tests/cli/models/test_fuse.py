@@ -4,21 +4,22 @@ import json
 
 import pytest
 
+from likewise import Embedder
 from likewise.cli.main import main
-from likewise.cli.models.fuse import _examples, _texts
-from likewise.embedder import Embedder
+from likewise.cli.models.fuse import _texts
 from likewise.errors import BadInput
+from tests.cli.models.pairs import examples_of
 
 
 def test_pairs_and_triplets_are_found_by_the_names_of_their_columns(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("n,sentence2,sentence1,label\n" + "".join(f"{i},b{i},a{i},{i % 5}\n" for i in range(30)))
-    texts, examples = _examples(path, None, 0)
+    texts, examples = examples_of(path)
     assert len(examples) == 30
     assert set(texts) == {f"{side}{i}" for side in "ab" for i in range(30)}
     path = tmp_path / "t.jsonl"
     path.write_text("".join(f'{{"anchor": "a{i}", "positive": "p{i}", "negative": "n{i}"}}\n' for i in range(30)))
-    texts, examples = _examples(path, None, 0)
+    texts, examples = examples_of(path)
     assert (len(examples), len(texts)) == (30, 90)
 
 
@@ -28,14 +29,14 @@ def test_a_teacher_reads_lines_or_any_columns_of_sentences(tmp_path):
     (tmp_path / "t.csv").write_text("sentence1,sentence2\na,b\nc,d\n")
     assert _texts(tmp_path / "t.csv") == ["a", "c", "b", "d"]
     (tmp_path / "o.csv").write_text("left,right\na,b\n")
-    with pytest.raises(BadInput, match="has the columns left, right; a teacher wants text"):
+    with pytest.raises(BadInput, match="has the columns left, right; a teacher needs one of text"):
         _texts(tmp_path / "o.csv")
 
 
 def test_an_empty_file_says_what_is_wanted(tmp_path):
     (tmp_path / "t.jsonl").write_text("")
-    with pytest.raises(BadInput, match=r"has the columns \(none\); wanted sentence1"):
-        _examples(tmp_path / "t.jsonl", None, 0)
+    with pytest.raises(BadInput, match=r"has the columns \(none\); expected sentence1"):
+        examples_of(tmp_path / "t.jsonl")
 
 
 def test_what_was_tried_is_told_and_with_json_nothing_else_is_on_stdout(tmp_path, own, capsys):
@@ -51,10 +52,33 @@ def test_what_was_tried_is_told_and_with_json_nothing_else_is_on_stdout(tmp_path
     assert (found["blocks"], found["pooling"]) == (made.encoder.depth, made.pooling.spec)
     assert found["tried"][0]["fused"]["low"] <= found["tried"][0]["fused"]["value"]
     assert "held-out pairs" in told.err and "saved in" in told.err
+    assert all(f"\n{name} " in told.err for name in ("fused", "baseline", "gain", "texts/s")), "the legend"
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    chosen = next(one for one in found["tried"] if one["blocks"] == found["blocks"])
+    assert card.startswith("---\n") and "pairs.csv" in card and found["pooling"] in card
+    assert (f"{chosen['held_out']:,} held-out pairs" in card and "was kept" in card) or not chosen["kept_baseline"]
+
+
+def test_columns_of_other_names_are_renamed_scaled_and_selected(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("kind,a,b,rating\n" + "".join(f"{i % 2},a{i},b{i},{i % 5}\n" for i in range(60)))
+    texts, examples = examples_of(path, columns="sentence1=a,sentence2=b,score=rating/4", where="kind==1")
+    assert len(examples) == 30 and examples.scores.max() == 1.0 and set(texts) >= {"a1", "b1"} and "a0" not in texts
+    path.write_text("q,p,n\n" + "".join(f"q{i},p{i},n{i}\n" for i in range(30)))
+    texts, examples = examples_of(path, columns="anchor=q,positive=p,negative=n")
+    assert (len(examples), len(texts), examples.scores) == (30, 90, None)
+
+
+def test_texts_of_labels_are_not_taken_for_scores(tmp_path):
+    path = tmp_path / "t.csv"
+    labels = ("entailment", "neutral", "contradiction")
+    path.write_text("sentence1,sentence2,label\n" + "".join(f"a{i},b{i},{labels[i % 3]}\n" for i in range(30)))
+    with pytest.raises(BadInput, match="label.*'entailment'|score.*'entailment'"):
+        examples_of(path)
 
 
 @pytest.mark.parametrize("words", [["fuse", "m", "--pairs", "p.csv", "-o", ""], ["dissect", "m", "-o", " "]])
 def test_an_output_without_a_name_is_refused_at_once(words, capsys):
     with pytest.raises(SystemExit):
         main(words)
-    assert "it is empty; wanted the name of a folder" in capsys.readouterr().err
+    assert "it is empty; expected the name of a folder" in capsys.readouterr().err

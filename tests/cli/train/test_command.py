@@ -13,13 +13,14 @@ import pytest
 import likewise
 from likewise import Embedder
 from likewise.cli import main
+from likewise.data.column_names import ColumnNames
 from likewise.train.data.schedule import DataSource
-from likewise.train.data.sources import ColumnNames, read_rows
+from likewise.train.data.sources import read_rows
 from likewise.train.layers.multi_layer import multi_layer_embedder
 from likewise.train.objectives import CoSENT, Layerwise
 from likewise.train.output.log import TIMING_FIELDS, read_log
-from likewise.train.run import Optimization, TrainSettings
-from likewise.train.trainer import train
+from likewise.train.settings import TrainSettings
+from tests.train.run_trainer import run_trainer
 
 PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
 HEAD = "question,answer,likeness\n"
@@ -32,6 +33,7 @@ def place(tmp_path, own, monkeypatch):
     own().rename(tmp_path / "tiny")
     lines = [f"{a} {i},{b} {i},{score}\n" for i in range(8) for a, b, score in PAIRS]
     (tmp_path / "pairs.csv").write_text(HEAD + "".join(lines))
+    (tmp_path / "more.csv").write_text("first,second,score\n" + "".join(f"{a},{b},{s}\n" for a, b, s in PAIRS))
     (tmp_path / "dev.csv").write_text("sentence1,sentence2,score\n" + "".join(f"{a},{b},{s}\n" for a, b, s in PAIRS))
     return tmp_path
 
@@ -41,9 +43,9 @@ FLAGS = [
     "--data",
     "pairs.csv@regression",
     *NAMES,
-    "--batch",
+    "--batch-size",
     "8",
-    "--rate",
+    "--learning-rate",
     "1e-3",
     "--threads",
     "1",
@@ -59,14 +61,14 @@ def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoin
     assert "dev.csv spearman × 100:" in told.out and "saved in out" in told.out
     assert Embedder.load("out").encode(["a cat"]).shape == (1, 32)
     record = json.loads((place / "out/run.json").read_text())
-    assert record["outcome"]["steps"] == 6 and record["run"]["optimization"]["rate"] == 1e-3
+    assert record["result"]["steps"] == 6 and record["run"]["learning_rate"] == 1e-3
     assert record["data"][0]["rows"] == 24 and len(record["data"][0]["sha256"]) == 64
-    assert [line["step"] for line in read_log(place / "out/log.jsonl")] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in read_log(place / "out/log.jsonl")] == [0, 1, 2, 3, 4, 5, 6]
     assert "base_model" not in (place / "out/README.md").read_text()
     assert json.loads((place / "runs.jsonl").read_text())["backbone"] == "tiny"
     assert not (place / "out/checkpoints").exists()
     assert main(command) == 0
-    assert "this very run is finished" in capsys.readouterr().err
+    assert "this same run is already finished" in capsys.readouterr().err
     assert main([*command, "--seed", "1"]) == 2
     assert "another finished run: run.seed was 0 and is 1" in capsys.readouterr().err
     assert main([*command, "--seed", "1", "--fresh", "--json"]) == 0
@@ -74,15 +76,15 @@ def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoin
 
 
 def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, monkeypatch):
-    command = ["train", "tiny", *FLAGS, "--steps", "6"]
+    command = ["train", "tiny", *FLAGS, "--max-steps", "6"]
     assert main([*command, "-o", "whole"]) == 0
     from likewise.train.output import console
 
     shown = console.ConsoleProgress.__call__
 
-    def interrupt(self, moment):
-        shown(self, moment)
-        if moment.step == 2:
+    def interrupt(self, state):
+        shown(self, state)
+        if state.step == 2:
             signal.raise_signal(signal.SIGTERM)
 
     with monkeypatch.context() as patch:
@@ -90,7 +92,7 @@ def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, mo
         assert main([*command, "-o", "out"]) == 130
     assert "stopped after step 2" in capsys.readouterr().err
     assert main([*command, "-o", "out"]) == 0
-    assert "going on after step 2" in capsys.readouterr().err
+    assert "resuming after step 2" in capsys.readouterr().err
     assert (place / "out/model.safetensors").read_bytes() == (place / "whole/model.safetensors").read_bytes()
     logs = [
         [{k: v for k, v in line.items() if k not in TIMING_FIELDS} for line in read_log(place / name / "log.jsonl")]
@@ -101,12 +103,13 @@ def test_a_run_that_was_interrupted_says_how_to_go_on_and_does(place, capsys, mo
 
 def test_a_file_and_flags_say_the_same_and_flags_come_first(place, capsys):
     (place / "run.toml").write_text(
-        'model = "tiny"\noutput = "a"\nsteps = 2\nbatch = 8\nrate = 1e-3\nthreads = 1\ndevice = "cpu"\nseed = 7\n'
+        'model = "tiny"\noutput = "a"\nmax_steps = 2\nbatch_size = 8\nlearning_rate = 1e-3\n'
+        'threads = 1\ndevice = "cpu"\nseed = 7\n'
         '[[data]]\nfile = "pairs.csv"\nobjective = {name = "regression"}\n'
         'columns = {sentence1 = "question", sentence2 = "answer", score = "likeness/5"}\nlicence = "CC0"\n'
     )
     assert main(["train", "run.toml", "--seed", "0"]) == 0
-    assert main(["train", "tiny", *FLAGS, "--steps", "2", "-o", "b"]) == 0
+    assert main(["train", "tiny", *FLAGS, "--max-steps", "2", "-o", "b"]) == 0
     assert (place / "a/model.safetensors").read_bytes() == (place / "b/model.safetensors").read_bytes()
     assert "| CC0 |" in (place / "a/README.md").read_text()
 
@@ -118,7 +121,7 @@ def test_several_data_sets_have_an_objective_each(place, capsys):
         "".join(json.dumps({"sentence1": f"a {i}", "sentence2": "the", "score": i}) + "\n" for i in range(16))
     )
     command = ["train", "tiny", "--data", "more.tsv@contrastive:temperature=0.1", "--data", "scored.jsonl@cosent"]
-    assert main([*command, "--batch", "8", "--threads", "1", "--mix", "round-robin", "-o", "out"]) == 0
+    assert main([*command, "--batch-size", "8", "--threads", "1", "--data-mixing", "round-robin", "-o", "out"]) == 0
     record = json.loads((place / "out/run.json").read_text())
     assert [one["objective"]["objective"] for one in record["data"]] == ["Contrastive", "CoSENT"]
     assert record["data"][0]["objective"]["temperature"] == 0.1
@@ -133,10 +136,12 @@ def test_what_a_model_has_read_by_name_is_kept_with_what_its_backbone_had(place,
     named = ["--data", "stsb/train@regression", "--columns", "score=score/5", *FLAGS[4:]]
     assert main(["train", "tiny", *named, "-o", "out"]) == 0
     assert json.loads((place / "out/likewise.json").read_text()) == {"trained_on": ["nli", "stsb"]}
-    assert main(["train", "tiny", *FLAGS, "--steps", "1", "-o", "other"]) == 0  # a file of one's own has no known name
+    assert (
+        main(["train", "tiny", *FLAGS, "--max-steps", "1", "-o", "other"]) == 0
+    )  # a file of one's own has no known name
     assert json.loads((place / "other/likewise.json").read_text()) == {"trained_on": ["nli"]}
     (place / "tiny" / "likewise.json").unlink()
-    assert main(["train", "tiny", *FLAGS, "--steps", "1", "-o", "other", "--fresh"]) == 0
+    assert main(["train", "tiny", *FLAGS, "--max-steps", "1", "-o", "other", "--fresh"]) == 0
     assert not (place / "other/likewise.json").exists()  # it would tell of the run before
 
 
@@ -144,7 +149,7 @@ def test_a_dry_run_shows_the_plan_and_a_batch_and_writes_nothing(place, capsys):
     before = sorted(place.rglob("*"))
     assert main(["train", "tiny", *FLAGS, "--dev", "dev.csv", "--lora-rank", "2", "--dry-run"]) == 0
     told = capsys.readouterr().out
-    assert "3, 3 an epoch" in told and "dev.csv, 3 pairs" in told and "[CLS]" in told and "Nothing was trained" in told
+    assert "3, 3 per epoch" in told and "dev.csv, 3 pairs" in told and "[CLS]" in told and "Nothing was trained" in told
     assert sorted(place.rglob("*")) == before
     assert main(["train", "tiny", *FLAGS, "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["plan"]["steps"].startswith("3")
@@ -152,26 +157,29 @@ def test_a_dry_run_shows_the_plan_and_a_batch_and_writes_nothing(place, capsys):
 
 def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
     (place / "same.csv").write_text("anchor,positive\na cat,the cat\na cat,dogs\nrain,on\n")
-    assert main(["train", "tiny", "--data", "same.csv@contrastive", "--batch", "3", "--threads", "1", "--dry-run"]) == 0
+    assert (
+        main(["train", "tiny", "--data", "same.csv@contrastive", "--batch-size", "3", "--threads", "1", "--dry-run"])
+        == 0
+    )
     told = capsys.readouterr().out
-    assert "right answers too: 2 of 6:" in told and "is not pushed from column 1 of row" in told
+    assert "known positives: 2 of 6:" in told and "not column 1 of row" in told
 
 
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ([], "no model is told"),
-        (["tiny"], "no data is told"),
-        (["tiny", *FLAGS], "no output is told"),
+        ([], "no model is given"),
+        (["tiny"], "no data is given"),
+        (["tiny", *FLAGS], "no output is given"),
         (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv is not there"),
         (["tiny", "--data", "nope/train@regression", "-o", "x"], "no data 'nope/train'"),
-        (["tiny", "--data", "pairs.csv", "-o", "x"], "has no objective; wanted --data pairs.csv@OBJECTIVE"),
+        (["tiny", "--data", "pairs.csv", "-o", "x"], "has no objective; expected --data pairs.csv@OBJECTIVE"),
         (["tiny", "--data", "pairs.csv@regresion", "-o", "x"], "there is no objective 'regresion'"),
-        (["tiny", "--data", "pairs.csv@regression", "--columns", "score", "-o", "x"], "wanted WANTED=FOUND"),
-        (["tiny", *FLAGS, "--batch", "x", "-o", "x"], "batch is 'x'; wanted a whole number"),
-        (["tiny", *FLAGS, "--dev", "pairs.csv", "-o", "x"], "no column 'sentence1'"),
+        (["tiny", "--data", "pairs.csv@regression", "--columns", "score", "-o", "x"], "expected NAME=COLUMN"),
+        (["tiny", *FLAGS, "--batch-size", "x", "-o", "x"], "batch_size is 'x'; expected a whole number"),
+        (["tiny", *FLAGS, "--dev", "more.csv", "-o", "x"], "no column 'sentence1'"),
         (["tiny", *FLAGS, "-o", "pairs.csv"], "pairs.csv"),
-        (["nope.toml"], "nope.toml is not there"),
+        (["nope.toml"], "nope.toml does not exist"),
         (["no-such-model", *FLAGS, "-o", "x"], "no-such-model"),
     ],
 )
@@ -185,12 +193,12 @@ def test_what_cannot_be_done_is_told_in_a_line_and_nothing_is_written(args, said
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("bacth = 8", "no setting 'bacth'; did you mean batch?"),
-        ("batch = 'x'", "batch is 'x'; wanted a whole number"),
-        ("batch 8", "is no TOML"),
-        ("data = 3", "data wants tables"),
+        ("bacth_size = 8", "unknown setting 'bacth_size'; did you mean batch_size?"),
+        ("batch_size = 'x'", "batch_size is 'x'; expected a whole number"),
+        ("batch 8", "is not valid TOML"),
+        ("data = 3", "data is 3; expected tables"),
         ('[[data]]\nfile = "pairs.csv"\nobjectiv = "cosent"', "did you mean objective?"),
-        ('[[data]]\nfile = "pairs.csv"', "wanted file and objective"),
+        ('[[data]]\nfile = "pairs.csv"', "expected file and objective"),
     ],
 )
 def test_what_a_file_says_wrongly_is_told(text, said, place, capsys):
@@ -205,9 +213,13 @@ GOOD = '[[data]]\nfile = "pairs.csv"\nobjective = "regression"\n'
 @pytest.mark.parametrize(
     ("text", "flags", "said"),
     [
-        ("batch = 'x'", ["--seed", "1"], "run.toml: batch is 'x'"),
-        (GOOD, ["--where", "likeness>1", *NAMES], "--columns, --where of the command line would be lost: run.toml has"),
-        (GOOD, ["--rate", "fast"], "the command line: rate is 'fast'"),
+        ("batch_size = 'x'", ["--seed", "1"], "run.toml: batch_size is 'x'"),
+        (
+            GOOD,
+            ["--where", "likeness>1", *NAMES],
+            "--columns, --where of the command line would have no effect: run.toml has",
+        ),
+        (GOOD, ["--learning-rate", "fast"], "the command line: learning_rate is 'fast'"),
     ],
 )
 def test_neither_file_nor_flags_are_blamed_or_lost_for_the_other(text, flags, said, place, capsys):
@@ -226,19 +238,19 @@ def test_help_needs_no_torch():
 
 def test_under_torchrun_two_processes_make_one_run_and_one_speaks(place):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "likewise"]
-    asked = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--steps", "4", "--record", "runs.jsonl", "-o", "out"]
+    asked = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--max-steps", "4", "--record", "runs.jsonl", "-o", "out"]
     env = {**os.environ, "PYTHONPATH": str(Path(likewise.__file__).parents[2])}
     made = subprocess.run([*command, *asked], env=env, capture_output=True, text=True, timeout=120)
     assert made.returncode == 0, made.stderr[-3000:]
     assert made.stdout.count("saved in out") == 1 and made.stderr.count("step 4 of 4") == 1
-    assert [line["step"] for line in read_log(place / "out/log.jsonl")] == [1, 2, 3, 4]
+    assert [line["step"] for line in read_log(place / "out/log.jsonl")] == [0, 1, 2, 3, 4]
     assert len((place / "runs.jsonl").read_text().splitlines()) == 1
     assert Embedder.load("out").encode(["a cat"]).shape == (1, 32) and not (place / "out/checkpoints").exists()
 
 
 def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the_model(place, capsys):
     """Not the parts of one vector: every block's weights change, and the pooled vector keeps its width."""
-    command = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--steps", "2", "--json"]
+    command = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--max-steps", "2", "--json"]
     command[command.index("pairs.csv@regression")] = "pairs.csv@cosent:layers=3"
     assert main([*command, "-o", "out"]) == 0
     record = json.loads(capsys.readouterr().out)
@@ -248,16 +260,16 @@ def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the
     found = read_rows(
         place / "pairs.csv", objective, ColumnNames(dict(part.split("=") for part in NAMES[1].split(",")))
     )
-    train(
+    run_trainer(
         multi_layer_embedder(python, 3),
         [DataSource(found, objective)],
-        TrainSettings(steps=2, batch=8, optimization=Optimization(rate=1e-3)),
+        TrainSettings(max_steps=2, batch_size=8, learning_rate=1e-3),
     )
     texts = ["a cat sleeps", "rain"]
     np.testing.assert_allclose(Embedder.load("out").encode(texts), python.eval().encode(texts), atol=1e-5)
     command[command.index("pairs.csv@cosent:layers=3")] = "pairs.csv@cosent:layers=5"
     assert main([*command, "-o", "other"]) == 2
-    assert "5 layers were asked for; the model has 4" in capsys.readouterr().err
+    assert "layers is 5; the model has 4" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["train", "evaluate"])

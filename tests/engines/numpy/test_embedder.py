@@ -13,14 +13,12 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from likewise import Embedder
-from likewise.encoders.config import ENCODER_ACTIVATIONS
-from likewise.encoders.layers import ACTIVATION_FUNCTIONS as TORCH_FUNCTIONS
-from likewise.engines.numpy.embedder import ACTIVATIONS as OF_HEADS
-from likewise.engines.numpy.embedder import REDUCTIONS, TORCHS, LightEmbedder
-from likewise.engines.numpy.encoders import ACTIVATION_FUNCTIONS, NUMPY_ENCODERS, attention, erf, gelu
+from likewise.engines.numpy.encoders import NUMPY_ENCODERS, attention, erf, gelu
+from likewise.engines.numpy.numpy_embedder import ACTIVATIONS as OF_HEADS
+from likewise.engines.numpy.numpy_embedder import TORCH_ONLY, NumpyEmbedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, ModelNotFound, TooLong
 from likewise.heads import Dense, Norm, Normalize
-from likewise.model_files.module_settings import REDUCTIONS as NAMES
 from likewise.pooling.reductions import REDUCTIONS as OURS
 from tests.encoders.test_config_defaults import REQUIRED
 from tests.tiny import CONFIGS, TEXTS, amend, reweigh, write
@@ -30,7 +28,7 @@ LONG = [*TEXTS, "cat dog " * 70, "a", ""]
 
 
 def _alike(folder, texts=LONG, overflow="truncate", prompt_name=None, atol=3e-6, **how):
-    ours = LightEmbedder.load(folder, **how).encode(texts, overflow=overflow, prompt_name=prompt_name)
+    ours = NumpyEmbedder.load(folder, **how).encode(texts, overflow=overflow, prompt_name=prompt_name)
     theirs = Embedder.load(folder, device="cpu", precision="fp32", **how).encode(
         texts, overflow=overflow, prompt_name=prompt_name
     )
@@ -50,8 +48,8 @@ def test_what_a_config_leaves_out_is_what_torch_takes_it_for(own, family):
     folder = own(family, changes=defaults)
     amend(folder / "config.json", **{key: None for key in CONFIGS[family] if key not in REQUIRED})
     _alike(folder)
-    light = LightEmbedder.load(folder)
-    assert light.made_of() == Embedder.load(folder, device="cpu").made_of()
+    light = NumpyEmbedder.load(folder)
+    assert light.describe() == Embedder.load(folder, device="cpu").describe()
     assert (light.encoder.longest, light.encoder.eps, light.encoder.activation) == (512, 1e-12, gelu)
 
 
@@ -71,7 +69,6 @@ def test_every_activation_is_that_of_torch(own, activation):
 @pytest.mark.parametrize("spec", [*OURS, "cls+mean+max"])
 @pytest.mark.parametrize("hidden", [False, True], ids=["prompt read", "prompt hidden"])
 def test_every_pooling_is_that_of_torch(own, spec, hidden):
-    assert list(REDUCTIONS) == list(OURS) == list(NAMES)
     folder = own(heads=("Normalize",), spoken={"prompts": {"query": "the quick "}})
     amend(folder / "1_Pooling" / "config.json", include_prompt=not hidden)
     _alike(folder, texts=TEXTS, pooling=spec, prompt_name="query")
@@ -82,7 +79,7 @@ def _headed(own, place, heads, activation="Tanh"):
     below = Embedder.load(own(heads=()))
     dense = Dense(32, 8, activation=activation)
     made = nn.Sequential(*({"Dense": dense, "LayerNorm": Norm(8), "Normalize": Normalize()}[h] for h in heads))
-    Embedder(below.tokenizer, below.encoder, below.pooling, made, below.manifest).save(place / "headed")
+    TorchEmbedder(below.tokenizer, below.encoder, below.pooling, made, below.manifest).save(place / "headed")
     return place / "headed"
 
 
@@ -100,19 +97,19 @@ def test_half_precisions_on_disk_are_read(own, tmp_path, precision):
 
 def test_what_it_is_made_of_is_what_torch_says(folders, own, tmp_path):
     for folder in (folders("bert"), folders("electra"), _headed(own, tmp_path, ("Dense", "Normalize"))):
-        assert LightEmbedder.load(folder).made_of() == Embedder.load(folder, device="cpu").made_of()
+        assert NumpyEmbedder.load(folder).describe() == Embedder.load(folder, device="cpu").describe()
 
 
 def test_what_it_lacks_is_told_and_a_slip_is_a_slip(own):
-    ours, theirs = LightEmbedder.load(own()), Embedder.load(own())
-    for name in TORCHS:
+    ours, theirs = NumpyEmbedder.load(own()), Embedder.load(own())
+    for name in TORCH_ONLY:
         assert hasattr(theirs, name)
         with pytest.raises(AttributeError, match="which is installed here"):
             getattr(ours, name)
-    with pytest.raises(AttributeError, match="no 'encod'$"):
+    with pytest.raises(AttributeError, match="has no attribute 'encod'$"):
         ours.encod  # noqa: B018
     assert "mean" in repr(ours) and "32 numbers" in repr(ours)
-    for load in (Embedder.load, LightEmbedder.load):
+    for load in (Embedder.load, NumpyEmbedder.load):
         with pytest.raises(BadInput, match="no engine 'onnx'; there are torch and numpy"):
             load(own(), engine="onnx")
 
@@ -126,20 +123,20 @@ def test_every_activation_of_heads_is_that_of_torch(own, tmp_path, activation):
 
 def test_the_fingerprint_is_of_what_was_loaded(own, tmp_path):
     folder = _headed(own, tmp_path, ("Dense", "Normalize"))
-    light = LightEmbedder.load(folder)
+    light = NumpyEmbedder.load(folder)
     before = light.fingerprint
-    assert LightEmbedder.load(folder).fingerprint == before
+    assert NumpyEmbedder.load(folder).fingerprint == before
     write(folder / "modules.json", json.loads((folder / "modules.json").read_text())[:-1])  # without Normalize
     reweigh(folder / "2_Dense", lambda _, tensor: 2 * tensor)
-    assert light.fingerprint == before != LightEmbedder.load(folder).fingerprint
-    halved = LightEmbedder.load(folder)
+    assert light.fingerprint == before != NumpyEmbedder.load(folder).fingerprint
+    halved = NumpyEmbedder.load(folder)
     reweigh(folder, lambda name, tensor: tensor / 2 if name.endswith("intermediate.dense.bias") else tensor)
-    assert LightEmbedder.load(folder).fingerprint != halved.fingerprint
+    assert NumpyEmbedder.load(folder).fingerprint != halved.fingerprint
 
 
 def test_a_plain_folder_is_told_that_its_mean_is_taken(own):
     with pytest.warns(UserWarning, match="pooling"):
-        LightEmbedder.load(own(plain=True))
+        NumpyEmbedder.load(own(plain=True))
 
 
 def test_eight_bits_halves_and_older_names_are_read(own, tmp_path):
@@ -166,35 +163,36 @@ def test_a_table_of_word_pieces_is_read_with_its_heads(own, tmp_path):
 def test_load_gives_it_when_asked_and_says_what_it_cannot(own, tiny):
     folder = own()
     light = Embedder.load(folder, engine="numpy", max_length=9)
-    assert isinstance(light, LightEmbedder) and light.width == tiny.width and light.precision == "fp32"
+    assert isinstance(light, NumpyEmbedder) and light.width == tiny.width and light.precision == "fp32"
     assert light.tokenizer.max_length == 9 and len(light.fingerprint) == 32
     assert light.fingerprint != Embedder.load(folder, engine="numpy").fingerprint
     with pytest.raises(TooLong):
         light.encode(["cat " * 30], overflow="error")
     for option, value in {"precision": "bf16", "device": "cuda", "engine": "torch"}.items():
-        with pytest.raises(BadInput, match=f"{option} is .*which is installed here"):
-            LightEmbedder.load(folder, **{option: value})
+        told = "Embedder.load does" if option == "engine" else f"{option} is .*which is installed here"
+        with pytest.raises(BadInput, match=told):
+            NumpyEmbedder.load(folder, **{option: value})
     with pytest.raises(BadInput, match="there are torch and numpy"):
         Embedder.load(folder, engine="abacus")
     with pytest.raises(BadInput, match="truncate is 0"):
-        LightEmbedder.load(folder, truncate=0)
+        NumpyEmbedder.load(folder, truncate=0)
     with pytest.raises(ModelNotFound):
-        LightEmbedder.load("no-such-model-anywhere/at-all")
-    with pytest.raises(BadModel, match="none of NumPy's|unknown here"):
-        LightEmbedder.load(folder, pooling="sbert-wk")
+        NumpyEmbedder.load("no-such-model-anywhere/at-all")
+    with pytest.raises(BadModel, match="not supported by the NumPy|unknown here"):
+        NumpyEmbedder.load(folder, pooling="sbert-wk")
 
 
 def test_what_it_has_not_is_told_with_what_has_it(own, tmp_path):
-    light = LightEmbedder.load(own())
+    light = NumpyEmbedder.load(own())
     assert light.pieces(["cat dog"]) == Embedder.load(own()).pieces(["cat dog"]) and not hasattr(light, "fold")
-    with pytest.raises(AttributeError, match=r"no 'save'.*engine=.torch."):
+    with pytest.raises(BadInput, match=r"does not save.*engine=.torch."):
         light.save(tmp_path / "x")
 
 
 @pytest.mark.parametrize("family", ["roberta", "modernbert", "distilbert"])
 def test_other_encoders_are_refused_with_what_would_compute_them(folders, family):
     with pytest.raises(BadModel, match=r"only bert, electra, words are computed\..*engine=.torch."):
-        LightEmbedder.load(folders(family))
+        NumpyEmbedder.load(folders(family))
     assert list(NUMPY_ENCODERS) == ["bert", "electra", "words"]
 
 
@@ -236,14 +234,14 @@ def test_a_broken_folder_is_told(own, tmp_path, name):
     folder = _headed(own, tmp_path, ("Dense", "Normalize"))
     spoil(folder)
     with pytest.raises(BadModel, match=told):
-        LightEmbedder.load(folder)
+        NumpyEmbedder.load(folder)
 
 
 def test_a_vector_that_is_not_finite_names_its_text(own):
     folder = own()
     reweigh(folder, lambda name, tensor: tensor * 1e30 if "word_embeddings" in name or "LayerNorm" in name else tensor)
     with np.errstate(all="ignore"), pytest.raises(BadModel, match=r"texts\[0\] gave a vector that is not finite"):
-        LightEmbedder.load(folder).encode(["cat dog"])
+        NumpyEmbedder.load(folder).encode(["cat dog"])
 
 
 @given(st.lists(st.floats(-30, 30), min_size=1, max_size=40))
@@ -307,4 +305,4 @@ def test_threads_are_numpys_where_torch_is_not(own, tmp_path):
     )
     assert _without_torch(script.format(1)).stdout.splitlines()[-1] == "0 1 None"
     done = _without_torch(script.format(-3))
-    assert done.stdout.splitlines()[-1].startswith("2 ") and "--threads is -3; wanted 1 or more" in done.stderr
+    assert done.stdout.splitlines()[-1].startswith("2 ") and "--threads is -3; expected 1 or more" in done.stderr

@@ -15,16 +15,16 @@ from likewise.evaluate.classifiers.classifier import (
     Problem,
     TrainedClassifier,
     random_starts,
-    trainer,
 )
 from likewise.evaluate.classifiers.folds import splits
+from likewise.evaluate.classifiers.trainers import classifier_trainer
 from tests.evaluate.transcription import Slow
 
 L2 = (1e-5, 1e-4, 1e-3, 1e-2)
 RECIPES = {
-    "softmax regression": ClassifierRecipe(limit=100),
-    "a hidden layer": ClassifierRecipe(hidden=7, limit=12),
-    "a hidden layer with dropout": ClassifierRecipe(hidden=5, dropout=0.2, limit=12),
+    "softmax regression": ClassifierRecipe(max_epochs=100),
+    "a hidden layer": ClassifierRecipe(hidden=7, max_epochs=12),
+    "a hidden layer with dropout": ClassifierRecipe(hidden=5, dropout=0.2, max_epochs=12),
 }
 WAYS = {"one by one": sequential.train_sequential, "together": batched.train_batched}
 
@@ -51,9 +51,9 @@ def test_a_classifier_is_that_of_the_slow_transcription(way, recipe, held_out):
         folds = [Fold(fold.train, None, fold.l2) for fold in folds]
     for fold, made in zip(folds, way(problem, folds, recipe), strict=True):
         for l2, classifier in zip(fold.l2, made, strict=True):
-            slow = Slow(6, 3, l2, recipe.hidden, recipe.dropout, recipe.limit)
+            slow = Slow(6, 3, l2, recipe.hidden, recipe.dropout, recipe.max_epochs)
             dev = None if held_out else (problem.x[fold.dev], problem.y[fold.dev])
-            assert slow.fit(problem.x[fold.train], problem.y[fold.train], dev) == classifier.dev
+            assert slow.fit(problem.x[fold.train], problem.y[fold.train], dev) == classifier.dev_accuracy
             assert slow.predict(problem.x).tolist() == classifier.predict(problem.x).tolist()
             state = list(slow.model.state_dict().values())
             for weight, bias, layer in zip(state[::2], state[1::2], classifier.layers, strict=True):
@@ -67,7 +67,7 @@ def test_company_changes_nothing(threads, gathered, monkeypatch):
     monkeypatch.setattr(batched, "_GATHERED", gathered)
     problem = noisy(101)
     folds = [*some_folds(problem, 5), *[Fold(fold.train, None, (1e-3,)) for fold in some_folds(problem, 3)]]
-    recipe = ClassifierRecipe(hidden=4, dropout=0.1, limit=12)
+    recipe = ClassifierRecipe(hidden=4, dropout=0.1, max_epochs=12)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -78,7 +78,7 @@ def test_company_changes_nothing(threads, gathered, monkeypatch):
     for fold, classifiers in zip(folds, made, strict=True):
         assert len(classifiers) == len(fold.l2)
         for alone, classifier in zip(sequential.train_sequential(problem, [fold], recipe)[0], classifiers, strict=True):
-            assert alone.dev == classifier.dev
+            assert alone.dev_accuracy == classifier.dev_accuracy
             for a, b in zip(alone.layers, classifier.layers, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
@@ -88,7 +88,7 @@ def test_training_leaves_the_global_generators_alone(way):
     torch.manual_seed(3)
     np.random.seed(3)
     before = torch.random.get_rng_state(), np.random.get_state()[1].tolist()
-    way(noisy(60), some_folds(noisy(60), 2), ClassifierRecipe(hidden=3, dropout=0.5, limit=0))
+    way(noisy(60), some_folds(noisy(60), 2), ClassifierRecipe(hidden=3, dropout=0.5, max_epochs=0))
     assert torch.equal(before[0], torch.random.get_rng_state())
     assert before[1] == np.random.get_state()[1].tolist()
 
@@ -97,7 +97,7 @@ def test_together_agrees_with_logistic_regression():
     """Adam's l2 of a mean loss is scikit-learn's C = 1 / (n l2), but for the bias; given steps enough to get there."""
     problem = noisy(1200, 10, 3, seed=4)
     [fold] = some_folds(problem, 2, (1e-3,))[:1]
-    [[ours]] = batched.train_batched(problem, [fold], ClassifierRecipe(tenacity=100, learning_rate=0.01))
+    [[ours]] = batched.train_batched(problem, [fold], ClassifierRecipe(patience=100, learning_rate=0.01))
     theirs = LogisticRegression(C=1 / (1e-3 * len(fold.train))).fit(problem.x[fold.train], problem.y[fold.train])
     x, y = problem.x[fold.dev], problem.y[fold.dev]
     assert abs((ours.predict(x) == y).mean() - theirs.score(x, y)) < 0.015
@@ -107,7 +107,7 @@ def test_together_agrees_with_logistic_regression():
 def test_classes_apart_are_told_apart_and_noise_is_not():
     apart = noisy(300, noise=0.05)
     [[classifier]] = batched.train_batched(apart, some_folds(apart, 2, (1e-5,))[:1], ClassifierRecipe())
-    assert classifier.dev == 1
+    assert classifier.dev_accuracy == 1
     nothing = Problem(apart.x, np.random.default_rng(9).permutation(apart.y), 3)
     fold = some_folds(nothing, 2, (1e-3,))[0]
     [[classifier]] = batched.train_batched(nothing, [Fold(fold.train, None, (1e-3,))], ClassifierRecipe())
@@ -118,12 +118,12 @@ def test_a_hidden_layer_learns_what_a_line_cannot():
     x = np.random.default_rng(0).uniform(-1, 1, (600, 2)).astype(np.float32) * 3
     problem = Problem(x, (x[:, 0] * x[:, 1] > 0).astype(int), 2)
     [fold] = some_folds(problem, 2, (1e-5,))[:1]
-    patient = ClassifierRecipe(tenacity=100, learning_rate=0.02, limit=60)
+    patient = ClassifierRecipe(patience=100, learning_rate=0.02, max_epochs=60)
     [[line]], [[curve]] = (
         batched.train_batched(problem, [fold], ClassifierRecipe(**{**vars(patient), "hidden": hidden}))
         for hidden in (0, 8)
     )
-    assert line.dev < 0.7 < 0.9 < curve.dev
+    assert line.dev_accuracy < 0.7 < 0.9 < curve.dev_accuracy
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
@@ -147,7 +147,7 @@ def test_a_twentieth_is_held_out_and_nothing_is_lost():
 
 def test_too_few_rows_to_hold_any_out_are_an_error():
     assert len(random_starts(Fold(np.arange(20), None, (0.1,)), 0).dev) == 1
-    with pytest.raises(BadInput, match="19 rows to train on, of which 5% are held out.* at least 20"):
+    with pytest.raises(BadInput, match="19 rows to train on, and 5% are held out.* at least 20"):
         random_starts(Fold(np.arange(19), None, (0.1,)), 0)
 
 
@@ -157,7 +157,7 @@ def test_without_torch_the_extra_is_named(monkeypatch):
         monkeypatch.delattr(f"likewise.evaluate.classifiers.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtra, match=r"pip install .*\[torch\]"):
-        trainer("fast")
+        classifier_trainer("fast")
 
 
 def test_two_that_compute_at_once_leave_the_thread_count_as_it_was():

@@ -9,16 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
-from likewise.evaluate.metrics.metrics import (
-    RANKINGS,
-    agreement,
+from likewise.evaluate.metrics.binary_classification import (
     auc,
     average_precision,
     best_accuracy,
     best_f1,
     binary_decisions,
-    ranking,
 )
+from likewise.evaluate.metrics.cluster_agreement import cluster_agreement
+from likewise.evaluate.metrics.ranking import RANKING_METRICS, ranking_metric
 
 
 def slow(metric: str, found: list[float], judged: list[float], k: int) -> float:
@@ -53,11 +52,11 @@ def rankings(draw):
     return [row[: draw(st.integers(0, len(row)))] for row in found], judged
 
 
-@pytest.mark.parametrize("metric", RANKINGS)
+@pytest.mark.parametrize("metric", RANKING_METRICS)
 @given(rankings(), st.integers(1, 12))
 def test_a_ranking_has_the_figure_of_its_definition(metric, drawn, k):
     found, judged = drawn
-    fast = ranking(f"{metric}@{k}", table(found), table(judged))
+    fast = ranking_metric(f"{metric}@{k}", table(found), table(judged))
     np.testing.assert_allclose(fast, [slow(metric, f, j, k) for f, j in zip(found, judged, strict=True)], atol=1e-12)
     assert ((fast >= 0) & (fast <= 1 + 1e-12)).all()
 
@@ -68,31 +67,33 @@ def test_graded_ndcg_is_scikit_learns_with_distinct_scores():
     scores = np.empty((1, 6))
     scores[0, [2, 1, 0, 5, 4, 3]] = np.arange(6, 0, -1)
     for k in (1, 3, 6, 20):
-        assert ranking(f"ndcg@{k}", found, truth)[0] == pytest.approx(sklearn.metrics.ndcg_score(truth, scores, k=k))
+        assert ranking_metric(f"ndcg@{k}", found, truth)[0] == pytest.approx(
+            sklearn.metrics.ndcg_score(truth, scores, k=k)
+        )
 
 
-@pytest.mark.parametrize("metric", RANKINGS)
+@pytest.mark.parametrize("metric", RANKING_METRICS)
 def test_a_query_without_anything_relevant_or_found_scores_nothing(metric):
-    assert ranking(f"{metric}@3", np.zeros((1, 5)), np.zeros((1, 2))).tolist() == [0]
-    assert ranking(f"{metric}@3", np.zeros((1, 0)), np.ones((1, 2))).tolist() == [0]
+    assert ranking_metric(f"{metric}@3", np.zeros((1, 5)), np.zeros((1, 2))).tolist() == [0]
+    assert ranking_metric(f"{metric}@3", np.zeros((1, 0)), np.ones((1, 2))).tolist() == [0]
 
 
 def test_a_list_shorter_than_k_is_divided_by_k_in_precision_alone():
     found, judged = np.array([[1.0, 1.0]]), np.ones((1, 2))
-    got = {metric: ranking(f"{metric}@10", found, judged)[0] for metric in RANKINGS}
-    assert got == {metric: 0.2 if metric == "precision" else 1.0 for metric in RANKINGS}
+    got = {metric: ranking_metric(f"{metric}@10", found, judged)[0] for metric in RANKING_METRICS}
+    assert got == {metric: 0.2 if metric == "precision" else 1.0 for metric in RANKING_METRICS}
 
 
 @pytest.mark.parametrize("name", ["ndcg", "ndcg@0", "ndcg@-1", "gain@10", "ndcg@ten"])
 def test_a_metric_that_is_not_known_is_named(name):
-    with pytest.raises(BadInput, match="wanted one of ndcg, recall"):
-        ranking(name, np.ones((1, 1)), np.ones((1, 1)))
+    with pytest.raises(BadInput, match="expected one of ndcg, recall"):
+        ranking_metric(name, np.ones((1, 1)), np.ones((1, 1)))
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_rankings_of_other_queries_are_refused():
     with pytest.raises(BadInput, match=r"\(2, 1\) and \(1, 1\)"):
-        ranking("ndcg@1", np.ones((2, 1)), np.ones((1, 1)))
+        ranking_metric("ndcg@1", np.ones((2, 1)), np.ones((1, 1)))
 
 
 few = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 1)), min_size=1, max_size=30)
@@ -174,8 +175,8 @@ def test_positives_that_were_never_found_count_as_found_last_of_all(pairs, unsee
     ("said", "gold", "told"),
     [
         ([0.1, 0.2], [1], "as many scores"),
-        ([], [], "one at least"),
-        ([np.nan, 0.2], [1, 0], "number 0 is not"),
+        ([], [], "at least one"),
+        ([np.nan, 0.2], [1, 0], "score 0 is not finite"),
         ([0.1, 0.2], [1, 2], "0 or 1"),
     ],
 )
@@ -187,7 +188,7 @@ def test_what_is_no_decision_is_refused(said, gold, told):
 
 
 def test_fewer_positives_than_were_seen_are_refused():
-    with pytest.raises(BadInput, match="2 of the pairs are positive, and there are said to be 1"):
+    with pytest.raises(BadInput, match="2 of the pairs are positive; expected at most `positives`, which is 1"):
         best_f1(np.array([0.1, 0.2]), np.ones(2), positives=1)
 
 
@@ -196,10 +197,12 @@ def test_a_grouping_agrees_as_scikit_learn_says(pairs):
     groups, classes = np.array([g for g, _ in pairs]), np.array([c for _, c in pairs])
     homogeneity, completeness, v_measure = sklearn.metrics.homogeneity_completeness_v_measure(classes, groups)
     adjusted = sklearn.metrics.adjusted_rand_score(classes, groups)
-    assert agreement(groups, classes) == pytest.approx((v_measure, homogeneity, completeness, adjusted), abs=1e-9)
+    assert cluster_agreement(groups, classes) == pytest.approx(
+        (v_measure, homogeneity, completeness, adjusted), abs=1e-9
+    )
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_groupings_of_other_items_are_refused():
     with pytest.raises(BadInput, match=r"a group and a class for each of n items"):
-        agreement(np.arange(3), np.arange(2))
+        cluster_agreement(np.arange(3), np.arange(2))

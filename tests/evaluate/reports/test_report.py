@@ -26,6 +26,7 @@ from likewise.evaluate.task import EvaluationSettings, Evidence, Result, Score
 from likewise.evaluate.tasks.registry import SUITES
 from tests.evaluate.toys import LOST, ONE, TWO, WORDS, model, read, task
 
+RESAMPLES_100, RESAMPLES_400 = EvaluationSettings(resamples=100), EvaluationSettings(resamples=400)
 NAMES = ("all-MiniLM-L6-v2", "bert-avg(minilm-l6-h384-raw)", "avg-glove", "all-mpnet-base-v2", "tf-idf")
 
 
@@ -68,13 +69,13 @@ SURE = task("sure", "pairs/one", run=crossed, published={"somebody": 99.0})
 @pytest.fixture(scope="module")
 def uneven():
     models = {"good": knowing(0.05), "as good": knowing(0.05, seed=1), "bad": knowing(3.0)}
-    return evaluate(models, [SURE], read=read, resamples=400)
+    return evaluate(models, [SURE], read=read, settings=RESAMPLES_400)
 
 
 @pytest.fixture(scope="module")
 def five():
     models = {name: model(i) for i, name in enumerate(NAMES)}
-    return evaluate(models, [ONE, TWO, LOST], read=read, resamples=100)
+    return evaluate(models, [ONE, TWO, LOST], read=read, settings=RESAMPLES_100)
 
 
 def rows(text):
@@ -84,7 +85,9 @@ def rows(text):
 
 def test_only_what_is_sure_is_marked(uneven):
     assert winners(uneven) == {}  # the two good ones are not told apart
-    two = evaluate({"good": knowing(0.05), "bad": knowing(3.0)}, [SURE], read=read, resamples=400)
+    two = evaluate(
+        {"good": knowing(0.05), "bad": knowing(3.0)}, [SURE], read=read, settings=EvaluationSettings(resamples=400)
+    )
     assert winners(two) == {"sure": "good"}
     line = rows(format_report(two))["sure"]
     assert line.count("*") == 1
@@ -161,7 +164,7 @@ def test_grids_are_laid_out_and_the_first_that_fits_is_taken():
     assert TextTable(("a|b",), (("x", "1"),)).markdown().startswith("|  | a\\|b |")
 
 
-@pytest.mark.parametrize("ending", plot.ENDINGS)
+@pytest.mark.parametrize("ending", plot.FORMATS)
 def test_a_picture_is_drawn_whole(five, tmp_path, ending):
     plot.draw_results(five, tmp_path / f"scores{ending}")
     assert (tmp_path / f"scores{ending}").stat().st_size > 3000
@@ -178,28 +181,30 @@ def failing(texts):
 
 
 def nothing_compared(text):
-    return "none were compared" in text and "beyond chance" not in text
+    return "none were compared" in text and "significant" not in text
 
 
 def test_where_a_model_failed_no_report_says_that_two_were_compared():
-    found = evaluate({"good": knowing(0.05), "bad": failing}, [SURE], read=read, resamples=100)
+    found = evaluate(
+        {"good": knowing(0.05), "bad": failing}, [SURE], read=read, settings=EvaluationSettings(resamples=100)
+    )
     assert found.failed
     for text in (format_report(found), format_markdown(found)):
         assert nothing_compared(text)
     assert compare_two(found, "good", "bad") == {}
     told = comparison_lines(found, "good", "bad", {})
-    assert "compared on no task" in told and "Of 0 tasks" not in told
+    assert "compared on any task" in told and "Of 0 tasks" not in told
     assert "not comparable" in rows(told)["sure"]
 
 
 def test_of_several_models_and_tasks_the_report_says_what_was_compared_and_what_was_not():
     """On one task three models have figures but one, which failed; the other task's data are not at hand."""
     models = {"a": knowing(0.05), "b": knowing(0.05, seed=1), "c": failing}
-    found = evaluate(models, [SURE, LOST], read=read, resamples=100)
+    found = evaluate(models, [SURE, LOST], read=read, settings=RESAMPLES_100)
     text = " ".join(format_report(found, width=500).split())
-    assert "no difference between the best two models is beyond chance" in text
-    assert "of the models that have a figure" in text
-    assert "not compared, for want of two figures on the same items: lost" in text
+    assert "no significant difference between the best two models" in text
+    assert "among models that have a score" in text
+    assert "not compared, without two scores on the same items: lost" in text
     told = comparison_lines(found, "a", "b", compare_two(found, "a", "b"))
     assert "Of 1 tasks" in told and "On 1 of 2 tasks they could not be compared" in " ".join(told.split())
 
@@ -222,7 +227,7 @@ def of_numbers(said, gold, statistic="spearman"):
 )
 def test_what_cannot_be_compared_is_not_called_a_tie(ours, theirs):
     cells = {(name, "sure"): Cell(name, "sure", result) for name, result in (("a", ours), ("b", theirs))}
-    found = Results(("a", "b"), (SURE,), cells, EvaluationSettings(), 100)
+    found = Results(("a", "b"), (SURE,), cells, RESAMPLES_100)
     assert nothing_compared(format_report(found)) and nothing_compared(format_markdown(found))
     assert compare_two(found, "a", "b") == {}
 
@@ -231,4 +236,4 @@ def test_a_figure_that_is_nan_takes_no_part():
     nan = replace(of_numbers([1, 2, 3, 4], [1, 2, 3, 4]), scores=(Score("spearman", float("nan"), 4),))
     good = of_numbers([1, 2, 3, 4], [1, 2, 3, 4])
     cells = {(name, "sure"): Cell(name, "sure", result) for name, result in (("a", nan), ("b", good))}
-    assert nothing_compared(format_report(Results(("a", "b"), (SURE,), cells, EvaluationSettings(), 100)))
+    assert nothing_compared(format_report(Results(("a", "b"), (SURE,), cells, RESAMPLES_100)))

@@ -10,6 +10,7 @@ from sklearn.metrics import average_precision_score
 from likewise.arrays.correlation import pearson, ranks, spearman
 from likewise.errors import BadInput
 from likewise.evaluate.statistics.bootstrap import STATISTICS, draw_counts, resample
+from likewise.evaluate.statistics.significance import BootstrapSettings as Bootstrap
 from likewise.evaluate.statistics.significance import difference, interval, intervals, paired
 
 SLOW = {
@@ -51,14 +52,14 @@ def test_with_groups_items_are_drawn_within_them_and_the_statistic_is_their_mean
     gold, fine, _ = noisy(n=90)
     groups = np.repeat([4, 0, 2], 30)
     truth = (gold > 2).astype(float) if statistic == "average_precision" else gold
-    found = intervals([fine], truth, groups, statistic=statistic, resamples=500)[0]
+    found = intervals([fine], truth, groups, statistic=statistic, bootstrap=Bootstrap(resamples=500))[0]
     parts = [SLOW[statistic](fine[groups == g], gold[groups == g]) for g in (0, 2, 4)]
     assert found.value == pytest.approx(np.mean(parts), abs=1e-12)
     shifted = fine + 100 * groups  # of no matter to a correlation inside a group, and all to one across them
     if statistic in ("pearson", "spearman"):
-        assert intervals([shifted], truth, groups, statistic=statistic, resamples=500)[0].low == pytest.approx(
-            found.low, abs=1e-9
-        )
+        assert intervals([shifted], truth, groups, statistic=statistic, bootstrap=Bootstrap(resamples=500))[
+            0
+        ].low == pytest.approx(found.low, abs=1e-9)
     assert found.low < found.value < found.high
 
 
@@ -67,15 +68,17 @@ def test_with_groups_items_are_drawn_within_them_and_the_statistic_is_their_mean
 )
 def test_few_items_with_many_ties_give_an_interval_or_none_and_never_an_error(pairs, statistic):
     said, gold = np.array(pairs, float).T
-    found, p = paired(said, said[::-1].copy(), np.minimum(gold, 1), statistic=statistic, resamples=50)
+    found, p = paired(
+        said, said[::-1].copy(), np.minimum(gold, 1), statistic=statistic, bootstrap=Bootstrap(resamples=50)
+    )
     assert np.isnan(found.low) == np.isnan(found.high)
     assert 0 < p <= 1
 
 
 def test_p_is_never_nothing_and_is_one_between_equals():
     gold, fine, rough = noisy()
-    assert paired(fine, rough, gold, statistic="spearman", resamples=99)[1] == 2 / 100
-    assert paired(fine, fine, gold, statistic="spearman", resamples=99)[1] == 1
+    assert paired(fine, rough, gold, statistic="spearman", bootstrap=Bootstrap(resamples=99))[1] == 2 / 100
+    assert paired(fine, fine, gold, statistic="spearman", bootstrap=Bootstrap(resamples=99))[1] == 1
 
 
 def test_where_there_is_no_difference_p_is_below_a_tenth_one_time_in_ten():
@@ -83,7 +86,7 @@ def test_where_there_is_no_difference_p_is_below_a_tenth_one_time_in_ten():
     for seed in range(200):
         gold = random.normal(size=80)
         a, b = gold + random.normal(size=80), gold + random.normal(size=80)
-        low += paired(a, b, gold, statistic="spearman", resamples=199, seed=seed)[1] <= 0.1
+        low += paired(a, b, gold, statistic="spearman", bootstrap=Bootstrap(resamples=199, seed=seed))[1] <= 0.1
     assert 8 <= low <= 36  # 20 expected, four standard deviations
 
 
@@ -128,8 +131,8 @@ def test_what_is_no_row_of_numbers_is_refused(bad):
 
 def test_an_unknown_statistic_missing_gold_and_no_resamples_are_refused():
     gold, fine, _ = noisy()
-    for wrong, how in (("median", {}), ("mean, pearson", {}), ("mean", {"resamples": 0})):
-        with pytest.raises(BadInput, match="there is no statistic|wanted 1 or more"):
+    for wrong, how in (("median", {}), ("mean, pearson", {}), ("mean", {"bootstrap": Bootstrap(resamples=0)})):
+        with pytest.raises(BadInput, match="there is no statistic|expected 1 or more"):
             intervals([fine], gold, statistic=wrong, **how)
     with pytest.raises(BadInput, match="no gold"):
         intervals([fine], statistic="pearson")
@@ -141,10 +144,12 @@ def test_an_interval_leaves_out_half_of_what_is_not_its_level_on_either_side(lev
     draws = resample(STATISTICS["spearman"]([fine, rough], gold), 60, 400, np.random.default_rng(2))
     share = 100 * (1 - level) / 2
     wanted = np.percentile(draws, [share, 100 - share], axis=1).T
-    found = intervals([fine, rough], gold, statistic="spearman", resamples=400, seed=2, level=level)
+    found = intervals(
+        [fine, rough], gold, statistic="spearman", bootstrap=Bootstrap(resamples=400, seed=2, level=level)
+    )
     np.testing.assert_allclose([(one.low, one.high) for one in found], wanted, atol=1e-12)
     lead = np.percentile(draws[0] - draws[1], [share, 100 - share])
-    apart, _ = paired(fine, rough, gold, statistic="spearman", resamples=400, seed=2, level=level)
+    apart, _ = paired(fine, rough, gold, statistic="spearman", bootstrap=Bootstrap(resamples=400, seed=2, level=level))
     np.testing.assert_allclose((apart.low, apart.high), lead, atol=1e-12)
 
 

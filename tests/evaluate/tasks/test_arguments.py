@@ -14,7 +14,7 @@ from likewise.evaluate.tasks.arguments import ARGUMENT_SETS, ARGUMENT_TASKS, FOL
 from tests.evaluate.made import letters, made, parquet
 
 TASKS = {task.name: task for task in ARGUMENT_TASKS}
-LABELS = ["DTORCD", "NS", "SS", "HS"]
+LABELLED_FILES = ["DTORCD", "NS", "SS", "HS"]
 
 
 def arguments(n=90, topics=3):
@@ -30,7 +30,7 @@ def arguments(n=90, topics=3):
     return {
         "sentence1": one,
         "sentence2": two,
-        "label": [LABELS[i] for i in degree],
+        "label": [LABELLED_FILES[i] for i in degree],
         "score": (rough * 5).tolist(),
         "topic": [f"topic {t}" for t in topic],
     }
@@ -76,7 +76,7 @@ def test_labels_become_degrees_and_the_note_says_how():
 
 def test_an_unknown_label_is_refused():
     columns = {**arguments(), "label": ["NS"] * 89 + ["perhaps"]}
-    with pytest.raises(BadInput, match="'perhaps'; those known are DTORCD, NS, SS, HS"):
+    with pytest.raises(BadInput, match="'perhaps'; expected one of DTORCD, NS, SS, HS"):
         run("ukp-aspect", columns)
 
 

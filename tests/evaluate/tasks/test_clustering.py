@@ -5,7 +5,7 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.evaluate.task import EvaluationSettings
-from likewise.evaluate.tasks.clustering import CLUSTERING_TASKS, LABELS, distinct_labelled, labelled_texts
+from likewise.evaluate.tasks.clustering import CLUSTERING_TASKS, LABELLED_FILES, distinct_labelled, labelled_texts
 from tests.evaluate.real import needs_data
 from tests.evaluate.real import read as real
 
@@ -53,7 +53,7 @@ def test_a_text_counts_once_and_one_of_several_labels_not_at_all():
 
 
 def test_one_label_is_no_grouping():
-    with pytest.raises(BadInput, match="two labels or more; found 1"):
+    with pytest.raises(BadInput, match="at least two labels to compare with; found 1"):
         distinct_labelled([("a", "x"), ("b", "x")])
 
 
@@ -62,6 +62,6 @@ def test_one_label_is_no_grouping():
     ("name", "texts", "kinds"), [("wiki-articles", 9233, 60), ("trec-clusters", 5871, 6), ("ukp-topics", 1912, 28)]
 )
 def test_the_real_texts_have_their_labels(name, texts, kinds):
-    column, files, _ = LABELS[name]
+    column, files, _ = LABELLED_FILES[name]
     found, labels, _ = distinct_labelled(labelled_texts(real, files, column))
     assert (len(found), len(set(labels))) == (texts, kinds)

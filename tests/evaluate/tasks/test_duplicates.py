@@ -5,7 +5,7 @@ import pytest
 
 from likewise.arrays.similarity import PAIRWISE
 from likewise.errors import BadInput
-from likewise.evaluate.metrics.metrics import average_precision, best_accuracy, best_f1
+from likewise.evaluate.metrics.binary_classification import average_precision, best_accuracy, best_f1
 from likewise.evaluate.task import EvaluationSettings, TaskVectors
 from likewise.evaluate.tasks import duplicates
 from likewise.evaluate.tasks.duplicates import DUPLICATE_TASKS, labelled_pairs
@@ -46,7 +46,7 @@ def test_the_figures_are_those_of_the_metrics_on_the_pairs(task, file):
     assert shown == pytest.approx(list(best))
     assert [result["accuracy/oracle"], result["accuracy/oracle/threshold"]] == pytest.approx(list(sure[:2]))
     evidence = result.headline.evidence
-    assert average_precision(evidence.said, evidence.gold) == result.headline.value
+    assert average_precision(evidence.values, evidence.gold) == result.headline.value
 
 
 def test_a_threshold_from_train_is_chosen_there_and_applied_to_test():
@@ -64,14 +64,14 @@ def test_a_threshold_from_train_is_chosen_there_and_applied_to_test():
 def test_blocks_change_nothing(monkeypatch):
     pairs = labelled_pairs(DATA.__getitem__, "qqp_subset/pairs")
     vectors = TaskVectors.of(encode, pairs.first, pairs.second)
-    whole = pairs.compared(vectors, "euclidean")
+    whole = pairs.similarities(vectors, "euclidean")
     monkeypatch.setattr(duplicates, "BLOCK", 7)
-    np.testing.assert_array_equal(pairs.compared(vectors, "euclidean"), whole)
+    np.testing.assert_array_equal(pairs.similarities(vectors, "euclidean"), whole)
 
 
 def test_a_part_of_quoras_pairs_says_so():
     notes = TASKS["qqp"].run(encode, DATA.__getitem__, EvaluationSettings()).notes
-    assert any(note.startswith("60 pairs, and Quora published 404,290") for note in notes)
+    assert any(note.startswith("60 of the 404,290 pairs that Quora published") for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,4 @@ def test_labels_that_are_no_decision_are_refused(labels, told):
 )
 def test_the_real_pairs_have_their_labels(name, n, same):
     pairs = labelled_pairs(real, name)
-    assert (len(pairs.same), pairs.same.sum()) == (n, same)
+    assert (len(pairs.is_duplicate), pairs.is_duplicate.sum()) == (n, same)

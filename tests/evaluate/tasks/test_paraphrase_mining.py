@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from likewise.arrays.connected_components import connected_components
 from likewise.arrays.similarity import cosine
 from likewise.errors import BadInput
-from likewise.evaluate.metrics.metrics import average_precision, best_f1
+from likewise.evaluate.metrics.binary_classification import average_precision, best_f1
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import paraphrase_mining
 from likewise.evaluate.tasks.duplicates import LabelledPairs
@@ -55,8 +55,8 @@ def test_what_follows_from_duplicates_is_known_and_what_is_denied_is_counted():
     known = transitive_closure(LabelledPairs(read["sentence1"], read["sentence2"], np.array(read["label"], bool)), 100)
     assert known.texts == ("a", "b", "c", "d", "e")
     assert known.pairs.tolist() == [0 * 5 + 1, 0 * 5 + 2, 1 * 5 + 2, 3 * 5 + 4]
-    assert known.denied == 1  # a and c
-    assert known.largest == 3
+    assert known.contradicted == 1  # a and c
+    assert known.largest_group == 3
 
 
 def test_groups_are_taken_whole_up_to_a_bound():
@@ -70,13 +70,13 @@ def test_a_pair_of_equal_texts_is_no_pair_to_be_found():
 
 @pytest.mark.parametrize(("pairs", "most"), [([("a", "a")], 9), ([("a", "b")], 1)])
 def test_nothing_to_be_mined_is_said(pairs, most):
-    with pytest.raises(BadInput, match="nothing to be mined"):
+    with pytest.raises(BadInput, match="nothing to mine"):
         transitive_closure(pairs_of(pairs, [1]), most)
 
 
 @pytest.mark.parametrize("kept", [3, 100])
 def test_the_figures_are_those_of_the_pairs_that_were_kept(kept, monkeypatch):
-    monkeypatch.setattr(paraphrase_mining, "PAIRS", kept)
+    monkeypatch.setattr(paraphrase_mining, "MINED_PAIRS", kept)
     result = TASK.run(encode, DATA.__getitem__, EvaluationSettings())
     matrix = cosine(encode("abcde"), encode("abcde"))
     ranked = sorted(combinations(range(5), 2), key=lambda pair: -matrix[pair])[:kept]
@@ -108,5 +108,5 @@ def test_the_real_duplicates_are_closed_as_connected_components_are():
     sizes = np.bincount(component)
     known = transitive_closure(LabelledPairs(columns["sentence1"], columns["sentence2"], same), 20_000)
     assert len(known.pairs) == (sizes * (sizes - 1) // 2).sum() == 28_402
-    assert known.largest == sizes.max()
-    assert known.denied == (component[a[~same]] == component[b[~same]]).sum()
+    assert known.largest_group == sizes.max()
+    assert known.contradicted == (component[a[~same]] == component[b[~same]]).sum()

@@ -36,7 +36,7 @@ def test_every_probe_reads_its_file_and_finds_what_is_there(name, small):
     read = {f"probing/{name.replace('-', '_')}": rows(lambda text: len(text.split()) // 6)}.__getitem__
     result = BY_NAME[name].run(encode, read, EvaluationSettings())
     assert result["accuracy"] > (0.8 if name != "word-content" else 0.6)
-    assert result.headline.n == len(result.headline.evidence.said) == 110
+    assert result.headline.n == len(result.headline.evidence.values) == 110
     assert ("5 or 8 sigmoids (dropout 0 or 0.2)" in result.protocol) == (name != "word-content")
     assert ("sigmoids, dropout" in result.notes[0]) == (name != "word-content")
 
@@ -50,7 +50,7 @@ def test_both_modes_agree(hidden, monkeypatch):
     )
     assert fast["accuracy"] == faithful["accuracy"]
     assert fast.notes == faithful.notes
-    assert fast.headline.evidence.said.tolist() == faithful.headline.evidence.said.tolist()
+    assert fast.headline.evidence.values.tolist() == faithful.headline.evidence.values.tolist()
 
 
 def test_labels_are_sorted_as_strings(monkeypatch):
@@ -60,7 +60,7 @@ def test_labels_are_sorted_as_strings(monkeypatch):
         seen.append((source.classes, [part.y.tolist() for part in parts]))
         return Result(source.name, (), "")
 
-    monkeypatch.setattr(probing, "score", listen)
+    monkeypatch.setattr(probing, "score_classifiers", listen)
     columns = {"split": ["tr", "tr", "tr", "va", "te"], "text": ["a"] * 5, "label": [10, 9, 5, 9, 10]}
     BY_NAME["tree-depth"].run(encode, {"probing/tree_depth": columns}.__getitem__, EvaluationSettings())
     assert seen == [(("10", "5", "9"), [[0, 2, 1], [2], [0]])]
@@ -77,8 +77,8 @@ def test_the_papers_grid_is_the_grid():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"split": ["tr", "te"]}, "no row whose split is 'va'; wanted tr, va, te"),
-        ({"split": None}, "without: split"),
+        ({"split": ["tr", "te"]}, "no row whose split is 'va'; expected tr, va, te"),
+        ({"split": None}, "missing: split"),
         ({"split": ["tr", "tr", "va", "te"], "label": ["a", "b", "a", "c"]}, "te.*which has 1 others, the first 'c'"),
         ({"split": ["tr", "tr", "va", "te"], "label": ["a", "a", "a", "a"]}, "two classes"),
     ],

@@ -83,8 +83,8 @@ def test_training_is_that_of_torchs_own_parts_and_stops_where_the_rule_says(seed
     wanted, seen = slow_fit(x, slow_labels(gold), dev, dev_gold, test, seed)
     found = fit_regressor(x, soft_labels(gold), dev, dev_gold, test, seed)
     assert found.epochs == 50 * len(seen)
-    assert found.dev == pytest.approx(max(seen), abs=1e-5)
-    np.testing.assert_allclose(found.said, wanted, atol=1e-3)
+    assert found.dev_pearson == pytest.approx(max(seen), abs=1e-5)
+    np.testing.assert_allclose(found.predicted, wanted, atol=1e-3)
 
 
 def test_failures_add_up_over_training_and_the_best_is_kept(monkeypatch):
@@ -92,7 +92,7 @@ def test_failures_add_up_over_training_and_the_best_is_kept(monkeypatch):
     monkeypatch.setattr("likewise.evaluate.tasks.regressor.pearson", lambda *_: next(told))
     (x, gold), (dev, dev_gold) = drawn(0, 20), drawn(1, 20)
     found = fit_regressor(x, soft_labels(gold), dev, dev_gold, dev, 0)
-    assert (found.dev, found.epochs) == (0.9, 400)
+    assert (found.dev_pearson, found.epochs) == (0.9, 400)
 
 
 def test_training_that_goes_on_rising_ends_after_1050_epochs(monkeypatch):
@@ -128,7 +128,7 @@ def test_the_result_says_how_it_came_about(name):
     assert [score.name for score in result.scores] == ["pearson/regressor", "spearman/regressor"]
     assert all(word in result.protocol for word in ("50 pairs", "seed 1111", "n = 60", "raw text"))
     assert scipy.stats.pearsonr(
-        result.headline.evidence.said, result.headline.evidence.gold
+        result.headline.evidence.values, result.headline.evidence.gold
     ).statistic == pytest.approx(result.headline.value)
     assert TASKS[name].published
 

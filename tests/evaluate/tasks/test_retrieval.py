@@ -62,8 +62,8 @@ def test_every_score_is_the_mean_of_its_evidence(task):
     result = task.run(bag, DATA.__getitem__, EvaluationSettings())
     assert result.task == task.name
     for score in result.scores:
-        assert score.n == len(score.evidence.said) == 2
-        assert score.value == pytest.approx(score.evidence.said.mean())
+        assert score.n == len(score.evidence.values) == 2
+        assert score.value == pytest.approx(score.evidence.values.mean())
 
 
 def test_re_ranking_moves_only_what_bm25_found():
@@ -92,7 +92,7 @@ def test_a_scorer_of_pairs_re_ranks_in_blocks_as_at_once(monkeypatch):
         return np.array([float(pair in truth) for pair in pairs])
 
     whole = reranking_task(score, DATA.__getitem__, EvaluationSettings())
-    monkeypatch.setattr("likewise.evaluate.tasks.retrieval.QUERIES", 1)
+    monkeypatch.setattr("likewise.evaluate.tasks.retrieval.QUERY_BATCH", 1)
     assert reranking_task(score, DATA.__getitem__, EvaluationSettings()).scores[0].value == whole["ndcg@10"] == 1
     assert calls == [4, 3, 1]
 
@@ -105,7 +105,7 @@ def test_a_scorer_that_says_nothing_leaves_the_first_stage_as_it_was():
 
 @pytest.mark.parametrize("wrong", [lambda pairs: np.zeros(2), lambda pairs: np.full(len(pairs), np.nan)])
 def test_scores_that_do_not_fit_are_refused(wrong):
-    with pytest.raises(BadInput, match="4 pairs were to be scored"):
+    with pytest.raises(BadInput, match="scoring 4 pairs returned"):
         reranking_task(wrong, DATA.__getitem__, EvaluationSettings())
 
 

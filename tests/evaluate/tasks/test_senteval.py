@@ -10,10 +10,17 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.evaluate.classifiers import protocols
-from likewise.evaluate.classifiers.classifier import ClassifierRecipe, Problem, trainer
+from likewise.evaluate.classifiers.classifier import ClassifierRecipe, Problem
+from likewise.evaluate.classifiers.trainers import classifier_trainer
 from likewise.evaluate.task import EvaluationSettings, Result, Score
 from likewise.evaluate.tasks import senteval
-from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES, SENTEVAL_TASKS, SentEvalSplit, Source, senteval_average
+from likewise.evaluate.tasks.senteval import (
+    SENTEVAL_NAMES,
+    SENTEVAL_TASKS,
+    SentEvalData,
+    SentEvalSplit,
+    senteval_average,
+)
 from tests.evaluate import transcription
 from tests.evaluate.classifiers.test_classifier import noisy
 
@@ -69,11 +76,11 @@ def three_folds(monkeypatch):
 @pytest.fixture
 def short(monkeypatch):
     """Three looks at most."""
-    monkeypatch.setattr(senteval, "ClassifierRecipe", partial(ClassifierRecipe, limit=8))
+    monkeypatch.setattr(senteval, "ClassifierRecipe", partial(ClassifierRecipe, max_epochs=8))
 
 
 def outcome_of(found: protocols.ProtocolResult):
-    return found.accuracy, found.dev, found.l2, found.said.tolist()
+    return found.accuracy, found.dev_accuracy, found.l2, found.predicted.tolist()
 
 
 @pytest.mark.parametrize(("hidden", "limit"), [(0, 60), (4, 12)])
@@ -81,8 +88,11 @@ def test_the_nested_protocol_is_that_of_the_slow_transcription(hidden, limit, th
     problem = noisy(100, noise=1.5, classes=2)
     slow = transcription.nested(problem.x, problem.y, 2, three_folds, {"hidden": hidden, "limit": limit})
     for mode in MODES:
-        recipe = ClassifierRecipe(hidden=hidden, limit=limit)
-        assert outcome_of(protocols.nested_cross_validation(problem, [np.arange(100)], trainer(mode), [recipe])) == slow
+        recipe = ClassifierRecipe(hidden=hidden, max_epochs=limit)
+        assert (
+            outcome_of(protocols.nested_cross_validation(problem, [np.arange(100)], classifier_trainer(mode), [recipe]))
+            == slow
+        )
 
 
 def test_nested_folds_are_those_of_1111_whatever_the_seed_of_the_recipe(three_folds):
@@ -90,10 +100,12 @@ def test_nested_folds_are_those_of_1111_whatever_the_seed_of_the_recipe(three_fo
 
     def watched(problem, folds, recipe):
         asked.append([(fold.train.tolist(), None if fold.dev is None else fold.dev.tolist()) for fold in folds])
-        return trainer("fast")(problem, folds, recipe)
+        return classifier_trainer("fast")(problem, folds, recipe)
 
     for seed in (1111, 7):
-        protocols.nested_cross_validation(problem, [np.arange(100)], watched, [ClassifierRecipe(limit=0, seed=seed)])
+        protocols.nested_cross_validation(
+            problem, [np.arange(100)], watched, [ClassifierRecipe(max_epochs=0, seed=seed)]
+        )
     outer = transcription.folds(problem.x, problem.y, three_folds)
     inner = [
         (train[kept].tolist(), train[held].tolist())
@@ -110,7 +122,10 @@ def test_cross_validation_is_that_of_the_slow_transcription(classes):
     for mode in MODES:
         parts = [np.arange(110), np.arange(110, 150)]
         assert (
-            outcome_of(protocols.cross_validation(problem, parts, trainer(mode), [ClassifierRecipe(limit=8)])) == slow
+            outcome_of(
+                protocols.cross_validation(problem, parts, classifier_trainer(mode), [ClassifierRecipe(max_epochs=8)])
+            )
+            == slow
         )
 
 
@@ -120,7 +135,9 @@ def test_the_split_protocol_is_that_of_the_slow_transcription(seed):
     slow = transcription.split(problem.x, problem.y, 100, 140, 3, {})
     for mode in MODES:
         parts = [np.arange(100), np.arange(100, 140), np.arange(140, 200)]
-        assert outcome_of(protocols.given_splits(problem, parts, trainer(mode), [ClassifierRecipe()])) == slow
+        assert (
+            outcome_of(protocols.given_splits(problem, parts, classifier_trainer(mode), [ClassifierRecipe()])) == slow
+        )
 
 
 def test_of_equal_strengths_and_recipes_the_first_is_taken():
@@ -128,15 +145,15 @@ def test_of_equal_strengths_and_recipes_the_first_is_taken():
     problem = noisy(90, noise=0.01, classes=2)
     parts = [np.arange(30), np.arange(30, 60), np.arange(60, 90)]
     recipes = [ClassifierRecipe(hidden=hidden, learning_rate=0.1) for hidden in (6, 3)]
-    found = protocols.given_splits(problem, parts, trainer("fast"), recipes)
-    assert (found.l2, found.recipe, found.dev) == ((1e-5,), recipes[0], 100)
+    found = protocols.given_splits(problem, parts, classifier_trainer("fast"), recipes)
+    assert (found.l2, found.recipe, found.dev_accuracy) == ((1e-5,), recipes[0], 100)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_both_modes_agree_on_every_task(name, three_folds, short):
     fast, faithful = (BY_NAME[name].run(encode, DATA.__getitem__, EvaluationSettings(mode=mode)) for mode in MODES)
     assert [(score.name, score.value) for score in fast.scores] == [(s.name, s.value) for s in faithful.scores]
-    assert fast.headline.evidence.said.tolist() == faithful.headline.evidence.said.tolist()
+    assert fast.headline.evidence.values.tolist() == faithful.headline.evidence.values.tolist()
     assert fast.notes == faithful.notes
     assert "fast" in fast.protocol and "faithful" in faithful.protocol
     assert fast.task == name and fast.headline.name == "accuracy"
@@ -144,7 +161,7 @@ def test_both_modes_agree_on_every_task(name, three_folds, short):
 
 def test_the_evidence_is_in_the_order_of_the_data(three_folds, short):
     result = BY_NAME["mr"].run(encode, DATA.__getitem__, EvaluationSettings())
-    right = result.headline.evidence.said
+    right = result.headline.evidence.values
     assert len(right) == result.headline.n == 130
     assert set(right.tolist()) == {0, 1}
     assert right.mean() == pytest.approx(result["accuracy"], abs=0.01)
@@ -161,14 +178,14 @@ def test_the_evidence_is_in_the_order_of_the_data(three_folds, short):
         BY_NAME["mr"].run(encode, {"mr/all": data}.__getitem__, EvaluationSettings()) for data in (doubled, backwards)
     )
     assert a["accuracy"] == b["accuracy"]
-    assert a.headline.evidence.said.sum() == b.headline.evidence.said.sum()
+    assert a.headline.evidence.values.sum() == b.headline.evidence.values.sum()
 
 
 def test_evidence_of_a_test_set_follows_its_rows(short):
     data = {**DATA, "trec/test": {key: values[::-1] for key, values in DATA["trec/test"].items()}}
     a, b = (BY_NAME["trec"].run(encode, read.__getitem__, EvaluationSettings()) for read in (DATA, data))
-    assert a.headline.evidence.said.tolist() == b.headline.evidence.said[::-1].tolist()
-    assert a["accuracy"] == round(a.headline.evidence.said.mean(), 4)
+    assert a.headline.evidence.values.tolist() == b.headline.evidence.values[::-1].tolist()
+    assert a["accuracy"] == round(a.headline.evidence.values.mean(), 4)
 
 
 def test_f1_is_scikit_learns(short):
@@ -184,7 +201,7 @@ def test_f1_is_scikit_learns(short):
 
 
 def test_rows_are_sorted_by_words_then_class_and_ties_keep_their_order():
-    source = Source("mrpc", ("x",), columns=senteval.PAIR)
+    source = SentEvalData("mrpc", ("x",), columns=senteval.PAIR)
     columns = {
         "sentence1": ["a b", "a", "a  b", "a\u00a0b c", "", "a"],
         "sentence2": ["x", "x y", "x", "x", "x", "x y"],
@@ -216,7 +233,7 @@ def test_trec_loses_its_quotes_and_texts_may_be_lower_cased(short):
     seen.clear()
     result = BY_NAME["trec"].run(listening, data.__getitem__, EvaluationSettings(lowercase=True))
     assert seen == ["what s titanic ?", "."]
-    assert "lower-cased" in result.protocol and "deleted" in result.protocol
+    assert "lower-cased" in result.protocol and "without the characters" in result.protocol
 
 
 def test_vectors_that_are_not_finite_are_counted(three_folds):
@@ -239,7 +256,7 @@ def test_one_class_alone_is_an_error():
 def test_a_class_of_two_is_told_and_scored(three_folds, short):
     data = {"mr/all": {"text": DATA["mr/all"]["text"], "label": [0] * 128 + [1] * 2}}
     fast, faithful = (BY_NAME["mr"].run(encode, data.__getitem__, EvaluationSettings(mode=mode)) for mode in MODES)
-    assert "class 1 has 2 rows, fewer than there are folds" in fast.notes
+    assert "class 1 has 2 rows, fewer than the number of folds" in fast.notes
     assert fast["accuracy"] == faithful["accuracy"]
 
 
@@ -255,9 +272,9 @@ def test_constant_vectors_are_scored(three_folds):
     [
         ({"text": ["a"], "label": [2]}, "labels 0, 1 in mr/all, which has 1 others, the first 2"),
         ({"text": [], "label": []}, "which has no rows"),
-        ({"sentence": ["a"], "label": [1]}, "wants a column 'text' in mr/all, which has sentence, label"),
-        ({"text": ["a"]}, "wants a column 'label'"),
-        ({"text": ["a", "b"], "label": [0, 1]}, "10 folds need at least one class of 10 items"),
+        ({"sentence": ["a"], "label": [1]}, "needs a column 'text' in mr/all, which has sentence, label"),
+        ({"text": ["a"]}, "needs a column 'label'"),
+        ({"text": ["a", "b"], "label": [0, 1]}, "10 folds need at least one class with 10 items"),
     ],
 )
 def test_data_of_another_kind_are_an_error(columns, message):
@@ -313,8 +330,8 @@ def test_a_problem_of_one_part_has_all_its_rows_scored(three_folds):
     assert (
         len(
             protocols.nested_cross_validation(
-                problem, [np.arange(60)], trainer("fast"), [ClassifierRecipe(limit=0)]
-            ).said
+                problem, [np.arange(60)], classifier_trainer("fast"), [ClassifierRecipe(max_epochs=0)]
+            ).predicted
         )
         == 60
     )

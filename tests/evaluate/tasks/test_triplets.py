@@ -9,7 +9,7 @@ import pytest
 from likewise.errors import BadInput
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import triplets as module
-from likewise.evaluate.tasks.triplets import DATA, MAXIMUM, TRIPLET_TASKS
+from likewise.evaluate.tasks.triplets import DATA, MAX_ACCURACY, TRIPLET_TASKS
 from tests.evaluate.made import letters, made, parquet
 
 
@@ -48,8 +48,8 @@ def test_each_accuracy_is_the_share_of_its_distance_on_the_test_split():
         shares.append(sum(hits) / len(hits))
         assert result[f"accuracy/{kind}"] == pytest.approx(shares[-1])
         evidence = next(s for s in result.scores if s.name == f"accuracy/{kind}").evidence
-        assert evidence.said.tolist() == hits and evidence.groups is None
-    assert result[MAXIMUM] == max(shares)
+        assert evidence.values.tolist() == hits and evidence.groups is None
+    assert result[MAX_ACCURACY] == max(shares)
 
 
 def test_articles_are_averaged_where_the_file_names_them():
@@ -74,7 +74,7 @@ def test_blocks_change_nothing(monkeypatch):
 
 
 def test_another_set_is_not_taken_for_the_papers():
-    assert any("papers' figures do not compare" in note for note in run(columns()).notes)
+    assert any("not comparable with the papers' scores" in note for note in run(columns()).notes)
 
 
 def test_vectors_beyond_all_size_are_wrong_and_no_crash():
@@ -91,7 +91,7 @@ def test_lower_casing_is_done_and_said():
     ("change", "message"),
     [
         ({"split": ["train"] * 60}, 'no triplets with the split "test"'),
-        ({"negative": None}, "wanted one called negative"),
+        ({"negative": None}, "expected one named negative"),
     ],
 )
 def test_a_file_that_is_not_such_triplets_is_refused(change, message):

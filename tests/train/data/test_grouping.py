@@ -69,7 +69,7 @@ def test_many_labels_give_pairs_where_chance_gives_none():
 
 
 def course(each: int = 2, rows: int = 60) -> DataSource:
-    objective = BatchTriplets(each=each)
+    objective = BatchTriplets(per_label=each)
     columns = {"sentence": [f"text {i}" for i in range(rows)], "label": [i // 3 for i in range(rows)]}
     return DataSource(TrainingRows.of(columns, objective), objective)
 
@@ -88,12 +88,14 @@ def test_a_pass_holds_each_row_once_and_another_pass_has_another_order():
     assert read[:60] != read[60:]
 
 
-@pytest.mark.parametrize("objective", [Matryoshka(BatchTriplets(each=3), (8,)), Weighted([BatchTriplets(each=3)])])
+@pytest.mark.parametrize(
+    "objective", [Matryoshka(BatchTriplets(per_label=3), (8,)), Weighted([BatchTriplets(per_label=3)])]
+)
 def test_what_wraps_wants_the_same_groups(objective):
     reads = objective.reads()
-    assert (reads.together, reads.each) == ("label", 3)
+    assert (reads.group_by, reads.per_group) == ("label", 3)
 
 
 def test_one_row_of_a_label_is_no_group():
-    with pytest.raises(BadInput, match="two rows of a label or more"):
-        BatchTriplets(each=1)
+    with pytest.raises(BadInput, match="per_label is 1; expected 2 or more"):
+        BatchTriplets(per_label=1)

@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from likewise import Embedder
+from likewise.data.column_names import NLI_LABELS, ColumnNames
 from likewise.errors import BadInput
 from likewise.train.data.schedule import DataSource
-from likewise.train.data.sources import NLI, ColumnNames, read_rows, sha256
+from likewise.train.data.sources import read_rows, sha256
 from likewise.train.objectives import Classification, Contrastive, CoSENT, Triplet
-from likewise.train.run import Optimization, TrainSettings
-from likewise.train.trainer import train
+from likewise.train.settings import TrainSettings
+from tests.train.run_trainer import run_trainer
 
 PAIRS = {"sentence1": ["a", "b", "c"], "sentence2": ["x", "y", "z"], "score": [0.0, 2.5, 5.0]}
 LIST = [dict(zip(PAIRS, values, strict=True)) for values in zip(*PAIRS.values(), strict=True)]
@@ -74,7 +75,7 @@ def test_a_column_can_be_scaled_under_its_own_name_and_one_whose_name_has_a_slas
 
 
 def test_texts_of_labels_are_numbered_as_the_papers_authors_did():
-    assert NLI == ("contradiction", "entailment", "neutral")
+    assert NLI_LABELS == ("contradiction", "entailment", "neutral")
     held = {
         "sentence1": ["a", "b", "c"],
         "sentence2": ["x", "y", "z"],
@@ -83,7 +84,7 @@ def test_texts_of_labels_are_numbered_as_the_papers_authors_did():
     assert read_rows(held, Classification()).numbers["label"].tolist() == [2, 1, 0]
     own = {**held, "label": ["no", "yes", "no"]}
     assert read_rows(own, Classification(2), ColumnNames(labels=("no", "yes"))).numbers["label"].tolist() == [0, 1, 0]
-    with pytest.raises(BadInput, match="row 0: label is 'no'; wanted a number or one of contradiction"):
+    with pytest.raises(BadInput, match="row 0: label is 'no'; expected a number or one of contradiction"):
         read_rows(own, Classification())
 
 
@@ -117,7 +118,7 @@ def test_only_rows_that_meet_the_condition_are_kept(condition, kept):
         ({"anchor": [], "positive": []}, Contrastive(), None, "no rows"),
         ([], Contrastive(), None, "no rows"),
         ({"anchor": ["a"], "positive": ["b"]}, Contrastive(), None, "one row"),
-        ({"anchor": ["a"] * 3, "positive": ["b"] * 3}, Contrastive(), None, "no row holds a wrong answer"),
+        ({"anchor": ["a"] * 3, "positive": ["b"] * 3}, Contrastive(), None, "no row has a negative"),
         (
             {"sentence1": ["a", "b"], "sentence2": ["a", "b"], "score": [0, 1]},
             CoSENT(),
@@ -125,8 +126,8 @@ def test_only_rows_that_meet_the_condition_are_kept(condition, kept):
             "both texts are the same",
         ),
         (PAIRS, CoSENT(), ColumnNames({"score": "likeness"}), "no column 'likeness'; there are sentence1"),
-        (PAIRS, CoSENT(), ColumnNames({"score": "sentence1/5"}), "row 0: sentence1 is 'a'; wanted a number"),
-        (PAIRS, CoSENT(), ColumnNames(where="score=>2"), "wanted COLUMN==VALUE"),
+        (PAIRS, CoSENT(), ColumnNames({"score": "sentence1/5"}), "row 0: sentence1 is 'a'; expected a number"),
+        (PAIRS, CoSENT(), ColumnNames(where="score=>2"), "expected COLUMN==VALUE"),
         (PAIRS, CoSENT(), ColumnNames(where="x==2"), "no column 'x'"),
         (PAIRS, CoSENT(), ColumnNames(where="score==7"), "no row has score==7"),
         (7, CoSENT(), None, "rows are a int"),
@@ -176,35 +177,37 @@ def test_a_stream_is_read_in_its_order_and_begins_anew_at_its_end():
 
 def test_a_run_over_a_stream_goes_on_where_it_was(own, tmp_path):
     folder = own()
-    run = TrainSettings(steps=6, batch=4, checkpoint_every=2, optimization=Optimization(rate=1e-3))
+    run = TrainSettings(max_steps=6, batch_size=4, save_steps=2, learning_rate=1e-3)
 
     def courses():
         stream = _stream()
         return [DataSource(stream, stream.objective)]
 
     whole, again = (Embedder.load(folder, device="cpu") for _ in range(2))
-    train(whole, courses(), run)
+    run_trainer(whole, courses(), run)
     asked = iter([False, False, True])
-    assert train(again, courses(), run, folder=tmp_path, stop=lambda: next(asked)).steps == 3
-    train(again, courses(), run, folder=tmp_path)
+    assert run_trainer(again, courses(), run, checkpoint_folder=tmp_path, stop=lambda: next(asked)).steps == 3
+    run_trainer(again, courses(), run, checkpoint_folder=tmp_path)
     assert all(torch.equal(w, again.state_dict()[n]) for n, w in whole.state_dict().items())
 
 
 def test_what_a_stream_cannot_do_is_told(own):
     embedder, stream = Embedder.load(own(), device="cpu"), _stream()
-    with pytest.raises(BadInput, match="wanted steps"):
-        train(embedder, [DataSource(stream, stream.objective)], TrainSettings())
+    with pytest.raises(BadInput, match="expected max_steps"):
+        run_trainer(embedder, [DataSource(stream, stream.objective)], TrainSettings())
     held = read_rows({"anchor": ["a", "b"], "positive": ["c", "d"]}, stream.objective)
     with pytest.raises(BadInput, match="round-robin"):
-        train(
-            embedder, [DataSource(stream, stream.objective), DataSource(held, stream.objective)], TrainSettings(steps=2)
+        run_trainer(
+            embedder,
+            [DataSource(stream, stream.objective), DataSource(held, stream.objective)],
+            TrainSettings(max_steps=2),
         )
-    train(
+    run_trainer(
         embedder,
         [DataSource(stream, stream.objective), DataSource(held, stream.objective)],
-        TrainSettings(steps=2, mix="round-robin", batch=2),
+        TrainSettings(max_steps=2, data_mixing="round-robin", batch_size=2),
     )
-    with pytest.raises(BadInput, match="gave no rows"):
+    with pytest.raises(BadInput, match="stream is empty"):
         next(_stream(0).batches(2))
     bad = read_rows(lambda: [{"anchor": "a", "positive": "b"}, {"anchor": "a"}], Contrastive())
     with pytest.raises(BadInput, match="rows 0 to 1 of the stream: row 1: positive is None"):

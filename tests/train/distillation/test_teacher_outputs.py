@@ -20,9 +20,9 @@ from likewise.train.objectives import (
     ScoreDistillation,
     SimilarityDistillation,
 )
-from likewise.train.run import Optimization, TrainSettings
-from likewise.train.trainer import train
+from likewise.train.settings import TrainSettings
 from tests.train.columns import TEXTS
+from tests.train.run_trainer import run_trainer
 
 TRIPLES = {"anchor": TEXTS[:6], "positive": TEXTS[3:9], "negative": TEXTS[6:12]}
 PAIRS = {"sentence1": TEXTS[:6], "sentence2": TEXTS[6:12]}
@@ -85,7 +85,7 @@ def test_a_teacher_says_what_it_says_of_one_row_at_a_time(kind, objective, colum
 
 
 def test_every_lesson_is_read_by_some_objective():
-    read = {name for objective in OBJECTIVES.values() for name in objective().reads().numbers}
+    read = {name for entry in OBJECTIVES.values() for name in entry.build().reads().numbers}
     assert set(TEACHER_OUTPUTS) <= read
 
 
@@ -172,8 +172,8 @@ def test_a_student_comes_to_say_what_its_teacher_says(teachers, own):
         return float(np.square(np.asarray(now) - fooled["margin"]).mean())
 
     before = apart()
-    run = TrainSettings(steps=40, batch=12, optimization=Optimization(rate=2e-3))
-    train(student, [DataSource(read_rows(fooled, objective), objective)], run)
+    run = TrainSettings(max_steps=40, batch_size=12, learning_rate=2e-3)
+    run_trainer(student, [DataSource(read_rows(fooled, objective), objective)], run)
     assert apart() < before / 2
 
 

@@ -34,15 +34,15 @@ TRIPLES = {"anchor": ["a", "b", "c"], "positive": ["d", "e", "f"], "negative": [
 @pytest.mark.parametrize(
     ("objective", "columns", "said"),
     [
-        (Classification(3), {**PAIRS, "label": [0, 3, 1]}, "row 1: label is 3; wanted 0 … 2: there are 3 labels"),
+        (Classification(3), {**PAIRS, "label": [0, 3, 1]}, "row 1: label is 3; expected 0 … 2: there are 3 labels"),
         (Classification(3), {**PAIRS, "label": [0, 1, -1]}, "row 2: label is -1"),
         (Classification(3), {**PAIRS, "label": [0, 1.5, 1]}, "row 1: label is 1.5; wanted a whole number"),
         (Classification(3), {**PAIRS, "label": [0, float("nan"), 1]}, "row 1: label is nan; wanted a finite number"),
         (Classification(3), {**PAIRS, "label": [2, 2, 2]}, "every label is 2, in all 3 rows"),
         (Classification(3), {**SAME, "label": [0, 1, 2]}, "in all 3 rows both texts are the same"),
         (Classification(3), {**PAIRS, "label": [[0], [1], [2]]}, "row 0: label is of shape (1,); wanted one number"),
-        (Regression(), {**PAIRS, "score": [0.0, 4.2, 5.0]}, "row 1: score is 4.2; wanted -1 … 1: divide by 5"),
-        (Regression(), {**PAIRS, "score": [0.0, 42, 100]}, "row 1: score is 42; wanted -1 … 1: divide by 100"),
+        (Regression(), {**PAIRS, "score": [0.0, 4.2, 5.0]}, "row 1: score is 4.2; expected -1 … 1: divide by 5"),
+        (Regression(), {**PAIRS, "score": [0.0, 42, 100]}, "row 1: score is 42; expected -1 … 1: divide by 100"),
         (Regression(), {**SAME, "score": [0.0, 0.5, 1.0]}, "both texts are the same"),
         (CoSENT(), {**PAIRS, "score": [0.5, 0.5, 0.5]}, "every score is 0.5"),
         (CoSENT(), {**SAME, "score": [0, 1, 2]}, "both texts are the same"),
@@ -50,18 +50,18 @@ TRIPLES = {"anchor": ["a", "b", "c"], "positive": ["d", "e", "f"], "negative": [
         (
             MarginPairs(),
             {**PAIRS, "label": [0, 1, 2]},
-            "row 2: label is 2; wanted 0 … 1: 1 says that the two are alike",
+            "row 2: label is 2; expected 0 … 1: 1 means that the two texts are similar",
         ),
         (MarginPairs(), {**PAIRS, "label": [1, 1, 1]}, "every label is 1"),
         (Triplet(), {**TRIPLES, "negative": TRIPLES["positive"]}, "the negative is the positive"),
         (BatchTriplets(), {"sentence": ["a", "b"], "label": [4, 4]}, "all are 4"),
         (BatchTriplets(), {"sentence": ["a", "b"], "label": [4, 5]}, "each occurs once"),
         (MarginMSE(), {**TRIPLES, "margin": [1, 1, 1]}, "every margin is 1"),
-        (ScoreDistillation(), {**TRIPLES, "scores": [[1], [2], [3]]}, "scores has 1 numbers a row; wanted 2"),
+        (ScoreDistillation(), {**TRIPLES, "scores": [[1], [2], [3]]}, "scores has 1 numbers a row; expected 2"),
         (
             ScoreDistillation(),
             {k: TRIPLES[k] for k in ("anchor", "positive")} | {"scores": [[1]] * 3},
-            "no distribution",
+            "not a distribution",
         ),
         (Distillation(), {"sentence": ["a", "b"], "teacher": [[1.0], [2.0, 3.0]]}, "teacher holds what is no number"),
         (Distillation(), {"sentence": ["a", "b"], "teacher": [1.0, 2.0]}, "wanted a list of numbers"),
@@ -116,7 +116,7 @@ def test_a_teachers_vectors_are_read_from_the_file_a_batch_at_a_time(tmp_path):
 def test_a_student_narrower_than_its_teacher_is_told_what_to_do(tiny):
     objective = Distillation()
     batch = TrainingRows.of({"sentence": ["a", "b"], "teacher": [[1.0] * 7] * 2}, objective).take([0, 1])
-    with pytest.raises(BadInput, match="7 numbers and the student's 32: give width=7"):
+    with pytest.raises(BadInput, match="7 numbers and the student's 32: set teacher_width=7"):
         embedder_backward(tiny, objective, batch)
 
 
@@ -126,7 +126,7 @@ def test_a_batch_of_one_row_or_of_one_text_again_and_again_gives_finite_gradient
 
     objective = EVERY[name]()
     embedder = model_for(objective, Embedder.load(own(), device="cpu"))
-    objective.fit_to(embedder.width, embedder.encoder.vocabulary)
+    objective.initialize(embedder.width, embedder.encoder.vocabulary)
     rows = TrainingRows.of(columns_for(objective), objective)
     for which in ([0], [0, 0, 0]):
         took = embedder_backward(embedder, objective, rows.take(which))

@@ -45,10 +45,10 @@ def test_infonce_is_its_formula_whatever_comes_twice(data):
     digests = named(names)
     groups = None if group is None else torch.tensor(group) + 2**60
     expected = slowly(columns, digests.tolist(), 4.0, group)
-    near(Contrastive(0.25)(*columns, names=digests, group=groups), expected)
+    near(Contrastive(0.25)(*columns, text_ids=digests, group=groups), expected)
     turned = [[row[1], row[0]] for row in digests.tolist()]
     back = slowly([columns[1], columns[0]], turned, 4.0, group)
-    both = Contrastive(0.25, symmetric=True)(*columns, names=digests, group=groups)
+    both = Contrastive(0.25, symmetric=True)(*columns, text_ids=digests, group=groups)
     near(both, (expected + back) / 2)
 
 
@@ -72,35 +72,35 @@ def test_of_batches_joined_over_processes_the_names_are_those_of_one_batch():
 def test_names_are_compared_as_whole_numbers_of_63_bits():
     columns = drawn(2, 2, 5)
     large = 2**62
-    apart = Contrastive()(*columns, names=torch.tensor([[1, large], [2, large + 1]]))
-    near(apart, float(Contrastive()(*columns, names=torch.tensor([[1, 3], [2, 4]]))))
-    assert Contrastive()(*columns, names=torch.tensor([[1, large], [2, large]])) == 0
+    apart = Contrastive()(*columns, text_ids=torch.tensor([[1, large], [2, large + 1]]))
+    near(apart, float(Contrastive()(*columns, text_ids=torch.tensor([[1, 3], [2, 4]]))))
+    assert Contrastive()(*columns, text_ids=torch.tensor([[1, large], [2, large]])) == 0
     groups = torch.tensor([2**53, 2**53 + 1])
-    near(Contrastive()(*columns, names=torch.tensor([[1, 3], [2, 4]]), group=groups), float(apart))
+    near(Contrastive()(*columns, text_ids=torch.tensor([[1, 3], [2, 4]]), group=groups), float(apart))
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("learned", [False, True])
 def test_where_only_the_positive_is_left_the_loss_is_nothing_and_the_gradient_finite(symmetric, learned):
     columns = [drawn(2, 5, seed=s).requires_grad_() for s in (1, 2, 3)]
-    objective = Contrastive(symmetric=symmetric, learned=learned).double()
+    objective = Contrastive(symmetric=symmetric, learn_temperature=learned).double()
     names = torch.tensor([[0, 1, 1], [0, 1, 0]])
-    loss = objective(*columns, names=names)
+    loss = objective(*columns, text_ids=names)
     loss.backward()
     assert loss == 0
     assert all(x.grad is None or torch.equal(x.grad, torch.zeros_like(x)) for x in columns)
-    one = Contrastive()(*(drawn(1, 5, seed=s) for s in (1, 2)), names=torch.tensor([[0, 1]]))
+    one = Contrastive()(*(drawn(1, 5, seed=s) for s in (1, 2)), text_ids=torch.tensor([[0, 1]]))
     assert one == 0
 
 
 def test_a_learned_temperature_gets_the_gradient_of_its_formula():
     a, p, n = drawn(3, 5, 5)
     names = named([[5 * c + i for c in range(3)] for i in range(5)])
-    objective = Contrastive(0.2, learned=True, symmetric=True).double()
-    objective(a, p, n, names=names).backward()
+    objective = Contrastive(0.2, learn_temperature=True, symmetric=True).double()
+    objective(a, p, n, text_ids=names).backward()
 
     def at(log_scale):
-        return float(Contrastive(math.exp(-log_scale), symmetric=True)(a, p, n, names=names))
+        return float(Contrastive(math.exp(-log_scale), symmetric=True)(a, p, n, text_ids=names))
 
     step, here = 1e-5, float(objective.log_scale.detach())
     slope = (at(here + step) - at(here - step)) / (2 * step)
@@ -110,9 +110,9 @@ def test_a_learned_temperature_gets_the_gradient_of_its_formula():
 
 def test_a_fixed_temperature_is_taken_as_it_is_and_a_learned_one_falls_no_lower_than_a_hundredth():
     columns, names = drawn(2, 4, 5), named([[i, 4 + i] for i in range(4)])
-    near(Contrastive(0.004)(*columns, names=names), slowly(columns, names.tolist(), 250.0))
-    with pytest.raises(BadInput, match="temperature is 0.01; wanted a number above 0.01"):
-        Contrastive(0.01, learned=True)
+    near(Contrastive(0.004)(*columns, text_ids=names), slowly(columns, names.tolist(), 250.0))
+    with pytest.raises(BadInput, match="temperature is 0.01; expected a finite number above 0.01"):
+        Contrastive(0.01, learn_temperature=True)
     for wrong in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(BadInput, match="temperature"):
             Contrastive(wrong)
@@ -121,7 +121,7 @@ def test_a_fixed_temperature_is_taken_as_it_is_and_a_learned_one_falls_no_lower_
 def test_negatives_are_wrong_answers_of_every_anchor_one_way_only():
     a, p, n = drawn(3, 4, 5)
     names = named([[i, 4 + i, 8 + i] for i in range(4)])
-    with_negatives = float(Contrastive(symmetric=True)(a, p, n, names=names))
+    with_negatives = float(Contrastive(symmetric=True)(a, p, n, text_ids=names))
     forwards = slowly([a, p, n], names.tolist(), 20.0)
     back = slowly([p, a], names[:, [1, 0]].tolist(), 20.0)
     near(with_negatives, (forwards + back) / 2)
@@ -129,7 +129,7 @@ def test_negatives_are_wrong_answers_of_every_anchor_one_way_only():
 
 def test_simcse_reads_one_column_twice_and_is_contrast_of_the_two():
     reads = SimCSE().reads()
-    assert reads.texts == ("sentence",) and reads.repeats == 2 and reads.names and not reads.more_texts
+    assert reads.texts == ("sentence",) and reads.repeats == 2 and reads.text_ids and not reads.more_texts
     first, again = drawn(2, 4, 5)
     names = named([[0, 0], [1, 1], [0, 0], [2, 2]])
-    near(SimCSE()(first, again, names=names), slowly([first, again], names.tolist(), 20.0))
+    near(SimCSE()(first, again, text_ids=names), slowly([first, again], names.tolist(), 20.0))

@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import TSDAE, pad_token_ids
-from likewise.train.step.embedder_step import tokenized
+from likewise.train.step.embedder_step import tokenized_batch
 from tests.train.objectives.test_values import drawn, near
 
 ROWS = [[3, 5, 1], [2], [4, 4, 0, 1, 6], [3, 5, 1, 1]]
@@ -16,32 +16,32 @@ ROWS = [[3, 5, 1], [2], [4, 4, 0, 1, 6], [3, 5, 1, 1]]
 @pytest.fixture
 def objective():
     torch.manual_seed(0)
-    made = TSDAE(heads=2)
-    made.fit_to(6, 7)
+    made = TSDAE(decoder_heads=2)
+    made.initialize(6, 7)
     return made.double()
 
 
 def test_three_fifths_of_the_tokens_are_deleted_in_order_and_one_is_left():
     torch.manual_seed(0)
     text = list(range(10_000))
-    kept = TSDAE().shown(text)
+    kept = TSDAE().add_noise(text)
     assert 3800 < len(kept) < 4200 and kept == sorted(kept)
-    assert TSDAE(noise=0.0).shown(text) == text
-    assert all(TSDAE(noise=0.999).shown([7, 8]) for _ in range(20)) and TSDAE().shown([]) == []
+    assert TSDAE(deletion_ratio=0.0).add_noise(text) == text
+    assert all(TSDAE(deletion_ratio=0.999).add_noise([7, 8]) for _ in range(20)) and TSDAE().add_noise([]) == []
 
 
 def test_the_model_is_shown_the_noise_and_the_decoder_the_whole_text(tiny):
     objective, texts = TSDAE(), ["the quick brown fox", "a cat and a dog"]
     batch = TrainingRows.of({"sentence": texts}, objective).take([0, 1])
-    shown, found = tokenized(tiny, objective, batch)
-    whole, _ = tokenized(tiny, TSDAE(noise=0.0), batch)
-    assert found.numbers["ids"].tolist() == pad_token_ids(whole, tiny.device).tolist()
+    shown, found = tokenized_batch(tiny, objective, batch)
+    whole, _ = tokenized_batch(tiny, TSDAE(deletion_ratio=0.0), batch)
+    assert found.numbers["token_ids"].tolist() == pad_token_ids(whole, tiny.device).tolist()
     for some, every in zip(shown, whole, strict=True):
         assert (some[0], some[-1]) == (every[0], every[-1]) and 2 < len(some) < len(every)
     torch.manual_seed(5)
-    once, _ = tokenized(tiny, objective, batch)
+    once, _ = tokenized_batch(tiny, objective, batch)
     torch.manual_seed(5)
-    assert once == tokenized(tiny, objective, batch)[0]
+    assert once == tokenized_batch(tiny, objective, batch)[0]
 
 
 def test_the_loss_is_the_mean_over_tokens_whatever_the_padding(objective):
@@ -49,7 +49,7 @@ def test_the_loss_is_the_mean_over_tokens_whatever_the_padding(objective):
     for vector, row in zip(vectors, ROWS, strict=True):
         scores = objective.decoder(vector[None], torch.tensor([row]))
         losses += [cross_entropy(scores[0, i], torch.tensor(token)) for i, token in enumerate(row)]
-    near(objective(vectors, ids=pad_token_ids(ROWS, vectors.device)), float(torch.stack(losses).mean().detach()))
+    near(objective(vectors, token_ids=pad_token_ids(ROWS, vectors.device)), float(torch.stack(losses).mean().detach()))
 
 
 @torch.no_grad()
@@ -66,8 +66,8 @@ def test_the_decoder_sees_the_vector_and_the_tokens_so_far_and_no_more(objective
 
 
 def test_settings_that_cannot_be_are_refused():
-    for wrong in ({"noise": 1.0}, {"noise": -0.1}, {"depth": 0}, {"heads": 0}):
-        with pytest.raises(BadInput, match="wanted a share below 1"):
+    for wrong in ({"deletion_ratio": 1.0}, {"deletion_ratio": -0.1}, {"decoder_layers": 0}, {"decoder_heads": 0}):
+        with pytest.raises(BadInput, match="expected a ratio from 0 to below 1"):
             TSDAE(**wrong)
-    with pytest.raises(BadInput, match="not divisible by 4 heads"):
-        TSDAE().fit_to(6, 7)
+    with pytest.raises(BadInput, match="not divisible by decoder_heads=4"):
+        TSDAE().initialize(6, 7)

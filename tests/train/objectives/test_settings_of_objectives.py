@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from likewise import Embedder, Reranker
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.reranker import PolyEncoder
 from likewise.train.data.batch import TrainingRows
@@ -20,32 +21,32 @@ from likewise.train.objectives import (
 )
 from likewise.train.objectives import Contrastive as Contrast
 from likewise.train.objectives.labelled_pairs import Regression
-from likewise.train.run import TrainSettings
+from likewise.train.settings import TrainSettings
 from likewise.train.step.trainable import backward, check_objective
-from likewise.train.trainer import train
 from tests.train.columns import TEXTS, batch_for, columns_for
+from tests.train.run_trainer import run_trainer
 
 WRAPPED = {"widths": "8+32", "layers": "3"}
 """Another value than the default, for every setting of every objective; a setting that is missing here fails a test."""
 SETTINGS = {
-    "classification": {"labels": "4", "parts": "u+v"},
+    "classification": {"num_labels": "4", "concatenation": "u+v"},
     "regression": {},
     "cosent": {"scale": "5"},
-    "angle": {"cosine": "0.5", "angle": "0.5", "cosine_scale": "5", "angle_scale": "5"},
+    "angle": {"cosine_weight": "0.5", "angle_weight": "0.5", "cosine_scale": "5", "angle_scale": "5"},
     "margin-pairs": {"margin": "1.5", "distance": "manhattan", "online": "true"},
-    "contrastive": {"temperature": "0.5", "learned": "true", "symmetric": "true"},
+    "contrastive": {"temperature": "0.5", "learn_temperature": "true", "symmetric": "true"},
     "triplet": {"margin": "0", "distance": "manhattan"},
-    "batch-triplets": {"choose": "all", "margin": "50", "distance": "manhattan", "each": "2"},
-    "distillation": {"width": "7"},
+    "batch-triplets": {"strategy": "all", "margin": "50", "distance": "manhattan", "per_label": "2"},
+    "distillation": {"teacher_width": "7"},
     "margin-mse": {"similarity": "cosine"},
     "score-distillation": {"temperature": "0.5", "teacher_temperature": "3"},
-    "similarity-distillation": {"measure": "mse", "temperature": "0.5", "teacher_temperature": "0.5"},
-    "simcse": {"temperature": "0.5", "learned": "true", "symmetric": "true"},
-    "tsdae": {"noise": "0.1", "depth": "2", "heads": "2"},
+    "similarity-distillation": {"loss": "mse", "temperature": "0.5", "teacher_temperature": "0.5"},
+    "simcse": {"temperature": "0.5", "learn_temperature": "true", "symmetric": "true"},
+    "tsdae": {"deletion_ratio": "0.1", "decoder_layers": "2", "decoder_heads": "2"},
 }
 RERANKED = {
     "regression": {"loss": "mse", "temperature": "3", "offset": "1"},
-    "classification": {"labels": "4"},
+    "classification": {"num_labels": "4"},
     "margin": {"margin": "0"},
     "ranking": {"temperature": "3", "teacher_temperature": "3"},
     "in-batch": {"temperature": "3"},
@@ -53,12 +54,12 @@ RERANKED = {
 EVERY = [(name, key, value) for name, known in SETTINGS.items() for key, value in (known | WRAPPED).items()]
 EVERY_RERANKED = [(name, key, value) for name, known in RERANKED.items() for key, value in known.items()]
 AMONG = {
-    ("batch-triplets", "margin"): "choose=all",  # the hardest cost something at any margin
-    ("distillation", "widths"): "width=32",
-    ("distillation", "layers"): "width=32",
+    ("batch-triplets", "margin"): "strategy=all",  # the hardest cost something at any margin
+    ("distillation", "widths"): "teacher_width=32",
+    ("distillation", "layers"): "teacher_width=32",
 }
 """Settings beside which another one does something."""
-SAME_GRADIENT = {("batch-triplets", "each")}  # which batches there are, not what is done with one
+SAME_GRADIENT = {("batch-triplets", "per_label")}  # which batches there are, not what is done with one
 
 
 def test_the_tables_have_every_setting():
@@ -93,7 +94,7 @@ def easy(objective):
 def embedder(folders):
     """Without heads: between vectors of one length, dot products and cosines are the same."""
     whole = Embedder.load(folders("bert"), device="cpu")
-    return Embedder(whole.tokenizer, whole.encoder, whole.pooling, torch.nn.Sequential(), whole.manifest)
+    return TorchEmbedder(whole.tokenizer, whole.encoder, whole.pooling, torch.nn.Sequential(), whole.manifest)
 
 
 @pytest.mark.parametrize(("name", "key", "value"), EVERY)
@@ -106,7 +107,7 @@ def test_a_setting_of_an_objective_changes_what_is_learned(name, key, value, emb
         assert told.reads() != plain.reads()
         return
     first, second = (gradient(embedder, one, easy(one)) for one in (plain, told))
-    if key == "learned":  # the temperature begins where it was, and has a gradient of its own
+    if key == "learn_temperature":  # the temperature begins where it was, and has a gradient of its own
         torch.testing.assert_close(first, second)
         assert [p.grad is not None for p in told.parameters()] == [True] and not list(plain.parameters())
         return
@@ -123,8 +124,8 @@ def test_a_setting_of_a_rerankers_objective_changes_what_is_learned(name, key, v
 
     def learned(objective):
         backbone = Embedder.load(folders("bert"), device="cpu")
-        labels = [f"LABEL_{i}" for i in range(objective.labels)]
-        model = PolyEncoder.start(backbone, 5) if objective.CROSSED else Reranker.start(backbone, labels, seed=0)
+        labels = [f"LABEL_{i}" for i in range(objective.num_labels)]
+        model = PolyEncoder.start(backbone, 5) if objective.ALL_PAIRS else Reranker.start(backbone, labels, seed=0)
         return gradient(model, objective, TrainingRows.of(columns, objective).take(range(8)))
 
     assert not torch.allclose(learned(plain), learned(told))
@@ -141,7 +142,7 @@ def test_layers_of_the_command_line_train_so_many_layers_of_the_model(folders):
         ids = [model.tokenizer.framed(c) for c in model.tokenizer.contents([t for col in batch.texts for t in col])]
         pooled = torch.stack([list(model.encoder(_packed(model, one)))[depth].mean(0) for one in ids])
         vectors = model.heads(pooled).chunk(len(batch.texts))
-        contrast(*vectors, names=batch.names).backward()
+        contrast(*vectors, text_ids=batch.names).backward()
         parts.append([None if p.grad is None else p.grad.clone() for p in model.encoder.parameters()])
     wanted = torch.cat(
         [sum(g for g in grads if g is not None).flatten() for grads in zip(*parts, strict=True) if any(map(_is, grads))]
@@ -169,7 +170,12 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
         return {"figure": float(len(measured))}
 
     before = embedder.encode(TEXTS)
-    train(embedder, [DataSource(rows, objective)], TrainSettings(steps=2, batch=8, measure_every=1), measure=measure)
+    run_trainer(
+        embedder,
+        [DataSource(rows, objective)],
+        TrainSettings(max_steps=2, batch_size=8, eval_steps=1),
+        evaluator=measure,
+    )
     assert measured == [(len(TEXTS), embedder.width)] * 2
     embedder.eval().save(tmp_path / "saved")
     after = Embedder.load(tmp_path / "saved", device="cpu").encode(TEXTS)
@@ -180,27 +186,31 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
 @pytest.mark.parametrize(
     ("spec", "table", "wrong"),
     [
-        ("contrastive:layers=9", OBJECTIVES, "9 layers were asked for; the model has 4"),
-        ("contrastive:layers=0", OBJECTIVES, "layers is 0; wanted one or more"),
-        ("contrastive:widths=0", OBJECTIVES, "wanted different whole numbers above 0"),
-        ("contrastive:widths=64", OBJECTIVES, "a width of 64 was asked for, and the model's vectors have 32"),
+        ("contrastive:layers=9", OBJECTIVES, "layers is 9; the model has 4 layers"),
+        ("contrastive:layers=0", OBJECTIVES, "layers is 0; expected 1 or more"),
+        ("contrastive:widths=0", OBJECTIVES, "expected distinct whole numbers above 0"),
+        ("contrastive:widths=64", OBJECTIVES, "widths contains 64, but the model's vectors have 32"),
         ("ranking:layers=2", RERANKER_OBJECTIVES, "ranking has no option 'layers'"),
         *(
-            (f"cosent:scale={value}", OBJECTIVES, "scale is .*; wanted a number")
+            (f"cosent:scale={value}", OBJECTIVES, "scale is .*; expected a finite number")
             for value in ("0", "-20", "nan", "inf")
         ),
-        ("angle:cosine_scale=0", OBJECTIVES, "cosine_scale is 0.0; wanted a number above 0"),
-        ("angle:angle_scale=-1", OBJECTIVES, "angle_scale is -1.0; wanted a number above 0"),
-        ("angle:cosine=-1", OBJECTIVES, "cosine is -1.0; wanted a number of 0 or more"),
-        ("angle:cosine=0,angle=0", OBJECTIVES, "both 0: there is nothing to learn"),
-        ("margin-pairs:margin=0", OBJECTIVES, "margin is 0.0; wanted a number above 0"),
-        ("triplet:margin=-1", OBJECTIVES, "margin is -1.0; wanted a number of 0 or more"),
-        ("batch-triplets:margin=-1", OBJECTIVES, "margin is -1.0; wanted a number of 0 or more"),
-        ("distillation:width=0", OBJECTIVES, "width is 0; wanted that of the teacher's vectors"),
-        ("score-distillation:teacher_temperature=-1", OBJECTIVES, "teacher_temperature is -1.0; wanted a number above"),
-        ("similarity-distillation:measure=mse,temperature=0.1", OBJECTIVES, "under measure=mse nothing reads them"),
-        ("tsdae:noise=nan", OBJECTIVES, "noise is 'nan'; wanted a number"),
-        ("regression:temperature=inf", RERANKER_OBJECTIVES, "temperature is 'inf'; wanted a number"),
+        ("angle:cosine_scale=0", OBJECTIVES, "cosine_scale is 0.0; expected a finite number above 0"),
+        ("angle:angle_scale=-1", OBJECTIVES, "angle_scale is -1.0; expected a finite number above 0"),
+        ("angle:cosine_weight=-1", OBJECTIVES, "cosine_weight is -1.0; expected a finite number of 0 or more"),
+        ("angle:cosine_weight=0,angle_weight=0", OBJECTIVES, "both 0: there is nothing to learn"),
+        ("margin-pairs:margin=0", OBJECTIVES, "margin is 0.0; expected a finite number above 0"),
+        ("triplet:margin=-1", OBJECTIVES, "margin is -1.0; expected a finite number of 0 or more"),
+        ("batch-triplets:margin=-1", OBJECTIVES, "margin is -1.0; expected a finite number of 0 or more"),
+        ("distillation:teacher_width=0", OBJECTIVES, "teacher_width is 0; expected the width of the teacher's vectors"),
+        (
+            "score-distillation:teacher_temperature=-1",
+            OBJECTIVES,
+            "teacher_temperature is -1.0; expected a finite number above",
+        ),
+        ("similarity-distillation:loss=mse,temperature=0.1", OBJECTIVES, "loss=mse does not use temperatures"),
+        ("tsdae:deletion_ratio=nan", OBJECTIVES, "deletion_ratio is 'nan'; expected a finite number"),
+        ("regression:temperature=inf", RERANKER_OBJECTIVES, "temperature is 'inf'; expected a finite number"),
     ],
 )
 def test_a_value_that_would_teach_nothing_or_the_opposite_is_refused(spec, table, wrong, embedder):
@@ -220,18 +230,18 @@ def test_objectives_that_read_other_layers_are_not_mixed_up(folders):
     model = Embedder.load(folders("bert"), device="cpu")
     with pytest.raises(BadInput, match="must read the same layers"):
         Weighted([Layerwise(Regression(), 2), Regression()])
-    with pytest.raises(BadInput, match=r"wanted Layerwise\(Matryoshka"):
+    with pytest.raises(BadInput, match=r"expected Layerwise\(Matryoshka"):
         Matryoshka(Layerwise(Regression(), 2), [8])
     both = Weighted([Layerwise(Regression(), 2), Layerwise(Regression(), 2)], [0.5, 0.5])
     alone = Layerwise(Regression(), 2)
     torch.testing.assert_close(gradient(model, both, batch_for(both)), gradient(model, alone, batch_for(alone)))
     misfit = Layerwise(Contrast(), 2)
-    misfit.fit_to(model.width)  # instead of trainable.fit, which knows the layers
+    misfit.initialize(model.width)  # instead of check_objective, which knows the layers
     with pytest.raises(BadInput, match="the vectors of 2 layers have 32 numbers; found 64"):
         backward(model, misfit, batch_for(misfit))
 
 
 def test_a_model_that_pools_over_layers_is_refused(folders):
     model = Embedder.load(folders("bert"), device="cpu", pooling="sbert-wk:start=1")
-    with pytest.raises(BadInput, match="no vectors layer by layer"):
+    with pytest.raises(BadInput, match="no vector for each layer"):
         check_objective(model, parse_objective("contrastive:layers=2"))

@@ -62,7 +62,7 @@ def kl(teacher, student):
 def test_classification_is_cross_entropy_of_a_linear_map_of_the_parts(parts, three):
     u, v, _ = three
     objective = Classification(4, parts)
-    objective.fit_to(E)
+    objective.initialize(E)
     objective.double()
     weight, bias = objective.classifier.weight.tolist(), objective.classifier.bias.tolist()
     losses = []
@@ -101,7 +101,7 @@ def test_angles_are_those_of_complex_numbers(three):
         wrong = [math.exp(scale * (values[j] - values[i])) for i in range(N) for j in range(N) if SAME[i] > SAME[j]]
         return math.log(1 + sum(wrong))
 
-    objective = AnglE(cosine=0.3, angle=2, cosine_scale=5, angle_scale=3)
+    objective = AnglE(cosine_weight=0.3, angle_weight=2, cosine_scale=5, angle_scale=3)
     near(objective(u, v, score=torch.tensor(SAME).double()), 0.3 * order(cosines, 5) + 2 * order(like, 3))
 
 
@@ -194,11 +194,14 @@ def test_distillation_draws_a_text_and_its_translations_to_the_teachers_vector(t
 
 def test_a_teacher_of_another_width_is_met_through_a_linear_map(three):
     u, _, _ = three
-    objective = Distillation(width=4)
-    objective.fit_to(E)
+    objective = Distillation(teacher_width=4)
+    objective.initialize(E)
     objective.double()
     t = drawn(N, 4, seed=1)
-    near(objective(u, teacher=t), float((u @ objective.map.weight.T + objective.map.bias - t).square().mean().detach()))
+    near(
+        objective(u, teacher=t),
+        float((u @ objective.projection.weight.T + objective.projection.bias - t).square().mean().detach()),
+    )
 
 
 def test_margin_mse_compares_differences_of_similarities(three):

@@ -8,8 +8,8 @@ from likewise.errors import OutOfMemory
 from likewise.text.packing import plan_batches
 from likewise.train.objectives import Classification, Contrastive, Regression
 from likewise.train.step import embedder_step
-from likewise.train.step.embedder_step import embedder_backward, forward, tokenized
-from likewise.train.step.memory import TokenBudget
+from likewise.train.step.embedder_step import embedder_backward, packed_forward, tokenized_batch
+from likewise.train.step.memory import StepOptions, TokenBudget
 from likewise.train.step.processes import Processes
 from tests.train.columns import EVERY, batch_for, model_for
 
@@ -22,7 +22,7 @@ def trainable(own):
         torch.manual_seed(0)
         objective = EVERY[name]()
         embedder = model_for(objective, Embedder.load(own(), device="cpu")).double()
-        objective.fit_to(embedder.width, embedder.encoder.vocabulary)
+        objective.initialize(embedder.width, embedder.encoder.vocabulary)
         return embedder, objective.double()
 
     return make
@@ -42,8 +42,8 @@ def test_a_step_in_pieces_has_the_gradient_of_the_step_as_a_whole(name, trainabl
     embedder.zero_grad()
     objective.zero_grad()
     torch.manual_seed(1)
-    pieces = embedder_backward(embedder, objective, batch, budget=TokenBudget(whole.tokens // 4))
-    assert whole.pieces == 1 and pieces.pieces > 3
+    pieces = embedder_backward(embedder, objective, batch, StepOptions(token_budget=TokenBudget(whole.tokens // 4)))
+    assert whole.parts == 1 and pieces.parts > 3
     assert pieces.loss == pytest.approx(whole.loss, abs=1e-12)
     for a, b in zip(_gradients(embedder, objective), expected, strict=True):
         torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
@@ -59,8 +59,8 @@ def test_a_step_has_the_gradient_that_autograd_finds_without_a_cut(name, trainab
     embedder.zero_grad()
     objective.zero_grad()
     torch.manual_seed(1)
-    ids, batch = tokenized(embedder, objective, batch)
-    embedder_step.loss_of(objective, forward(embedder, ids), batch).backward()
+    ids, batch = tokenized_batch(embedder, objective, batch)
+    embedder_step.loss_of(objective, packed_forward(embedder, ids), batch).backward()
     for a, b in zip(found, _gradients(embedder, objective), strict=True):
         torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
 
@@ -69,15 +69,15 @@ def test_in_pieces_the_same_words_are_dropped_going_forward_and_back(trainable):
     embedder, objective = trainable("contrastive")
     embedder.train()
     torch.manual_seed(3)
-    took = embedder_backward(embedder, objective, batch_for(objective), budget=TokenBudget(40))
+    took = embedder_backward(embedder, objective, batch_for(objective), StepOptions(token_budget=TokenBudget(40)))
     seen = torch.get_rng_state()
     # slowly: each piece anew with the state that it began with, all graphs kept
     expected = _gradients(embedder)
     embedder.zero_grad()
     torch.manual_seed(3)
-    ids, _ = tokenized(embedder, objective, batch_for(objective))
+    ids, _ = tokenized_batch(embedder, objective, batch_for(objective))
     pieces = plan_batches([len(i) for i in ids], 40)
-    vectors = torch.cat([forward(embedder, [ids[i] for i in piece]) for piece in pieces])
+    vectors = torch.cat([packed_forward(embedder, [ids[i] for i in piece]) for piece in pieces])
     vectors = vectors[torch.argsort(torch.tensor([i for piece in pieces for i in piece]))]
     loss = embedder_step.loss_of(objective, vectors, batch_for(objective))
     loss.backward()
@@ -89,9 +89,9 @@ def test_in_pieces_the_same_words_are_dropped_going_forward_and_back(trainable):
 
 def test_gradients_of_two_batches_add_up(trainable):
     embedder, objective = trainable("regression")
-    embedder_backward(embedder, objective, batch_for(objective), share=0.25)
+    embedder_backward(embedder, objective, batch_for(objective), StepOptions(loss_scale=0.25))
     once = _gradients(embedder)
-    embedder_backward(embedder, objective, batch_for(objective), share=0.75)
+    embedder_backward(embedder, objective, batch_for(objective), StepOptions(loss_scale=0.75))
     for a, b in zip(_gradients(embedder), once, strict=True):
         torch.testing.assert_close(a, 4 * b, atol=1e-12, rtol=1e-10)
 
@@ -102,7 +102,7 @@ def test_where_memory_runs_out_the_step_is_made_in_pieces_to_the_same_gradient(t
     embedder_backward(embedder, objective, batch)
     expected = _gradients(embedder)
     embedder.zero_grad()
-    real, asked = embedder_step.forward, []
+    real, asked = embedder_step.packed_forward, []
 
     def narrow(embedder, ids, dtype=None):
         asked.append(sum(map(len, ids)))
@@ -110,10 +110,10 @@ def test_where_memory_runs_out_the_step_is_made_in_pieces_to_the_same_gradient(t
             raise torch.OutOfMemoryError("out of memory, says the test")
         return real(embedder, ids, dtype)
 
-    monkeypatch.setattr(embedder_step, "forward", narrow)
+    monkeypatch.setattr(embedder_step, "packed_forward", narrow)
     budget = TokenBudget()
-    took = embedder_backward(embedder, objective, batch, budget=budget)
-    assert took.pieces > 1 and budget.tokens is not None and budget.tokens <= 60 < max(asked)
+    took = embedder_backward(embedder, objective, batch, StepOptions(token_budget=budget))
+    assert took.parts > 1 and budget.tokens is not None and budget.tokens <= 60 < max(asked)
     for a, b in zip(_gradients(embedder), expected, strict=True):
         torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
 
@@ -125,7 +125,7 @@ def test_one_text_that_does_not_fit_is_an_error_and_other_errors_pass_through(tr
         def forward(*_):
             raise error
 
-        monkeypatch.setattr(embedder_step, "forward", forward)
+        monkeypatch.setattr(embedder_step, "packed_forward", forward)
 
     fail(torch.OutOfMemoryError("out of memory"))
     with pytest.raises(OutOfMemory, match="one text"):
@@ -141,7 +141,7 @@ def test_bf16_gives_nearly_the_gradient_of_fp32(own):
     embedder_backward(embedder, objective, batch_for(objective))
     exact = torch.cat([g.flatten() for g in _gradients(embedder)])
     embedder.zero_grad()
-    embedder_backward(embedder, objective, batch_for(objective), dtype=torch.bfloat16)
+    embedder_backward(embedder, objective, batch_for(objective), StepOptions(dtype=torch.bfloat16))
     rounded = torch.cat([g.flatten() for g in _gradients(embedder)])
     assert torch.cosine_similarity(exact, rounded, dim=0) > 0.99
     assert not torch.equal(exact, rounded)
@@ -150,16 +150,18 @@ def test_bf16_gives_nearly_the_gradient_of_fp32(own):
 def test_bf16_in_pieces_gives_the_gradient_of_bf16_as_a_whole(own):
     embedder = Embedder.load(own(), device="cpu")
     objective, found = Contrastive(), []
-    for budget in (None, TokenBudget(40)):
+    for budget in (TokenBudget(), TokenBudget(40)):
         embedder.zero_grad()
-        embedder_backward(embedder, objective, batch_for(objective), budget=budget, dtype=torch.bfloat16)
+        embedder_backward(
+            embedder, objective, batch_for(objective), StepOptions(token_budget=budget, dtype=torch.bfloat16)
+        )
         found.append(torch.cat([g.flatten() for g in _gradients(embedder)]))
     assert torch.cosine_similarity(*found, dim=0) > 0.999
 
 
 def test_an_objective_with_weights_gets_gradients_for_them(own):
     embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
-    objective.fit_to(embedder.width)
+    objective.initialize(embedder.width)
     embedder_backward(embedder, objective, batch_for(objective))
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in objective.parameters())
     assert Regression().reads().numbers == ("score",)
@@ -182,8 +184,8 @@ def test_memory_that_runs_out_after_the_vectors_were_shared_is_everybodys_busine
             return len(asked) == 1
 
     budget = TokenBudget()
-    took = embedder_backward(embedder, objective, batch, budget=budget, processes=Another())
-    assert asked == [False, False] and budget.tokens is None and took.pieces == 1
+    took = embedder_backward(embedder, objective, batch, StepOptions(token_budget=budget, processes=Another()))
+    assert asked == [False, False] and budget.tokens is None and took.parts == 1
     for a, b in zip(_gradients(embedder), expected, strict=True):
         torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-12)
 
@@ -199,7 +201,7 @@ def test_memory_that_runs_out_in_the_loss_is_told_to_the_others_and_the_step_mad
         return real(*arguments)
 
     monkeypatch.setattr(embedder_step, "loss_of", narrow)
-    assert embedder_backward(embedder, objective, batch_for(objective)).pieces > 1 and len(tries) == 2
+    assert embedder_backward(embedder, objective, batch_for(objective)).parts > 1 and len(tries) == 2
 
 
 def test_bf16_meets_few_numbers_of_rows_in_training_and_fp32_meets_them_as_they_are(own):
@@ -207,5 +209,5 @@ def test_bf16_meets_few_numbers_of_rows_in_training_and_fp32_meets_them_as_they_
     embedder.encoder.blocks[0].qkv.register_forward_hook(lambda _, given, out: seen.append(len(given[0])))
     for dtype in (None, torch.bfloat16):
         for count in range(60, 90):
-            forward(embedder, [[5] * 40, [5] * (count - 40)], dtype)
+            packed_forward(embedder, [[5] * 40, [5] * (count - 40)], dtype)
     assert seen[:30] == list(range(60, 90)) and len(set(seen[30:])) < 8

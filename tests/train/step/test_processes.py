@@ -20,7 +20,7 @@ from tests.train.together import gradient
 from tests.train.whole_run import whole
 
 ROOT = Path(__file__).parents[3]
-SPECS = [name if name != "tsdae" else "tsdae:noise=0" for name in OBJECTIVES]  # noise is each process's own
+SPECS = [name if name != "tsdae" else "tsdae:deletion_ratio=0" for name in OBJECTIVES]  # noise is each process's own
 WHOLE = str(ROOT / "tests/train/whole_run.py")
 TWO = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
 
@@ -32,7 +32,7 @@ def _run(*command, fails=False):
     return made
 
 
-JOINED = {"accumulate": 2, "ema": 0.5, "measure_every": 2}
+JOINED = {"gradient_accumulation_steps": 2, "ema_decay": 0.5, "eval_steps": 2}
 DRAWING = {"dropout": 1, "checkpoint_every": 4, "patience": 50}
 
 
@@ -42,7 +42,7 @@ def runs(tmp_path_factory):
     place = tmp_path_factory.mktemp("two")
     folder = model_folder(place / "model")
     jobs = [
-        *((name, name, JOINED) for name in ("contrastive:learned", "classification")),
+        *((name, name, JOINED) for name in ("contrastive:learn_temperature", "classification")),
         ("whole", "tsdae", DRAWING),
         ("cut", "tsdae", {**DRAWING, "stop": 3}),
     ]
@@ -67,18 +67,20 @@ def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
             )
 
 
-@pytest.mark.parametrize("name", ["contrastive:learned", "classification"])
+@pytest.mark.parametrize("name", ["contrastive:learn_temperature", "classification"])
 def test_a_run_of_two_processes_ends_with_the_weights_of_one(name, runs, tmp_path):
     """Over six steps of two batches each, gradients clipped, with a running mean of the weights and a measure."""
     folder, place = runs
     whole(str(folder), tmp_path / "one", name, dict(JOINED))
     (alone, expected), (found, weights) = _found(tmp_path / "one"), _found(place / name)
     assert found["same"] and found["steps"] == 6 and found["best_step"] == alone["best_step"]
-    assert found["best"] == pytest.approx(alone["best"], rel=1e-4)
+    assert found["best_score"] == pytest.approx(alone["best_score"], rel=1e-4)
+    assert found["initial_scores"] == pytest.approx(alone["initial_scores"], rel=1e-4)
     for a, b in zip(found["moments"], alone["moments"], strict=True):
-        assert (a["rows"], a["tokens"], a["step"], a["rate"]) == (b["rows"], b["tokens"], b["step"], b["rate"])
-        assert b["norm"] > 0.5  # so that clipping is at work
-        assert (a["loss"], a["norm"]) == pytest.approx((b["loss"], b["norm"]), rel=1e-3)
+        assert (a["rows"], a["tokens"], a["step"]) == (b["rows"], b["tokens"], b["step"])
+        assert a["learning_rate"] == b["learning_rate"]
+        assert b["gradient_norm"] > 0.5  # so that clipping is at work
+        assert (a["loss"], a["gradient_norm"]) == pytest.approx((b["loss"], b["gradient_norm"]), rel=1e-3)
     for key, weight in expected.items():
         torch.testing.assert_close(weights[key], weight, atol=2e-5, rtol=1e-4)
     began = Embedder.load(folder, device="cpu").state_dict()
@@ -108,6 +110,6 @@ def test_where_one_process_dies_the_other_does_not_wait_for_it(runs, tmp_path):
 
 
 def test_a_batch_that_cannot_be_shared_out_is_refused():
-    with pytest.raises(BadInput, match="7 rows cannot be shared among 2"):
-        Processes(0, 2).own(7)
-    assert [Processes(r, 2).own(8) for r in (0, 1)] == [slice(0, 4), slice(4, 8)]
+    with pytest.raises(BadInput, match="7 rows cannot be divided evenly among 2"):
+        Processes(0, 2).local_rows(7)
+    assert [Processes(r, 2).local_rows(8) for r in (0, 1)] == [slice(0, 4), slice(4, 8)]

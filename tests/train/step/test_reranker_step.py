@@ -27,14 +27,14 @@ from likewise.train.objectives import (
     PairRegression,
     parse_objective,
 )
-from likewise.train.run import Lora, Optimization, TrainSettings
+from likewise.train.settings import TrainSettings
 from likewise.train.step import reranker_step
-from likewise.train.step.memory import TokenBudget
+from likewise.train.step.memory import StepOptions, TokenBudget
 from likewise.train.step.trainable import backward, check_objective
-from likewise.train.trainer import train
 from tests.train.columns import TEXTS, batch_for, columns_for
+from tests.train.run_trainer import run_trainer
 
-CROSS = ["regression", "regression:loss=mse,temperature=2", "classification:labels=2", "margin", "ranking"]
+CROSS = ["regression", "regression:loss=mse,temperature=2", "classification:num_labels=2", "margin", "ranking"]
 POLY = ["regression:temperature=8,offset=2", "regression:loss=mse", "margin", "ranking"]
 POLY += ["in-batch", "in-batch:temperature=4"]
 BOTH = [*(("cross", name) for name in CROSS), *(("poly", name) for name in POLY)]
@@ -49,7 +49,7 @@ def begun(own):
         objective = parse_objective(name, RERANKER_OBJECTIVES)
         embedder = Embedder.load(own(**how), device="cpu")
         reranker = (
-            Reranker.start(embedder, objective.labels, seed=seed)
+            Reranker.start(embedder, objective.num_labels, seed=seed)
             if kind == "cross"
             else PolyEncoder.start(embedder, 5, seed=seed)
         )
@@ -86,8 +86,8 @@ def test_a_step_in_pieces_has_the_gradient_of_the_step_as_a_whole(kind, name, be
     expected = _gradients(reranker)
     assert any(g is not None and g.abs().max() > 0 for g in expected)
     reranker.zero_grad()
-    pieces = backward(reranker, objective, batch, budget=TokenBudget(whole.tokens // 4))
-    assert whole.pieces == 1 and pieces.pieces > 3 and pieces.tokens == whole.tokens
+    pieces = backward(reranker, objective, batch, StepOptions(token_budget=TokenBudget(whole.tokens // 4)))
+    assert whole.parts == 1 and pieces.parts > 3 and pieces.tokens == whole.tokens
     assert pieces.loss == pytest.approx(whole.loss, abs=1e-12)
     _same(_gradients(reranker), expected, **EXACT)
 
@@ -191,9 +191,9 @@ def test_in_pieces_a_poly_encoder_drops_the_same_words_going_forward_and_back(be
             module.p = 0.3
     batch = batch_for(objective)
     torch.manual_seed(3)
-    took = backward(reranker, objective, batch, budget=TokenBudget(40))
+    took = backward(reranker, objective, batch, StepOptions(token_budget=TokenBudget(40)))
     after, found = torch.get_rng_state(), _gradients(reranker)
-    assert took.pieces > 3
+    assert took.parts > 3
     reranker.zero_grad()
     torch.manual_seed(3)
     loss = _with_all_graphs_kept(reranker, objective, batch, 40)
@@ -215,7 +215,7 @@ def _with_all_graphs_kept(poly, objective, batch, budget):
                 vectors |= zip(own, make(Ragged.of([ids[i] for i in own])), strict=True)
     laid = [vectors[i] for i in range(len(ids))]
     scores = score_candidates(torch.stack(laid[:n]), torch.stack(laid[n:]))
-    return objective(scores, names=batch.names).mean()
+    return objective(scores, text_ids=batch.names).mean()
 
 
 @pytest.mark.parametrize("kind", ["cross", "poly"])
@@ -223,7 +223,9 @@ def test_where_memory_runs_out_the_step_is_made_in_pieces_to_the_same_gradient(k
     reranker, objective = begun(kind)
     reranker.double()
     batch = batch_for(objective)
-    backward(reranker, objective, batch, share=0.5)  # as if it were the first of two batches of one step
+    backward(
+        reranker, objective, batch, StepOptions(loss_scale=0.5)
+    )  # as if it were the first of two batches of one step
     expected = [None if g is None else 2 * g for g in _gradients(reranker)]
     real, asked = type(reranker.encoder).forward, []
 
@@ -235,8 +237,8 @@ def test_where_memory_runs_out_the_step_is_made_in_pieces_to_the_same_gradient(k
 
     monkeypatch.setattr(type(reranker.encoder), "forward", narrow)
     budget = TokenBudget()
-    took = backward(reranker, objective, batch, budget=budget, share=0.5)
-    assert took.pieces > 1 and budget.tokens is not None and max(asked) > 60
+    took = backward(reranker, objective, batch, StepOptions(token_budget=budget, loss_scale=0.5))
+    assert took.parts > 1 and budget.tokens is not None and max(asked) > 60
     _same(_gradients(reranker), expected, atol=1e-12, rtol=1e-10)
 
 
@@ -258,14 +260,14 @@ def test_bf16_gives_nearly_the_gradient_of_fp32(begun):
         found = []
         for dtype in (None, torch.bfloat16):
             reranker.zero_grad()
-            backward(reranker, objective, batch_for(objective), dtype=dtype)
+            backward(reranker, objective, batch_for(objective), StepOptions(dtype=dtype))
             found.append(torch.cat([g.flatten() for g in _gradients(reranker) if g is not None]))
         assert torch.cosine_similarity(*found, dim=0) > 0.99 and not torch.equal(*found)
 
 
 # the loop
 
-FAST = Optimization(rate=3e-3, warmup=0)
+FAST = {"learning_rate": 3e-3, "warmup_ratio": 0}
 ANIMALS, OTHERS = ("cat", "dog", "fox", "kitten"), ("rain", "mat", "words", "query")
 SAME = {
     "sentence1": ["cat", "dog", "cat", "dog"],
@@ -278,10 +280,10 @@ SAME = {
 def test_a_toy_task_is_learned_and_stays_learned_in_the_saved_folder(kind, begun, tmp_path):
     reranker, objective = begun(kind, "regression:temperature=4" if kind == "poly" else "regression")
     without_dropout(reranker)
-    train(
+    run_trainer(
         reranker,
         [DataSource(TrainingRows.of(SAME, objective), objective)],
-        TrainSettings(steps=120, batch=4, optimization=FAST),
+        TrainSettings(max_steps=120, batch_size=4, **FAST),
     )
     reranker.save(tmp_path / "saved")
     again = Reranker.load(tmp_path / "saved", device="cpu")
@@ -294,15 +296,15 @@ def test_a_toy_task_is_learned_and_stays_learned_in_the_saved_folder(kind, begun
 def test_a_poly_encoder_learns_to_find_the_candidate_of_each_context(begun):
     reranker, objective = begun("poly", "in-batch")
     columns = {"anchor": list(ANIMALS), "positive": list(OTHERS)}
-    run = TrainSettings(steps=40, batch=4, optimization=FAST)
-    train(reranker, [DataSource(TrainingRows.of(columns, objective), objective)], run)
+    run = TrainSettings(max_steps=40, batch_size=4, **FAST)
+    run_trainer(reranker, [DataSource(TrainingRows.of(columns, objective), objective)], run)
     scores = reranker.match(reranker.encode_contexts(ANIMALS), reranker.encode_candidates(OTHERS))
     assert scores.argmax(1).tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize(("kind", "name"), [("cross", "classification:labels=2"), ("poly", "in-batch")])
+@pytest.mark.parametrize(("kind", "name"), [("cross", "classification:num_labels=2"), ("poly", "in-batch")])
 def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(kind, name, begun, tmp_path):
-    run = TrainSettings(steps=8, batch=4, optimization=FAST, checkpoint_every=2, budget=60)
+    run = TrainSettings(max_steps=8, batch_size=4, **FAST, save_steps=2, max_tokens_per_step=60)
 
     def measure(model):
         return {"spread": float(model.logits([("a", "dogs bark"), ("x", "y")]).std())}
@@ -310,7 +312,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(kind, na
     def trained(**how):
         reranker, objective = begun(kind, name)
         rows = TrainingRows.of(columns_for(objective, 24), objective)
-        return reranker, lambda: train(reranker, [DataSource(rows, objective)], run, measure=measure, **how)
+        return reranker, lambda: run_trainer(reranker, [DataSource(rows, objective)], run, evaluator=measure, **how)
 
     whole, go = trained()
     expected = go()
@@ -332,12 +334,12 @@ def test_parts_of_a_reranker_are_frozen_or_adapted_as_an_embedders(begun):
 
     def moved(**how):
         reranker.load_state_dict(before)
-        train(reranker, [DataSource(rows, objective)], TrainSettings(steps=2, batch=4, optimization=FAST, **how))
+        run_trainer(reranker, [DataSource(rows, objective)], TrainSettings(max_steps=2, batch_size=4, **FAST, **how))
         return {name.split(".")[0] for name, p in reranker.state_dict().items() if not torch.equal(p, before[name])}
 
     assert moved(freeze=("encoder",)) == {"head"}
     assert moved(freeze=("head",)) == {"encoder"}
-    assert moved(lora=Lora(rank=2)) == {"encoder", "head"}
+    assert moved(lora_rank=2) == {"encoder", "head"}
     with pytest.raises(BadInput, match="encoder or head"):
         moved(freeze=("pooling",))
 
@@ -352,7 +354,7 @@ def test_a_reranker_is_measured_by_its_order_of_pairs_and_by_its_labels(begun):
         scores = [float(reranker.score([pair])[0]) for pair in zip(TEXTS[:6], TEXTS[6:], strict=True)]
         expected = stats.spearmanr(scores, columns["score"]).statistic
         assert SpearmanEvaluator(columns, "x")(reranker) == {"x spearman": pytest.approx(expected)}
-    labelled, _ = begun("cross", "classification:labels=2")
+    labelled, _ = begun("cross", "classification:num_labels=2")
     logits = labelled.logits(columns["sentence1"], columns["sentence2"])
     right = sum(int(row[1] > row[0]) == label for row, label in zip(logits, columns["label"], strict=True))
     assert AccuracyEvaluator(columns, "x")(labelled) == {"x accuracy": right / 6}
@@ -363,14 +365,14 @@ def test_a_reranker_is_measured_by_its_order_of_pairs_and_by_its_labels(begun):
     [
         ({"sentence1": ["a"], "sentence2": ["b"]}, "no column 'label'"),
         ({"sentence1": [], "sentence2": [], "label": []}, "are none"),
-        ({"sentence1": ["a"], "sentence2": ["b"], "label": ["yes"]}, "wanted whole numbers"),
-        ({"sentence1": ["a"], "sentence2": ["b"], "label": [-1]}, "wanted whole numbers"),
+        ({"sentence1": ["a"], "sentence2": ["b"], "label": ["yes"]}, "expected whole numbers"),
+        ({"sentence1": ["a"], "sentence2": ["b"], "label": [-1]}, "expected whole numbers"),
         ({"sentence1": ["a", "b"], "sentence2": ["b", "c"], "label": [0, 2]}, "row 1: the label is 2.* has 2"),
     ],
 )
 def test_labels_that_cannot_be_measured_are_refused(columns, told, begun):
     with pytest.raises(BadInput, match=told):
-        AccuracyEvaluator(columns)(begun("cross", "classification:labels=2")[0])
+        AccuracyEvaluator(columns)(begun("cross", "classification:num_labels=2")[0])
 
 
 # what cannot be trained
@@ -379,17 +381,17 @@ def test_labels_that_cannot_be_measured_are_refused(columns, told, begun):
 @pytest.mark.parametrize(
     ("name", "changed", "told"),
     [
-        ("regression", {"score": [0.0, 5.0]}, r"row 1: score is 5; wanted 0 … 1: .*divide by 5"),
+        ("regression", {"score": [0.0, 5.0]}, r"row 1: score is 5; expected 0 … 1: .*divide by 5"),
         ("regression", {"score": [0.5, 0.5]}, "every score is 0.5"),
         ("regression", {"score": None}, "score is missing"),
         ("regression", {"sentence2": None}, "sentence2 is missing"),
         ("regression", {"score": [0.5, float("nan")]}, "row 1: score is nan"),
-        ("classification", {"label": [0, 3]}, "row 1: label is 3; wanted 0 … 2"),
+        ("classification", {"label": [0, 3]}, "row 1: label is 3; expected 0 … 2"),
         ("classification", {"label": [1, 1]}, "every label is 1"),
-        ("classification", {"label": [0.5, 1]}, "row 0: label is 0.5; wanted a whole number"),
-        ("margin", {"negative": None}, "one column of negatives or more"),
-        ("ranking", {"scores": [[1.0], [2.0]]}, "scores has 1 numbers a row; wanted 2"),
-        ("in-batch", {"anchor": ["a", "a"], "negative": None}, "no row holds a wrong answer"),
+        ("classification", {"label": [0.5, 1]}, "row 0: label is 0.5; expected a whole number"),
+        ("margin", {"negative": None}, "a column of negatives or more"),
+        ("ranking", {"scores": [[1.0], [2.0]]}, "scores has 1 numbers a row; expected 2"),
+        ("in-batch", {"anchor": ["a", "a"], "negative": None}, "no row has a negative"),
         ("regression", {"sentence1": [], "sentence2": [], "score": []}, "is missing"),
     ],
 )
@@ -415,13 +417,13 @@ def test_bad_rows_are_refused_by_name(name, changed, told):
         "regression:loss=l1",
         "regression:temperature=0",
         "regression:offset=inf",
-        "classification:labels=1",
+        "classification:num_labels=1",
         "margin:margin=-1",
         "ranking:widths=8",
     ],
 )
 def test_options_that_make_no_sense_are_refused(spec):
-    with pytest.raises(BadInput, match="wanted|has no option"):
+    with pytest.raises(BadInput, match="wanted|expected|has no option"):
         parse_objective(spec, RERANKER_OBJECTIVES)
 
 
@@ -432,7 +434,7 @@ def test_an_objective_for_another_kind_of_model_is_refused(begun, tiny):
         (cross, Contrastive(), "vectors of an embedder"),
         (tiny, regression, "is for a reranker"),
         (cross, PairClassification(3), "wants 3 labels.*has 1 .LABEL_0.*labels=3"),
-        (cross, InBatch(), "wanted a PolyEncoder"),
+        (cross, InBatch(), "expected a PolyEncoder"),
         (poly, PairClassification(2), "wants 2 labels"),
     ]:
         with pytest.raises(BadInput, match=told):

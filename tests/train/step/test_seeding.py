@@ -6,10 +6,10 @@ from likewise import Embedder
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import Contrastive
-from likewise.train.run import TrainSettings
+from likewise.train.settings import TrainSettings
 from likewise.train.step import seeding
-from likewise.train.trainer import train
 from tests.train.columns import columns_for
+from tests.train.run_trainer import run_trainer
 
 CPU = torch.device("cpu")
 
@@ -33,10 +33,10 @@ def test_training_gives_the_callers_generators_back_and_does_not_ask_where_they_
         embedder = Embedder.load(own(), device="cpu")
         torch.manual_seed(seed)
         before = torch.get_rng_state()
-        train(
+        run_trainer(
             embedder,
             [DataSource(TrainingRows.of(columns_for(objective), objective), objective)],
-            TrainSettings(steps=2, batch=8),
+            TrainSettings(max_steps=2, batch_size=8),
         )
         assert torch.equal(before, torch.get_rng_state())
         found.append(torch.cat([p.detach().flatten() for p in embedder.parameters()]))

@@ -1,1 +1,1 @@
-"""`likewise data`: data sets, and what training data shares with test data."""
+"""`likewise data`: list data sets, describe one, and report leaks from test into training data."""

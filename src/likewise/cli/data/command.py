@@ -1,4 +1,4 @@
-"""`likewise data`: which data sets are at hand, what is known of one, and what training data knows of test data."""
+"""`likewise data`: list data sets and their local copies, describe one, and report leaks into training data."""
 
 import argparse
 import json
@@ -20,13 +20,15 @@ EPILOG = """examples:
   likewise data --leaks stsb/train mine.csv --against sts12 sts16 --examples
   likewise data --leaks flickr30k_captions/train --against sts15 --letters
 
-Data sets lie in the folder LIKEWISE_DATA, as stsb/test.parquet, .csv, .tsv or
-.jsonl; some come from the Hugging Face hub when they are read (extra: hub). A
-file of your own is named by its path and has the columns text, or sentence1 and
-sentence2, or anchor, positive and negative.
+data sets:
+  Data sets are read from the folder LIKEWISE_DATA, as stsb/test.parquet, .csv,
+  .tsv or .jsonl; some are downloaded from the Hugging Face hub when first read
+  (extra: hub). Your own file is named by its path and has the column text, or
+  sentence1 and sentence2, or anchor, positive and negative.
 
-Leaks: texts are compared in lower case, with Unicode's variants and white space
-made one; pairs in either order; each is counted once."""
+leaks:
+  Texts are compared in lower case, after normalizing Unicode and white space;
+  pairs in either order. Each distinct text or pair counts once."""
 
 STATES = {
     "complete": "green",
@@ -37,37 +39,42 @@ STATES = {
     "unreadable": "red",
     "missing": "dim",
 }
-FIRST = 3  # rows of a file that are shown
-FOLDED = 3  # files of a data set that are listed though all are missing
+FIRST_ROWS = 3  # rows of a file that are printed
+MAX_MISSING = 3  # missing files of a data set that are listed one by one
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb's options."""
+    """Add the verb and its options."""
     parser = verbs.add_parser(
         "data",
-        help="the data sets at hand, and what leaks",
-        description="Lists the data sets and what is at hand of each; or shows one whole;\n"
-        "or, with --leaks, reports what training data knows of test data.",
+        help="list data sets, describe one, and find test data in training data",
+        description="Lists all data sets and which of their files you have; or describes one in full;\n"
+        "or, with --leaks, reports which test texts occur in training data.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="a data set, or a file of one, to be shown whole")
-    parser.add_argument("--leaks", metavar="TRAIN", nargs="+", help="names or files that a model learns from")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="a data set or one of its files, to describe in full")
+    parser.add_argument("--leaks", metavar="TRAIN", nargs="+", help="training data: names of data sets, or files")
     parser.add_argument(
-        "--against", metavar="TEST", nargs="+", help="names or files it is tested on (every test file at hand)"
+        "--against",
+        metavar="TEST",
+        nargs="+",
+        help="test data: names of data sets, or files (default: every test file you have)",
     )
-    parser.add_argument("--letters", action="store_true", help="compare letters and digits alone: tokenised copies too")
-    parser.add_argument("--examples", action="store_true", help="print some of what is shared")
+    parser.add_argument(
+        "--letters", action="store_true", help="compare letters and digits only, which also finds tokenised copies"
+    )
+    parser.add_argument("--examples", action="store_true", help="print some of the shared texts")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints one of the three."""
+    """Print the list, one data set, or the report of leaks."""
     if args.leaks is None and (args.against or args.letters or args.examples):
-        raise BadInput("--against, --letters and --examples go with --leaks TRAIN")
+        raise BadInput("--against, --letters and --examples need --leaks TRAIN")
     if args.leaks is not None and args.name:
-        raise BadInput(f"{args.name} and --leaks were both given; wanted one of them")
+        raise BadInput(f"{args.name} and --leaks were both given; expected one of them")
     if args.leaks is not None:
         from .leak_report import print_leak_report
 
@@ -80,84 +87,84 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _all(as_json: bool) -> None:
-    """Every data set, a line a file."""
+    """Print every data set, one line per file."""
     from ...data.catalogue import DATASETS
     from ...data.datasets import check_dataset, data_folder
     from ..terminal_tables import aligned, printable, table
 
     checked = {name: [check_dataset(f"{name}/{file}") for file in entry.files] for name, entry in DATASETS.items()}
     if as_json:
-        rows = [{**_told(found), "licence": DATASETS[name].licence} for name in checked for found in checked[name]]
+        rows = [{**_as_dict(check), "licence": DATASETS[name].licence} for name in checked for check in checked[name]]
         print(json.dumps(rows, indent=2))
         return
-    listed = table("data", ">here", ">published", "state", "licence")
+    listed = table("data", ">rows", ">published", "state", "licence")
     for name, files in checked.items():
         for i, row in enumerate(_rows(name, files)):
             listed.add_row(*row, "" if i else DATASETS[name].licence)
     printable(listed)
-    for found in (found for files in checked.values() for found in files if found.state == "unreadable"):
-        aligned(f"{found.name}: {'; '.join(found.notes)}")
-    where = data_folder()
-    print(f"\nLIKEWISE_DATA is {where}" if where else "\nLIKEWISE_DATA, the folder of data sets, is not set")
-    print("All about one, and how to get it: likewise data NAME")
+    for check in (check for files in checked.values() for check in files if check.state == "unreadable"):
+        aligned(f"{check.name}: {'; '.join(check.notes)}")
+    folder = data_folder()
+    print(f"\nLIKEWISE_DATA is {folder}" if folder else "\nLIKEWISE_DATA, the folder of data sets, is not set")
+    print("To describe one, and how to get it: likewise data NAME")
 
 
-def _rows(name: str, files: Sequence["Check"]) -> Iterator[tuple[str, ...]]:
-    """A data set's files; one line for many that are all missing."""
-    if len(files) > FOLDED and all(found.state == "missing" for found in files):
+def _rows(name: str, files: Sequence["DatasetCheck"]) -> Iterator[tuple[str, ...]]:
+    """One row per file; a single row for many files that are all missing."""
+    if len(files) > MAX_MISSING and all(check.state == "missing" for check in files):
         yield f"{name}, {len(files)} files", "", "", _state("missing")
         return
-    for found in files:
-        yield found.name, _number(found.rows), _number(found.published), _state(found.state)
+    for check in files:
+        yield check.name, _number(check.rows), _number(check.published), _state(check.state)
 
 
 def _one(name: str, as_json: bool) -> None:
-    """All of one data set, or of one of its files."""
+    """Print everything about a data set, or about one of its files."""
     from ...data.catalogue import DATASETS
     from ...data.datasets import check_dataset
 
     dataset = DATASETS.get(name.split("/")[0])
     files = [f"{dataset.name}/{file}" for file in dataset.files] if dataset else []
     if dataset is None or name not in (dataset.name, *files):
-        raise BadInput(f"there is no data set {name!r}; there are {', '.join(files or DATASETS)}")
+        raise BadInput(f"there is no data set {name!r}; available: {', '.join(files or DATASETS)}")
     checked = [check_dataset(file) for file in files if name in (dataset.name, file)]
     if as_json:
         about = {label: value for label, value in asdict(dataset).items() if label != "files"}
-        shown = [{**_told(found), **_first(found)} for found in checked]
+        shown = [{**_as_dict(check), **_first_rows(check)} for check in checked]
         print_json({**about, "files": shown})
         return
     _describe(dataset)
-    for found in checked:
-        _show(found, dataset)
+    for check in checked:
+        _print_file(check, dataset)
 
 
 def _describe(dataset: "Dataset") -> None:
     from ..terminal_tables import escape, printable, table
 
     print(f"{dataset.name}: {dataset.title}")
-    told = table("", "", head=False)
+    rows = table("", "", head=False)
     for label in ("note", "licence", "terms", "citation", "homepage", "obtain"):
         if getattr(dataset, label):
-            told.add_row(f"  {label}", escape(getattr(dataset, label)))
-    printable(told, 100)
+            rows.add_row(f"  {label}", escape(getattr(dataset, label)))
+    printable(rows, 100)
 
 
-def _show(found: "DatasetCheck", dataset: "Dataset") -> None:
-    """One file: its state, its columns, its first rows."""
+def _print_file(check: "DatasetCheck", dataset: "Dataset") -> None:
+    """Print one file: its state, its columns, its first rows."""
     from ..terminal_tables import aligned, excerpt, printable
 
-    file = dataset.files[found.name.partition("/")[2]]
-    told = [found.state, *found.notes, *filter(None, [file.note.rstrip(".")])]
-    if found.rows is not None and found.published in (None, found.rows):
-        told.insert(0, f"{found.rows:,} rows")
-    aligned(f"\n{found.name}: {'; '.join(told)}")
-    first, error = _first(found).values()
+    file = dataset.files[check.name.partition("/")[2]]
+    notes = [check.state, *check.notes, *filter(None, [file.note.rstrip(".")])]
+    if check.rows is not None and check.published in (None, check.rows):
+        notes.insert(0, f"{check.rows:,} rows")
+    aligned(f"\n{check.name}: {'; '.join(notes)}")
+    first, error = _first_rows(check).values()
     if error:
         aligned(f"  {error}")
         return
     if not first:
-        hub = f"; on the hub in {file.hub.repository}" if file.hub and found.path is None else ""
-        aligned(f"  columns wanted: {', '.join(file.columns)}{hub}")
+        hub = f"; on the hub in {file.hub.repository}" if file.hub and check.path is None else ""
+        aligned(f"  expected columns: {', '.join(file.columns)}{hub}")
         return
     printable(excerpt({column: first[column] for column in file.columns}, 120, 2), 120, indent=2)
     others = [column for column in first if column not in file.columns]
@@ -165,21 +172,21 @@ def _show(found: "DatasetCheck", dataset: "Dataset") -> None:
         aligned(f"  and {', '.join(others)}")
 
 
-def _first(found: "DatasetCheck") -> dict[str, Any]:
-    """The first rows, by column, and what keeps them from being read."""
+def _first_rows(check: "DatasetCheck") -> dict[str, Any]:
+    """The first rows, by column, and the error if the file cannot be read."""
     from ...data.datasets import load_dataset
 
-    if found.path is None or found.state == "unreadable":
+    if check.path is None or check.state == "unreadable":
         return {"first": {}, "error": None}
     try:
-        columns = load_dataset(found.name).columns
+        columns = load_dataset(check.name).columns
     except BadInput as error:
         return {"first": {}, "error": str(error)}
-    return {"first": {column: list(values[:FIRST]) for column, values in columns.items()}, "error": None}
+    return {"first": {column: list(values[:FIRST_ROWS]) for column, values in columns.items()}, "error": None}
 
 
-def _told(found: "DatasetCheck") -> dict[str, Any]:
-    return {**asdict(found), "path": str(found.path) if found.path else None}
+def _as_dict(check: "DatasetCheck") -> dict[str, Any]:
+    return {**asdict(check), "path": str(check.path) if check.path else None}
 
 
 def _state(state: str) -> str:

@@ -1,4 +1,4 @@
-"""The report of `likewise data --leaks`: what training files know of test files."""
+"""The report of `likewise data --leaks`: which texts and pairs of test files occur in training files."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,38 +11,38 @@ from ...errors import BadInput
 from ..output import print_json
 
 if TYPE_CHECKING:
+    from ...data.columns import DatasetColumns
     from ...data.leaks import Leak
-    from ...evaluate.task import TaskColumns
 
 LEGEND = (
-    "Counted once each: texts of the test that are in training; pairs of the test that are pairs in training; known "
-    "pairs, both of whose texts are in training, together or not."
+    "Texts: distinct texts of the test file that occur in training. Pairs: pairs of the test file that are pairs in "
+    "training. Both texts: pairs of the test file whose two texts both occur in training, in one pair or not."
 )
 
 
 def print_leak_report(args: argparse.Namespace) -> None:
-    """Reads the files, compares them and prints the report."""
+    """Read the files, compare them and print the report."""
     from ...data.leaks import find_leaks
 
     train = {name: _columns(name) for name in _files(args.leaks)}
     tests = _files(args.against) if args.against else _tests()
     test = {name: _columns(name) for name in tests if name not in train}
     if not test:
-        raise BadInput("there is nothing to compare with; name other test data with --against")
-    found = find_leaks(train, test, punctuation=not args.letters)
+        raise BadInput("there is no test data to compare with; name some with --against")
+    leaks = find_leaks(train, test, punctuation=not args.letters)
     if args.json:
-        print_json([{**asdict(leak), "share": leak.share} for leak in found])
+        print_json([{**asdict(leak), "share": leak.share} for leak in leaks])
         return
-    _print(found, args.examples)
+    _print(leaks, args.examples)
 
 
-def _files(asked: Sequence[str]) -> Iterator[str]:
-    """Names and paths; a data set's name stands for those of its files at hand that hold texts."""
+def _files(names: Sequence[str]) -> Iterator[str]:
+    """Names and paths; the name of a data set stands for its local files with texts."""
     from ...data.catalogue import DATASETS
     from ...data.catalogue.entry import TEXT_COLUMNS
     from ...data.datasets import check_dataset
 
-    for name in dict.fromkeys(asked):
+    for name in dict.fromkeys(names):
         if name not in DATASETS:
             yield name
             continue
@@ -51,54 +51,54 @@ def _files(asked: Sequence[str]) -> Iterator[str]:
 
 
 def _tests() -> list[str]:
-    """Every test file at hand."""
+    """Every local test file."""
     from ...data.datasets import check_dataset, dataset_names
 
     return [name for name in dataset_names() if "test" in name.split("/")[1] and check_dataset(name).state != "missing"]
 
 
-def _columns(name: str) -> "TaskColumns":
-    """The columns of a data set's file, or of one of the user's."""
+def _columns(name: str) -> "DatasetColumns":
+    """The columns of a data set's file, or of the user's own file."""
     from ...data.datasets import read_dataset
     from ...files import READABLE
 
     path = Path(name).expanduser()
-    return _own(path) if path.suffix.lower() in READABLE else read_dataset(name)
+    return _own_file(path) if path.suffix.lower() in READABLE else read_dataset(name)
 
 
-def _own(path: Path) -> "TaskColumns":
+def _own_file(path: Path) -> "DatasetColumns":
     from ...data.catalogue.entry import TEXT_COLUMNS
     from ...files import Table, Texts
 
     if path.suffix.lower() == ".txt":
         return {"text": [text for text in Texts(path) if text.strip()]}
 
-    def choose(dataset_names: Sequence[str]) -> Sequence[str]:
-        found = [name for name in TEXT_COLUMNS if name in dataset_names]
-        if not found:
+    def choose(available: Sequence[str]) -> Sequence[str]:
+        chosen = [name for name in TEXT_COLUMNS if name in available]
+        if not chosen:
             raise BadInput(
-                f"{path} has the columns {', '.join(dataset_names) or '(none)'}; wanted {', '.join(TEXT_COLUMNS)}"
+                f"{path} has the columns {', '.join(available) or '(none)'}; expected {', '.join(TEXT_COLUMNS)}"
             )
-        return found
+        return chosen
 
     table = Table.read(path, choose)
     return {name: table.texts(name) for name in table.columns}
 
 
-def _print(found: "Sequence[Leak]", examples: bool) -> None:
-    """A table for every training file; tests that share nothing are named below it."""
+def _print(leaks: "Sequence[Leak]", examples: bool) -> None:
+    """Print a table for every training file; test files without leaks are listed below it."""
     from ..terminal_tables import aligned, escape, printable, table
 
-    for train, group in groupby(found, lambda leak: leak.train):
-        leaking, clean = _parted(group)
-        print(f"{train} knows")
-        shown = table("of the test", ">texts", ">of", ">share", ">pairs", ">known", ">of")
+    for train, group in groupby(leaks, lambda leak: leak.train):
+        leaking, clean = _by_leak(group)
+        print(f"{train} contains")
+        rows = table("of the test file", ">texts", ">of", ">share", ">pairs", ">both texts", ">of")
         for leak in leaking:
             texts = (f"{leak.texts:,}", f"{leak.of_texts:,}", f"{100 * leak.share:.1f} %")
             pairs = (f"{leak.pairs:,}", f"{leak.known:,}", f"{leak.of_pairs:,}") if leak.of_pairs else ("–", "–", "–")
-            shown.add_row(escape(leak.test), *texts, *pairs)
+            rows.add_row(escape(leak.test), *texts, *pairs)
         if leaking:
-            printable(shown, indent=2)
+            printable(rows, indent=2)
         if clean:
             aligned(f"  nothing of {', '.join(leak.test for leak in clean)}")
         if examples:
@@ -107,10 +107,10 @@ def _print(found: "Sequence[Leak]", examples: bool) -> None:
     aligned(LEGEND, 100)
 
 
-def _parted(group: "Iterable[Leak]") -> "tuple[list[Leak], list[Leak]]":
-    """Those that share anything, and those that do not."""
-    find_leaks = list(group)
-    return [leak for leak in find_leaks if leak.texts], [leak for leak in find_leaks if not leak.texts]
+def _by_leak(group: "Iterable[Leak]") -> "tuple[list[Leak], list[Leak]]":
+    """Test files with leaks, and those without."""
+    leaks = list(group)
+    return [leak for leak in leaks if leak.texts], [leak for leak in leaks if not leak.texts]
 
 
 def _print_examples(leaking: "Sequence[Leak]") -> None:

@@ -1,4 +1,4 @@
-"""likewise dissect: how words move through a model's layers, and whether SBERT-WK is safe on it."""
+"""`likewise dissect`: how words change through a model's layers, and whether SBERT-WK is safe on it."""
 
 import argparse
 import ast
@@ -34,98 +34,109 @@ SAMPLE_MODULES = (
     *("mailbox", "pickle", "random", "shutil", "smtplib", "socket", "statistics", "string", "subprocess", "tarfile"),
     *("tempfile", "textwrap", "threading", "typing", "unittest/case", "zipfile/__init__"),
 )
-"""Files of Python's standard library whose docstrings are read where no texts are given."""
+"""Files of Python's standard library, whose docstrings are the default texts."""
 SAMPLE_SIZE = 300
 LISTED_WORDS = 12
+LEGEND = """novelty     0 to 1: how much of a word's vector at this layer its neighbouring layers do not span
+alignment   up to 1: mean cosine of a word's vector at this layer with its vectors at neighbouring layers
+anisotropy  mean cosine of words of different sentences: near 0 they differ, near 1 all vectors point one way
+context     mean cosine of words of one sentence, minus the anisotropy: how much a word reflects its sentence
+ρ           rank correlation of SBERT-WK's word importance with idf, computed from this layer upwards: above 0
+            rare words, which carry content, weigh most; below 0 common words do
+importance  a word's weight in SBERT-WK relative to an equal share in its sentence"""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = verbs.add_parser(
         "dissect",
-        help="how words move through a model's layers",
-        description="Measures, on plain text without labels, how words move through the layers of a model: which "
-        "layers are alike, what each adds, which words SBERT-WK finds important, and whether that is safe.",
+        help="how words change through a model's layers",
+        description="Measure, on plain text without labels, how words change through the layers of a model: which "
+        "layers are similar, what each adds, which words SBERT-WK finds important, and whether that is safe.",
+        epilog="columns of what is printed:\n" + "\n".join("  " + line for line in LEGEND.splitlines()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", help="a name or a folder")
-    parser.add_argument("--texts", type=Path, metavar="FILE", help="one text a line, a few hundred are good")
-    parser.add_argument("--window", type=int, default=2, help="neighbouring layers on either side (2)")
-    parser.add_argument(
-        "-o", "--output", type=output_folder, metavar="FOLDER", help="write pictures (PNG, PDF) and JSON here"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a model's name or folder")
+    add("--texts", type=Path, metavar="FILE", help="one text per line, a few hundred (default: Python's documentation)")
+    add("--window", type=int, default=2, metavar="N", help="neighbouring layers on either side (default: %(default)s)")
+    add("-o", "--output", type=output_folder, metavar="FOLDER", help="write pictures (PNG, PDF) and JSON here")
+    add("--json", action="store_true", help="print JSON instead of text")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     require_torch("likewise dissect")
     from ...explain import anatomy
-    from ...model_names import load_named_embedder
+    from ...model_names import load_torch_embedder
 
     if args.output:
         _check_output(args.output, args.texts)
     texts = read_lines(args.texts) if args.texts else sample()
-    found = anatomy(load_named_embedder(args.model), texts, window=args.window)
-    told = {"model": args.model, **found.as_dict()}
+    measured = anatomy(load_torch_embedder(args.model), texts, window=args.window)
+    record = {"model": args.model, **measured.as_dict()}
     if args.json:
-        print_json(told, indent=None)
+        print_json(record, indent=None)
     else:
-        print(anatomy_report(found, Path(args.model).name))
+        print(anatomy_report(measured, Path(args.model).name))
     if args.output:
-        written = draw_pictures(found, args.output, Path(args.model).name)
+        written = draw_pictures(measured, args.output, Path(args.model).name)
         with atomic_file(args.output / "anatomy.json") as partial:
-            partial.write_text(json.dumps(told, ensure_ascii=False) + "\n", "utf-8")
+            partial.write_text(json.dumps(record, ensure_ascii=False) + "\n", "utf-8")
         if not args.json:
             print("\nWritten: " + ", ".join(str(path) for path in [*written, args.output / "anatomy.json"]))
     return 0
 
 
-def anatomy_report(found: "Anatomy", name: str) -> str:
+def anatomy_report(measured: "Anatomy", name: str) -> str:
     """The anatomy as text for a terminal of 80 columns or more."""
     return "\n\n".join(
         [
-            f"{name}: {len(found.novelty)} layers with the embeddings, measured on {found.texts:,} texts, "
-            f"{found.tokens:,} word pieces",
-            "Cosine of a word at one layer with itself at another\n" + _matrix(found),
-            "Layer by layer\n" + _layers(found),
-            f"Importance of words in SBERT-WK from layer {found.start} (1 is an equal share of the sentence)\n"
-            + _words(found),
-            "\n".join(f"· {line}" for line in found.advice),
+            f"{name}: {len(measured.novelty)} layers with the embeddings, measured on {measured.texts:,} texts, "
+            f"{measured.tokens:,} word pieces",
+            "Cosine of a word at one layer with itself at another\n" + _matrix(measured),
+            "Layer by layer (layer 0 is the embeddings)\n" + _layers(measured),
+            LEGEND,
+            f"Importance of words in SBERT-WK from layer {measured.start} (1 is an equal share of the sentence)\n"
+            + _words(measured),
+            "\n".join(f"· {line}" for line in measured.advice),
         ]
     )
 
 
-def _matrix(found: "Anatomy") -> str:
-    count = range(len(found.similarity))
+def _matrix(measured: "Anatomy") -> str:
+    count = range(len(measured.similarity))
     head = "     " + "".join(f"{k:>5}" for k in count)
-    rows = (f"{k:>5}" + "".join(f"{cosine:5.2f}" for cosine in row) for k, row in enumerate(found.similarity))
+    rows = (f"{k:>5}" + "".join(f"{cosine:5.2f}" for cosine in row) for k, row in enumerate(measured.similarity))
     return "\n".join([head, *rows])
 
 
-def _layers(found: "Anatomy") -> str:
-    rows = ["layer  novelty  alignment  anisotropy  context  ρ(importance, idf) from here on"]
-    columns = zip(found.novelty, found.alignment, found.anisotropy, found.context, strict=True)
+def _layers(measured: "Anatomy") -> str:
+    rows = ["layer  novelty  alignment  anisotropy  context  ρ(importance, idf) from this layer"]
+    columns = zip(measured.novelty, measured.alignment, measured.anisotropy, measured.context, strict=True)
     for k, (novelty, alignment, anisotropy, context) in enumerate(columns):
-        rho = f"{found.by_start[k]:+9.2f}" if k in found.by_start else ""
+        rho = f"{measured.by_start[k]:+9.2f}" if k in measured.by_start else ""
         rows.append(f"{k:>5}{novelty:9.2f}{alignment:11.2f}{anisotropy:12.2f}{context:9.2f}{rho}")
     return "\n".join(rows)
 
 
-def _words(found: "Anatomy") -> str:
-    def told(title: str, words: "tuple[WordImportance, ...]") -> str:
+def _words(measured: "Anatomy") -> str:
+    def line(title: str, words: "tuple[WordImportance, ...]") -> str:
         return f"  {title}  " + ", ".join(f"{word.piece} {word.importance:.2f}" for word in words)
 
-    return "\n".join([told("largest", found.words[:LISTED_WORDS]), told("least  ", found.words[-LISTED_WORDS:][::-1])])
+    return "\n".join(
+        [line("largest ", measured.words[:LISTED_WORDS]), line("smallest", measured.words[-LISTED_WORDS:][::-1])]
+    )
 
 
 def _check_output(folder: Path, texts: Path | None) -> None:
-    """What would be a pity to learn after the work."""
+    """Find out before the work what cannot be written."""
     _import_plots()
     check_writable_folder(folder)
     check_not_input(folder / "anatomy.json", [texts] if texts else [])
 
 
-def draw_pictures(found: "Anatomy", folder: Path, title: str) -> list[Path]:
-    return _import_plots().draw_anatomy(found, folder, title)  # type: ignore[no-any-return]
+def draw_pictures(measured: "Anatomy", folder: Path, title: str) -> list[Path]:
+    return _import_plots().draw_anatomy(measured, folder, title)  # type: ignore[no-any-return]
 
 
 def _import_plots() -> Any:
@@ -137,27 +148,27 @@ def _import_plots() -> Any:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The file's lines that hold text."""
+    """The lines of the file that are not blank."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except FileNotFoundError:
-        raise BadInput(f"there is no file {path}; wanted plain text, one sentence a line") from None
+        raise BadInput(f"there is no file {path}; expected plain text, one sentence per line") from None
     except (UnicodeDecodeError, IsADirectoryError, PermissionError) as error:
         raise BadInput(f"{path} cannot be read as UTF-8 text: {error}") from None
     return [line.strip() for line in lines if line.strip()]
 
 
 def sample(count: int = SAMPLE_SIZE) -> list[str]:
-    """Sentences from the docstrings of Python's own modules, the same ones each time; none of them is run."""
-    found = list(dict.fromkeys(sentence for module in SAMPLE_MODULES for sentence in _sentences(module)))
-    step = max(1, len(found) // count)
-    return found[::step][:count]
+    """Sentences from the docstrings of Python's own modules, always the same; the modules are not imported."""
+    sentences = list(dict.fromkeys(sentence for module in SAMPLE_MODULES for sentence in _sentences(module)))
+    step = max(1, len(sentences) // count)
+    return sentences[::step][:count]
 
 
 def _sentences(module: str) -> Iterator[str]:
     """First sentences of the docstrings of one module that look like prose."""
     source = Path(sysconfig.get_path("stdlib")) / f"{module}.py"
-    if not source.is_file():  # it has another name in this version of Python
+    if not source.is_file():  # renamed in this version of Python
         return
     for node in ast.walk(ast.parse(source.read_text("utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef | ast.Module):

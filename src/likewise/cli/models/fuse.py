@@ -1,4 +1,4 @@
-"""likewise fuse: learned dissection. Trains a map over all layers in seconds; may leave the upper blocks out."""
+"""`likewise fuse`: learned fusion. Trains a map over all layers in seconds; can also remove the upper blocks."""
 
 import argparse
 import json
@@ -16,207 +16,303 @@ from ..model_options import output_folder
 from ..sources import model_folders
 
 if TYPE_CHECKING:
-    from ...embedder import Embedder
+    from ...engines.torch.torch_embedder import TorchEmbedder
     from ...evaluate.statistics.significance import Interval
     from ...train.data.examples import Examples
     from ...train.layers.early_exit import ExitResult
 
 PAIR, SCORES = ("sentence1", "sentence2"), ("score", "label")
 TRIPLET = ("anchor", "positive", "negative")
-TEACHER_PAIRS = 4  # a text, of pairs made for a teacher to score
+TEACHER_PAIRS = 4  # per text, of pairs that a teacher scores
 SPEED_SAMPLE = 256  # texts that speed is measured on
+LEGEND = """fused     Spearman × 100 of the fused model on held-out pairs, with its 95 % interval
+baseline  the same of plain pooling; with fewer blocks than the model has: of their imitation of the whole model
+gain      fused minus baseline; a gain whose interval contains 0 is not kept, and the baseline is saved instead
+texts/s   encoding speed here"""
+EXAMPLES = """examples:
+  likewise fuse all-MiniLM-L6-v2 --pairs pairs.csv -o tuned/
+  likewise fuse MODEL --pairs faq.csv --columns anchor=question,positive=answer,negative=other -o tuned/
+  likewise fuse MODEL --pairs sts.tsv --columns sentence1=a,sentence2=b,score=similarity/5 --depth auto -o small/
+  likewise fuse MODEL --pairs texts.txt --teacher all-MiniLM-L6-v2 -o taught/
+
+columns of what is printed:
+""" + "\n".join("  " + line for line in LEGEND.splitlines())
+
+CARD = """---
+pipeline_tag: sentence-similarity
+tags:
+- sentence-similarity
+- feature-extraction
+- likewise
+---
+
+# {name}
+
+A sentence encoder: `{model}` with a learned fusion of its layers, trained by `likewise fuse` on
+{examples:,} examples of {texts:,} distinct texts from {source}. The encoder's weights are
+unchanged; it has {blocks} blocks and the pooling `{pooling}`.
+
+## Use
+
+```python
+from likewise import Embedder, similarity
+
+embedder = Embedder.load("{name}")  # the folder with this file
+vectors = embedder.encode(["A cat sleeps.", "A kitten naps.", "Shares fell."])
+print(similarity.cosine(vectors, vectors))
+```
+
+## Scores
+
+Spearman × 100 on {held_out:,} held-out pairs, none of whose sentences was trained on, with 95 % intervals.
+The settings were chosen on these pairs, so the gain on new text may be smaller.{kept}
+
+| fused | baseline | gain |
+|---|---|---|
+| {fused} | {baseline} | {gain} |
+
+The baseline is plain pooling; with fewer blocks than the original, their imitation of the whole model.
+"""
+"""The model card, README.md."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb and its flags."""
+    """Add the verb and its options."""
     verb = verbs.add_parser(
         "fuse",
-        help="train a map over all layers (the encoder stays as it is), in seconds",
-        description="Learned dissection: every text is encoded once, then one linear map over the pooled vectors of "
-        "all layers is trained and kept close to plain pooling. What is kept is chosen on held-out pairs; "
-        "if nothing helps beyond chance there, the model stays as it was.",
+        help="train a map over all layers, in seconds; the encoder does not change",
+        description="Learned fusion: every text is encoded once, then one linear map over the pooled vectors of all "
+        "layers is trained and regularized towards plain pooling. The result is chosen on held-out pairs; without a "
+        "significant gain there, the model's pooling stays as it was.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verb.add_argument("model", help="a model's name or folder")
-    verb.add_argument(
+    add = verb.add_argument
+    add("model", metavar="MODEL", help="a model's name or folder")
+    add(
         "--pairs",
-        type=Path,
         required=True,
         metavar="FILE",
-        help=".csv, .tsv, .jsonl or .parquet with the columns sentence1, sentence2, score (or label), or anchor, "
-        "positive, negative; or a .txt of texts, a line each, with --teacher",
+        help=".csv, .tsv, .jsonl or .parquet file, or the name of a data set, with the columns sentence1, sentence2, "
+        "score (or label), or anchor, positive, negative; with --teacher also a .txt file with a text per line",
     )
-    verb.add_argument(
-        "-o", "--output", type=output_folder, required=True, metavar="FOLDER", help="where the new model goes"
-    )
-    verb.add_argument("--teacher", metavar="MODEL", help="learn how alike this model finds the texts; no labels needed")
-    verb.add_argument(
+    add("--columns", metavar="NAME=COLUMN,…", help="columns with other names: anchor=question,positive=answer")
+    add("--where", metavar="CONDITION", help="use only the rows for which this holds: label==1")
+    add("-o", "--output", type=output_folder, required=True, metavar="FOLDER", help="the folder of the new model")
+    add("--teacher", metavar="MODEL", help="learn this model's similarities between the texts; no labels needed")
+    add(
         "--depth",
-        metavar="K|auto",
-        help="end after K blocks; auto shows every K and takes the fewest that are not worse beyond chance",
+        metavar="N|auto",
+        help="keep the first N blocks; auto tries every N, and keeps the fewest that are not significantly worse "
+        "(default: all blocks)",
     )
-    verb.add_argument("--seed", type=int, default=0, help="of what is held out and in which order is trained (0)")
-    verb.add_argument("--json", action="store_true", help="print what was found as JSON; all else goes to stderr")
+    add("--seed", type=int, default=0, metavar="N", help="of the held-out pairs and the order (default: %(default)s)")
+    add("--json", action="store_true", help="print the results as JSON; all other output goes to stderr")
     verb.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Trains, says what it gave on held-out pairs, saves."""
+    """Train, print the scores on held-out pairs, and save the model with its card."""
     require_torch("likewise fuse")
-    from ...model_names import load_named_embedder
+    from ...model_names import load_torch_embedder
     from ...train.output.record import RECORD
 
     check_not_input(args.output, model_folders(args.model))
     check_writable_folder(args.output)
     if (args.output / RECORD).exists():
-        raise BadInput(f"{args.output} holds a model that was trained, with its record; give another folder")
+        raise BadInput(f"{args.output} contains a trained model with its record; give another folder")
     with redirect_stdout(sys.stderr) if args.json else nullcontext():
-        embedder = load_named_embedder(args.model)
+        embedder = load_torch_embedder(args.model)
         depths = _depths(args.depth, embedder.encoder.depth)
-        found = _fused(args, embedder, depths)
+        record = _fuse(args, embedder, depths)
     if args.json:
-        print(json.dumps(found, default=asdict, indent=2))
+        print(json.dumps(record, default=asdict, indent=2))
     return 0
 
 
-def _fused(args: argparse.Namespace, embedder: "Embedder", depths: Sequence[int]) -> dict[str, Any]:
+def _fuse(args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[int]) -> dict[str, Any]:
     """The record of what was tried; the chosen model is saved."""
-    from ...arrays.correlation import spearman
-    from ...evaluate.statistics.significance import difference
-    from ...train.layers.early_exit import smallest_exit, try_exits
-    from ...train.layers.fusion_training import FusionSettings, layer_vectors
-
-    texts, examples = _examples(args.pairs, args.teacher, args.seed)
+    texts, examples = read_examples(args)
     print(f"{len(examples):,} examples of {len(texts):,} distinct texts; encoding each once")
-    vectors = layer_vectors(embedder, texts)
-    found, told = [], []
-    for made in try_exits(
-        embedder,
-        texts,
-        vectors,
-        examples,
-        depths,
-        spearman,
-        sure=lambda ours, theirs, gold: difference(ours, theirs, gold).low > 0,
-        recipe=FusionSettings(seed=args.seed),
-    ):
-        found.append(made)
-        told.append(_exit_scores(made, texts))
-        _print_exit(told[-1], embedder.encoder.depth)
-    chosen = smallest_exit(found, lambda a, b: difference(a.fused, b.fused, a.gold).high < 0)
-    lost = None
-    if len(found) > 1:
-        lost = difference(chosen.outcome.fused, found[-1].outcome.fused, chosen.outcome.gold)
-        _print_choice(chosen.depth, lost)
+    exits, scores = _try_depths(args, embedder, depths, texts, examples)
+    chosen, loss = _choose(exits)
     best = chosen.embedder
-    best.save(args.output)
-    print(f"saved in {args.output}: {best.pooling.spec}, {best.encoder.depth} blocks")
-    return {
+    record = {
         "model": args.model,
         "output": str(args.output),
+        "pairs": args.pairs,
+        "teacher": args.teacher,
         "examples": len(examples),
         "texts": len(texts),
-        "tried": told,
+        "tried": scores,
         "blocks": chosen.depth,
-        "beside_the_deepest": lost,
+        "difference_to_deepest": loss,
         "pooling": best.pooling.spec,
     }
+    best.save(args.output)
+    _write_card(args.output, record, scores[exits.index(chosen)])
+    print(f"saved in {args.output}: {best.pooling.spec}, {best.encoder.depth} blocks; README.md is its model card")
+    return record
 
 
-def _depths(asked: str | None, depth: int) -> list[int]:
-    if asked is None:
-        return [depth]
-    if asked == "auto":
-        return list(range(1, depth + 1))
-    if not asked.isdecimal() or not 1 <= int(asked) <= depth:
-        raise BadInput(f"--depth is {asked!r}; wanted auto, or 1 to {depth} blocks")
-    return [int(asked)]
+def _try_depths(
+    args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[int], texts: list[str], examples: "Examples"
+) -> "tuple[list[ExitResult], list[dict[str, Any]]]":
+    """A fused model and its scores for each depth, printed as they come."""
+    from ...arrays.correlation import spearman
+    from ...evaluate.statistics.significance import difference
+    from ...train.layers.early_exit import try_exits
+    from ...train.layers.fusion_training import FusionEvaluation, FusionSettings, layer_vectors
+
+    evaluation = FusionEvaluation(spearman, lambda fused, plain, gold: difference(fused, plain, gold).low > 0)
+    vectors = layer_vectors(embedder, texts)
+    exits, scores = [], []
+    settings = FusionSettings(seed=args.seed)
+    for result in try_exits(embedder, texts, vectors, examples, depths, evaluation, settings):
+        exits.append(result)
+        scores.append(_exit_scores(result, texts))
+        _print_exit(scores[-1], embedder.encoder.depth)
+    print("\n" + LEGEND + "\n")
+    return exits, scores
 
 
-def _examples(path: Path, teacher: str | None, seed: int) -> tuple[list[str], "Examples"]:
-    """The distinct texts of a file, and what is to be learned of them."""
-    from ...files import Table
+def _choose(exits: "Sequence[ExitResult]") -> "tuple[ExitResult, Interval | None]":
+    """The smallest exit that is not significantly worse than the deepest, and its difference to that one."""
+    from ...evaluate.statistics.significance import difference
+    from ...train.layers.early_exit import smallest_exit
+
+    chosen = smallest_exit(exits, lambda a, b: difference(a.fused, b.fused, a.gold).high < 0)
+    if len(exits) == 1:
+        return chosen, None
+    loss = difference(chosen.result.fused, exits[-1].result.fused, chosen.result.gold)
+    _print_choice(chosen.depth, loss)
+    return chosen, loss
+
+
+def _depths(depth: str | None, blocks: int) -> list[int]:
+    """The numbers of blocks to try."""
+    if depth is None:
+        return [blocks]
+    if depth == "auto":
+        return list(range(1, blocks + 1))
+    if not depth.isdecimal() or not 1 <= int(depth) <= blocks:
+        raise BadInput(f"--depth is {depth!r}; expected auto, or 1 to {blocks} blocks")
+    return [int(depth)]
+
+
+def read_examples(args: argparse.Namespace) -> tuple[list[str], "Examples"]:
+    """The distinct texts of a file or data set, and the labelled examples of them."""
     from ...train.data.examples import deduplicated
+    from ..train.build import data_source
+    from ..train.config import DataOptions
 
-    if teacher is not None:
-        return _teacher_examples(path, teacher, seed)
-    table = Table.read(path, lambda names: _labelled(names, path))
-    *sentences, last = table.columns
-    if last in SCORES:
-        return deduplicated([table.texts(name) for name in sentences], table.numbers(last))
-    return deduplicated([table.texts(name) for name in table.columns], None)
+    if args.teacher is not None:
+        return _teacher_examples(Path(args.pairs), args.teacher, args.seed)
+    columns = tuple(args.columns.split(",")) if args.columns else ()
+    objective, renamed = _objective(args.pairs, columns)
+    numeric = ("0", "1")  # labels are scores here, so that texts of labels must be refused, not numbered
+    source = data_source(DataOptions(args.pairs, objective, renamed, labels=numeric, where=args.where))
+    rows = source.rows
+    scores = rows.numbers.get("score")  # type: ignore[union-attr]  # a file is not a stream
+    texts = [*rows.texts.values()]  # type: ignore[union-attr]
+    return deduplicated(texts, None if scores is None else scores.tolist())
 
 
-def _labelled(names: Sequence[str], path: Path) -> Sequence[str]:
-    """The columns that teach: two sentences and how alike they are, or triplets."""
-    score = [name for name in SCORES if name in names][:1]
-    if score and set(PAIR) <= set(names):
-        return [*PAIR, *score]
-    if set(TRIPLET) <= set(names):
-        return TRIPLET
+def _objective(name: str, columns: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The objective that fits the columns, and the columns with the score found: pairs with scores, or triplets."""
+    from ..sources import column_names
+
+    present = column_names(name)
+    renamed = {one.partition("=")[0].strip() for one in columns}
+    known = {*present, *renamed}
+    score = [one for one in SCORES if one in known][:1]
+    if score and set(PAIR) <= known:
+        return "cosent", columns if score == ["score"] else (*columns, _as_score(columns))
+    if set(TRIPLET) <= known:
+        return "triplet", columns
     raise BadInput(
-        f"{path} has the columns {', '.join(names) or '(none)'}; wanted sentence1, sentence2 and score (or label), "
-        "or anchor, positive and negative. Texts without labels want --teacher MODEL"
+        f"{name} has the columns {', '.join(present) or '(none)'}; expected sentence1, sentence2 and score (or label), "
+        "or anchor, positive and negative. --columns anchor=question,… names other columns; texts without labels need "
+        "--teacher MODEL"
     )
 
 
+def _as_score(columns: tuple[str, ...]) -> str:
+    """The column of labels, under whatever name, read as the score."""
+    named = [one.partition("=")[2] for one in columns if one.partition("=")[0].strip() == "label"]
+    return f"score={named[0] if named else 'label'}"
+
+
 def _teacher_examples(path: Path, teacher: str, seed: int) -> tuple[list[str], "Examples"]:
-    from ...model_names import load_named_embedder
+    from ...model_names import load_torch_embedder
     from ...train.distillation.unlabelled_examples import unlabelled_examples
 
     texts = list(dict.fromkeys(_texts(path)))
-    print(f"{teacher} reads {len(texts):,} texts")
-    return texts, unlabelled_examples(load_named_embedder(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
+    print(f"{teacher} encodes {len(texts):,} texts")
+    return texts, unlabelled_examples(load_torch_embedder(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
 
 
 def _texts(path: Path) -> list[str]:
-    """All texts of a file, column by column; blank lines between those of a .txt are left out."""
+    """All texts of a file, column by column; blank lines of a .txt file are left out."""
     from ...files import Table, Texts
 
     if path.suffix.lower() == ".txt":
         return [text for text in Texts(path) if text.strip()]
-    table = Table.read(path, lambda names: _unlabelled(names, path))
+    table = Table.read(path, lambda names: _text_columns(names, path))
     return [text for name in table.columns for text in table.texts(name)]
 
 
-def _unlabelled(names: Sequence[str], path: Path) -> Sequence[str]:
+def _text_columns(names: Sequence[str], path: Path) -> Sequence[str]:
     known = [name for name in ("text", *PAIR, *TRIPLET) if name in names]
     if not known:
-        raise BadInput(f"{path} has the columns {', '.join(names)}; a teacher wants text, or columns of sentences")
+        raise BadInput(
+            f"{path} has the columns {', '.join(names)}; a teacher needs one of text, {', '.join((*PAIR, *TRIPLET))}"
+        )
     return known
 
 
-def _exit_scores(made: "ExitResult", texts: list[str]) -> dict[str, Any]:
-    """What a depth gave: Spearman on held-out pairs with intervals, and its speed.
+def _exit_scores(trained: "ExitResult", texts: list[str]) -> dict[str, Any]:
+    """The scores of a depth: Spearman on held-out pairs with intervals, and its speed.
 
-    Unfused is plain pooling; of fewer blocks than there are, the whole model imitated.
+    The baseline is plain pooling; with fewer blocks than the model has, their imitation of the whole model.
     """
     from ...evaluate.statistics.significance import difference, interval
     from ...train.layers.early_exit import texts_per_second
 
-    o = made.outcome
-    some = texts[:: max(1, len(texts) // SPEED_SAMPLE)][:SPEED_SAMPLE]
+    result = trained.result
+    sample = texts[:: max(1, len(texts) // SPEED_SAMPLE)][:SPEED_SAMPLE]
     return {
-        "blocks": made.depth,
-        "held_out": len(o.gold),
-        "fused": interval(o.fused, o.gold),
-        "unfused": interval(o.plain, o.gold),
-        "gain": difference(o.fused, o.plain, o.gold),
-        "kept_unfused": not o.strength,
-        "texts_per_second": texts_per_second(made.embedder, some),
+        "blocks": trained.depth,
+        "held_out": len(result.gold),
+        "fused": interval(result.fused, result.gold),
+        "baseline": interval(result.baseline, result.gold),
+        "gain": difference(result.fused, result.baseline, result.gold),
+        "kept_baseline": not result.regularization,
+        "texts_per_second": texts_per_second(trained.embedder, sample),
     }
 
 
-def _print_exit(told: Mapping[str, Any], blocks: int) -> None:
-    beside = "plain pooling" if told["blocks"] == blocks else "the whole model imitated, no more"
+def _print_exit(scores: Mapping[str, Any], blocks: int) -> None:
+    note = "; no significant gain, so the baseline is kept" if scores["kept_baseline"] else ""
     print(
-        f"{told['blocks']} of {blocks} blocks: Spearman × 100 on {told['held_out']:,} held-out pairs {told['fused']}; "
-        f"{beside} {told['unfused']}; gain {told['gain']}; {told['texts_per_second']:,.0f} texts/s"
-        + ("; no gain beyond chance, so that is what is kept" if told["kept_unfused"] else "")
+        f"{scores['blocks']} of {blocks} blocks, {scores['held_out']:,} held-out pairs: fused {scores['fused']}; "
+        f"baseline {scores['baseline']}; gain {scores['gain']}; {scores['texts_per_second']:,.0f} texts/s{note}"
     )
 
 
-def _print_choice(depth: int, lost: "Interval") -> None:
+def _print_choice(depth: int, loss: "Interval") -> None:
     print(
-        f"taken: {depth} blocks; beside all of them {lost} on held-out pairs. Text of another kind may lose more: "
-        "measure it"
+        f"chosen: {depth} blocks; difference to all blocks {loss} on held-out pairs. Other kinds of text may lose "
+        "more: measure with `likewise evaluate`"
     )
+
+
+def _write_card(folder: Path, record: Mapping[str, Any], scores: Mapping[str, Any]) -> None:
+    """A model card, README.md."""
+    from ...runtime.atomic_files import atomic_file
+
+    source = f"the similarities of `{record['teacher']}`" if record["teacher"] else f"`{Path(record['pairs']).name}`"
+    kept = " The gain was not significant, so the baseline was kept." if scores["kept_baseline"] else ""
+    card = CARD.format(**{**record, **scores}, name=folder.resolve().name, source=source, kept=kept)
+    with atomic_file(folder / "README.md") as partial:
+        partial.write_text(card, "utf-8")

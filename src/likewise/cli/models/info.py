@@ -1,58 +1,62 @@
-"""`likewise info`: what a model is made of."""
+"""`likewise info`: a model's architecture, sizes, pooling, heads, prompts and fingerprint."""
 
 import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from ..model_options import MODEL, add_model, load_from_options
+from ...model_files.names import DEFAULT_MODEL
+from ..model_options import MODEL, add_loading, load_from_options
 
 if TYPE_CHECKING:
     from ...embedder import Embedder
+
+
+LABEL = 14  # columns
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
         "info",
-        help="what a model is made of",
-        description="Says what a model is made of, how long its texts may be, and its fingerprint.",
-        epilog="examples:\n  likewise info all-MiniLM-L6-v2\n  likewise info ./my-model --json",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        help="show a model's architecture, sizes, pooling and fingerprint",
+        description="Shows a model's architecture, its longest input, its pooling and heads, and its fingerprint.",
+        epilog="examples:\n  likewise info\n  likewise info all-MiniLM-L6-v2\n  likewise info ./my-model --json",
     )
-    parser.add_argument("name", metavar="MODEL", nargs="?", help=MODEL)
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
-    add_model(parser)
+    parser.add_argument(
+        "model", metavar="MODEL", nargs="?", default=DEFAULT_MODEL, help=f"{MODEL} (default: %(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the description as JSON")
+    add_loading(parser.add_argument_group("how it is loaded"))
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints it."""
-    args.model = args.name or args.model
-    told = about(load_from_options(args))
+    """Print the description."""
+    description = describe_model(load_from_options(args))
     if args.json:
-        print(json.dumps({"model": args.model, **told}, indent=2))
+        print(json.dumps({"model": args.model, **description}, indent=2))
         return 0
     print(args.model)
-    for name, value in told.items():
-        print(f"  {name.replace('_', ' '):14} {_shown(value)}")
+    for name, value in description.items():
+        print(f"  {name.replace('_', ' '):{LABEL}} {_shown(value)}")
     return 0
 
 
-def about(embedder: "Embedder") -> dict[str, Any]:
-    """What is worth knowing of a model, as plain values."""
-    tokenizer, manifest, made_of = embedder.tokenizer, embedder.manifest, embedder.made_of()
-    pooled = {key: made_of.pop(key) for key in ("pooling", "heads")}
+def describe_model(embedder: "Embedder") -> dict[str, Any]:
+    """A model as plain values: where it is, its encoder, its input, its pooling and heads, its vectors."""
+    tokenizer, manifest, architecture = embedder.tokenizer, embedder.manifest, embedder.describe()
+    pooled = {key: architecture.pop(key) for key in ("pooling", "heads")}
     return {
         "folder": str(manifest.encoder),
-        **made_of,
+        **architecture,
         "vocabulary": tokenizer.vocabulary,
-        "reads": f"{tokenizer.max_length} tokens, {tokenizer.max_length - tokenizer.room} of them special",
+        "longest_input": f"{tokenizer.max_length} tokens, {tokenizer.max_length - tokenizer.room} of them special",
         "lower_case": "all texts" if tokenizer.lowercase else "as the tokenizer does",
         **pooled,
-        "vector": f"{embedder.width} numbers",
+        "vector": f"{embedder.width} numbers, float32",
         "prompts": dict(manifest.prompts),
         "precision": embedder.precision,
-        "device": str(getattr(embedder, "device", "cpu")),
+        "device": str(embedder.device),
         "fingerprint": embedder.fingerprint,
     }
 

@@ -1,63 +1,77 @@
-"""`likewise models`: the models at hand."""
+"""`likewise models`: the models that can be used here by name."""
 
 import argparse
 import json
 from pathlib import Path
 from typing import Any
 
-EPILOG = """Models at hand are those carried by installed packages, and the folders in LIKEWISE_MODELS if it is set.
-Any folder works by its path, and names of the Hugging Face hub work where it can be reached (extra: hub).
-Baselines are forms around a name or a file, NAME(pooling=cls,truncate=64) is one with options, and forms nest.
-InferSent and the Universal Sentence Encoder's two are created untrained by likewise.baselines.untrained, because their
-published weights are pickles or TensorFlow's; Skip-Thought's are not loaded either, and no such encoder exists here."""
+EPILOG = """A model is named by one of these names, by the path of a folder, or by its name on the Hugging Face hub
+(extra: hub). Folders in LIKEWISE_MODELS are models by their names.
+
+Baselines are written around a name or a file. NAME(pooling=cls,truncate=64) is a model with options, and forms nest:
+random(NAME(pooling=cls)).
+
+InferSent and the Universal Sentence Encoder's two architectures are created untrained by likewise.baselines.untrained,
+because their published weights are pickles or TensorFlow's. Skip-Thought is not supported."""
+
+NAME_COLUMNS = 24
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
         "models",
-        help="the models at hand",
-        description="Lists the models at hand.",
+        help="list the models that can be used by name",
+        description="Lists bundled, installed and downloaded models, and baselines.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the list."""
+    """Print the list."""
     from ...model_files import local_models
-    from ...model_files.names import how_to_install
     from ...model_names import BASELINES
 
-    rows = [_told(name, folder) for name, folder in local_models().items()]
+    rows = [_row(name, folder) for name, folder in local_models().items()]
     if args.json:
         baselines = [{"name": form, "kind": "baseline", "about": about} for form, about in BASELINES.items()]
         print(json.dumps([*rows, *baselines], indent=2))
         return 0
-    for row in rows:
-        if row["folder"] is None:
-            print(f"{row['name']:24} not here; to have it: {how_to_install(row['name'])}")
-        else:
-            print(f"{row['name']:24} {row['kind']:10} {row['megabytes']:6.0f} MB  {row['folder']}")
-    print("\nBaselines, always here:")
-    for form, about in BASELINES.items():
-        print(f"{form:24} {about}")
-    print("\nMore of one: likewise info NAME")
+    show_models(rows, BASELINES)
     return 0
 
 
-def _told(name: str, folder: Path | None) -> dict[str, Any]:
+def show_models(rows: list[dict[str, Any]], baselines: dict[str, str]) -> None:
+    """A line for each model and each baseline, cut to the terminal."""
+    from ...model_files.names import DEFAULT_MODEL, how_to_install
+    from ..terminal_tables import fit_line
+
+    for row in rows:
+        name = f"{row['name']:{NAME_COLUMNS}} "
+        if row["folder"] is None:
+            print(name + fit_line(f"not installed; to get it: {how_to_install(row['name'])}", NAME_COLUMNS + 1))
+        else:
+            default = " (default)" if row["name"] == DEFAULT_MODEL else ""
+            size = f"{row['kind']:14} {row['megabytes']:6.0f} MB  "
+            print(name + size + fit_line(f"{row['folder']}{default}", NAME_COLUMNS + len(size) + 1))
+    print("\nBaselines, which need no folder of their own:")
+    for form, about in baselines.items():
+        print(f"{form:{NAME_COLUMNS}} " + fit_line(about, NAME_COLUMNS + 1))
+    print("\nMore about one: likewise info NAME")
+
+
+def _row(name: str, folder: Path | None) -> dict[str, Any]:
     from ...errors import BadModel
     from ...model_files import PACKAGED_MODELS, read_manifest
     from ...runtime.untrusted_files import read_json
 
     if folder is None:
         return {"name": name, "folder": None}
-    carried = PACKAGED_MODELS.get(name)
-    if carried is not None and carried.words is not None:  # made into a model folder when it is first used
-        size = (folder / carried.weights).stat().st_size / 1e6
+    packaged = PACKAGED_MODELS.get(name)
+    if packaged is not None and packaged.words is not None:  # converted into a model folder when it is first used
+        size = (folder / packaged.weights).stat().st_size / 1e6
         return {"name": name, "kind": "words", "megabytes": round(size, 1), "folder": str(folder)}
     try:
         encoder = read_manifest(folder).encoder

@@ -1,4 +1,4 @@
-"""likewise train: from pairs, triplets or scores to a model. It goes on where it stopped, and shows what it does."""
+"""likewise train: from pairs, triplets or scores to a trained model; an interrupted run resumes."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ from ...runtime.atomic_files import check_not_input, check_writable_file, check_
 from ...runtime.lazy_imports import require_torch
 from ..output import print_json
 from ..sources import input_files, model_folders
-from .config import flags, train_command
+from .config import add_flags, train_command
 
 if TYPE_CHECKING:
     from ...train.step.processes import Processes
@@ -17,21 +17,22 @@ if TYPE_CHECKING:
     from .config import TrainCommand
 
 EXAMPLES = """examples:
-  likewise train bert-base-uncased --data pairs.parquet@contrastive --epochs 1 --batch 64 --precision bf16 -o out/
+  likewise train all-MiniLM-L6-v2 --data stsb/train --objective cosent --dev stsb/dev --output out/
+  likewise train bert-base-uncased --data pairs.parquet@contrastive --batch-size 64 --learning-rate 2e-5 -o out/
   likewise train MODEL --data nli.csv@classification --data stsb/train@cosent --dev stsb/dev -o out/
   likewise train MODEL --data faq.csv@contrastive --columns anchor=question,positive=answer --dry-run
   likewise train MODEL --kind cross-encoder --data stsb/train@regression --columns score=score/5 --dev stsb/dev -o out/
-  likewise train run.toml --seed 3 -o out-3/
+  likewise train config.toml --seed 3 --output out-3/
 
-The same command again goes on from the last checkpoint. Several processes, a GPU each say, train as one:
-  torchrun --nproc-per-node 2 -m likewise train MODEL --data … -o out/
+The same command again resumes from the last checkpoint. Several processes, for example one per GPU, train as one:
+  torchrun --nproc-per-node 2 -m likewise train MODEL --data … --output out/
 
-A TOML file has the same names:
+A TOML file uses the same names with underscores:
   model = "bert-base-uncased"
   output = "out"
   dev = "stsb/dev"
   epochs = 1
-  rate = 2e-5
+  learning_rate = 2e-5
   [[data]]
   file = "pairs.parquet"
   objective = "contrastive:temperature=0.05"
@@ -39,117 +40,127 @@ A TOML file has the same names:
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verb and its flags."""
+    """Add the verb and its flags."""
     verb = verbs.add_parser(
         "train",
         help="train a model on pairs, triplets or scores",
-        usage="likewise train MODEL|CONFIG.toml --data FILE@OBJECTIVE [--data …] -o FOLDER [options]",
-        description="Trains a sentence encoder and saves it with its log, curve, record and card.",
+        usage="likewise train MODEL|CONFIG.toml --data FILE@OBJECTIVE [--data …] --output FOLDER [options]",
+        description="Train a sentence encoder or a reranker, and save it with its log, curve, record and model card.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verb.add_argument("model", nargs="?", help="a model's name or folder, or a .toml with all of this")
-    data = verb.add_argument_group("the data; several --data are mixed")
-    data.add_argument(
-        "--data",
-        action="append",
-        metavar="FILE[@OBJECTIVE]",
-        help=".parquet, .csv, .tsv, .jsonl or the name of a data set (likewise data), and what it is for",
+    verb.add_argument(
+        "model_or_config",
+        nargs="?",
+        metavar="MODEL|CONFIG.toml",
+        help="the model to train (as --model), or a TOML file with all settings",
     )
-    data.add_argument("--objective", metavar="NAME[:OPTION=VALUE,…]", help="of every --data that names none")
-    data.add_argument("--columns", metavar="WANTED=FOUND,…", help="columns by other names; score=similarity/5 scales")
-    data.add_argument("--labels", metavar="TEXT,…", help="texts of labels: a label's number is its place from 0")
-    data.add_argument("--where", metavar="CONDITION", help="only rows like label==1")
-    flags(verb)
-    verb.add_argument("--dry-run", action="store_true", help="show the plan and one batch, and train nothing")
-    verb.add_argument("--fresh", action="store_true", help="begin anew, whatever checkpoint lies in the output")
-    verb.add_argument("--json", action="store_true", help="print the record of the run as JSON")
+    groups = {"data": verb.add_argument_group("data"), "model": verb.add_argument_group("model")}
+    _add_data_flags(groups["data"])
+    add_flags(verb, groups)
+    other = verb.add_argument_group("other")
+    other.add_argument("--dry-run", action="store_true", help="show the plan and one batch without training")
+    other.add_argument(
+        "--fresh", action="store_true", help="start over: delete the checkpoints and the finished run in --output"
+    )
+    other.add_argument("--json", action="store_true", help="print the record of the run as JSON")
     verb.set_defaults(run=run)
 
 
+def _add_data_flags(group: "argparse._ArgumentGroup") -> None:
+    group.add_argument(
+        "--data",
+        action="append",
+        metavar="FILE[@OBJECTIVE]",
+        help="training data: .parquet, .csv, .tsv, .jsonl or the name of a data set (likewise data), and the training "
+        "objective; can be given several times, and the data are mixed",
+    )
+    group.add_argument("--objective", metavar="NAME[:OPTION=VALUE,…]", help="objective of every --data that names none")
+    group.add_argument(
+        "--columns",
+        metavar="NAME=COLUMN,…",
+        help="columns under other names: anchor=question; score=similarity/5 also scales",
+    )
+    group.add_argument("--labels", metavar="TEXT,…", help="label texts; a label's number is its position, from 0")
+    group.add_argument(
+        "--where", metavar="CONDITION", help="use only rows that satisfy this condition: label==1, score>0.5"
+    )
+
+
 def run(args: argparse.Namespace) -> int:
-    """Trains, saves, says what came of it; 130 where it was stopped."""
+    """Train, save and report; 130 where the run was interrupted."""
     require_torch("likewise train")
-    job = train_command(args)
-    _check_outputs(job)
+    command = train_command(args)
+    _check_outputs(command)
     from ...train.step.processes import process_group
     from .build import prepare_training
 
     with process_group() as processes:
-        prepared = prepare_training(job)
+        prepared = prepare_training(command)
         if not args.dry_run:
-            return _train_or_say(prepared, args, processes)
-        if processes.leads:
+            return _train_or_interrupt(prepared, args, processes)
+        if processes.is_main:
             from .dry_run import dry_run
 
             dry_run(prepared, as_json=args.json)
         return 0
 
 
-def _check_outputs(job: "TrainCommand") -> None:
-    """What would be a pity to learn after the training: places that cannot be written, or that are read."""
-    told = job.options
-    inputs = input_files(told.dev, *(one.file for one in job.data))
-    if told.output:
-        folder = Path(told.output)
-        check_not_input(folder, model_folders(told.model or ""))
+def _check_outputs(command: "TrainCommand") -> None:
+    """Refuse, before training, outputs that cannot be written to, or that are inputs."""
+    options = command.options
+    inputs = input_files(options.dev, *(one.file for one in command.data))
+    if options.output:
+        folder = Path(options.output)
+        check_not_input(folder, model_folders(options.model or ""))
         check_not_input(folder / "log.jsonl", inputs)
         check_writable_folder(folder)
-    if told.record:
-        check_not_input(Path(told.record), inputs)
-        check_writable_file(Path(told.record))
+    if options.record:
+        check_not_input(Path(options.record), inputs)
+        check_writable_file(Path(options.record))
 
 
-def _train_or_say(prepared: "ReadyToTrain", args: argparse.Namespace, processes: "Processes") -> int:
+def _train_or_interrupt(prepared: "ReadyToTrain", args: argparse.Namespace, processes: "Processes") -> int:
     try:
         return _train(prepared, args, processes)
     except KeyboardInterrupt:
         print(
-            f"\nlikewise: stopped at once; the last checkpoint, if any, stays in {prepared.job.options.output}, and "
-            "the same command goes on from it",
+            f"\nlikewise: stopped at once; the last checkpoint, if any, is in {prepared.folder}, and the same command "
+            "resumes from it",
             file=sys.stderr,
         )
         return 130
 
 
-def _train(made: "ReadyToTrain", args: argparse.Namespace, processes: "Processes") -> int:
-    """Every process trains; the leader speaks and saves."""
-    from ...train.output.log import TensorBoard
+def _train(prepared: "ReadyToTrain", args: argparse.Namespace, processes: "Processes") -> int:
+    """Every process trains; the main one prints and saves."""
     from ...train.output.record import append_result_line
-    from ...train.output.run_folder import finished_record, save_finished, train_in_folder
-    from .build import final_scores
+    from ...train.output.run_folder import run_in_folder
 
-    job, folder = made.job, Path(made.job.options.output or "")
-    record = None if args.fresh else finished_record(folder, made)
-    if record is None:
-        tell = [TensorBoard(folder / "tensorboard")] if job.options.tensorboard else []
-        outcome = train_in_folder(
-            folder, made, fresh=args.fresh, tell=tell, log_every=job.options.log_every, speaks=processes.leads
-        )
-        if outcome.interrupted:
-            return 130
-        if processes.leads:
-            record = save_finished(made, outcome, folder, final_scores(made))
-    elif processes.leads:
-        print(f"likewise: this very run is finished in {folder}; --fresh trains it anew", file=sys.stderr)
-    if record is not None and processes.leads:
-        if job.options.record:
-            append_result_line(Path(job.options.record), record, str(folder))
-        _say(record, folder, args.json)
+    folder = prepared.folder
+    finished = run_in_folder(folder, prepared.job, resume=not args.fresh, is_main=processes.is_main)
+    if finished.result.interrupted:
+        return 130
+    if finished.record is not None and processes.is_main:
+        if prepared.command.options.record:
+            append_result_line(Path(prepared.command.options.record), finished.record, str(folder))
+        _print_result(finished.record, folder, args.json)
     return 0
 
 
-def _say(record: dict[str, Any], folder: Path, as_json: bool) -> None:
+def _print_result(record: dict[str, Any], folder: Path, as_json: bool) -> None:
     if as_json:
         print_json(record)
         return
-    outcome = record["outcome"]
+    result = record["result"]
     for name, score in record["scores"].items():
+        before = f"{100 * result['initial_scores'][name]:.2f} → " if name in result["initial_scores"] else ""
         between = f" [{100 * score['low']:.2f}, {100 * score['high']:.2f}]" if "low" in score else ""
-        print(f"{name} × 100: {100 * score['value']:.2f}{between}, n = {score['n']:,}")
-    best = f", the best of them step {outcome['best_step']:,}" if outcome["best_step"] else ""
-    early = "; stopped early, nothing got better" if outcome["stopped_early"] else ""
-    print(f"{outcome['steps']:,} steps in {outcome['seconds']:,.0f} s{best}{early}")
+        items = f", n = {score['n']:,}" if "n" in score else ""
+        print(f"{name} × 100: {before}{100 * score['value']:.2f}{between}{items}")
+    best = f", best score at step {result['best_step']:,}" if result["best_step"] else ""
+    early = "; stopped early because the score no longer improved" if result["stopped_early"] else ""
+    print(f"{result['steps']:,} steps in {result['seconds']:,.0f} s{best}{early}")
     print(f"saved in {folder}: the model, README.md, run.json, log.jsonl{_curve(folder)}")
 
 

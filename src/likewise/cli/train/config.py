@@ -1,4 +1,4 @@
-"""What `likewise train` is asked for, from flags and from a TOML file: one list of names for both."""
+"""The configuration of `likewise train`, from flags and from a TOML file: one list of names for both."""
 
 import argparse
 import tomllib
@@ -8,164 +8,229 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from ...errors import BadInput
-from ...train.run import TrainSettings
-from ...train.settings import Setting, check_known, from_settings, settings_of
+from ...train.setting_fields import Setting, check_known, from_settings, settings_of
+from ...train.settings import TrainSettings
 
 Kind = Literal["embedder", "cross-encoder", "poly-encoder"]
 
-OF_DATA = ("objective", "columns", "labels", "where")
-"""Flags that go with --data."""
+DATA_FLAGS = ("objective", "columns", "labels", "where")
+"""Flags that belong to --data."""
+_MODEL = "model"
+_OUTPUT = "output and evaluation"
+_MACHINE = "device"
 
 
 @dataclass(frozen=True)
-class DataSet:
-    """Rows and what they are for; a table [[data]] of the file."""
+class DataOptions:
+    """Data and what they are for; one table [[data]] of the TOML file."""
 
     file: Annotated[str, ".parquet, .csv, .tsv or .jsonl, or the name of a data set"]
     objective: Any = None  # a text, or a table of TOML
-    columns: Annotated[tuple[str, ...], "WANTED=FOUND, or WANTED=FOUND/5 to scale"] = ()
-    labels: Annotated[tuple[str, ...], "texts of labels: a label's number is its place from 0"] = ()
-    where: Annotated[str | None, "only rows like label==1"] = None
-    licence: Annotated[str | None, "for the model card"] = None
-    hub: Annotated[str | None, "its name on the hub, for the model card"] = None
+    columns: Annotated[tuple[str, ...], "NAME=COLUMN, or NAME=COLUMN/5 to scale"] = ()
+    labels: Annotated[tuple[str, ...], "label texts; a label's number is its position, from 0"] = ()
+    where: Annotated[str | None, "use only rows that satisfy this condition: label==1"] = None
+    licence: Annotated[str | None, "licence of the data, for the model card"] = None
+    hub: Annotated[str | None, "name of the data on the hub, for the model card"] = None
 
 
 @dataclass(frozen=True)
-class Options:
-    """Everything but the data and the run's own settings."""
+class CommandOptions:
+    """Everything but the data and the training settings."""
 
-    model: Annotated[str | None, "a folder, a carried model or a hub name"] = None
-    kind: Annotated[Kind, "what is trained: vectors of texts, or a reranker of pairs, begun from MODEL"] = "embedder"
-    codes: Annotated[int, "of a poly-encoder that is begun: how many ways a context is seen"] = 64
-    output: Annotated[str | None, "the folder of the new model, and of its checkpoints till then"] = None
-    dev: Annotated[
-        str | None, "pairs to measure on, sentence1, sentence2, score; of a classifying cross-encoder, label"
+    model: Annotated[str | None, "model to train: a folder, a bundled model or a hub name", _MODEL] = None
+    kind: Annotated[
+        Kind, "what to train: an embedder (text to vector) or a reranker of pairs, started from the model", _MODEL
+    ] = "embedder"
+    poly_codes: Annotated[int, "number of context vectors of a new poly-encoder", _MODEL] = 64
+    pooling: Annotated[
+        str | None, "pooling of token vectors: mean, cls, max, cls+mean …; the model's own if not given", _MODEL
     ] = None
-    pooling: Annotated[str | None, "another pooling than the model's own: mean, cls, max …"] = None
-    max_length: Annotated[int | None, "another longest input, in tokens"] = None
-    device: Annotated[str | None, "cpu, cuda …; the GPU if there is one"] = None
-    threads: Annotated[int | None, "CPU threads; as many as this process may use"] = None
-    log_every: Annotated[int, "steps between lines of log.jsonl"] = 1
-    tensorboard: Annotated[bool, "writes TensorBoard's events into OUTPUT/tensorboard too"] = False
-    record: Annotated[str | None, "a .jsonl to which a line about the finished run is added"] = None
-    recipe: Annotated[str | None, "the run's name in the record and the card"] = None
+    max_length: Annotated[
+        int | None, "maximum input length in tokens, special tokens included; the model's own if not given", _MODEL
+    ] = None
+
+    output: Annotated[
+        str | None, "folder of the trained model, and of its checkpoints until then (required)", _OUTPUT
+    ] = None
+    dev: Annotated[
+        str | None,
+        "pairs to evaluate on (a file or a data set): sentence1, sentence2 and score; label for classifiers",
+        _OUTPUT,
+    ] = None
+    dev_columns: Annotated[
+        tuple[str, ...], "NAME=COLUMN,… of --dev; where --columns fits, it applies to --dev too", _OUTPUT
+    ] = ()
+    record: Annotated[str | None, "append a line about the finished run to this .jsonl file", _OUTPUT] = None
+    recipe: Annotated[str | None, "name of the run, for the record and the model card", _OUTPUT] = None
+
+    device: Annotated[str | None, "cpu, cuda, cuda:1, mps …; a GPU if there is one", _MACHINE] = None
+    threads: Annotated[int | None, "number of CPU threads; all available CPUs if not given", _MACHINE] = None
 
 
 @dataclass(frozen=True)
 class TrainCommand:
-    """What is to be done: where, with what data, how."""
+    """What `likewise train` was asked to do."""
 
-    options: Options
-    data: tuple[DataSet, ...]
-    run: TrainSettings
+    options: CommandOptions
+    data: tuple[DataOptions, ...]
+    settings: TrainSettings
 
 
 def train_command(args: argparse.Namespace) -> TrainCommand:
-    """The job of these arguments: flags first, then the file's settings, then defaults.
+    """The command of these arguments: flags first, then the file's settings, then defaults.
 
-    A file's settings have to be right, be there a flag in their place or not.
+    The file's settings must be valid even where a flag replaces them.
 
     Raises:
-        BadInput: a name is unknown, a value of the wrong kind, or something that is needed is missing.
+        BadInput: a name is unknown, a value has the wrong type, or something required is missing.
     """
-    given = args.model or ""
-    file = given if given.endswith(".toml") else "the command line"
-    values, sets = _file(Path(given)) if given.endswith(".toml") else ({}, [])
-    told = {name: value for name in _names() if (value := getattr(args, name, None)) is not None and name != "model"}
-    if given and not given.endswith(".toml"):
-        told["model"] = given
-    _made(values, file)  # so that what a file says wrongly is not blamed on the flags
-    options, run = _made({**values, **told}, "the command line" if told else file)
-    sets = _flagged(args) or _without_flags(sets, args, file)
-    for name, value, flag in (("model", options.model, "MODEL"), ("data", sets, "--data FILE@OBJECTIVE")):
+    config, model = _config_and_model(args)
+    where = str(config) if config else "the command line"
+    values, data = _read_config(config) if config else ({}, [])
+    flags = {name: value for name in _names() if (value := getattr(args, name, None)) is not None}
+    flags |= {"model": model} if model else {}
+    _parsed(values, where)  # so that flags are not blamed for what is wrong in the file
+    options, settings = _parsed({**values, **flags}, "the command line" if flags else where)
+    data = _data_of_flags(args) or _data_of_config(data, args, where)
+    for name, value, flag in (("model", options.model, "MODEL"), ("data", data, "--data FILE@OBJECTIVE")):
         if not value:
-            raise BadInput(f"no {name} is told; wanted {flag}, or a TOML file that has it")
+            raise BadInput(f"no {name} is given; expected {flag}, or a TOML file that has it")
     if not options.output and not args.dry_run:
-        raise BadInput("no output is told; wanted -o FOLDER, or --dry-run to see what would be done")
-    return TrainCommand(options, tuple(sets), run)
+        raise BadInput("no output is given; expected --output FOLDER, or --dry-run to see what would be done")
+    return TrainCommand(options, tuple(data), settings)
 
 
-def flags(parser: argparse.ArgumentParser) -> None:
-    """A flag for each setting of a job and of its run."""
-    job, training = parser.add_argument_group("the job"), parser.add_argument_group("the run")
-    for group, holder in ((job, Options), (training, TrainSettings)):
-        for setting in settings_of(holder).values():
-            if setting.name != "model":
-                _flag(group, setting)
+def add_flags(parser: argparse.ArgumentParser, groups: Mapping[str, "argparse._ArgumentGroup"]) -> None:
+    """Add a flag for each option and training setting, in the given groups and in new ones after them."""
+    groups = dict(groups)
+    for setting in [*settings_of(CommandOptions).values(), *settings_of(TrainSettings).values()]:
+        if setting.group not in groups:
+            groups[setting.group] = parser.add_argument_group(setting.group)
+        _add_flag(groups[setting.group], setting)
 
 
-def _flag(group: "argparse._ArgumentGroup", setting: Setting) -> None:
-    names = ["-o"] if setting.name == "output" else []
+def _config_and_model(args: argparse.Namespace) -> tuple[Path | None, str | None]:
+    """The TOML file and the model, of which MODEL or --model may be the latter."""
+    first = args.model_or_config or ""
+    if first.endswith(".toml"):
+        return Path(first), args.model
+    if first and args.model and first != args.model:
+        raise BadInput(f"two models are given, {first} and --model {args.model}; expected one")
+    return None, first or args.model
+
+
+def _add_flag(group: "argparse._ArgumentGroup", setting: Setting) -> None:
+    names = ["-m"] * (setting.name == "model") + ["-o"] * (setting.name == "output")
     names.append("--" + setting.name.replace("_", "-"))
-    default = setting.default
-    shown = ",".join(map(str, default)) if isinstance(default, tuple) else default
-    told = f" ({shown})" if default not in (None, (), False) and default is not True else ""
-    text = (setting.help + told).replace("%", "%%")
-    if setting.kind is bool and not default:
+    text = (setting.help + _shown_default(setting.default)).replace("%", "%%")
+    if setting.kind is bool and not setting.default:
         group.add_argument(*names, action="store_const", const=True, help=text, dest=setting.name)
-        return
-    if setting.kind is bool:
+    elif setting.kind is bool:
         group.add_argument(*names, action=argparse.BooleanOptionalAction, help=text, dest=setting.name)
-        return
-    kind = {int: "N", float: "X"}.get(setting.kind, setting.name.rpartition("_")[2].upper())
-    choices = setting.choices or None
-    group.add_argument(*names, help=text, dest=setting.name, choices=choices, metavar=None if choices else kind)
+    elif setting.choices:
+        group.add_argument(*names, help=text, dest=setting.name, choices=setting.choices)
+    else:
+        group.add_argument(*names, help=text, dest=setting.name, metavar=_metavar(setting))
 
 
-def _made(values: Mapping[str, Any], where: str) -> tuple[Options, TrainSettings]:
+def _shown_default(default: Any) -> str:
+    if default in (None, ()):
+        return ""
+    if isinstance(default, bool):
+        return f" (default: {'on' if default else 'off'})"
+    values = default if isinstance(default, tuple) else (default,)
+    return f" (default: {','.join(_number_as_typed(value) for value in values)})"
+
+
+def _number_as_typed(value: Any) -> str:
+    """2e-05 → 2e-5"""
+    return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
+
+
+def _metavar(setting: Setting) -> str:
+    by_name = {
+        "dev": "FILE",
+        "output": "FOLDER",
+        "record": "FILE",
+        "recipe": "NAME",
+        "dev_columns": "NAME=COLUMN,…",
+        "max_length": "TOKENS",
+        "max_tokens_per_step": "TOKENS",
+        "freeze": "PART,…",
+        "lora_layers": "LAYER,…",
+        "adam_betas": "X,X",
+        "objective_learning_rate": "X",
+        "max_steps": "N",
+    }
+    by_kind = {int: "N", float: "X"}
+    return by_name.get(setting.name) or by_kind.get(setting.kind) or setting.name.rpartition("_")[2].upper()
+
+
+def _parsed(values: Mapping[str, Any], where: str) -> tuple[CommandOptions, TrainSettings]:
     def of(holder: type) -> dict[str, Any]:
         return {name: value for name, value in values.items() if name in settings_of(holder)}
 
-    return from_settings(Options, of(Options), where), from_settings(TrainSettings, of(TrainSettings), where)
+    return (
+        from_settings(CommandOptions, of(CommandOptions), where),
+        from_settings(TrainSettings, of(TrainSettings), where),
+    )
 
 
 def _names() -> list[str]:
-    return [*settings_of(Options), *settings_of(TrainSettings)]
+    return [*settings_of(CommandOptions), *settings_of(TrainSettings)]
 
 
-def _file(path: Path) -> tuple[dict[str, Any], list[DataSet]]:
+def _read_config(path: Path) -> tuple[dict[str, Any], list[DataOptions]]:
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise BadInput(f"{path} is not there") from None
+        raise BadInput(f"{path} does not exist") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} is no TOML: {error}") from None
+        raise BadInput(f"{path} is not valid TOML: {error}") from None
     check_known(values, [*_names(), "data"], str(path))
     tables = values.pop("data", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise BadInput(f"{path}: data wants tables, [[data]], each with file and objective")
-    return values, [_table(table, f"{path}, data {i}") for i, table in enumerate(tables, 1)]
+        raise BadInput(f"{path}: data is {tables!r}; expected tables, [[data]], each with file and objective")
+    values |= {name: _column_pairs(values[name]) for name in ("dev_columns",) if name in values}
+    return values, [_data_table(table, f"{path}, data {i}") for i, table in enumerate(tables, 1)]
 
 
-def _table(table: Mapping[str, Any], where: str) -> DataSet:
-    check_known(table, [*settings_of(DataSet), "objective"], where)
+def _data_table(table: Mapping[str, Any], where: str) -> DataOptions:
+    check_known(table, [*settings_of(DataOptions), "objective"], where)
     rest = {name: value for name, value in table.items() if name != "objective"}
-    if isinstance(rest.get("columns"), dict):
-        rest["columns"] = [f"{wanted}={found}" for wanted, found in rest["columns"].items()]
+    if "columns" in rest:
+        rest["columns"] = _column_pairs(rest["columns"])
     if "file" not in rest or "objective" not in table:
-        raise BadInput(f"{where}: wanted file and objective; found {', '.join(table) or 'nothing'}")
-    return replace(from_settings(DataSet, rest, where), objective=table["objective"])
+        raise BadInput(f"{where}: expected file and objective; found {', '.join(table) or 'nothing'}")
+    return replace(from_settings(DataOptions, rest, where), objective=table["objective"])
 
 
-def _without_flags(sets: list[DataSet], args: argparse.Namespace, file: str) -> list[DataSet]:
+def _column_pairs(columns: Any) -> Any:
+    """A TOML table {anchor = "question"} as NAME=COLUMN pairs."""
+    return [f"{name}={column}" for name, column in columns.items()] if isinstance(columns, dict) else columns
+
+
+def _data_of_config(data: list[DataOptions], args: argparse.Namespace, file: str) -> list[DataOptions]:
     """A file's data, which have settings of their own."""
-    lost = [f"--{name}" for name in OF_DATA if getattr(args, name)]
-    if sets and lost:
+    unused = [f"--{name}" for name in DATA_FLAGS if getattr(args, name)]
+    if data and unused:
         raise BadInput(
-            f"{', '.join(lost)} of the command line would be lost: {file} has data with settings of their own. Write"
-            " them into its [[data]], or name the data with --data"
+            f"{', '.join(unused)} of the command line would have no effect: {file} has data with settings of their own."
+            " Write them into its [[data]], or name the data with --data"
         )
-    return sets
+    return data
 
 
-def _flagged(args: argparse.Namespace) -> list[DataSet]:
-    """--data FILE@OBJECTIVE, or --data FILE with --objective for all; the other flags are for all too."""
-    found = []
-    for said in args.data or ():
-        file, at, objective = said.rpartition("@")
-        file, objective = (file, objective) if at else (said, args.objective)
+def _data_of_flags(args: argparse.Namespace) -> list[DataOptions]:
+    """--data FILE@OBJECTIVE, or --data FILE with --objective for all; the other flags apply to all data too."""
+    data = []
+    for given in args.data or ():
+        file, at, objective = given.rpartition("@")
+        file, objective = (file, objective) if at else (given, args.objective)
         if not objective:
-            raise BadInput(f"--data {said} has no objective; wanted --data {said}@OBJECTIVE, or --objective OBJECTIVE")
+            raise BadInput(
+                f"--data {given} has no objective; expected --data {given}@OBJECTIVE, or --objective OBJECTIVE"
+            )
         rest = {"file": file, "columns": args.columns or (), "labels": args.labels or (), "where": args.where}
-        found.append(replace(from_settings(DataSet, rest, "the command line"), objective=objective))
-    return found
+        data.append(replace(from_settings(DataOptions, rest, "the command line"), objective=objective))
+    return data

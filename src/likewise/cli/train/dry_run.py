@@ -1,4 +1,4 @@
-"""likewise train --dry-run: what would be done, and what the model would be shown first."""
+"""likewise train --dry-run: what would be done, and the first batch as the model reads it."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,9 +7,9 @@ from ...embedder import Embedder
 from ...train.data.schedule import BatchSchedule, DataSource
 from ...train.objectives.contrastive import false_negative_mask
 from ...train.optimization.freeze import prepared_for_training
-from ...train.output.run_folder import CHECKPOINTS
+from ...train.output.run_folder import CHECKPOINTS, TrainingJob
 from ...train.plan import Plan
-from ...train.step.trainable import tokenized_columns as tokens_of
+from ...train.step.trainable import tokens_per_step
 from ..output import print_json
 from ..terminal_tables import aligned, escape, printable, table
 from .build import ReadyToTrain
@@ -17,104 +17,113 @@ from .build import ReadyToTrain
 if TYPE_CHECKING:
     from ...train.data.batch import Batch
 
-SAMPLED = 8  # batches that tokens are counted in
-SHOWN = 4  # rows of the batch
+SAMPLED_BATCHES = 8  # in which tokens are counted
+SHOWN_ROWS = 4
 
 
-def dry_run(made: ReadyToTrain, *, as_json: bool) -> None:
-    """Prints the plan and the first batch."""
-    curriculum = BatchSchedule(made.courses, made.job.run.batch, made.job.run.seed, made.job.run.mix)
-    plan = Plan.of(curriculum, made.job.run)
-    course, batch = next(curriculum.batches(0, 1))
-    told = _planned(made, curriculum, plan)
+def dry_run(prepared: ReadyToTrain, *, as_json: bool) -> None:
+    """Print the plan and the first batch."""
+    job = prepared.job
+    settings = job.settings
+    schedule = BatchSchedule(job.sources, settings.batch_size, settings.seed, settings.data_mixing)
+    plan = Plan.of(schedule, settings)
+    source, batch = next(schedule.batches(0, 1))
+    described = _describe(prepared, schedule, plan)
     if as_json:
-        shown = [_pieces(made, [column[i] for column in batch.texts]) for i in range(min(SHOWN, len(batch)))]
-        print_json({"plan": told, "data": made.data, "first batch": shown})
+        shown = [_pieces(job, [column[i] for column in batch.texts]) for i in range(min(SHOWN_ROWS, len(batch)))]
+        print_json({"plan": described, "data": job.data, "first batch": shown})
         return
     rows = table("", "", head=False)
-    for name, value in told.items():
+    for name, value in described.items():
         rows.add_row(name, escape(str(value)))
     printable(rows)
-    _show(made, course, batch)
+    _show_batch(job, source, batch)
     aligned("\nNothing was trained: this was a dry run.")
 
 
-def _planned(made: ReadyToTrain, curriculum: BatchSchedule, plan: Plan) -> dict[str, Any]:
-    job, run = made.job, made.job.run
-    read = [
-        tokens_of(made.embedder, course.objective, batch)
-        for course, batch in curriculum.batches(0, min(SAMPLED, plan.steps * run.accumulate))
-    ]
-    data = [f"{one['name']}: {one['rows']:,} rows for {_called(one['objective'])}" for one in made.data]
-    batches = f"{run.batch} rows, about {sum(read) / len(read):,.0f} tokens"
-    measured = (
-        f"{job.options.dev}, {len(made.dev['sentence1']):,} pairs, every {plan.measure_every:,} steps"
-        if job.options.dev
-        else "nothing"
-    )
+def _describe(prepared: ReadyToTrain, schedule: BatchSchedule, plan: Plan) -> dict[str, Any]:
+    job, options = prepared.job, prepared.command.options
+    settings = job.settings
+    evaluated = "not at all: no --dev"
+    if prepared.evaluator is not None:
+        pairs = len(prepared.evaluator.columns["sentence1"])
+        evaluated = f"{options.dev}, {pairs:,} pairs, every {plan.eval_steps:,} steps and before training"
     return {
-        "model": f"{job.options.model}: {made.embedder.tokenizer.max_length} tokens to {_gives(made)}",
-        "data": "; ".join(data),
-        "steps": f"{plan.steps:,}" + (f", {plan.steps_of_epoch:,.0f} an epoch" if plan.steps_of_epoch else ""),
-        "warm-up": f"{plan.warmup:,} steps to {run.optimization.rate:g}, then {run.optimization.schedule}",
-        "batch": batches + (f"; {run.accumulate} of them a step" if run.accumulate > 1 else ""),
-        "trained": _trained(made),
-        "measured": measured,
-        "saved in": job.options.output or "nowhere: no -o",
-        "checkpoints": f"{CHECKPOINTS}/ in it, every {run.checkpoint_every:,} steps" if run.checkpoint_every else "one",
-        "device": f"{made.embedder.device}, products in {run.precision}",
+        "model": f"{options.model}: {job.model.tokenizer.max_length} tokens to {_output_of(prepared)}",
+        "data": "; ".join(
+            f"{one['name']}: {one['rows']:,} rows for {_objective(one['objective'])}" for one in job.data
+        ),
+        "steps": f"{plan.max_steps:,}" + (f", {plan.steps_per_epoch:,.0f} per epoch" if plan.steps_per_epoch else ""),
+        "learning rate": f"{settings.learning_rate:g} after {plan.warmup_steps:,} warm-up steps, "
+        f"then {settings.lr_schedule}",
+        "batch": _describe_batch(job, schedule, plan),
+        "trained": _trained_weights(job),
+        "evaluated on": evaluated,
+        "saved in": options.output or "nowhere: no --output",
+        "checkpoints": f"{CHECKPOINTS}/ in it, every {settings.save_steps:,} steps" if settings.save_steps else "one",
+        "device": f"{job.model.device}, matrix products in {settings.precision}",
     }
 
 
-def _gives(made: ReadyToTrain) -> str:
-    if isinstance(made.embedder, Embedder):
-        return f"{made.embedder.width} numbers"
-    labels = made.embedder.labels
-    return f"the score of a {made.job.options.kind}" if len(labels) == 1 else f"{len(labels)} labels"
+def _describe_batch(job: TrainingJob, schedule: BatchSchedule, plan: Plan) -> str:
+    accumulate = job.settings.gradient_accumulation_steps
+    sampled = schedule.batches(0, min(SAMPLED_BATCHES, plan.max_steps * accumulate))
+    tokens = [tokens_per_step(job.model, source.objective, batch) for source, batch in sampled]
+    described = f"{job.settings.batch_size} rows, about {sum(tokens) / len(tokens):,.0f} tokens"
+    return described + (f"; {accumulate} batches per step" if accumulate > 1 else "")
 
 
-def _pieces(made: ReadyToTrain, texts: Sequence[str]) -> list[list[str]]:
-    """The word pieces that the model reads of each text; of a pair that is too long, a cross-encoder cuts more."""
-    if isinstance(made.embedder, Embedder):
-        return made.embedder.pieces(texts)
-    tokenizer = made.embedder.tokenizer
+def _output_of(prepared: ReadyToTrain) -> str:
+    model = prepared.job.model
+    if isinstance(model, Embedder):
+        return f"{model.width} numbers"
+    return (
+        f"the score of a {prepared.command.options.kind}" if len(model.labels) == 1 else f"{len(model.labels)} labels"
+    )
+
+
+def _pieces(job: TrainingJob, texts: Sequence[str]) -> list[list[str]]:
+    """The word pieces that the model reads of each text; a cross-encoder cuts pairs that are too long further."""
+    if isinstance(job.model, Embedder):
+        return job.model.pieces(texts)
+    tokenizer = job.model.tokenizer
     return [tokenizer.tokens(content[: tokenizer.room]) for content in tokenizer.contents(list(texts))]
 
 
-def _trained(made: ReadyToTrain) -> str:
-    with prepared_for_training(made.embedder, made.job.run):
-        asked = sum(p.numel() for p in made.embedder.parameters() if p.requires_grad)
-        total = sum(p.numel() for p in made.embedder.parameters())
-    return f"{asked:,} of {total:,} weights"
+def _trained_weights(job: TrainingJob) -> str:
+    with prepared_for_training(job.model, job.settings):
+        trained = sum(p.numel() for p in job.model.parameters() if p.requires_grad)
+        total = sum(p.numel() for p in job.model.parameters())
+    return f"{trained:,} of {total:,} weights"
 
 
-def _called(described: Mapping[str, Any]) -> str:
-    rest = ", ".join(f"{key} {value}" for key, value in described.items() if key != "objective")
-    return str(described["objective"]) + (f" ({rest})" if rest else "")
+def _objective(described: Mapping[str, Any]) -> str:
+    options = ", ".join(f"{key} {value}" for key, value in described.items() if key != "objective")
+    return str(described["objective"]) + (f" ({options})" if options else "")
 
 
-def _show(made: ReadyToTrain, course: DataSource, batch: "Batch") -> None:
-    """Some rows of the first batch in word pieces, and which candidates are no wrong answers."""
-    names = list(getattr(course.rows, "texts", ()))
-    aligned(f"\nThe first batch, {len(batch)} rows of {course.name}, begins so; the model reads:")
+def _show_batch(job: TrainingJob, source: DataSource, batch: "Batch") -> None:
+    """Some rows of the first batch in word pieces, and which candidates are not used as negatives."""
+    names = list(getattr(source.rows, "texts", ()))
+    aligned(f"\nThe first batch, {len(batch)} rows of {source.name}, starts like this; the model reads:")
     rows = table(">row", "column", "word pieces")
-    for i in range(min(SHOWN, len(batch))):
+    for i in range(min(SHOWN_ROWS, len(batch))):
         for name, column in zip(names, batch.texts, strict=False):
-            rows.add_row(str(i), name, escape(" ".join(_pieces(made, [column[i]])[0])))
+            rows.add_row(str(i), name, escape(" ".join(_pieces(job, [column[i]])[0])))
         for name, values in batch.numbers.items():
-            told = f"{len(values[i])} numbers" if values.ndim > 1 else f"{values[i].tolist():g}"
-            rows.add_row(str(i), name, told)
+            shown = f"{len(values[i])} numbers" if values.ndim > 1 else f"{values[i].tolist():g}"
+            rows.add_row(str(i), name, shown)
     printable(rows, indent=2)
-    if course.objective.reads().names and len(batch.texts) > 1:
-        _masks(batch)
+    if source.objective.reads().text_ids and len(batch.texts) > 1:
+        _show_false_negatives(batch)
 
 
-def _masks(batch: "Batch") -> None:
+def _show_false_negatives(batch: "Batch") -> None:
     masked = false_negative_mask(batch.names, batch.numbers.get("group"))
-    whole = len(batch) * (masked.shape[1] - 1)
+    candidates = len(batch) * (masked.shape[1] - 1)
     pairs = masked.nonzero().tolist()
     end = ":" if pairs else "."
-    aligned(f"Candidates that are not pushed away, being right answers too: {len(pairs):,} of {whole:,}{end}")
-    for row, candidate in pairs[:SHOWN]:
+    aligned(f"Candidates not used as negatives, since they are known positives: {len(pairs):,} of {candidates:,}{end}")
+    for row, candidate in pairs[:SHOWN_ROWS]:
         column, of = divmod(candidate, len(batch))
-        aligned(f"  row {row} is not pushed from column {column + 1} of row {of}: {batch.texts[column + 1][of]!r}")
+        aligned(f"  row {row}: not column {column + 1} of row {of}, {batch.texts[column + 1][of]!r}")

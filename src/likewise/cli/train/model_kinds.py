@@ -1,77 +1,83 @@
-"""What kind of model `likewise train` trains: what it begins with, and which objectives there are for it."""
+"""The kinds of model that `likewise train` trains: how each is started, and the objectives for it."""
 
 from collections.abc import Mapping, Sequence
 
-from ... import Embedder, Reranker
+from ... import Reranker
+from ...data.column_names import NLI_LABELS
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput, BadModel
 from ...reranker import CrossEncoder, PolyEncoder
 from ...runtime.devices import device_and_dtype
-from ...train.data.sources import NLI
-from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, RerankerObjective
+from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, ObjectiveTable, RerankerObjective
 from ...train.step.trainable import Trainable
-from .config import Kind, TrainCommand
+from .config import CommandOptions, Kind, TrainCommand
 
-TABLES: Mapping[Kind, Mapping[str, type[Objective]]] = {
+OBJECTIVES_OF_KIND: Mapping[Kind, ObjectiveTable] = {
     "embedder": OBJECTIVES,
     "cross-encoder": RERANKER_OBJECTIVES,
     "poly-encoder": RERANKER_OBJECTIVES,
 }
 
 
-def expected_labels(job: TrainCommand, objectives: Sequence[Objective]) -> Sequence[str]:
-    """The names of the labels that a reranker is to have; none of an embedder."""
-    counts = [objective.labels for objective in objectives if isinstance(objective, RerankerObjective)]
+def expected_labels(command: TrainCommand, objectives: Sequence[Objective]) -> Sequence[str]:
+    """The names of the labels that a reranker needs for these objectives; none for an embedder.
+
+    Raises:
+        BadInput: the objectives need different numbers of labels.
+    """
+    counts = [objective.num_labels for objective in objectives if isinstance(objective, RerankerObjective)]
     if not counts:
         return ()
     if len(set(counts)) > 1:
-        raise BadInput(
-            f"the data are for models of {' and '.join(map(str, sorted(set(counts))))} labels; wanted one kind"
-        )
-    told = next((one.labels for one in job.data if one.labels), NLI)
-    return told if len(told) == counts[0] > 1 else tuple(f"LABEL_{i}" for i in range(counts[0]))
+        numbers = " and ".join(map(str, sorted(set(counts))))
+        raise BadInput(f"the data are for models of {numbers} labels; expected the same number for all")
+    names = next((one.labels for one in command.data if one.labels), NLI_LABELS)
+    return names if len(names) == counts[0] > 1 else tuple(f"LABEL_{i}" for i in range(counts[0]))
 
 
-def start_model(job: TrainCommand, labels: Sequence[str]) -> Trainable:
-    """The model to train: as it was saved, where it is one of this kind with as many labels; else begun from it."""
-    options, seed = job.options, job.run.seed
-    assert options.model is not None
-    reranker = None if options.kind == "embedder" else _reranker(job)
-    if isinstance(reranker, PolyEncoder) and options.kind == "poly-encoder":
-        return reranker
-    if options.kind == "cross-encoder":
-        if isinstance(reranker, CrossEncoder) and len(reranker.labels) == len(labels):
-            _check_order(reranker.labels, labels)
+def start_model(command: TrainCommand, labels: Sequence[str]) -> Trainable:
+    """The model to train: the saved one, if it is of the kind to train with as many labels; else a new one from it."""
+    options, seed = command.options, command.settings.seed
+    if options.kind == "embedder":
+        return _embedder(options)
+    reranker = _saved_reranker(options)
+    if options.kind == "poly-encoder":
+        if isinstance(reranker, PolyEncoder):
             return reranker
-        source = options.model if reranker is None else reranker
-        return Reranker.start(source, list(labels), seed=seed, max_length=options.max_length).to(
-            device_and_dtype(options.device, "fp32")[0]
-        )
-    embedder = Embedder.load(
-        options.model,
+        return PolyEncoder.start(_embedder(options), options.poly_codes, seed=seed)
+    if isinstance(reranker, CrossEncoder) and len(reranker.labels) == len(labels):
+        _check_label_order(reranker.labels, labels)
+        return reranker
+    source = options.model or "" if reranker is None else reranker
+    new = Reranker.start(source, list(labels), seed=seed, max_length=options.max_length)
+    return new.to(device_and_dtype(options.device, "fp32")[0])
+
+
+def _embedder(options: CommandOptions) -> TorchEmbedder:
+    return TorchEmbedder.load(
+        options.model or "",
         precision="fp32",
         device=options.device,
         pooling=options.pooling,
         max_length=options.max_length,
     )
-    return embedder if options.kind == "embedder" else PolyEncoder.start(embedder, options.codes, seed=seed)
 
 
-def _check_order(known: Sequence[str], told: Sequence[str]) -> None:
-    if set(known) == set(told) and list(known) != list(told):
-        raise BadInput(
-            f"the model's labels are {', '.join(known)}, and the data's are numbered as {', '.join(told)}; "
-            f"tell --labels {','.join(known)}"
-        )
-
-
-def _reranker(job: TrainCommand) -> Reranker | None:
-    """The reranker that the model is, if it is one."""
-    options = job.options
+def _saved_reranker(options: CommandOptions) -> Reranker | None:
+    """The reranker in the model's folder, if it is one."""
     if options.pooling is not None and options.kind == "cross-encoder":
-        raise BadInput(f"a cross-encoder has no pooling, and {options.pooling} was asked for")
+        raise BadInput(f"a cross-encoder has no pooling; leave out --pooling {options.pooling}")
     try:
         return Reranker.load(
             options.model or "", precision="fp32", device=options.device, max_length=options.max_length
         )
-    except BadModel:  # what is no model at all either, is told when one is begun from it
+    except BadModel:  # a folder that is not a model at all is reported when a new one is started from it
         return None
+
+
+def _check_label_order(model_labels: Sequence[str], data_labels: Sequence[str]) -> None:
+    if set(model_labels) == set(data_labels) and list(model_labels) != list(data_labels):
+        raise BadInput(
+            f"the model's labels are {', '.join(model_labels)}, and the data's are numbered as "
+            f"{', '.join(data_labels)}; use --labels {','.join(model_labels)}"
+        )

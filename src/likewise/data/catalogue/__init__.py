@@ -1,6 +1,6 @@
-"""The data sets known by name. A new one is a row in one of the tables that DATASETS joins.
+"""The catalogue of named data sets. Add a data set as a row of one of the tables joined in DATASETS.
 
-Data is never part of this package: `likewise data` compares what lies in the folder LIKEWISE_DATA with these tables.
+The data itself is never part of this package: `likewise data` compares the files in LIKEWISE_DATA with these tables.
 """
 
 from .classification import CLASSES

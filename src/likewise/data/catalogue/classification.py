@@ -80,7 +80,7 @@ CLASSES = (
                 67349,
                 "4ec8232f52414ba8f340d1ab0f53defbe54e57354f498fe76d6dd9444038cc6b",
                 67349,
-                called={"text": "sentence"},
+                aliases={"text": "sentence"},
                 hub=HubFiles(*GLUE, ("sst2/train*",)),
             ),
             "dev": DatasetFile(
@@ -88,7 +88,7 @@ CLASSES = (
                 872,
                 "98944023cbbf3e1567d5852e3f27cf3cc50e722eb0da6940638e52a31f24088b",
                 872,
-                called={"text": "sentence"},
+                aliases={"text": "sentence"},
                 hub=HubFiles(*GLUE, ("sst2/validation*",)),
             ),
             "test": DatasetFile(TEXT, 1821, "94e825874940eef636d1488f3c35dd9b25b8adb4bcefb524e5d405a7a5727754", 1821),

@@ -1,4 +1,4 @@
-"""What is known of a data set: its files, their columns and sizes, its licence, and where it comes from."""
+"""A catalogue entry: a data set's files, their columns and sizes, its licence, and where to get it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,29 +12,29 @@ TEXT = ("text", "label")
 TRIPLETS = ("anchor", "positive", "negative")
 CAPTIONS = ("caption1", "caption2", "caption3", "caption4", "caption5")
 TEXT_COLUMNS = ("text", "sentence1", "sentence2", *TRIPLETS, *CAPTIONS)
-"""The columns that hold texts, wherever they occur."""
+"""The names of all columns that hold texts."""
 
 
 @dataclass(frozen=True)
 class HubFiles:
-    """Where a file is on the Hugging Face hub: patterns of files, read one after the other.
+    """Where to download a file from the Hugging Face hub: patterns of files, read in this order.
 
-    `stem` names a column to be filled with each file's name without its ending (qrels/test.tsv → "test").
+    `filename_column` names a column to fill with each file's name without ending (qrels/test.tsv → "test").
     """
 
     repository: str
     revision: str
     files: tuple[str, ...]
-    stem: str | None = None
+    filename_column: str | None = None
 
 
 @dataclass(frozen=True)
 class DatasetFile:
-    """A file of a data set: the columns wanted of it, and how to know it.
+    """A file of a data set: its expected columns, and how to verify it.
 
-    `rows` and `sha256` are those of the copy that this project's figures were measured on, None where it had none.
-    `published` is the number of rows its authors published, where that is known. `kind` says what the copy with
-    `rows` is. `called` maps a wanted column to the name that published copies use.
+    `rows` and `sha256` describe the copy that this project's scores were measured on, None if there was none.
+    `published` is the number of rows its authors published, if known. `kind` describes the copy with `rows` rows.
+    `aliases` maps an expected column to its name in published copies.
     """
 
     columns: tuple[str, ...]
@@ -42,14 +42,14 @@ class DatasetFile:
     sha256: str | None = None
     published: int | None = None
     kind: Completeness = "complete"
-    called: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
     hub: HubFiles | None = None
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set by name. `files` are found as `name/file`; `licence` in at most 15 letters, `terms` for the rest."""
+    """A data set by name. Files are read as `name/file`; `licence` has at most 15 characters, `terms` gives details."""
 
     name: str
     title: str

@@ -137,7 +137,7 @@ SCORED_PAIRS = (
             )
         },
         licence="CC BY-NC",
-        terms="As is remembered of its release; the copy measured here states none.",
+        terms="To our knowledge of its release; the copy measured here states none.",
         citation="Reimers et al. 2019, Classification and clustering of arguments, P19-1054",
         homepage="https://github.com/UKPLab/acl2019-BERT-argument-classification-and-clustering",
         obtain="UKP_ASPECT.tsv of its authors (tudatalib)",

@@ -3,6 +3,7 @@
 What `bert.py` and `words.py` compute, for where torch is not installed; and a second opinion on them where it is.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby
@@ -32,6 +33,7 @@ class NumpyEncoder(Protocol):
     depth: int
 
     def __call__(self, ids: Ids) -> Float[Array, "T D"]: ...
+    def layers(self, ids: Ids) -> Iterator[Float[Array, "T D"]]: ...
     def arrays(self) -> Iterator[Array]: ...
     def parameters(self) -> int: ...
 
@@ -57,7 +59,12 @@ class NumpyWordTable:
         """How many numbers its weights are."""
         return int(self.table.size)
 
+    def layers(self, ids: Ids) -> Iterator[Float[Array, "T D"]]:
+        """Its one layer."""
+        yield self(ids)
+
     def __call__(self, ids: Ids) -> Float[Array, "T D"]:
+        """The last layer."""
         return np.asarray(self.table[np.concatenate([np.asarray(i) for i in ids])])
 
 
@@ -98,18 +105,24 @@ class NumpyBert:
         return sum(array.size for array in self.arrays()) + self.segments
 
     def __call__(self, ids: Ids) -> Float[Array, "T D"]:
+        """The last layer, none of the others kept."""
+        return deque(self.layers(ids), maxlen=1)[0]
+
+    def layers(self, ids: Ids) -> Iterator[Float[Array, "T D"]]:
+        """The embeddings, then the output of each block."""
         lengths = [len(i) for i in ids]
         places = np.concatenate([np.arange(n) for n in lengths])
         x = self.words[np.concatenate([np.asarray(i) for i in ids])] + self.positions[places]
         x = layer_norm(x, self.norm, self.eps)
         if self.widen is not None:
             x = _product(x, self.widen)
+        yield x
         for block in self.blocks:
             q, k, v = np.split(_product(x, block.qkv), 3, axis=1)
             x = layer_norm(x + _product(attention(q, k, v, lengths, self.heads), block.out), block.norm1, self.eps)
             wide = self.activation(_product(x, block.up))
             x = layer_norm(x + _product(wide, block.down), block.norm2, self.eps)
-        return x
+            yield x
 
 
 NUMPY_ENCODERS: dict[str, Callable[[Config, WeightFile], NumpyEncoder]] = {
@@ -120,14 +133,20 @@ NUMPY_ENCODERS: dict[str, Callable[[Config, WeightFile], NumpyEncoder]] = {
 """Kinds of encoders that NumPy computes here, by config.json's `model_type`."""
 
 
-def load_encoder_arrays(folder: Path, config: Config) -> NumpyEncoder:
-    """The encoder of a folder; what is not computed here is refused, with what would compute it."""
+def check_encoder_kind(folder: Path, config: Config) -> str:
+    """The kind of encoder in a folder; one that is not computed here is refused, with what would compute it."""
     kind = config.get("model_type")
     if not isinstance(kind, str) or kind not in NUMPY_ENCODERS:
         known = ", ".join(NUMPY_ENCODERS)
         raise BadModel(
             f"{folder} holds a {kind!r} encoder, and without torch only {known} are computed. {torch_hint()}"
         )
+    return kind
+
+
+def load_encoder_arrays(folder: Path, config: Config) -> NumpyEncoder:
+    """The encoder of a folder, with its weights."""
+    kind = check_encoder_kind(folder, config)
     with ExitStack() as stack:
         return NUMPY_ENCODERS[kind](config, WeightFile(folder, stack))
 

@@ -1,9 +1,9 @@
-"""SentEval's classifiers all together: the same starts, batches, steps and stops, for many of them in one product.
+"""SentEval's classifiers trained in batches: the same starts, steps and early stopping, many in one matrix product.
 
-Nothing is approximated. All classifiers start from the same seed, so folds of equally many rows draw the same order of
-positions, and the strengths of regularisation tried on one fold see the same rows: these are gathered once, and the
-weights of some folds are one tensor (folds, strengths, out, in). What differs from training one by one is how sums are
-rounded.
+Nothing is approximated. All classifiers start from the same seed, so folds with the same number of rows draw the same
+order of positions, and all L2 values tried on one fold see the same rows. The rows are therefore gathered once, and the
+weights of several folds are one tensor (folds, L2 values, out, in). The results differ from sequential training only by
+floating-point rounding.
 """
 
 from collections import defaultdict
@@ -22,61 +22,63 @@ from torch.nn import functional as F
 from .classifier import ClassifierRecipe, Fold, Problem, RandomStart, TrainedClassifier, random_starts
 from .sequential import concatenated, network
 
-_GATHERED = 1 << 18  # numbers of a step's rows: these are to stay in the cache of a core
-_FIRST, _SECOND, _EPSILON = 0.9, 0.999, 1e-8  # Adam's, as everywhere
+_GATHERED = 1 << 18  # numbers gathered per step: few enough to stay in a core's cache
+_FIRST, _SECOND, _EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants
 
 ClassifierWeights = Float[
     Tensor, "G R _ _"
-]  # (folds, strengths, out, in and bias) of a layer; the bias sees an input of 1
+]  # (folds, L2 values, out, in + 1) of a layer; the bias is the weight of a constant input 1
 
 
 def train_batched(
     problem: Problem, folds: Sequence[Fold], recipe: ClassifierRecipe
 ) -> list[tuple[TrainedClassifier, ...]]:
-    """A classifier for every l2 of every fold, each from the same seed."""
+    """Train a classifier for every L2 value of every fold, each from the same seed."""
     x = F.pad(torch.from_numpy(problem.x).float(), (0, 1), value=1.0)
     y = F.one_hot(torch.from_numpy(problem.y), problem.classes).float()
     start = _start(x.shape[1] - 1, problem.classes, recipe)
-    at_once = max(1, _GATHERED // (recipe.batch * x.shape[1]))
-    groups = [alike[first : first + at_once] for alike in _alike(folds) for first in range(0, len(alike), at_once)]
-    found: dict[int, tuple[TrainedClassifier, ...]] = {}
+    group_size = max(1, _GATHERED // (recipe.batch_size * x.shape[1]))
+    groups = [
+        same[first : first + group_size] for same in _same_order(folds) for first in range(0, len(same), group_size)
+    ]
+    trained: dict[int, tuple[TrainedClassifier, ...]] = {}
     with _threads() as pool:
-        made = pool.map(lambda group: _train(x, y, [folds[i] for i in group], start, recipe), groups)
-        for group, classifiers in zip(groups, made, strict=True):
-            found |= zip(group, classifiers, strict=True)
-    return [found[i] for i in range(len(folds))]
+        results = pool.map(lambda group: _train(x, y, [folds[i] for i in group], start, recipe), groups)
+        for group, classifiers in zip(groups, results, strict=True):
+            trained |= zip(group, classifiers, strict=True)
+    return [trained[i] for i in range(len(folds))]
 
 
 @contextmanager
 def _threads() -> Iterator[ThreadPoolExecutor]:
-    """As many threads as torch may use, each of which computes alone: the products are too small to be shared."""
+    """As many threads as torch may use, each computing single-threaded: the products are too small to split."""
     with _LOCK:
-        if not _Single.users:
-            _Single.count = torch.get_num_threads()
+        if not _SingleThreaded.users:
+            _SingleThreaded.count = torch.get_num_threads()
             torch.set_num_threads(1)
-        _Single.users += 1
+        _SingleThreaded.users += 1
     try:
-        with _closing(_Single.count) as pool:
+        with _closing(_SingleThreaded.count) as pool:
             yield pool
     finally:
         with _LOCK:
-            _Single.users -= 1
-            if not _Single.users:
-                torch.set_num_threads(_Single.count)
+            _SingleThreaded.users -= 1
+            if not _SingleThreaded.users:
+                torch.set_num_threads(_SingleThreaded.count)
 
 
 _LOCK = Lock()
 
 
-class _Single:
-    """Who computes with one of torch's threads at the moment, and how many there were before the first of them."""
+class _SingleThreaded:
+    """How many callers currently use single-threaded torch, and torch's thread count before the first of them."""
 
     users, count = 0, 1
 
 
 @contextmanager
 def _closing(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads, of which after an error or Ctrl-C none begins anything new."""
+    """A thread pool that starts no further task after an error or Ctrl-C."""
     pool = ThreadPoolExecutor(count)
     try:
         yield pool
@@ -86,7 +88,7 @@ def _closing(count: int) -> Iterator[ThreadPoolExecutor]:
 
 @dataclass(frozen=True)
 class _Start:
-    """The first weights, and the state of torch's generator once they are drawn."""
+    """The initial weights, and the state of torch's random generator after drawing them."""
 
     layers: list[Float[Tensor, "_ _"]]
     state: Tensor
@@ -98,36 +100,36 @@ def _start(width: int, classes: int, recipe: ClassifierRecipe) -> _Start:
         return _Start(concatenated(network(width, classes, recipe)), torch.random.get_rng_state())
 
 
-def _alike(folds: Sequence[Fold]) -> list[list[int]]:
-    """Folds that draw the same positions."""
-    alike = defaultdict(list)
+def _same_order(folds: Sequence[Fold]) -> list[list[int]]:
+    """Groups of folds that draw the same order of positions."""
+    same = defaultdict(list)
     for i, fold in enumerate(folds):
-        alike[len(fold.train), fold.dev is None, len(fold.l2)].append(i)
-    return list(alike.values())
+        same[len(fold.train), fold.dev is None, len(fold.l2)].append(i)
+    return list(same.values())
 
 
 @torch.no_grad()
 def _train(
     x: Float[Tensor, "N D1"], y: Float[Tensor, "N C"], folds: Sequence[Fold], start: _Start, recipe: ClassifierRecipe
 ) -> list[tuple[TrainedClassifier, ...]]:
-    """One group of folds, from the first step to the last stop."""
-    draws = [random_starts(fold, recipe.seed) for fold in folds]
-    group = _Group.at(start, folds, recipe)
-    rows = torch.from_numpy(np.stack([draw.train for draw in draws]))
-    random, passes = draws[0].random, 0
-    while len(group.going) and passes <= recipe.limit:
-        for _ in range(recipe.passes):
+    """Train one group of folds, from the first step until the last has stopped."""
+    starts = [random_starts(fold, recipe.seed) for fold in folds]
+    group = _Group.starting_from(start, folds, recipe)
+    rows = torch.from_numpy(np.stack([one.train for one in starts]))
+    random, epochs = starts[0].random, 0
+    while len(group.active) and epochs <= recipe.max_epochs:
+        for _ in range(recipe.epochs_per_evaluation):
             order = torch.from_numpy(random.permutation(rows.shape[1]))
-            for batch in torch.split(rows[group.going][:, order], recipe.batch, dim=1):
+            for batch in torch.split(rows[group.active][:, order], recipe.batch_size, dim=1):
                 group.step(_gather(x, batch), _gather(y, batch).mT)
-        passes += recipe.passes
-        group.look(x, y, draws)
+        epochs += recipe.epochs_per_evaluation
+        group.evaluate(x, y, starts)
     return group.classifiers()
 
 
 @dataclass
 class _Group:
-    """The classifiers of some folds (G of them `going` on, R strengths each) and how far they have come."""
+    """The classifiers of a group of folds (G of them still `active`, R L2 values each) and their training state."""
 
     recipe: ClassifierRecipe
     random: torch.Generator
@@ -135,65 +137,66 @@ class _Group:
     means: list[ClassifierWeights]
     squares: list[ClassifierWeights]
     l2: Float[Tensor, "G R 1 1"]
-    going: Int[Tensor, " G"]
+    active: Int[Tensor, " G"]
     steps: int
-    best: list[ClassifierWeights]  # of all folds
+    best: list[ClassifierWeights]  # of all folds of the group
     accuracy: Float[Tensor, "F R"]
     failures: Int[Tensor, "F R"]
 
     @classmethod
-    def at(cls, start: _Start, folds: Sequence[Fold], recipe: ClassifierRecipe) -> "_Group":
-        """All classifiers at the first weights."""
+    def starting_from(cls, start: _Start, folds: Sequence[Fold], recipe: ClassifierRecipe) -> "_Group":
+        """All classifiers at their initial weights."""
         l2 = torch.tensor([fold.l2 for fold in folds])[:, :, None, None]
         weights = [layer.expand(*l2.shape[:2], -1, -1).clone() for layer in start.layers]
         zeros = [torch.zeros_like(w) for w in weights], [torch.zeros_like(w) for w in weights]
-        never = torch.full(l2.shape[:2], -1.0, dtype=torch.float64)
+        none_yet = torch.full(l2.shape[:2], -1.0, dtype=torch.float64)
         best = [w.clone() for w in weights]
         random = torch.Generator().set_state(start.state)
-        going = torch.arange(len(folds))
-        return cls(recipe, random, weights, *zeros, l2, going, 0, best, never, torch.zeros_like(never).long())
+        active = torch.arange(len(folds))
+        return cls(recipe, random, weights, *zeros, l2, active, 0, best, none_yet, torch.zeros_like(none_yet).long())
 
     def step(self, x: Float[Tensor, "G B D1"], truth: Float[Tensor, "G C B"]) -> None:
-        """One step of Adam, whose weight decay is a part of the gradient."""
+        """One step of Adam with L2 regularisation (weight decay as part of the gradient)."""
         self.steps += 1
         size = self.recipe.learning_rate / (1 - _FIRST**self.steps)
-        spread = (1 - _SECOND**self.steps) ** 0.5
+        correction = (1 - _SECOND**self.steps) ** 0.5
         gradients = _gradients(self.weights, x, truth, self._mask(x.shape[1]))
         for w, mean, square, gradient in zip(self.weights, self.means, self.squares, gradients, strict=True):
             gradient.addcmul_(w, self.l2)
             mean.lerp_(gradient, 1 - _FIRST)
             square.mul_(_SECOND).addcmul_(gradient, gradient, value=1 - _SECOND)
-            w.addcdiv_(mean, square.sqrt().div_(spread).add_(_EPSILON), value=-size)
+            w.addcdiv_(mean, square.sqrt().div_(correction).add_(_EPSILON), value=-size)
 
     def _mask(self, rows: int) -> Float[Tensor, "H B"]:
-        """Dropout, drawn as torch's module draws it; the same for all classifiers, as they have the same seed."""
+        """A dropout mask drawn as torch's module draws it; all classifiers share it, since they share the seed."""
         hidden, dropout = self.recipe.hidden, self.recipe.dropout
         if not dropout:
             return torch.ones(hidden, rows)
         return torch.empty(rows, hidden).bernoulli_(1 - dropout, generator=self.random).div_(1 - dropout).T
 
-    def look(self, x: Float[Tensor, "N D1"], y: Float[Tensor, "N C"], draws: Sequence[RandomStart]) -> None:
-        """Keeps what is better than ever on its dev set, counts what is not, and lets go of folds that are done."""
-        for g, fold in enumerate(self.going.tolist()):
-            dev = torch.from_numpy(draws[fold].dev)
+    def evaluate(self, x: Float[Tensor, "N D1"], y: Float[Tensor, "N C"], starts: Sequence[RandomStart]) -> None:
+        """Evaluate on the dev sets: keep new best weights, count failures, and drop folds that have stopped."""
+        for g, fold in enumerate(self.active.tolist()):
+            dev = torch.from_numpy(starts[fold].dev)
             logits = _logits([w[g : g + 1] for w in self.weights], x[dev][None])[0]
             accuracy = (logits.argmax(1) == y[dev].argmax(1)).double().mean(1)
-            open_ = self.failures[fold] <= self.recipe.tenacity
-            better = open_ & (accuracy > self.accuracy[fold])
+            running = self.failures[fold] <= self.recipe.patience
+            better = running & (accuracy > self.accuracy[fold])
             self.accuracy[fold, better] = accuracy[better]
             for best, w in zip(self.best, self.weights, strict=True):
                 best[fold, better] = w[g, better]
-            self.failures[fold] += open_ & ~better
-        self._keep((self.failures[self.going] <= self.recipe.tenacity).any(1))
+            self.failures[fold] += running & ~better
+        self._keep_active((self.failures[self.active] <= self.recipe.patience).any(1))
 
-    def _keep(self, going: Bool[Tensor, " G"]) -> None:
-        if going.all():
+    def _keep_active(self, active: Bool[Tensor, " G"]) -> None:
+        if active.all():
             return
-        self.going, self.l2 = self.going[going], self.l2[going]
+        self.active, self.l2 = self.active[active], self.l2[active]
         for tensors in (self.weights, self.means, self.squares):
-            tensors[:] = [tensor[going] for tensor in tensors]
+            tensors[:] = [tensor[active] for tensor in tensors]
 
     def classifiers(self) -> list[tuple[TrainedClassifier, ...]]:
+        """The best classifiers of every fold, one for each L2 value."""
         return [
             tuple(
                 TrainedClassifier(tuple(layer[f, r].numpy() for layer in self.best), float(self.accuracy[f, r]))
@@ -213,14 +216,14 @@ def _gradients(
     truth: Float[Tensor, "G C B"],
     mask: Float[Tensor, "H B"],
 ) -> list[ClassifierWeights]:
-    """Of the mean cross-entropy, for every classifier."""
+    """Gradients of the mean cross-entropy, for every classifier."""
     if len(weights) == 1:
         error = _error(_product(weights[0], x), truth)
         return [_outer(error, x)]
     hidden = torch.sigmoid(_product(weights[0], x) * mask)
     error = _error(weights[1] @ _with_one(hidden), truth)
-    below = (weights[1][..., :-1].mT @ error) * hidden * (1 - hidden) * mask
-    return [_outer(below, x), error @ _with_one(hidden).mT]
+    hidden_error = (weights[1][..., :-1].mT @ error) * hidden * (1 - hidden) * mask
+    return [_outer(hidden_error, x), error @ _with_one(hidden).mT]
 
 
 def _logits(weights: list[ClassifierWeights], x: Float[Tensor, "G N D1"]) -> Float[Tensor, "G R C N"]:
@@ -229,7 +232,7 @@ def _logits(weights: list[ClassifierWeights], x: Float[Tensor, "G N D1"]) -> Flo
 
 
 def _error(logits: Float[Tensor, "G R C B"], truth: Float[Tensor, "G C B"]) -> Float[Tensor, "G R C B"]:
-    """What the mean cross-entropy's gradient is before the last layer."""
+    """The gradient of the mean cross-entropy with respect to the logits."""
     return (torch.softmax(logits, 2) - truth[:, None]) / truth.shape[2]
 
 

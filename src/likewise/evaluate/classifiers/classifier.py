@@ -1,8 +1,8 @@
-"""SentEval's classifier: softmax regression, or one hidden layer of sigmoids, trained until a dev set tires of it.
+"""SentEval's classifier: softmax regression, or one hidden layer of sigmoids, with early stopping on a dev set.
 
-Conneau and Kiela 2018, "SentEval". What is trained is told by *folds*: rows to learn from, rows to stop by, and the
-strengths of regularisation to try. Two ways lead to the same classifiers: one by one, as SentEval has it, and all
-together, which takes the very same batches and steps for many classifiers at once.
+Conneau and Kiela 2018, "SentEval". A *fold* lists rows to train on, rows for early stopping, and the strengths of L2
+regularisation to try. Two implementations train the same classifiers: `sequential` follows SentEval step by step,
+`batched` takes the same batches and steps for many classifiers at once. `trainers` chooses between them.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,30 +12,28 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ...errors import BadInput
-from ...runtime.installation import missing_extra
-from ..task import Mode
 from .folds import Indices
 
-HELD_OUT = 0.05  # of the rows, to stop by, where no dev set is given
+HELD_OUT = 0.05  # share of the training rows used for early stopping if no dev set is given
 
 
 @dataclass(frozen=True)
 class ClassifierRecipe:
     """How a classifier is trained; the defaults are those of the literature (SBERT, InferSent)."""
 
-    hidden: int = 0  # units of the hidden layer, 0 for none; SBERT-WK took 50
-    dropout: float = 0.0  # before the sigmoid, as SentEval has it
+    hidden: int = 0  # units of the hidden layer, 0 for none; SBERT-WK uses 50
+    dropout: float = 0.0  # before the sigmoid, as in SentEval
     learning_rate: float = 1e-3
-    batch: int = 64
-    passes: int = 4  # through the data between two looks at the dev set
-    tenacity: int = 5  # looks without improvement that are forgiven, counted over the whole training
-    limit: int = 200  # passes after which no further look begins
+    batch_size: int = 64
+    epochs_per_evaluation: int = 4  # epochs between two evaluations on the dev set
+    patience: int = 5  # evaluations without improvement, counted over the whole training, not in a row
+    max_epochs: int = 200  # no further round of epochs starts beyond this
     seed: int = 1111
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows to train on, rows to stop by (None: 5 % of the former are drawn for that), and the l2 to try."""
+    """Rows to train on, rows for early stopping (None: a random 5 % of the training rows), and the L2 values to try."""
 
     train: Indices
     dev: Indices | None
@@ -44,14 +42,14 @@ class Fold:
 
 @dataclass(frozen=True)
 class TrainedClassifier:
-    """A trained classifier, as it was when the dev set liked it best."""
+    """A trained classifier, at its best accuracy on the dev set."""
 
     layers: tuple[Float[np.ndarray, "_ _"], ...]  # (out, in and bias), the bias as the last column
-    dev: float  # its accuracy there
+    dev_accuracy: float
 
     def predict(self, x: Float[np.ndarray, "N D"]) -> Int[np.ndarray, " N"]:
         for weights in self.layers[:-1]:
-            with np.errstate(over="ignore"):  # of exp: the sigmoid is then 0, as it should be
+            with np.errstate(over="ignore"):  # in exp: the sigmoid is then 0, which is correct
                 x = 1 / (1 + np.exp(-(x @ weights[:, :-1].T + weights[:, -1])))
         return np.asarray((x @ self.layers[-1][:, :-1].T + self.layers[-1][:, -1]).argmax(axis=1))
 
@@ -66,27 +64,12 @@ class Problem:
 
 
 TrainClassifiers = Callable[[Problem, Sequence[Fold], ClassifierRecipe], list[tuple[TrainedClassifier, ...]]]
-"""A classifier for every l2 of every fold."""
-
-
-def trainer(mode: Mode) -> TrainClassifiers:
-    """The way to train that a mode names.
-
-    Raises:
-        MissingExtra: torch is not installed.
-    """
-    try:
-        from . import batched, sequential
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise missing_extra("torch", "torch", "Training SentEval's classifiers") from error
-    return {"fast": batched.train_batched, "faithful": sequential.train_sequential}[mode]
+"""Trains a classifier for every L2 value of every fold."""
 
 
 @dataclass(frozen=True)
 class RandomStart:
-    """A fold with its dev set drawn, and the generator from which the order of each pass comes next."""
+    """A fold with its dev set drawn, and the random generator that next shuffles each epoch."""
 
     train: Indices
     dev: Indices
@@ -94,19 +77,19 @@ class RandomStart:
 
 
 def random_starts(fold: Fold, seed: int) -> RandomStart:
-    """SentEval seeds numpy anew for each classifier, draws what is held out (if there is no dev set), then each pass.
+    """Seed NumPy for each classifier as SentEval does: draw the held-out rows (without a dev set), then each epoch.
 
     Raises:
-        BadInput: fewer than 20 rows, of which 5 % is nothing.
+        BadInput: fewer than 20 rows, so that 5 % of them is less than one row.
     """
     random = np.random.RandomState(seed)
     if fold.dev is not None:
         return RandomStart(fold.train, fold.dev, random)
-    held = int(HELD_OUT * len(fold.train))
-    if not held:
+    held_out = int(HELD_OUT * len(fold.train))
+    if not held_out:
         raise BadInput(
-            f"{len(fold.train)} rows to train on, of which {HELD_OUT:.0%} are held out to stop by; at least "
-            f"{round(1 / HELD_OUT)} are wanted"
+            f"there are {len(fold.train)} rows to train on, and {HELD_OUT:.0%} are held out for early stopping; "
+            f"expected at least {round(1 / HELD_OUT)} rows"
         )
     order = fold.train[random.permutation(len(fold.train))]
-    return RandomStart(order[held:], order[:held], random)
+    return RandomStart(order[held_out:], order[:held_out], random)

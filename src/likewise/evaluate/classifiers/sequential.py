@@ -1,4 +1,4 @@
-"""SentEval's classifiers one by one: its model, its optimiser and its stopping rule, with torch's own modules."""
+"""SentEval's classifiers trained one after another: its model, optimiser and early stopping, with torch's modules."""
 
 import copy
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from .classifier import ClassifierRecipe, Fold, Problem, RandomStart, TrainedCla
 def train_sequential(
     problem: Problem, folds: Sequence[Fold], recipe: ClassifierRecipe
 ) -> list[tuple[TrainedClassifier, ...]]:
-    """A classifier for every l2 of every fold, each from the same seed."""
+    """Train a classifier for every L2 value of every fold, each from the same seed."""
     x = torch.from_numpy(problem.x).float()
     y = torch.from_numpy(problem.y)
     with torch.random.fork_rng(devices=[]):
@@ -24,23 +24,23 @@ def _fit(
     x: Float[Tensor, "N D"], y: Int[Tensor, " N"], classes: int, fold: Fold, l2: float, recipe: ClassifierRecipe
 ) -> TrainedClassifier:
     torch.manual_seed(recipe.seed)
-    draw = random_starts(fold, recipe.seed)
-    dev = torch.from_numpy(draw.dev)
+    start = random_starts(fold, recipe.seed)
+    dev = torch.from_numpy(start.dev)
     dev_x, dev_y = x[dev], y[dev]
     model = network(x.shape[1], classes, recipe)
     optimizer = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, weight_decay=l2, fused=True)
-    best, kept, failures, passes = -1.0, model, 0, 0
-    while failures <= recipe.tenacity and passes <= recipe.limit:
+    best, best_model, failures, epochs = -1.0, model, 0, 0
+    while failures <= recipe.patience and epochs <= recipe.max_epochs:
         model.train()
-        for _ in range(recipe.passes):
-            _one_pass(model, optimizer, x, y, draw, recipe.batch)
-        passes += recipe.passes
-        accuracy = _accuracy(model, dev_x, dev_y, recipe.batch)
+        for _ in range(recipe.epochs_per_evaluation):
+            _train_epoch(model, optimizer, x, y, start, recipe.batch_size)
+        epochs += recipe.epochs_per_evaluation
+        accuracy = _accuracy(model, dev_x, dev_y, recipe.batch_size)
         if accuracy > best:
-            best, kept = accuracy, copy.deepcopy(model)
+            best, best_model = accuracy, copy.deepcopy(model)
         else:
             failures += 1
-    return TrainedClassifier(tuple(layer.numpy() for layer in concatenated(kept)), best)
+    return TrainedClassifier(tuple(layer.numpy() for layer in concatenated(best_model)), best)
 
 
 def network(width: int, classes: int, recipe: ClassifierRecipe) -> nn.Sequential:
@@ -55,16 +55,16 @@ def network(width: int, classes: int, recipe: ClassifierRecipe) -> nn.Sequential
     )
 
 
-def _one_pass(
+def _train_epoch(
     model: nn.Sequential,
     optimizer: torch.optim.Optimizer,
     x: Float[Tensor, "N D"],
     y: Int[Tensor, " N"],
-    draw: RandomStart,
-    batch: int,
+    start: RandomStart,
+    batch_size: int,
 ) -> None:
-    order = torch.from_numpy(draw.train[draw.random.permutation(len(draw.train))])
-    for rows in torch.split(order, batch):
+    order = torch.from_numpy(start.train[start.random.permutation(len(start.train))])
+    for rows in torch.split(order, batch_size):
         loss = nn.functional.cross_entropy(model(x[rows]), y[rows])
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -72,13 +72,13 @@ def _one_pass(
 
 
 @torch.no_grad()
-def _accuracy(model: nn.Sequential, x: Float[Tensor, "N D"], y: Int[Tensor, " N"], batch: int) -> float:
+def _accuracy(model: nn.Sequential, x: Float[Tensor, "N D"], y: Int[Tensor, " N"], batch_size: int) -> float:
     model.eval()
-    parts = zip(torch.split(x, batch), torch.split(y, batch), strict=True)
-    return sum([int((model(some).argmax(1) == truth).sum()) for some, truth in parts]) / len(x)
+    parts = zip(torch.split(x, batch_size), torch.split(y, batch_size), strict=True)
+    return sum([int((model(rows).argmax(1) == truth).sum()) for rows, truth in parts]) / len(x)
 
 
 def concatenated(model: nn.Sequential) -> list[Float[Tensor, "_ _"]]:
-    """The weights of each linear layer, (out, in and bias), the bias as the last column."""
+    """The weights of each linear layer, (out, in + 1), with the bias as the last column."""
     linear = [module for module in model if isinstance(module, nn.Linear)]
     return [torch.cat([module.weight, module.bias[:, None]], 1).detach() for module in linear]

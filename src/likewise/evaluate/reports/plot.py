@@ -1,4 +1,4 @@
-"""Results as a picture: models by tasks, a dot for each figure and whiskers for its interval [extra: map]."""
+"""Plot of results: models by tasks, a dot for each score and whiskers for its interval [extra: map]."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,41 +14,41 @@ from ...runtime.plot_style import STYLE
 from ..results import Results
 from .report import winners
 
-ENDINGS = (".png", ".pdf", ".svg")
+FORMATS = (".png", ".pdf", ".svg")
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # Okabe and Ito
 MARKERS = "osD^vPX"
-ROOM = 0.6  # of the space of a task, that its models spread over
-LOOK = STYLE | {"axes.spines.left": False, "savefig.dpi": 200}
+SPREAD = 0.6  # the share of a task's space that its models spread over
+PLOT_STYLE = STYLE | {"axes.spines.left": False, "savefig.dpi": 200}
 
 
 def check_plot_path(path: Path) -> None:
-    """Refuses a file that could not be drawn to."""
-    if path.suffix.lower() not in ENDINGS:
-        raise BadInput(f"--plot {path}: wanted a file that ends with {', '.join(ENDINGS)}")
+    """Refuse a file name whose format cannot be written."""
+    if path.suffix.lower() not in FORMATS:
+        raise BadInput(f"--plot {path}: expected a file name that ends with {', '.join(FORMATS)}")
 
 
 def draw_results(results: Results, path: Path) -> None:
-    """Writes the picture; the file appears whole or not at all."""
+    """Write the plot; the file is renamed into place when complete."""
     check_plot_path(path)
-    with matplotlib.rc_context(LOOK), atomic_file(path) as partial:
-        dots(results).savefig(partial, format=path.suffix.lower()[1:])
+    with matplotlib.rc_context(PLOT_STYLE), atomic_file(path) as partial:
+        results_figure(results).savefig(partial, format=path.suffix.lower()[1:])
 
 
-def dots(results: Results) -> Figure:
-    """Tasks down, figures across: dots with 95 % whiskers, filled where a model is the best beyond chance."""
+def results_figure(results: Results) -> Figure:
+    """Tasks down, scores across: dots with 95 % whiskers, filled for a model that is significantly the best."""
     best = winners(results) if len(results.models) > 1 else {}
     count, names = len(results.models), [task.name for task in results.tasks]
     row = 0.2 + 0.09 * count
     figure = Figure(figsize=(7, 1.1 + 0.2 * -(-count // 3) + row * len(names)))
     axes = figure.add_subplot()
     for k, model in enumerate(results.models):
-        offset = 0.0 if count == 1 else ROOM * (k / (count - 1) - 0.5)
-        _model(axes, results, model, offset, k, best)
+        offset = 0.0 if count == 1 else SPREAD * (k / (count - 1) - 0.5)
+        _plot_model(axes, results, model, offset, k, best)
     for i in range(1, len(names), 2):
         axes.axhspan(i - 0.5, i + 0.5, color="0.96", zorder=0, linewidth=0)
     axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5))
     axes.set_xlabel(
-        "× 100, with 95 % intervals" + ("; filled: better than the next best beyond chance" if best else "")
+        "× 100, with 95 % intervals" + ("; filled: significantly better than the next best" if best else "")
     )
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color="0.88", linewidth=0.7)
@@ -60,20 +60,20 @@ def dots(results: Results) -> Figure:
     return figure
 
 
-def _model(axes: Axes, results: Results, model: str, offset: float, k: int, best: Mapping[str, str]) -> None:
+def _plot_model(axes: Axes, results: Results, model: str, offset: float, k: int, best: Mapping[str, str]) -> None:
     colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
-    many = len(results.models) > 1
+    several = len(results.models) > 1
     for i, task in enumerate(results.tasks):
         cell = results[model, task.name]
         if cell.result is None:
             continue
-        found = cell.result.headline
-        if found.interval and np.isfinite(found.interval.half):
-            ends = [100 * found.interval.low, 100 * found.interval.high]
+        score = cell.result.headline
+        if score.interval and np.isfinite(score.interval.half):
+            ends = [100 * score.interval.low, 100 * score.interval.high]
             axes.plot(ends, [i + offset] * 2, color=colour, linewidth=1.3, solid_capstyle="butt")
-        face = colour if not many or best.get(task.name) == model else "white"
+        face = colour if not several or best.get(task.name) == model else "white"
         axes.plot(
-            [100 * found.value],
+            [100 * score.value],
             [i + offset],
             marker,
             color=colour,
@@ -82,5 +82,5 @@ def _model(axes: Axes, results: Results, model: str, offset: float, k: int, best
             markeredgewidth=1.2,
         )
     axes.plot(
-        [], [], f"{marker}-", color=colour, markerfacecolor="white" if many else colour, markersize=5, label=model
+        [], [], f"{marker}-", color=colour, markerfacecolor="white" if several else colour, markersize=5, label=model
     )

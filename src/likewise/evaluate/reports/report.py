@@ -1,4 +1,4 @@
-"""Results as text: one table with intervals, what is surely best marked, and below it all that one should know."""
+"""Results as text: a table with intervals and significance marks, followed by protocols and notes."""
 
 import csv
 import io
@@ -12,37 +12,38 @@ from ..statistics.comparison import ALPHA, Comparison, comparable, compare, holm
 from ..tasks.registry import SUITES
 from .text_table import TextTable, fit_to_width, paragraph
 
-MARKING = 2_000  # resamples of the test behind a mark
+MARK_RESAMPLES = 2_000  # of the test behind a significance mark
 DASH = "–"
 STAR = "*"
 TESTS = ("williams", "mcnemar")
 
 
 def format_report(results: Results, *, width: int = 100, bold: bool = False, published: bool = False) -> str:
-    """Everything for a screen of this width.
+    """The results as text of this width: table, legend, protocols and notes.
 
-    A star (and bold type) marks a model that is better than the next best one of the same task beyond chance.
+    A star (and bold type) marks a model that is significantly better than the next best one on the same task.
     """
-    tested = compare_best_two(results)
-    marks = _sure(tested)
-    wide, close = _grid(results, marks, " ± "), _grid(results, marks, "±")
-    grid, gap = fit_to_width([(wide, 2), (close, 1), (_turned(wide), 2), (_turned(close), 1)], width)
-    blocks = [grid.text(gap, lambda cell: bold and cell.rstrip().endswith(STAR))]
-    blocks.append(paragraph(_legend(results, tested), width))
+    compared = compare_best_two(results)
+    marks = _significant_winners(compared)
+    wide, narrow = _table(results, marks, " ± "), _table(results, marks, "±")
+    layouts = [(wide, 2), (narrow, 1), (_transposed(wide), 2), (_transposed(narrow), 1)]
+    table, gap = fit_to_width(layouts, width)
+    blocks = [table.text(gap, lambda cell: bold and cell.rstrip().endswith(STAR))]
+    blocks.append(paragraph(_legend(results, compared), width))
     if published:
         blocks.append(_published(results, width))
     return "\n\n".join([*blocks, *report_notes(results, width)])
 
 
 def format_markdown(results: Results) -> str:
-    """The table for a document; the best of each row in bold."""
-    tested = compare_best_two(results)
-    grid = _grid(results, _sure(tested), " ± ")
-    return grid.markdown(lambda cell: cell.endswith("\\*")) + f"\n\n{_legend(results, tested)}\n"
+    """The table as Markdown; the significantly best score of each row in bold."""
+    compared = compare_best_two(results)
+    table = _table(results, _significant_winners(compared), " ± ")
+    return table.markdown(lambda cell: cell.endswith("\\*")) + f"\n\n{_legend(results, compared)}\n"
 
 
 def format_csv(results: Results) -> str:
-    """A line for every score of every cell, figures as shares."""
+    """One CSV line for every score of every cell, with scores as fractions of 1."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(["model", "task", "score", "value", "low", "high", "n", "seconds", "error"])
@@ -57,80 +58,84 @@ def format_csv(results: Results) -> str:
 
 
 def winners(results: Results) -> Mapping[str, str]:
-    """Tasks and the model that is better there than the runner-up beyond chance, Holm over tasks."""
-    return _sure(compare_best_two(results))
+    """The model that is significantly better than the runner-up, by task, with Holm's correction over tasks."""
+    return _significant_winners(compare_best_two(results))
 
 
 def compare_best_two(results: Results) -> Mapping[str, tuple[str, Comparison]]:
-    """Each task on which two models could be compared: the best one, and its comparison with the next best."""
+    """For each task with two comparable models, the best one, and its comparison with the next best."""
     best: dict[str, str] = {}
-    tested: dict[str, Comparison] = {}
+    compared: dict[str, Comparison] = {}
     for task in results.tasks:
         cells = [results[model, task.name] for model in results.models]
         ranked = sorted((cell for cell in cells if np.isfinite(cell.value)), key=lambda cell: -cell.value)[:2]
         if len(ranked) < 2:
             continue
-        found = _tested(ranked[0], ranked[1], min(MARKING, results.resamples))
-        if found is not None:
-            best[task.name], tested[task.name] = ranked[0].model, found
-    corrected = holm_adjusted(list(tested.values()))
-    return {name: (best[name], one) for name, one in zip(tested, corrected, strict=True)}
+        comparison = _compare_cells(ranked[0], ranked[1], min(MARK_RESAMPLES, results.settings.resamples))
+        if comparison is not None:
+            best[task.name], compared[task.name] = ranked[0].model, comparison
+    corrected = holm_adjusted(list(compared.values()))
+    return {name: (best[name], one) for name, one in zip(compared, corrected, strict=True)}
 
 
-def _sure(tested: Mapping[str, tuple[str, Comparison]]) -> Mapping[str, str]:
-    return {name: model for name, (model, one) in tested.items() if one.sure and one.difference.value > 0}
+def _significant_winners(compared: Mapping[str, tuple[str, Comparison]]) -> Mapping[str, str]:
+    return {name: model for name, (model, one) in compared.items() if one.significant and one.difference.value > 0}
 
 
 def compare_two(results: Results, ours: str, theirs: str) -> dict[str, Comparison]:
-    """Two models task by task, on the same items, Holm over tasks; a task on which that cannot be is left out."""
+    """Compare two models task by task on the same items, with Holm's correction; incomparable tasks are left out."""
     names = [task.name for task in results.tasks]
-    tested = {name: _tested(results[ours, name], results[theirs, name], results.resamples) for name in names}
-    known = {name: one for name, one in tested.items() if one is not None}
-    return dict(zip(known, holm_adjusted(list(known.values())), strict=True))
+    compared = {
+        name: _compare_cells(results[ours, name], results[theirs, name], results.settings.resamples) for name in names
+    }
+    valid = {name: one for name, one in compared.items() if one is not None}
+    return dict(zip(valid, holm_adjusted(list(valid.values())), strict=True))
 
 
 def comparison_lines(
-    results: Results, ours: str, theirs: str, found: Mapping[str, Comparison], *, width: int = 100
+    results: Results, ours: str, theirs: str, comparisons: Mapping[str, Comparison], *, width: int = 100
 ) -> str:
-    """The comparison of two models as a table and a sentence."""
-    grids = [(_versus(results, ours, theirs, found, classical), gap) for classical, gap in ((True, 2), (False, 2))]
-    grid, gap = fit_to_width([*grids, (grids[1][0], 1)], width)
-    told = f"A is {ours}, B is {theirs}. {_score_line(results, found)}"
+    """The comparison of two models as a table, a summary and the method."""
+    full, short = (_comparison_table(results, ours, theirs, comparisons, classical) for classical in (True, False))
+    table, gap = fit_to_width([(full, 2), (short, 2), (short, 1)], width)
+    summary = f"A is {ours}, B is {theirs}. {_wins_line(results, comparisons)}"
     method = (
-        f"A − B × 100, its 95 % interval and two-sided p by the paired bootstrap ({results.resamples:,} resamples). "
-        f"Holm: that p corrected over the tasks; a verdict wants it below {ALPHA}. Williams: t of two dependent "
+        "A − B × 100, its 95 % interval and two-sided p by the paired bootstrap "
+        f"({results.settings.resamples:,} resamples). "
+        f"Holm: that p corrected over the tasks; a verdict needs it below {ALPHA}. Williams: t of two dependent "
         "correlations (on ranks, for Spearman's). McNemar: exact. The last two are not corrected."
     )
-    return "\n\n".join([paragraph(told, width), grid.text(gap), paragraph(method, width)])
+    return "\n\n".join([paragraph(summary, width), table.text(gap), paragraph(method, width)])
 
 
-def _score_line(results: Results, found: Mapping[str, Comparison]) -> str:
-    """How many tasks each of two models wins, and how many say nothing."""
-    if not found:
-        return "They could be compared on no task: none has figures of both on the same items."
-    better = sum(one.sure and one.difference.value > 0 for one in found.values())
-    worse = sum(one.sure and one.difference.value < 0 for one in found.values())
-    left = len(results.tasks) - len(found)
+def _wins_line(results: Results, comparisons: Mapping[str, Comparison]) -> str:
+    """How many tasks each of two models wins, and on how many there is no significant difference."""
+    if not comparisons:
+        return "They could not be compared on any task: none has scores of both on the same items."
+    better = sum(one.significant and one.difference.value > 0 for one in comparisons.values())
+    worse = sum(one.significant and one.difference.value < 0 for one in comparisons.values())
+    left = len(results.tasks) - len(comparisons)
     missing = f" On {left} of {len(results.tasks)} tasks they could not be compared." if left else ""
+    equal = len(comparisons) - better - worse
     return (
-        f"Of {len(found)} tasks A is better in {better}, B in {worse}, and they are not "
-        f"told apart in {len(found) - better - worse}.{missing}"
+        f"Of {len(comparisons)} tasks A is better in {better}, B in {worse}; in {equal} there is no significant "
+        f"difference.{missing}"
     )
 
 
 def report_notes(results: Results, width: int = 100) -> Iterator[str]:
-    """What stands below a table: reasons for dashes, protocols, notes."""
+    """The text below a table: reasons for missing cells, protocols, notes."""
     reasons: dict[str, list[Cell]] = {}
     for cell in results.failed:
         reasons.setdefault(cell.error, []).append(cell)
     if reasons:
-        told = (f"{DASH} {_where(results, cells)}: {reason}" for reason, cells in reasons.items())
-        yield "\n".join(paragraph(line, width, "  ") for line in told)
+        lines = (f"{DASH} {_where(results, cells)}: {reason}" for reason, cells in reasons.items())
+        yield "\n".join(paragraph(line, width, "  ") for line in lines)
     protocols = {cell.task: cell.result.protocol for cell in results.cells.values() if cell.result}
     names = max(map(len, protocols), default=0)
     if protocols:
         yield "\n".join(
-            paragraph(f"{name:{names}}  {told}", width, " " * (names + 2)) for name, told in protocols.items()
+            paragraph(f"{name:{names}}  {protocol}", width, " " * (names + 2)) for name, protocol in protocols.items()
         )
     notes = [*_notes(results), *results.notes]
     if notes:
@@ -138,7 +143,7 @@ def report_notes(results: Results, width: int = 100) -> Iterator[str]:
 
 
 def _notes(results: Results) -> list[str]:
-    """Each note once, with the tasks and, where it is not of all, the models that it is of."""
+    """Each note once, with its tasks and, unless it applies to all, its models."""
     by_note: dict[str, list[Cell]] = {}
     for cell in results.cells.values():
         for note in cell.result.notes if cell.result else ():
@@ -147,44 +152,45 @@ def _notes(results: Results) -> list[str]:
 
 
 def _where(results: Results, cells: list[Cell]) -> str:
-    """The tasks of some cells, and their models where these are not all."""
+    """The tasks of some cells, and their models unless these are all."""
     models = list(dict.fromkeys(cell.model for cell in cells))
     tasks = list(dict.fromkeys(cell.task for cell in cells))
-    alike = {cell.model for cell in results.cells.values() if bool(cell.error) == bool(cells[0].error)}
+    same_kind = {cell.model for cell in results.cells.values() if bool(cell.error) == bool(cells[0].error)}
     shown = "all tasks" if len(tasks) == len(results.tasks) > 1 else ", ".join(tasks)
-    return shown if len(models) == len(alike) else f"{', '.join(models)} · {shown}"
+    return shown if len(models) == len(same_kind) else f"{', '.join(models)} · {shown}"
 
 
-def _legend(results: Results, tested: Mapping[str, tuple[str, Comparison]]) -> str:
+def _legend(results: Results, compared: Mapping[str, tuple[str, Comparison]]) -> str:
     with_intervals = any(cell.result and cell.result.headline.interval for cell in results.cells.values())
     parts = ["× 100"]
     if with_intervals:
-        parts.append(f"± half the 95 % interval ({results.resamples:,} bootstrap resamples of the test items)")
+        parts.append(f"± half the 95 % interval ({results.settings.resamples:,} bootstrap resamples of the test items)")
     if len(results.models) > 1:
-        parts.append(_verdict(results, tested))
+        parts.append(_significance_note(results, compared))
     return "; ".join(parts)
 
 
-def _verdict(results: Results, tested: Mapping[str, tuple[str, Comparison]]) -> str:
-    """What the tests of the best against the next best say; only of tasks on which there was such a test."""
-    if not tested:
-        return "no two models have figures on the same items, so none were compared"
-    if _sure(tested):
-        verdict = f"{STAR} better than the next best beyond chance (paired bootstrap, Holm over tasks, p < {ALPHA})"
+def _significance_note(results: Results, compared: Mapping[str, tuple[str, Comparison]]) -> str:
+    """The outcome of the tests of the best against the next best model."""
+    method = f"paired bootstrap, Holm's correction over tasks, p < {ALPHA}"
+    if not compared:
+        return "no two models have scores on the same items, so none were compared"
+    if _significant_winners(compared):
+        note = f"{STAR} significantly better than the next best ({method})"
     else:
-        verdict = "no difference between the best two models is beyond chance (paired bootstrap, Holm over tasks)"
-    if any(cell.task in tested for cell in results.failed):
-        verdict += ", of the models that have a figure"
-    left = [task.name for task in results.tasks if task.name not in tested]
-    return f"{verdict}; not compared, for want of two figures on the same items: {', '.join(left)}" if left else verdict
+        note = f"no significant difference between the best two models ({method})"
+    if any(cell.task in compared for cell in results.failed):
+        note += ", among models that have a score"
+    left = [task.name for task in results.tasks if task.name not in compared]
+    return f"{note}; not compared, without two scores on the same items: {', '.join(left)}" if left else note
 
 
-def _grid(results: Results, marks: Mapping[str, str], plus: str) -> TextTable:
-    """Tasks down, models across; averages of whole suites, and seconds, at the foot."""
+def _table(results: Results, marks: Mapping[str, str], plus: str) -> TextTable:
+    """Tasks down, models across; at the bottom averages of complete suites, and seconds."""
     rows = [
         (
             task.name,
-            [_figure(results[model, task.name], plus, marks.get(task.name) == model) for model in results.models],
+            [_score_cell(results[model, task.name], plus, marks.get(task.name) == model) for model in results.models],
         )
         for task in results.tasks
     ]
@@ -203,36 +209,36 @@ def _averages(results: Results) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     names = {task.name for task in results.tasks}
     for suite, members in SUITES.items():
         if len(members) > 1 and set(members) <= names:
-            figures = [results.average(model, members) for model in results.models]
-            if np.isfinite(figures).any():
-                yield f"average {suite}", [(_number(x), "") for x in figures]
+            averages = [results.average(model, members) for model in results.models]
+            if np.isfinite(averages).any():
+                yield f"average {suite}", [(_percent(x), "") for x in averages]
 
 
-def _figure(cell: Cell, plus: str, best: bool) -> tuple[str, str]:
-    """The figure, and what follows it."""
+def _score_cell(cell: Cell, plus: str, best: bool) -> tuple[str, str]:
+    """The score, and the text after it (half the interval, mark)."""
     if cell.result is None:
         return DASH, ""
     headline = cell.result.headline
     half = f"{plus}{100 * headline.interval.half:.2f}" if headline.interval else ""
-    return _number(headline.value), half + (STAR if best else " ")
+    return _percent(headline.value), half + (STAR if best else " ")
 
 
-def _number(share: float) -> str:
-    return f"{100 * share:.2f}" if np.isfinite(share) else DASH
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.2f}" if np.isfinite(fraction) else DASH
 
 
-def _turned(grid: TextTable) -> TextTable:
-    """Rows as columns."""
-    rows = [row for row in grid.rows if row[0]]
+def _transposed(table: TextTable) -> TextTable:
+    """The table with rows and columns exchanged."""
+    rows = [row for row in table.rows if row[0]]
     cells = [row if any("±" in cell for cell in row) else [cell.rstrip() for cell in row] for row in rows]
     columns = tuple(row[0] for row in rows)
-    return TextTable(columns, tuple((name, *(row[j] for row in cells)) for j, name in enumerate(grid.columns, 1)))
+    return TextTable(columns, tuple((name, *(row[j] for row in cells)) for j, name in enumerate(table.columns, 1)))
 
 
 def _published(results: Results, width: int) -> str:
     models = tuple(dict.fromkeys(name for task in results.tasks for name in task.published))
     if not models:
-        return "There are no published figures of these tasks."
+        return "There are no published scores for these tasks."
     rows = [
         (task.name, *(f"{task.published[m]:.2f}" if m in task.published else DASH for m in models))
         for task in results.tasks
@@ -242,39 +248,42 @@ def _published(results: Results, width: int) -> str:
         if len(tasks) == len(members) > 1 and any(all(m in t.published for t in tasks) for m in models):
             means = [np.mean([t.published.get(m, np.nan) for t in tasks]) for m in models]
             rows.append((f"average {suite}", *(f"{x:.2f}" if np.isfinite(x) else DASH for x in means)))
-    grid = TextTable(models, tuple(rows))
-    grid, gap = fit_to_width([(_turned(grid), 2), (grid, 2), (_turned(grid), 1)], width)
-    return "As printed in papers, not measured here:\n\n" + grid.text(gap)
+    table = TextTable(models, tuple(rows))
+    table, gap = fit_to_width([(_transposed(table), 2), (table, 2), (_transposed(table), 1)], width)
+    return "As printed in papers, not measured here:\n\n" + table.text(gap)
 
 
-def _versus(results: Results, ours: str, theirs: str, found: Mapping[str, Comparison], classical: bool) -> TextTable:
+def _comparison_table(
+    results: Results, ours: str, theirs: str, comparisons: Mapping[str, Comparison], classical: bool
+) -> TextTable:
+    """One line per task: both scores, the difference with interval and p, a classical test, the verdict."""
     columns = ("A", "B", "A − B [95 %]", "p", "Holm", *(["test"] if classical else []), "verdict")
     rows = []
     for task in results.tasks:
-        figures = [_number(results[model, task.name].value) for model in (ours, theirs)]
-        one = found.get(task.name)
+        scores = [_percent(results[model, task.name].value) for model in (ours, theirs)]
+        one = comparisons.get(task.name)
         if one is None:
-            rows.append((task.name, *figures, DASH, DASH, DASH, *([DASH] if classical else []), "not comparable"))
+            rows.append((task.name, *scores, DASH, DASH, DASH, *([DASH] if classical else []), "not comparable"))
             continue
         d = one.difference
-        lead = f"{100 * d.value:+.2f} [{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
+        shown_difference = f"{100 * d.value:+.2f} [{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
         tests = [f"{name.title().replace('Mcn', 'McN')} {_p(one.tests[name])}" for name in TESTS if name in one.tests]
         shown = [tests[0] if tests else DASH] if classical else []
-        rows.append((task.name, *figures, lead, _p(one.p), _p(one.adjusted), *shown, one.verdict("A", "B")))
-    return TextTable(columns, tuple(rows), words=frozenset({"verdict", "test"}))
+        rows.append((task.name, *scores, shown_difference, _p(one.p), _p(one.adjusted), *shown, one.verdict("A", "B")))
+    return TextTable(columns, tuple(rows), left_aligned=frozenset({"verdict", "test"}))
 
 
 def _p(p: float) -> str:
     return f"{p:.4f}" if p >= 0.0001 else "<0.0001"
 
 
-def _tested(ours: Cell, theirs: Cell, resamples: int) -> Comparison | None:
-    """Two headlines compared, where both have evidence, on the same items, from which a difference follows."""
+def _compare_cells(ours: Cell, theirs: Cell, resamples: int) -> Comparison | None:
+    """The comparison of two headlines; None unless both have evidence on the same items and a finite difference."""
     a, b = (cell.result.headline.evidence if cell.result else None for cell in (ours, theirs))
     if a is None or b is None or not comparable(a, b):
         return None
     try:
-        found = compare(a, b, resamples=resamples)
-    except BadInput:  # fewer than two items, or a number that is not finite
+        comparison = compare(a, b, resamples=resamples)
+    except BadInput:  # fewer than two items, or a value that is not finite
         return None
-    return found if found.known else None
+    return comparison if comparison.valid else None

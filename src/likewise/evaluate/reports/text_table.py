@@ -1,4 +1,4 @@
-"""Short strings in rows and columns, as plain text of a given width or as Markdown."""
+"""A table of short strings, as plain text of a given width or as Markdown."""
 
 import re
 import textwrap
@@ -6,85 +6,88 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
-BREAKS = re.compile(r"(?<=[-/(),:\s])")  # a long name goes on in the next line after one of these
-LONGEST = 10  # letters of a name that are not broken
+BREAKS = re.compile(r"(?<=[-/(),:\s])")  # a long name may be wrapped after one of these
+MIN_WRAP_WIDTH = 10  # shorter parts of a name are not broken
 
-Strong = Callable[[str], bool]
+IsBold = Callable[[str], bool]
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table: names of columns, and rows of a name and a string a column; a column of figures is aligned right.
+    """A table: column names, and rows of a name and one string per column; numbers are aligned right.
 
-    A row named "" is a line across.
+    A row named "" is a horizontal line.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     corner: str = ""
-    words: frozenset[str] = frozenset()  # columns of words, aligned left
+    left_aligned: frozenset[str] = frozenset()  # columns of words
 
     def width(self, gap: int) -> int:
+        """The width in characters, with this gap between columns."""
         return sum(self._widths()) + gap * len(self.columns)
 
-    def text(self, gap: int = 2, strong: Strong = lambda _: False) -> str:
-        """Lines, with `strong` cells in a terminal's bold."""
+    def text(self, gap: int = 2, is_bold: IsBold = lambda _: False) -> str:
+        """The table as lines of text, with `is_bold` cells in a terminal's bold type."""
         widths = self._widths()
         heads = [_wrapped(name, width) for name, width in zip(self.columns, widths[1:], strict=True)]
-        tall = max(map(len, heads), default=1)
+        height = max(map(len, heads), default=1)
         lines = []
-        for i in range(tall):
-            parts = [head[i - tall + len(head)] if i >= tall - len(head) else "" for head in heads]
-            lines.append(self._line([self.corner if i == tall - 1 else "", *parts], widths, gap))
+        for i in range(height):
+            parts = [head[i - height + len(head)] if i >= height - len(head) else "" for head in heads]
+            lines.append(self._line([self.corner if i == height - 1 else "", *parts], widths, gap))
         lines.append("─" * self.width(gap))
         for row in self.rows:
             if not row[0]:
                 lines.append("─" * self.width(gap))
                 continue
             line = self._line(row, widths, gap)
-            for cell in dict.fromkeys(filter(strong, row)):
+            for cell in dict.fromkeys(filter(is_bold, row)):
                 line = line.replace(cell, f"{BOLD}{cell}{PLAIN}")
             lines.append(line)
         return "\n".join(lines)
 
-    def markdown(self, strong: Strong = lambda _: False) -> str:
-        """A table of Markdown."""
+    def markdown(self, is_bold: IsBold = lambda _: False) -> str:
+        """The table as Markdown."""
         head = [self.corner, *self.columns]
-        ruler = [":--" if name in self.words or not i else "--:" for i, name in enumerate(head)]
-        rows = [[f"**{cell}**" if strong(cell) else cell for cell in map(_escaped, row)] for row in self.rows if row[0]]
+        ruler = [":--" if name in self.left_aligned or not i else "--:" for i, name in enumerate(head)]
+        rows = [
+            [f"**{cell}**" if is_bold(cell) else cell for cell in map(_escaped, row)] for row in self.rows if row[0]
+        ]
         return "\n".join(f"| {' | '.join(row)} |" for row in [list(map(_escaped, head)), ruler, *rows])
 
     def _line(self, row: Sequence[str], widths: Sequence[int], gap: int) -> str:
         cells = [row[0].ljust(widths[0])]
         for name, cell, width in zip(self.columns, row[1:], widths[1:], strict=True):
-            cells.append(cell.ljust(width) if name in self.words else cell.rjust(width))
+            cells.append(cell.ljust(width) if name in self.left_aligned else cell.rjust(width))
         return (" " * gap).join(cells).rstrip()
 
     def _widths(self) -> list[int]:
-        """As wide as the cells, or the longest part of the name that is not broken."""
+        """Column widths: that of the widest cell, or of the longest unbreakable part of the name."""
         first = max(map(len, [self.corner, *(row[0] for row in self.rows)]))
         widths = [first]
         for j, name in enumerate(self.columns, 1):
             cells = [len(row[j]) for row in self.rows if row[0]]
             longest = max(map(len, BREAKS.split(name)), default=1)
-            widths.append(max([*cells, min(LONGEST, longest), 1]))
+            widths.append(max([*cells, min(MIN_WRAP_WIDTH, longest), 1]))
         return widths
 
 
-def fit_to_width(grids: Sequence[tuple[TextTable, int]], width: int) -> tuple[TextTable, int]:
-    """The first grid that fits with its gap between columns; the narrowest where none does."""
+def fit_to_width(layouts: Sequence[tuple[TextTable, int]], width: int) -> tuple[TextTable, int]:
+    """The first table that fits with its gap between columns; the narrowest if none fits."""
     return next(
-        (one for one in grids if one[0].width(one[1]) <= width), min(grids, key=lambda one: one[0].width(one[1]))
+        (one for one in layouts if one[0].width(one[1]) <= width), min(layouts, key=lambda one: one[0].width(one[1]))
     )
 
 
-def paragraph(text: str, width: int, hang: str = "") -> str:
-    """A text in lines of this width, all but the first behind `hang`."""
-    return textwrap.fill(text, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
+def paragraph(text: str, width: int, indent: str = "") -> str:
+    """A text wrapped to this width, with every line but the first indented by `indent`."""
+    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _wrapped(name: str, width: int) -> list[str]:
-    """A name in lines of at most so many letters."""
+    """A name wrapped to lines of at most `width` characters."""
     lines = [""]
     for part in BREAKS.split(name):
         if len(lines[-1]) + len(part.rstrip()) > width and lines[-1]:

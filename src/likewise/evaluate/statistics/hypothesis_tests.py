@@ -1,4 +1,4 @@
-"""Is it chance? Tests of two models on the same items, Holm's correction over many tests, and the spread over seeds."""
+"""Hypothesis tests of two models on the same items, Holm's correction for many tests, and the spread over seeds."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class TestResult:
 
 @dataclass(frozen=True)
 class Spread:
-    """The mean over seeds, the standard deviation between them, and the t interval of the mean."""
+    """The mean over seeds, the standard deviation across them, and the t interval of the mean."""
 
     mean: float
     sd: float
@@ -35,23 +35,23 @@ class Spread:
 
 
 def williams(ours: float, theirs: float, between: float, n: int) -> TestResult:
-    """Do two correlations with the same third thing differ? Williams' t with n − 3 degrees of freedom.
+    """Test whether two correlations with the same third variable differ: Williams' t with n − 3 degrees of freedom.
 
     E. J. Williams 1959; equation 7 of J. H. Steiger, "Tests for comparing elements of a correlation matrix",
-    Psychological Bulletin 87 (1980), who recommends it. Made for Pearson's correlation; for Spearman's, on ranks, an
+    Psychological Bulletin 87 (1980), who recommends it. Derived for Pearson's correlation; for Spearman's, on ranks, an
     approximation.
 
     Args:
-        ours: the correlation of the one with gold.
-        theirs: the correlation of the other with gold.
-        between: the correlation of the one with the other.
+        ours: the correlation of the first model with gold.
+        theirs: the correlation of the second model with gold.
+        between: the correlation of the two models with each other.
         n: items, 4 or more.
     """
     _check_correlations(ours, theirs, between, n)
     determinant = max(0.0, 1 - ours**2 - theirs**2 - between**2 + 2 * ours * theirs * between)
     mean = (ours + theirs) / 2
     spread = 2 * (n - 1) / (n - 3) * determinant + mean**2 * (1 - between) ** 3
-    t = _over((ours - theirs) * math.sqrt((n - 1) * (1 + between)), math.sqrt(spread))
+    t = _ratio((ours - theirs) * math.sqrt((n - 1) * (1 + between)), math.sqrt(spread))
     return TestResult(t, two_sided(t, n - 3))
 
 
@@ -59,26 +59,26 @@ def steiger(ours: float, theirs: float, between: float, n: int) -> TestResult:
     """As `williams`, by Fisher's z of each correlation: equations 3, 11 and 14 of Steiger 1980, correlations pooled."""
     _check_correlations(ours, theirs, between, n)
     square = ((ours + theirs) / 2) ** 2
-    together = between * (1 - 2 * square) - square * (1 - 2 * square - between**2) / 2
-    covariance = _over(together, (1 - square) ** 2)
-    lead = _fisher(ours) - _fisher(theirs)
-    z = _over(lead * math.sqrt(n - 3), math.sqrt(max(0.0, 2 - 2 * covariance)))
+    numerator = between * (1 - 2 * square) - square * (1 - 2 * square - between**2) / 2
+    covariance = _ratio(numerator, (1 - square) ** 2)
+    difference = _fisher(ours) - _fisher(theirs)
+    z = _ratio(difference * math.sqrt(n - 3), math.sqrt(max(0.0, 2 - 2 * covariance)))
     return TestResult(z, math.erfc(abs(z) / math.sqrt(2)))
 
 
 def mcnemar(ours: Shaped[np.ndarray, " n"], theirs: Shaped[np.ndarray, " n"]) -> TestResult:
-    """Is one more often right than the other? The exact test (binomial) on the items where just one of them is right.
+    """Test whether one model is right more often: the exact binomial test on the items where only one of them is right.
 
-    McNemar 1947. Of right (1) and wrong (0) for each item; the statistic is how many more `ours` has right.
+    McNemar 1947. Rows have 1 (right) or 0 (wrong) for each item; the statistic is how many more `ours` gets right.
     """
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     if ours.shape != theirs.shape or ours.ndim != 1 or not (_binary(ours) and _binary(theirs)):
-        raise BadInput("McNemar's test wants two equally long rows of 1 (right) and 0 (wrong)")
+        raise BadInput("McNemar's test needs two equally long rows of 1 (right) and 0 (wrong)")
     only_ours = int(((ours == 1) & (theirs == 0)).sum())
     only_theirs = int(((ours == 0) & (theirs == 1)).sum())
     discordant, fewer = only_ours + only_theirs, min(only_ours, only_theirs)
     ways, term = 0, 1
-    for k in range(fewer + 1):  # whole numbers, so that no size is too large
+    for k in range(fewer + 1):  # integers, so that no count overflows
         ways += term
         term = term * (discordant - k) // (k + 1)
     p = min(1.0, ways / (1 << max(0, discordant - 1)))
@@ -86,7 +86,7 @@ def mcnemar(ours: Shaped[np.ndarray, " n"], theirs: Shaped[np.ndarray, " n"]) ->
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """P of several tests, adjusted so that the chance of any false alarm among them stays below the level.
+    """The p values of several tests, adjusted so that the probability of any false positive stays below the level.
 
     S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
     """
@@ -98,31 +98,31 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def over_seeds(values: Sequence[float] | Float[np.ndarray, " n"], level: float = 0.95) -> Spread:
-    """The same measurement with several seeds: mean, standard deviation (n − 1), and Student's interval of the mean."""
-    found: Numbers = np.asarray(values, np.float64)
-    if found.ndim != 1 or len(found) < 2 or not np.isfinite(found).all():
-        raise BadInput(f"a spread over seeds wants two finite numbers or more; got {found.tolist()}")
-    mean, sd = float(found.mean()), float(found.std(ddof=1))
-    half = quantile(level, len(found) - 1) * sd / math.sqrt(len(found))
-    return Spread(mean, sd, mean - half, mean + half, len(found))
+    """One score measured with several seeds: mean, standard deviation (n − 1), and Student's interval of the mean."""
+    scores: Numbers = np.asarray(values, np.float64)
+    if scores.ndim != 1 or len(scores) < 2 or not np.isfinite(scores).all():
+        raise BadInput(f"a spread over seeds needs at least two finite numbers; got {scores.tolist()}")
+    mean, sd = float(scores.mean()), float(scores.std(ddof=1))
+    half = quantile(level, len(scores) - 1) * sd / math.sqrt(len(scores))
+    return Spread(mean, sd, mean - half, mean + half, len(scores))
 
 
 def _check_correlations(ours: float, theirs: float, between: float, n: int) -> None:
     if n < 4:
-        raise BadInput(f"two correlations are compared on 4 items or more; there are {n}")
+        raise BadInput(f"comparing two correlations needs at least 4 items; there are {n}")
     if not all(-1 <= r <= 1 for r in (ours, theirs, between)):
-        raise BadInput(f"correlations lie between −1 and 1; found {ours}, {theirs} and {between}")
+        raise BadInput(f"correlations must be between −1 and 1; found {ours}, {theirs} and {between}")
 
 
 def _fisher(r: float) -> float:
     return math.copysign(math.inf, r) if abs(r) == 1 else math.atanh(r)
 
 
-def _over(above: float, below: float) -> float:
-    """0 where nothing differs, though nothing could."""
-    if above == 0 or math.isnan(above):
+def _ratio(numerator: float, denominator: float) -> float:
+    """The quotient; 0 for 0 / 0, infinite for anything else over 0."""
+    if numerator == 0 or math.isnan(numerator):
         return 0.0
-    return above / below if below else math.copysign(math.inf, above)
+    return numerator / denominator if denominator else math.copysign(math.inf, numerator)
 
 
 def _binary(x: np.ndarray) -> bool:

@@ -1,27 +1,27 @@
-"""Student's t, in so far as two-sided tests and intervals need it: one continued fraction, no SciPy."""
+"""Student's t distribution for two-sided tests and intervals: one continued fraction, no SciPy."""
 
 import math
 
 _TINY, _STEPS = 1e-300, 500
 
 
-def two_sided(t: float, freedom: float) -> float:
-    """The chance of a |t| this large or larger."""
+def two_sided(t: float, degrees: float) -> float:
+    """The probability of a |t| this large or larger, with these degrees of freedom."""
     if math.isnan(t):
         return float("nan")
     if math.isinf(t):
         return 0.0
-    return _beta(freedom / (freedom + t * t), freedom / 2, 0.5)
+    return _beta(degrees / (degrees + t * t), degrees / 2, 0.5)
 
 
-def quantile(level: float, freedom: float) -> float:
-    """The t that |t| stays below with this chance, by halving."""
+def quantile(level: float, degrees: float) -> float:
+    """The value that |t| stays below with probability `level`, by bisection."""
     low, high = 0.0, 1.0
-    while two_sided(high, freedom) > 1 - level:
+    while two_sided(high, degrees) > 1 - level:
         high *= 2
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if two_sided(middle, freedom) > 1 - level else (low, middle)
+        low, high = (middle, high) if two_sided(middle, degrees) > 1 - level else (low, middle)
     return high
 
 

@@ -1,1 +1,1 @@
-"""The evaluation tasks, a file each; `registry` lists them and the suites they make up."""
+"""The evaluation tasks, one kind per file; `registry` lists them and their suites."""

@@ -1,9 +1,9 @@
-"""How alike arguments are: the protocols of Argument Facet Similarity (Misra et al. 2016), on it and on UKP ASPECT.
+"""Similarity of arguments: the protocols of Argument Facet Similarity (Misra et al. 2016), on AFS and on UKP ASPECT.
 
-Three ways, each a task of its own: without training; ten folds within each topic; train on all topics but one. The
-papers fine-tune the encoder there. Here the vectors stay as they are and a ridge regression on [|u − v|, u ∗ v] is
-trained, so that a figure tells of the vectors; fine-tuning is the business of `likewise.train`, on the same folds
-(splits.py).
+Three protocols, each a task: no training; ten folds within each topic; train on all topics but one. The papers
+fine-tune the encoder for the latter two. Here the vectors are frozen and a ridge regression on [|u − v|, u ∗ v] is
+trained, so that a score describes the vectors; fine-tuning is left to `likewise.train`, on the same folds
+(data/splits.py).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from ...arrays.correlation import Numbers
 from ...arrays.similarity import PAIRWISE
 from ...data.splits import TrainTestSplit, count_leaked, folds, train_test_splits, without_shared_sentences
 from ..classifiers.ridge import ridge
-from ..task import Encode, EvaluationSettings, Read, Result, Score, Task
+from ..task import Encode, EvaluationSettings, ReadDataset, Result, Score, Task
 from .sentence_pairs import (
     CORRELATIONS,
     RatedPairs,
@@ -30,15 +30,15 @@ from .sentence_pairs import (
     undefined_reason,
 )
 
-K, INNER = 10, 5
-MODEL = "ridge regression on [|u−v|, u∗v] of vectors as they are (the papers fine-tune), penalty by inner folds"
+FOLDS, INNER_FOLDS = 10, 5
+METHOD = "ridge regression on [|u−v|, u∗v] of frozen vectors (the papers fine-tune), penalty chosen by inner folds"
 
 
 @dataclass(frozen=True)
 class ArgumentSet:
-    """A set of argument pairs: its file, the column of what people said, and what its words are worth.
+    """A set of argument pairs: its file, the column of ratings, and the number that each label stands for.
 
-    Pairs with a label in `undecided` have a degree too; one score is given without them as well.
+    Pairs with a label in `undecided` have a degree too; an additional score leaves them out.
     """
 
     data: str
@@ -61,70 +61,77 @@ ARGUMENT_SETS: dict[str, ArgumentSet] = {
 }
 
 
-def zero_shot(encode: Encode, read: Read, settings: EvaluationSettings, *, name: str) -> Result:
-    """Spearman and Pearson of cosine over all pairs, as mean over topics, and in each topic."""
-    of, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
+def zero_shot(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
+    """Spearman and Pearson correlation of the cosine: over all pairs, as mean over topics, and in each topic."""
+    dataset, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
     a, b, notes = pairs.encoded(encode)
     with np.errstate(over="ignore", invalid="ignore"):
-        said = PAIRWISE["cosine"](a, b)
-    broken = no_finite_pair(a, b, notes)
+        similarities = PAIRWISE["cosine"](a, b)
+    not_finite = no_finite_pair(a, b, notes)
     return Result(
         name,
-        tuple(_zero_shot_scores(said, pairs, of)),
+        tuple(_zero_shot_scores(similarities, pairs, dataset)),
         f"spearman/cosine/all, no training, {text_casing(settings)}, n = {len(pairs):,}, {len(pairs.parts)} topics",
-        (*pairs.notes, *notes, *undefined_notes("cosine", said, pairs, broken), *filter(None, [of.caution])),
+        (
+            *pairs.notes,
+            *notes,
+            *undefined_notes("cosine", similarities, pairs, not_finite),
+            *filter(None, [dataset.caution]),
+        ),
     )
 
 
-def ten_fold(encode: Encode, read: Read, settings: EvaluationSettings, *, name: str) -> Result:
-    """Ten folds within each topic: dealt out pair by pair, and without leaks in two ways.
+def ten_fold(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
+    """Ten folds within each topic: assigned pair by pair, and in two ways without leaks.
 
-    Scores named `…/mean` correlate what was said of all pairs of a topic, each by the model of its fold, and average
-    over topics; `…/folds` averages over folds. The papers do not say whether their folds are within topics.
+    Scores named `…/mean` correlate the out-of-fold predictions for all pairs of a topic, and average over topics;
+    `…/folds` averages over folds. The papers do not state whether their folds are within topics.
     """
-    of, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
+    dataset, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
     a, b, notes = pairs.encoded(encode)
-    ways = {way: make(pairs, settings.seed) for way, make in FOLD_SCHEMES.items()}
-    said = {way: out_of_fold_predictions(a, b, pairs, each, settings.seed, way) for way, each in ways.items()}
-    topics = [score for way, numbers in said.items() for score in _scores(f"{way}/mean", numbers, pairs, pairs.group)]
-    by_fold, fold_notes = _by_fold(said["10-fold"], pairs, ways["10-fold"])
+    schemes = {scheme: split(pairs, settings.seed) for scheme, split in FOLD_SCHEMES.items()}
+    predicted = _predictions(a, b, pairs, schemes, settings.seed)
+    topics = [
+        score for name, values in predicted.items() for score in _scores(f"{name}/mean", values, pairs, pairs.group)
+    ]
+    by_fold, fold_notes = _by_fold(predicted["10-fold"], pairs, schemes["10-fold"])
     return Result(
         f"{name}-10-fold",
         (*topics, *by_fold),
-        f"spearman/10-fold/mean, {K} folds in each of {len(pairs.parts)} topics, seed {settings.seed}, {MODEL}, "
+        f"spearman/10-fold/mean, {FOLDS} folds in each of {len(pairs.parts)} topics, seed {settings.seed}, {METHOD}, "
         f"{text_casing(settings)}, n = {len(pairs):,}",
-        (*_notes(of, pairs, notes, said, ways), *_uneven(pairs, ways), *fold_notes),
+        (*_notes(dataset, pairs, notes, predicted, schemes), *_uneven_folds(pairs, schemes), *fold_notes),
     )
 
 
-def across_topics(encode: Encode, read: Read, settings: EvaluationSettings, *, name: str) -> Result:
-    """Each topic predicted by a model of all the others, its penalty chosen by leaving topics out again."""
-    of, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
+def across_topics(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
+    """Each topic is predicted by a model trained on all others, whose penalty is chosen by leaving topics out again."""
+    dataset, pairs = ARGUMENT_SETS[name], _pairs(read, settings, ARGUMENT_SETS[name])
     a, b, notes = pairs.encoded(encode)
-    ways = {"cross-topic": list(train_test_splits(pairs.group))}
-    said = {way: out_of_fold_predictions(a, b, pairs, each, settings.seed, way) for way, each in ways.items()}
+    schemes = {"cross-topic": list(train_test_splits(pairs.group))}
+    predicted = _predictions(a, b, pairs, schemes, settings.seed)
     return Result(
         f"{name}-cross-topic",
-        tuple(score for way, numbers in said.items() for score in _scores(f"{way}/mean", numbers, pairs, pairs.group)),
-        f"spearman/cross-topic/mean, {len(pairs.parts)} topics, {MODEL}, {text_casing(settings)}, n = {len(pairs):,}",
-        _notes(of, pairs, notes, said, ways),
+        tuple(_scores("cross-topic/mean", predicted["cross-topic"], pairs, pairs.group)),
+        f"spearman/cross-topic/mean, {len(pairs.parts)} topics, {METHOD}, {text_casing(settings)}, n = {len(pairs):,}",
+        _notes(dataset, pairs, notes, predicted, schemes),
     )
 
 
 def folds_within_topics(pairs: RatedPairs, seed: int, group_aware: bool = False) -> list[TrainTestSplit]:
-    """The rounds of ten folds within each topic, a pair or a component of the graph of pairs at a time."""
+    """The splits of ten folds within each topic, assigned by pair or by component of the graph of pairs."""
     texts = _texts(pairs)
-    found: list[TrainTestSplit] = []
+    splits: list[TrainTestSplit] = []
     for topic in range(len(pairs.parts)):
         rows = np.flatnonzero(pairs.group == topic)
-        fold = folds([texts[i] for i in rows.tolist()], K, seed, group_aware)
-        found += [(rows[train], rows[test]) for train, test in train_test_splits(fold)]
-    return found
+        fold = folds([texts[i] for i in rows.tolist()], FOLDS, seed, group_aware)
+        splits += [(rows[train], rows[test]) for train, test in train_test_splits(fold)]
+    return splits
 
 
 def strict_folds_within_topics(pairs: RatedPairs, seed: int) -> list[TrainTestSplit]:
-    """Those of `folds_within_topics`, trained only on what shares no sentence with the test pairs."""
-    return [without_shared_sentences(_texts(pairs), one) for one in folds_within_topics(pairs, seed)]
+    """The splits of `folds_within_topics`, without training pairs that share a sentence with the test pairs."""
+    return [without_shared_sentences(_texts(pairs), split) for split in folds_within_topics(pairs, seed)]
 
 
 FOLD_SCHEMES: dict[str, Callable[[RatedPairs, int], list[TrainTestSplit]]] = {
@@ -132,32 +139,45 @@ FOLD_SCHEMES: dict[str, Callable[[RatedPairs, int], list[TrainTestSplit]]] = {
     "group-aware": partial(folds_within_topics, group_aware=True),
     "strict": strict_folds_within_topics,
 }
-"""How pairs are dealt out within topics. A training recipe takes the same."""
+"""How pairs are split into folds within topics; also used by a training recipe."""
 
 
 def out_of_fold_predictions(
     a: Float[np.ndarray, "N E"],
     b: Float[np.ndarray, "N E"],
     pairs: RatedPairs,
-    each: Sequence[TrainTestSplit],
+    splits: Sequence[TrainTestSplit],
     seed: int,
-    way: str,
+    scheme: str,
 ) -> Float[np.ndarray, " N"]:
-    """What the ridge regression of each round says of its test pairs; NaN where there was nothing to learn from."""
-    said, texts = np.full(len(pairs), np.nan), _texts(pairs)
+    """Predictions of each split's ridge regression for its test pairs; NaN where there was nothing to learn from."""
+    predicted, texts = np.full(len(pairs), np.nan), _texts(pairs)
     x = pair_features(a, b).astype(np.float64)
-    for train, test in each:
+    for train, test in splits:
         if len(train) < 2 or not np.isfinite(x).all() or not x[train].std(0).any():
             continue
         inner = pairs.group[train]
-        if (inner == inner[0]).all():  # one topic: its pairs are dealt out again
-            inner = folds([texts[i] for i in train.tolist()], min(INNER, len(train)), seed, way == "group-aware")
-        said[test], _ = ridge(x[train], pairs.gold[train], x[test], inner)
-    return said
+        if (inner == inner[0]).all():  # one topic: its pairs are split into folds again
+            inner = folds(
+                [texts[i] for i in train.tolist()], min(INNER_FOLDS, len(train)), seed, scheme == "group-aware"
+            )
+        predicted[test], _ = ridge(x[train], pairs.gold[train], x[test], inner)
+    return predicted
 
 
-def _pairs(read: Read, settings: EvaluationSettings, of: ArgumentSet) -> RatedPairs:
-    return read_pairs(read, of.data, settings, gold=of.gold, part="topic", degrees=of.degrees)
+def _predictions(
+    a: Float[np.ndarray, "N E"],
+    b: Float[np.ndarray, "N E"],
+    pairs: RatedPairs,
+    schemes: Mapping[str, Sequence[TrainTestSplit]],
+    seed: int,
+) -> dict[str, Float[np.ndarray, " N"]]:
+    """The out-of-fold predictions of every fold scheme."""
+    return {name: out_of_fold_predictions(a, b, pairs, splits, seed, name) for name, splits in schemes.items()}
+
+
+def _pairs(read: ReadDataset, settings: EvaluationSettings, dataset: ArgumentSet) -> RatedPairs:
+    return read_pairs(read, dataset.data, settings, gold=dataset.gold, part="topic", degrees=dataset.degrees)
 
 
 def _texts(pairs: RatedPairs) -> list[tuple[str, str]]:
@@ -165,70 +185,70 @@ def _texts(pairs: RatedPairs) -> list[tuple[str, str]]:
 
 
 def _scores(
-    name: str, said: Numbers, pairs: RatedPairs, groups: Int[np.ndarray, " N"] | None = None
+    name: str, predicted: Numbers, pairs: RatedPairs, groups: Int[np.ndarray, " N"] | None = None
 ) -> Iterator[Score]:
-    """Spearman and Pearson, of the pairs of which something was said."""
-    rows = np.isfinite(said)
+    """Spearman and Pearson correlation of the pairs that have a prediction."""
+    rows = np.isfinite(predicted)
     within = None if groups is None else groups[rows]
     for statistic in CORRELATIONS:
-        yield correlation_score(f"{statistic}/{name}", said[rows], pairs.gold[rows], statistic, within)
+        yield correlation_score(f"{statistic}/{name}", predicted[rows], pairs.gold[rows], statistic, within)
 
 
-def _zero_shot_scores(said: Numbers, pairs: RatedPairs, of: ArgumentSet) -> Iterator[Score]:
-    yield from _scores("cosine/all", said, pairs)
-    yield from _scores("cosine/mean", said, pairs, pairs.group)
-    if of.undecided:
-        decided = [written not in of.undecided for written in pairs.written]
-        yield from _scores("cosine/decided", np.where(decided, said, np.nan), pairs)
+def _zero_shot_scores(similarities: Numbers, pairs: RatedPairs, dataset: ArgumentSet) -> Iterator[Score]:
+    yield from _scores("cosine/all", similarities, pairs)
+    yield from _scores("cosine/mean", similarities, pairs, pairs.group)
+    if dataset.undecided:
+        decided = [written not in dataset.undecided for written in pairs.written]
+        yield from _scores("cosine/decided", np.where(decided, similarities, np.nan), pairs)
     for number, topic in enumerate(pairs.parts):
-        yield from _scores(f"cosine/{topic}", np.where(pairs.group == number, said, np.nan), pairs)
+        yield from _scores(f"cosine/{topic}", np.where(pairs.group == number, similarities, np.nan), pairs)
 
 
-def _by_fold(said: Numbers, pairs: RatedPairs, each: Sequence[TrainTestSplit]) -> tuple[list[Score], list[str]]:
-    """The mean over the folds that have a correlation, and how many have none."""
+def _by_fold(predicted: Numbers, pairs: RatedPairs, splits: Sequence[TrainTestSplit]) -> tuple[list[Score], list[str]]:
+    """The mean over the folds with a defined correlation, and a note if some have none."""
     fold = np.empty(len(pairs), int)
-    for number, (_, test) in enumerate(each):
+    for number, (_, test) in enumerate(splits):
         fold[test] = number
-    without = [number for number, (_, test) in enumerate(each) if undefined_reason(said[test], pairs.gold[test])]
-    told = np.where(np.isin(fold, without), np.nan, said)
-    notes = [f"10-fold/folds: {len(without)} of {len(each)} folds have no correlation and are left out"]
-    return list(_scores("10-fold/folds", told, pairs, fold)), notes if without else []
+    without = [number for number, (_, test) in enumerate(splits) if undefined_reason(predicted[test], pairs.gold[test])]
+    defined = np.where(np.isin(fold, without), np.nan, predicted)
+    notes = [f"10-fold/folds: {len(without)} of {len(splits)} folds have no correlation and are left out"]
+    return list(_scores("10-fold/folds", defined, pairs, fold)), notes if without else []
 
 
 def _notes(
-    of: ArgumentSet,
+    dataset: ArgumentSet,
     pairs: RatedPairs,
     notes: Sequence[str],
-    said: Mapping[str, Numbers],
-    ways: Mapping[str, Sequence[TrainTestSplit]],
+    predicted: Mapping[str, Numbers],
+    schemes: Mapping[str, Sequence[TrainTestSplit]],
 ) -> tuple[str, ...]:
-    found = [*pairs.notes, *notes, *([of.caution] if of.caution else [])]
-    for way, each in ways.items():
-        leaks = sum(count_leaked(_texts(pairs), one) for one in each)
-        learned = sum(len(train) * len(test) for train, test in each) / len(pairs)
-        found.append(
-            f"{way}: {leaks:,} of {len(pairs):,} test pairs have a sentence that was trained on; "
-            f"the model of a test pair learned from {learned:.0f} pairs (mean)"
+    result = [*pairs.notes, *notes, *([dataset.caution] if dataset.caution else [])]
+    for name, splits in schemes.items():
+        leaks = sum(count_leaked(_texts(pairs), split) for split in splits)
+        trained = sum(len(train) * len(test) for train, test in splits) / len(pairs)
+        result.append(
+            f"{name}: {leaks:,} of {len(pairs):,} test pairs have a sentence that was trained on; "
+            f"each test pair's model was trained on {trained:.0f} pairs on average"
         )
-        if silent := int(np.isnan(said[way]).sum()):
-            found.append(f"{way}: {silent:,} pairs are left out, for there was nothing to learn from")
+        if missing := int(np.isnan(predicted[name]).sum()):
+            result.append(f"{name}: {missing:,} pairs are left out because there was nothing to learn from")
         else:
-            found += undefined_notes(way, said[way], pairs)
-    return tuple(found)
+            result += undefined_notes(name, predicted[name], pairs)
+    return tuple(result)
 
 
-def _uneven(pairs: RatedPairs, ways: Mapping[str, Sequence[TrainTestSplit]]) -> Iterator[str]:
-    """Says so where a component is too large for folds of like size."""
+def _uneven_folds(pairs: RatedPairs, schemes: Mapping[str, Sequence[TrainTestSplit]]) -> Iterator[str]:
+    """A note if a component is too large for folds of equal size."""
     sizes = np.bincount(pairs.group)
     largest = np.zeros(len(sizes), int)
-    for _, test in ways["group-aware"]:
+    for _, test in schemes["group-aware"]:
         topic = pairs.group[test[0]]
         largest[topic] = max(largest[topic], len(test))
-    if (large := largest > 2 * sizes / K).any():
+    if (large := largest > 2 * sizes / FOLDS).any():
         yield (
-            f"group-aware: in {large.sum()} of {len(sizes)} topics one component is too large for {K} even folds (up "
-            f"to {100 * (largest / sizes).max():.0f} % of a topic): what is in it was predicted from the few other "
-            "pairs, so the score describes the folds more than the vectors; `without_shared_sentences` leaks as little"
+            f"group-aware: in {large.sum()} of {len(sizes)} topics one component is too large for {FOLDS} even folds "
+            f"(up to {100 * (largest / sizes).max():.0f} % of a topic): its pairs are predicted from few others, so "
+            "the score describes the folds more than the vectors; `without_shared_sentences` leaks as little"
         )
 
 
@@ -250,13 +270,17 @@ _PUBLISHED: Mapping[str, Mapping[str, float]] = {  # Sentence-BERT's table 3, Sp
 
 
 def _tasks(name: str) -> Iterator[Task]:
-    for ending, how, summary in (
-        ("", zero_shot, "Spearman of cosine with how alike people find arguments"),
+    for suffix, run, summary in (
+        ("", zero_shot, "Spearman correlation of cosine with human ratings of arguments"),
         ("-10-fold", ten_fold, "the same by ridge regression on frozen vectors, ten folds in each topic"),
-        ("-cross-topic", across_topics, "the same by ridge regression on frozen vectors, each topic by the others"),
+        (
+            "-cross-topic",
+            across_topics,
+            "the same by ridge regression on frozen vectors, each topic predicted from the others",
+        ),
     ):
-        published = _PUBLISHED.get(name + ending, {})
-        yield Task(name + ending, "arguments", (ARGUMENT_SETS[name].data,), summary, partial(how, name=name), published)
+        published = _PUBLISHED.get(name + suffix, {})
+        yield Task(name + suffix, "arguments", (ARGUMENT_SETS[name].data,), summary, partial(run, name=name), published)
 
 
 ARGUMENT_TASKS: tuple[Task, ...] = tuple(task for name in ARGUMENT_SETS for task in _tasks(name))

@@ -1,45 +1,46 @@
-"""SentEval's ten probing tasks: what a classifier can read from the vectors about length, words, tree, tense and so on.
+"""SentEval's ten probing tasks: classifiers that predict length, words, tree depth, tense and so on from the vectors.
 
 Conneau, Kruszewski, Lample, Barrault and Baroni 2018, "What you can cram into a single vector". The classifier has one
-hidden layer of sigmoids, whose width and dropout are chosen on dev together with the l2; for word content it has none.
+hidden layer of sigmoids, whose width and dropout are chosen on dev together with the L2 value; word content has none.
 """
 
 from functools import partial
 from itertools import product
 
+from ...data.columns import DatasetColumns
 from ...errors import BadInput
 from ..classifiers.classifier import ClassifierRecipe
 from ..classifiers.protocols import SPLIT
-from ..task import Encode, EvaluationSettings, Read, Result, Task, TaskColumns
-from .senteval import TEXT, SentEvalSplit, Source, score
+from ..task import Encode, EvaluationSettings, ReadDataset, Result, Task
+from .senteval import TEXT, SentEvalData, SentEvalSplit, score_classifiers
 
 HIDDEN, DROPOUT = (50, 100, 200), (0.0, 0.1, 0.2)
 PROBING_SPLITS = ("tr", "va", "te")
 WITHOUT_HIDDEN = "word-content"  # a thousand classes
 
 
-def run_probing(encode: Encode, read: Read, settings: EvaluationSettings, *, name: str, file: str) -> Result:
-    """One probing task by the given splits; `settings.hidden`, where it is not 0, is the only width tried.
+def run_probing(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str, file: str) -> Result:
+    """One probing task with its given splits; a non-zero `settings.hidden` is the only hidden width tried.
 
     Raises:
-        BadInput: no rows of a split, or labels that are not in the training rows.
+        BadInput: a split has no rows, or labels that do not occur in the training rows.
         MissingExtra: torch is not installed.
     """
-    rows = {split: _of(read(file), split, file) for split in PROBING_SPLITS}
+    rows = {split: _rows_of_split(read(file), split, file) for split in PROBING_SPLITS}
     classes = tuple(sorted(set(rows["tr"]["label"])))
-    source = Source(name, (file,), classes, TEXT)
+    source = SentEvalData(name, (file,), classes, TEXT)
     parts = [SentEvalSplit.of(rows[split], f"{file} ({split})", source, settings.lowercase) for split in PROBING_SPLITS]
-    return score(encode, parts, settings, source, SPLIT, _recipes(name, settings))
+    return score_classifiers(encode, parts, settings, source, SPLIT, _recipes(name, settings))
 
 
-def _of(columns: TaskColumns, split: str, file: str) -> TaskColumns:
-    """The rows of a split, their labels as strings: their order as strings is that of SentEval's classes."""
-    if absent := {"split", "label", "text"} - set(columns):
-        raise BadInput(f"{file} wants the columns split, label and text; without: {', '.join(sorted(absent))}")
-    chosen = [i for i, found in enumerate(columns["split"]) if found == split]
-    if not chosen:
-        raise BadInput(f"{file} has no row whose split is {split!r}; wanted {', '.join(PROBING_SPLITS)}")
-    return {"text": [columns["text"][i] for i in chosen], "label": [str(columns["label"][i]) for i in chosen]}
+def _rows_of_split(columns: DatasetColumns, split: str, file: str) -> DatasetColumns:
+    """The rows of a split, with labels as strings: sorted as strings they have the order of SentEval's classes."""
+    if missing := {"split", "label", "text"} - set(columns):
+        raise BadInput(f"{file} needs the columns split, label and text; missing: {', '.join(sorted(missing))}")
+    rows = [i for i, value in enumerate(columns["split"]) if value == split]
+    if not rows:
+        raise BadInput(f"{file} has no row whose split is {split!r}; expected {', '.join(PROBING_SPLITS)}")
+    return {"text": [columns["text"][i] for i in rows], "label": [str(columns["label"][i]) for i in rows]}
 
 
 def _recipes(name: str, settings: EvaluationSettings) -> list[ClassifierRecipe]:
@@ -54,8 +55,8 @@ def _recipes(name: str, settings: EvaluationSettings) -> list[ClassifierRecipe]:
 
 _PROBES = {
     "sentence_length": "six bins of the number of words",
-    "word_content": "which of 1,000 words is in it",
-    "tree_depth": "depth of the tree, 5 to 12",
+    "word_content": "which of 1,000 words it contains",
+    "tree_depth": "depth of the syntax tree, 5 to 12",
     "top_constituents": "20 sequences of constituents under the root",
     "bigram_shift": "two neighbouring words swapped or not",
     "past_present": "tense of the main verb",

@@ -1,4 +1,4 @@
-"""Every task by name, and the suites they make up. A task is added by a line here."""
+"""Every task by name, and the suites of tasks. Add a task here."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -26,38 +26,43 @@ SUITES: dict[str, tuple[str, ...]] = {
     suite: tuple(name for name, task in TASKS.items() if task.suite == suite)
     for suite in dict.fromkeys(task.suite for task in TASKS.values())
 }
+ALIASES: dict[str, tuple[str, ...]] = {
+    "supervised": ("mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e"),
+}
+"""Further suites, not listed as a task's own: SBERT-WK's evaluation script calls SentEval's classification tasks so."""
 
 
-def select_tasks(wanted: str | Task | Sequence[str | Task]) -> tuple[Task, ...]:
-    """Tasks by their names, by their suites, or all; each once, in the order asked for ("sts,senteval,stsb").
+def select_tasks(names: str | Task | Sequence[str | Task]) -> tuple[Task, ...]:
+    """Select tasks by name, by suite, or all ("sts,senteval,stsb"); each once, in the given order.
 
     Raises:
-        BadInput: a name is neither a task nor a suite.
+        BadInput: a name is neither a task nor a suite, or two different tasks have the same name.
     """
-    parts = [wanted] if isinstance(wanted, str | Task) else wanted
-    found: dict[str, Task] = {}
+    parts = [names] if isinstance(names, str | Task) else names
+    selected: dict[str, Task] = {}
     for part in parts:
         for task in [part] if isinstance(part, Task) else _named(part):
-            found[task.name] = task
-    if not found:
-        raise BadInput(f"there is no task to run; there are the suites {', '.join(SUITES)}")
-    return tuple(found.values())
+            if selected.setdefault(task.name, task) is not task:
+                raise BadInput(f"there are two different tasks named {task.name!r}; give one of them another name")
+    if not selected:
+        raise BadInput(f"no task was given; the suites are {', '.join([*SUITES, *ALIASES, 'all'])}")
+    return tuple(selected.values())
 
 
 def _named(names: str) -> list[Task]:
-    found: list[Task] = []
+    tasks: list[Task] = []
     for name in filter(None, (part.strip().lower() for part in names.split(","))):
         if name == "all":
-            found += TASKS.values()
-        elif name in SUITES:
-            found += (TASKS[one] for one in SUITES[name])
+            tasks += TASKS.values()
+        elif name in SUITES or name in ALIASES:
+            tasks += (TASKS[one] for one in SUITES.get(name) or ALIASES[name])
         elif name in TASKS:
-            found.append(TASKS[name])
+            tasks.append(TASKS[name])
         else:
-            near = get_close_matches(name, [*TASKS, *SUITES], n=3)
+            near = get_close_matches(name, [*TASKS, *SUITES, *ALIASES], n=3)
             meant = f"Did you mean {' or '.join(near)}? " if near else ""
             raise BadInput(
-                f"there is no task or suite {name!r}. {meant}Suites are {', '.join(SUITES)}; tasks are "
-                f"{', '.join(TASKS)}"
+                f"there is no task or suite {name!r}. {meant}Suites are {', '.join([*SUITES, *ALIASES, 'all'])}; "
+                f"tasks are {', '.join(TASKS)}"
             )
-    return found
+    return tasks

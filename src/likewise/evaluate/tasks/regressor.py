@@ -1,11 +1,11 @@
 """STS-B and SICK-R by a trained regressor, as SentEval (Conneau and Kiela 2018) and SBERT-WK report them.
 
-A linear layer reads [|u − v|, u ∗ v] and gives five classes a share; the score is their mean, 1 … 5. It learns Tai et
-al.'s (2015, section 4.2) soft labels by squared error. Figures of this protocol lie far from those without training,
-and the two are never to be put beside each other.
+A linear layer reads [|u − v|, u ∗ v] and predicts probabilities of five classes; the score is their mean, 1 … 5. It is
+trained on Tai et al.'s (2015, section 4.2) soft labels with squared error. Scores of this protocol differ greatly from
+scores without training; never compare the two.
 
-There is one way of training, SentEval's own, step by step, whatever `Settings.mode`: with the gradient written out it
-takes seconds, and of the larger batches and steps that were tried the one that stayed within 0.3 points was no faster.
+Training follows SentEval step by step in every `EvaluationSettings.mode`: with a hand-written gradient it takes
+seconds, and of the larger batches and learning rates tried, the one within 0.3 points was no faster.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 
 from ...arrays.correlation import Numbers, pearson
 from ...runtime.installation import missing_extra
-from ..task import Encode, EvaluationSettings, Read, Result, Task, TaskVectors
+from ..task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
 from .sentence_pairs import (
     CORRELATIONS,
     RatedPairs,
@@ -30,9 +30,10 @@ from .sentence_pairs import (
 from .sts import PUBLISHED_STS
 
 CLASSES = np.arange(1, 6, dtype=np.float32)
-RATE, BATCH, CHUNK, LAST_START, TENACITY = 1e-3, 64, 50, 1000, 3
-"""Adam's rate; pairs of a step; epochs between looks at dev; the epoch after which none begins; failures forgiven."""
-_DECAY, _SQUARE_DECAY, _EPSILON = 0.9, 0.999, 1e-8  # Adam's as torch has them
+LEARNING_RATE, BATCH_SIZE, EPOCHS_PER_EVALUATION, MAX_EPOCHS, PATIENCE = 1e-3, 64, 50, 1000, 3
+"""Adam's learning rate; pairs per step; epochs between evaluations on dev; no round of epochs starts after the maximum;
+evaluations without improvement before training stops."""
+_DECAY, _SQUARE_DECAY, _EPSILON = 0.9, 0.999, 1e-8  # Adam's, torch's defaults
 REGRESSOR_SPLITS: dict[str, tuple[str, str, str]] = {
     "stsb-regressor": ("stsb/train", "stsb/dev", "stsb/test"),
     "sick-r-regressor": ("sick/train", "sick/trial", "sick/test"),
@@ -44,42 +45,44 @@ Features = Float[np.ndarray, "N F"]
 
 @dataclass(frozen=True)
 class FittedRegressor:
-    """What training came to: scores of the test pairs by the best regressor, its Pearson on dev, epochs run."""
+    """The result of training: the best regressor's scores of the test pairs, its Pearson on dev, and epochs run."""
 
-    said: Float[np.ndarray, " N"]
-    dev: float
+    predicted: Float[np.ndarray, " N"]
+    dev_pearson: float
     epochs: int
 
 
-def regressor_task(encode: Encode, read: Read, settings: EvaluationSettings, *, name: str) -> Result:
+def regressor_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str) -> Result:
     """Pearson (the headline) and Spearman of a regressor trained on one split and stopped on another."""
     train, dev, test = (in_order(read_pairs(read, split, settings)) for split in REGRESSOR_SPLITS[name])
     vectors = TaskVectors.of(encode, *(side for pairs in (train, dev, test) for side in (pairs.first, pairs.second)))
     x, y, z = (pair_features(vectors[pairs.first], vectors[pairs.second]) for pairs in (train, dev, test))
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has no correlation: a note says so
-        found = fit_regressor(x, soft_labels(train.gold), y, dev.gold, z, settings.seed)
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # correlation is undefined for non-finite values; a note is attached
+        fitted = fit_regressor(x, soft_labels(train.gold), y, dev.gold, z, settings.seed)
     correlations = (
-        correlation_score(f"{statistic}/regressor", found.said, test.gold, statistic)
+        correlation_score(f"{statistic}/regressor", fitted.predicted, test.gold, statistic)
         for statistic in reversed(CORRELATIONS)
     )
     notes = tuple(note for pairs in (train, dev, test) for note in pairs.notes) + vectors.notes
-    broken = bool(vectors.notes) and not vectors.values.any()
-    if reason := "no vector of the model is finite" if broken else undefined_reason(found.said, test.gold):
+    not_finite = bool(vectors.notes) and not vectors.values.any()
+    if reason := "no vector of the model is finite" if not_finite else undefined_reason(fitted.predicted, test.gold):
         notes += (f"the regressor has no correlation: {reason}",)
     return Result(
         name,
         tuple(correlations),
         f"pearson of a regressor on [|u−v|, u∗v] trained on {len(train):,} pairs, stopped on {len(dev):,} "
-        f"(dev {100 * found.dev:.2f}, {found.epochs} epochs), seed {settings.seed}, {text_casing(settings)}, "
+        f"(dev {100 * fitted.dev_pearson:.2f}, {fitted.epochs} epochs), seed {settings.seed}, {text_casing(settings)}, "
         f"n = {len(test):,}",
         notes,
     )
 
 
 def soft_labels(gold: Numbers) -> Float[np.ndarray, "N 5"]:
-    """A score's share of the two whole classes about it, so that their mean is the score (Tai et al. 2015).
+    """Split each score between its two nearest classes so that their mean is the score (Tai et al. 2015).
 
-    There is no class 0: a gold score below 1, which STS-B has, keeps only its share of class 1, and 0 has none at all.
+    There is no class 0: a gold score below 1, which STS-B has, keeps only its part in class 1, and 0 has no part.
     """
     return np.asarray(np.maximum(0, 1 - np.abs(gold[:, None] - CLASSES)), np.float32)
 
@@ -92,30 +95,30 @@ def fit_regressor(
     test: Float[np.ndarray, "K F"],
     seed: int,
 ) -> FittedRegressor:
-    """Trains until Pearson on dev has failed to rise four times in all, and keeps the best.
+    """Train until Pearson on dev has not improved four times in total, and keep the best weights.
 
-    Failures are counted over the whole of training, not in a row; and as SentEval looks at the number of epochs
-    before each chunk of 50, the last may end at 1,050.
+    Failures are counted over the whole training, not in a row; and as SentEval checks the number of epochs before each
+    round of 50, training may end at 1,050.
     """
     adam, shuffles = _Adam(_first_weights(train.shape[1], seed)), np.random.RandomState(seed)  # SentEval's generators
     train, dev, test = (_with_one(x) for x in (train, dev, test))
-    best, risen = FittedRegressor(np.full(len(test), np.nan), float("nan"), 0), -1.0
+    best, best_pearson = FittedRegressor(np.full(len(test), np.nan), float("nan"), 0), -1.0
     epochs = failures = 0
-    while failures <= TENACITY and epochs <= LAST_START:
-        for _ in range(CHUNK):
+    while failures <= PATIENCE and epochs <= MAX_EPOCHS:
+        for _ in range(EPOCHS_PER_EVALUATION):
             _epoch(adam, train, labels, shuffles.permutation(len(train)))
-        epochs += CHUNK
-        said = _scores(adam.weights, dev)
-        reached = float("nan") if undefined_reason(said, gold) else pearson(said, gold)
-        if reached > risen:
-            best, risen = FittedRegressor(_scores(adam.weights, test), reached, epochs), reached
+        epochs += EPOCHS_PER_EVALUATION
+        predicted = _scores(adam.weights, dev)
+        dev_pearson = float("nan") if undefined_reason(predicted, gold) else pearson(predicted, gold)
+        if dev_pearson > best_pearson:
+            best, best_pearson = FittedRegressor(_scores(adam.weights, test), dev_pearson, epochs), dev_pearson
         else:
             failures += 1
     return replace(best, epochs=epochs)
 
 
 def in_order(pairs: RatedPairs) -> RatedPairs:
-    """Pairs by their numbers of words and their gold, as SentEval has sorted them before it shuffles."""
+    """Pairs sorted by their numbers of words and gold scores, as SentEval sorts them before it shuffles."""
 
     def key(i: int) -> tuple[int, int, float]:
         return len(pairs.first[i].split()), len(pairs.second[i].split()), float(pairs.gold[i])
@@ -136,17 +139,17 @@ class _Adam:
         self.steps += 1
         self.mean += np.float32(1 - _DECAY) * (gradient - self.mean)
         self.square += np.float32(1 - _SQUARE_DECAY) * (gradient * gradient - self.square)
-        spread = np.sqrt(self.square) / np.float32(np.sqrt(1 - _SQUARE_DECAY**self.steps)) + np.float32(_EPSILON)
-        self.weights -= np.float32(RATE / (1 - _DECAY**self.steps)) * self.mean / spread
+        denominator = np.sqrt(self.square) / np.float32(np.sqrt(1 - _SQUARE_DECAY**self.steps)) + np.float32(_EPSILON)
+        self.weights -= np.float32(LEARNING_RATE / (1 - _DECAY**self.steps)) * self.mean / denominator
 
 
 def _epoch(adam: _Adam, train: Features, labels: Float[np.ndarray, "N 5"], order: Int[np.ndarray, " N"]) -> None:
     train, labels = train[order], labels[order]
-    for start in range(0, len(order), BATCH):
-        x, wanted = train[start : start + BATCH], labels[start : start + BATCH]
-        shares = _softmax(x @ adam.weights)
-        slope = (shares - wanted) * np.float32(2 / wanted.size)  # of the mean squared error
-        adam.step(x.T @ (shares * (slope - (shares * slope).sum(1, keepdims=True))))
+    for start in range(0, len(order), BATCH_SIZE):
+        x, target = train[start : start + BATCH_SIZE], labels[start : start + BATCH_SIZE]
+        probabilities = _softmax(x @ adam.weights)
+        gradient = (probabilities - target) * np.float32(2 / target.size)  # of the mean squared error
+        adam.step(x.T @ (probabilities * (gradient - (probabilities * gradient).sum(1, keepdims=True))))
 
 
 def _scores(weights: RegressorWeights, x: Features) -> Float[np.ndarray, " N"]:
@@ -154,8 +157,8 @@ def _scores(weights: RegressorWeights, x: Features) -> Float[np.ndarray, " N"]:
 
 
 def _softmax(x: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N C"]:
-    grown = np.exp(x - x.max(1, keepdims=True))
-    return np.asarray(grown / grown.sum(1, keepdims=True))
+    exponentials = np.exp(x - x.max(1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(1, keepdims=True))
 
 
 def _with_one(x: Features) -> Float[np.ndarray, "N F+1"]:
@@ -164,7 +167,7 @@ def _with_one(x: Features) -> Float[np.ndarray, "N F+1"]:
 
 
 def _first_weights(width: int, seed: int) -> RegressorWeights:
-    """Those torch draws for a linear layer after this seed, the bias as the last row; torch's own state is kept."""
+    """Initial weights as torch draws them for a linear layer, the bias as the last row; torch's state is restored."""
     try:
         import torch
     except ImportError:
@@ -176,7 +179,7 @@ def _first_weights(width: int, seed: int) -> RegressorWeights:
 
 
 def _task(name: str) -> Task:
-    run: Callable[[Encode, Read, EvaluationSettings], Result] = partial(regressor_task, name=name)
+    run: Callable[[Encode, ReadDataset, EvaluationSettings], Result] = partial(regressor_task, name=name)
     summary = "Pearson of a regressor trained on frozen vectors: SentEval's and SBERT-WK's protocol"
     return Task(name, "sbert-wk", REGRESSOR_SPLITS[name], summary, run, PUBLISHED_STS[name])
 

@@ -1,7 +1,7 @@
-"""Search with judged answers: are the relevant documents found, and are the best of a first stage put first?
+"""Retrieval with relevance judgements: exact search, and re-ranking of a first stage by BM25.
 
-result = retrieve(embedder.encode, read, Settings())
-result = rerank(reranker.score, read, Settings())       # anything that scores pairs of texts
+result = retrieval_task(embedder.encode, read, EvaluationSettings())
+result = reranking_task(reranker.score, read, EvaluationSettings())     # anything that scores pairs of texts
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,48 +14,50 @@ from ...arrays.similarity import cosine
 from ...errors import BadInput
 from ...search import search
 from ...search.bm25 import BM25Index
-from ..metrics.metrics import ranking
-from ..task import Encode, EvaluationSettings, Evidence, Read, Result, Score, Task, TaskVectors
+from ..metrics.ranking import ranking_metric
+from ..task import Encode, EvaluationSettings, Evidence, ReadDataset, Result, Score, Task, TaskVectors
 
-DEPTH = 100  # documents looked at for a query
-QUERIES = 64  # of which pairs are scored in one call
+DEPTH = 100  # documents retrieved for a query
+QUERY_BATCH = 64  # queries whose pairs are scored in one call
 RETRIEVAL_METRICS = ("ndcg@10", "mrr@10", "map@10", "recall@1", "recall@5", "recall@10", "recall@100")
 RERANKING_METRICS = ("ndcg@10", "mrr@10", "map@100")
 
 Ranking = Int[np.ndarray, " _"]
-"""Numbers of documents, best first."""
+"""Indices of documents, best first."""
 ScorePairs = Callable[[Sequence[tuple[str, str]]], np.ndarray]
-"""N pairs of a query and a document to N numbers, more for more relevant."""
+"""N pairs of a query and a document to N scores, higher for more relevant."""
 RetrievalScores = Iterator[Float[np.ndarray, " _"]]
-"""For each query, a number for each document of its first stage."""
+"""For each query, a score for each document of its first stage."""
 
 
 @dataclass(frozen=True)
 class RetrievalCollection:
-    """Queries, documents, and for each query the relevance of the documents that were judged, by their number."""
+    """Queries, documents, and for each query the relevance of its judged documents, by document index."""
 
     queries: tuple[str, ...]
     documents: tuple[str, ...]
     judged: tuple[Mapping[int, float], ...]
 
     def first_stage(self) -> list[Ranking]:
-        """The best DEPTH of BM25; fewer where fewer share a word with the query."""
+        """The best DEPTH documents by BM25; fewer if fewer share a word with the query."""
         index = BM25Index.of(self.documents)
         return [index.nearest(query, DEPTH)[0] for query in self.queries]
 
-    def measured(self, rankings: Sequence[Ranking], metrics: Sequence[str], prefix: str = "") -> list[Score]:
-        """Each metric as the mean over queries, with the queries' own figures as evidence."""
-        found = _table([known.get(int(i), 0) for i in row] for known, row in zip(self.judged, rankings, strict=True))
-        judged = _table(list(known.values()) for known in self.judged)
-        rows = [(name, ranking(name, found, judged)) for name in metrics]
+    def scores(self, rankings: Sequence[Ranking], metrics: Sequence[str], prefix: str = "") -> list[Score]:
+        """Each metric as the mean over queries, with the value of each query as evidence."""
+        ranked = _table(
+            [relevance.get(int(i), 0) for i in row] for relevance, row in zip(self.judged, rankings, strict=True)
+        )
+        judged = _table(list(relevance.values()) for relevance in self.judged)
+        rows = [(name, ranking_metric(name, ranked, judged)) for name in metrics]
         return [Score(prefix + name, float(row.mean()), len(row), Evidence(row)) for name, row in rows]
 
 
-def read_collection(read: Read, folder: str = "scifact", split: str = "test") -> RetrievalCollection:
-    """The queries of a split that have a relevant document, and all documents as title, a space and text (as BEIR).
+def read_collection(read: ReadDataset, folder: str = "scifact", split: str = "test") -> RetrievalCollection:
+    """ReadDataset the queries of a split that have a relevant document, and all documents as "title text" (as in BEIR).
 
     Raises:
-        BadInput: a judgement is of a query or document that is not there, or nothing is judged relevant.
+        BadInput: a judgement refers to a missing query or document, or no document is relevant.
     """
     corpus, queries, qrels = (read(f"{folder}/{name}") for name in ("corpus", "queries", "qrels"))
     rows = {document: i for i, document in enumerate(corpus["doc_id"])}
@@ -67,74 +69,82 @@ def read_collection(read: Read, folder: str = "scifact", split: str = "test") ->
             raise BadInput(f"{folder}/qrels judges document {document!r} for query {query!r}; one of them is missing")
         if part == split:
             judged.setdefault(query, {})[rows[document]] = float(relevance)
-    asked = [query for query in texts if any(r > 0 for r in judged.get(query, {}).values())]
-    if not asked:
+    with_relevant = [query for query in texts if any(r > 0 for r in judged.get(query, {}).values())]
+    if not with_relevant:
         raise BadInput(f"{folder}/qrels has no relevant document for any query of the split {split!r}")
     documents = (f"{title} {text}".strip() for title, text in zip(corpus["title"], corpus["text"], strict=True))
-    return RetrievalCollection(tuple(texts[q] for q in asked), tuple(documents), tuple(judged[q] for q in asked))
+    return RetrievalCollection(
+        tuple(texts[q] for q in with_relevant), tuple(documents), tuple(judged[q] for q in with_relevant)
+    )
 
 
-def retrieval_task(encode: Encode, read: Read, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """Every document by its cosine with the query; nothing approximate."""
-    asked = read_collection(read)
-    vectors = TaskVectors.of(encode, asked.queries, asked.documents)
-    hits = search(vectors[asked.queries], vectors[asked.documents], k=DEPTH)
-    scores = asked.measured(list(hits.indices), RETRIEVAL_METRICS)
-    return Result("scifact", tuple(scores), f"{_of(asked)}, exact search by cosine", vectors.notes)
+def retrieval_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
+    """Rank all documents by their cosine with the query, by exact search."""
+    collection = read_collection(read)
+    vectors = TaskVectors.of(encode, collection.queries, collection.documents)
+    hits = search(vectors[collection.queries], vectors[collection.documents], k=DEPTH)
+    scores = collection.scores(list(hits.indices), RETRIEVAL_METRICS)
+    return Result("scifact", tuple(scores), f"{_description(collection)}, exact search by cosine", vectors.notes)
 
 
-def cosine_reranking_task(encode: Encode, read: Read, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """What BM25 found, in the order of the cosine."""
-    asked = read_collection(read)
-    first = asked.first_stage()
-    vectors = TaskVectors.of(encode, asked.queries, [asked.documents[i] for i in np.unique(np.concatenate(first))])
-    return _reranked(asked, first, _cosines(asked, first, vectors), "cosine").noted(*vectors.notes)
+def cosine_reranking_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
+    """Re-rank the documents retrieved by BM25 by cosine."""
+    collection = read_collection(read)
+    first_stage = collection.first_stage()
+    vectors = TaskVectors.of(
+        encode, collection.queries, [collection.documents[i] for i in np.unique(np.concatenate(first_stage))]
+    )
+    return _reranked(collection, first_stage, _cosines(collection, first_stage, vectors), "cosine").with_notes(
+        *vectors.notes
+    )
 
 
-def reranking_task(score: ScorePairs, read: Read, settings: EvaluationSettings) -> Result:  # noqa: ARG001
-    """What BM25 found, in the order of any number for a query and a document, a cross-encoder's say.
+def reranking_task(score: ScorePairs, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
+    """Re-rank the documents retrieved by BM25 by any score of a query and a document, such as a cross-encoder's.
 
     Raises:
-        BadInput: `score` gave another number of numbers, or one that is not finite.
+        BadInput: `score` returned a different number of scores, or one that is not finite.
     """
-    asked = read_collection(read)
-    first = asked.first_stage()
-    return _reranked(asked, first, _scored(asked, first, score), "a score of query and document together")
+    collection = read_collection(read)
+    first_stage = collection.first_stage()
+    return _reranked(collection, first_stage, _scored(collection, first_stage, score), "a score of query and document")
 
 
-def _reranked(asked: RetrievalCollection, first: Sequence[Ranking], scores: RetrievalScores, by: str) -> Result:
-    again = [row[np.argsort(-said, kind="stable")] for row, said in zip(first, scores, strict=True)]
-    ours = asked.measured(again, RERANKING_METRICS)
-    theirs = asked.measured(first, (*RERANKING_METRICS, f"recall@{DEPTH}"), "bm25/")
-    protocol = f"{_of(asked)}, the top {DEPTH} of BM25 (k1 1.2, b 0.75, plain words) re-ordered by {by}"
-    note = f"bm25/recall@{DEPTH} is the share of relevant documents that re-ordering can reach"
-    return Result("scifact-rerank", (*ours, *theirs), protocol, (note,))
+def _reranked(
+    collection: RetrievalCollection, first_stage: Sequence[Ranking], scores: RetrievalScores, by: str
+) -> Result:
+    reranked = [row[np.argsort(-values, kind="stable")] for row, values in zip(first_stage, scores, strict=True)]
+    after = collection.scores(reranked, RERANKING_METRICS)
+    before = collection.scores(first_stage, (*RERANKING_METRICS, f"recall@{DEPTH}"), "bm25/")
+    protocol = f"{_description(collection)}, the top {DEPTH} of BM25 (k1 1.2, b 0.75, plain words) re-ranked by {by}"
+    note = f"bm25/recall@{DEPTH} is the share of relevant documents that re-ranking can reach"
+    return Result("scifact-rerank", (*after, *before), protocol, (note,))
 
 
-def _cosines(asked: RetrievalCollection, first: Sequence[Ranking], vectors: TaskVectors) -> RetrievalScores:
-    for query, row in zip(asked.queries, first, strict=True):
-        yield cosine(vectors[[asked.documents[i] for i in row]], vectors[[query]])[:, 0]
+def _cosines(collection: RetrievalCollection, first_stage: Sequence[Ranking], vectors: TaskVectors) -> RetrievalScores:
+    for query, row in zip(collection.queries, first_stage, strict=True):
+        yield cosine(vectors[[collection.documents[i] for i in row]], vectors[[query]])[:, 0]
 
 
-def _scored(asked: RetrievalCollection, first: Sequence[Ranking], score: ScorePairs) -> RetrievalScores:
-    for start in range(0, len(first), QUERIES):
-        rows = first[start : start + QUERIES]
+def _scored(collection: RetrievalCollection, first_stage: Sequence[Ranking], score: ScorePairs) -> RetrievalScores:
+    for start in range(0, len(first_stage), QUERY_BATCH):
+        rows = first_stage[start : start + QUERY_BATCH]
         pairs = [
-            (query, asked.documents[i])
-            for query, row in zip(asked.queries[start : start + QUERIES], rows, strict=True)
+            (query, collection.documents[i])
+            for query, row in zip(collection.queries[start : start + QUERY_BATCH], rows, strict=True)
             for i in row
         ]
-        said = np.asarray(score(pairs), np.float64)
-        if said.shape != (len(pairs),) or not np.isfinite(said).all():
+        scores = np.asarray(score(pairs), np.float64)
+        if scores.shape != (len(pairs),) or not np.isfinite(scores).all():
             raise BadInput(
-                f"{len(pairs):,} pairs were to be scored and {said.shape} came back, of which "
-                f"{int(np.isfinite(said).sum()):,} are finite; wanted one finite number for each pair"
+                f"scoring {len(pairs):,} pairs returned an array of shape {scores.shape}, with "
+                f"{int(np.isfinite(scores).sum()):,} finite numbers; expected one finite number for each pair"
             )
-        yield from np.split(said, np.cumsum([len(row) for row in rows])[:-1])
+        yield from np.split(scores, np.cumsum([len(row) for row in rows])[:-1])
 
 
 def _table(rows: Iterator[list[float]]) -> Float[np.ndarray, "Q n"]:
-    """Rows of unequal length as a matrix, filled up with zeros, which no metric counts."""
+    """Rows of unequal length as a matrix, padded with zeros, which no metric counts."""
     lists = list(rows)
     table = np.zeros((len(lists), max(map(len, lists))))
     for row, numbers in zip(table, lists, strict=True):
@@ -142,8 +152,8 @@ def _table(rows: Iterator[list[float]]) -> Float[np.ndarray, "Q n"]:
     return table
 
 
-def _of(asked: RetrievalCollection) -> str:
-    return f"{len(asked.queries):,} test queries, {len(asked.documents):,} documents (title and text)"
+def _description(collection: RetrievalCollection) -> str:
+    return f"{len(collection.queries):,} test queries, {len(collection.documents):,} documents (title and text)"
 
 
 _FILES = ("scifact/corpus", "scifact/queries", "scifact/qrels")
@@ -152,14 +162,14 @@ RETRIEVAL_TASKS: tuple[Task, ...] = (
         "scifact",
         "retrieval",
         _FILES,
-        "abstracts that decide a scientific claim, among 5,183 (nDCG@10)",
+        "abstracts that support or refute a scientific claim, among 5,183 (nDCG@10)",
         retrieval_task,
     ),
     Task(
         "scifact-rerank",
         "retrieval",
         _FILES,
-        "the top 100 of BM25 in a better order (nDCG@10)",
+        "re-ranking of the top 100 of BM25 (nDCG@10)",
         cosine_reranking_task,
     ),
 )

@@ -1,8 +1,8 @@
-"""SentEval's transfer tasks: how well a simple classifier reads sentiment, subjectivity and the like from the vectors.
+"""SentEval's transfer tasks: classifiers that predict sentiment, subjectivity and the like from sentence vectors.
 
 Conneau and Kiela 2018. As in its code, texts are split at spaces, and sorted by (number of words, class) before folds
-and batches are drawn, which therefore depend on that order; an empty text becomes ".". What a task adds is data; the
-way it is scored is one of three protocols.
+and batches are drawn, which therefore depend on that order; an empty text becomes ".". A task consists of its data and
+one of three protocols.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,147 +12,159 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float, Int
 
+from ...data.columns import DatasetColumns
 from ...errors import BadInput
 from ..classifiers import protocols
-from ..classifiers.classifier import ClassifierRecipe, Problem, trainer
+from ..classifiers.classifier import ClassifierRecipe, Problem
 from ..classifiers.folds import Indices
 from ..classifiers.protocols import CROSS_VALIDATED, FOLDS, NESTED, SPLIT, Protocol, ProtocolResult
-from ..task import Encode, EvaluationSettings, Evidence, Read, Result, Score, Task, TaskColumns, TaskVectors
+from ..classifiers.trainers import classifier_trainer
+from ..task import Encode, EvaluationSettings, Evidence, ReadDataset, Result, Score, Task, TaskVectors
 
 TEXT, PAIR = ("text",), ("sentence1", "sentence2")
 BINARY = (0, 1)
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where a task's texts are, and its classes in the order in which SentEval numbers them."""
+class SentEvalData:
+    """The files and columns of a task, and its classes in SentEval's numbering."""
 
     name: str
     files: tuple[str, ...]
     classes: tuple[str | int, ...] = BINARY
     columns: tuple[str, ...] = TEXT
-    dropped: str = ""  # characters that SentEval deletes from the texts
+    removed_characters: str = ""  # characters that SentEval deletes from the texts
     f1: bool = False
 
 
 @dataclass(frozen=True)
 class SentEvalSplit:
-    """A file's texts, made plain, column by column; the class of each row; and SentEval's order of the rows."""
+    """A file's texts after SentEval's preprocessing, by column; the class of each row; and SentEval's order of rows."""
 
     texts: tuple[Sequence[str], ...]
     y: Int[np.ndarray, " n"]
     order: Indices
 
     @classmethod
-    def of(cls, columns: TaskColumns, file: str, source: Source, lowercase: bool) -> "SentEvalSplit":
-        """
+    def of(cls, columns: DatasetColumns, file: str, source: SentEvalData, lowercase: bool) -> "SentEvalSplit":
+        """ReadDataset a split from columns.
+
         Raises:
-            BadInput: no such column, no rows, or a class that is none of the task's.
+            BadInput: a column is missing, there are no rows, or a label is not one of the task's classes.
         """
         for column in (*source.columns, "label"):
             if column not in columns:
-                raise BadInput(f"{source.name} wants a column {column!r} in {file}, which has {', '.join(columns)}")
+                raise BadInput(f"{source.name} needs a column {column!r} in {file}, which has {', '.join(columns)}")
         number = {name: i for i, name in enumerate(source.classes)}
-        strange = [label for label in columns["label"] if label not in number]
-        if strange or not len(columns["label"]):
-            found = f"{len(strange):,} others, the first {strange[0]!r}" if strange else "no rows"
+        unknown = [label for label in columns["label"] if label not in number]
+        if unknown or not len(columns["label"]):
+            found = f"{len(unknown):,} others, the first {unknown[0]!r}" if unknown else "no rows"
             raise BadInput(
-                f"{source.name} wants the labels {', '.join(map(repr, source.classes))} in {file}, which has {found}"
+                f"{source.name} needs the labels {', '.join(map(repr, source.classes))} in {file}, which has {found}"
             )
         y = np.array([number[label] for label in columns["label"]])
-        words = [[_words(text, source.dropped, lowercase) for text in columns[column]] for column in source.columns]
+        words = [
+            [_words(text, source.removed_characters, lowercase) for text in columns[column]]
+            for column in source.columns
+        ]
         order = sorted(range(len(y)), key=lambda i: (*(len(column[i]) for column in words), y[i]))
         texts = tuple([" ".join(row) or "." for row in column] for column in words)
         return cls(texts, y, np.array(order))
 
 
-def _words(text: str, dropped: str, lowercase: bool) -> list[str]:
-    plain = text.translate(dict.fromkeys(map(ord, dropped)))
-    return (plain.lower() if lowercase else plain).split()
+def _words(text: str, removed_characters: str, lowercase: bool) -> list[str]:
+    cleaned = text.translate(dict.fromkeys(map(ord, removed_characters)))
+    return (cleaned.lower() if lowercase else cleaned).split()
 
 
 def sentence_features(vectors: TaskVectors, texts: Sequence[Sequence[str]]) -> Float[np.ndarray, "n F"]:
-    """Of a text its vector u; of a pair [|u − v|, u ∘ v]."""
+    """The features of texts, their vectors u, or of pairs, [|u − v|, u ∗ v]."""
     u, *others = [vectors[side] for side in texts]
-    found = np.hstack([np.abs(u - others[0]), u * others[0]]) if others else u
-    return found.astype(np.float32)
+    features = np.hstack([np.abs(u - others[0]), u * others[0]]) if others else u
+    return features.astype(np.float32)
 
 
 def run_senteval(
-    encode: Encode, read: Read, settings: EvaluationSettings, *, source: Source, protocol: Protocol
+    encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, source: SentEvalData, protocol: Protocol
 ) -> Result:
-    """Encodes every distinct text of the files once, and scores the classifiers of their vectors.
+    """Encode every distinct text of the files once, and score_classifiers classifiers trained on the vectors.
 
     Raises:
-        BadInput: labels or columns that are not the task's, too few rows, or one class only.
+        BadInput: unexpected labels or columns, too few rows, or only one class.
         MissingExtra: torch is not installed.
     """
     parts = [SentEvalSplit.of(read(file), file, source, settings.lowercase) for file in source.files]
-    return score(
+    return score_classifiers(
         encode, parts, settings, source, protocol, [ClassifierRecipe(hidden=settings.hidden, seed=settings.seed)]
     )
 
 
-def score(
+def score_classifiers(
     encode: Encode,
     parts: Sequence[SentEvalSplit],
     settings: EvaluationSettings,
-    source: Source,
+    source: SentEvalData,
     protocol: Protocol,
     recipes: Sequence[ClassifierRecipe],
 ) -> Result:
-    """The result of one task whose files are read; the last part is what is scored."""
+    """The result of a task for splits already read; the last split is the test set."""
     _check_classes(parts[0], source)
-    train = trainer(settings.mode)  # what is missing is said before hours of encoding
+    train = classifier_trainer(settings.mode)  # a missing package is reported before hours of encoding
     vectors = TaskVectors.of(encode, *(side for part in parts for side in part.texts))
     x = np.concatenate([sentence_features(vectors, part.texts)[part.order] for part in parts])
     y = np.concatenate([part.y[part.order] for part in parts])
     rows = np.split(np.arange(len(y)), np.cumsum([len(part.y) for part in parts])[:-1])
     outcome = protocol.score(Problem(x, y, len(source.classes)), rows, train, recipes)
     last, truth = parts[-1], y[rows[-1]]
-    right = np.empty(len(truth))
-    right[last.order] = outcome.said == truth
-    scores = [Score("accuracy", _share(outcome.accuracy), len(truth), Evidence(right))]
+    correct = np.empty(len(truth))
+    correct[last.order] = outcome.predicted == truth
+    scores = [Score("accuracy", _fraction(outcome.accuracy), len(truth), Evidence(correct))]
     if source.f1:
-        scores.append(Score("f1", _share(protocols.f1(outcome.said, truth)), len(truth)))
-    scores.append(Score("accuracy/dev", _share(outcome.dev), len(rows[-2 if protocol is SPLIT else 0])))
-    notes = (_chosen(outcome, recipes), *vectors.notes, *(_small(parts[0], source) if protocol.folded else ()))
-    return Result(source.name, tuple(scores), _told(settings, source, protocol, recipes), notes)
+        scores.append(Score("f1", _fraction(protocols.f1(outcome.predicted, truth)), len(truth)))
+    scores.append(Score("accuracy/dev", _fraction(outcome.dev_accuracy), len(rows[-2 if protocol is SPLIT else 0])))
+    notes = (
+        _chosen_l2(outcome, recipes),
+        *vectors.notes,
+        *(_small_classes(parts[0], source) if protocol.uses_folds else ()),
+    )
+    return Result(source.name, tuple(scores), _description(settings, source, protocol, recipes), notes)
 
 
-def _share(percent: float) -> float:
-    return round(percent / 100, 4)  # of a figure with two decimals nothing is lost
+def _fraction(percent: float) -> float:
+    return round(percent / 100, 4)  # exact: the percentage has two decimals
 
 
-def _chosen(outcome: ProtocolResult, recipes: Sequence[ClassifierRecipe]) -> str:
-    l2 = f"chosen l2: {', '.join(f'{l2:g}' for l2 in outcome.l2)}"
+def _chosen_l2(outcome: ProtocolResult, recipes: Sequence[ClassifierRecipe]) -> str:
+    l2 = f"chosen L2: {', '.join(f'{l2:g}' for l2 in outcome.l2)}"
     return l2 if len(recipes) == 1 else f"{l2}; {outcome.recipe.hidden} sigmoids, dropout {outcome.recipe.dropout:g}"
 
 
-def _check_classes(part: SentEvalSplit, source: Source) -> None:
-    found = np.unique(part.y)
-    if len(found) < 2:
+def _check_classes(part: SentEvalSplit, source: SentEvalData) -> None:
+    present = np.unique(part.y)
+    if len(present) < 2:
         raise BadInput(
             f"{source.name}: all {len(part.y):,} rows of {source.files[0]} have the label "
-            f"{source.classes[found[0]]!r}; a classifier wants two classes at least"
+            f"{source.classes[present[0]]!r}; a classifier needs at least two classes"
         )
 
 
-def _small(part: SentEvalSplit, source: Source) -> Iterable[str]:
-    for kind, count in enumerate(np.bincount(part.y, minlength=len(source.classes))):
+def _small_classes(part: SentEvalSplit, source: SentEvalData) -> Iterable[str]:
+    for label, count in enumerate(np.bincount(part.y, minlength=len(source.classes))):
         if count < FOLDS:
-            yield f"class {source.classes[kind]!r} has {count} rows, fewer than there are folds"
+            yield f"class {source.classes[label]!r} has {count} rows, fewer than the number of folds"
 
 
-def _told(settings: EvaluationSettings, source: Source, protocol: Protocol, recipes: Sequence[ClassifierRecipe]) -> str:
+def _description(
+    settings: EvaluationSettings, source: SentEvalData, protocol: Protocol, recipes: Sequence[ClassifierRecipe]
+) -> str:
     hidden, dropout = ({f"{getattr(recipe, of):g}": 0 for recipe in recipes} for of in ("hidden", "dropout"))
     layer = f"{' or '.join(hidden)} sigmoids (dropout {' or '.join(dropout)}), softmax regression"
     return "; ".join(
         [
-            f"SentEval: {protocol.told}",
+            f"SentEval: {protocol.description}",
             f"{layer if recipes[0].hidden else 'softmax regression'} by Adam, {settings.mode}, seed {settings.seed}",
-            f"sorted by numbers of words parted by spaces{', lower-cased' if settings.lowercase else ''}",
-            *([f"the characters {source.dropped} deleted"] if source.dropped else []),
+            f"sorted by number of words separated by spaces{', lower-cased' if settings.lowercase else ''}",
+            *([f"without the characters {source.removed_characters}"] if source.removed_characters else []),
         ]
     )
 
@@ -168,24 +180,24 @@ PUBLISHED_SENTEVAL = {
     "sbert-nli-large": (84.88, 90.07, 94.52, 90.33, 90.66, 87.4, 75.94),
 }
 SENTEVAL_NAMES = ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc")
-"""The columns of Table 5 of Sentence-BERT (Reimers and Gurevych 2019), from which MODELS is."""
+"""The columns of Table 5 of Sentence-BERT (Reimers and Gurevych 2019), which PUBLISHED_SENTEVAL reproduces."""
 
 
 def senteval_average(results: Iterable[Result]) -> float:
-    """The mean accuracy over the paper's seven, as a share; other results are left out.
+    """The mean accuracy over the paper's seven tasks, as a fraction; other results are ignored.
 
     Raises:
         BadInput: one of the seven is missing.
     """
     accuracy = {result.task: result["accuracy"] for result in results}
-    if absent := [name for name in SENTEVAL_NAMES if name not in accuracy]:
+    if missing := [name for name in SENTEVAL_NAMES if name not in accuracy]:
         raise BadInput(
-            f"the average of SentEval is over {', '.join(SENTEVAL_NAMES)}; without a result: {', '.join(absent)}"
+            f"the average of SentEval is over {', '.join(SENTEVAL_NAMES)}; without a result: {', '.join(missing)}"
         )
     return sum(accuracy[name] for name in SENTEVAL_NAMES) / len(SENTEVAL_NAMES)
 
 
-def _task(source: Source, protocol: Protocol, summary: str, suite: str = "senteval") -> Task:
+def _task(source: SentEvalData, protocol: Protocol, summary: str, suite: str = "senteval") -> Task:
     column = SENTEVAL_NAMES.index(source.name) if source.name in SENTEVAL_NAMES else None
     published = {} if column is None else {model: row[column] for model, row in PUBLISHED_SENTEVAL.items()}
     return Task(
@@ -198,21 +210,36 @@ def _files(folder: str, *parts: str) -> tuple[str, ...]:
 
 
 _SPLITS = ("train", "dev", "test")
-_QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
-_ENTAILMENT = ("contradiction", "neutral", "entailment")
+_QUESTION_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+_ENTAILMENT_CLASSES = ("contradiction", "neutral", "entailment")
 
 SENTEVAL_TASKS: tuple[Task, ...] = (
-    _task(Source("mr", _files("mr", "all")), NESTED, "movie reviews, positive or negative"),
-    _task(Source("cr", _files("cr", "all")), NESTED, "reviews of products, positive or negative"),
+    _task(SentEvalData("mr", _files("mr", "all")), NESTED, "movie reviews, positive or negative"),
+    _task(SentEvalData("cr", _files("cr", "all")), NESTED, "reviews of products, positive or negative"),
     # SentEval numbers the objective sentences 1, the data the subjective ones
-    _task(Source("subj", _files("subj", "all"), (1, 0)), NESTED, "subjective or objective"),
-    _task(Source("mpqa", _files("mpqa", "all")), NESTED, "opinions, positive or negative"),
-    _task(Source("sst2", _files("sst2", *_SPLITS)), SPLIT, "movie reviews by phrases, positive or negative"),
+    _task(SentEvalData("subj", _files("subj", "all"), (1, 0)), NESTED, "subjective or objective"),
+    _task(SentEvalData("mpqa", _files("mpqa", "all")), NESTED, "opinions, positive or negative"),
+    _task(SentEvalData("sst2", _files("sst2", *_SPLITS)), SPLIT, "movie reviews by phrases, positive or negative"),
     _task(
-        Source("trec", _files("trec", "train", "test"), _QUESTIONS, dropped="`'"), CROSS_VALIDATED, "kinds of question"
+        SentEvalData("trec", _files("trec", "train", "test"), _QUESTION_CLASSES, removed_characters="`'"),
+        CROSS_VALIDATED,
+        "question types",
     ),
-    _task(Source("mrpc", _files("mrpc", "train", "test"), columns=PAIR, f1=True), CROSS_VALIDATED, "paraphrase or not"),
-    _task(Source("sick-e", _files("sick", "train", "trial", "test"), _ENTAILMENT, PAIR), SPLIT, "entailment"),
-    _task(Source("sst2-sentence", _files("sst2_sentence", *_SPLITS)), SPLIT, "sst2 trained on sentences", "sentiment"),
-    _task(Source("sst5", _files("sst5", *_SPLITS), tuple(range(5))), SPLIT, "five degrees of sentiment", "sentiment"),
+    _task(
+        SentEvalData("mrpc", _files("mrpc", "train", "test"), columns=PAIR, f1=True),
+        CROSS_VALIDATED,
+        "paraphrase or not",
+    ),
+    _task(
+        SentEvalData("sick-e", _files("sick", "train", "trial", "test"), _ENTAILMENT_CLASSES, PAIR), SPLIT, "entailment"
+    ),
+    _task(
+        SentEvalData("sst2-sentence", _files("sst2_sentence", *_SPLITS)),
+        SPLIT,
+        "sst2 trained on sentences",
+        "sentiment",
+    ),
+    _task(
+        SentEvalData("sst5", _files("sst5", *_SPLITS), tuple(range(5))), SPLIT, "five degrees of sentiment", "sentiment"
+    ),
 )

@@ -1,8 +1,8 @@
-"""Semantic textual similarity: how well similarities of sentences follow people's, STS12 to STS16, STS-B and SICK-R.
+"""Semantic textual similarity: correlation of similarities with human ratings on STS12 to STS16, STS-B and SICK-R.
 
-Three figures go by the name of "the" score of STS12–16, so each says which it is: `all` correlates the pairs of every
-subset at once (Reimers and Gurevych 2019, SimCSE, mteb), `mean` is the plain mean over subsets (SBERT-WK), `wmean`
-that weighted by their sizes (the older SentEval).
+Three different numbers are reported as the score of STS12–16, so each name says which it is: `all` correlates the pairs
+of all subsets at once (Reimers and Gurevych 2019, SimCSE, mteb), `mean` is the plain mean over subsets (SBERT-WK),
+`wmean` the mean weighted by their sizes (the older SentEval).
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from ...arrays.correlation import Numbers
 from ...arrays.similarity import PAIRWISE
 from ...errors import BadInput
 from ...text.normalization import normalized
-from ..task import Encode, EvaluationSettings, Read, Result, Score, Task
+from ..task import Encode, EvaluationSettings, ReadDataset, Result, Score, Task
 from .sentence_pairs import (
     CORRELATIONS,
     Correlation,
@@ -32,15 +32,15 @@ from .sentence_pairs import (
 STS_NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r")
 """The columns of Sentence-BERT's table 1, in its order."""
 SBERT_WK_NAMES = (*(f"{name}-mean" for name in STS_NAMES[:5]), "stsb-regressor", "sick-r-regressor")
-"""Those of SBERT-WK's table."""
+"""The columns of SBERT-WK's table, as tasks of its protocol."""
 
 
 @dataclass(frozen=True)
 class StsSet:
-    """A set of pairs: its file, how many pairs the literature has, and what a reader of a figure should know.
+    """A set of pairs: its file, the number of pairs in the literature, and a caution for readers of the score.
 
-    `digest` is that of the published pairs: the caution is said of them alone, since a file of one's own may lie under
-    this name.
+    `digest` identifies the published pairs: the caution applies to them alone, since a user's own file may have this
+    name.
     """
 
     data: str
@@ -51,14 +51,14 @@ class StsSet:
 
 
 def _in_stsb(count: int) -> str:
-    return f"STS-B's training split holds {count:,} of these pairs: not a fair figure for a model trained on it"
+    return f"STS-B's training split holds {count:,} of these pairs: not a fair score for a model trained on it"
 
 
 STS_SETS: dict[str, StsSet] = {
     "sts12": StsSet("sts12/test", 3108, "112beffc8ce8150b", True, _in_stsb(1002)),
     "sts13": StsSet(
         *("sts13/test", 1500, "24c9187c1ec1df14", True),
-        f"without SMT, whose licence forbids it; {_in_stsb(597)}",
+        f"without SMT, whose licence forbids redistribution; {_in_stsb(597)}",
     ),
     "sts14": StsSet("sts14/test", 3750, "4ba40f7d62237431", True, _in_stsb(1861)),
     "sts15": StsSet("sts15/test", 3000, "3127bde883b9ad13", True, _in_stsb(1102)),
@@ -76,70 +76,82 @@ STS_SETS: dict[str, StsSet] = {
 
 
 def sts_task(
-    encode: Encode, read: Read, settings: EvaluationSettings, *, name: str, headline: str = "spearman/cosine/all"
+    encode: Encode, read: ReadDataset, settings: EvaluationSettings, *, name: str, headline: str = "spearman/cosine/all"
 ) -> Result:
-    """Every correlation of every similarity, by every way of joining subsets; `headline` comes first."""
-    of = STS_SETS[name.removesuffix("-mean")]
-    pairs = read_pairs(read, of.data, settings, part="subset" if of.subsets else None)
+    """The correlations of every similarity, over all pairs and over subsets; `headline` comes first."""
+    dataset = STS_SETS[name.removesuffix("-mean")]
+    pairs = read_pairs(read, dataset.data, settings, part="subset" if dataset.subsets else None)
+    result = correlate_pairs(encode, pairs, settings, name=name, headline=headline)
+    return result.with_notes(*_cautions(dataset, pairs))
+
+
+def correlate_pairs(
+    encode: Encode, pairs: RatedPairs, settings: EvaluationSettings, *, name: str, headline: str = "spearman/cosine/all"
+) -> Result:
+    """The correlations of every similarity with the gold scores of some pairs; `headline` comes first."""
     a, b, notes = pairs.encoded(encode)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite has no correlation: a note says so
-        said = {kind: compare(a, b) for kind, compare in PAIRWISE.items()}
-    scores = [score for kind, numbers in said.items() for score in _scores(kind, numbers, pairs)]
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # correlation is undefined for non-finite values; a note is attached
+        similarities = {kind: compare(a, b) for kind, compare in PAIRWISE.items()}
+    scores = [score for kind, numbers in similarities.items() for score in _scores(kind, numbers, pairs)]
     scores.sort(key=lambda score: score.name != headline)
-    broken = no_finite_pair(a, b, notes)
-    reasons = (note for kind, numbers in said.items() for note in undefined_notes(kind, numbers, pairs, broken))
+    not_finite = no_finite_pair(a, b, notes)
+    reasons = (
+        note for kind, numbers in similarities.items() for note in undefined_notes(kind, numbers, pairs, not_finite)
+    )
     return Result(
         name,
         tuple(scores),
         f"{headline}, {text_casing(settings)}, n = {len(pairs):,}"
-        + (f" in {len(pairs.parts)} subsets ({', '.join(pairs.parts)})" if of.subsets else ""),
-        (*pairs.notes, *notes, *reasons, *_cautions(of, pairs)),
+        + (f" in {len(pairs.parts)} subsets ({', '.join(pairs.parts)})" if len(pairs.parts) > 1 else ""),
+        (*pairs.notes, *notes, *reasons),
     )
 
 
 def sts_average(results: Iterable[Result], names: Sequence[str] = STS_NAMES) -> Score:
-    """The plain mean of the headlines of `names`, as the last column of both papers' tables; NaN where one is.
+    """The plain mean of the headlines of `names`, as in the last column of both papers' tables; NaN if one is NaN.
 
     Raises:
-        BadInput: a task is missing or there twice.
+        BadInput: a task is missing or occurs twice.
     """
     results = list(results)
     for name in names:
         count = sum(result.task == name for result in results)
         if count > 1:
-            raise BadInput(f"an average of {len(names)} tasks wants each once; {name} is there {count} times")
-    found = {result.task: result.headline for result in results}
-    absent = [name for name in names if name not in found]
-    if absent:
-        raise BadInput(f"no average of {len(names)} tasks: {', '.join(absent)} was not run")
-    headlines = [found[name] for name in names]
+            raise BadInput(f"an average of {len(names)} tasks needs each once; {name} occurs {count} times")
+    by_task = {result.task: result.headline for result in results}
+    missing = [name for name in names if name not in by_task]
+    if missing:
+        raise BadInput(f"no average of {len(names)} tasks: {', '.join(missing)} was not run")
+    headlines = [by_task[name] for name in names]
     return Score("average", float(np.mean([one.value for one in headlines])), sum(one.n for one in headlines))
 
 
-def _scores(kind: str, said: Numbers, pairs: RatedPairs) -> Iterator[Score]:
+def _scores(kind: str, similarities: Numbers, pairs: RatedPairs) -> Iterator[Score]:
     for statistic in CORRELATIONS:
-        yield correlation_score(f"{statistic}/{kind}/all", said, pairs.gold, statistic)
+        yield correlation_score(f"{statistic}/{kind}/all", similarities, pairs.gold, statistic)
         if len(pairs.parts) > 1:
-            yield correlation_score(f"{statistic}/{kind}/mean", said, pairs.gold, statistic, pairs.group)
-            yield _weighted(f"{statistic}/{kind}/wmean", said, pairs, statistic)
+            yield correlation_score(f"{statistic}/{kind}/mean", similarities, pairs.gold, statistic, pairs.group)
+            yield _weighted(f"{statistic}/{kind}/wmean", similarities, pairs, statistic)
 
 
-def _weighted(name: str, said: Numbers, pairs: RatedPairs, statistic: Correlation) -> Score:
-    found = correlations_by_group(said, pairs.gold, statistic, pairs.group)
-    return Score(name, float(np.average(found, weights=np.bincount(pairs.group))), len(pairs))
+def _weighted(name: str, similarities: Numbers, pairs: RatedPairs, statistic: Correlation) -> Score:
+    correlations = correlations_by_group(similarities, pairs.gold, statistic, pairs.group)
+    return Score(name, float(np.average(correlations, weights=np.bincount(pairs.group))), len(pairs))
 
 
-def _cautions(of: StsSet, pairs: RatedPairs) -> Iterator[str]:
-    if len(pairs) != of.pairs:
-        yield f"{len(pairs):,} pairs, where the set that papers report has {of.pairs:,}: figures do not compare"
-    elif pairs_digest(pairs) != of.digest:
-        yield f"other pairs than those of the published {of.data}, though as many: figures may not compare"
-    elif of.caution:
-        yield of.caution
+def _cautions(dataset: StsSet, pairs: RatedPairs) -> Iterator[str]:
+    if len(pairs) != dataset.pairs:
+        yield f"{len(pairs):,} pairs; the set that papers report has {dataset.pairs:,}, so scores are not comparable"
+    elif pairs_digest(pairs) != dataset.digest:
+        yield f"not the published pairs of {dataset.data}, though as many: scores may not be comparable"
+    elif dataset.caution:
+        yield dataset.caution
 
 
 def pairs_digest(pairs: RatedPairs) -> str:
-    """Of the distinct pairs, in no order, by letters and digits alone: a copy in another format has the same."""
+    """The digest of the distinct pairs, ignoring order and punctuation: a copy in another format has the same."""
     form = partial(normalized, punctuation=False)
     distinct = {tuple(sorted((form(a), form(b)))) for a, b in zip(pairs.first, pairs.second, strict=True)}
     lines = "\n".join(sorted(f"{a} | {b}" for a, b in distinct))
@@ -171,20 +183,25 @@ PUBLISHED_STS: dict[str, dict[str, float]] = {
     for names, table in ((STS_NAMES, _TABLE_1), (SBERT_WK_NAMES, _WK_TABLE))
     for i, name in enumerate(names)
 }
-"""What the two papers print, × 100, by task and model."""
+"""The scores printed in the two papers, × 100, by task and model."""
 
 
 def _task(name: str, suite: str, summary: str, headline: str = "spearman/cosine/all") -> Task:
-    run: Callable[[Encode, Read, EvaluationSettings], Result] = partial(sts_task, name=name, headline=headline)
+    run: Callable[[Encode, ReadDataset, EvaluationSettings], Result] = partial(sts_task, name=name, headline=headline)
     data = (STS_SETS[name.removesuffix("-mean")].data,)
     return Task(name, suite, data, summary, run, PUBLISHED_STS.get(name, {}))
 
 
 STS_TASKS: tuple[Task, ...] = (
-    *(_task(name, "sts", "Spearman of cosine with people's scores, all pairs at once") for name in STS_NAMES),
-    _task("stsb-dev", "dev", "Spearman of cosine on the split for choosing models"),
+    *(_task(name, "sts", "Spearman correlation of cosine with human ratings, all pairs at once") for name in STS_NAMES),
+    _task("stsb-dev", "dev", "Spearman correlation of cosine on the development split"),
     *(
-        _task(name, "sbert-wk", "Pearson of cosine, mean of subsets: SBERT-WK's protocol", "pearson/cosine/mean")
+        _task(
+            name,
+            "sbert-wk",
+            "Pearson correlation of cosine, mean of subsets: SBERT-WK's protocol",
+            "pearson/cosine/mean",
+        )
         for name in SBERT_WK_NAMES[:5]
     ),
 )

@@ -1,4 +1,4 @@
-"""Rows to train on: columns of texts and of numbers, matched with what an objective reads, and batches of them."""
+"""Training rows: columns of texts and numbers, matched with what an objective reads, and batches of them."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,7 @@ from .grouping import group_by_label
 
 Column: TypeAlias = Sequence[Any] | np.ndarray
 """Texts, numbers, or rows of numbers."""
+NumberArray: TypeAlias = Shaped[np.ndarray, "N ..."]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,26 +35,27 @@ class Batch:
     def __len__(self) -> int:
         return len(self.texts[0])
 
-    def take(self, which: Sequence[int]) -> "Batch":
+    def take(self, rows: Sequence[int]) -> "Batch":
         """These rows of it, in this order."""
-        if list(which) == list(range(len(self))):
+        if list(rows) == list(range(len(self))):
             return self
-        texts = tuple(tuple(column[i] for i in which) for column in self.texts)
-        return Batch(texts, {name: values[torch.tensor(which)] for name, values in self.numbers.items()})
+        texts = tuple(tuple(column[i] for i in rows) for column in self.texts)
+        return Batch(texts, {name: values[torch.tensor(rows)] for name, values in self.numbers.items()})
 
-    def together(self, processes: Processes) -> "Batch":
-        """The batch whose part this is: numbers and names of all processes; the texts stay where they are."""
+    def gather(self, processes: Processes) -> "Batch":
+        """The joined batch: numbers and text ids of all processes; texts are those of this process only."""
         if processes.count == 1:
             return self
         numbers = {
-            name: processes.widened(values, -1) if name == "ids" else values for name, values in self.numbers.items()
+            name: processes.pad_to_widest(values, -1) if name == "ids" else values
+            for name, values in self.numbers.items()
         }
-        gathered = {name: processes.together(values) for name, values in numbers.items()}
-        return Batch(self.texts, gathered, processes.together(self.names))
+        gathered = {name: processes.gather(values) for name, values in numbers.items()}
+        return Batch(self.texts, gathered, processes.gather(self.names))
 
     @cached_property
     def names(self) -> Int[Tensor, "M C"]:
-        """63 bits of a digest of each text: equal texts have equal names, in this process and in any other."""
+        """The id of each text: equal texts have equal ids, in this process and in any other."""
         if self.gathered_names is not None:
             return self.gathered_names
         flat = [text_id(text) for column in self.texts for text in column]
@@ -61,7 +63,7 @@ class Batch:
 
 
 def text_id(text: str) -> int:
-    """63 bits that stand for the text."""
+    """63 bits of a digest of the text."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
@@ -70,112 +72,118 @@ def text_id(text: str) -> int:
 class TrainingRows:
     """The columns that one objective reads, in its order.
 
-    `together` names those of the numbers of which batches hold `each` equal ones (`grouping`).
-
-    `numbers` are float32, (N,) or, of a `Matrix`, (N, W); int64 where the objective wants `Labels`. An array that is
-    float32 already stays where it is, so that a teacher's vectors may be memory-mapped. `repeats` is how often a batch
-    holds each column of texts.
+    `numbers` are float32, (N,) or, of a `Matrix`, (N, W); int64 where the objective reads `Labels`. An array that is
+    float32 already is not copied, so that a teacher's vectors may be memory-mapped. `repeats` is how often a batch
+    holds each column of texts. `group_column` names the numbers of which batches hold `group_size` equal ones
+    (`grouping`).
     """
 
     texts: Mapping[str, Sequence[str]]
-    numbers: Mapping[str, Shaped[np.ndarray, "N ..."]]
+    numbers: Mapping[str, NumberArray]
     repeats: int = 1
-    together: str | None = None
-    each: int = 1
+    group_column: str | None = None
+    group_size: int = 1
 
     @classmethod
-    def of(cls, columns: Mapping[str, Column], objective: Objective, *, whole: bool = True) -> "TrainingRows":
+    def of(cls, columns: Mapping[str, Column], objective: Objective, *, complete: bool = True) -> "TrainingRows":
         """Those of the columns that the objective reads: by name, or, where no name fits, texts in their order.
 
-        Whether an objective can learn from them is asked of `whole` data only, and not of a part.
+        Whether the objective can learn from them is checked only where they are the `complete` data, not a part.
 
         Raises:
-            BadInput: a column is missing or superfluous, empty, of unequal length, no text, or no finite number; or
-                the objective finds that it cannot learn from them (`Objective.check`).
+            BadInput: a column is missing or superfluous, empty, of unequal length, not text, or not finite numbers; or
+                the objective cannot learn from them (`Objective.check`).
         """
         reads = objective.reads()
-        given = {name: values for name, values in columns.items() if len(values) and isinstance(values[0], str)}
-        others = {name: values for name, values in columns.items() if name not in given}
-        if not set(reads.texts) & set(given) and len(given) == len(reads.texts):
-            texts = dict(zip(reads.texts, given.values(), strict=True))
-        else:
-            texts = {name: given[name] for name in reads.texts if name in given}
-            if reads.more_texts:
-                texts |= {name: values for name, values in given.items() if name not in texts}
-        numbers = {name: others[name] for name in (*reads.numbers, *reads.optional) if name in others}
-        lacking = [name for name in (*reads.texts, *reads.numbers) if name not in texts and name not in numbers]
-        if lacking:
-            raise BadInput(
-                f"{type(objective).__name__} reads {_told(reads.texts, reads.numbers)}, and the data have "
-                f"{', '.join(columns) or 'no columns'}: {', '.join(lacking)} is missing; "
-                "a column by another name is told as --columns WANTED=FOUND, or Columns({wanted: found})"
-            )
-        unread = [name for name in columns if not any(columns[name] is v for v in (*texts.values(), *numbers.values()))]
-        if unread:
-            raise BadInput(
-                f"{type(objective).__name__} reads {_told(reads.texts, reads.numbers)}; it would not read the "
-                f"column {', '.join(unread)}: leave it out"
-            )
-        sizes = {name: len(values) for name, values in (texts | numbers).items()}
-        if len(set(sizes.values())) > 1 or not any(sizes.values()):
-            raise BadInput(f"columns of one length, at least a row, were wanted; found {sizes}")
-        checked = {name: _texts(name, values) for name, values in texts.items()}
-        found = {name: _numbers(name, values, reads) for name, values in numbers.items()}
-        if whole:
-            objective.check(checked, found)
-        return cls(checked, found, reads.repeats, reads.together, reads.each)
+        texts, numbers = _matched(columns, reads)
+        _check_names(columns, {**texts, **numbers}, reads, type(objective).__name__)
+        lengths = {name: len(values) for name, values in (texts | numbers).items()}
+        if len(set(lengths.values())) > 1 or not any(lengths.values()):
+            raise BadInput(f"expected columns of one length with at least one row; found {lengths}")
+        checked_texts = {name: _texts(name, values) for name, values in texts.items()}
+        checked_numbers = {name: _numbers(name, values, reads) for name, values in numbers.items()}
+        if complete:
+            objective.check(checked_texts, checked_numbers)
+        return cls(checked_texts, checked_numbers, reads.repeats, reads.group_by, reads.per_group)
 
     def __len__(self) -> int:
         return len(next(iter(self.texts.values())))
 
-    def order(self, batch: int, draw: np.random.Generator) -> Int[np.ndarray, " N"]:
-        """All rows once, to be cut into batches: at random, or in groups of equal numbers where they are wanted."""
-        if self.together is None:
-            return draw.permutation(len(self))
-        return group_by_label(self.numbers[self.together], self.each, batch, draw)
+    def order(self, batch_size: int, random: np.random.Generator) -> Int[np.ndarray, " N"]:
+        """All rows once, to be cut into batches: at random, or in groups of equal numbers where those are needed."""
+        if self.group_column is None:
+            return random.permutation(len(self))
+        return group_by_label(self.numbers[self.group_column], self.group_size, batch_size, random)
 
-    def take(self, which: Sequence[int]) -> Batch:
+    def take(self, rows: Sequence[int]) -> Batch:
         """These rows."""
-        texts = tuple(tuple(column[i] for i in which) for column in self.texts.values())
-        picked = np.asarray(which, np.int64)
-        return Batch(texts * self.repeats, {name: torch.from_numpy(v[picked]) for name, v in self.numbers.items()})
+        texts = tuple(tuple(column[i] for i in rows) for column in self.texts.values())
+        index = np.asarray(rows, np.int64)
+        return Batch(texts * self.repeats, {name: torch.from_numpy(v[index]) for name, v in self.numbers.items()})
 
 
-def _told(texts: Sequence[str], numbers: Sequence[str]) -> str:
-    return ", ".join((*texts, *(f"{name} (numbers)" for name in numbers)))
+def _matched(columns: Mapping[str, Column], reads: InputColumns) -> tuple[dict[str, Column], dict[str, Column]]:
+    """The columns of texts and those of numbers that the objective reads, as far as they are there."""
+    text_columns = {name: values for name, values in columns.items() if len(values) and isinstance(values[0], str)}
+    others = {name: values for name, values in columns.items() if name not in text_columns}
+    if not set(reads.texts) & set(text_columns) and len(text_columns) == len(reads.texts):
+        texts = dict(zip(reads.texts, text_columns.values(), strict=True))
+    else:
+        texts = {name: text_columns[name] for name in reads.texts if name in text_columns}
+        if reads.more_texts:
+            texts |= {name: values for name, values in text_columns.items() if name not in texts}
+    return texts, {name: others[name] for name in (*reads.numbers, *reads.optional) if name in others}
+
+
+def _check_names(
+    columns: Mapping[str, Column], matched: Mapping[str, Column], reads: InputColumns, objective: str
+) -> None:
+    described = ", ".join((*reads.texts, *(f"{name} (numbers)" for name in reads.numbers)))
+    missing = [name for name in (*reads.texts, *reads.numbers) if name not in matched]
+    if missing:
+        raise BadInput(
+            f"{objective} reads {described}; the data have {', '.join(columns) or 'no columns'}, so "
+            f"{', '.join(missing)} is missing. Rename columns with --columns {missing[0]}=COLUMN, or "
+            f'ColumnNames({{"{missing[0]}": "COLUMN"}})'
+        )
+    unread = [name for name in columns if not any(columns[name] is values for values in matched.values())]
+    if unread:
+        raise BadInput(f"{objective} reads {described}; it would not read the column {', '.join(unread)}: leave it out")
 
 
 def _texts(name: str, values: Column) -> Sequence[str]:
     for i, value in enumerate(values):
         if not isinstance(value, str):
-            raise BadInput(f"row {i}: {name} is {value!r}; wanted a text")
+            raise BadInput(f"row {i}: {name} is {value!r}; expected a text")
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 
-def _numbers(name: str, values: Column, reads: InputColumns) -> Shaped[np.ndarray, "N ..."]:
-    whole, axes = name in reads.whole, 2 if name in reads.wide else 1
-    try:
-        found = np.asarray(values)
-        found = (
-            found
-            if whole and found.dtype.kind in "iub"
-            else found.astype(np.float64 if whole else np.float32, copy=False)
-        )
-    except (TypeError, ValueError):
-        raise BadInput(f"the column {name} holds what is no number; {values[0]!r} is its first value") from None
-    if found.ndim != axes:
-        wanted = "a list of numbers, as long in every row" if axes == 2 else "one number"
-        raise BadInput(f"row 0: {name} is of shape {found.shape[1:]}; wanted {wanted}")
+def _numbers(name: str, values: Column, reads: InputColumns) -> NumberArray:
+    integral, axes = name in reads.integers, 2 if name in reads.matrices else 1
+    numbers = _as_array(name, values, integral)
+    if numbers.ndim != axes:
+        expected = "a list of numbers, of the same length in every row" if axes == 2 else "one number"
+        raise BadInput(f"row 0: {name} is of shape {numbers.shape[1:]}; expected {expected}")
     with np.errstate(invalid="ignore"):
-        sums = found if axes == 1 else found.sum(1, dtype=np.float64)  # not finite where one of the numbers is not
+        sums = numbers if axes == 1 else numbers.sum(1, dtype=np.float64)  # not finite where one of them is not
     bad = np.flatnonzero(~np.isfinite(sums))
     if len(bad):
-        raise BadInput(f"row {int(bad[0])}: {name} is {found[bad[0]]}; wanted a finite number")
-    return _whole(name, found) if whole else found
+        raise BadInput(f"row {int(bad[0])}: {name} is {numbers[bad[0]]}; expected a finite number")
+    return _integers(name, numbers) if integral else numbers
 
 
-def _whole(name: str, found: Shaped[np.ndarray, " N"]) -> Int[np.ndarray, " N"]:
-    bad = np.flatnonzero(found % 1)
+def _as_array(name: str, values: Column, integral: bool) -> NumberArray:
+    try:
+        numbers = np.asarray(values)
+        if integral and numbers.dtype.kind in "iub":
+            return numbers
+        return numbers.astype(np.float64 if integral else np.float32, copy=False)
+    except (TypeError, ValueError):
+        raise BadInput(f"the column {name} is not numeric; its first value is {values[0]!r}") from None
+
+
+def _integers(name: str, numbers: NumberArray) -> Int[np.ndarray, " N"]:
+    bad = np.flatnonzero(numbers % 1)
     if len(bad):
-        raise BadInput(f"row {int(bad[0])}: {name} is {found[bad[0]]}; wanted a whole number")
-    return found.astype(np.int64)
+        raise BadInput(f"row {int(bad[0])}: {name} is {numbers[bad[0]]}; expected a whole number")
+    return numbers.astype(np.int64)

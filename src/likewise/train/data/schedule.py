@@ -1,94 +1,102 @@
-"""Which rows make which batch: a function of seed and step alone, so that a resumed run reads on where it was."""
+"""Which rows make which batch: a function of seed and step alone, so that a resumed run reads the same batches."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ...errors import BadInput
 from ..objectives import Objective
-from ..run import Mix
+from ..settings import DataMixing
 from .batch import Batch, TrainingRows
 from .stream import Stream
 
 
 @dataclass(frozen=True, eq=False)
 class DataSource:
-    """Rows, and the objective that they are for."""
+    """Rows, and the objective they are for.
+
+    `info` is for the model card: licence, hub, sha256, where (a condition). `dataset` is the name of a known data set.
+    """
 
     rows: TrainingRows | Stream
     objective: Objective
     name: str = "data"
+    info: Mapping[str, Any] = field(default_factory=dict)
+    dataset: str | None = None
 
     @property
     def size(self) -> int | None:
-        """Rows; None of a stream."""
+        """Number of rows; None of a stream."""
         return len(self.rows) if isinstance(self.rows, TrainingRows) else None
 
 
 @dataclass(frozen=True, eq=False)
 class BatchSchedule:
-    """Courses and how their batches are mixed.
+    """Data sources and the order of their batches.
 
-    Each course is read in passes, each in another order, whose batches hold groups of rows where the objective wants
-    them (`Reads.together`). `proportional` draws the course of a step with the chances of their sizes; `round-robin`
-    takes one after another. A pass leaves out the rows that no longer fill a batch, unless there is not even one batch
-    of them. A stream is read in its own order, and one among several data sets wants `round-robin`, since nobody knows
-    its size.
+    Each source is read in passes, each in another order, whose batches hold groups of rows where the objective needs
+    them (`Reads.together`). With `proportional`, the source of a batch is drawn in proportion to the sources' sizes;
+    with `round-robin` they take turns. A pass leaves out the rows that no longer fill a batch, unless there is not even
+    one full batch. A stream is read in its own order; one among several sources needs `round-robin`, since its size is
+    unknown.
     """
 
-    courses: Sequence[DataSource]
-    batch: int
+    sources: Sequence[DataSource]
+    batch_size: int
     seed: int = 0
-    mix: Mix = "proportional"
+    data_mixing: DataMixing = "proportional"
 
     def __post_init__(self) -> None:
-        if not self.courses or self.batch < 1:
-            raise BadInput(f"there are {len(self.courses)} data sets and {self.batch} rows a batch; wanted one or more")
-        if self.mix == "proportional" and len(self.courses) > 1 and self.batches_of_epoch is None:
-            raise BadInput('a stream among several data sets has no share of its own; wanted mix="round-robin"')
+        if not self.sources or self.batch_size < 1:
+            raise BadInput(
+                f"there are {len(self.sources)} data sets and batch_size is {self.batch_size}; expected one or more"
+            )
+        if self.data_mixing == "proportional" and len(self.sources) > 1 and self.batches_per_epoch is None:
+            raise BadInput('the size of a stream is unknown; with several data sets use data_mixing="round-robin"')
 
     @property
-    def batches_of_epoch(self) -> int | None:
+    def batches_per_epoch(self) -> int | None:
         """Batches in one pass over everything; None where a stream is among the data."""
-        counts = [_batches(course.rows, self.batch) for course in self.courses if isinstance(course.rows, TrainingRows)]
-        return sum(counts) if len(counts) == len(self.courses) else None
+        counts = [_count(s.rows, self.batch_size) for s in self.sources if isinstance(s.rows, TrainingRows)]
+        return sum(counts) if len(counts) == len(self.sources) else None
 
-    def batches(self, begin: int, end: int) -> Iterator[tuple[DataSource, Batch]]:
-        """Those numbered begin … end − 1."""
-        done = [0] * len(self.courses)
-        drawn = np.random.default_rng([self.seed, 1])
+    def batches(self, start: int, end: int) -> Iterator[tuple[DataSource, Batch]]:
+        """Those numbered start … end − 1."""
+        done = [0] * len(self.sources)
+        random = np.random.default_rng([self.seed, 1])
         readers: dict[int, Iterator[Batch]] = {}
         for number in range(end):
-            k = self._course(number, drawn)
-            place, done[k] = done[k], done[k] + 1
-            if number >= begin:
+            k = self._source(number, random)
+            position, done[k] = done[k], done[k] + 1
+            if number >= start:
                 if k not in readers:
-                    readers[k] = self._read(k, place)
-                yield self.courses[k], next(readers[k])
+                    readers[k] = self._read(k, position)
+                yield self.sources[k], next(readers[k])
 
-    def _course(self, number: int, drawn: np.random.Generator) -> int:
-        if self.mix == "round-robin" or len(self.courses) == 1:
-            return number % len(self.courses)
-        shares = np.asarray(
-            [_batches(c.rows, self.batch) for c in self.courses if isinstance(c.rows, TrainingRows)], float
-        )
-        return int(drawn.choice(len(self.courses), p=shares / shares.sum()))
+    def _source(self, number: int, random: np.random.Generator) -> int:
+        if self.data_mixing == "round-robin" or len(self.sources) == 1:
+            return number % len(self.sources)
+        counts = [_count(s.rows, self.batch_size) for s in self.sources if isinstance(s.rows, TrainingRows)]
+        shares = np.asarray(counts, float)
+        return int(random.choice(len(self.sources), p=shares / shares.sum()))
 
-    def _read(self, k: int, place: int) -> Iterator[Batch]:
-        """The batches of one course from the one at this place on, without end."""
-        rows = self.courses[k].rows
+    def _read(self, k: int, position: int) -> Iterator[Batch]:
+        """The batches of one source from this position on, without end."""
+        rows, size = self.sources[k].rows, self.batch_size
         if isinstance(rows, Stream):
-            yield from rows.batches(self.batch, place * self.batch)
+            yield from rows.batches(size, position * size)
             return
-        count = _batches(rows, self.batch)
-        epoch, at = divmod(place, count)
+        count = _count(rows, size)
+        epoch, first = divmod(position, count)
         while True:
-            order = rows.order(self.batch, np.random.default_rng([self.seed, 2, k, epoch]))
-            for i in range(at, count):
-                yield rows.take(order[i * self.batch : (i + 1) * self.batch].tolist())
-            epoch, at = epoch + 1, 0
+            order = rows.order(size, np.random.default_rng([self.seed, 2, k, epoch]))
+            for i in range(first, count):
+                yield rows.take(order[i * size : (i + 1) * size].tolist())
+            epoch, first = epoch + 1, 0
 
 
-def _batches(rows: TrainingRows, batch: int) -> int:
-    return max(1, len(rows) // batch)
+def _count(rows: TrainingRows, batch_size: int) -> int:
+    """Batches of one pass."""
+    return max(1, len(rows) // batch_size)

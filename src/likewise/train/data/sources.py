@@ -1,57 +1,34 @@
-"""Where rows come from: files, `datasets.Dataset` objects, columns, lists of rows, and iterators; and their columns.
+"""Training rows from files, named data sets, `datasets.Dataset` objects, columns, lists of rows, and iterators.
 
->>> rows("pairs.parquet", objective, Columns({"anchor": "question", "positive": "answer"}))  # doctest: +SKIP
->>> rows(lambda: read_lines(), objective)                                # a stream: never held  # doctest: +SKIP
+>>> load_data("pairs.parquet", "contrastive", {"anchor": "question", "positive": "answer"})  # doctest: +SKIP
+>>> read_rows(lambda: read_lines(), objective)           # a stream, never held in memory  # doctest: +SKIP
 """
 
 import hashlib
-import operator
-import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...data.column_names import ColumnNames, ColumnValues, numbers_of, select_from_stream
+from ...data.datasets import dataset_credit, load_dataset
 from ...errors import BadInput
-from ...files import Table
-from ..objectives import Objective
+from ...files import READABLE, Table
+from ..objectives import OBJECTIVES, Objective, ObjectiveTable, parse_objective
 from .batch import TrainingRows
-from .stream import Stream, StreamRow
-
-Held = Mapping[str, Sequence[Any]]
-
-NLI = ("contradiction", "entailment", "neutral")
-"""Texts of labels in the order of Sentence-BERT's authors: contradiction 0, entailment 1, neutral 2."""
-_SCALED = re.compile(r"(.+?)\s*([/*])\s*(-?\d+(?:\.\d+)?(?:e-?\d+)?)")
-_CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(==|!=|<=|>=|<|>)\s*(.+?)\s*")
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<=": operator.le,
-    ">=": operator.ge,
-    "<": operator.lt,
-    ">": operator.gt,
-}
-
-
-@dataclass(frozen=True)
-class ColumnNames:
-    """What is done to columns before an objective reads them."""
-
-    names: Mapping[str, str] = field(default_factory=dict)  # wanted: found; "score": "similarity/5" scales as well
-    labels: Sequence[str] = NLI  # texts of labels; a label's number is its place
-    where: str | None = None  # "label==1": only such rows
+from .schedule import DataSource
+from .stream import Stream
 
 
 @dataclass(frozen=True)
 class ColumnTable:
-    """Columns of which an objective takes those that it reads, as of a file."""
+    """Columns of which an objective uses only those that it reads, as of a file."""
 
-    columns: Held
+    columns: ColumnValues
 
     @property
     def column_names(self) -> list[str]:
@@ -61,72 +38,123 @@ class ColumnTable:
         return self.columns[name]
 
 
+def load_data(
+    data: Any,
+    objective: Objective | str | Mapping[str, Any],
+    columns: ColumnNames | Mapping[str, str] | None = None,
+    *,
+    objectives: ObjectiveTable = OBJECTIVES,
+    **info: str | None,
+) -> DataSource:
+    """Data with their objective, ready to train on.
+
+    Args:
+        data: a file, the name of a data set (`likewise data` lists them), or anything else that `read_rows` reads.
+        objective: an objective or its name with options: `"contrastive:temperature=0.1"`.
+        columns: other names of columns: `{"anchor": "question", "score": "similarity/5"}`, or `ColumnNames`.
+        objectives: the table of names: `OBJECTIVES` for embedders, `RERANKING` for rerankers.
+        info: `licence` and `hub` (its name on the hub), for the model card.
+
+    Raises:
+        BadInput: the data cannot be read, or nothing can be learned from them.
+    """
+    if not isinstance(objective, Objective):
+        objective = parse_objective(objective, objectives)
+    if not isinstance(columns, ColumnNames):
+        columns = ColumnNames(columns or {})
+    name, rows, known = _located(data)
+    try:
+        training_rows = read_rows(rows, objective, columns)
+    except BadInput as error:
+        raise BadInput(str(error) if str(data) in str(error) or not name else f"{data}: {error}") from None
+    given = {key: value for key, value in info.items() if value}
+    dataset = str(data) if isinstance(rows, ColumnTable) and name else None
+    return DataSource(training_rows, objective, name or "data", {**known, **given, "where": columns.where}, dataset)
+
+
+def file_path(name: str | Path) -> Path | None:
+    """The file of this name, if it exists or has the ending of a data file; None means the name of a data set."""
+    path = Path(name).expanduser()
+    return path if path.suffix.lower() in READABLE or path.exists() else None
+
+
+def _located(data: Any) -> tuple[str, Any, dict[str, Any]]:
+    """The name of the data, what to read, and what is known about them."""
+    if not isinstance(data, str | Path):
+        return "", data, {}
+    path = file_path(data)
+    if path is None:
+        return str(data), ColumnTable(load_dataset(str(data)).columns), dict(dataset_credit(str(data)))
+    return path.name, path, {"sha256": sha256(path) if path.is_file() else None}
+
+
 def read_rows(data: Any, objective: Objective, columns: ColumnNames | None = None) -> TrainingRows | Stream:
     """Rows that the objective reads.
 
     Args:
-        data: a file (.parquet, .csv, .tsv, .jsonl); a mapping of columns or a list of rows, each a mapping; an object
-            with `column_names` (a `datasets.Dataset`); or a callable that gives a fresh iterator over rows.
-        objective: what reads them; columns that it does not read are left out of files and of `datasets.Dataset`s.
-        columns: other names, a scale, numbers for texts of labels, a condition.
+        data: a file (.parquet, .csv, .tsv, .jsonl); a mapping of columns; a list of rows, each a mapping; an object
+            with `column_names` (a `datasets.Dataset`); or a callable that returns a fresh iterator over rows.
+        objective: what reads them; of files and `datasets.Dataset`s, columns that it does not read are left out.
+        columns: other names, a scale, numbers for label texts, a condition.
 
     Raises:
         BadInput: the data cannot be read, or nothing can be learned from them.
     """
     columns = columns or ColumnNames()
     if callable(data):
-        chosen = replace(columns, where=None)
-        opened = partial(_passing, data, columns.where) if columns.where else data
-        return Stream(opened, objective, partial(_fitted, objective=objective, columns=chosen, pick=True))
-    held, picked = _held(data)
-    fitted = _fitted(held, objective, columns, picked)
-    found = TrainingRows.of(fitted, objective)
-    check_useful(found, objective)
-    return found
+        prepare = partial(_prepared, objective=objective, columns=replace(columns, where=None), only_read=True)
+        opened = partial(select_from_stream, data, columns.where) if columns.where else data
+        return Stream(opened, objective, prepare)
+    values, only_read = _loaded_columns(data)
+    rows = TrainingRows.of(_prepared(values, objective, columns, only_read), objective)
+    check_useful(rows, objective)
+    return rows
 
 
 def sha256(path: Path) -> str:
-    """Of a file's bytes."""
+    """Digest of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def rows_digest(found: TrainingRows) -> str:
-    """Of what is trained on: texts and numbers as they were read."""
-    made = hashlib.sha256()
-    for name, texts in found.texts.items():
-        made.update(f"{name}\0{len(texts)}\0".encode())
+def rows_digest(rows: TrainingRows) -> str:
+    """Digest of what is trained on: texts and numbers as they were read."""
+    digest = hashlib.sha256()
+    for name, texts in rows.texts.items():
+        digest.update(f"{name}\0{len(texts)}\0".encode())
         for text in texts:
-            made.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    for name, numbers in found.numbers.items():
-        made.update(f"{name}\0{numbers.dtype}{numbers.shape}\0".encode() + np.ascontiguousarray(numbers).tobytes())
-    return made.hexdigest()
+            digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    for name, numbers in rows.numbers.items():
+        digest.update(f"{name}\0{numbers.dtype}{numbers.shape}\0".encode() + np.ascontiguousarray(numbers).tobytes())
+    return digest.hexdigest()
 
 
-def check_useful(found: TrainingRows, objective: Objective) -> None:
-    """Refuses rows that teach nothing: one alone, or many that are all the same.
+def check_useful(rows: TrainingRows, objective: Objective) -> None:
+    """Refuse rows that teach nothing: a single row, or rows that are all the same.
 
     Raises:
-        BadInput: says which.
+        BadInput: names the problem.
     """
     name = type(objective).__name__
-    if len(found) < 2:
-        raise BadInput(f"the data have one row, and {name} learns from differences between rows; wanted two or more")
-    texts, numbers = list(found.texts.values()), list(found.numbers.values())
+    if len(rows) < 2:
+        raise BadInput(f"the data have one row, and {name} learns from differences between rows; expected two or more")
+    texts, numbers = list(rows.texts.values()), list(rows.numbers.values())
     if all(len(set(column)) == 1 for column in texts) and all(len({str(n) for n in column}) == 1 for column in numbers):
-        raise BadInput(f"all {len(found):,} rows are the same, {[column[0] for column in texts]!r}: nothing to learn")
+        raise BadInput(f"all {len(rows):,} rows are the same, {[column[0] for column in texts]!r}: nothing to learn")
     if len(texts) > 1 and all(a == b for a, b in zip(texts[0], texts[1], strict=True)):
         if objective.reads().numbers:
-            raise BadInput(f"in all {len(found):,} rows both texts are the same, so no pair is more alike than another")
+            raise BadInput(
+                f"in all {len(rows):,} rows both texts are the same, so no pair is more similar than another"
+            )
         warnings.warn("in all rows both texts are the same: only dropout tells them apart (as in SimCSE)", stacklevel=3)
 
 
-def _held(data: Any) -> tuple[Held, bool]:
-    """The columns, and whether only those that are read are to be picked."""
+def _loaded_columns(data: Any) -> tuple[ColumnValues, bool]:
+    """The columns, and whether those that the objective does not read are to be left out."""
     if isinstance(data, str | Path):
         path = Path(data)
         if path.suffix.lower() == ".txt":
-            raise BadInput(f"{path} has lines and no columns; rows come from .parquet, .csv, .tsv or .jsonl")
+            raise BadInput(f"{path} has lines and no columns; expected .parquet, .csv, .tsv or .jsonl")
         return Table.read(path, list).columns, True
     if hasattr(data, "column_names"):
         return {name: list(data[name]) for name in data.column_names}, True
@@ -135,97 +163,35 @@ def _held(data: Any) -> tuple[Held, bool]:
     if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
         names = dict.fromkeys(name for row in data for name in row)
         return {name: [row.get(name) for row in data] for name in names}, False
-    kind = f"a {type(data).__name__}"
-    raise BadInput(f"rows are {kind}; wanted a file, columns, a list of rows, or a callable that gives an iterator")
+    raise BadInput(
+        f"the data are a {type(data).__name__}; expected a file, columns, a list of rows, or a callable that returns "
+        "an iterator"
+    )
 
 
-def _fitted(held: Held, objective: Objective, columns: ColumnNames, pick: bool) -> Mapping[str, list[Any]]:
+def _prepared(
+    values: ColumnValues, objective: Objective, columns: ColumnNames, only_read: bool
+) -> Mapping[str, list[Any]]:
     """The columns under the names that the objective reads, as texts and numbers."""
-    if not held or not any(len(values) for values in held.values()):
+    if not values or not any(len(column) for column in values.values()):
         raise BadInput("the data have no rows")
-    kept = _where(held, columns.where) if columns.where else held
     reads = objective.reads()
     numeric = {*reads.numbers, *reads.optional}
-    found = {name: list(values) for name, values in kept.items()}
-    for wanted, said in columns.names.items():
-        found[wanted] = _column(kept, wanted, said)
-        origin = _origin(kept, said)
-        if origin not in columns.names:
-            found.pop(origin, None)
-    if pick and set(reads.texts) <= set(found):
-        more = set(columns.names) if reads.more_texts else set()
-        more |= {n for n in found if n.startswith("negative")} if reads.more_texts else set()
-        found = {name: values for name, values in found.items() if name in {*reads.texts, *numeric, *more}}
-    elif pick and not set(reads.texts) & set(found):
-        texts = [name for name, values in found.items() if isinstance(values[0], str) and name not in numeric]
-        found = {name: values for name, values in found.items() if name in {*texts[: len(reads.texts)], *numeric}}
-    return {name: _numbered(name, v, columns.labels) if name in numeric else v for name, v in found.items()}
+    renamed = columns.rename(values)
+    if only_read:
+        names = _names_read(renamed, objective, columns)
+        renamed = {name: column for name, column in renamed.items() if name in names}
+    return {name: numbers_of(name, v, columns.labels) if name in numeric else v for name, v in renamed.items()}
 
 
-def _origin(held: Held, said: str) -> str:
-    told = None if said in held else _SCALED.fullmatch(said)
-    return told[1] if told else said
-
-
-def _column(held: Held, wanted: str, said: str) -> list[Any]:
-    """A column by its name, or scaled: "score/5"."""
-    name = _origin(held, said)
-    if name not in held:
-        raise BadInput(f"the columns say {wanted}={said}, and there is no column {name!r}; there are {', '.join(held)}")
-    if name == said:
-        return list(held[name])
-    told = _SCALED.fullmatch(said)
-    assert told is not None
-    factor = float(told[3]) if told[2] == "*" else 1 / float(told[3] if float(told[3]) else "nan")
-    return [value * factor for value in _floats(name, held[name])]
-
-
-def _numbered(name: str, values: list[Any], labels: Sequence[str]) -> list[Any]:
-    """Numbers as they are, texts that spell numbers, or texts of labels."""
-    if not any(isinstance(value, str) for value in values):
-        return values
-    number = {label.strip().lower(): float(i) for i, label in enumerate(labels)}
-    if all(isinstance(value, str) and value.strip().lower() in number for value in values):
-        return [number[value.strip().lower()] for value in values]
-    return _floats(name, values, f" or one of {', '.join(labels)}")
-
-
-def _floats(name: str, values: Sequence[Any], more: str = "") -> list[float]:
-    found = []
-    for i, value in enumerate(values):
-        try:
-            found.append(float(value))
-        except (TypeError, ValueError):
-            raise BadInput(f"row {i}: {name} is {value!r}; wanted a number{more}") from None
-    return found
-
-
-def _where(held: Held, condition: str) -> Held:
-    name, holds = _condition(condition)
-    if name not in held:
-        raise BadInput(f"the condition is {condition!r}, and there is no column {name!r}; there are {', '.join(held)}")
-    keep = [i for i, cell in enumerate(held[name]) if holds(cell)]
-    if not keep:
-        raise BadInput(f"no row has {condition}; {name} of the first is {held[name][0]!r}")
-    return {column: [values[i] for i in keep] for column, values in held.items()}
-
-
-def _passing(opened: Callable[[], Iterable[StreamRow]], condition: str) -> Iterator[StreamRow]:
-    name, holds = _condition(condition)
-    return (row for row in opened() if holds(row.get(name)))
-
-
-def _condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
-    """The column that is asked about, and whether a value of it is wanted."""
-    told = _CONDITION.fullmatch(condition)
-    if told is None:
-        raise BadInput(f"the condition is {condition!r}; wanted COLUMN==VALUE, or != < <= > >=")
-    return told[1], partial(_holds, _COMPARE[told[2]], told[3].strip("'\""))
-
-
-def _holds(compare: Callable[[Any, Any], bool], value: str, cell: Any) -> bool:
-    """As numbers where both are, else as texts."""
-    try:
-        return compare(float(cell), float(value))
-    except (TypeError, ValueError):
-        return compare(str(cell), value)
+def _names_read(renamed: Mapping[str, list[Any]], objective: Objective, columns: ColumnNames) -> set[str]:
+    """The columns that the objective reads: by name, or where no name fits, the first columns of texts."""
+    reads = objective.reads()
+    numeric = {*reads.numbers, *reads.optional}
+    if set(reads.texts) <= set(renamed):
+        more = {*columns.names, *(name for name in renamed if name.startswith("negative"))}
+        return {*reads.texts, *numeric, *(more if reads.more_texts else ())}
+    if not set(reads.texts) & set(renamed):
+        texts = [name for name, values in renamed.items() if isinstance(values[0], str) and name not in numeric]
+        return {*texts[: len(reads.texts)], *numeric}
+    return set(renamed)

@@ -1,4 +1,4 @@
-"""Rows that come one by one and are never held: a callable that gives a fresh iterator, read on where a run stopped."""
+"""Rows that arrive one by one and are never held in memory: a callable that returns a fresh iterator."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,28 +10,28 @@ from ..objectives import Objective
 from .batch import Batch, TrainingRows
 
 StreamRow = Mapping[str, Any]
-Prepare = Callable[[Mapping[str, list[Any]]], Mapping[str, list[Any]]]
+PrepareColumns = Callable[[Mapping[str, list[Any]]], Mapping[str, list[Any]]]
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Rows from `open()`, each a mapping of columns; opened anew when it ends.
+    """Rows from `open()`, each a mapping of columns; opened again when it ends.
 
-    Where a run stands in it is the number of rows read, so every opening has to give the same rows in the same order;
-    a run that goes on skips what was read. How many there are is not known, so a run wants `steps`.
+    A run's position in it is the number of rows read, so every opening has to give the same rows in the same order; a
+    resumed run skips what was read. Its length is unknown, so a run needs `max_steps`.
     """
 
     open: Callable[[], Iterable[StreamRow]]
     objective: Objective
-    prepare: Prepare = dict  # columns as they come to columns as the objective wants them
+    prepare: PrepareColumns = dict  # columns as they arrive to columns as the objective reads them
 
-    def batches(self, size: int, skip: int = 0) -> Iterator[Batch]:
-        """Batches of this many rows, without end, the first `skip` rows left out."""
+    def batches(self, batch_size: int, skip: int = 0) -> Iterator[Batch]:
+        """Batches without end, after the first `skip` rows."""
         rows = islice(self._rows(), skip, None)
-        begin = skip
+        first = skip
         while True:
-            yield self._batch(list(islice(rows, size)), begin)
-            begin += size
+            yield self._batch(list(islice(rows, batch_size)), first)
+            first += batch_size
 
     def _rows(self) -> Iterator[Any]:
         while True:
@@ -39,15 +39,15 @@ class Stream:
             for row in self.open():
                 yield row
             if row is None:
-                raise BadInput("the stream gave no rows; wanted at least one each time it is opened")
+                raise BadInput("the stream is empty; expected at least one row each time it is opened")
 
-    def _batch(self, rows: list[Any], begin: int) -> Batch:
+    def _batch(self, rows: list[Any], first: int) -> Batch:
         wrong = next((row for row in rows if not isinstance(row, Mapping)), None)
         if wrong is not None:
-            raise BadInput(f"the stream gave a {type(wrong).__name__}; wanted rows that map columns to values")
+            raise BadInput(f"the stream gave a {type(wrong).__name__}; expected rows that map columns to values")
         names = dict.fromkeys(name for row in rows for name in row)
         try:
             columns = self.prepare({name: [row.get(name) for row in rows] for name in names})
-            return TrainingRows.of(columns, self.objective, whole=False).take(range(len(rows)))
+            return TrainingRows.of(columns, self.objective, complete=False).take(range(len(rows)))
         except BadInput as error:
-            raise BadInput(f"rows {begin} to {begin + len(rows) - 1} of the stream: {error}") from None
+            raise BadInput(f"rows {first} to {first + len(rows) - 1} of the stream: {error}") from None

@@ -27,7 +27,6 @@ from jaxtyping import Float
 
 from ...arrays.similarity import PAIRWISE
 from ...embedder import Embedder
-from ...engines.numpy.embedder import LightEmbedder
 from ...errors import BadInput
 from ...reranker import Reranker
 from ...runtime.atomic_files import atomic_file
@@ -36,9 +35,7 @@ from ...runtime.progress import Progress, show_progress
 from ..objectives import Objective
 from ..output.checkpoint import first_difference
 
-EmbedderTeacher = Embedder | LightEmbedder
-"""What has vectors of texts, whether torch computes them or NumPy."""
-Teacher = EmbedderTeacher | Reranker
+Teacher = Embedder | Reranker
 Texts = Mapping[str, Sequence[str]]
 TeacherOutput = Float[np.ndarray, "N ..."]
 Columns = dict[str, Sequence[Any] | np.ndarray]
@@ -84,7 +81,7 @@ def teacher_outputs(
             say it, or the file holds something else.
     """
     asked = asked or TeacherRequest()
-    if not isinstance(teacher, EmbedderTeacher | Reranker):
+    if not isinstance(teacher, Embedder | Reranker):
         raise BadInput(f"a {type(teacher).__name__} cannot teach; wanted an embedder or a reranker")
     texts, wanted = _text_columns(columns, objective), _requested_outputs(columns, objective)
     rows = len(next(iter(texts.values())))
@@ -117,7 +114,7 @@ def teacher_outputs(
 
 def _score(teacher: Teacher, texts: Texts, asked: TeacherRequest) -> TeacherOutput:
     first, second = _at_least(texts, 2)[:2]
-    if isinstance(teacher, EmbedderTeacher):
+    if isinstance(teacher, Embedder):
         return _similarities(teacher, [first, second], asked)[:, 0]
     return teacher.score(first, second, label=asked.label, progress=False, overflow="truncate")
 
@@ -130,7 +127,7 @@ def _margin(teacher: Teacher, texts: Texts, asked: TeacherRequest) -> TeacherOut
 def _scores(teacher: Teacher, texts: Mapping[Any, Sequence[str]], asked: TeacherRequest) -> Float[np.ndarray, "N P"]:
     """Of the first text with each of the others."""
     first, *others = _at_least(texts, 2)
-    if isinstance(teacher, EmbedderTeacher):
+    if isinstance(teacher, Embedder):
         return _similarities(teacher, [first, *others], asked)
     pairs = [(a, b) for other in others for a, b in zip(first, other, strict=True)]
     if len(teacher.labels) == 1:
@@ -142,7 +139,7 @@ def _scores(teacher: Teacher, texts: Mapping[Any, Sequence[str]], asked: Teacher
 
 
 def _vectors(teacher: Teacher, texts: Texts, asked: TeacherRequest) -> Float[np.ndarray, "N E"]:  # noqa: ARG001
-    if not isinstance(teacher, EmbedderTeacher):
+    if not isinstance(teacher, Embedder):
         raise BadInput(f"a {type(teacher).__name__} has no vectors of texts; an embedder has (the column teacher)")
     return teacher.encode(_at_least(texts, 1)[0], progress=False, overflow="truncate")
 
@@ -157,7 +154,7 @@ TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts, TeacherRequest], TeacherOut
 
 
 def _similarities(
-    teacher: EmbedderTeacher, columns: Sequence[Sequence[str]], asked: TeacherRequest
+    teacher: Embedder, columns: Sequence[Sequence[str]], asked: TeacherRequest
 ) -> Float[np.ndarray, "N P"]:
     if asked.similarity not in PAIRWISE:
         raise BadInput(f"there is no similarity {asked.similarity!r}; there are {', '.join(PAIRWISE)}")
@@ -215,7 +212,7 @@ def _metadata(
         made.update(f"{name}\0{len(values)}\0".encode())
         for text in values:
             made.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    how = {"similarity": asked.similarity} if isinstance(teacher, EmbedderTeacher) else {"label": asked.label}
+    how = {"similarity": asked.similarity} if isinstance(teacher, Embedder) else {"label": asked.label}
     return {"teacher": teacher.fingerprint, "says": list(wanted), **how, "texts": made.hexdigest()}
 
 

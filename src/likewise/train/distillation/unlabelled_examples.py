@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from ...arrays.similarity import cosine
 from ...errors import BadInput
-from ..data.examples import FEWEST, Examples
+from ..data.examples import MIN_EXAMPLES, Examples
 
 NEAREST = 50  # neighbours from which a near pair is drawn
 _BLOCK = 2048
@@ -16,8 +16,8 @@ def unlabelled_examples(vectors: Float[np.ndarray, "S E"], pairs: int, *, seed: 
 
     Pairs at random alone are nearly all unlike, and would teach nothing about order among the like.
     """
-    if len(vectors) < FEWEST:
-        raise BadInput(f"there are {len(vectors)} distinct texts; a teacher wants at least {FEWEST}")
+    if len(vectors) < MIN_EXAMPLES:
+        raise BadInput(f"there are {len(vectors)} distinct texts; a teacher wants at least {MIN_EXAMPLES}")
     random = np.random.default_rng(seed)
     left = np.resize(random.permutation(len(vectors)), pairs)
     near = _nearest(vectors, min(NEAREST, len(vectors) - 1))

@@ -1,17 +1,17 @@
-"""Learned dissection, the training: a linear map over cached layer vectors, held close to plain pooling.
+"""Learned fusion, the training: a linear map over cached layer vectors, regularized towards plain pooling.
 
-The encoder is frozen, so each text is encoded once, and training is one small matrix. With x the pooled vectors of
-all layers side by side and p those of the last, which are plain pooling, the fused vector is
+The encoder is frozen, so each text is encoded once, and training updates one small matrix. With x the concatenated
+pooled vectors of all layers and p those of the last layer, which are plain pooling, the fused vector is
 
-    y = p + a · (D x̃ + c),    x̃: x less its mean, each layer brought to unit size
+    y = p + a · (D x̃ + c),    x̃: x minus its mean, each layer scaled to unit size
 
-and the loss is the objective's plus  strength · |D x̃ + c|² / |p|²  (means over the batch): what costs is how far
-vectors leave plain pooling, in parts of their own size. How strong that is, when to stop, and which share 0 ≤ a ≤ 1
-of the change is kept are chosen on held-out pairs, of which no sentence was trained on; a = 0 is plain pooling.
+and the loss is the objective's plus  regularization · |D x̃ + c|² / |p|²  (means over the batch): vectors that leave
+plain pooling are penalized, relative to their own size. The regularization, the number of epochs and the interpolation
+0 ≤ a ≤ 1 are chosen on held-out pairs, none of whose sentences was trained on; a = 0 is plain pooling.
 
-A fusion that ends early has no good p of its own: an encoder's middle layers were never meant to be read. Its p is an
-*imitation* of the whole model's vector, the ridge regression of it on x, which needs no labels and is one solution of
-a linear system. x̃ then holds p as well; all is linear in x, so one map says it.
+A fusion that ends at a middle layer has no useful p: an encoder's middle layers are not trained to be read. Its p is
+an *imitation* of the whole model's vector, the ridge regression of it on x, which needs no labels and one linear
+solve. x̃ then contains p as well; all is linear in x, so one map expresses it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
-from ...embedder import Embedder
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...heads import Dense
 from ...pooling import Fusion, Pooling, Reduce, Stack
@@ -33,27 +33,70 @@ from ..objectives import contrastive, cosent
 Cosines = Float[np.ndarray, " N"]
 Gold = Float[np.ndarray, " N"]
 FusionScore = Callable[[Cosines, Gold], float]
-"""How well cosines agree with gold: Spearman's correlation, say."""
+"""How well cosines agree with gold scores, such as Spearman's correlation."""
 SignificanceTest = Callable[[Cosines, Cosines, Gold], bool]
-"""Whether the first cosines agree with gold better than the second, beyond chance."""
+"""Whether the first cosines agree with gold scores significantly better than the second."""
 LayerVectors = Float[np.ndarray, "S F"]
 
 
 @dataclass(frozen=True)
 class FusionSettings:
-    """How to train; `benchmarks/fusion.py` and docs/logbook.md say what other choices gave."""
+    """How to train; `benchmarks/fusion.py` and docs/logbook.md show what other choices gave."""
 
-    strengths: tuple[float, ...] = (1.0, 4.0)
-    scale: float = 5.0
-    shares: tuple[float, ...] = (0.5, 1.0)
-    rate: float = 1e-3
-    decay: float = 1.0
-    batch: int = 512
+    regularization: tuple[float, ...] = (1.0, 4.0)  # each is tried
+    interpolation: tuple[float, ...] = (0.5, 1.0)  # each is tried after each epoch
+    scale: float = 5.0  # cosines are multiplied by it
+    learning_rate: float = 1e-3
+    weight_decay: float = 1.0
+    batch_size: int = 512
     epochs: int = 8
-    patience: int = 3
+    patience: int = 3  # epochs without improvement before training stops
     held_out: float = 0.15
-    ordered: bool = True  # triplets are learned as an order of pairs (`Examples.pairs`); else by contrast in a batch
+    triplets_as_pairs: bool = True  # train triplets with CoSENT over pairs (`Examples.pairs`); else contrastively
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class FusionEvaluation:
+    """How held-out pairs are scored, and, where `significant` is given, whether a gain is large enough to keep."""
+
+    score: FusionScore
+    significant: SignificanceTest | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FusionInputs:
+    """What a fusion reads, and what follows it.
+
+    Attributes:
+        vectors: one row per text, the columns of `layer_vectors` for the stack's layers.
+        stack: which layers, and how each is pooled.
+        encoder_width: D.
+        anchor: x to p, where p is not plain pooling but an `imitation`.
+        heads: the model's own heads, which the fused vectors pass through unchanged.
+    """
+
+    vectors: LayerVectors
+    stack: Stack
+    encoder_width: int
+    anchor: nn.Linear | None = None
+    heads: nn.Module | None = None
+
+    def __post_init__(self) -> None:
+        expected = self.stack.width(self.encoder_width)
+        if self.vectors.shape[1] != expected:
+            raise BadInput(f"the vectors are {self.vectors.shape[1]} wide; those of {self.stack.spec} are {expected}")
+
+    @property
+    def pooled_width(self) -> int:
+        """The width of one layer's pooled vector."""
+        return self.stack.reduce.width(self.encoder_width)
+
+    @torch.no_grad()
+    def tensor(self) -> Tensor:
+        """x, followed by the anchor's p, if there is an anchor."""
+        x = torch.from_numpy(np.ascontiguousarray(self.vectors))
+        return x if self.anchor is None else torch.cat([x, self.anchor(x)], dim=1)
 
 
 FUSION_DEFAULTS = FusionSettings()
@@ -62,139 +105,117 @@ RIDGE = 1e-3  # of the mean variance, in an imitation
 
 @dataclass(frozen=True)
 class FusionResult:
-    """A trained fusion, how it was chosen, and what cosines it and plain pooling gave the held-out pairs."""
+    """A trained fusion, the chosen settings, and the cosines that it and plain pooling give the held-out pairs."""
 
     fusion: Fusion
-    strength: float
-    share: float
+    regularization: float  # 0: plain pooling is kept
+    interpolation: float
     epochs: int
     fused: Cosines
-    plain: Cosines
+    baseline: Cosines
     gold: Gold
 
 
-def layer_vectors(embedder: Embedder, texts: Sequence[str]) -> LayerVectors:
-    """The pooled vectors of every layer of every text, side by side: all that training needs of the encoder."""
+def layer_vectors(embedder: TorchEmbedder, texts: Sequence[str]) -> LayerVectors:
+    """The concatenated pooled vectors of every layer for each text: all that training needs of the encoder."""
     stack = Stack(last_layer_pooling(embedder), 0, embedder.encoder.depth)
-    return Embedder(embedder.tokenizer, embedder.encoder, stack, nn.Sequential(), embedder.manifest).encode(texts)
+    return TorchEmbedder(embedder.tokenizer, embedder.encoder, stack, nn.Sequential(), embedder.manifest).encode(texts)
 
 
-def last_layer_pooling(embedder: Embedder) -> Reduce:
-    """What the model does with its last layer, and the fusion with each."""
+def last_layer_pooling(embedder: TorchEmbedder) -> Reduce:
+    """The model's pooling of its last layer, which a fusion applies to each layer."""
     pooling = embedder.pooling.stack.reduce if isinstance(embedder.pooling, Fusion) else embedder.pooling
     if not isinstance(pooling, Reduce):
-        raise BadInput(f"a model whose pooling is {pooling.spec} cannot be fused; wanted cls, mean, max or their kin")
+        raise BadInput(f"a model with the pooling {pooling.spec} cannot be fused; expected cls, mean, max or similar")
     return pooling
 
 
 def train_fusion(
-    vectors: LayerVectors,
+    inputs: FusionInputs,
     examples: Examples,
-    stack: Stack,
-    encoder_width: int,
-    measure: FusionScore,
-    *,
-    anchor: nn.Linear | None = None,
-    heads: nn.Module | None = None,
-    sure: SignificanceTest | None = None,
-    recipe: FusionSettings = FUSION_DEFAULTS,
+    evaluation: FusionEvaluation,
+    settings: FusionSettings = FUSION_DEFAULTS,
 ) -> FusionResult:
-    """The fusion of the stack's layers that agrees best with held-out gold.
+    """The fusion of the stack's layers that agrees best with held-out gold scores.
 
     Args:
-        vectors: a row a text, `layer_vectors` cut to the stack's layers.
-        examples: rows of text numbers, with what is known of them.
-        stack: which layers, and how each is pooled.
-        encoder_width: D.
-        measure: what is to be large on held-out pairs.
-        anchor: x to p, where p is not plain pooling but an `imitation`.
-        heads: the model's own heads, which the fused vectors will go through (and which stay as they are).
-        sure: where given, the change is kept only if it is held-out better beyond chance, else plain pooling.
-        recipe: how to train.
+        inputs: vectors of all layers, and what the fusion replaces.
+        examples: rows of text numbers, with scores or as triplets.
+        evaluation: how held-out pairs are scored, and when a gain is kept.
+        settings: how to train.
     """
-    if vectors.shape[1] != stack.width(encoder_width):
-        raise BadInput(f"vectors are {vectors.shape[1]} wide; the {stack.spec} make {stack.width(encoder_width)}")
-    x, through = torch.from_numpy(np.ascontiguousarray(vectors)), heads or nn.Identity()
-    if anchor is not None:
-        with torch.no_grad():
-            x = torch.cat([x, anchor(x)], dim=1)
-    training, held = split_without_overlap(examples, recipe.held_out, recipe.seed)
-    if recipe.ordered:
+    x = inputs.tensor()
+    training, held_out = split_without_overlap(examples, settings.held_out, settings.seed)
+    if settings.triplets_as_pairs:
         training = Examples(*training.pairs)
-    judge = _HeldOutScorer(x, through, held, measure)
-    narrow = stack.reduce.width(encoder_width)
-    best = _Candidate(judge(lambda rows: rows[:, -narrow:]), 0.0, 0.0, 0, None)
-    for strength in recipe.strengths:
-        change = _PoolingChange(x[np.unique(training.rows)], narrow)
-        waited = 0
-        for epoch in _train_epochs(change, x, through, training, strength, recipe):
-            tried = [(judge(change.kept(share)), share) for share in recipe.shares]
-            quality, share = max(tried)
-            waited = 0 if quality > best.quality else waited + 1
-            if quality > best.quality:
-                best = _Candidate(quality, strength, share, epoch, change.folded(share))
-            if waited > recipe.patience:
-                break
-    plain = judge.cosines(lambda rows: rows[:, -narrow:])
-    fused_embedder = plain if best.map is None else judge.cosines(best.map)
-    if best.map is not None and sure is not None and not sure(fused_embedder, plain, judge.gold):
-        best, fused_embedder = _Candidate(best.quality, 0.0, 0.0, 0, None), plain
-    fusion = Fusion(stack, encoder_width)
-    _write_map(fusion.map, best.map, anchor)
-    return FusionResult(fusion.eval(), best.strength, best.share, best.epochs, fused_embedder, plain, judge.gold)
+    scorer = _HeldOutScorer(x, inputs.heads or nn.Identity(), held_out, evaluation.score)
+    baseline = scorer.cosines(lambda rows: rows[:, -inputs.pooled_width :])
+    best = _Candidate(evaluation.score(baseline, scorer.gold), 0.0, 0.0, 0, None)
+    for strength in settings.regularization:
+        change = _PoolingChange(x[np.unique(training.rows)], inputs.pooled_width)
+        best = _train_candidates(scorer, change, training, strength, settings, best)
+    fused = baseline if best.map is None else scorer.cosines(best.map)
+    test = evaluation.significant
+    if best.map is not None and test is not None and not test(fused, baseline, scorer.gold):
+        best, fused = _Candidate(best.quality, 0.0, 0.0, 0, None), baseline
+    fusion = Fusion(inputs.stack, inputs.encoder_width)
+    _write_map(fusion.map, best.map, inputs.anchor)
+    return FusionResult(
+        fusion.eval(), best.regularization, best.interpolation, best.epochs, fused, baseline, scorer.gold
+    )
 
 
 def imitation(x: LayerVectors, whole: Float[np.ndarray, "S E"]) -> nn.Linear:
     """The map from lower layers' vectors to the whole model's: ridge regression, in fp64."""
-    mean, aim = x.mean(0, dtype=np.float64), whole.mean(0, dtype=np.float64)
+    mean, target_mean = x.mean(0, dtype=np.float64), whole.mean(0, dtype=np.float64)
     centred = x - mean
     gram = centred.T @ centred
     gram[np.diag_indices(len(gram))] += RIDGE * np.trace(gram) / len(gram)
-    weight = torch.from_numpy(np.linalg.solve(gram, centred.T @ (whole - aim)).T)
-    made = nn.Linear(x.shape[1], whole.shape[1], device="meta").to_empty(device="cpu")
-    made.load_state_dict(
-        {"weight": weight.float(), "bias": (torch.from_numpy(aim) - weight @ torch.from_numpy(mean)).float()}
-    )
-    return made.requires_grad_(False)
+    weight = torch.from_numpy(np.linalg.solve(gram, centred.T @ (whole - target_mean)).T)
+    linear = nn.Linear(x.shape[1], whole.shape[1], device="meta").to_empty(device="cpu")
+    bias = (torch.from_numpy(target_mean) - weight @ torch.from_numpy(mean)).float()
+    linear.load_state_dict({"weight": weight.float(), "bias": bias})
+    return linear.requires_grad_(False)
 
 
 @torch.no_grad()
-def _write_map(to: nn.Linear, found: nn.Linear | None, anchor: nn.Linear | None) -> None:
-    """The map that was found, as a map of x alone; without one, the anchor; without that, what is there."""
-    if anchor is not None and found is not None:
-        own, through = torch.split(found.weight, [anchor.in_features, anchor.out_features], dim=1)
-        to.weight.copy_(own + through @ anchor.weight)
-        to.bias.copy_(found.bias + through @ anchor.bias)
-    elif found is not None or anchor is not None:
-        to.load_state_dict((found or anchor).state_dict())  # type: ignore[union-attr]
+def _write_map(target: nn.Linear, trained: nn.Linear | None, anchor: nn.Linear | None) -> None:
+    """Store the trained map as a map of x alone; without one, the anchor; without either, leave plain pooling."""
+    if anchor is not None and trained is not None:
+        own, of_anchor = torch.split(trained.weight, [anchor.in_features, anchor.out_features], dim=1)
+        target.weight.copy_(own + of_anchor @ anchor.weight)
+        target.bias.copy_(trained.bias + of_anchor @ anchor.bias)
+    elif trained is not None or anchor is not None:
+        target.load_state_dict((trained or anchor).state_dict())  # type: ignore[union-attr]
 
 
-def fused_embedder(embedder: Embedder, fusion: Fusion) -> Embedder:
-    """The embedder with this fusion for its pooling, in the plainest words that say the same.
+def fused_embedder(embedder: TorchEmbedder, fusion: Fusion) -> TorchEmbedder:
+    """The embedder with this fusion as its pooling, in the simplest equivalent form.
 
     A fusion that changes nothing is plain pooling, and one that reads only the last layer is plain pooling and a
-    dense head: these every version of sentence-transformers reads.
+    dense head: every version of sentence-transformers reads these.
     """
     stack, narrow = fusion.stack, fusion.map.out_features
     pooling: Pooling = fusion
     heads = list(embedder.heads.children())
     if stack.last == embedder.encoder.depth and not fusion.map.weight[:, :-narrow].any():
         pooling = stack.reduce
-        if not torch.equal(fusion.map.weight[:, -narrow:], torch.eye(narrow)) or fusion.map.bias.any():
+        last_layer, bias = fusion.map.weight[:, -narrow:].detach(), fusion.map.bias.detach()
+        if not torch.equal(last_layer, torch.eye(narrow)) or bias.any():
             dense = Dense(narrow, narrow, activation="Identity")
-            dense.linear.load_state_dict(
-                {"weight": fusion.map.weight[:, -narrow:].detach(), "bias": fusion.map.bias.detach()}
-            )
+            dense.linear.load_state_dict({"weight": last_layer, "bias": bias})
             heads = [dense, *heads]
-    made = Embedder(embedder.tokenizer, embedder.encoder, pooling, nn.Sequential(*heads), embedder.manifest)
-    return made.to(embedder.device).eval()
+    fused = TorchEmbedder(embedder.tokenizer, embedder.encoder, pooling, nn.Sequential(*heads), embedder.manifest)
+    return fused.to(embedder.device).eval()
 
 
 @dataclass(frozen=True)
 class _Candidate:
+    """A map and its held-out quality; no map is plain pooling."""
+
     quality: float
-    strength: float
-    share: float
+    regularization: float
+    interpolation: float
     epochs: int
     map: nn.Linear | None
 
@@ -202,9 +223,9 @@ class _Candidate:
 class _HeldOutScorer:
     """Held-out quality of a map."""
 
-    def __init__(self, x: Tensor, heads: nn.Module, held: Examples, measure: FusionScore) -> None:
-        rows, self.gold = held.pairs
-        self.x, self.heads, self.measure = x, heads, measure
+    def __init__(self, x: Tensor, heads: nn.Module, held_out: Examples, score: FusionScore) -> None:
+        rows, self.gold = held_out.pairs
+        self.x, self.heads, self.score = x, heads, score
         self.left, self.right = torch.from_numpy(rows).unbind(1)
 
     @torch.no_grad()
@@ -213,18 +234,18 @@ class _HeldOutScorer:
         return np.asarray(cosine_similarity(*sides).double().numpy())
 
     def __call__(self, transform: Callable[[Tensor], Tensor]) -> float:
-        return self.measure(self.cosines(transform), self.gold)
+        return self.score(self.cosines(transform), self.gold)
 
 
 class _PoolingChange(nn.Module):
-    """D x̃ + c of the file's head, in units of p's size; it begins at 0."""
+    """D x̃ + c of the module docstring, in units of p's size; it starts at 0."""
 
     def __init__(self, x: Float[Tensor, "S F"], narrow: int) -> None:
         super().__init__()
         self.narrow = narrow
         self.center = x.mean(0)
-        layers = ((x - self.center) ** 2).view(len(x), -1, narrow).mean((0, 2)).sqrt()
-        self.size = layers.clamp(min=1e-12).repeat_interleave(narrow)
+        layer_sizes = ((x - self.center) ** 2).view(len(x), -1, narrow).mean((0, 2)).sqrt()
+        self.size = layer_sizes.clamp(min=1e-12).repeat_interleave(narrow)
         self.unit = (x[:, -narrow:] ** 2).mean().sqrt()
         self.map = nn.Linear(x.shape[1], narrow, device="meta").to_empty(device="cpu")
         nn.init.zeros_(self.map.weight)
@@ -234,40 +255,60 @@ class _PoolingChange(nn.Module):
         out: Tensor = self.map((x - self.center) / self.size)
         return out
 
-    def kept(self, share: float) -> Callable[[Tensor], Tensor]:
-        """The fused vectors with this share of the change."""
-        return lambda x: x[:, -self.narrow :] + share * self.unit * self(x)
+    def interpolated(self, a: float) -> Callable[[Tensor], Tensor]:
+        """The fused vectors with a times the change."""
+        return lambda x: x[:, -self.narrow :] + a * self.unit * self(x)
 
     @torch.no_grad()
-    def folded(self, share: float) -> nn.Linear:
+    def folded(self, a: float) -> nn.Linear:
         """The same as one linear map of x."""
-        weight = share * self.unit * self.map.weight / self.size
-        bias = share * self.unit * self.map.bias - weight @ self.center
+        weight = a * self.unit * self.map.weight / self.size
+        bias = a * self.unit * self.map.bias - weight @ self.center
         weight[:, -self.narrow :] += torch.eye(self.narrow)
-        made = nn.Linear(weight.shape[1], self.narrow, device="meta").to_empty(device="cpu")
-        made.load_state_dict({"weight": weight, "bias": bias})
-        return made
+        linear = nn.Linear(weight.shape[1], self.narrow, device="meta").to_empty(device="cpu")
+        linear.load_state_dict({"weight": weight, "bias": bias})
+        return linear
+
+
+def _train_candidates(
+    scorer: _HeldOutScorer,
+    change: "_PoolingChange",
+    training: Examples,
+    strength: float,
+    settings: FusionSettings,
+    best: _Candidate,
+) -> _Candidate:
+    """Train with one strength of regularization; the best of the given candidate and those of its epochs."""
+    waited = 0
+    for epoch in _train_epochs(scorer, change, training, strength, settings):
+        quality, a = max((scorer(change.interpolated(a)), a) for a in settings.interpolation)
+        waited = 0 if quality > best.quality else waited + 1
+        if quality > best.quality:
+            best = _Candidate(quality, strength, a, epoch, change.folded(a))
+        if waited > settings.patience:
+            break
+    return best
 
 
 def _train_epochs(
-    change: _PoolingChange, x: Tensor, heads: nn.Module, training: Examples, strength: float, recipe: FusionSettings
+    scorer: _HeldOutScorer, change: _PoolingChange, training: Examples, strength: float, settings: FusionSettings
 ) -> Iterator[int]:
-    """Trains; gives the number of passes after each."""
-    optimizer = torch.optim.AdamW(change.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
-    order = np.random.default_rng(recipe.seed)
-    batches = max(1, len(training) // recipe.batch)
-    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, _warmup_then_linear_decay(recipe.epochs * batches))
-    for epoch in range(1, recipe.epochs + 1):
-        for which in np.array_split(order.permutation(len(training)), batches):
+    """Train, yielding the number of passes after each."""
+    optimizer = torch.optim.AdamW(change.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    generator = np.random.default_rng(settings.seed)
+    batches = max(1, len(training) // settings.batch_size)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, _warmup_then_linear_decay(settings.epochs * batches))
+    for epoch in range(1, settings.epochs + 1):
+        for which in np.array_split(generator.permutation(len(training)), batches):
             batch = training.take(which)
-            rows = x[torch.from_numpy(batch.rows.T.reshape(-1))]
+            rows = scorer.x[torch.from_numpy(batch.rows.T.reshape(-1))]
             moved = change(rows)
-            vectors = heads(rows[:, -change.narrow :] + change.unit * moved)
-            loss = _loss(vectors.chunk(batch.rows.shape[1]), batch, recipe.scale) + strength * moved.square().mean()
+            vectors = scorer.heads(rows[:, -change.narrow :] + change.unit * moved)
+            loss = _loss(vectors.chunk(batch.rows.shape[1]), batch, settings.scale) + strength * moved.square().mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            rate.step()
+            schedule.step()
         yield epoch
 
 
@@ -280,5 +321,5 @@ def _loss(columns: Sequence[Tensor], batch: Examples, scale: float) -> Tensor:
 
 
 def _warmup_then_linear_decay(steps: int) -> Callable[[int], float]:
-    """Up in a tenth of the steps, then straight down to nothing."""
+    """Factors of the learning rate: up in the first tenth of the steps, then linearly to 0."""
     return lambda step: min((step + 1) / (0.1 * steps + 1), 1) * (1 - step / steps)

@@ -1,21 +1,21 @@
-"""A model whose vectors are those of several of its layers side by side, for objectives that train them all.
+"""A model whose vectors concatenate those of several of its layers, for objectives that train all of them.
 
-Training makes it by itself, for whatever objective reads layers (`embedder_for_objective`); what is measured and saved is the
-model. `likewise.encoders.prune_layers` then makes the models that end early.
+Training builds it for any objective that reads layers (`embedder_for_objective`); what is evaluated and saved is the
+model itself. `likewise.encoders.prune_layers` then builds the models with fewer layers.
 """
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ...embedder import Embedder
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...pooling import Reduce, Stack
 from ..objectives import Objective
 
 
 class HeadsPerLayer(nn.Module):
-    """The heads, applied to each of the parts that lie side by side."""
+    """The heads, applied to the vector of each layer."""
 
     def __init__(self, heads: nn.Module, parts: int) -> None:
         super().__init__()
@@ -25,28 +25,28 @@ class HeadsPerLayer(nn.Module):
         return torch.cat([self.heads(part) for part in x.chunk(self.parts, dim=1)], dim=1)
 
 
-def multi_layer_embedder(embedder: Embedder, layers: int) -> Embedder:
-    """The same weights, read out after each of the last `layers` layers: train this one, and the embedder is trained.
+def multi_layer_embedder(embedder: TorchEmbedder, layers: int) -> TorchEmbedder:
+    """The same weights with the vectors of each of the last `layers` layers: training it trains the embedder.
 
-    The layer under the first block counts as one.
+    The embeddings below the first block count as a layer.
 
     Raises:
-        BadInput: the model has not so many layers, or its pooling is not of the last layer alone.
+        BadInput: the model has fewer layers, or its pooling does not read the last layer alone.
     """
     depth, pooling = embedder.encoder.depth, embedder.pooling
     if not 1 <= layers <= depth + 1:
-        raise BadInput(f"{layers} layers were asked for; the model has {depth + 1}")
+        raise BadInput(f"layers is {layers}; the model has {depth + 1} layers, with the embeddings")
     if not isinstance(pooling, Reduce):
         raise BadInput(
-            f"a model whose pooling is {pooling.spec} has no vectors layer by layer; wanted cls, mean, max or their kin"
+            f"the pooling {pooling.spec} has no vector for each layer; expected one of a single layer: cls, mean, max …"
         )
     stack = Stack(pooling, depth + 1 - layers, depth)
-    return Embedder(
+    return TorchEmbedder(
         embedder.tokenizer, embedder.encoder, stack, HeadsPerLayer(embedder.heads, layers), embedder.manifest
     )
 
 
-def embedder_for_objective(objective: Objective, embedder: Embedder) -> Embedder:
+def embedder_for_objective(objective: Objective, embedder: TorchEmbedder) -> TorchEmbedder:
     """The embedder with the vectors that the objective reads: its own, or those of its last layers.
 
     Raises:
@@ -58,5 +58,5 @@ def embedder_for_objective(objective: Objective, embedder: Embedder) -> Embedder
     if not isinstance(embedder.heads, HeadsPerLayer):
         return multi_layer_embedder(embedder, layers)
     if embedder.heads.parts != layers:
-        raise BadInput(f"the model gives {embedder.heads.parts} layers, and the objective reads {layers}")
+        raise BadInput(f"the model has vectors of {embedder.heads.parts} layers, and the objective reads {layers}")
     return embedder

@@ -1,22 +1,23 @@
-"""Objectives: each in the table is tested with every strategy. A new one is a class in a file here and a row there."""
+"""Objectives: what training minimises. A new one is a class in a file here and a row in `OBJECTIVES` (registry.py)."""
 
 from .contrastive import Contrastive, SimCSE, contrastive
 from .denoising import TSDAE, pad_token_ids
 from .distances import DISTANCES
 from .distillation import Distillation, MarginMSE, ScoreDistillation, SimilarityDistillation
 from .labelled_pairs import CONCATENATIONS, Classification, MarginPairs, Regression
+from .listing import fitting_hint, fitting_objectives, objectives_markdown, objectives_text
 from .objective import InputColumns, Labels, Matrix, Numbers, Objective, TextIds, TokenIds, Vectors
 from .ranking import AnglE, CoSENT, cosent
-from .registry import OBJECTIVES, WRAPPERS, objective_options, parse_objective
-from .reranking import (
+from .registry import (
+    OBJECTIVES,
     RERANKER_OBJECTIVES,
-    InBatch,
-    PairClassification,
-    PairMargin,
-    PairRanking,
-    PairRegression,
-    RerankerObjective,
+    WRAPPERS,
+    ObjectiveEntry,
+    ObjectiveTable,
+    objective_options,
+    parse_objective,
 )
+from .reranking import InBatch, PairClassification, PairMargin, PairRanking, PairRegression, RerankerObjective
 from .triplets import BatchTriplets, Triplet
 from .wrappers import Layerwise, Matryoshka, Weighted
 
@@ -43,6 +44,8 @@ __all__ = [
     "Matryoshka",
     "Numbers",
     "Objective",
+    "ObjectiveEntry",
+    "ObjectiveTable",
     "PairClassification",
     "PairMargin",
     "PairRanking",
@@ -59,7 +62,11 @@ __all__ = [
     "Weighted",
     "contrastive",
     "cosent",
+    "fitting_hint",
+    "fitting_objectives",
     "objective_options",
+    "objectives_markdown",
+    "objectives_text",
     "pad_token_ids",
     "parse_objective",
 ]

@@ -1,4 +1,4 @@
-"""Contrastive objectives: an anchor is to find its positive among the batch; what is no wrong answer is masked."""
+"""Contrastive objectives: an anchor identifies its positive among the batch; false negatives are masked."""
 
 import math
 from collections.abc import Sequence
@@ -13,105 +13,107 @@ from torch.nn import functional as F
 from ...errors import BadInput
 from .objective import Columns, InputColumns, Labels, Loss, Objective, TextIds, Texts, Vectors
 
-MIN_TEMPERATURE = 0.01  # a learned temperature falls no lower (Radford et al. 2021, CLIP)
+MIN_TEMPERATURE = 0.01  # of a learned temperature (Radford et al. 2021, CLIP)
 
 
 class Contrastive(Objective):
     """InfoNCE over the batch, also called multiple negatives ranking (van den Oord 2018, Henderson 2017).
 
-    Every other positive and every negative of the batch is a wrong answer, except: the anchor's own text, and any
-    text that stands as a positive beside the same anchor, or beside an anchor of the same `group`, in any row.
+    Every other positive and every negative of the batch is a negative of the anchor, except false negatives: the
+    anchor's own text, and any text that is a positive of the same anchor, or of an anchor of the same `group`, in any
+    row.
 
     Args:
         temperature: cosines are divided by it.
-        learned: whether the temperature is trained too (as in CLIP).
-        symmetric: the positive is to find its anchor as well; the loss is the mean of both ways.
+        learn_temperature: whether the temperature is trained too (as in CLIP).
+        symmetric: also identify each positive's anchor; the loss is the mean of both directions.
     """
 
-    def __init__(self, temperature: float = 0.05, *, learned: bool = False, symmetric: bool = False) -> None:
+    def __init__(self, temperature: float = 0.05, *, learn_temperature: bool = False, symmetric: bool = False) -> None:
         super().__init__()
-        least = MIN_TEMPERATURE if learned else 0
-        if not least < temperature < math.inf:
-            raise BadInput(f"temperature is {temperature}; wanted a number above {least}")
-        self.temperature, self.learned, self.symmetric = temperature, learned, symmetric
-        self.log_scale = nn.Parameter(torch.tensor(-math.log(temperature))) if learned else None
+        lowest = MIN_TEMPERATURE if learn_temperature else 0
+        if not lowest < temperature < math.inf:
+            raise BadInput(f"temperature is {temperature}; expected a finite number above {lowest}")
+        self.temperature, self.learn_temperature, self.symmetric = temperature, learn_temperature, symmetric
+        self.log_scale = nn.Parameter(torch.tensor(-math.log(temperature))) if learn_temperature else None
 
     def forward(
-        self, anchor: Vectors, positive: Vectors, *negatives: Vectors, names: TextIds, group: Labels | None = None
+        self, anchor: Vectors, positive: Vectors, *negatives: Vectors, text_ids: TextIds, group: Labels | None = None
     ) -> Loss:
-        scale = 1 / self.temperature if self.log_scale is None else self._learned(self.log_scale)
-        found = contrastive(anchor, [positive, *negatives], names, scale, group)
+        scale = 1 / self.temperature if self.log_scale is None else self._clamped_scale(self.log_scale)
+        loss = contrastive(anchor, [positive, *negatives], text_ids, scale, group)
         if self.symmetric:
-            turned = names[:, [1, 0]]
-            found = (found + contrastive(positive, [anchor], turned, scale, group)) / 2
-        return found
+            swapped = text_ids[:, [1, 0]]
+            loss = (loss + contrastive(positive, [anchor], swapped, scale, group)) / 2
+        return loss
 
-    def _learned(self, log_scale: nn.Parameter) -> Tensor:
-        """Held at the sharpest in the weight itself, so that its gradient may lead away from there (as in CLIP)."""
+    def _clamped_scale(self, log_scale: nn.Parameter) -> Tensor:
+        """Clamp the weight itself, so that its gradient can still move it away from the limit (as in CLIP)."""
         with torch.no_grad():
             log_scale.clamp_(max=-math.log(MIN_TEMPERATURE))
         return log_scale.exp()
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        first, more = next(iter(texts.values())), len(texts) > 2
+        first, has_negatives = next(iter(texts.values())), len(texts) > 2
         one_text = len(set(first)) == 1
-        if len(first) > 1 and not more and (one_text or len(np.unique(numbers.get("group", [0, 1]))) == 1):
+        one_group = len(np.unique(numbers.get("group", [0, 1]))) == 1
+        if len(first) > 1 and not has_negatives and (one_text or one_group):
             what = f"text is {first[0]!r}" if one_text else f"group is {numbers['group'][0]}"
-            raise BadInput(f"in all {len(first):,} rows the {what}: no row holds a wrong answer for another")
+            raise BadInput(f"in all {len(first):,} rows the {what}: no row has a negative for another")
 
 
 class SimCSE(Contrastive):
-    """A text is to find itself among the batch, read twice with other words dropped (Gao, Yao and Chen 2021).
+    """Each text identifies itself in the batch, encoded twice with different dropout (Gao, Yao and Chen 2021).
 
-    The two readings differ by the model's dropout alone: a model without it learns only to keep texts apart.
+    The two encodings differ by the model's dropout alone: a model without dropout only learns to keep texts apart.
     """
 
     def reads(self) -> InputColumns:
         return replace(super().reads(), texts=("sentence",), repeats=2)
 
-    def forward(self, sentence: Vectors, again: Vectors, *, names: TextIds) -> Loss:  # type: ignore[override]
-        return super().forward(sentence, again, names=names)
+    def forward(self, sentence: Vectors, again: Vectors, *, text_ids: TextIds) -> Loss:  # type: ignore[override]
+        return super().forward(sentence, again, text_ids=text_ids)
 
 
 def contrastive(
     anchors: Vectors,
-    answers: Sequence[Tensor],
-    names: TextIds,
+    candidates: Sequence[Tensor],
+    text_ids: TextIds,
     scale: float | Tensor = 20.0,
     group: Labels | None = None,
 ) -> Loss:
-    """Each anchor is to find its answer, the row of `answers[0]` beside it, among all rows of all answers.
+    """Cross-entropy of each anchor's positive, the same row of `candidates[0]`, among all rows of all candidates.
 
     Args:
         anchors: (N, E).
-        answers: the positives, then columns of negatives, (N, E) each.
-        names: numbers of the texts: the anchors' in column 0, then the answers' in their order.
-        scale: what cosines are multiplied with.
-        group: the positives of rows of one number are no wrong answers of each other's anchors.
+        candidates: the positives, then columns of negatives, (N, E) each.
+        text_ids: numbers of the texts: the anchors' in column 0, then the candidates' in their order.
+        scale: cosines are multiplied by it.
+        group: positives of rows with the same number are not negatives of each other's anchors.
     """
-    candidates = F.normalize(torch.cat(list(answers)), dim=1)
-    likeness = scale * F.normalize(anchors, dim=1) @ candidates.T
-    right = torch.arange(len(anchors), device=anchors.device)
-    masked = false_negative_mask(names[:, : 1 + len(answers)], group)
-    return F.cross_entropy(likeness.masked_fill(masked, -torch.inf), right)
+    unit_candidates = F.normalize(torch.cat(list(candidates)), dim=1)
+    scores = scale * F.normalize(anchors, dim=1) @ unit_candidates.T
+    targets = torch.arange(len(anchors), device=anchors.device)
+    masked = false_negative_mask(text_ids[:, : 1 + len(candidates)], group)
+    return F.cross_entropy(scores.masked_fill(masked, -torch.inf), targets)
 
 
-def false_negative_mask(names: TextIds, group: Labels | None = None) -> Bool[Tensor, "N M"]:
-    """Which candidates (columns 1, 2 … of `names` laid end to end) an anchor must not be pushed away from."""
-    anchors, positives = names[:, 0], names[:, 1]
-    candidates = names[:, 1:].T.reshape(-1)
+def false_negative_mask(text_ids: TextIds, group: Labels | None = None) -> Bool[Tensor, "N M"]:
+    """Which candidates (columns 1, 2 … of `text_ids`, concatenated) must not count as negatives of an anchor."""
+    anchors, positives = text_ids[:, 0], text_ids[:, 1]
+    candidates = text_ids[:, 1:].T.reshape(-1)
     masked = (candidates[None] == anchors[:, None]) | _known_positive(anchors, positives, candidates)
     if group is not None:
         masked |= _known_positive(group, positives, candidates)
-    own = torch.arange(len(names), device=names.device)
+    own = torch.arange(len(text_ids), device=text_ids.device)
     masked[own, own] = False
     return masked
 
 
-def _known_positive(askers: Int[Tensor, " N"], positives: Int[Tensor, " N"], candidates: Int[Tensor, " M"]) -> Tensor:
-    """(N, M): whether the candidate's text is the positive of any row with the same asker."""
-    whos, who = torch.unique(askers, return_inverse=True)
-    whats, what = torch.unique(torch.cat([positives, candidates]), return_inverse=True)
-    table = torch.zeros(len(whos), len(whats), dtype=torch.bool, device=askers.device)
-    table[who, what[: len(who)]] = True
-    return table[who][:, what[len(who) :]]
+def _known_positive(keys: Int[Tensor, " N"], positives: Int[Tensor, " N"], candidates: Int[Tensor, " M"]) -> Tensor:
+    """(N, M): whether the candidate's text is the positive of any row with the same key (anchor or group)."""
+    unique_keys, key_index = torch.unique(keys, return_inverse=True)
+    unique_texts, text_index = torch.unique(torch.cat([positives, candidates]), return_inverse=True)
+    table = torch.zeros(len(unique_keys), len(unique_texts), dtype=torch.bool, device=keys.device)
+    table[key_index, text_index[: len(key_index)]] = True
+    return table[key_index][:, text_index[len(key_index) :]]

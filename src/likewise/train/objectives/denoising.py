@@ -1,4 +1,4 @@
-"""TSDAE: from the vector of a text with most words deleted, a small decoder is to write the whole text."""
+"""TSDAE: from the vector of a text with most words deleted, a small decoder reconstructs the whole text."""
 
 import math
 
@@ -14,81 +14,85 @@ from .objective import Loss, Objective, TokenIds, Vectors
 class TSDAE(Objective):
     """Cross-entropy of a decoder that sees the sentence's vector and the tokens so far (Wang, Reimers, Gurevych 2021).
 
-    The vector is the bottleneck: the decoder attends to nothing else of the text. Unlike the paper's, whose decoder is
-    as deep as the encoder and shares its weights, this one is small and learned from nothing, so that the objective
-    needs to know of the model no more than its width and how many ids there are.
+    The vector is the bottleneck: the decoder attends to nothing else of the text. The paper's decoder is as deep as
+    the encoder and shares its weights; this one is small and trained from scratch, so that the objective depends only
+    on the model's width and the size of its vocabulary.
 
     Args:
-        noise: the share of tokens that are deleted from what the encoder reads; one is always left.
-        depth: the decoder's blocks.
-        heads: of its attention; the model's width must be divisible by it.
+        deletion_ratio: the share of tokens deleted from what the encoder reads; one is always kept.
+        decoder_layers: transformer blocks of the decoder.
+        decoder_heads: attention heads of the decoder; the model's width must be divisible by it.
     """
 
-    def __init__(self, noise: float = 0.6, depth: int = 1, heads: int = 4) -> None:
+    def __init__(self, deletion_ratio: float = 0.6, decoder_layers: int = 1, decoder_heads: int = 4) -> None:
         super().__init__()
-        if not 0 <= noise < 1 or depth < 1 or heads < 1:
+        if not 0 <= deletion_ratio < 1 or decoder_layers < 1 or decoder_heads < 1:
             raise BadInput(
-                f"noise is {noise}, depth {depth}, heads {heads}; wanted a share below 1, one block and head or more"
+                f"deletion_ratio is {deletion_ratio}, decoder_layers {decoder_layers}, decoder_heads {decoder_heads}; "
+                "expected a ratio from 0 to below 1, at least one layer and at least one head"
             )
-        self.noise, self.depth, self.heads = noise, depth, heads
+        self.deletion_ratio, self.decoder_layers, self.decoder_heads = deletion_ratio, decoder_layers, decoder_heads
         self.decoder: _Decoder | None = None
 
-    def fit_to(self, width: int, vocabulary: int = 0) -> None:
-        if width % self.heads or not vocabulary:
+    def initialize(self, width: int, vocabulary: int = 0) -> None:
+        if not vocabulary:
+            raise BadInput(f"the model has a vocabulary of {vocabulary} tokens; TSDAE needs one to reconstruct texts")
+        if width % self.decoder_heads:
             raise BadInput(
-                f"the width {width} is not divisible by {self.heads} heads, or no ids are known ({vocabulary})"
+                f"the width {width} is not divisible by decoder_heads={self.decoder_heads}; choose a divisor of {width}"
             )
-        self.decoder = _Decoder(width, vocabulary, self.depth, self.heads)
+        self.decoder = _Decoder(width, vocabulary, self.decoder_layers, self.decoder_heads)
 
-    def shown(self, content: list[int]) -> list[int]:
-        kept = (torch.rand(len(content)) >= self.noise).tolist()
-        return [i for i, keep in zip(content, kept, strict=True) if keep] or content[:1]
+    def add_noise(self, token_ids: list[int]) -> list[int]:
+        keep = (torch.rand(len(token_ids)) >= self.deletion_ratio).tolist()
+        return [i for i, stays in zip(token_ids, keep, strict=True) if stays] or token_ids[:1]
 
-    def forward(self, sentence: Vectors, *, ids: TokenIds) -> Loss:
-        assert self.decoder is not None, "fit_to is called first"
-        scores = self.decoder(sentence, ids)
-        return F.cross_entropy(scores.flatten(0, 1), ids.flatten(), ignore_index=-1)
+    def forward(self, sentence: Vectors, *, token_ids: TokenIds) -> Loss:
+        assert self.decoder is not None, "initialize is called first"
+        logits = self.decoder(sentence, token_ids)
+        return F.cross_entropy(logits.flatten(0, 1), token_ids.flatten(), ignore_index=-1)
 
 
 class _Decoder(nn.Module):
     """A causal transformer over the tokens so far, with the sentence's vector as its only memory.
 
-    What has ended stands at the right, where no earlier token looks, so it needs no mask.
+    Padding is on the right, where the causal mask hides it from earlier tokens, so it needs no mask of its own.
     """
 
-    def __init__(self, width: int, vocabulary: int, depth: int, heads: int) -> None:
+    def __init__(self, width: int, vocabulary: int, layers: int, heads: int) -> None:
         super().__init__()
         self.words = nn.Embedding(vocabulary + 1, width)  # the last one begins a text
         nn.init.normal_(self.words.weight, std=width**-0.5)
         self.blocks = nn.ModuleList(
             nn.TransformerDecoderLayer(width, heads, 2 * width, 0.0, "gelu", batch_first=True, norm_first=True)
-            for _ in range(depth)
+            for _ in range(layers)
         )
         self.norm = nn.LayerNorm(width)
 
-    def forward(self, vectors: Vectors, ids: TokenIds) -> Float[Tensor, "N T V"]:
-        begin = ids.new_full((len(ids), 1), len(self.words.weight) - 1)
-        before = torch.cat([begin, ids[:, :-1].clamp(min=0)], dim=1)
-        x = self.words(before) + _positions(ids.shape[1], vectors)
-        ahead = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool, device=ids.device).triu(1)
+    def forward(self, vectors: Vectors, token_ids: TokenIds) -> Float[Tensor, "N T V"]:
+        begin = token_ids.new_full((len(token_ids), 1), len(self.words.weight) - 1)
+        previous = torch.cat([begin, token_ids[:, :-1].clamp(min=0)], dim=1)
+        length = token_ids.shape[1]
+        x = self.words(previous) + _sinusoidal_positions(length, vectors)
+        causal_mask = torch.ones(length, length, dtype=torch.bool, device=token_ids.device).triu(1)
         for block in self.blocks:
-            x = block(x, vectors[:, None], tgt_mask=ahead)
-        scores: Tensor = self.norm(x) @ self.words.weight[:-1].T
-        return scores
+            x = block(x, vectors[:, None], tgt_mask=causal_mask)
+        logits: Tensor = self.norm(x) @ self.words.weight[:-1].T
+        return logits
 
 
-def _positions(length: int, like: Tensor) -> Float[Tensor, "T E"]:
-    """Sines and cosines of the place, each pair of numbers slower than the last (Vaswani et al. 2017)."""
+def _sinusoidal_positions(length: int, like: Tensor) -> Float[Tensor, "T E"]:
+    """Sines and cosines of the position at falling frequencies (Vaswani et al. 2017)."""
     width = like.shape[1]
-    place = torch.arange(length, device=like.device, dtype=like.dtype)
-    speeds = torch.exp(-math.log(10_000) * torch.arange(0, width, 2, device=like.device, dtype=like.dtype) / width)
-    turns = place[:, None] * speeds
-    waves = torch.stack([turns.sin(), turns.cos()], dim=2).flatten(1)[:, :width]
+    position = torch.arange(length, device=like.device, dtype=like.dtype)
+    frequencies = torch.exp(-math.log(10_000) * torch.arange(0, width, 2, device=like.device, dtype=like.dtype) / width)
+    angles = position[:, None] * frequencies
+    waves = torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)[:, :width]
     return waves / math.sqrt(width)
 
 
 def pad_token_ids(rows: list[list[int]], device: torch.device) -> Int[Tensor, "N T"]:
-    """Lists of ids as a matrix, −1 where a row has ended."""
+    """Lists of ids as a matrix, padded with −1 on the right."""
     parts = [torch.tensor(row, device=device) for row in rows]
-    found: Tensor = nn.utils.rnn.pad_sequence(parts, batch_first=True, padding_value=-1)
-    return found
+    padded: Tensor = nn.utils.rnn.pad_sequence(parts, batch_first=True, padding_value=-1)
+    return padded

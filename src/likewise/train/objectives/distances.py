@@ -1,4 +1,4 @@
-"""How far apart vectors are, with gradients that are finite even between equal ones."""
+"""Distances between vectors, whose gradients stay finite even between equal vectors."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from .objective import Numbers, Vectors
 
 
 def _minkowski(power: float) -> Callable[[Tensor, Tensor], Tensor]:
-    exact = "donot_use_mm_for_euclid_dist"  # |a|² − 2ab + |b|² loses the digits of near ones
+    exact = "donot_use_mm_for_euclid_dist"  # |a|² − 2ab + |b|² is inaccurate for vectors near each other
     return lambda a, b: torch.cdist(a, b, power, compute_mode=exact)
 
 
@@ -27,15 +27,15 @@ DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 def check_distance(name: str) -> str:
     """The name, if it is one of `DISTANCES`."""
     if name not in DISTANCES:
-        raise BadInput(f"there is no distance {name!r}; there are {', '.join(DISTANCES)}")
+        raise BadInput(f"the distance {name!r} is unknown; expected one of {', '.join(DISTANCES)}")
     return name
 
 
 def pairwise_distances(a: Vectors, b: Float[Tensor, "M E"], name: str) -> Float[Tensor, "N M"]:
-    """From each row of `a` to each of `b`."""
+    """From each row of `a` to each row of `b`."""
     return DISTANCES[name](a, b)
 
 
 def paired_distances(a: Vectors, b: Vectors, name: str) -> Numbers:
-    """From each row of `a` to the row of `b` beside it."""
+    """From each row of `a` to the same row of `b`."""
     return DISTANCES[name](a[:, None], b[:, None])[:, 0, 0]

@@ -1,7 +1,7 @@
-"""Distillation: a model learns from another's vectors or scores, which arrive as columns of numbers.
+"""Distillation: a model learns a teacher's vectors or scores, which are columns of numbers of the training data.
 
 A teacher's vectors are a `Matrix` column, (rows, width): a NumPy array (memory-mapped from a file, if it is large) or
-a list of lists beside the texts.
+a list of lists next to the texts.
 """
 
 import torch
@@ -13,42 +13,42 @@ from ...errors import BadInput
 from .labelled_pairs import check_varies
 from .objective import Columns, Loss, Matrix, Numbers, Objective, Texts, Vectors, check_positive
 
-DEFAULT_TEMPERATURE = 0.05  # the temperature of cosines, where none is given
+DEFAULT_TEMPERATURE = 0.05  # of softmaxes over cosines
 
 
 class Distillation(Objective):
-    """Mean squared error between a text's vector and its teacher's; translations are to have that vector as well.
+    """Mean squared error between a text's vector and its teacher's; translations learn the same vector.
 
     With translations it makes a model multilingual (Reimers and Gurevych 2020): the student's vectors of the sentence
-    and of each further column are drawn to the teacher's vector of the sentence, and the mean is taken.
+    and of each further column of texts learn the teacher's vector of the sentence; the loss is their mean.
 
     Args:
-        width: of the teacher's vectors, where they are not as wide as the student's: a linear map of the student's
-            vectors to theirs is then trained along, and left behind.
+        teacher_width: the width of the teacher's vectors, where it differs from the student's: a linear map from the
+            student's vectors to the teacher's is then trained as well, and discarded after training.
     """
 
-    def __init__(self, width: int | None = None) -> None:
+    def __init__(self, teacher_width: int | None = None) -> None:
         super().__init__()
-        if width is not None and width < 1:
-            raise BadInput(f"width is {width}; wanted that of the teacher's vectors, 1 or more")
-        self.width = width
-        self.map: nn.Linear | None = None
+        if teacher_width is not None and teacher_width < 1:
+            raise BadInput(f"teacher_width is {teacher_width}; expected the width of the teacher's vectors, 1 or more")
+        self.teacher_width = teacher_width
+        self.projection: nn.Linear | None = None
 
-    def fit_to(self, width: int, vocabulary: int = 0) -> None:  # noqa: ARG002
-        self.map = None if self.width is None else nn.Linear(width, self.width)
+    def initialize(self, width: int, vocabulary: int = 0) -> None:  # noqa: ARG002
+        self.projection = None if self.teacher_width is None else nn.Linear(width, self.teacher_width)
 
     def forward(self, sentence: Vectors, *translations: Vectors, teacher: Matrix) -> Loss:
-        found = torch.stack([v if self.map is None else self.map(v) for v in (sentence, *translations)])
-        if found.shape[-1] != teacher.shape[-1]:
+        student = torch.stack([v if self.projection is None else self.projection(v) for v in (sentence, *translations)])
+        if student.shape[-1] != teacher.shape[-1]:
             raise BadInput(
-                f"the teacher's vectors have {teacher.shape[-1]} numbers and the student's {found.shape[-1]}: give "
-                f"width={teacher.shape[-1]}, and a map between them is trained along"
+                f"the teacher's vectors have {teacher.shape[-1]} numbers and the student's {student.shape[-1]}: set "
+                f"teacher_width={teacher.shape[-1]} to train a map between them as well"
             )
-        return (found - teacher).square().mean()
+        return (student - teacher).square().mean()
 
 
 class MarginMSE(Objective):
-    """Mean squared error of s(a, p) − s(a, n) and the teacher's `margin` (Hofstätter et al. 2020).
+    """Mean squared error between s(a, p) − s(a, n) and the teacher's `margin` (Hofstätter et al. 2020).
 
     Args:
         similarity: `"dot"`, the paper's, whose range suits a cross-encoder's scores, or `"cosine"`.
@@ -57,7 +57,7 @@ class MarginMSE(Objective):
     def __init__(self, similarity: str = "dot") -> None:
         super().__init__()
         if similarity not in ("dot", "cosine"):
-            raise BadInput(f"similarity is {similarity!r}; wanted dot or cosine")
+            raise BadInput(f"similarity is {similarity!r}; expected dot or cosine")
         self.similarity = similarity
 
     def forward(self, anchor: Vectors, positive: Vectors, negative: Vectors, *, margin: Numbers) -> Loss:
@@ -90,47 +90,49 @@ class ScoreDistillation(Objective):
         return kl_divergence(scores / self.teacher_temperature, student / self.temperature)
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        wanted = len(texts) - 1
-        if wanted < 2:
-            raise BadInput("a positive alone is no distribution; wanted one column of negatives or more")
-        if numbers["scores"].shape[1] != wanted:
-            raise BadInput(f"scores has {numbers['scores'].shape[1]} numbers a row; wanted {wanted}, one a candidate")
+        candidates = len(texts) - 1
+        if candidates < 2:
+            raise BadInput("a positive alone is not a distribution; expected at least one column of negatives")
+        if numbers["scores"].shape[1] != candidates:
+            raise BadInput(
+                f"scores has {numbers['scores'].shape[1]} numbers a row; expected {candidates}, one per candidate"
+            )
 
 
 class SimilarityDistillation(Objective):
-    """Cosines between the texts of a batch are to be those between the teacher's vectors, of whatever width.
+    """Cosines between the texts of a batch match those between the teacher's vectors, whatever their width.
 
     With `"kl"`, each text's cosines with all others are a distribution, and the loss is KL(teacher ‖ student) (Fang et
     al. 2021, SEED); with `"mse"`, their mean squared difference (relational distillation, Park et al. 2019).
 
     Args:
-        measure: `"kl"` or `"mse"`.
-        temperature: the student's cosines are divided by it, under `"kl"`.
-        teacher_temperature: and the teacher's.
+        loss: `"kl"` or `"mse"`.
+        temperature: the student's cosines are divided by it, with `"kl"`.
+        teacher_temperature: the teacher's cosines are divided by it, with `"kl"`.
     """
 
     def __init__(
         self,
-        measure: str = "kl",
+        loss: str = "kl",
         temperature: float = DEFAULT_TEMPERATURE,
         teacher_temperature: float = DEFAULT_TEMPERATURE,
     ) -> None:
         super().__init__()
-        if measure not in ("kl", "mse"):
-            raise BadInput(f"measure is {measure!r}; wanted kl or mse")
+        if loss not in ("kl", "mse"):
+            raise BadInput(f"loss is {loss!r}; expected kl or mse")
         check_positive(temperature=temperature, teacher_temperature=teacher_temperature)
-        if measure == "mse" and (temperature, teacher_temperature) != (DEFAULT_TEMPERATURE, DEFAULT_TEMPERATURE):
+        if loss == "mse" and (temperature, teacher_temperature) != (DEFAULT_TEMPERATURE, DEFAULT_TEMPERATURE):
             raise BadInput(
-                "the temperatures are of the distributions of measure=kl; under measure=mse nothing reads them, and "
-                f"{temperature} and {teacher_temperature} were given"
+                f"the temperatures {temperature} and {teacher_temperature} were given, but loss=mse does not use "
+                "temperatures; leave them out, or use loss=kl"
             )
-        self.measure, self.temperature, self.teacher_temperature = measure, temperature, teacher_temperature
+        self.loss, self.temperature, self.teacher_temperature = loss, temperature, teacher_temperature
 
     def forward(self, sentence: Vectors, *, teacher: Matrix) -> Loss:
-        ours, theirs = cosines_with_others(sentence), cosines_with_others(teacher)
-        if self.measure == "kl":
-            return kl_divergence(theirs / self.teacher_temperature, ours / self.temperature)
-        return (ours - theirs).square().sum() / max(1, ours.numel())
+        student, expected = cosines_with_others(sentence), cosines_with_others(teacher)
+        if self.loss == "kl":
+            return kl_divergence(expected / self.teacher_temperature, student / self.temperature)
+        return (student - expected).square().sum() / max(1, student.numel())
 
 
 def cosines_with_others(vectors: Float[Tensor, "N W"]) -> Float[Tensor, "N others"]:
@@ -142,5 +144,5 @@ def cosines_with_others(vectors: Float[Tensor, "N W"]) -> Float[Tensor, "N other
 
 def kl_divergence(teacher: Matrix, student: Matrix) -> Loss:
     """The mean over rows of KL(softmax teacher ‖ softmax student)."""
-    wanted, found = teacher.log_softmax(1), student.log_softmax(1)
-    return (wanted.exp() * (wanted - found)).sum(1).mean()
+    log_teacher, log_student = teacher.log_softmax(1), student.log_softmax(1)
+    return (log_teacher.exp() * (log_teacher - log_student)).sum(1).mean()

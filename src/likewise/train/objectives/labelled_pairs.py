@@ -1,4 +1,4 @@
-"""Objectives over pairs with a label or a score (Reimers and Gurevych 2019, section 3; and what came before)."""
+"""Objectives over pairs with a label or a score (Reimers and Gurevych 2019, section 3; and contrastive loss)."""
 
 from typing import Any, Literal
 
@@ -34,32 +34,30 @@ class Classification(Objective):
     """Cross-entropy of softmax(W (u, v, |u − v|)), the paper's classification objective.
 
     Args:
-        labels: how many classes there are; a label is a whole number from 0.
-        parts: what is laid side by side.
+        num_labels: how many classes there are; a label is a whole number from 0.
+        concatenation: the features of the two vectors that the classifier reads, of `FEATURES`.
     """
 
-    def __init__(self, labels: int = 3, parts: tuple[str, ...] = ("u", "v", "|u-v|")) -> None:
+    def __init__(self, num_labels: int = 3, concatenation: tuple[str, ...] = ("u", "v", "|u-v|")) -> None:
         super().__init__()
-        if labels < 2 or not parts or not set(parts) <= set(FEATURES):
-            raise BadInput(
-                f"{labels} labels and the parts {' '.join(parts)} were asked for; wanted 2 labels or more, "
-                f"and parts of {' '.join(FEATURES)}"
-            )
-        self.labels, self.parts = labels, tuple(parts)
+        if num_labels < 2:
+            raise BadInput(f"num_labels is {num_labels}; expected 2 or more")
+        if not concatenation or not set(concatenation) <= set(FEATURES):
+            raise BadInput(f"concatenation is {'+'.join(concatenation)}; expected some of {', '.join(FEATURES)}")
+        self.num_labels, self.concatenation = num_labels, tuple(concatenation)
         self.classifier: nn.Linear | None = None
 
-    def fit_to(self, width: int, vocabulary: int = 0) -> None:  # noqa: ARG002
-        self.classifier = nn.Linear(len(self.parts) * width, self.labels)
+    def initialize(self, width: int, vocabulary: int = 0) -> None:  # noqa: ARG002
+        self.classifier = nn.Linear(len(self.concatenation) * width, self.num_labels)
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, label: Labels) -> Loss:
-        assert self.classifier is not None, "fit_to is called first"
-        seen = torch.cat([FEATURES[part](sentence1, sentence2) for part in self.parts], dim=1)
-        return F.cross_entropy(self.classifier(seen), label)
+        assert self.classifier is not None, "initialize is called first"
+        features = torch.cat([FEATURES[name](sentence1, sentence2) for name in self.concatenation], dim=1)
+        return F.cross_entropy(self.classifier(features), label)
 
     def check(self, texts: Texts, numbers: Columns) -> None:
         check_texts_differ(texts)
-        check_range("label", numbers["label"], 0, self.labels - 1, f"there are {self.labels} labels (labels=…)")
-        check_varies("label", numbers["label"])
+        check_labels(numbers["label"], self.num_labels)
 
 
 class Regression(Objective):
@@ -81,8 +79,8 @@ class MarginPairs(Objective):
     Args:
         margin: in units of the distance.
         distance: one of `DISTANCES`.
-        online: only hard pairs count: alike ones farther apart than the batch's nearest unlike ones, and unlike ones
-            nearer than its farthest alike ones. A batch that holds one kind only counts whole.
+        online: count hard pairs only: positives farther apart than the batch's nearest negatives, and negatives nearer
+            than its farthest positives. A batch with labels of one kind counts in full.
     """
 
     def __init__(self, margin: float = 0.5, distance: str = "cosine", *, online: bool = False) -> None:
@@ -91,36 +89,42 @@ class MarginPairs(Objective):
         self.margin, self.distance, self.online = margin, check_distance(distance), online
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, label: Labels) -> Loss:
-        apart = paired_distances(sentence1, sentence2, self.distance)
-        alike = label == 1
-        costs = torch.where(alike, apart, F.relu(self.margin - apart)).square()
-        if self.online and alike.any() and not alike.all():
-            hard = torch.where(alike, apart > apart[~alike].min(), apart < apart[alike].max())
-            costs = costs * hard
+        distances = paired_distances(sentence1, sentence2, self.distance)
+        positive = label == 1
+        costs = torch.where(positive, distances, F.relu(self.margin - distances)).square()
+        if self.online and positive.any() and not positive.all():
+            nearest_negative, farthest_positive = distances[~positive].min(), distances[positive].max()
+            costs = costs * torch.where(positive, distances > nearest_negative, distances < farthest_positive)
         return costs.mean() / 2
 
     def check(self, texts: Texts, numbers: Columns) -> None:
         check_texts_differ(texts)
-        check_range("label", numbers["label"], 0, 1, "1 says that the two are alike, 0 that they are not")
+        check_range("label", numbers["label"], 0, 1, "1 means that the two texts are similar, 0 that they are not")
         check_varies("label", numbers["label"])
 
 
-def check_range(name: str, values: np.ndarray, least: float, most: float, hint: str) -> None:
-    """Refuses the first number outside `least` … `most`."""
-    bad = np.flatnonzero((values < least) | (values > most))
+def check_labels(labels: np.ndarray, num_labels: int) -> None:
+    """Refuse labels outside 0 … num_labels − 1, or all of one class."""
+    check_range("label", labels, 0, num_labels - 1, f"there are {num_labels} labels (num_labels=…)")
+    check_varies("label", labels)
+
+
+def check_range(name: str, values: np.ndarray, lowest: float, highest: float, hint: str) -> None:
+    """Refuse the first number outside `lowest` … `highest`."""
+    bad = np.flatnonzero((values < lowest) | (values > highest))
     if len(bad):
         row = int(bad[0])
-        raise BadInput(f"row {row}: {name} is {values[row]:g}; wanted {least:g} … {most:g}: {hint}")
+        raise BadInput(f"row {row}: {name} is {values[row]:g}; expected {lowest:g} … {highest:g}: {hint}")
 
 
 def check_varies(name: str, values: np.ndarray) -> None:
-    """Refuses a column in which all numbers are one."""
+    """Refuse a column in which all numbers are equal."""
     if len(values) > 1 and values.min() == values.max():
-        raise BadInput(f"every {name} is {values[0]:g}, in all {len(values):,} rows: there is nothing to tell apart")
+        raise BadInput(f"every {name} is {values[0]:g}, in all {len(values):,} rows: there is nothing to learn from")
 
 
 def check_texts_differ(texts: Texts) -> None:
-    """Refuses pairs of which every one is the same text twice."""
+    """Refuse pairs each of which is the same text twice."""
     left, right = texts["sentence1"], texts["sentence2"]
     if all(a == b for a, b in zip(left, right, strict=True)):
-        raise BadInput(f"in all {len(left):,} rows both texts are the same, so every cosine is 1 whatever is learned")
+        raise BadInput(f"in all {len(left):,} rows both texts are the same, so every cosine is 1 whatever the model")

@@ -1,4 +1,4 @@
-"""What an objective is: vectors and numbers to a loss. It never sees a model, and its signature says what it reads."""
+"""What an objective is: vectors and numbers to a loss. It never sees a model, and its signature names its columns."""
 
 import inspect
 import math
@@ -19,81 +19,81 @@ Labels: TypeAlias = Int[Tensor, " N"]
 Matrix: TypeAlias = Float[Tensor, "N W"]
 """W numbers a row: a teacher's vectors, a teacher's scores of several candidates."""
 TextIds: TypeAlias = Int[Tensor, "N C"]
-"""A number for each text, equal for equal texts: who is who in a batch."""
+"""A number for each text of a batch, equal for equal texts."""
 TokenIds: TypeAlias = Int[Tensor, "N T"]
-"""The token ids of each row's first text as the model reads it, −1 where it has ended."""
+"""The token ids of each row's first text as the model reads it, −1 after its end."""
 Loss: TypeAlias = Float[Tensor, ""]
 
 Texts: TypeAlias = Mapping[str, Sequence[str]]
 Columns: TypeAlias = Mapping[str, Shaped[np.ndarray, "N ..."]]
 
-BATCH_INPUTS = ("names", "ids")
-"""Keyword-only parameters that are no columns: training fills them in."""
+BATCH_INPUTS = ("text_ids", "token_ids")
+"""Keyword-only parameters that are not columns: training computes them from the batch."""
 
 
 @dataclass(frozen=True)
 class InputColumns:
-    """The columns that an objective wants: of texts, in order; of numbers; and what it asks of the texts."""
+    """The columns that an objective reads (texts in order, then numbers), and how it needs the texts."""
 
     texts: tuple[str, ...]
     more_texts: bool = False  # any number of further columns of texts: hard negatives
     numbers: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()  # numbers that may be missing
-    whole: tuple[str, ...] = ()  # those of the numbers that are `Labels`
-    wide: tuple[str, ...] = ()  # those of the numbers that are a `Matrix`
-    names: bool = False
-    ids: bool = False
-    together: str | None = None  # the whole numbers of which a batch is to hold equal ones, `each` of a kind
-    each: int = 1
-    repeats: int = 1  # how often each column of texts goes through the model: twice, with other words dropped (SimCSE)
+    optional: tuple[str, ...] = ()  # columns of numbers that may be missing
+    integers: tuple[str, ...] = ()  # those of the numbers that are `Labels`
+    matrices: tuple[str, ...] = ()  # those of the numbers that are a `Matrix`
+    text_ids: bool = False
+    token_ids: bool = False
+    group_by: str | None = None  # the column of labels of which each batch holds `per_group` rows with equal labels
+    per_group: int = 1
+    repeats: int = 1  # how often each column of texts goes through the model: 2, with different dropout, in SimCSE
 
 
 class Objective(nn.Module):
     """The parameters of `forward` are the columns: positional ones are texts, keyword-only ones numbers.
 
-    >>> class Mine(Objective):
+    >>> class MyObjective(Objective):
     ...     def forward(self, sentence1: Vectors, sentence2: Vectors, *, score: Numbers) -> Loss: ...
 
     A parameter `*negatives` takes any further columns of texts; a keyword-only parameter with a default is a column
     that may be missing; one annotated `Labels` holds whole numbers, `Matrix` a row of numbers each. A keyword-only
-    `names` is given the `TextIds` of the batch, and `ids` its `TokenIds`. Rows are compared with each other or not, as the
-    objective likes: over several processes it sees the joined batch.
+    `text_ids` receives the `TextIds` of the batch, and `token_ids` its `TokenIds`. An objective may compare rows with
+    each other: with several processes it receives the joined batch.
 
-    What the constructor takes is kept under the same names, so that a run can be described.
+    The constructor's arguments are stored as attributes of the same names, so that a run can be described.
     """
 
     def reads(self) -> InputColumns:
-        """Of the signature; an objective that wraps another says what that one reads."""
-        found = inspect.signature(self.forward).parameters.values()
-        wanted = [p for p in found if p.kind is p.KEYWORD_ONLY and p.name not in BATCH_INPUTS]
+        """The columns, from the signature of `forward`; a wrapper returns those of the objective that it wraps."""
+        parameters = inspect.signature(self.forward).parameters.values()
+        columns = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in BATCH_INPUTS]
         return InputColumns(
-            texts=tuple(p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD),
-            more_texts=any(p.kind is p.VAR_POSITIONAL for p in found),
-            numbers=tuple(p.name for p in wanted if p.default is p.empty),
-            optional=tuple(p.name for p in wanted if p.default is not p.empty),
-            whole=tuple(p.name for p in wanted if _is_kind(p.annotation, Labels)),
-            wide=tuple(p.name for p in wanted if _is_kind(p.annotation, Matrix)),
-            names=any(p.name == "names" for p in found),
-            ids=any(p.name == "ids" for p in found),
+            texts=tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD),
+            more_texts=any(p.kind is p.VAR_POSITIONAL for p in parameters),
+            numbers=tuple(p.name for p in columns if p.default is p.empty),
+            optional=tuple(p.name for p in columns if p.default is not p.empty),
+            integers=tuple(p.name for p in columns if _is_kind(p.annotation, Labels)),
+            matrices=tuple(p.name for p in columns if _is_kind(p.annotation, Matrix)),
+            text_ids=any(p.name == "text_ids" for p in parameters),
+            token_ids=any(p.name == "token_ids" for p in parameters),
         )
 
     def check(self, texts: Texts, numbers: Columns) -> None:
-        """Told all rows before training begins, under the names of `reads`.
+        """Check all rows before training begins; columns have the names of `reads`.
 
         Raises:
             BadInput: nothing can be learned from them; the message names the row.
         """
 
-    def fit_to(self, width: int, vocabulary: int = 0) -> None:
-        """Told the model's E and how many token ids it knows; those with weights of their own make them here."""
+    def initialize(self, width: int, vocabulary: int = 0) -> None:
+        """Create the objective's own weights for a model with vectors of this width and so many token ids."""
 
     def layers_read(self) -> int:
-        """How many of the model's last layers its vectors are of, side by side; 0: the model's own vectors."""
+        """How many of the model's last layers its vectors concatenate; 0: the model's own vectors."""
         return 0
 
-    def shown(self, content: list[int]) -> list[int]:
-        """What the model is shown of a text's ids, special ones not among them: all, where there is to be no noise."""
-        return content
+    def add_noise(self, token_ids: list[int]) -> list[int]:
+        """What the model reads of a text's ids (special tokens excluded): all of them, unless there is noise."""
+        return token_ids
 
     def describe(self) -> dict[str, Any]:
         """Its name and settings, for the run record."""
@@ -102,19 +102,19 @@ class Objective(nn.Module):
 
 
 def check_positive(**settings: float) -> None:
-    """Refuses a setting that is not a finite number above 0."""
+    """Refuse a setting that is not a finite number above 0."""
     for name, value in settings.items():
         if not 0 < value < math.inf:
-            raise BadInput(f"{name} is {value}; wanted a number above 0, and finite")
+            raise BadInput(f"{name} is {value}; expected a finite number above 0")
 
 
 def check_not_negative(**settings: float) -> None:
-    """Refuses a setting that is not a finite number of 0 or more."""
+    """Refuse a setting that is not a finite number of 0 or more."""
     for name, value in settings.items():
         if not 0 <= value < math.inf:
-            raise BadInput(f"{name} is {value}; wanted a number of 0 or more, and finite")
+            raise BadInput(f"{name} is {value}; expected a finite number of 0 or more")
 
 
 def _is_kind(annotation: Any, kind: Any) -> bool:
-    """Whether a parameter is of this kind, or of it and None."""
+    """Whether a parameter is annotated with this kind, or with it and None."""
     return annotation is kind or kind in get_args(annotation)

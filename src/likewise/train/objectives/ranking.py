@@ -1,4 +1,4 @@
-"""Objectives over the order of scores: of any two pairs, that of the larger score is to be the more alike."""
+"""Objectives over the order of scores: of any two pairs, the one with the higher score has the higher similarity."""
 
 import torch
 from torch import Tensor
@@ -10,7 +10,11 @@ from .objective import Columns, Loss, Numbers, Objective, Texts, Vectors, check_
 
 
 class CoSENT(Objective):
-    """`cosent`: every pair that should be more alike than another is to have the larger cosine (Su 2022)."""
+    """Of any two pairs, the one with the higher score has the larger cosine: `cosent` (Su 2022).
+
+    Args:
+        scale: cosines are multiplied by it.
+    """
 
     def __init__(self, scale: float = 20.0) -> None:
         super().__init__()
@@ -26,37 +30,41 @@ class CoSENT(Objective):
 
 
 class AnglE(Objective):
-    """CoSENT of cosines and of `angles`, added up (Li and Li 2023, AnglE, equations 1 to 7).
+    """The weighted sum of CoSENT of cosines and of `angles` (Li and Li 2023, AnglE, equations 1 to 7).
 
     Where cosines saturate, near 1 and −1, angles still have a gradient. The paper's third term, in-batch negatives,
     is `Contrastive`, which reads other columns.
 
     Args:
-        cosine: the weight of the order of cosines.
-        angle: the weight of the order of angles.
-        cosine_scale: what cosines are multiplied with.
-        angle_scale: what angles are multiplied with.
+        cosine_weight: the weight of the loss over cosines.
+        angle_weight: the weight of the loss over angles.
+        cosine_scale: cosines are multiplied by it.
+        angle_scale: angles are multiplied by it.
     """
 
     def __init__(
-        self, cosine: float = 1.0, angle: float = 1.0, cosine_scale: float = 20.0, angle_scale: float = 20.0
+        self,
+        cosine_weight: float = 1.0,
+        angle_weight: float = 1.0,
+        cosine_scale: float = 20.0,
+        angle_scale: float = 20.0,
     ) -> None:
         super().__init__()
         check_positive(cosine_scale=cosine_scale, angle_scale=angle_scale)
-        check_not_negative(cosine=cosine, angle=angle)
-        if not cosine + angle:
-            raise BadInput("cosine and angle, the weights of the two orders, are both 0: there is nothing to learn")
-        self.cosine, self.angle = cosine, angle
+        check_not_negative(cosine_weight=cosine_weight, angle_weight=angle_weight)
+        if not cosine_weight + angle_weight:
+            raise BadInput("cosine_weight and angle_weight are both 0: there is nothing to learn")
+        self.cosine_weight, self.angle_weight = cosine_weight, angle_weight
         self.cosine_scale, self.angle_scale = cosine_scale, angle_scale
 
-    def fit_to(self, width: int, vocabulary: int = 0) -> None:  # noqa: ARG002
+    def initialize(self, width: int, vocabulary: int = 0) -> None:  # noqa: ARG002
         if width % 2:
-            raise BadInput(f"angles want pairs of numbers, and the model's vectors have {width}")
+            raise BadInput(f"AnglE needs vectors of an even width, and the model's have {width} numbers")
 
     def forward(self, sentence1: Vectors, sentence2: Vectors, *, score: Numbers) -> Loss:
         by_cosine = cosent(sentence1, sentence2, score, self.cosine_scale)
         by_angle = ordered_loss(self.angle_scale * angles(sentence1, sentence2), score)
-        return self.cosine * by_cosine + self.angle * by_angle
+        return self.cosine_weight * by_cosine + self.angle_weight * by_angle
 
     def check(self, texts: Texts, numbers: Columns) -> None:
         check_texts_differ(texts)
@@ -71,16 +79,16 @@ def cosent(u: Vectors, v: Vectors, scores: Numbers, scale: float = 20.0) -> Loss
     return ordered_loss(scale * F.cosine_similarity(u, v), scores)
 
 
-def ordered_loss(likeness: Numbers, scores: Numbers) -> Loss:
-    """log(1 + Σ exp(l_j − l_i)) over all i, j with score_i > score_j."""
-    wrong = (likeness[None] - likeness[:, None]).masked_fill(scores[:, None] <= scores[None], -torch.inf)
+def ordered_loss(similarities: Numbers, scores: Numbers) -> Loss:
+    """log(1 + Σ exp(s_j − s_i)) of similarities s, over all i, j with score_i > score_j."""
+    wrong = (similarities[None] - similarities[:, None]).masked_fill(scores[:, None] <= scores[None], -torch.inf)
     return torch.cat([wrong.new_zeros(1), wrong.flatten()]).logsumexp(0)
 
 
 def angles(u: Vectors, v: Vectors) -> Numbers:
-    """|Re q + Im q| of q = Σ z w̄ / |z||w|, each vector's halves taken as real and imaginary parts of z and w.
+    """|Re q + Im q| of q = Σ z w̄ / |z||w|, each vector's halves as real and imaginary parts of z and w.
 
-    Li and Li 2023, equations 5 and 6, as the authors compute them: larger is more alike, 1 between equal vectors.
+    Li and Li 2023, equations 5 and 6, as the authors compute them: larger is more similar, 1 between equal vectors.
     """
     (a, b), (c, d) = (F.normalize(x, dim=1).chunk(2, dim=1) for x in (u, v))
     real: Tensor = a * c + b * d

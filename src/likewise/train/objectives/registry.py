@@ -1,9 +1,11 @@
-"""Objectives by name and options, as the command line and TOML files say them."""
+"""The objectives by name, each with its purpose and paper; and how the command line and TOML files spell them."""
 
+import difflib
 import inspect
 import math
 import types
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Union, get_args, get_origin
 
 from ...errors import BadInput
@@ -13,90 +15,177 @@ from .distillation import Distillation, MarginMSE, ScoreDistillation, Similarity
 from .labelled_pairs import Classification, MarginPairs, Regression
 from .objective import Objective
 from .ranking import AnglE, CoSENT
+from .reranking import InBatch, PairClassification, PairMargin, PairRanking, PairRegression
 from .triplets import BatchTriplets, Triplet
 from .wrappers import Layerwise, Matryoshka
 
-OBJECTIVES: dict[str, type[Objective]] = {
-    "classification": Classification,
-    "regression": Regression,
-    "cosent": CoSENT,
-    "angle": AnglE,
-    "margin-pairs": MarginPairs,
-    "contrastive": Contrastive,
-    "triplet": Triplet,
-    "batch-triplets": BatchTriplets,
-    "distillation": Distillation,
-    "margin-mse": MarginMSE,
-    "score-distillation": ScoreDistillation,
-    "similarity-distillation": SimilarityDistillation,
-    "simcse": SimCSE,
-    "tsdae": TSDAE,
-}
+
+@dataclass(frozen=True)
+class ObjectiveEntry:
+    """An objective and what is said of it in help and documentation; its columns and options are in its signatures."""
+
+    build: Callable[..., Objective]
+    purpose: str
+    paper: str
+    sentence_transformers: str  # the name of its class there, or of the nearest; "" where there is none
+
+
+ObjectiveTable = Mapping[str, ObjectiveEntry]
+
+OBJECTIVES: ObjectiveTable = {
+    "classification": ObjectiveEntry(
+        Classification, "pairs with a class, such as natural language inference",
+        "Reimers and Gurevych 2019, Sentence-BERT", "SoftmaxLoss",
+    ),
+    "regression": ObjectiveEntry(
+        Regression, "pairs with a similarity score in -1 … 1 that cosines should equal",
+        "Reimers and Gurevych 2019, Sentence-BERT", "CosineSimilarityLoss",
+    ),
+    "cosent": ObjectiveEntry(
+        CoSENT, "pairs with a similarity score, of which the order matters", "Su 2022, CoSENT", "CoSENTLoss",
+    ),
+    "angle": ObjectiveEntry(
+        AnglE, "pairs with a similarity score, where cosines saturate", "Li and Li 2023, AnglE", "AnglELoss",
+    ),
+    "margin-pairs": ObjectiveEntry(
+        MarginPairs, "pairs labelled similar (1) or not (0)",
+        "Hadsell, Chopra and LeCun 2006", "ContrastiveLoss; with online: OnlineContrastiveLoss",
+    ),
+    "contrastive": ObjectiveEntry(
+        Contrastive, "pairs of question and answer, text and paraphrase, optionally with hard negatives; for search",
+        "van den Oord 2018, InfoNCE; Henderson 2017", "MultipleNegativesRankingLoss",
+    ),
+    "triplet": ObjectiveEntry(
+        Triplet, "triplets, each with its own negative", "Reimers and Gurevych 2019, Sentence-BERT", "TripletLoss",
+    ),
+    "batch-triplets": ObjectiveEntry(
+        BatchTriplets, "single texts with a class, such as a topic",
+        "Hermans, Beyer and Leibe 2017; Schroff et al. 2015",
+        "BatchHardTripletLoss, BatchSemiHardTripletLoss, BatchAllTripletLoss",
+    ),
+    "distillation": ObjectiveEntry(
+        Distillation, "a teacher's vectors, also for translations (a multilingual model)",
+        "Reimers and Gurevych 2020", "MSELoss",
+    ),
+    "margin-mse": ObjectiveEntry(
+        MarginMSE, "the margins between a teacher's scores (of a cross-encoder) of positive and negative",
+        "Hofstätter et al. 2020", "MarginMSELoss",
+    ),
+    "score-distillation": ObjectiveEntry(
+        ScoreDistillation, "a teacher's scores of a positive and several negatives",
+        "Cao et al. 2007, ListNet; Ren et al. 2021, RocketQAv2", "DistillKLDivLoss",
+    ),
+    "similarity-distillation": ObjectiveEntry(
+        SimilarityDistillation, "a teacher's similarities between texts, whatever its vectors' width",
+        "Fang et al. 2021, SEED; Park et al. 2019", "",
+    ),
+    "simcse": ObjectiveEntry(
+        SimCSE, "texts without labels", "Gao, Yao and Chen 2021, SimCSE",
+        "MultipleNegativesRankingLoss over equal pairs",
+    ),
+    "tsdae": ObjectiveEntry(
+        TSDAE, "texts without labels, of a new domain", "Wang, Reimers and Gurevych 2021, TSDAE",
+        "DenoisingAutoEncoderLoss",
+    ),
+}  # fmt: skip
+"""Objectives of embedders."""
+
+RERANKER_OBJECTIVES: ObjectiveTable = {
+    "regression": ObjectiveEntry(
+        PairRegression, "pairs with a score", "Reimers and Gurevych 2019, Sentence-BERT",
+        "BinaryCrossEntropyLoss; with loss=mse: MSELoss",
+    ),
+    "classification": ObjectiveEntry(
+        PairClassification, "pairs with a class, such as natural language inference",
+        "Devlin et al. 2019, BERT", "CrossEntropyLoss",
+    ),
+    "margin": ObjectiveEntry(
+        PairMargin, "a positive and its negatives", "Joachims 2002, ranking SVM", "",
+    ),
+    "ranking": ObjectiveEntry(
+        PairRanking, "a positive and its negatives, optionally with a teacher's scores",
+        "Cao et al. 2007, ListNet", "ListNetLoss",
+    ),
+    "in-batch": ObjectiveEntry(
+        InBatch, "pairs, with the batch's other candidates as negatives; for poly-encoders",
+        "Humeau et al. 2020, Poly-encoders", "",
+    ),
+}  # fmt: skip
+"""Objectives of rerankers, for `parse_objective(spec, RERANKER_OBJECTIVES)`."""
 
 WRAPPERS: dict[str, tuple[Any, Callable[[Objective, Any], Objective]]] = {
     "widths": (tuple[int, ...], Matryoshka),
     "layers": (int, Layerwise),
 }
-"""Options that any objective has: what they are, and what is then made of it, the first innermost."""
+"""Options of every objective of embedders: their type, and the wrapper that each adds, the first innermost."""
 
 
-def parse_objective(spec: str | Mapping[str, Any], table: Mapping[str, type[Objective]] = OBJECTIVES) -> Objective:
-    """The objective that is meant by `"contrastive:temperature=0.05,symmetric"`, or by a table of a TOML file.
+def parse_objective(spec: str | Mapping[str, Any], table: ObjectiveTable = OBJECTIVES) -> Objective:
+    """The objective that `"contrastive:temperature=0.05,symmetric"`, or a table of a TOML file, describes.
 
-    A table holds the `name` and the options. In a text, an option that is said without a value is true, and the
-    parts of a list are joined by +: `"contrastive:widths=64+256"`, `"classification:labels=2,parts=u+v+|u-v|"`.
-    `table` is `OBJECTIVES`, for embedders, or `RERANKING`, for rerankers.
+    A TOML table holds the `name` and the options. In a string, an option without a value is true, and the parts of a
+    list are joined by +: `"contrastive:widths=64+256"`, `"classification:num_labels=2,concatenation=u+v+|u-v|"`.
+    `table` is `OBJECTIVES`, for embedders, or `RERANKER_OBJECTIVES`, for rerankers.
 
     Raises:
-        BadInput: a name or an option is unknown, or a value is of the wrong kind; the message lists what there is.
+        BadInput: a name or an option is unknown, or a value has the wrong type; the message lists what exists.
     """
-    name, told = _parse_spec(spec)
+    name, given = _parse_spec(spec)
     if name not in table:
-        raise BadInput(f"there is no objective {name!r}; there are {', '.join(table)}")
-    kinds = objective_options(name, table)
-    unknown = [option for option in told if option not in kinds]
+        raise BadInput(f"the objective {name!r} is unknown; {_suggestions(name, table)}")
+    types_of_options = objective_options(name, table)
+    unknown = [option for option in given if option not in types_of_options]
     if unknown:
-        raise BadInput(f"{name} has no option {unknown[0]!r}; it has {', '.join(kinds)}")
-    values = {option: _convert(f"{name}: {option}", value, kinds[option]) for option, value in told.items()}
-    made = table[name](**{option: value for option, value in values.items() if option not in WRAPPERS})
+        raise BadInput(
+            f"{name} has no option {unknown[0]!r}; {_suggestions(unknown[0], types_of_options) or 'it has none'}"
+        )
+    values = {option: _convert(f"{name}: {option}", v, types_of_options[option]) for option, v in given.items()}
+    objective = table[name].build(**{option: value for option, value in values.items() if option not in WRAPPERS})
     for option, (_, wrapper) in WRAPPERS.items():
         if option in values:
-            made = wrapper(made, values[option])
-    return made
+            objective = wrapper(objective, values[option])
+    return objective
 
 
-def objective_options(name: str, table: Mapping[str, type[Objective]] = OBJECTIVES) -> dict[str, Any]:
-    """The options of an objective and their types, those of the wrappers last, which are for vectors alone."""
-    found = inspect.signature(table[name]).parameters.values()
-    own = {p.name: p.annotation for p in found if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+def objective_options(name: str, table: ObjectiveTable = OBJECTIVES) -> dict[str, Any]:
+    """The options of an objective and their types; the wrappers' come last, and are for embedders alone."""
+    parameters = inspect.signature(table[name].build).parameters.values()
+    own = {p.name: p.annotation for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
     return own | {option: kind for option, (kind, _) in WRAPPERS.items() if table is OBJECTIVES}
 
 
+def _suggestions(name: str, known: Mapping[str, Any]) -> str:
+    """The nearest name, if one is near, and all names."""
+    near = difflib.get_close_matches(name, known, 1)
+    return (f"did you mean {near[0]}? " if near else "") + f"expected one of {', '.join(known)}"
+
+
 def _parse_spec(spec: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name and the options as they were written."""
     if isinstance(spec, str):
         name, _, rest = spec.partition(":")
         parts = [part.partition("=") for part in rest.split(",") if part.strip()]
         if len({key.strip() for key, _, _ in parts}) < len(parts):
-            raise BadInput(f"{spec!r} says an option twice")
+            raise BadInput(f"{spec!r} sets an option twice")
         return name.strip(), {key.strip(): text.strip() if sign else True for key, sign, text in parts}
     if not isinstance(spec.get("name"), str):
-        raise BadInput(f"an objective wants a name; found {dict(spec)}, with none among the options")
+        raise BadInput(f"an objective needs a name; found {dict(spec)}, without a name among the options")
     return spec["name"], {key: value for key, value in spec.items() if key != "name"}
 
 
 def _convert(what: str, value: Any, kind: Any) -> Any:
-    """The value as the kind wants it, whether it came as text or as TOML's own."""
+    """The value as this type, whether it came as text or with TOML's own type."""
     if get_origin(kind) in (Union, types.UnionType):
         kind = next(k for k in get_args(kind) if k is not type(None))
     if get_origin(kind) is tuple:
         parts = value.split("+") if isinstance(value, str) else value
         if not isinstance(parts, Sequence):
-            raise BadInput(f"{what} is {value!r}; wanted several, joined by +")
+            raise BadInput(f"{what} is {value!r}; expected a list, joined by +")
         return tuple(_convert(what, part, get_args(kind)[0]) for part in parts)
     try:
         return _CONVERTERS[kind][1](value)
     except (ValueError, TypeError, KeyError):
-        raise BadInput(f"{what} is {value!r}; wanted {_CONVERTERS[kind][0]}") from None
+        raise BadInput(f"{what} is {value!r}; expected {_CONVERTERS[kind][0]}") from None
 
 
 def _integer(value: Any) -> int:
@@ -108,10 +197,10 @@ def _integer(value: Any) -> int:
 def _number(value: Any) -> float:
     if isinstance(value, bool):
         raise TypeError
-    found = float(value)
-    if not math.isfinite(found):
+    number = float(value)
+    if not math.isfinite(number):
         raise ValueError
-    return found
+    return number
 
 
 def _string(value: Any) -> str:
@@ -126,7 +215,7 @@ def _boolean(value: Any) -> bool:
 
 _CONVERTERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
     int: ("a whole number", _integer),
-    float: ("a number", _number),
-    str: ("a word", _string),
+    float: ("a finite number", _number),
+    str: ("a name", _string),
     bool: ("true or false", _boolean),
 }

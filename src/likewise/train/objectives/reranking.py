@@ -1,6 +1,6 @@
-"""Objectives of rerankers: a loss for every row, of the logits of its pairs; or of all contexts with all candidates.
+"""Objectives of rerankers: a loss for each row, from the logits of its pairs, or from all contexts × candidates.
 
-The first column of texts is read with each of the others: a pair's second text, or the positive and then negatives.
+The first column of texts is paired with each of the others: a pair's second text, or the positive and then negatives.
 """
 
 import math
@@ -14,8 +14,19 @@ from torch.nn import functional as F
 
 from ...errors import BadInput
 from .contrastive import Contrastive, false_negative_mask
-from .labelled_pairs import check_range, check_varies
-from .objective import Columns, InputColumns, Labels, Matrix, Numbers, Objective, TextIds, Texts, check_positive
+from .labelled_pairs import check_labels, check_range, check_varies
+from .objective import (
+    Columns,
+    InputColumns,
+    Labels,
+    Matrix,
+    Numbers,
+    Objective,
+    TextIds,
+    Texts,
+    check_not_negative,
+    check_positive,
+)
 
 Logits: TypeAlias = Float[Tensor, "N P C"]
 """Of N rows, each the P pairs of its first text with the others, C labels a pair."""
@@ -25,23 +36,23 @@ Losses: TypeAlias = Float[Tensor, " N"]
 
 
 class RerankerObjective(Objective):
-    """A loss for every row; that of a batch is their mean, so that rows can be worked off in any pieces.
+    """A loss for each row; that of a batch is their mean, so that rows can be processed in parts of any size.
 
-    >>> class Mine(Reranking):
+    >>> class MyObjective(RerankerObjective):
     ...     def forward(self, logits: Logits, *, score: Numbers) -> Losses: ...
 
-    Keyword-only parameters of `forward` are columns, as those of any objective; `TEXTS` names the columns of texts.
+    Keyword-only parameters of `forward` are columns, as in any objective; `TEXT_COLUMNS` names the columns of texts.
     """
 
-    TEXTS: ClassVar[tuple[str, ...]] = ("sentence1", "sentence2")
-    MORE: ClassVar[bool] = False  # any number of further columns of candidates
-    CROSSED: ClassVar[bool] = False  # reads `AllPairScores` scores, which only a poly-encoder gives cheaply
+    TEXT_COLUMNS: ClassVar[tuple[str, ...]] = ("sentence1", "sentence2")
+    MORE_TEXTS: ClassVar[bool] = False  # any number of further columns of candidates
+    ALL_PAIRS: ClassVar[bool] = False  # reads `AllPairScores`, which only a poly-encoder computes cheaply
 
-    labels: int = 1
-    """How many labels the reranker is to have."""
+    num_labels: int = 1
+    """How many labels the reranker must have."""
 
     def reads(self) -> InputColumns:
-        return replace(super().reads(), texts=self.TEXTS, more_texts=self.MORE)
+        return replace(super().reads(), texts=self.TEXT_COLUMNS, more_texts=self.MORE_TEXTS)
 
 
 class PairRegression(RerankerObjective):
@@ -49,71 +60,68 @@ class PairRegression(RerankerObjective):
 
     Args:
         loss: `"bce"`: binary cross-entropy of sigmoid(logit) and a score in 0 … 1, as Sentence-BERT's authors train
-            cross-encoders; `"mse"`: squared error of the logit itself, of scores of any range (a teacher's logits).
+            cross-encoders; `"mse"`: squared error of the logit itself, for scores of any range (a teacher's logits).
         temperature: logits are divided by it; a poly-encoder's are dot products, and large.
-        offset: what is then taken off; a poly-encoder's are all positive, and a sigmoid of those is never below ½.
+        offset: subtracted afterwards; a poly-encoder's logits are all positive, so their sigmoid is never below ½.
     """
 
     def __init__(self, loss: str = "bce", temperature: float = 1.0, offset: float = 0.0) -> None:
         super().__init__()
         if loss not in ("bce", "mse"):
-            raise BadInput(f"loss is {loss!r}; wanted bce or mse")
+            raise BadInput(f"loss is {loss!r}; expected bce or mse")
         check_positive(temperature=temperature)
         if not math.isfinite(offset):
-            raise BadInput(f"offset is {offset}; wanted a finite number")
+            raise BadInput(f"offset is {offset}; expected a finite number")
         self.loss, self.temperature, self.offset = loss, temperature, offset
 
     def forward(self, logits: Logits, *, score: Numbers) -> Losses:
-        found = logits[:, 0, 0] / self.temperature - self.offset
+        predicted = logits[:, 0, 0] / self.temperature - self.offset
         if self.loss == "bce":
-            return F.binary_cross_entropy_with_logits(found, score, reduction="none")
-        return F.mse_loss(found, score, reduction="none")
+            return F.binary_cross_entropy_with_logits(predicted, score, reduction="none")
+        return F.mse_loss(predicted, score, reduction="none")
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         scores = numbers["score"]
         if self.loss == "bce":
             largest = float(scores.max())
             by = 5 if largest <= 5 else round(largest, 2)
-            check_range(
-                "score", scores, 0, 1, f"bce reads them as probabilities; divide by {by:g}, say (score=score/{by:g})"
-            )
+            hint = f"loss=bce reads scores as probabilities; divide by {by:g}, for example (score=score/{by:g})"
+            check_range("score", scores, 0, 1, hint)
         check_varies("score", scores)
 
 
 class PairClassification(RerankerObjective):
-    """Cross-entropy of the label of each pair, natural language inference say.
+    """Cross-entropy of the label of each pair, as in natural language inference.
 
     Args:
-        labels: how many classes there are; a label is a whole number from 0.
+        num_labels: how many classes there are; a label is a whole number from 0.
     """
 
-    def __init__(self, labels: int = 3) -> None:
+    def __init__(self, num_labels: int = 3) -> None:
         super().__init__()
-        if labels < 2:
-            raise BadInput(f"{labels} labels were asked for; wanted 2 or more (one number a pair is a regression)")
-        self.labels = labels
+        if num_labels < 2:
+            raise BadInput(f"num_labels is {num_labels}; expected 2 or more (for one number a pair, use regression)")
+        self.num_labels = num_labels
 
     def forward(self, logits: Logits, *, label: Labels) -> Losses:
         return F.cross_entropy(logits[:, 0], label, reduction="none")
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
-        check_range("label", numbers["label"], 0, self.labels - 1, f"there are {self.labels} labels (labels=…)")
-        check_varies("label", numbers["label"])
+        check_labels(numbers["label"], self.num_labels)
 
 
 class PairMargin(RerankerObjective):
-    """The positive is to score higher than each negative by a margin: the mean of max(0, margin − (s₊ − s₋)).
+    """The positive scores higher than each negative by a margin: the mean of max(0, margin − (s₊ − s₋)).
 
     Args:
         margin: in logits.
     """
 
-    TEXTS, MORE = ("anchor", "positive"), True
+    TEXT_COLUMNS, MORE_TEXTS = ("anchor", "positive"), True
 
     def __init__(self, margin: float = 1.0) -> None:
         super().__init__()
-        if not 0 <= margin < math.inf:
-            raise BadInput(f"margin is {margin}; wanted a number of 0 or more")
+        check_not_negative(margin=margin)
         self.margin = margin
 
     def forward(self, logits: Logits) -> Losses:
@@ -127,14 +135,14 @@ class PairMargin(RerankerObjective):
 class PairRanking(RerankerObjective):
     """Cross-entropy of the softmax over a row's candidates, the positive first (ListNet, Cao et al. 2007).
 
-    With `scores`, a teacher's of each candidate in the order of the columns, their softmax is what is to be found.
+    With `scores`, a teacher's of each candidate in the order of the columns, their softmax is the target.
 
     Args:
         temperature: logits are divided by it.
         teacher_temperature: the teacher's scores are divided by it.
     """
 
-    TEXTS, MORE = ("anchor", "positive"), True
+    TEXT_COLUMNS, MORE_TEXTS = ("anchor", "positive"), True
 
     def __init__(self, temperature: float = 1.0, teacher_temperature: float = 1.0) -> None:
         super().__init__()
@@ -142,60 +150,50 @@ class PairRanking(RerankerObjective):
         self.temperature, self.teacher_temperature = temperature, teacher_temperature
 
     def forward(self, logits: Logits, *, scores: Matrix | None = None) -> Losses:
-        found = (logits[..., 0] / self.temperature).log_softmax(1)
+        log_probabilities = (logits[..., 0] / self.temperature).log_softmax(1)
         if scores is None:
-            return -found[:, 0]
-        return -((scores / self.teacher_temperature).softmax(1) * found).sum(1)
+            return -log_probabilities[:, 0]
+        return -((scores / self.teacher_temperature).softmax(1) * log_probabilities).sum(1)
 
     def check(self, texts: Texts, numbers: Columns) -> None:
         check_has_negatives(texts)
         if "scores" not in numbers and self.teacher_temperature != 1:
             raise BadInput(
-                f"teacher_temperature is {self.teacher_temperature}, and the rows have no column scores of a teacher "
-                "that it could divide"
+                f"teacher_temperature is {self.teacher_temperature}, but the data have no column scores of a teacher; "
+                "leave it out, or add the column"
             )
         if "scores" in numbers and numbers["scores"].shape[1] != len(texts) - 1:
-            found = numbers["scores"].shape[1]
-            raise BadInput(f"scores has {found} numbers a row; wanted {len(texts) - 1}, one a candidate")
+            count = numbers["scores"].shape[1]
+            raise BadInput(f"scores has {count} numbers a row; expected {len(texts) - 1}, one per candidate")
 
 
 class InBatch(RerankerObjective):
-    """Each context is to find its candidate among all of the batch (Humeau et al. 2020, section 4.2).
+    """Each context identifies its candidate among all of the batch (Humeau et al. 2020, section 4.2).
 
-    Every other candidate is a wrong answer, except what `Contrastive` leaves out too: the context's own text, and any
-    text that stands as a positive beside the same context, or beside one of the same `group`, in any row.
+    Every other candidate is a negative, except false negatives as in `Contrastive`: the context's own text, and any
+    text that is a positive of the same context, or of one of the same `group`, in any row.
 
     Args:
         temperature: scores are divided by it; the paper's is 1.
     """
 
-    TEXTS, MORE, CROSSED = ("anchor", "positive"), True, True
+    TEXT_COLUMNS, MORE_TEXTS, ALL_PAIRS = ("anchor", "positive"), True, True
 
     def __init__(self, temperature: float = 1.0) -> None:
         super().__init__()
         check_positive(temperature=temperature)
         self.temperature = temperature
 
-    def forward(self, scores: AllPairScores, *, names: TextIds, group: Labels | None = None) -> Losses:
-        right = torch.arange(len(scores), device=scores.device)
-        masked = scores.masked_fill(false_negative_mask(names, group), -torch.inf)
-        return F.cross_entropy(masked / self.temperature, right, reduction="none")
+    def forward(self, scores: AllPairScores, *, text_ids: TextIds, group: Labels | None = None) -> Losses:
+        targets = torch.arange(len(scores), device=scores.device)
+        masked = scores.masked_fill(false_negative_mask(text_ids, group), -torch.inf)
+        return F.cross_entropy(masked / self.temperature, targets, reduction="none")
 
     def check(self, texts: Texts, numbers: Columns) -> None:
         Contrastive().check(texts, numbers)
 
 
-RERANKER_OBJECTIVES: dict[str, type[RerankerObjective]] = {
-    "regression": PairRegression,
-    "classification": PairClassification,
-    "margin": PairMargin,
-    "ranking": PairRanking,
-    "in-batch": InBatch,
-}
-"""What rerankers are trained with, for `objective_of(spec, RERANKING)`; a name means what it means to an embedder."""
-
-
 def check_has_negatives(texts: Texts) -> None:
-    """Refuses rows without a wrong answer."""
+    """Refuse rows without a negative."""
     if len(texts) < 3:
-        raise BadInput(f"rows have {', '.join(texts)}; wanted one column of negatives or more beside them")
+        raise BadInput(f"the columns of texts are {', '.join(texts)}; expected a column of negatives or more as well")

@@ -1,4 +1,4 @@
-"""Objectives over triplets: the anchor is to be nearer to the positive than to the negative, by a margin."""
+"""Triplet objectives: the anchor is nearer to the positive than to the negative, by a margin."""
 
 import warnings
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from .objective import Columns, InputColumns, Labels, Loss, Objective, Texts, Ve
 
 
 class Triplet(Objective):
-    """mean of max(d(a, p) − d(a, n) + margin, 0); the paper's has Euclidean distances and margin 1.
+    """Mean of max(d(a, p) − d(a, n) + margin, 0); the paper's has Euclidean distances and margin 1.
 
     Args:
         margin: in units of the distance.
@@ -29,51 +29,54 @@ class Triplet(Objective):
         self.margin, self.distance = margin, check_distance(distance)
 
     def forward(self, anchor: Vectors, positive: Vectors, negative: Vectors) -> Loss:
-        near, far = (paired_distances(anchor, other, self.distance) for other in (positive, negative))
-        return F.relu(near - far + self.margin).mean()
+        to_positive, to_negative = (paired_distances(anchor, x, self.distance) for x in (positive, negative))
+        return F.relu(to_positive - to_negative + self.margin).mean()
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         if all(p == n for p, n in zip(texts["positive"], texts["negative"], strict=True)):
-            raise BadInput("in every row the negative is the positive, so there is nothing to tell apart")
+            raise BadInput("in every row the negative is the positive, so there is nothing to learn from")
 
 
 class BatchTriplets(Objective):
-    """The triplets that a batch of labelled texts holds: same label near, another label far.
+    """The triplets in a batch of labelled texts: an anchor, a text of the same label, a text of another label.
 
     `hard` takes each anchor's farthest positive and nearest negative (Hermans, Beyer and Leibe 2017, equation 5);
-    `all` every triplet, the mean over those that still cost (their equation 6); `semi-hard` for each pair of one label
-    the nearest negative that is farther than the positive, or, where there is none, the farthest negative (Schroff,
-    Kalenichenko and Philbin 2015). A batch without a triplet costs 0.
+    `all` every triplet, with the mean over those of a loss above 0 (their equation 6); `semi-hard` for each pair of
+    one label the nearest negative that is farther than the positive, or, if there is none, the farthest negative
+    (Schroff, Kalenichenko and Philbin 2015). A batch without triplets has a loss of 0.
 
     Args:
-        choose: `"hard"`, `"semi-hard"` or `"all"`.
+        strategy: `"hard"`, `"semi-hard"` or `"all"`.
         margin: in units of the distance; 0.2 suits vectors of length 1.
         distance: one of `DISTANCES`.
-        each: rows of one label in a batch, as far as there are so many.
+        per_label: rows of each label in a batch, if the data have that many.
     """
 
-    def __init__(self, choose: str = "hard", margin: float = 0.2, distance: str = "euclidean", each: int = 4) -> None:
+    def __init__(
+        self, strategy: str = "hard", margin: float = 0.2, distance: str = "euclidean", per_label: int = 4
+    ) -> None:
         super().__init__()
-        if each < 2:
-            raise BadInput(f"each is {each}; wanted two rows of a label or more, for one alone has no positive")
-        if choose not in TRIPLET_STRATEGIES:
-            raise BadInput(f"there are no {choose!r} triplets; there are {', '.join(TRIPLET_STRATEGIES)}")
+        if per_label < 2:
+            raise BadInput(f"per_label is {per_label}; expected 2 or more, because a single row has no positive")
+        if strategy not in TRIPLET_STRATEGIES:
+            raise BadInput(f"strategy is {strategy!r}; expected one of {', '.join(TRIPLET_STRATEGIES)}")
         check_not_negative(margin=margin)
-        self.choose, self.margin, self.distance, self.each = choose, margin, check_distance(distance), each
+        self.strategy, self.margin, self.distance = strategy, margin, check_distance(distance)
+        self.per_label = per_label
 
     def reads(self) -> InputColumns:
-        return replace(super().reads(), together="label", each=self.each)
+        return replace(super().reads(), group_by="label", per_group=self.per_label)
 
     def forward(self, sentence: Vectors, *, label: Labels) -> Loss:
-        apart = pairwise_distances(sentence, sentence, self.distance)
-        costs = TRIPLET_STRATEGIES[self.choose](apart, label[:, None] == label[None], self.margin)
-        return costs.mean() if len(costs) else 0 * apart.sum()
+        distances = pairwise_distances(sentence, sentence, self.distance)
+        costs = TRIPLET_STRATEGIES[self.strategy](distances, label[:, None] == label[None], self.margin)
+        return costs.mean() if len(costs) else 0 * distances.sum()
 
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         labels, first, counts = np.unique(numbers["label"], return_index=True, return_counts=True)
         if len(labels) < 2 or counts.max() < 2:
-            told = f"all are {labels[0]}" if len(labels) < 2 else "each occurs once"
-            raise BadInput(f"triplets want two labels or more, and one that occurs twice; here {told}")
+            found = f"all are {labels[0]}" if len(labels) < 2 else "each occurs once"
+            raise BadInput(f"triplets need at least two labels, and one that occurs twice; of these {found}")
         if counts.min() == 1:
             row = int(first[counts == 1][0])
             warnings.warn(
@@ -84,29 +87,30 @@ class BatchTriplets(Objective):
 
 
 def _positive_mask(same: Bool[Tensor, "N N"]) -> Bool[Tensor, "N N"]:
-    """Who is a positive of whom: of one label, and not oneself."""
+    """Pairs of a text and another text of its label."""
     return same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)
 
 
-def _hard_costs(apart: Tensor, same: Tensor, margin: float) -> Tensor:
+def _hard_costs(distances: Tensor, same: Tensor, margin: float) -> Tensor:
     positives = _positive_mask(same)
-    far = apart.masked_fill(~positives, -torch.inf).amax(1)
-    near = apart.masked_fill(same, torch.inf).amin(1)
+    farthest_positive = distances.masked_fill(~positives, -torch.inf).amax(1)
+    nearest_negative = distances.masked_fill(same, torch.inf).amin(1)
     usable = positives.any(1) & ~same.all(1)
-    return F.relu(far[usable] - near[usable] + margin)
+    return F.relu(farthest_positive[usable] - nearest_negative[usable] + margin)
 
 
-def _semi_hard_costs(apart: Tensor, same: Tensor, margin: float) -> Tensor:
+def _semi_hard_costs(distances: Tensor, same: Tensor, margin: float) -> Tensor:
     anchors, positives = (_positive_mask(same) & ~same.all(1)[:, None]).nonzero(as_tuple=True)
-    near = apart[anchors, positives]
-    farther = apart[anchors].masked_fill(same[anchors] | (apart[anchors] <= near[:, None]), torch.inf).amin(1)
-    farthest = apart[anchors].masked_fill(same[anchors], -torch.inf).amax(1)
-    return F.relu(near - torch.where(farther.isinf(), farthest, farther) + margin)
+    to_positive = distances[anchors, positives]
+    too_near = same[anchors] | (distances[anchors] <= to_positive[:, None])
+    nearest_farther = distances[anchors].masked_fill(too_near, torch.inf).amin(1)
+    farthest = distances[anchors].masked_fill(same[anchors], -torch.inf).amax(1)
+    return F.relu(to_positive - torch.where(nearest_farther.isinf(), farthest, nearest_farther) + margin)
 
 
-def _all_costs(apart: Tensor, same: Tensor, margin: float) -> Tensor:
+def _all_costs(distances: Tensor, same: Tensor, margin: float) -> Tensor:
     anchors, positives = _positive_mask(same).nonzero(as_tuple=True)
-    costs = F.relu(apart[anchors, positives][:, None] - apart[anchors] + margin)[~same[anchors]]
+    costs = F.relu(distances[anchors, positives][:, None] - distances[anchors] + margin)[~same[anchors]]
     return costs[costs > 0]
 
 
@@ -115,4 +119,4 @@ TRIPLET_STRATEGIES: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
     "semi-hard": _semi_hard_costs,
     "all": _all_costs,
 }
-"""Distances (N, N), who is of one label (N, N), and the margin, to the costs of the chosen triplets."""
+"""Distances (N, N), which pairs have the same label (N, N), and the margin, to the costs of the chosen triplets."""

@@ -1,4 +1,4 @@
-"""What of a model is trained: parts stay as they are by name, or all of it stays and low-rank changes are learned."""
+"""Which weights of a model are trained: parts can be frozen by name, or LoRA adapters trained instead of weights."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,63 +7,61 @@ from contextlib import contextmanager
 from torch import nn
 
 from ...errors import BadInput
-from ..run import TrainSettings
+from ..settings import TrainSettings
 from ..step.trainable import Trainable
-from .lora import adapted
+from .lora import LoraOptions, lora_adapters
 
 PARTS = ("encoder", "pooling", "heads", "head")  # heads of an embedder, head of a cross-encoder
 _BLOCKS = re.compile(r"blocks:(\d+)(?:-(\d+))?")
 
 
 @contextmanager
-def prepared_for_training(embedder: Trainable, run: TrainSettings) -> Iterator[None]:
-    """Inside, only what the run trains asks for gradients, and layers are remembered as it says; undone at the end.
+def prepared_for_training(model: Trainable, settings: TrainSettings) -> Iterator[None]:
+    """Freezing, LoRA and gradient checkpointing as the settings say; undone at the end.
 
     Raises:
         BadInput: a name in `freeze` is unknown, or nothing is left to train.
     """
-    asked = {p: p.requires_grad for p in embedder.parameters()}
-    recomputed = embedder.encoder.recomputes
+    before = {p: p.requires_grad for p in model.parameters()}
+    checkpointing_before = model.encoder.recomputes
     try:
-        if run.remember == "layers":
-            _recompute(embedder)
-        for parameter in freeze(embedder, run.freeze):
+        if settings.gradient_checkpointing:
+            _enable_gradient_checkpointing(model)
+        for parameter in parameters_of_parts(model, settings.freeze):
             parameter.requires_grad_(False)
-        with adapted(embedder, run.lora):
+        with lora_adapters(model, LoraOptions.of(settings)):
             yield
     finally:
-        embedder.encoder.recomputes = recomputed
-        for parameter, whether in asked.items():
-            parameter.requires_grad_(whether)
+        model.encoder.recomputes = checkpointing_before
+        for parameter, requires_grad in before.items():
+            parameter.requires_grad_(requires_grad)
 
 
-def freeze(embedder: Trainable, names: Sequence[str]) -> list[nn.Parameter]:
-    """The parameters that `["embeddings", "blocks:0-3"]` names. Blocks count from 0, the last is meant too."""
-    found: list[nn.Parameter] = []
-    for name in names:
-        for module in _named(embedder, name):
-            found += module.parameters()
-    return found
+def parameters_of_parts(model: Trainable, names: Sequence[str]) -> list[nn.Parameter]:
+    """The parameters of parts such as `["embeddings", "blocks:0-3"]`. Blocks count from 0, and 3 is included."""
+    return [p for name in names for module in _modules_of_part(model, name) for p in module.parameters()]
 
 
-def _named(embedder: Trainable, name: str) -> list[nn.Module]:
-    encoder, depth = embedder.encoder, embedder.encoder.depth
+def _modules_of_part(model: Trainable, name: str) -> list[nn.Module]:
+    encoder, depth = model.encoder, model.encoder.depth
     blocks = getattr(encoder, "blocks", None)
-    parts = [part for part in PARTS if hasattr(embedder, part)]
+    parts = [part for part in PARTS if hasattr(model, part)]
     if name in parts:
-        part = getattr(embedder, name)
+        part = getattr(model, name)
         return [part] if isinstance(part, nn.Module) else []
     if blocks is not None and name == "embeddings":
         return [module for child, module in encoder.named_children() if child not in ("blocks", "last_norm")]
-    if blocks is not None and (told := _BLOCKS.fullmatch(name)):
-        first, last = int(told[1]), int(told[2] or told[1])
+    if blocks is not None and (match := _BLOCKS.fullmatch(name)):
+        first, last = int(match[1]), int(match[2] or match[1])
         if not first <= last < depth:
-            raise BadInput(f"freeze says {name}, and the blocks of this model are 0 to {depth - 1}")
+            raise BadInput(f"freeze has {name}, and this model has blocks 0 to {depth - 1}")
         return [encoder.block(i) for i in range(first, last + 1)]
-    raise BadInput(f"freeze says {name!r}; wanted embeddings, blocks:0-{depth - 1}, {' or '.join(parts)}")
+    raise BadInput(f"freeze has {name!r}; expected embeddings, blocks:0-{depth - 1}, {' or '.join(parts)}")
 
 
-def _recompute(embedder: Trainable) -> None:
-    if not embedder.encoder.can_recompute:
-        raise BadInput(f'{type(embedder.encoder).__name__} always remembers all; leave out remember="layers"')
-    embedder.encoder.recomputes = True
+def _enable_gradient_checkpointing(model: Trainable) -> None:
+    if not model.encoder.can_recompute:
+        raise BadInput(
+            f"{type(model.encoder).__name__} has no gradient checkpointing; leave gradient_checkpointing out"
+        )
+    model.encoder.recomputes = True

@@ -1,7 +1,7 @@
-"""AdamW with the choices that matter for encoders, and how its rate moves."""
+"""AdamW with the choices that matter for encoders, and its learning-rate schedule."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -16,44 +16,56 @@ from ...encoders.torch_internals import (
     square_roots,
 )
 from ..objectives import Objective
-from ..run import Optimization
+from ..settings import LearningRateSchedule, TrainSettings
 from ..step.trainable import Trainable
 
 
-def learning_rate_factor(step: int, steps: int, how: Optimization) -> float:
-    """The share of the rate in step 0, 1, …"""
-    warm = how.warmup * steps if how.warmup * steps >= 1 else 0.0  # a shorter one would be a step at rate 0
-    if step < warm:
-        return (step + 1) / (warm + 1) if how.schedule != "linear" else step / max(warm, 1)
-    if how.schedule == "constant":
-        return 1.0
-    done = (step - warm) / max(steps - warm, 1)
-    return (1 + math.cos(math.pi * done)) / 2 if how.schedule == "cosine" else max(0.0, 1 - done)
+def learning_rate_factor(step: int, max_steps: int, settings: TrainSettings) -> float:
+    """The learning rate of step 0, 1, … as a fraction of the peak."""
+    warmup = settings.warmup_ratio * max_steps
+    warmup = warmup if warmup >= 1 else 0.0  # a shorter one would be a step at learning rate 0
+    if step < warmup:
+        return (step + 1) / (warmup + 1) if settings.lr_schedule != "linear" else step / max(warmup, 1)
+    return DECAY[settings.lr_schedule]((step - warmup) / max(max_steps - warmup, 1))
 
 
-def make_optimizer(embedder: Trainable, objectives: list[Objective], how: Optimization) -> torch.optim.Optimizer:
-    """An optimizer over whatever asks for gradients."""
-    groups = [group for group in _groups(embedder, objectives, how) if group["params"]]
-    if how.bias_correction:
-        return torch.optim.AdamW(groups, lr=how.rate, betas=how.betas, eps=how.eps, fused=True)
-    return AdamWithoutCorrection(groups, lr=how.rate, betas=how.betas, eps=how.eps)
+DECAY: Mapping[LearningRateSchedule, Callable[[float], float]] = {
+    "linear": lambda done: max(0.0, 1 - done),
+    "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
+    "constant": lambda done: 1.0,  # noqa: ARG005
+}
+"""The learning rate after the warm-up as a fraction of the peak, by the fraction of the remaining steps done."""
 
 
-def _groups(embedder: Trainable, objectives: list[Objective], how: Optimization) -> Iterator[dict[str, Any]]:
-    depth = embedder.encoder.depth
-    named = [(name, p) for name, p in embedder.named_parameters() if p.requires_grad]
-    for level in range(depth + 2):  # embeddings, blocks, what is above
-        rate = how.rate * how.layer_decay ** (depth + 1 - level)
-        here = [(name, p) for name, p in named if _level(name, depth) == level]
-        yield from _by_decay(here, rate, how)
+def make_optimizer(model: Trainable, objectives: list[Objective], settings: TrainSettings) -> torch.optim.Optimizer:
+    """An optimizer over all parameters that require gradients."""
+    groups = [group for group in _parameter_groups(model, objectives, settings) if group["params"]]
+    rate, betas, eps = settings.learning_rate, settings.adam_betas, settings.adam_epsilon
+    if settings.adam_bias_correction:
+        return torch.optim.AdamW(groups, lr=rate, betas=betas, eps=eps, fused=True)
+    return AdamWithoutCorrection(groups, lr=rate, betas=betas, eps=eps)
+
+
+def _parameter_groups(
+    model: Trainable, objectives: list[Objective], settings: TrainSettings
+) -> Iterator[dict[str, Any]]:
+    depth = model.encoder.depth
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    for level in range(depth + 2):  # embeddings, blocks, then pooling and heads
+        rate = settings.learning_rate * settings.layer_lr_decay ** (depth + 1 - level)
+        of_level = [(name, p) for name, p in named if _level(name, depth) == level]
+        yield from _by_weight_decay(of_level, rate, settings)
     own = [(name, p) for objective in objectives for name, p in objective.named_parameters() if p.requires_grad]
-    yield from _by_decay(own, how.rate if how.objective_rate is None else how.objective_rate, how)
+    own_rate = settings.objective_learning_rate
+    yield from _by_weight_decay(own, settings.learning_rate if own_rate is None else own_rate, settings)
 
 
-def _by_decay(named: list[tuple[str, nn.Parameter]], rate: float, how: Optimization) -> Iterator[dict[str, Any]]:
-    matrices = [p for name, p in named if p.ndim > 1]
-    yield {"params": matrices, "lr": rate, "rate": rate, "weight_decay": how.decay}
-    yield {"params": [p for name, p in named if p.ndim <= 1], "lr": rate, "rate": rate, "weight_decay": 0.0}
+def _by_weight_decay(
+    named: list[tuple[str, nn.Parameter]], peak_lr: float, settings: TrainSettings
+) -> Iterator[dict[str, Any]]:
+    rates = {"lr": peak_lr, "peak_lr": peak_lr}
+    yield {"params": [p for _, p in named if p.ndim > 1], **rates, "weight_decay": settings.weight_decay}
+    yield {"params": [p for _, p in named if p.ndim <= 1], **rates, "weight_decay": 0.0}
 
 
 def _level(name: str, depth: int) -> int:
@@ -67,7 +79,7 @@ def _level(name: str, depth: int) -> int:
 
 
 class AdamWithoutCorrection(torch.optim.Optimizer):
-    """Adam with decoupled decay, whose moments are not corrected for their start at zero (as BERT was trained)."""
+    """Adam with decoupled weight decay and without bias correction of its moments (as BERT was trained)."""
 
     def __init__(self, params: Any, lr: float, betas: tuple[float, float], eps: float) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0})
@@ -75,23 +87,23 @@ class AdamWithoutCorrection(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]  # noqa: ARG002
         for group in self.param_groups:
-            owners: list[Tensor] = [p for p in group["params"] if p.grad is not None]
-            if owners:
-                self._step(owners, group)
+            parameters: list[Tensor] = [p for p in group["params"] if p.grad is not None]
+            if parameters:
+                self._step(parameters, group)
 
-    def _step(self, owners: list[Tensor], group: dict[str, Any]) -> None:
-        for p in owners:
+    def _step(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        for p in parameters:
             if not self.state[p]:
                 self.state[p] = {"exp_avg": torch.zeros_like(p), "exp_avg_sq": torch.zeros_like(p)}
         (first, second), rate = group["betas"], group["lr"]
-        gradients: list[Tensor] = [p.grad for p in owners if p.grad is not None]
-        means = [self.state[p]["exp_avg"] for p in owners]
-        squares = [self.state[p]["exp_avg_sq"] for p in owners]
+        gradients: list[Tensor] = [p.grad for p in parameters if p.grad is not None]
+        means = [self.state[p]["exp_avg"] for p in parameters]
+        squares = [self.state[p]["exp_avg_sq"] for p in parameters]
         lerp_each(means, gradients, 1 - first)
         multiply_each(squares, second)
         add_products(squares, gradients, gradients, 1 - second)
         sizes = square_roots(squares)
         add_each(sizes, group["eps"])
-        add_quotients(owners, means, sizes, -rate)
+        add_quotients(parameters, means, sizes, -rate)
         if group["weight_decay"]:  # after the step, as the authors did
-            multiply_each(owners, 1 - rate * group["weight_decay"])
+            multiply_each(parameters, 1 - rate * group["weight_decay"])

@@ -1,7 +1,7 @@
-"""Checkpoints: everything that a run needs to go on as if it had not stopped, in safetensors and JSON.
+"""Checkpoints: everything that a run needs to continue as if it had not stopped, in safetensors and JSON.
 
-A checkpoint is a folder that appears whole by one renaming; the one before it is deleted after. There is nothing to
-unpickle in it. No generator's state is: every step seeds them anew (`draws`).
+A checkpoint is a folder that appears complete, by one renaming; the one before it is deleted afterwards. Nothing in it
+is pickled. It has no state of random generators, since every step seeds them anew (`seeding`).
 """
 
 import json
@@ -22,14 +22,14 @@ from ...model_files.saving import atomic_folder
 from ...runtime.temporary_files import remove_abandoned
 from ...runtime.untrusted_files import read_object
 
-STATE = ("step", "seconds", "best", "best_step", "waited", "run", "optimizer")
-"""What state.json holds at least."""
+STATE = ("step", "seconds", "initial_scores", "best", "max_tokens_per_step", "run", "optimizer")
+"""The keys that state.json must have."""
 NAME = re.compile(r"step-(\d{8})")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run stands. `state` is JSON: the step, the best so far, who the run is."""
+    """A saved step. `state` is JSON: the step, the best score so far, the identity of the run."""
 
     folder: Path
     state: Mapping[str, Any]
@@ -42,10 +42,10 @@ class Checkpoint:
 def save_checkpoint(
     root: Path, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
 ) -> Checkpoint:
-    """Writes a checkpoint, each group of tensors a file, then deletes older ones.
+    """Write a checkpoint, each group of tensors in a file of its own, then delete older ones.
 
     Raises:
-        BadInput: it cannot be written, the disk being full say; the older ones stay.
+        BadInput: it cannot be written, for example because the disk is full; the older ones are kept.
     """
     folder = root / f"step-{state['step']:08d}"
     try:
@@ -57,10 +57,10 @@ def save_checkpoint(
             (partial / "state.json").write_text(json.dumps({**state, "optimizer": numbers}), "utf-8")
     except (OSError, SafetensorError, BadInput) as error:
         older = _all(root)
-        stays = f"that of step {int(older[-1].name[5:])} stays" if older else "there is no older one"
+        kept = f"that of step {int(older[-1].name[5:])} is kept" if older else "there is no older one"
         raise BadInput(
-            f"the checkpoint of step {state['step']} cannot be written to {root}: {error}; {stays}. "
-            "Make room and start the same run again"
+            f"the checkpoint of step {state['step']} cannot be written to {root}: {error}; {kept}. "
+            "Free disk space and start the same run again"
         ) from None
     for older_one in _all(root):
         if older_one != folder:
@@ -69,17 +69,17 @@ def save_checkpoint(
 
 
 def latest_checkpoint(root: Path) -> Checkpoint | None:
-    """The newest whole checkpoint under this folder; what a killed process left half written is removed."""
+    """The newest complete checkpoint under this folder; incomplete ones of killed processes are removed."""
     remove_abandoned(root, NAME.pattern)
-    found = _all(root)
-    return _opened(found[-1]) if found else None
+    folders = _all(root)
+    return _opened(folders[-1]) if folders else None
 
 
 def _opened(folder: Path) -> Checkpoint:
-    """The checkpoint of a folder, whose state has all that a run reads from it.
+    """The checkpoint of a folder.
 
     Raises:
-        BadInput: it has not; nothing that is missing is guessed.
+        BadInput: its state lacks a key that a run needs.
     """
     try:
         state = read_object(folder / "state.json")
@@ -92,38 +92,36 @@ def _opened(folder: Path) -> Checkpoint:
 
 
 def _broken(folder: Path, why: str) -> BadInput:
-    return BadInput(
-        f"{folder} is no whole checkpoint: {why}. Take it away, or begin anew there (resume=False, --fresh)"
-    )
+    return BadInput(f"{folder} is not a complete checkpoint: {why}. Delete it, or start over (resume=False, --fresh)")
 
 
 def clear_checkpoints(root: Path) -> None:
-    """Takes all checkpoints away."""
+    """Delete all checkpoints."""
     for folder in reversed(_all(root)):
         shutil.rmtree(folder)
 
 
 def check_same_run(checkpoint: Checkpoint, identity: Mapping[str, Any]) -> None:
-    """Refuses a checkpoint of another run, and says where it differs.
+    """Refuse a checkpoint of another run.
 
     Raises:
-        BadInput: it does.
+        BadInput: names the first difference.
     """
     if identity != checkpoint.state["run"]:
         raise BadInput(
             f"{checkpoint.folder} is a checkpoint of another run: "
             f"{first_difference(identity, checkpoint.state['run'])}. "
-            "Give another folder, or begin anew there (resume=False, --fresh)"
+            "Use another folder, or start over in this one (resume=False, --fresh)"
         )
 
 
 def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
-    """Where two descriptions part."""
+    """The first difference between two descriptions."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key in [*ours, *theirs]:
             place = f"{path}.{key}".strip(".")
             if key not in ours or key not in theirs:
-                return f"{place} is told {'here' if key in ours else 'there'} alone"
+                return f"{place} is given only {'here' if key in ours else 'there'}"
             if ours[key] != theirs[key]:
                 return first_difference(ours[key], theirs[key], place)
     return f"{path} was {theirs!r} and is {ours!r}"
@@ -132,25 +130,25 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str:
 def restore_checkpoint(
     checkpoint: Checkpoint, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer
 ) -> dict[str, dict[str, Tensor]]:
-    """Puts every group of tensors back into those given, and moments; gives what else was kept.
+    """Load every group of tensors into those given, and the optimizer's state; returns the other groups.
 
     Raises:
         BadInput: the checkpoint is of another model or another objective, or a file of it is missing or broken;
-            then nothing was put back.
+            nothing is loaded then.
     """
     folder = checkpoint.folder
     try:
-        held = {name: load_file(folder / f"{name}.safetensors") for name in (*tensors, "optimizer")}
-        others = {p.stem: load_file(p) for p in sorted(folder.glob("*.safetensors")) if p.stem not in held}
+        saved = {name: load_file(folder / f"{name}.safetensors") for name in (*tensors, "optimizer")}
+        others = {p.stem: load_file(p) for p in sorted(folder.glob("*.safetensors")) if p.stem not in saved}
     except (OSError, SafetensorError) as error:
         raise _broken(folder, str(error)) from None
     numbers = checkpoint.state["optimizer"]
-    _check_optimizer(optimizer, held["optimizer"], numbers, folder)
+    _check_optimizer(optimizer, saved["optimizer"], numbers, folder)
     for name, group in tensors.items():
-        _check_shapes(group, held[name], folder)
+        _check_shapes(group, saved[name], folder)
     for name, group in tensors.items():
-        _load(group, held[name])
-    _restore_optimizer(optimizer, held["optimizer"], numbers)
+        _load(group, saved[name])
+    _restore_optimizer(optimizer, saved["optimizer"], numbers)
     return others
 
 
@@ -171,9 +169,9 @@ def _load(into: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
 
 def _check_shapes(into: Mapping[str, Tensor], tensors: Mapping[str, Tensor], folder: Path) -> None:
     for name in sorted({*into, *tensors}):
-        found = [tuple(group[name].shape) if name in group else None for group in (tensors, into)]
-        if found[0] != found[1]:
-            raise BadInput(f"{folder} is a checkpoint of another run: {name} is {found[0]} there and {found[1]} here")
+        there, here = (tuple(group[name].shape) if name in group else None for group in (tensors, into))
+        if there != here:
+            raise BadInput(f"{folder} is a checkpoint of another run: {name} is {there} there and {here} here")
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> Sequence[nn.Parameter]:
@@ -181,7 +179,7 @@ def _parameters(optimizer: torch.optim.Optimizer) -> Sequence[nn.Parameter]:
 
 
 def _optimizer_state(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
-    """Tensors by "number of the parameter/name", and what is no tensor."""
+    """Tensors by "number of the parameter/name", and everything that is not a tensor."""
     tensors: dict[str, Tensor] = {}
     numbers: list[dict[str, Any]] = []
     for i, parameter in enumerate(_parameters(optimizer)):
@@ -196,11 +194,11 @@ def _check_optimizer(
 ) -> None:
     count = len(_parameters(optimizer))
     if len(numbers) != count:
-        raise BadInput(f"{folder} is of a run with {len(numbers)} trained tensors; this one has {count}")
+        raise BadInput(f"{folder} belongs to a run with {len(numbers)} trained tensors; this one has {count}")
     known = {str(i) for i in range(count)}
-    strange = [name for name in tensors if name.partition("/")[0] not in known or not name.partition("/")[2]]
-    if strange:
-        raise _broken(folder, f"its optimizer.safetensors holds {strange[0]!r}, which is of no trained tensor")
+    unknown = [name for name in tensors if name.partition("/")[0] not in known or not name.partition("/")[2]]
+    if unknown:
+        raise _broken(folder, f"its optimizer.safetensors has {unknown[0]!r}, which belongs to no trained tensor")
 
 
 def _restore_optimizer(
@@ -210,6 +208,6 @@ def _restore_optimizer(
     for i, parameter in enumerate(parameters):
         held = {k.split("/", 1)[1]: v for k, v in tensors.items() if k.split("/", 1)[0] == str(i)}
         if held or numbers[i]:
-            fused = optimizer.defaults.get("fused")  # which counts its steps where the parameters are
+            fused = optimizer.defaults.get("fused")  # which keeps its step count on the parameters' device
             moved = {k: v.to(parameter.device) if v.ndim or fused else v for k, v in held.items()}
             optimizer.state[parameter] = {**moved, **numbers[i]}

@@ -1,25 +1,24 @@
-"""A run as it goes, on stderr: one line that rewrites itself on a terminal, a line now and then elsewhere."""
+"""Live progress of a run on stderr: one line that rewrites itself on a terminal, a line now and then elsewhere."""
 
 import time
 from dataclasses import dataclass, field
 
 from ...runtime.progress import Meter, StatusLine, format_duration
-from ..run import StepState
+from ..step_state import StepState
 
-SMOOTH = 0.95  # of the loss shown, what each step leaves of the steps before
-
-SOON = 0.1  # seconds before which a rate is of nothing
+SMOOTHING = 0.95  # of the loss shown: the weight of earlier steps
+MIN_SECONDS = 0.1  # before that, rates per second are not shown
 
 
 @dataclass
 class StepRate(Meter):
-    """Progress in steps; what was done before a resumed run began is no part of its rate."""
+    """Progress in steps; steps made before a run was resumed do not count for its speed."""
 
-    first: int = 0  # steps that were made before
+    first: int = 0  # steps made before
     rows: int = 0
     loss: float = 0.0
     weight: float = 0.0
-    rate: float = 0.0
+    learning_rate: float = 0.0
     epoch: float = 0.0
     best: str = ""
 
@@ -28,64 +27,66 @@ class StepRate(Meter):
         done = self.texts - self.first
         return self.seconds * ((self.total or 0) - self.texts) / done if done else None
 
-    def took(self, moment: StepState) -> None:
-        self.texts, self.tokens, self.rows = moment.step, self.tokens + moment.tokens, self.rows + moment.rows
-        self.loss, self.weight = SMOOTH * self.loss + (1 - SMOOTH) * moment.loss, SMOOTH * self.weight + 1 - SMOOTH
-        self.rate, self.epoch = moment.rate, moment.epoch
+    def update(self, state: StepState) -> None:
+        """Count one step."""
+        self.texts, self.tokens, self.rows = state.step, self.tokens + state.tokens, self.rows + state.rows
+        self.loss = SMOOTHING * self.loss + (1 - SMOOTHING) * state.loss
+        self.weight = SMOOTHING * self.weight + 1 - SMOOTHING
+        self.learning_rate, self.epoch = state.learning_rate, state.epoch
 
     def __str__(self) -> str:
-        rates = [(self.rows, "rows/s"), (self.tokens, "tokens/s")] if self.seconds > SOON else []
+        rates = [(self.rows, "rows/s"), (self.tokens, "tokens/s")] if self.seconds > MIN_SECONDS else []
         parts = [
             f"step {round(self.texts):,} of {self.total:,}" + (f" (epoch {self.epoch:.2f})" if self.epoch else ""),
             f"loss {self.loss / (self.weight or 1):.4f}",
             *([f"{format_duration(self.left)} left"] if self.left is not None and self.texts != self.total else []),
             *([self.best] if self.best else []),
             *(f"{count / self.seconds:,.0f} {name}" for count, name in rates),
-            f"rate {self.rate:.1e}",  # a narrow terminal cuts the end
+            f"learning rate {self.learning_rate:.1e}",  # a narrow terminal cuts off the end
         ]
         return " · ".join(parts)
 
 
 @dataclass
 class ConsoleProgress:
-    """Shows each step as it is told; every measure has a line of its own that stays."""
+    """Callback that shows each step; every evaluation has a line that stays."""
 
-    show: StatusLine = field(default_factory=StatusLine)
-    pace: StepRate | None = None
+    line: StatusLine = field(default_factory=StatusLine)
+    rate: StepRate | None = None
 
-    def __call__(self, moment: StepState) -> None:
-        if self.pace is None:
-            self.pace = _begun(moment)
+    def __call__(self, state: StepState) -> None:
+        scores = ", ".join(f"{name} {value:.4f}" for name, value in state.scores.items())
+        if not state.step:
+            self.line.note(f"before training: {scores}")
+            return
+        if self.rate is None:
+            self.rate = _first_rate(state)
         else:
-            self.pace.took(moment)
-        if moment.scores:
-            self._measured(moment, self.pace)
-        self.show(self.pace)
-        if moment.step == moment.steps:
+            self.rate.update(state)
+        if state.scores:
+            self.rate.best = "" if state.best_score is None else f"best {state.best_score:.4f}"
+            is_best = next(iter(state.scores.values())) == state.best_score
+            self.line.note(f"step {state.step:,}: {scores}{', the best so far' if is_best else ''}")
+        self.line(self.rate)
+        if state.step == state.max_steps:
             self.close()
 
     def close(self) -> None:
-        """Leaves the last line as it is."""
-        if self.pace is not None:
-            self.show.close(self.pace)
-            self.show.wrote = False
-
-    def _measured(self, moment: StepState, pace: StepRate) -> None:
-        better = next(iter(moment.scores.values())) == moment.best
-        pace.best = f"best {moment.best:.4f}"
-        scores = ", ".join(f"{name} {value:.4f}" for name, value in moment.scores.items())
-        self.show.note(f"step {moment.step:,}: {scores}{', the best so far' if better else ''}")
+        """Leave the last line as it is."""
+        if self.rate is not None:
+            self.line.close(self.rate)
+            self.line.wrote = False
 
 
-def _begun(moment: StepState) -> StepRate:
+def _first_rate(state: StepState) -> StepRate:
     """The progress at the first step that is shown, whose duration is known only if it is the run's first too.
 
-    Of a resumed run `seconds` counts all that was done before, so its rate is measured from the second step shown on.
+    In a resumed run `seconds` counts everything before, so its speed is measured from the second step shown.
     """
-    fresh = moment.step == 1
-    began = time.perf_counter() - (moment.seconds if fresh else 0.0)
-    pace = StepRate(moment.steps, began=began, first=0 if fresh else moment.step)
-    pace.took(moment)
-    if not fresh:
-        pace.rows, pace.tokens = 0, 0
-    return pace
+    is_first = state.step == 1
+    began = time.perf_counter() - (state.seconds if is_first else 0.0)
+    rate = StepRate(state.max_steps, began=began, first=0 if is_first else state.step)
+    rate.update(state)
+    if not is_first:
+        rate.rows, rate.tokens = 0, 0
+    return rate

@@ -1,4 +1,4 @@
-"""A run as a picture: loss, rate and scores by step [extra: map]."""
+"""The training curve as a picture: loss, learning rate and scores by step [extra: map]."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,23 +17,24 @@ from .log import read_log
 
 
 def draw_curve(log: Path, picture: Path, title: str = "") -> Path:
-    """Writes the curves of a log.jsonl as a picture (PNG, PDF or SVG, by its ending).
+    """Draw the curves of a log.jsonl as a picture (PNG, PDF or SVG, by its ending).
 
     Raises:
-        BadInput: the log holds no step.
+        BadInput: the log has no steps.
     """
     lines = read_log(log)
-    if not lines:
-        raise BadInput(f"{log} holds no step, so there is nothing to draw")
+    if not any(line["step"] for line in lines):
+        raise BadInput(f"{log} has no steps, so there is nothing to draw")
     with matplotlib.rc_context(STYLE), atomic_file(picture) as partial:
         curve_axes(lines, title).savefig(partial, format=picture.suffix.lstrip("."), dpi=160)
     return picture
 
 
 def curve_axes(lines: Sequence[Mapping[str, Any]], title: str = "") -> Figure:
-    """Loss (raw, and smoothed) with the rate beside it; under it the scores, if any, the best marked."""
-    steps = np.asarray([line["step"] for line in lines], float)
+    """Loss (raw, and smoothed) and learning rate; below them the scores, if any, with the best one marked."""
     measured = [line for line in lines if line.get("scores")]
+    lines = [line for line in lines if line["step"]]  # step 0 has scores only
+    steps = np.asarray([line["step"] for line in lines], float)
     figure = Figure(figsize=(6.4, 4.6 if measured else 2.8))
     axes = figure.subplots(
         2 if measured else 1, 1, sharex=True, squeeze=False, height_ratios=[3, 2][: 1 + bool(measured)]
@@ -52,24 +53,25 @@ def _loss(axes: Axes, steps: Float[np.ndarray, " N"], lines: Sequence[Mapping[st
     axes.plot(steps, losses, color=BLUE, alpha=0.25 if many else 1, lw=0.8, marker="" if many else ".", ms=4)
     if many:
         axes.plot(steps, moving_average(losses), color=BLUE, lw=1.6)
-    axes.set(ylabel="loss, smoothed over it" if many else "loss", title=title)
+    axes.set(ylabel="loss (dark: smoothed)" if many else "loss", title=title)
     axes.yaxis.label.set_color(BLUE)
     low, high = losses.min(), np.quantile(losses, 0.995)
     if high > low:
         axes.set_ylim(low - 0.05 * (high - low), high + 0.08 * (high - low))
-    beside = axes.twinx()
-    beside.plot(steps, [line["rate"] for line in lines], color=ORANGE, lw=1, ls="--")
-    beside.set_ylabel("rate of learning", color=ORANGE)
-    beside.set_ylim(bottom=0)
-    beside.spines["right"].set_visible(True)
-    beside.ticklabel_format(axis="y", style="sci", scilimits=(0, 0), useMathText=True)
+    right = axes.twinx()
+    right.plot(steps, [line["learning_rate"] for line in lines], color=ORANGE, lw=1, ls="--")
+    right.set_ylabel("learning rate", color=ORANGE)
+    right.set_ylim(bottom=0)
+    right.spines["right"].set_visible(True)
+    right.ticklabel_format(axis="y", style="sci", scilimits=(0, 0), useMathText=True)
 
 
 def _scores(axes: Axes, measured: Sequence[Mapping[str, Any]]) -> None:
     first = next(iter(measured[0]["scores"]))
     steps = [line["step"] for line in measured]
     values = [100 * line["scores"][first] for line in measured]
-    best = int(np.argmax(values))
+    trained = [i for i, step in enumerate(steps) if step] or [0]  # step 0 is the model before training
+    best = max(trained, key=lambda i: values[i])
     axes.plot(steps, values, color=GREEN, marker="." if len(steps) < 60 else "", lw=1.2)
     axes.plot(steps[best], values[best], marker="o", ms=8, mfc="none", mec=GREEN, mew=1.5)
     late = steps[best] > 0.6 * axes.get_xlim()[1]
@@ -85,7 +87,7 @@ def _scores(axes: Axes, measured: Sequence[Mapping[str, Any]]) -> None:
 
 
 def moving_average(values: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
-    """A running mean that forgets, about a twentieth of the run long, without the pull of a start at zero."""
+    """An exponential moving average over about a twentieth of the run, corrected for its start at zero."""
     keep = 1 - 1 / max(2.0, len(values) / 20)
     out, mean, weight = np.empty(len(values)), 0.0, 0.0
     for i, value in enumerate(values):

@@ -1,4 +1,4 @@
-"""Ctrl-C, and SIGTERM of a scheduler, as a wish: the step in hand is finished and a checkpoint written."""
+"""Ctrl-C, and SIGTERM of a scheduler, as a request: the current step is finished and a checkpoint written."""
 
 import signal
 import sys
@@ -13,28 +13,27 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def stop_requested(quiet: bool = False) -> Iterator[Callable[[], bool]]:
-    """Gives what says whether someone asked; a second signal ends the process at once, as it always did.
+    """Yields a function that returns whether to stop; a second signal ends the process at once, as usual.
 
-    What was understood is told on stderr, unless `quiet`.
-    In another thread than the main one nothing can be asked for, and nothing is.
+    A note is printed to stderr, unless `quiet`. Outside the main thread signals cannot be handled, and it never stops.
     """
-    asked: list[int] = []
+    received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
     before: dict[int, Any] = {number: signal.getsignal(number) for number in SIGNALS}
 
-    def noted(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        asked.append(number)
+    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        received.append(number)
         signal.signal(number, before[number])
         if quiet:
             return
-        print("\nlikewise: stopping after this step, with a checkpoint; once more stops at once", file=sys.stderr)
+        print("\nlikewise: stopping after this step, with a checkpoint; a second signal stops at once", file=sys.stderr)
 
     for number in SIGNALS:
-        signal.signal(number, noted)
+        signal.signal(number, handle)
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(received)
     finally:
         for number in SIGNALS:
             signal.signal(number, before[number])

@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..run import TrainSettings
-from ..settings import settings_of
+from ..setting_fields import settings_of
+from ..settings import REPORTING_ONLY, TrainSettings
 
-_HUB_SAYS: Mapping[str, Mapping[str, Any]] = {
+_HUB_METADATA: Mapping[str, Mapping[str, Any]] = {
     "Embedder": {
         "library_name": "sentence-transformers",
         "pipeline_tag": "sentence-similarity",
@@ -21,7 +21,10 @@ _HUB_SAYS: Mapping[str, Mapping[str, Any]] = {
     },
     "PolyEncoder": {"pipeline_tag": "text-ranking", "tags": ["poly-encoder", "reranker", "likewise"]},
 }
-_READS = {"CrossEncoder": "Reads two texts as one", "PolyEncoder": "Reads two texts apart and lets them meet late"}
+_RERANKERS = {
+    "CrossEncoder": "Reads two texts together",
+    "PolyEncoder": "Reads two texts separately and combines them late",
+}
 _HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -33,19 +36,19 @@ def model_card(record: Mapping[str, Any], name: str) -> str:
 
 
 def _head(record: Mapping[str, Any]) -> str:
-    """YAML, whose scalars JSON can write; an absent figure is left out."""
-    told = dict(_HUB_SAYS[_kind(record)])
+    """YAML, with scalars as JSON writes them; what is unknown is left out."""
+    metadata = dict(_HUB_METADATA[_kind(record)])
     if _only_here(record):
-        told["library_name"] = "likewise"
-        told["tags"] = [tag for tag in told["tags"] if tag != "sentence-transformers"]
+        metadata["library_name"] = "likewise"
+        metadata["tags"] = [tag for tag in metadata["tags"] if tag != "sentence-transformers"]
     base = record["backbone"].get("hub") or record["backbone"]["name"]
     if _HUB.fullmatch(base) and not record["backbone"].get("local"):
-        told["base_model"] = base
+        metadata["base_model"] = base
     sets = list(dict.fromkeys(one["hub"] for one in record["data"] if one.get("hub")))
     if sets:
-        told["datasets"] = sets
+        metadata["datasets"] = sets
     lines = []
-    for key, value in told.items():
+    for key, value in metadata.items():
         several = isinstance(value, list)
         lines += [f"{key}:", *(f"- {_scalar(v)}" for v in value)] if several else [f"{key}: {_scalar(value)}"]
     return "\n".join(["---", *lines, "---"])
@@ -58,31 +61,31 @@ def _scalar(value: str) -> str:
 def _opening(record: Mapping[str, Any]) -> str:
     model, backbone = record["model"], record["backbone"]
     objectives = ", ".join(dict.fromkeys(one["objective"]["objective"] for one in record["data"]))
-    recipe = f", by the recipe `{record['recipe']}`" if record.get("recipe") else ""
+    recipe = f", with the recipe `{record['recipe']}`" if record.get("recipe") else ""
     trained = (
-        f"Trained from `{backbone['name']}` with {objectives}{recipe}, by "
+        f"Trained from `{backbone['name']}` with {objectives}{recipe}, using "
         f"likewise {record['machine']['versions']['likewise']}. "
     )
     if _kind(record) != "Embedder":
-        gives = "a score" if len(model["labels"]) == 1 else f"the chances of {', '.join(model['labels'])}"
-        what = f"{_READS[_kind(record)]}, and gives {gives}"
+        output = "a score" if len(model["labels"]) == 1 else f"the probabilities of {', '.join(model['labels'])}"
+        what = f"{_RERANKERS[_kind(record)]}, and returns {output}"
         return f"A reranker. {what}. {trained}It reads up to {model['max_length']} tokens."
     return (
-        f"A sentence encoder: a text becomes {model['width']} numbers, and texts of like meaning get like numbers. "
+        f"A sentence encoder: it maps a text to {model['width']} numbers, similar ones for texts of similar meaning. "
         f"{trained}It reads up to {model['max_length']} tokens "
         f"and pools them by `{model['pooling']}`."
     )
 
 
 def _kind(record: Mapping[str, Any]) -> str:
-    return str(record["model"].get("kind", "Embedder"))  # older records are all of embedders
+    return str(record["model"]["kind"])
 
 
 def _only_here(record: Mapping[str, Any]) -> list[str]:
-    """Why sentence-transformers cannot read the model; nothing where it can, and in older records."""
+    """Why sentence-transformers cannot read the model; empty where it can."""
     if _kind(record) == "PolyEncoder":
-        return ["its late meeting of the texts"]
-    return list(record["model"].get("only_likewise", ()))
+        return ["its late combination of the texts"]
+    return list(record["model"]["only_likewise"] if _kind(record) == "Embedder" else ())
 
 
 def _use(record: Mapping[str, Any], name: str) -> str:
@@ -111,50 +114,50 @@ print(similarity.cosine(vectors, vectors))
 def _data(record: Mapping[str, Any]) -> str:
     rows = []
     for one in record["data"]:
-        told = {key: value for key, value in one["objective"].items() if key != "objective" and value is not None}
-        settings = ", ".join(f"{key} {_plain(value)}" for key, value in told.items())
+        options = {key: value for key, value in one["objective"].items() if key != "objective" and value is not None}
+        settings = ", ".join(f"{key} {_plain(value)}" for key, value in options.items())
         objective = one["objective"]["objective"] + (f" ({settings})" if settings else "")
         digest = f"`{one['sha256'][:16]}…`" if one.get("sha256") else "—"
         count = "a stream" if one.get("rows") is None else f"{one['rows']:,}"
-        rows.append([f"{one['name']}", count, objective, one.get("licence") or "not told", digest])
+        rows.append([f"{one['name']}", count, objective, one.get("licence") or "unknown", digest])
     return "## Data\n\n" + _table(["data", "rows", "objective", "licence", "sha256"], rows)
 
 
 def _training(record: Mapping[str, Any]) -> str:
-    """What was set otherwise than by default, and what came of it."""
-    outcome, machine = record["outcome"], record["machine"]
-    told = []
+    """The result, and the settings, those that are not the default in bold."""
+    result, machine = record["result"], record["machine"]
+    rows = []
     for setting in settings_of(TrainSettings).values():
-        value = _at(record["run"], setting.path)
-        if value is not None and value not in ((), []):
+        value = record["run"][setting.name]
+        if value is not None and value not in ((), []) and setting.name not in REPORTING_ONLY:
             changed = json.loads(json.dumps(setting.default)) != value
-            told.append([setting.name, f"**{_plain(value)}**" if changed else _plain(value)])
-    trained = f"{outcome['trained']:,} of {outcome['parameters']:,} weights"
-    best = (
-        f"; the weights are those of step {outcome['best_step']:,}, the best measured" if outcome["best_step"] else ""
-    )
+            rows.append([setting.name, f"**{_plain(value)}**" if changed else _plain(value)])
+    trained = f"{result['trained_parameters']:,} of {result['parameters']:,} weights"
+    best = f"; the weights are those of step {result['best_step']:,}, which scored best" if result["best_step"] else ""
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     words = (
-        f"{outcome['steps']:,} steps over {trained}, {_duration(outcome['seconds'])} on {machine['device']}{best}. "
+        f"{result['steps']:,} steps over {trained}, {_duration(result['seconds'])} on {machine['device']}{best}. "
         f"Backbone fingerprint `{record['backbone']['fingerprint']}`, this model's "
         f"`{record['model']['fingerprint']}`. {versions}. Finished {record['finished']}."
     )
-    return f"## Training\n\n{words}\n\n{_table(['setting', 'value (bold: not the default)'], told)}"
+    return f"## Training\n\n{words}\n\n{_table(['setting', 'value (bold: not the default)'], rows)}"
 
 
 def _scores(record: Mapping[str, Any]) -> str:
     if not record["scores"]:
-        return "## Scores\n\nNone were measured."
-    rows = []
+        return "## Scores\n\nThe model was not evaluated."
+    before, rows = record["result"]["initial_scores"], []
     for name, score in record["scores"].items():
         between = f"{100 * score['low']:.2f} … {100 * score['high']:.2f}" if "low" in score else "—"
-        rows.append([name, f"{100 * score['value']:.2f}", between, f"{score['n']:,}" if "n" in score else "—"])
+        start = f"{100 * before[name]:.2f}" if name in before else "—"
+        items = f"{score['n']:,}" if "n" in score else "—"
+        rows.append([name, f"{100 * score['value']:.2f}", between, items, start])
     first = next(iter(record["scores"]))
-    chosen = f"The best step was chosen by {first}, so that figure flatters the model a little.\n\n"
+    chosen = f"The best step was chosen by {first}, so that score is slightly optimistic.\n\n"
     return (
         "## Scores\n\n"
-        + (chosen if record["outcome"]["best_step"] else "")
-        + _table(["measure", "× 100", "95 % interval", "items"], rows)
+        + (chosen if record["result"]["best_step"] else "")
+        + _table(["score", "× 100", "95 % interval", "items", "before training"], rows)
     )
 
 
@@ -162,16 +165,18 @@ def _limits(record: Mapping[str, Any]) -> str:
     unknown = [str(one["name"]) for one in record["data"] if not one.get("licence")]
     what = "Cosines" if _kind(record) == "Embedder" else "Scores"
     lines = [
-        f"- What is longer than {record['model']['max_length']} tokens is cut.",
-        "- It knows the languages and the kinds of text of its backbone and of the data above, and their slants.",
-        f"- {what} are good for ranking; what counts as alike has to be found on one's own data.",
-        "- The backbone's licence and those of the data hold for this model too.",
+        f"- Texts longer than {record['model']['max_length']} tokens are truncated.",
+        "- It covers the languages and kinds of text of its backbone and of the data above, and has their biases.",
+        f"- {what} are good for ranking; find the threshold of what counts as similar on your own data.",
+        "- The licences of the backbone and of the data apply to this model too.",
     ]
     if _only_here(record):
-        lines.append(f"- sentence-transformers cannot read it, for {' and '.join(_only_here(record))}; likewise can.")
+        lines.append(
+            f"- sentence-transformers cannot read it, because of {' and '.join(_only_here(record))}; likewise can."
+        )
     lines += [f"- {leak}" for leak in record.get("leaks", ())]
     if unknown:
-        lines.append(f"- No licence was told for: {', '.join(unknown)}. Find out before passing the model on.")
+        lines.append(f"- The licence is unknown for: {', '.join(unknown)}. Find out before distributing the model.")
     return "## Limits\n\n" + "\n".join(lines)
 
 
@@ -184,12 +189,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _at(values: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        values = values[name]
-    return values
 
 
 def _duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""What is written down of a run: data, objective, settings, backbone, machine, scores. Everything that a card needs."""
+"""The record of a run, run.json: data, objective, settings, backbone, machine, scores. Everything a card needs."""
 
 import importlib.metadata
 import json
@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,80 +14,95 @@ from typing import Any
 import torch
 
 from ... import __version__
-from ...embedder import Embedder
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...runtime.atomic_files import atomic_file
 from ..data.batch import TrainingRows
 from ..data.schedule import DataSource
 from ..data.sources import rows_digest
-from ..run import TrainResult, TrainSettings
+from ..settings import TrainSettings
 from ..step.trainable import Trainable
+from ..step_state import TrainResult
 
 RECORD = "run.json"
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunDescription:
+    """What a record keeps of a run besides settings and result.
+
+    Attributes:
+        backbone: name, fingerprint, local (whether the name is a folder's).
+        data: one `data_description` per source.
+        identity: what must be equal for this to be the same run.
+        recipe: the name of the run.
+        leaks: what the data share with test sets, one sentence each.
+    """
+
+    backbone: Mapping[str, Any]
+    data: Sequence[Mapping[str, Any]]
+    identity: Mapping[str, Any]
+    recipe: str | None = None
+    leaks: Sequence[str] = ()
+
+
 def training_record(
-    embedder: Trainable,
-    run: TrainSettings,
-    outcome: TrainResult,
-    *,
-    backbone: Mapping[str, Any],
-    data: Sequence[Mapping[str, Any]],
+    model: Trainable,
+    settings: TrainSettings,
+    result: TrainResult,
+    description: RunDescription,
     scores: Mapping[str, Any],
-    recipe: str | None = None,
-    identity: Mapping[str, Any] | None = None,
-    leaks: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The record of a finished run, as JSON can hold it."""
     return {
-        "recipe": recipe,
-        "backbone": dict(backbone),
-        "model": _model(embedder),
-        "data": [dict(one) for one in data],
-        "run": json.loads(json.dumps(asdict(run))),
-        "outcome": asdict(outcome),
+        "recipe": description.recipe,
+        "backbone": dict(description.backbone),
+        "model": _model_description(model),
+        "data": [dict(one) for one in description.data],
+        "run": json.loads(json.dumps(asdict(settings))),
+        "result": json.loads(json.dumps(asdict(result))),
         "scores": dict(scores),
-        "leaks": list(leaks),
-        "machine": machine_description(embedder.device),
+        "leaks": list(description.leaks),
+        "machine": machine_description(model.device),
         "finished": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "identity": dict(identity or {}),
+        "identity": dict(description.identity),
     }
 
 
-def _model(model: Trainable) -> dict[str, Any]:
-    told = {
+def _model_description(model: Trainable) -> dict[str, Any]:
+    described = {
         "kind": type(model).__name__,
         "fingerprint": model.fingerprint,
         "max_length": model.tokenizer.max_length,
     }
-    if isinstance(model, Embedder):
+    if isinstance(model, TorchEmbedder):
         heads = [type(head).__name__ for head in model.heads.children()]
         parts = {"width": model.width, "pooling": model.pooling.spec, "heads": heads}
-        return {**told, **parts, "only_likewise": model.only_here()}
-    return {**told, "labels": list(model.labels)}
+        return {**described, **parts, "only_likewise": model.only_here()}
+    return {**described, "labels": list(model.labels)}
 
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    """Into run.json."""
+    """Write run.json."""
     with atomic_file(folder / RECORD) as partial:
         partial.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
-def data_description(course: DataSource, **known: str | None) -> dict[str, Any]:
-    """What is written down of data: `known` may tell licence, hub, sha256 (of the file) and where (a condition)."""
-    assert isinstance(course.rows, TrainingRows), "a stream has no digest"
-    told = {"where": None, "sha256": None, "licence": None, "hub": None, **known}
+def data_description(source: DataSource, **known: str | None) -> dict[str, Any]:
+    """What a record keeps of data; `known` may add licence, hub, sha256 (of the file) and where (a condition)."""
+    described = {"where": None, "sha256": None, "licence": None, "hub": None, **source.info, **known}
+    rows = source.rows if isinstance(source.rows, TrainingRows) else None  # a stream has neither columns nor a digest
     return {
-        "name": course.name,
-        "rows": len(course.rows),
-        "columns": [*course.rows.texts, *course.rows.numbers],
-        "objective": course.objective.describe(),
-        "digest": rows_digest(course.rows),
-        **told,
+        "name": source.name,
+        "rows": source.size,
+        "columns": [] if rows is None else [*rows.texts, *rows.numbers],
+        "objective": source.objective.describe(),
+        "digest": None if rows is None else rows_digest(rows),
+        **described,
     }
 
 
 def append_result_line(path: Path, record: Mapping[str, Any], model: str, **more: Any) -> None:
-    """A line in a list of finished runs: what is known of a row, scores × 100, and `more`. Once there, it stays one."""
+    """Append a line to a list of finished runs: the run, its scores × 100, and `more`. The same line is added once."""
     names = [str(one["name"]) for one in record["data"]]
     line = {
         "model": model,
@@ -96,11 +111,11 @@ def append_result_line(path: Path, record: Mapping[str, Any], model: str, **more
         "seed": record["run"]["seed"],
         "data": names,
         "rows": sum(one.get("rows") or 0 for one in record["data"]),
-        "steps": record["outcome"]["steps"],
+        "steps": record["result"]["steps"],
         "stsb_train": any("stsb" in name and "train" in name for name in names),
         **{name: round(100 * score["value"], 2) for name, score in record["scores"].items()},
         **more,
-        "seconds": round(record["outcome"]["seconds"], 1),
+        "seconds": round(record["result"]["seconds"], 1),
         "device": record["machine"]["device"],
         "commit": record["machine"]["commit"],
         "finished": record["finished"],
@@ -114,8 +129,8 @@ def append_result_line(path: Path, record: Mapping[str, Any], model: str, **more
 
 
 def machine_description(device: torch.device) -> dict[str, Any]:
-    """Where, and with what versions."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu()
+    """The machine, and versions of the packages."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu_name()
     return {
         "device": name,
         "cores": os.cpu_count(),
@@ -130,19 +145,19 @@ def machine_description(device: torch.device) -> dict[str, Any]:
     }
 
 
-def _cpu() -> str:
+def _cpu_name() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def _commit() -> str | None:
-    """Of a checkout of likewise itself; an installed one has its version."""
+    """The commit of a checkout of likewise itself; an installed one has only its version."""
     home = Path(__file__).parents[4]
     if not (home / ".git").exists():
         return None
     try:
-        told = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=home, capture_output=True, check=True)
-        return told.stdout.decode().strip()
+        git = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=home, capture_output=True, check=True)
+        return git.stdout.decode().strip()
     except (OSError, subprocess.CalledProcessError):
         return None

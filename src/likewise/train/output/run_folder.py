@@ -1,13 +1,13 @@
-"""A run and its folder: checkpoints and a log while it goes; at the end the model with its curve, card and record.
+"""A run and its folder: checkpoints and a log meanwhile; at the end the model with its curve, card and record.
 
-The command and the recipes (recipes/) both end here, so that a finished folder is one thing.
+`likewise.train.train`, the command and the recipes (recipes/) all end here, so that a finished folder is one thing.
 """
 
 import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,131 +17,177 @@ from ...runtime.atomic_files import atomic_file
 from ...runtime.installation import install_command
 from ...runtime.untrusted_files import read_object
 from ..data.schedule import DataSource
-from ..run import TrainResult, TrainSettings
+from ..evaluators import final_scores
+from ..settings import TrainSettings
 from ..step.trainable import Trainable
-from ..trainer import FREE, Callback, Evaluator, train
+from ..step_state import TrainResult
+from ..trainer import Callback, Evaluator, Trainer
 from .checkpoint import first_difference, latest_checkpoint
 from .console import ConsoleProgress
 from .interrupt import stop_requested
-from .log import Log
+from .log import Log, TensorBoard
 from .model_card import model_card
-from .record import RECORD, training_record, write_record
+from .record import RECORD, RunDescription, training_record, write_record
 
 CHECKPOINTS = "checkpoints"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJob:
-    """A run with all that it needs in memory.
+    """A run with all that it needs in memory, and what its record will say.
 
-    `data` describes the courses, in their order (`record.described`); `about` is what makes it this run and no other.
+    `data` describes the sources, in their order (`record.data_description`); `identity` is what makes it this run.
     """
 
-    embedder: Trainable
-    courses: Sequence[DataSource]
-    run: TrainSettings
+    model: Trainable
+    sources: Sequence[DataSource]
+    settings: TrainSettings
     backbone: Mapping[str, Any]  # name, fingerprint, local: whether the name is a folder's
     data: Sequence[Mapping[str, Any]]
-    about: Mapping[str, Any]
-    measure: Evaluator | None = None
+    identity: Mapping[str, Any]
+    evaluator: Evaluator | None = None
     recipe: str | None = None
-    leaks: Sequence[str] = field(default_factory=tuple)  # what the data know of tests, a sentence each
-    provenance: Provenance = UNKNOWN_PROVENANCE  # what the model has seen, where that is known by names
+    leaks: Sequence[str] = field(default_factory=tuple)  # what the data share with test sets, one sentence each
+    provenance: Provenance = UNKNOWN_PROVENANCE  # the data sets that the model has seen, where they have names
+
+    def description(self) -> RunDescription:
+        """What a record says about it."""
+        return RunDescription(
+            backbone=self.backbone,
+            data=self.data,
+            identity=run_identity(self),
+            recipe=self.recipe,
+            leaks=self.leaks,
+        )
+
+
+@dataclass(frozen=True)
+class FolderRun:
+    """How a run in a folder ended. Only the main process of a run that was not interrupted has the `record`."""
+
+    result: TrainResult
+    record: dict[str, Any] | None
+    was_finished: bool = False  # before: nothing was trained
+
+
+def run_in_folder(
+    folder: Path, job: TrainingJob, *, resume: bool = True, callbacks: Sequence[Callback] = (), is_main: bool = True
+) -> FolderRun:
+    """Train and save the finished folder, unless this same run is finished there already."""
+    record = finished_record(folder, job) if resume else None
+    if record is not None:
+        if is_main:
+            _note(f"this same run is already finished in {folder}; --fresh (resume=False) trains it again")
+        return FolderRun(TrainResult(**record["result"]), record, was_finished=True)
+    result = train_in_folder(folder, job, resume=resume, callbacks=callbacks, is_main=is_main)
+    if result.interrupted or not is_main:
+        return FolderRun(result, None)
+    return FolderRun(result, save_finished(job, result, folder, final_scores(job.evaluator, job.model)))
 
 
 def train_in_folder(
-    folder: Path,
-    work: TrainingJob,
-    *,
-    fresh: bool = False,
-    tell: Sequence[Callback] = (),
-    log_every: int = 1,
-    speaks: bool = True,
+    folder: Path, job: TrainingJob, *, resume: bool = True, callbacks: Sequence[Callback] = (), is_main: bool = True
 ) -> TrainResult:
-    """Trains, shown as it goes; a checkpoint of this very run in the folder is gone on from, unless `fresh`.
+    """Train with live progress; a checkpoint of this same run in the folder is resumed from, unless told not to.
 
-    Of several processes one `speaks`.
+    Of several processes only the main one prints.
     """
-    if fresh and speaks:
-        (folder / RECORD).unlink(missing_ok=True)  # it tells of the run that this one replaces
-    before = None if fresh else latest_checkpoint(folder / CHECKPOINTS)
-    if before is not None and speaks:
-        print(f"likewise: going on after step {before.step:,}, from the checkpoint in {folder}", file=sys.stderr)
-    live = ConsoleProgress()
-    with stop_requested(quiet=not speaks) as stop:
-        outcome = train(
-            work.embedder,
-            work.courses,
-            work.run,
-            folder=folder / CHECKPOINTS,
-            measure=work.measure,
-            tell=[Log(folder / "log.jsonl", log_every), *tell, live],
-            resume=not fresh,
-            stop=stop,
-            about=work.about,
+    if not resume and is_main:
+        (folder / RECORD).unlink(missing_ok=True)  # it describes the run that this one replaces
+    before = latest_checkpoint(folder / CHECKPOINTS) if resume else None
+    if before is not None and is_main:
+        _note(f"resuming after step {before.step:,}, from the checkpoint in {folder}")
+    console = ConsoleProgress() if job.settings.progress else None
+    with stop_requested(quiet=not is_main) as stop:
+        result = Trainer(
+            model=job.model,
+            data=job.sources,
+            settings=job.settings,
+            evaluator=job.evaluator,
+            callbacks=[*_writers(folder, job.settings), *callbacks, *([console] if console else [])],
+            checkpoint_folder=folder / CHECKPOINTS,
+            identity=job.identity,
+        ).run(resume=resume, stop=stop)
+    if console is not None:
+        console.close()
+    if result.interrupted and is_main:
+        _note(
+            f"stopped after step {result.steps:,}; its checkpoint is in {folder / CHECKPOINTS}. Start the same run "
+            "again to continue from there (--fresh, or resume=False, starts over)"
         )
-    live.close()
-    if outcome.interrupted and speaks:
-        print(
-            f"likewise: stopped after step {outcome.steps:,}; its checkpoint is in {folder / CHECKPOINTS}. The same "
-            "command goes on from there (--fresh would begin anew)",
-            file=sys.stderr,
-        )
-    return outcome
+    if is_main:
+        _warn_if_worse(result)
+    return result
 
 
-def finished_record(folder: Path, work: TrainingJob) -> dict[str, Any] | None:
-    """The record of the run that the folder holds, if it is this one, ended.
+def _warn_if_worse(result: TrainResult) -> None:
+    before = next(iter(result.initial_scores.values()), None)
+    if before is not None and result.best_score is not None and result.best_score < before:
+        _note(
+            f"training did not improve the model: its best score was {result.best_score:.4f}, and {before:.4f} before "
+            "training. The saved weights are the best of training. Try a lower learning rate or other data"
+        )
+
+
+def _writers(folder: Path, settings: TrainSettings) -> list[Callback]:
+    log = Log(folder / "log.jsonl", settings.logging_steps)
+    return [log, TensorBoard(folder / "tensorboard")] if settings.tensorboard else [log]
+
+
+def finished_record(folder: Path, job: TrainingJob) -> dict[str, Any] | None:
+    """The record of the finished run in the folder, if it is this same run.
 
     Raises:
-        BadInput: it is another one, which would be written over.
+        BadInput: it is another run, which would be overwritten.
     """
     record = read_object(folder / RECORD)
     if not record:
         return None
-    if record.get("identity") != run_identity(work):
+    if record.get("identity") != run_identity(job):
         raise BadInput(
-            f"{folder} holds another finished run: {first_difference(run_identity(work), record.get('identity'))}. "
-            "Give another folder, or --fresh to train over it"
+            f"{folder} has another finished run: {first_difference(run_identity(job), record.get('identity'))}. "
+            "Use another folder, or --fresh (resume=False) to replace it"
         )
     return record
 
 
-def run_identity(work: TrainingJob) -> dict[str, Any]:
-    """What a finished run is known by."""
-    run = {name: value for name, value in asdict(work.run).items() if name not in FREE}
-    objectives = [course.objective.describe() for course in work.courses]
-    told: dict[str, Any] = json.loads(json.dumps({**work.about, "run": run, "objectives": objectives}))
-    return told
-
-
-def save_finished(work: TrainingJob, outcome: TrainResult, folder: Path, scores: Mapping[str, Any]) -> dict[str, Any]:
-    """The model, its card, curve and record; the checkpoints, no longer wanted, go last."""
-    record = training_record(
-        work.embedder,
-        work.run,
-        outcome,
-        backbone=work.backbone,
-        data=work.data,
-        scores=scores,
-        recipe=work.recipe,
-        identity=run_identity(work),
-        leaks=work.leaks,
+def run_identity(job: TrainingJob) -> dict[str, Any]:
+    """What must be equal for a finished run to be the same."""
+    objectives = [source.objective.describe() for source in job.sources]
+    identity: dict[str, Any] = json.loads(
+        json.dumps({**job.identity, "run": job.settings.identity(), "objectives": objectives})
     )
-    work.embedder.save(folder)
-    write_provenance(folder, work.provenance)  # after the model, which comes with that of what it was loaded from
+    return identity
+
+
+def save_finished(job: TrainingJob, result: TrainResult, folder: Path, scores: Mapping[str, Any]) -> dict[str, Any]:
+    """Save the model, its card, curve and record; the checkpoints, no longer needed, are deleted last."""
+    record = training_record(job.model, job.settings, result, job.description(), scores)
+    job.model.save(folder)
+    write_provenance(folder, job.provenance)  # after the model, which is saved with that of its backbone
     with atomic_file(folder / "README.md") as partial:
         partial.write_text(model_card(record, folder.resolve().name), "utf-8")
-    _draw(folder)
+    _draw_curve(folder)
     write_record(folder, record)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
     return record
 
 
-def _draw(folder: Path) -> None:
+def finished_weights(job: TrainingJob, folder: Path) -> None:
+    """Give the job's model the weights of the finished run in the folder."""
+    saved = type(job.model).load(folder, precision="fp32", device=job.model.device)
+    job.model.load_state_dict(saved.state_dict())
+    job.model.eval()
+
+
+def _draw_curve(folder: Path) -> None:
     try:
         from .curve import draw_curve
 
         draw_curve(folder / "log.jsonl", folder / "curve.png", folder.resolve().name)
     except (ImportError, MissingExtra):
-        print(f"likewise: note: curve.png wants matplotlib: {install_command('map')}", file=sys.stderr)
+        _note(f"curve.png needs matplotlib: {install_command('map')}")
+
+
+def _note(text: str) -> None:
+    print(f"likewise: note: {text}", file=sys.stderr)

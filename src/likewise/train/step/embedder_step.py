@@ -1,8 +1,8 @@
-"""One step back: every column of a batch in one forward pass, and the same gradient in pieces where it must fit.
+"""One training step of an embedder: all columns of a batch in one forward pass, or in parts that fit into memory.
 
-The graph is cut at the vectors. Above the cut is the objective, with all rows of the batch (and of all processes);
-below it is the encoder, which can go forward and back a piece at a time, for any objective (GradCache, Gao et al.
-2021). Whether it does is a matter of memory alone.
+The graph is cut at the vectors. Above the cut is the loss part: the objective, with all rows of the batch (and of all
+processes). Below it is the encoder part, which can go forward and backward a part at a time, for any objective
+(GradCache, Gao et al. 2021). Whether it does is a matter of memory alone.
 """
 
 from collections.abc import Sequence
@@ -13,158 +13,148 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ...arrays.ragged import Ragged
-from ...embedder import Embedder
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ..data.batch import Batch
 from ..layers.multi_layer import embedder_for_objective
 from ..objectives import Objective, pad_token_ids
 from . import seeding
-from .memory import PartSplitter, StepParts, StepResult, TokenBudget, retry_smaller
-from .processes import SINGLE_PROCESS, Processes
+from .memory import SplittableStep, StepOptions, StepParts, StepResult, retry_smaller
 
-Ids = Sequence[Sequence[int]]
-
-
-def tokenized(embedder: Embedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:
-    """What the model is shown of each text, column after column: ids with the special ones, what is too long cut.
-
-    The batch is given the whole `ids` of its first column, if the objective reads them.
-    """
-    tokenizer = embedder.tokenizer
-    lead = embedder.lead()
-    if lead and not embedder.manifest.include_prompt:
-        raise BadInput("the model's prompt is read and left out of the pooling, which training does not do; use none")
-    texts = [lead + text for column in batch.texts for text in column]
-    contents = [content[: tokenizer.room] for content in tokenizer.contents(texts)]
-    shown = [tokenizer.framed(objective.shown(content)) for content in contents]
-    if objective.reads().ids:
-        ids = pad_token_ids([tokenizer.framed(content) for content in contents[: len(batch)]], embedder.device)
-        batch = Batch(batch.texts, {**batch.numbers, "ids": ids})
-    return shown, batch
-
-
-def forward(embedder: Embedder, ids: Ids, dtype: torch.dtype | None = None) -> Float[Tensor, "M E"]:
-    """Vectors of M texts in the order given, packed by falling length; in `dtype` where it is given."""
-    order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
-    back = torch.empty(len(ids), dtype=torch.int64)
-    back[order] = torch.arange(len(ids))
-    with torch.autocast(embedder.device.type, dtype, enabled=dtype is not None):
-        vectors: Tensor = embedder(Ragged.of([ids[i] for i in order], embedder.device))
-    return vectors.float()[back.to(vectors.device)] if vectors.dtype != torch.float64 else vectors[back]
-
-
-def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:
-    """The objective of a batch whose M = N·C vectors lie column after column."""
-    more = {name: side_by_side(vectors, values) for name, values in batch.numbers.items()}
-    if objective.reads().names:
-        more["names"] = batch.names.to(vectors.device)
-    loss: Tensor = objective(*vectors.chunk(len(batch.texts)), **more)
-    return loss
-
-
-def side_by_side(vectors: Tensor, values: Tensor) -> Tensor:
-    """Where the vectors are, and as exact; whole numbers stay whole."""
-    return values.to(vectors.device, vectors.dtype if values.is_floating_point() else values.dtype)
+TokenIds = Sequence[Sequence[int]]
 
 
 def embedder_backward(
-    embedder: Embedder,
-    objective: Objective,
-    batch: Batch,
-    *,
-    budget: TokenBudget | None = None,
-    dtype: torch.dtype | None = None,
-    share: float = 1.0,
-    processes: Processes = SINGLE_PROCESS,
+    embedder: TorchEmbedder, objective: Objective, batch: Batch, options: StepOptions | None = None
 ) -> StepResult:
-    """Adds the gradient of `share` × the objective to that of the parameters.
+    """Add the gradient of `options.loss_scale` × the objective to that of the parameters.
 
-    Args:
-        embedder: in training mode or not, as the caller likes.
-        objective: already brought together with the embedder (`trainable.fit`).
-        batch: N rows.
-        budget: tokens that may be in flight; without one, all are.
-        dtype: of autocast, bfloat16 say; None is fp32 throughout.
-        share: the loss is multiplied by it, where several batches make one step.
-        processes: the batch is this one's part; the loss is that of all parts together. Gradients of the embedder
-            are its own part of the whole, to be added up (`Processes.add_up`); those of the objective are whole.
+    The embedder may be in training mode or not. The objective has been fitted to it (`trainable.check_objective`). Of
+    several processes, each gets its part of the embedder's gradient, to be summed (`Processes.sum_gradients`); the
+    gradient of the objective's own parameters is whole.
 
-    Where memory runs out, this process halves its budget and makes the step again (`fitting`).
+    Where memory runs out, this process halves its token budget and repeats the step (`memory`).
 
     Raises:
         OutOfMemory: one single text does not fit.
     """
-    ids, batch = tokenized(embedder, objective, batch)
+    options = options or StepOptions()
+    processes = options.processes
+    ids, batch = tokenized_batch(embedder, objective, batch)
     lengths = [len(i) for i in ids]
     if not all(lengths):
-        raise BadInput("a text has no tokens, and this model puts no special ones around it")
-    whole, as_read = batch.together(processes), embedder_for_objective(objective, embedder)
+        raise BadInput("a text has no tokens, and this model adds no special tokens around it")
+    joined_batch, encoder = batch.gather(processes), embedder_for_objective(objective, embedder)
 
-    def forth(pieces: StepParts) -> tuple["_Below", Tensor]:
-        below = _Below(as_read, ids, pieces, dtype)
-        return below, below.forth()
+    def forward(parts: StepParts) -> tuple["_EncoderPart", Tensor]:
+        encoder_part = _EncoderPart(encoder, ids, parts, options.dtype)
+        return encoder_part, encoder_part.forward()
 
-    def joined(made: tuple["_Below", Tensor]) -> tuple["_Below", list[Tensor]]:
-        below, vectors = made
-        return below, [processes.together(column) for column in vectors.detach().chunk(len(batch.texts))]
+    def gather(outputs: tuple["_EncoderPart", Tensor]) -> tuple["_EncoderPart", list[Tensor]]:
+        encoder_part, vectors = outputs
+        return encoder_part, [processes.gather(column) for column in vectors.detach().chunk(len(batch.texts))]
 
-    def back(made: tuple["_Below", list[Tensor]]) -> float:
-        below, columns = made
-        loss, gradient = _above(objective, columns, whole, share, processes)
-        below.back(gradient)
+    def backward(outputs: tuple["_EncoderPart", list[Tensor]]) -> float:
+        encoder_part, columns = outputs
+        loss, gradient = _loss_part(objective, columns, joined_batch, options)
+        encoder_part.backward(gradient)
         return loss
 
-    parts = PartSplitter("text", lengths, forth, joined, back)
-    return retry_smaller(embedder, parts, budget or TokenBudget(), objective, processes)
+    step = SplittableStep("text", lengths, forward, gather, backward)
+    return retry_smaller(embedder, objective, step, options.token_budget, processes)
+
+
+def tokenized_batch(embedder: TorchEmbedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:
+    """The token ids of each text, column after column: with special tokens, truncated to the model's maximum length.
+
+    If the objective reads them, the batch gets the unchanged `token_ids` of its first column.
+    """
+    tokenizer = embedder.tokenizer
+    prompt = embedder.default_prompt
+    if prompt and not embedder.manifest.include_prompt:
+        raise BadInput(
+            "the model leaves its prompt out of the pooling, which is not supported in training; use no prompt"
+        )
+    texts = [prompt + text for column in batch.texts for text in column]
+    contents = [content[: tokenizer.room] for content in tokenizer.contents(texts)]
+    model_inputs = [tokenizer.framed(objective.add_noise(content)) for content in contents]
+    if objective.reads().token_ids:
+        ids = pad_token_ids([tokenizer.framed(content) for content in contents[: len(batch)]], embedder.device)
+        batch = Batch(batch.texts, {**batch.numbers, "token_ids": ids})
+    return model_inputs, batch
+
+
+def packed_forward(embedder: TorchEmbedder, ids: TokenIds, dtype: torch.dtype | None = None) -> Float[Tensor, "M E"]:
+    """Vectors of M texts in the order given, packed by decreasing length; with autocast to `dtype` if given."""
+    order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
+    original_position = torch.empty(len(ids), dtype=torch.int64)
+    original_position[order] = torch.arange(len(ids))
+    with torch.autocast(embedder.device.type, dtype, enabled=dtype is not None):
+        vectors: Tensor = embedder(Ragged.of([ids[i] for i in order], embedder.device))
+    vectors = vectors if vectors.dtype == torch.float64 else vectors.float()
+    return vectors[original_position.to(vectors.device)]
+
+
+def loss_of(objective: Objective, vectors: Float[Tensor, "M E"], batch: Batch) -> Float[Tensor, ""]:
+    """The objective of a batch whose M = N·C vectors are stored column after column."""
+    numbers = {name: like_vectors(vectors, values) for name, values in batch.numbers.items()}
+    if objective.reads().text_ids:
+        numbers["text_ids"] = batch.names.to(vectors.device)
+    loss: Tensor = objective(*vectors.chunk(len(batch.texts)), **numbers)
+    return loss
+
+
+def like_vectors(vectors: Tensor, values: Tensor) -> Tensor:
+    """The values on the vectors' device and in their precision; whole numbers stay whole numbers."""
+    return values.to(vectors.device, vectors.dtype if values.is_floating_point() else values.dtype)
 
 
 @dataclass
-class _Below:
-    """What lies below the cut: forward to the vectors of M texts, and back from their gradient, in pieces or not."""
+class _EncoderPart:
+    """Below the cut: forward to the vectors of M texts, and backward from their gradient, in one part or several."""
 
-    embedder: Embedder
-    ids: Ids
-    pieces: list[list[int]]
+    embedder: TorchEmbedder
+    ids: TokenIds
+    parts: StepParts
     dtype: torch.dtype | None
-    vectors: Tensor | None = None  # with their graph, where there is but one piece
-    states: list[list[Tensor]] = field(default_factory=list)
+    vectors: Tensor | None = None  # with their graph, where there is only one part
+    generators: list[list[Tensor]] = field(default_factory=list)  # states before each part
 
-    def forth(self) -> Float[Tensor, "M E"]:
-        if len(self.pieces) == 1:
-            self.vectors = forward(self.embedder, self.ids, self.dtype)
+    def forward(self) -> Float[Tensor, "M E"]:
+        if len(self.parts) == 1:
+            self.vectors = packed_forward(self.embedder, self.ids, self.dtype)
             return self.vectors
-        parts = []
+        outputs = []
         with torch.no_grad():
-            for piece in self.pieces:
-                self.states.append(seeding.states(self.embedder.device))
-                parts.append(self._piece(piece))
-        order = torch.tensor([i for piece in self.pieces for i in piece])
-        vectors = torch.cat(parts)
+            for part in self.parts:
+                self.generators.append(seeding.generator_states(self.embedder.device))
+                outputs.append(self._forward_part(part))
+        order = torch.tensor([i for part in self.parts for i in part])
+        vectors = torch.cat(outputs)
         return vectors[torch.argsort(order).to(vectors.device)]
 
-    def back(self, gradient: Float[Tensor, "M E"]) -> None:
+    def backward(self, gradient: Float[Tensor, "M E"]) -> None:
         if self.vectors is not None:
             self.vectors.backward(gradient)  # type: ignore[no-untyped-call]
             return
-        after = seeding.states(self.embedder.device)
-        for piece, state in zip(self.pieces, self.states, strict=True):
-            seeding.restore_states(
-                state, self.embedder.device
-            )  # the same words are dropped as when the vectors were made
-            self._piece(piece).backward(gradient[piece])  # type: ignore[no-untyped-call]
-        seeding.restore_states(after, self.embedder.device)
+        device = self.embedder.device
+        generators_after = seeding.generator_states(device)
+        for part, states in zip(self.parts, self.generators, strict=True):
+            seeding.restore_generators(states, device)  # dropout drops the same words as in the forward pass
+            self._forward_part(part).backward(gradient[part])  # type: ignore[no-untyped-call]
+        seeding.restore_generators(generators_after, device)
 
-    def _piece(self, piece: list[int]) -> Tensor:
-        return forward(self.embedder, [self.ids[i] for i in piece], self.dtype)
+    def _forward_part(self, part: list[int]) -> Tensor:
+        return packed_forward(self.embedder, [self.ids[i] for i in part], self.dtype)
 
 
-def _above(
-    objective: Objective, columns: Sequence[Tensor], batch: Batch, share: float, processes: Processes
+def _loss_part(
+    objective: Objective, columns: Sequence[Tensor], batch: Batch, options: StepOptions
 ) -> tuple[float, Tensor]:
     """The loss, and its gradient by this process's vectors; the objective's own parameters get theirs."""
     leaf = torch.cat(list(columns)).requires_grad_()
     loss = loss_of(objective, leaf, batch)
-    (loss * share).backward()  # type: ignore[no-untyped-call]
+    (loss * options.loss_scale).backward()  # type: ignore[no-untyped-call]
     gradient = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
-    own = processes.own(len(columns[0]))
-    return float(loss.detach()), torch.cat([part[own] for part in gradient.chunk(len(columns))])
+    local = options.processes.local_rows(len(columns[0]))
+    return float(loss.detach()), torch.cat([part[local] for part in gradient.chunk(len(columns))])

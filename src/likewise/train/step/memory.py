@@ -1,10 +1,10 @@
-"""A step in pieces that fit into memory: where it runs out, the same step again in smaller ones.
+"""A step in parts that fit into memory: where memory runs out, the same step again in smaller parts.
 
-What a step is made of differs between an embedder, a cross-encoder and a poly-encoder; when it is made again does not.
+What a step consists of differs between an embedder, a cross-encoder and a poly-encoder; when it is repeated does not.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,81 +15,102 @@ from ...errors import OutOfMemory
 from ...runtime.devices import none_if_out_of_memory
 from ...text.packing import plan_batches
 from . import seeding
-from .processes import Processes
+from .processes import SINGLE_PROCESS, Processes
 
 Gradients = Sequence[tuple[nn.Parameter, Tensor | None]]
 StepParts = list[list[int]]
-"""Numbers of what is computed together, a list a piece."""
+"""Indices of what is computed at once, one list per part."""
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step found: the loss, the tokens it read, and in how many pieces."""
+    """Loss, tokens read, and the number of parts it was computed in."""
 
     loss: float
     tokens: int
-    pieces: int
+    parts: int
 
 
 @dataclass
 class TokenBudget:
-    """Tokens that may be in flight with their gradients; halved for good when memory runs out."""
+    """Tokens that may be encoded at once with their gradients; halved permanently when memory runs out."""
 
     tokens: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class PartSplitter:
-    """A step in three parts: `forth` alone, in pieces; `joined` with the other processes; `back` alone again."""
+class StepOptions:
+    """How to compute a step.
 
-    what: str  # that can be no smaller, and how many tokens each has
-    lengths: Sequence[int]
-    forth: Callable[[StepParts], Any]
-    joined: Callable[[Any], Any]
-    back: Callable[[Any], float]
+    Attributes:
+        token_budget: tokens encoded at once; without a number, all of them.
+        dtype: of autocast, such as bfloat16; None computes in fp32.
+        loss_scale: the loss is multiplied by it, where several batches make one step.
+        processes: the batch is this process's part; the loss is that of all parts together.
+    """
+
+    token_budget: TokenBudget = field(default_factory=TokenBudget)
+    dtype: torch.dtype | None = None
+    loss_scale: float = 1.0
+    processes: Processes = SINGLE_PROCESS
+
+    def scaled(self, loss_scale: float) -> "StepOptions":
+        """The same with another scale of the loss."""
+        return replace(self, loss_scale=loss_scale)
+
+
+@dataclass(frozen=True, eq=False)
+class SplittableStep:
+    """A step in three phases: `forward` in parts; `gather` from all processes; `backward`, in parts again."""
+
+    unit: str  # the smallest part, for messages: "text", "row"
+    lengths: Sequence[int]  # tokens of each unit
+    forward: Callable[[StepParts], Any]
+    gather: Callable[[Any], Any]
+    backward: Callable[[Any], float]
 
 
 def retry_smaller(
-    model: nn.Module, step: PartSplitter, budget: TokenBudget, objective: nn.Module, processes: Processes
+    model: nn.Module, objective: nn.Module, step: SplittableStep, budget: TokenBudget, processes: Processes
 ) -> StepResult:
-    """Makes the step, in smaller pieces where memory runs out here; and once more, where it does so later elsewhere.
+    """Compute the step, in smaller parts where memory runs out here; and again where it does so later elsewhere.
 
-    If memory runs out before what was found is joined, that is nobody else's business; if it does so after, all
-    processes make the step again, since the others' part is wanted too.
+    If memory runs out before the results are gathered, no other process is affected. If it does so after, all
+    processes repeat the step, since each needs the part of the others.
 
     Raises:
-        OutOfMemory: the smallest piece does not fit.
+        OutOfMemory: the smallest part does not fit.
     """
-    whole = sum(step.lengths)
-    random, before = seeding.states(_device(model)), gradients(model, objective)
+    tokens = sum(step.lengths)
+    generators, gradients_before = seeding.generator_states(_device(model)), copied_gradients(model, objective)
     while True:
-        pieces = plan_batches(step.lengths, budget.tokens or whole)
-        made, loss, again = none_if_out_of_memory(partial(step.forth, pieces)), None, True
-        if made is not None:
-            loss = none_if_out_of_memory(partial(step.back, step.joined(made)))
-            again = processes.any(loss is None)
-        if loss is not None and not again:
-            return StepResult(loss, whole, len(pieces))
-        if loss is None and len(pieces) == len(step.lengths):
-            raise OutOfMemory(f"memory does not suffice for one {step.what} of {max(step.lengths):,} tokens")
+        parts = plan_batches(step.lengths, budget.tokens or tokens)
+        outputs, loss, repeat = none_if_out_of_memory(partial(step.forward, parts)), None, True
+        if outputs is not None:
+            loss = none_if_out_of_memory(partial(step.backward, step.gather(outputs)))
+            repeat = processes.any(loss is None)
+        if loss is not None and not repeat:
+            return StepResult(loss, tokens, len(parts))
+        if loss is None and len(parts) == len(step.lengths):
+            raise OutOfMemory(f"memory does not suffice for one {step.unit} of {max(step.lengths):,} tokens")
         if loss is None:
-            budget.tokens = max(1, (budget.tokens or whole) // 2)
-        made = None  # and with it the graph
-        restore(model, before, random)
+            budget.tokens = max(1, (budget.tokens or tokens) // 2)
+        outputs = None  # and with it the graph
+        restore_before_step(model, gradients_before, generators)
 
 
-def gradients(*modules: nn.Module) -> Gradients:
-    """What was gathered before this step: nothing, as a rule."""
-    every = [p for module in modules for p in module.parameters()]
-    return [(p, None if p.grad is None else p.grad.clone()) for p in every]
+def copied_gradients(*modules: nn.Module) -> Gradients:
+    """The gradients accumulated before this step: usually none."""
+    parameters = [p for module in modules for p in module.parameters()]
+    return [(p, None if p.grad is None else p.grad.clone()) for p in parameters]
 
 
-def restore(model: nn.Module, before: Gradients, random: Sequence[Tensor]) -> None:
-    """Gradients and random numbers are again what they were; memory that is held for later is let go."""
-    for parameter, gradient in before:
-        parameter.grad = None if gradient is None else gradient.clone()  # it may be wanted once more
+def restore_before_step(model: nn.Module, gradients: Gradients, generators: Sequence[Tensor]) -> None:
+    """Put gradients and random generators back to their state before the step, and release cached memory."""
+    for parameter, gradient in gradients:
+        parameter.grad = None if gradient is None else gradient.clone()  # it may be needed once more
     device = _device(model)
-    seeding.restore_states(random, device)
+    seeding.restore_generators(generators, device)
     if device.type == "cuda":
         torch.cuda.empty_cache()
 

@@ -1,10 +1,10 @@
 """Several processes that train as one: negatives come from all of them, and the gradient is that of the joined batch.
 
-Each process turns its own rows into vectors. The vectors, numbers and names of all are brought together, every process
-computes the same loss of the joined batch, and goes back through its own vectors alone; the encoders' gradients are
-then added up. Nothing has to be differentiated across processes, since the graph is cut at the vectors (`step`).
-Started by torchrun: gloo for what lies on CPUs, NCCL for what lies on GPUs. Every process has to come to the same
-calls in the same order; where one fails, torchrun ends the others.
+Each process turns its own rows into vectors. The vectors, numbers and text ids of all processes are gathered, every
+process computes the same loss of the joined batch, and goes backward through its own vectors only; the encoders'
+gradients are then summed. Nothing has to be differentiated across processes, since the graph is cut at the vectors
+(`embedder_step`). Started by torchrun: gloo for tensors on CPUs, NCCL for those on GPUs. Every process has to make the
+same calls in the same order; where one fails, torchrun ends the others.
 """
 
 import importlib
@@ -22,96 +22,96 @@ from torch import Tensor, distributed, nn
 
 from ...errors import BadInput
 
-PATIENCE = timedelta(hours=2)
-"""How long processes wait for one another: the first may be measuring. One that has died is noticed without."""
+TIMEOUT = timedelta(hours=2)
+"""How long processes wait for each other: the first may be evaluating. A process that died is noticed without it."""
 
 
 @dataclass(frozen=True)
 class Processes:
-    """Which of how many this one is."""
+    """The rank of this process, and how many there are."""
 
     rank: int = 0
     count: int = 1
 
-    def own(self, rows: int) -> slice:
-        """The rows of a batch that are this process's.
+    @property
+    def is_main(self) -> bool:
+        """Whether this is the process that evaluates, writes files and prints."""
+        return self.rank == 0
+
+    def local_rows(self, rows: int) -> slice:
+        """The rows of a batch that belong to this process.
 
         Raises:
-            BadInput: they cannot be shared out evenly.
+            BadInput: they cannot be divided evenly.
         """
         if rows % self.count:
-            raise BadInput(f"a batch of {rows} rows cannot be shared among {self.count} processes evenly")
+            raise BadInput(f"a batch of {rows} rows cannot be divided evenly among {self.count} processes")
         each = rows // self.count
         return slice(self.rank * each, (self.rank + 1) * each)
 
-    def together(self, own: Shaped[Tensor, "n ..."]) -> Shaped[Tensor, "N ..."]:
+    def gather(self, local: Shaped[Tensor, "n ..."]) -> Shaped[Tensor, "N ..."]:
         """The rows of all processes, in the order of the batch."""
         if self.count == 1:
-            return own
-        parts = [torch.empty_like(own) for _ in range(self.count)]
-        distributed.all_gather(parts, own.contiguous())
+            return local
+        parts = [torch.empty_like(local) for _ in range(self.count)]
+        distributed.all_gather(parts, local.contiguous())
         return torch.cat(parts)
 
-    def widened(self, own: Int[Tensor, "n W"], fill: int) -> Int[Tensor, "n V"]:
-        """As wide as the widest process's, so that they can be brought together."""
+    def pad_to_widest(self, local: Int[Tensor, "n W"], fill: int) -> Int[Tensor, "n V"]:
+        """Padded to the width of the widest process, so that they can be gathered."""
         if self.count == 1:
-            return own
-        widest = torch.tensor(own.shape[1], device=own.device)
+            return local
+        widest = torch.tensor(local.shape[1], device=local.device)
         distributed.all_reduce(widest, distributed.ReduceOp.MAX)
-        return nn.functional.pad(own, (0, int(widest) - own.shape[1]), value=fill)
+        return nn.functional.pad(local, (0, int(widest) - local.shape[1]), value=fill)
 
-    def add_up(self, parameters: Iterable[nn.Parameter], share: float = 1.0) -> None:
-        """Each gradient becomes `share` × the sum of all processes'; one that no process has is left out."""
-        asked = [p for p in parameters if p.requires_grad]
-        if self.count == 1 or not asked:
+    def sum_gradients(self, parameters: Iterable[nn.Parameter], scale: float = 1.0) -> None:
+        """Each gradient becomes `scale` × the sum over all processes; one that no process has is left out."""
+        trained = [p for p in parameters if p.requires_grad]
+        if self.count == 1 or not trained:
             return
-        has = torch.tensor([p.grad is not None for p in asked], dtype=torch.int32)
-        distributed.all_reduce(has, distributed.ReduceOp.MAX)
-        wanted = [p for p, somewhere in zip(asked, has.tolist(), strict=True) if somewhere]
-        if not wanted:
+        has_gradient = torch.tensor([p.grad is not None for p in trained], dtype=torch.int32)
+        distributed.all_reduce(has_gradient, distributed.ReduceOp.MAX)
+        summed = [p for p, somewhere in zip(trained, has_gradient.tolist(), strict=True) if somewhere]
+        if not summed:
             return
-        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in wanted])
+        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in summed])
         distributed.all_reduce(flat)
-        if share != 1:
-            flat *= share
-        for p, part in zip(wanted, torch.split(flat, [p.numel() for p in wanted]), strict=True):
+        if scale != 1:
+            flat *= scale
+        for p, part in zip(summed, torch.split(flat, [p.numel() for p in summed]), strict=True):
             p.grad = part.view_as(p)
 
-    def any(self, here: bool) -> bool:
-        """Whether it is so in one of the processes."""
-        return self.total(int(here)) > 0
+    def any(self, local: bool) -> bool:
+        """Whether it is true in one of the processes."""
+        return self.sum(int(local)) > 0
 
-    def total(self, here: int) -> int:
+    def sum(self, local: int) -> int:
         """The sum over the processes."""
         if self.count == 1:
-            return here
-        number = torch.tensor(here)
+            return local
+        number = torch.tensor(local)
         distributed.all_reduce(number)
         return int(number)
 
-    def told(self, value: Any) -> Any:
-        """What the leader gives, in all of them; JSON must be able to hold it."""
+    def broadcast(self, value: Any) -> Any:
+        """The main process's value, in all of them; JSON must be able to hold it."""
         if self.count == 1:
             return value
-        letters = torch.tensor(list(json.dumps(value).encode()), dtype=torch.uint8)
-        length = torch.tensor(len(letters))
+        encoded = torch.tensor(list(json.dumps(value).encode()), dtype=torch.uint8)
+        length = torch.tensor(len(encoded))
         distributed.broadcast(length, 0)
-        letters = letters if self.leads else letters.new_empty(int(length))
-        distributed.broadcast(letters, 0)
-        return json.loads(bytes(letters.tolist()))
+        encoded = encoded if self.is_main else encoded.new_empty(int(length))
+        distributed.broadcast(encoded, 0)
+        return json.loads(bytes(encoded.tolist()))
 
     @torch.no_grad()
-    def alike(self, tensors: Iterable[Tensor]) -> None:
-        """The leader's values, in all of them."""
+    def synchronize(self, tensors: Iterable[Tensor]) -> None:
+        """Copy the main process's values into the tensors of all of them."""
         for tensor in tensors if self.count > 1 else ():
             sent = tensor.detach().clone(memory_format=torch.contiguous_format)
             distributed.broadcast(sent, 0)
-            tensor.copy_(sent)  # which raises its version, as `Linear.packed` wants it
-
-    @property
-    def leads(self) -> bool:
-        """Whether this one writes files and speaks to people."""
-        return self.rank == 0
+            tensor.copy_(sent)  # which raises its version, as `Linear.packed` requires
 
 
 SINGLE_PROCESS = Processes()
@@ -119,19 +119,19 @@ SINGLE_PROCESS = Processes()
 
 @contextmanager
 def process_group() -> Iterator[Processes]:
-    """The processes that torchrun started, or this one alone; inside it, once more gives the same."""
+    """The processes that torchrun started, or this one alone; nested calls give the same."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield SINGLE_PROCESS
         return
-    began = not distributed.is_initialized()
-    if began:
+    starts_group = not distributed.is_initialized()
+    if starts_group:
         # Its functions have the group of that moment as default arguments, and would keep it: its threads could then
-        # still be letting go of tensors while the interpreter ends, which aborts the process (seen with torch 2.13).
+        # still be releasing tensors while the interpreter ends, which aborts the process (seen with torch 2.13).
         importlib.import_module("torch.distributed.nn.functional")
-        kinds = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-        distributed.init_process_group(kinds, timeout=PATIENCE)
+        backends = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+        distributed.init_process_group(backends, timeout=TIMEOUT)
     try:
         yield Processes(distributed.get_rank(), distributed.get_world_size())
     finally:
-        if began:
+        if starts_group:
             distributed.destroy_process_group()

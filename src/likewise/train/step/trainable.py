@@ -1,61 +1,62 @@
-"""What can be trained, an embedder or a reranker: where the loop need not know which, and the places where it must.
+"""Models that can be trained, embedders and rerankers: the few functions of the loop that differ between them.
 
-The loop itself asks a model for its parameters, its encoder, device and precision, and for train and eval.
+The loop itself uses a model's parameters, its encoder, device and precision, and its train and eval.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from ...embedder import Embedder
+from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ...reranker import CrossEncoder, Reranker
 from ..data.batch import Batch
 from ..layers.multi_layer import embedder_for_objective
 from ..objectives import Objective, RerankerObjective
 from . import embedder_step, reranker_step
-from .memory import StepResult
+from .memory import StepOptions, StepResult
 from .processes import Processes
 
-Trainable: TypeAlias = Embedder | Reranker
+Trainable: TypeAlias = TorchEmbedder | Reranker
 
 
 def check_objective(model: Trainable, objective: Objective) -> None:
-    """Brings the two together: an objective's own weights are made, and what does not go together is refused.
+    """Fit the objective to the model: create the objective's own weights, and refuse what does not fit.
 
     Raises:
-        BadInput: the objective is one for another kind of model.
+        BadInput: the objective is for another kind of model.
     """
     if isinstance(model, Reranker):
         reranker_step.check_reranker_objective(model, objective)
         return
     if isinstance(objective, RerankerObjective):
         raise BadInput(f"{type(objective).__name__} is for a reranker, and this is an embedder; see OBJECTIVES")
-    objective.fit_to(embedder_for_objective(objective, model).width, model.encoder.vocabulary)
+    objective.initialize(embedder_for_objective(objective, model).width, model.encoder.vocabulary)
 
 
-def backward(model: Trainable, objective: Objective, batch: Batch, **how: Any) -> StepResult:
-    """Adds a batch's gradient to that of the parameters; `step.backward` says what `how` may be."""
+def backward(model: Trainable, objective: Objective, batch: Batch, options: StepOptions | None = None) -> StepResult:
+    """Add a batch's gradient to that of the parameters."""
     if isinstance(model, Reranker):
-        assert isinstance(objective, RerankerObjective), "fit is called first"
-        return reranker_step.reranker_backward(model, objective, batch, **how)
-    return embedder_step.embedder_backward(model, objective, batch, **how)
+        assert isinstance(objective, RerankerObjective), "check_objective is called first"
+        return reranker_step.reranker_backward(model, objective, batch, options)
+    return embedder_step.embedder_backward(model, objective, batch, options)
 
 
 def join_gradients(model: Trainable, objectives: Sequence[Objective], processes: Processes) -> None:
     """Each gradient becomes that of the joined batch, in all processes.
 
-    Of the model every process has its own part, so the parts are added up. Of the objectives' own parameters every
-    process has the whole, whose mean is taken so that they stay one (what an objective draws, or a kernel rounds, may
-    differ); except beside a cross-encoder, which reads its own rows alone, so that these are parts too.
+    Every process has its own part of the model's gradient, so these are summed. Every process has the whole gradient
+    of the objectives' own parameters; their mean is used so that they stay equal in all processes (what an objective
+    draws at random, or a kernel rounds, may differ). The exception is a cross-encoder, which reads its own rows only:
+    there the objectives' gradients are parts too.
     """
-    processes.add_up(model.parameters())
-    share = 1.0 if isinstance(model, CrossEncoder) else 1 / processes.count
-    processes.add_up((p for objective in objectives for p in objective.parameters()), share)
+    processes.sum_gradients(model.parameters())
+    scale = 1.0 if isinstance(model, CrossEncoder) else 1 / processes.count
+    processes.sum_gradients((p for objective in objectives for p in objective.parameters()), scale)
 
 
-def tokenized_columns(model: Trainable, objective: Objective, batch: Batch) -> int:
-    """How many a step on the batch reads."""
+def tokens_per_step(model: Trainable, objective: Objective, batch: Batch) -> int:
+    """How many tokens a step on the batch reads."""
     if isinstance(model, Reranker):
-        assert isinstance(objective, RerankerObjective), "fit is called first"
+        assert isinstance(objective, RerankerObjective), "check_objective is called first"
         return reranker_step.reranker_tokens(model, objective, batch)
-    return sum(len(ids) for ids in embedder_step.tokenized(model, objective, batch)[0])
+    return sum(len(ids) for ids in embedder_step.tokenized_batch(model, objective, batch)[0])

@@ -24,14 +24,14 @@ def file(tmp_path):
 
 
 def test_the_best_documents_are_printed_with_their_scores(model, file, capsys):
-    assert main(["rerank", model, "--query", "the cat", file, "-k", "2", "--json"]) == 0
+    assert main(["rerank", "-m", model, "--query", "the cat", file, "-k", "2", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     reranker = Reranker.load(model)
     wanted = reranker.rank("the cat", DOCUMENTS, k=2)
     assert [(row["index"], row["text"]) for row in told["best"]] == [(i, DOCUMENTS[i]) for i, _ in wanted]
     assert [row["score"] for row in told["best"]] == pytest.approx([score for _, score in wanted], abs=1e-6)
     assert (told["documents"], told["fingerprint"]) == (4, reranker.fingerprint)
-    assert main(["rerank", model, "--query", "the cat", file]) == 0
+    assert main(["rerank", "-m", model, "--query", "the cat", file]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [int(line.split()[1]) - 1 for line in lines] == [i for i, _ in reranker.rank("the cat", DOCUMENTS)]
     assert any(line.endswith("shares [fell]") for line in lines)
@@ -39,30 +39,30 @@ def test_the_best_documents_are_printed_with_their_scores(model, file, capsys):
 
 def test_documents_come_from_standard_input_and_columns_too(model, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))
-    assert main(["rerank", model, "--query", "a", "-", "--json"]) == 0
+    assert main(["rerank", "-m", model, "--query", "a", "-", "--json"]) == 0
     assert {row["text"] for row in json.loads(capsys.readouterr().out)["best"]} == {"one", "two"}
     (tmp_path / "in.csv").write_text("id,said\n1,x\n2,y\n")
-    assert main(["rerank", model, "--query", "a", str(tmp_path / "in.csv"), "--column", "said", "--json"]) == 0
+    assert main(["rerank", "-m", model, "--query", "a", str(tmp_path / "in.csv"), "--column", "said", "--json"]) == 0
     assert {row["text"] for row in json.loads(capsys.readouterr().out)["best"]} == {"x", "y"}
 
 
 @pytest.mark.filterwarnings("default")
 def test_what_is_cut_is_said(model, tmp_path, capsys):
     (tmp_path / "in.txt").write_text("a b " * 99 + "\n")
-    assert main(["rerank", model, "--query", "a", str(tmp_path / "in.txt")]) == 0
+    assert main(["rerank", "-m", model, "--query", "a", str(tmp_path / "in.txt")]) == 0
     assert "1 of 1 pairs were cut" in capsys.readouterr().err
-    assert main(["rerank", model, "--query", "a", str(tmp_path / "in.txt"), "--overflow", "error"]) == 2
+    assert main(["rerank", "-m", model, "--query", "a", str(tmp_path / "in.txt"), "--overflow", "error"]) == 2
 
 
 @pytest.mark.parametrize("label", ["entailment", "1"])
 def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys):
     names = {"0": "contradiction", "1": "entailment"}
     model = str(classifier_folder(tmp_path / "nli", labels=2, id2label=names))
-    assert main(["rerank", model, "--query", "a", file, "--label", label, "--json"]) == 0
+    assert main(["rerank", "-m", model, "--query", "a", file, "--label", label, "--json"]) == 0
     best = json.loads(capsys.readouterr().out)["best"]
     wanted = Reranker.load(model).rank("a", DOCUMENTS, label="entailment")
     assert [row["index"] for row in best] == [i for i, _ in wanted]
-    assert main(["rerank", model, "--query", "a", file]) == 2
+    assert main(["rerank", "-m", model, "--query", "a", file]) == 2
     assert "say which one is the score" in capsys.readouterr().err
 
 
@@ -77,7 +77,7 @@ def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys):
 )
 @pytest.mark.usefixtures("unchecked")
 def test_an_error_is_one_line_and_exit_2(words, told, model, file, capsys):
-    assert main(["rerank", model, "--query", "a", file, *words]) == 2
+    assert main(["rerank", "-m", model, "--query", "a", file, *words]) == 2
     error = capsys.readouterr().err
     assert told in error
     assert error.count("\n") == 1
@@ -85,5 +85,5 @@ def test_an_error_is_one_line_and_exit_2(words, told, model, file, capsys):
 
 @pytest.mark.usefixtures("unchecked")
 def test_an_embedder_is_told_from_a_reranker(folders, file, capsys):
-    assert main(["rerank", str(folders("bert")), "--query", "a", file]) == 2
+    assert main(["rerank", "-m", str(folders("bert")), "--query", "a", file]) == 2
     assert "Reranker.start(folder) makes an untrained one" in capsys.readouterr().err

@@ -1,24 +1,24 @@
-"""What a model says of its pooling and heads, before any weight is read; nothing here needs torch."""
+"""HEADS and ACTIVATIONS: what can follow a pooling, a row each, read from a model folder before any weight is.
+
+Every engine implements them by these names (torch: likewise/heads.py). Nothing here needs torch.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput, BadModel
-from ..runtime.untrusted_files import bad_setting, boolean_setting
+from .arrays.reductions import REDUCTIONS
+from .errors import BadInput, BadModel
+from .runtime.untrusted_files import bad_setting, boolean_setting
 
 ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
-"""Of dense heads, by torch's names."""
-LARGEST = 10**6  # numbers of a vector
+"""Of dense heads, by the names of torch's classes."""
+LARGEST_WIDTH = 10**6  # dimensions of a vector
 HeadShapes = tuple[dict[str, tuple[int, ...]], str]
 
 
-REDUCTIONS = ("cls", "max", "mean", "mean-sqrt-len", "weighted-mean", "last-token")
-"""Poolings of the last layer, in the order in which concatenations are laid out."""
-
-
 def check_pooling(pooling: object) -> None:
-    """Refuses what is no name of a pooling; None is the model's own."""
+    """Refuses a pooling that is not given by its name; None is the model's own."""
     if pooling is not None and not isinstance(pooling, str):
         raise BadInput(
             f"pooling is {pooling!r}; wanted a name, one of {', '.join(REDUCTIONS)}, a sum such as cls+mean, or "
@@ -26,27 +26,17 @@ def check_pooling(pooling: object) -> None:
         )
 
 
-def pooling_names(spec: str) -> tuple[str, ...]:
-    """The reductions that `"mean"` or `"cls+mean"` names, in their order; BadModel where there is none of a name."""
-    names = spec.split("+")
-    if len({*names}) != len(names) or not {*names} <= {*REDUCTIONS}:
-        raise BadModel(
-            f"the pooling {spec!r} is unknown here; there are {', '.join(REDUCTIONS)}, and sums such as cls+mean"
-        )
-    return tuple(name for name in REDUCTIONS if name in names)
-
-
-def check_truncation(width: object, most: int) -> None:
-    """Refuses what is no part of `most` numbers."""
-    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= most:
-        raise BadInput(f"truncate is {width!r}; wanted how many of the {most} numbers to keep")
+def check_truncation(width: object, available: int) -> None:
+    """Refuses to keep a number of dimensions that the model does not have."""
+    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= available:
+        raise BadInput(f"truncate is {width!r}; wanted how many of the {available} dimensions to keep")
 
 
 def head_shapes(kind: str, config: Mapping[str, Any], folder: Path) -> HeadShapes:
     """The shape of each of a head's tensors by name, and the activation, which only a dense head has.
 
     Raises:
-        BadModel: a size is none that a head could have, or the kind or the activation is not known.
+        BadModel: a size is impossible, or the kind or the activation is unknown.
     """
     if kind not in HEADS:
         raise BadModel(f"{folder} holds a head {kind!r}; those known here are {', '.join(HEADS)}")
@@ -99,11 +89,11 @@ HEADS: dict[str, Callable[[Mapping[str, Any], Path], HeadShapes]] = {
     "LayerNorm": _norm,
     "Normalize": _unit,
 }
-"""What a head of each kind holds, by the names that model folders have for the kinds."""
+"""How the config of each kind of head is read, by the names of the kinds in model folders."""
 
 
 def _size(config: Mapping[str, Any], key: str, folder: Path) -> int:
     value = config.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST:
-        raise bad_setting(folder / "config.json", key, value, f"a whole number from 1 to {LARGEST:,}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_WIDTH:
+        raise bad_setting(folder / "config.json", key, value, f"a whole number from 1 to {LARGEST_WIDTH:,}")
     return value

@@ -1,0 +1,33 @@
+"""Write docs/objectives.md from the tables of objectives: python -m benchmarks.objectives_page"""
+
+from pathlib import Path
+
+from likewise.train.objectives import objectives_markdown
+
+PAGE = Path(__file__).parent.parent / "docs" / "objectives.md"
+OPENING = """# Training objectives
+
+An objective is what training minimises. Choose one by the columns of your data:
+
+```
+likewise train MODEL --data pairs.parquet --objective contrastive -o my-model/
+likewise train MODEL --data faq.csv --objective contrastive:temperature=0.02,symmetric --columns anchor=question,positive=answer -o my-model/
+likewise train --list-objectives
+```
+
+Options follow the name after a colon, separated by commas; an option without a value is true, and a list is joined by +. In Python
+the same options are arguments: `Contrastive(temperature=0.02, symmetric=True)`. A column in brackets is optional, and … stands for
+any number of further columns of texts. `--columns` renames columns, and `--columns score=similarity/5` scales one.
+
+This page is written by `python -m benchmarks.objectives_page`.
+
+"""  # noqa: E501
+
+
+def main() -> None:
+    PAGE.write_text(OPENING + objectives_markdown(), "utf-8")
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""REDUCTIONS: ways to pool the vectors of a sentence's tokens, a row each: NumPy function and names in model folders.
+
+The functions here are the reference, and what the NumPy engine computes; torch's are in `likewise.pooling.reductions`,
+by the same names. Sentences are packed: `lengths` says how many rows of `x` each of them has.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import BadModel
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A row: what is computed of `(x, lengths, position)`, and what a folder's 1_Pooling/config.json calls it.
+
+    Args:
+        compute: packed token vectors, tokens per sentence and every token's position in its sentence, to (N, D).
+        flag: the key that is true in the config, in the format that is written.
+        newer: its name in sentence-transformers' newer format; None where sentence-transformers does not have it.
+    """
+
+    compute: Callable[[Array, Array, Array], Array]
+    flag: str
+    newer: str | None = None
+
+
+def numpy_cls(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+    """The first token's vector."""
+    return np.asarray(x[_starts(lengths)])
+
+
+def numpy_maximum(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+    """The largest value of each dimension over the tokens (MAX)."""
+    return np.asarray(np.maximum.reduceat(x, _starts(lengths), axis=0))
+
+
+def numpy_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+    """The mean over all tokens, special ones included (Reimers and Gurevych 2019, MEAN)."""
+    return np.asarray(_total(x, lengths) / lengths[:, None].astype(np.float32))
+
+
+def numpy_mean_sqrt_len(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+    """The sum over the square root of the length."""
+    return np.asarray(_total(x, lengths) / np.sqrt(lengths[:, None].astype(np.float32)))
+
+
+def numpy_weighted_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:
+    """The mean with weights 1, 2, 3 …: later tokens count more (Muennighoff 2022)."""
+    weights = position[:, None] + np.float32(1)
+    return np.asarray(_total(x * weights, lengths) / _total(weights, lengths))
+
+
+def numpy_last_token(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
+    """The last token's vector."""
+    return np.asarray(x[np.cumsum(lengths) - 1])
+
+
+def _total(x: Array, lengths: Array) -> Array:
+    return np.asarray(np.add.reduceat(x, _starts(lengths), axis=0))
+
+
+def _starts(lengths: Array) -> Array:
+    return np.asarray(np.cumsum(lengths) - lengths)
+
+
+REDUCTIONS: dict[str, Reduction] = {
+    "cls": Reduction(numpy_cls, "pooling_mode_cls_token", "cls"),
+    "max": Reduction(numpy_maximum, "pooling_mode_max_tokens", "max"),
+    "mean": Reduction(numpy_mean, "pooling_mode_mean_tokens", "mean"),
+    "mean-sqrt-len": Reduction(numpy_mean_sqrt_len, "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"),
+    "weighted-mean": Reduction(numpy_weighted_mean, "pooling_mode_weightedmean_tokens", "weightedmean"),
+    "last-token": Reduction(numpy_last_token, "pooling_mode_lasttoken", "lasttoken"),
+}
+"""In the order in which concatenations (`"cls+mean"`) are laid out; each also has a function in torch."""
+
+
+def reduction_names(spec: str) -> tuple[str, ...]:
+    """The reductions that `"mean"` or `"cls+mean"` names, in the order of the table.
+
+    Raises:
+        BadModel: a name is unknown, or given twice.
+    """
+    names = spec.split("+")
+    if len({*names}) != len(names) or not {*names} <= {*REDUCTIONS}:
+        raise BadModel(
+            f"the pooling {spec!r} is unknown here; there are {', '.join(REDUCTIONS)}, and sums such as cls+mean"
+        )
+    return tuple(name for name in REDUCTIONS if name in names)

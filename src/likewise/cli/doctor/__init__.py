@@ -1,0 +1,1 @@
+"""`likewise doctor`: what is installed here, what the machine has, and whether it works."""

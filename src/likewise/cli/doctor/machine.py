@@ -1,0 +1,132 @@
+"""The machine: its CPU with its instruction sets, the CPUs and the memory that this process may use."""
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..model_options import THREADS, allowed_cpus
+
+CPUINFO, MEMINFO = Path("/proc/cpuinfo"), Path("/proc/meminfo")
+CGROUP = Path("/sys/fs/cgroup")
+INSTRUCTION_SETS = {
+    "AVX2": {"avx2"},
+    "FMA": {"fma"},
+    "F16C": {"f16c"},
+    "AVX-512": {"avx512f", "avx512bw", "avx512vl"},
+    "AVX-512 VNNI": {"avx512_vnni"},
+    "AVX-512 BF16": {"avx512_bf16"},
+    "AVX-VNNI": {"avx_vnni"},
+    "AMX INT8": {"amx_int8"},
+    "AMX BF16": {"amx_bf16"},
+    "NEON": {"asimd"},
+    "NEON dot product": {"asimddp"},
+    "NEON BF16": {"bf16"},
+    "NEON I8MM": {"i8mm"},
+    "SVE": {"sve"},
+}
+"""Names of instruction sets that matter for matrix products, and the kernel's flags that together mean them."""
+APPLE = {"hw.optional.neon": "asimd", "hw.optional.arm.FEAT_DotProd": "asimddp", "hw.optional.arm.FEAT_BF16": "bf16"}
+APPLE |= {"hw.optional.arm.FEAT_I8MM": "i8mm", "hw.optional.avx2_0": "avx2", "hw.optional.fma": "fma"}
+"""macOS's names of the same flags."""
+
+
+def cpu(cpuinfo: Path = CPUINFO) -> dict[str, Any]:
+    """The CPU's name and its instruction sets; None for sets that this system does not report."""
+    fields = _cpuinfo(cpuinfo)
+    name = fields.get("model name") or _sysctl("machdep.cpu.brand_string") or platform.processor() or platform.machine()
+    flags = set((fields.get("flags") or fields.get("Features") or "").split()) or _apple_flags()
+    return {"name": name, "instruction_sets": instruction_sets(flags) if flags else None}
+
+
+def instruction_sets(flags: set[str]) -> list[str]:
+    """The names of the sets that these flags of the kernel mean."""
+    return [name for name, needed in INSTRUCTION_SETS.items() if needed <= flags]
+
+
+def threads(environment: Mapping[str, str] = os.environ, cgroup: Path = CGROUP) -> dict[str, Any]:
+    """The CPUs there are, those allowed by affinity and by the container's quota, and variables that limit threads."""
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    return {
+        "used": allowed_cpus(cgroup / "cpu.max"),
+        "cpus": os.cpu_count(),
+        "affinity": affinity,
+        "quota": _quota(cgroup / "cpu.max"),
+        "environment": {name: environment[name] for name in THREADS if name in environment},
+    }
+
+
+def memory(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> dict[str, Any]:
+    """Gigabytes there are, free for new work, and the container's limit; None where the system does not say."""
+    kilobytes = _fields(meminfo)
+    total, free = (_number(kilobytes.get(name)) for name in ("MemTotal", "MemAvailable"))
+    limit, used = (_bytes(cgroup / name) for name in ("memory.max", "memory.current"))
+    left = limit - used if limit is not None and used is not None else None
+    free_bytes = min([value for value in (free and free * 1024, left) if value is not None], default=None)
+    physical = total * 1024 if total else _number(_sysctl("hw.memsize"))
+    return {"total_gb": _gigabytes(physical), "free_gb": _gigabytes(free_bytes), "limit_gb": _gigabytes(limit)}
+
+
+def system() -> dict[str, Any]:
+    """Python and the operating system."""
+    return {"python": platform.python_version(), "executable": sys.executable, "platform": platform.platform()}
+
+
+def _cpuinfo(path: Path) -> dict[str, str]:
+    """The fields of the first processor."""
+    with suppress(OSError):
+        return _fields_of(path.read_text("utf-8", "replace").split("\n\n", 1)[0])
+    return {}
+
+
+def _fields(path: Path) -> dict[str, str]:
+    with suppress(OSError):
+        return _fields_of(path.read_text("utf-8", "replace"))
+    return {}
+
+
+def _fields_of(text: str) -> dict[str, str]:
+    pairs = (line.partition(":") for line in text.splitlines())
+    return {name.strip(): value.strip() for name, colon, value in pairs if colon}
+
+
+def _sysctl(name: str) -> str:
+    """A value of macOS's sysctl; empty elsewhere."""
+    if sys.platform != "darwin":
+        return ""
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(["/usr/sbin/sysctl", "-n", name], capture_output=True, text=True, timeout=5, check=False)
+        return done.stdout.strip()
+    return ""
+
+
+def _apple_flags() -> set[str]:
+    return {flag for name, flag in APPLE.items() if _sysctl(name) == "1"}
+
+
+def _quota(path: Path) -> float | None:
+    """CPUs' worth of time that the container may use; None without a limit."""
+    with suppress(OSError, ValueError):
+        quota, period = path.read_text().split()
+        return int(quota) / int(period)
+    return None
+
+
+def _bytes(path: Path) -> int | None:
+    with suppress(OSError):
+        return _number(path.read_text())
+    return None
+
+
+def _number(text: str | None) -> int | None:
+    """The number that a text begins with."""
+    first = (text or "").split()[:1]
+    return int(first[0]) if first and first[0].isdecimal() else None
+
+
+def _gigabytes(number: int | None) -> float | None:
+    return None if number is None else round(number / 1e9, 1)

@@ -1,0 +1,196 @@
+"""The argument parser of every verb: help that fills the terminal, and errors that name the nearest flag."""
+
+import argparse
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+WIDEST = 110  # columns of help, however wide the terminal is
+NEAR = 0.6  # the least ratio of difflib at which a word is suggested
+
+FLAG_HABITS: dict[str, tuple[str, ...]] = {
+    "--lr": ("--learning-rate",),
+    "--learning-rate": ("--learning-rate", "--rate"),
+    "--model-name-or-path": ("--model",),
+    "--model-name": ("--model",),
+    "--model-id": ("--model",),
+    "--encoder": ("--model",),
+    "--reranker": ("--model",),
+    "--bs": ("--batch-size", "--batch-tokens"),
+    "--batch": ("--batch-size", "--batch-tokens"),
+    "--batch-size": ("--batch-size", "--batch-tokens"),
+    "--train-batch-size": ("--batch-size",),
+    "--per-device-train-batch-size": ("--batch-size",),
+    "--max-seq-length": ("--max-length",),
+    "--max-seq-len": ("--max-length",),
+    "--max-tokens": ("--max-length",),
+    "--num-train-epochs": ("--epochs",),
+    "--num-epochs": ("--epochs",),
+    "--output-dir": ("--output",),
+    "--output-path": ("--output",),
+    "--out": ("--output",),
+    "--save": ("--output",),
+    "--fp16": ("--precision",),
+    "--bf16": ("--precision",),
+    "--dtype": ("--precision",),
+    "--torch-dtype": ("--precision",),
+    "--cuda": ("--device",),
+    "--gpu": ("--device",),
+    "--top-k": ("-k",),
+    "--topk": ("-k",),
+    "--number": ("-k",),
+    "--threshold": ("--above",),
+    "--min-similarity": ("--above",),
+    "--min-score": ("--above",),
+    "--truncate-dim": ("--truncate",),
+    "--dimensions": ("--truncate",),
+    "--num-threads": ("--threads",),
+    "--num-workers": ("--threads",),
+    "--jobs": ("--threads",),
+    "--text-column": ("--column",),
+    "--field": ("--column",),
+    "--similarity": ("--metric",),
+    "--distance": ("--metric",),
+    "--no-progress": ("--quiet",),
+    "--silent": ("--quiet",),
+    "--random-state": ("--seed",),
+    "--random-seed": ("--seed",),
+    "--loss": ("--objective",),
+    "--dataset": ("--data",),
+    "--train-file": ("--data",),
+    "--task": ("--tasks",),
+    "--wd": ("--weight-decay",),
+}
+"""Flags that other tools have, and ours for the same thing: the first of them that the verb has is suggested."""
+
+VERB_HABITS: dict[str, str] = {
+    "embed": "encode",
+    "vectorize": "encode",
+    "compare": "similarity",
+    "score": "similarity",
+    "dedup": "duplicates",
+    "deduplicate": "duplicates",
+    "rank": "rerank",
+    "list": "models",
+    "ls": "models",
+    "show": "info",
+    "inspect": "info",
+    "pull": "download",
+    "get": "download",
+    "fit": "train",
+    "finetune": "train",
+    "fine-tune": "train",
+    "eval": "evaluate",
+    "test": "evaluate",
+    "benchmark": "evaluate",
+    "datasets": "data",
+    "check": "doctor",
+    "version": "doctor",
+}
+"""Verbs that other tools have, and ours for the same thing."""
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Fills prose to the terminal's width; lines that are indented, such as examples, stay as they are."""
+
+    def __init__(self, prog: str) -> None:
+        width = min(shutil.get_terminal_size().columns, WIDEST) - 2
+        super().__init__(prog, max_help_position=28, width=width)
+        self._action_max_length = 18  # room for the longest verb before its description
+
+    def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        """Only what has to be given; the options are listed below it."""
+        if usage is None:
+            needed = [_in_usage(action) for action in actions if action.required or not action.option_strings]
+            optional = ["[options]"] if len(needed) < len(list(actions)) else []
+            usage = " ".join(["%(prog)s", *(word.replace("%", "%%") for word in needed), *optional])
+        super().add_usage(usage, actions, groups, prefix)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return textwrap.indent("\n".join(_filled(text, width)), indent)
+
+
+def _in_usage(action: argparse.Action) -> str:
+    """FILE, [TEXT ...] or -o FILE."""
+    name = str(action.metavar or action.dest)
+    if action.option_strings:
+        return f"{action.option_strings[0]} {name}"
+    return {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} [{name} ...]"}.get(str(action.nargs), name)
+
+
+def _filled(text: str, width: int) -> Iterator[str]:
+    """Paragraphs of prose, filled to the width, and every other line as it is; a colon ends a paragraph."""
+    paragraph: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        prose = bool(line[:1].strip())
+        paragraph += [line] if prose else []
+        if paragraph and (not prose or line.endswith(":")):
+            yield textwrap.fill(" ".join(paragraph), width, break_on_hyphens=False)
+            paragraph = []
+        if not prose:
+            yield line
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors print its verb's usage and suggest what was probably meant."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{**kwargs, "formatter_class": HelpFormatter})
+
+    def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        """As argparse's, but unknown flags and arguments are errors here, where the verb's usage is known."""
+        if self._subparsers is None and args is not None:
+            self._check_flags(args)  # first, for a missing argument would hide the misspelt flag
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self._refuse(unknown)
+        return known, unknown
+
+    def _check_flags(self, args: Iterable[str]) -> None:
+        unknown = [word for word in _long_flags(args) if not self._knows(word.partition("=")[0])]
+        if unknown:
+            self._refuse(unknown)
+
+    def _knows(self, flag: str) -> bool:
+        """Whether it is a flag of this verb, or the beginning of one."""
+        return any(name.startswith(flag) for name in self._option_string_actions)
+
+    def _refuse(self, unknown: Sequence[str]) -> NoReturn:
+        flags = [word.partition("=")[0] for word in unknown if word.startswith("-")]
+        what = "; ".join(map(self._unknown_flag, flags)) or f"unexpected argument {unknown[0]!r}"
+        self.error(f"{what}\nAll arguments: {self.prog} --help")
+
+    def _unknown_flag(self, flag: str) -> str:
+        name = "--" + flag.lstrip("-").replace("_", "-")
+        ours = self._option_string_actions
+        wanted = FLAG_HABITS.get(name, (name,))
+        nearest = next((one for one in wanted if one in ours), None)
+        if nearest is None and "--model" in wanted and (positional := self._positional_model()):
+            return f"unknown flag {flag}; here the model is an argument without a flag: {self.prog} {positional}"
+        if nearest is None and name not in FLAG_HABITS:
+            nearest = next(iter(get_close_matches(name, set(ours) - {"-h", "--help"}, n=1, cutoff=NEAR)), None)
+        return f"unknown flag {flag}" + (f"; did you mean {nearest}?" if nearest else "")
+
+    def _positional_model(self) -> str:
+        """How the usage names the model, where it is an argument without a flag."""
+        positionals = self._get_positional_actions()
+        names = [str(action.metavar or action.dest) for action in positionals]
+        return next((name for name in names if "model" in name.lower()), "")
+
+
+def _long_flags(args: Iterable[str]) -> Iterator[str]:
+    """The words that argparse reads as flags of several letters."""
+    for word in args:
+        if word == "--":
+            return
+        if word.startswith("--") and " " not in word:
+            yield word
+
+
+def nearest_verb(word: str, verbs: Iterable[str]) -> str | None:
+    """The verb that was probably meant."""
+    names = [*verbs]
+    habit = VERB_HABITS.get(word.lower())
+    return habit or next(iter(get_close_matches(word.lower(), names, n=1, cutoff=NEAR)), None)

@@ -1,0 +1,1 @@
+"""Verbs on your own texts: encode, similarity, pairs, duplicates, rerank."""

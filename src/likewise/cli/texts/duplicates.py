@@ -1,0 +1,154 @@
+"""`likewise duplicates`: groups of equal and nearly equal texts, and a file without the copies."""
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..model_options import add_model, add_overflow, load_from_options
+from ..output import print_json
+from ..sources import input_files
+from .text_file import FORMATS, add_file, check_rows_file, read_rows, write_rows
+
+EPILOG = f"""examples:
+  likewise duplicates questions.csv --column title
+  likewise duplicates questions.csv --column title -o distinct.csv
+  likewise duplicates sentences.txt --above 1 --json
+
+{FORMATS}
+
+The first text of a group represents it; each of the others has a cosine of --above or more to it, so that no chain of
+neighbours joins texts that differ. Equal texts are always copies. -o writes the rows that are left, with all their
+columns, in their order. Rows are counted from 1."""
+
+NEARLY_EQUAL = 0.95
+SHOWN = 20
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The verb's options."""
+    parser = verbs.add_parser(
+        "duplicates",
+        help="find equal and nearly equal texts; write a file without the copies",
+        description="Finds groups of texts that say the same, and the text that represents each group.",
+        epilog=EPILOG,
+    )
+    add_file(parser)
+    parser.add_argument(
+        "--above",
+        type=float,
+        default=NEARLY_EQUAL,
+        metavar="X",
+        help="least cosine of a copy to its representative; 1 finds only equal vectors (default: %(default)s)",
+    )
+    parser.add_argument(
+        "-k", type=int, default=SHOWN, metavar="N", help="number of groups to show (default: %(default)s)"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="file to write without the copies: .txt, .csv, .tsv, .jsonl or .parquet",
+    )
+    parser.add_argument("--json", action="store_true", help="print all groups as JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no groups")
+    add_overflow(parser)
+    add_model(parser)
+    parser.set_defaults(run=run)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A row that says what the representative of its group says; rows are counted from 1."""
+
+    row: int
+    score: float
+    text: str
+
+
+@dataclass(frozen=True)
+class DuplicateGroup:
+    """A representative and its copies."""
+
+    row: int
+    text: str
+    copies: tuple[Copy, ...]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find the groups, print them, and write the rows that are left."""
+    from ...errors import BadInput
+
+    if not -1 <= args.above <= 1:
+        raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
+    if args.k < 0:
+        raise BadInput(f"-k is {args.k}; expected 0 or more groups")
+    if args.output is not None:
+        check_rows_file(args.output, input_files(args.file))
+    table = read_rows(args.file, args.column)
+    embedder = load_from_options(args)
+    distinct = list(dict.fromkeys(table.texts))
+    vectors = embedder.encode(distinct, overflow=args.overflow, progress=not args.quiet and None)
+    groups = duplicate_groups(table.texts, distinct, vectors, args.above)
+    copies = {copy.row - 1 for group in groups for copy in group.copies}
+    if args.output is not None:
+        kept = [row for row in range(len(table.texts)) if row not in copies]
+        write_rows(args.output, table.select(kept), table.text_column)
+    if args.json:
+        about = {"model": args.model, "fingerprint": embedder.fingerprint, "above": args.above}
+        counts = {"texts": len(table.texts), "kept": len(table.texts) - len(copies)}
+        print_json({**about, **counts, "groups": [asdict(group) for group in groups]})
+    elif not args.quiet:
+        show_groups(groups, args.k)
+        print(_summary(len(table.texts), len(copies), len(groups), args), file=sys.stderr)
+    return 0
+
+
+def duplicate_groups(texts: Sequence[str], distinct: Sequence[str], vectors: Any, above: float) -> list[DuplicateGroup]:
+    """Groups of two or more rows, the largest first; `vectors` are those of the distinct texts."""
+    from ...arrays.similarity import unit, unit_cosine
+    from ...cluster.near_duplicates import near_duplicates
+
+    representative = near_duplicates(vectors, threshold=above)
+    number = {text: i for i, text in enumerate(distinct)}
+    members: dict[int, list[int]] = defaultdict(list)
+    for row, text in enumerate(texts):
+        members[int(representative[number[text]])].append(row)
+    directions = unit(vectors)
+    groups = []
+    for first, rows in members.items():
+        head, *others = rows
+        if others:
+            places = [number[texts[row]] for row in others]
+            scores = unit_cosine(directions[[first]], directions[places])[0].tolist()
+            copies = (Copy(row + 1, round(x, 6), texts[row]) for row, x in zip(others, scores, strict=True))
+            groups.append(DuplicateGroup(head + 1, texts[head], tuple(copies)))
+    return sorted(groups, key=lambda group: -len(group.copies))
+
+
+def show_groups(groups: Sequence[DuplicateGroup], most: int) -> None:
+    """A line for each text of the largest groups: its row, its cosine to the representative, the text."""
+    from ..terminal_tables import fit_line
+
+    shown = groups[:most]
+    digits = len(str(max((copy.row for group in shown for copy in group.copies), default=0)))
+    for group in shown:
+        print(f"{group.row:>{digits}}  {'':5}  {fit_line(_shown(group.text), indent=digits + 9)}")
+        for copy in group.copies:
+            print(f"{copy.row:>{digits}}  {copy.score:5.3f}  {fit_line(_shown(copy.text), indent=digits + 9)}")
+        print()
+    if len(groups) > most:
+        print(f"… and {len(groups) - most:,} smaller groups: -k {len(groups)} shows them all")
+
+
+def _shown(text: str) -> str:
+    return text if text.strip() else "(blank)"
+
+
+def _summary(texts: int, copies: int, groups: int, args: argparse.Namespace) -> str:
+    result = f"{copies:,} of {texts:,} texts are copies, in {groups:,} groups (cosine {args.above:g} or more)"
+    return result + (f"; {args.output} has the other {texts - copies:,}" if args.output is not None else "")

@@ -1,0 +1,124 @@
+"""`likewise encode`: a file of texts to a file of vectors."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..model_options import add_model, add_overflow, load_from_options
+from ..sources import input_files
+from .text_file import FORMATS, STDIN, add_file, read_texts
+
+if TYPE_CHECKING:
+    from ...embedder import Embedder
+
+EPILOG = f"""examples:
+  likewise encode sentences.txt -o vectors.npy
+  likewise encode reviews.csv --column body -o vectors.parquet --overflow mean
+  likewise encode sentences.txt -o vectors.npy -m all-MiniLM-L6-v2
+  likewise encode - -o vectors.jsonl < lines.txt
+
+{FORMATS}
+
+Every row is a text, so that vectors match rows: a blank line of a .txt, or of a .csv with one column, is an empty text.
+
+The output appears when all texts are encoded, or not at all. Its format follows from its name:
+  .npy      an array of float32, one row per text
+  .jsonl    one object per text: text, vector
+  .parquet  the columns text and vector, with the model's fingerprint"""
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The verb's options."""
+    parser = verbs.add_parser(
+        "encode",
+        help="encode a file of texts into a file of vectors",
+        description="Encodes texts into vectors, in the order given.",
+        epilog=EPILOG,
+    )
+    add_file(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, required=True, help="file to write: .npy, .jsonl or .parquet"
+    )
+    parser.add_argument("--prompt", metavar="TEXT", help="text to put before every text (default: the model's own)")
+    parser.add_argument(
+        "--prompt-name", metavar="NAME", help="name of one of the model's prompts, in place of --prompt"
+    )
+    add_overflow(parser)
+    parser.add_argument(
+        "--batch-tokens", type=int, metavar="N", help="most tokens in a batch (default: chosen by the device)"
+    )
+    parser.add_argument("--json", action="store_true", help="print a summary as JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
+    add_model(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Stream the texts through the model into the file."""
+    from ...errors import BadInput
+    from ...files import check_output
+
+    check_output(args.output, input_files(args.file))
+    if args.batch_tokens is not None and args.batch_tokens < 1:
+        raise BadInput(f"--batch-tokens is {args.batch_tokens}; expected 1 or more")
+    texts = read_texts(args.file, args.column)
+    embedder = load_from_options(args)
+    start = time.perf_counter()
+    rows = _encode_into_file(embedder, texts, args)
+    seconds = time.perf_counter() - start
+    if args.json:
+        summary = {"output": str(args.output), "rows": rows, "width": embedder.width, "seconds": round(seconds, 3)}
+        print(json.dumps({**summary, **_provenance(embedder, args.model)}))
+    elif not args.quiet:
+        speed = f"{seconds:.1f} s ({rows / seconds:,.0f} texts/s)"
+        print(f"{args.output}: {rows:,} vectors of {embedder.width} numbers in {speed}", file=sys.stderr)
+    return 0
+
+
+def _encode_into_file(embedder: "Embedder", texts: Iterable[str], args: argparse.Namespace) -> int:
+    """Write texts and vectors block by block; returns the number of rows."""
+    from ...files import writer
+
+    rows, pending = 0, list[str]()  # texts whose vectors are still to come
+    recorded = _recorded(texts, pending) if args.file == STDIN else _Recorded(texts, pending)
+    with writer(args.output, embedder.width, _provenance(embedder, args.model)) as write:
+        for block in embedder.encode_stream(
+            recorded,
+            prompt=args.prompt,
+            prompt_name=args.prompt_name,
+            overflow=args.overflow,
+            progress=not args.quiet,
+            batch_tokens=args.batch_tokens,
+        ):
+            write(pending[: len(block)], block)
+            del pending[: len(block)]
+            rows += len(block)
+    return rows
+
+
+def _provenance(embedder: "Embedder", model: str) -> dict[str, str]:
+    return {"model": model, "fingerprint": embedder.fingerprint, "precision": embedder.precision}
+
+
+def _recorded(texts: Iterable[str], pending: list[str]) -> Iterator[str]:
+    """The texts, each also appended to `pending`, so that its vector can be written with it."""
+    for text in texts:
+        pending.append(text)
+        yield text
+
+
+class _Recorded:
+    """The same for texts that can be counted."""
+
+    def __init__(self, texts: Iterable[str], pending: list[str]) -> None:
+        self.texts, self.pending = texts, pending
+
+    def __iter__(self) -> Iterator[str]:
+        return _recorded(self.texts, self.pending)
+
+    def __len__(self) -> int:
+        return len(self.texts)  # type: ignore[arg-type]

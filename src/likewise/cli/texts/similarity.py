@@ -1,0 +1,108 @@
+"""`likewise similarity`: a readable matrix of how similar texts are, or a conversation where no texts are given."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from ..model_options import add_model, load_from_options
+from .text_file import STDIN, read_texts
+
+EPILOG = """examples:
+  likewise similarity "A cat sleeps." "A kitten naps." "Shares fell."
+  likewise similarity
+  likewise similarity --metric euclidean --json "one" "two"
+  likewise similarity - < lines.txt
+
+Without texts, on a terminal, it asks for sentences one after another and shows how similar each is to those before it;
+an empty line or ctrl-D ends. Elsewhere it reads one text per line from standard input."""
+
+METRICS = ("cosine", "dot", "euclidean", "manhattan")
+LARGEST_MATRIX = 40  # texts
+TEXT_COLUMNS = 60  # of the terminal, for a text beside its row
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The verb's options."""
+    parser = verbs.add_parser(
+        "similarity",
+        help="show how similar texts are, as a matrix or one after another",
+        description="Compares every text with every other. Higher is more similar; distances are negated.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("texts", nargs="*", metavar="TEXT", help="two or more texts; - reads lines from standard input")
+    parser.add_argument(
+        "--metric", choices=METRICS, default="cosine", help="how vectors are compared (default: %(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print texts and matrix as JSON")
+    add_model(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the matrix, or ask for sentences."""
+    from .ask import ask_and_compare, asked_texts
+
+    asks = not args.texts and sys.stdin is not None and sys.stdin.isatty()
+    if asks and not args.json:
+        ask_and_compare(load_from_options(args), args.model, args.metric)
+        return 0
+    texts = list(asked_texts()) if asks else args.texts
+    if texts in ([], [STDIN]) and not asks:
+        texts = list(read_texts(STDIN, None))
+    _check_texts(texts, args.json)
+    matrix = _matrix(texts, args)
+    if args.json:
+        print(json.dumps({"metric": args.metric, "texts": texts, "matrix": matrix}))
+    else:
+        show_matrix(texts, matrix)
+    return 0
+
+
+def _check_texts(texts: Sequence[str], as_json: bool) -> None:
+    from ...errors import BadInput
+
+    if len(texts) < 2:
+        raise BadInput(f"expected two or more texts to compare; got {len(texts)}")
+    if len(texts) > LARGEST_MATRIX and not as_json:
+        raise BadInput(
+            f"a matrix of {len(texts)} texts is not readable (at most {LARGEST_MATRIX} are shown); --json prints it, "
+            "and `likewise pairs FILE` shows the most similar pairs"
+        )
+
+
+def _matrix(texts: Sequence[str], args: argparse.Namespace) -> list[list[float]]:
+    vectors = load_from_options(args).encode(texts, progress=False)
+    from ...arrays.similarity import SIMILARITIES
+
+    matrix: list[list[float]] = SIMILARITIES[args.metric](vectors, vectors).tolist()
+    return matrix
+
+
+def show_matrix(texts: Sequence[str], matrix: Sequence[Sequence[float]]) -> None:
+    """The matrix, with the texts to its left; on a terminal, warmer colours are more similar."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ..terminal_tables import one_line
+
+    others = [x for i, row in enumerate(matrix) for j, x in enumerate(row) if i != j]
+    low, high = min(others), max(others)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", justify="right", style="dim", no_wrap=True)
+    table.add_column("", overflow="ellipsis", no_wrap=True, max_width=TEXT_COLUMNS)
+    for j in range(len(texts)):
+        table.add_column(str(j + 1), justify="right", no_wrap=True)
+    for i, row in enumerate(matrix):
+        cells = [f"[{_colour(x, low, high, i == j)}]{x:.2f}[/]" for j, x in enumerate(row)]
+        table.add_row(str(i + 1), escape(one_line(texts[i])), *cells)
+    width = None if sys.stdout.isatty() else 8 * len(texts) + TEXT_COLUMNS + 10
+    Console(highlight=False, width=width).print(table)
+
+
+def _colour(x: float, low: float, high: float, same: bool) -> str:
+    if same:
+        return "dim"
+    part = (x - low) / (high - low) if high > low else 1.0
+    return ("blue", "cyan", "green", "yellow", "bold red")[min(4, int(part * 5))]

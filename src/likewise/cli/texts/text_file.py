@@ -1,0 +1,99 @@
+"""Texts for a verb: FILE and --column, with - for standard input, and whole rows where they are written again."""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+STDIN = "-"
+FORMATS = """Texts come from .txt (one per line), .csv, .tsv, .jsonl or .parquet; Parquet needs the extra parquet.
+The column is --column, else the only one, else text, sentence, question, … where exactly one of these is there."""
+
+
+def add_file(parser: argparse.ArgumentParser) -> None:
+    """Add FILE and --column."""
+    parser.add_argument(
+        "file", metavar="FILE", help="file of texts: .txt, .csv, .tsv, .jsonl or .parquet; - reads standard input"
+    )
+    parser.add_argument("--column", metavar="NAME", help="column of the texts, if the file has several")
+
+
+def read_texts(file: str, column: str | None) -> Iterable[str]:
+    """The texts of a file, or the lines of standard input; a file's texts can be counted and read again."""
+    from ...files import Texts
+    from ...files.read import standard_input
+
+    return standard_input() if file == STDIN else Texts(Path(file), column)
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """All rows of a file: every column by its name, and the name of the column with the texts."""
+
+    columns: dict[str, list[Any]]
+    text_column: str
+
+    @property
+    def texts(self) -> list[str]:
+        return self.columns[self.text_column]
+
+    def select(self, rows: Iterable[int]) -> dict[str, list[Any]]:
+        """All columns, with these rows only."""
+        numbers = list(rows)
+        return {name: [values[i] for i in numbers] for name, values in self.columns.items()}
+
+
+def read_rows(file: str, column: str | None) -> TextRows:
+    """Every column of a file, the texts among them; standard input has one column, text."""
+    from ...files import Table
+    from ...files.read import text_column
+
+    texts = list(read_texts(file, column))  # first, because it checks that each is a text
+    if file == STDIN:
+        return TextRows({"text": texts}, "text")
+    path = Path(file)
+    columns = Table.read(path, lambda names: names).columns
+    return TextRows(columns, text_column(list(columns), column, path))
+
+
+def check_rows_file(path: Path, inputs: Iterable[Path]) -> None:
+    """Refuse, before the work, a file that cannot be written, is of an unknown kind, or is one of the inputs."""
+    from ...files import check_table
+    from ...runtime.atomic_files import check_not_input, check_writable_file
+
+    if not _is_lines(path):
+        check_table(path, inputs)
+        return
+    check_not_input(path, inputs)
+    check_writable_file(path)
+
+
+def write_rows(path: Path, columns: Mapping[str, Sequence[Any]], text_column: str) -> None:
+    """Write the columns; a .txt file gets the texts alone, one per line."""
+    from ...files import write_table
+
+    if _is_lines(path):
+        _write_lines(path, columns[text_column])
+    else:
+        write_table(path, columns)
+
+
+def _is_lines(path: Path) -> bool:
+    return path.suffix.lower() == ".txt"
+
+
+def _write_lines(path: Path, texts: Sequence[str]) -> None:
+    from ...errors import BadInput
+    from ...runtime.atomic_files import atomic_file
+
+    broken = next((text for text in texts if len(text.splitlines()) > 1), None)
+    if broken is not None:
+        raise BadInput(
+            f"{path} would hold one text per line, and {broken[:40]!r} has a line break; write .csv or .jsonl"
+        )
+    with atomic_file(path) as partial:
+        try:
+            partial.write_text("".join(f"{text}\n" for text in texts), "utf-8")
+        except UnicodeEncodeError as error:
+            raise BadInput(f"{path} holds UTF-8, which cannot encode {error.object[:40]!r}; write .jsonl") from None

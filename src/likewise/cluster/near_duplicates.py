@@ -1,0 +1,63 @@
+"""Near duplicates: which rows say the same as an earlier one, without comparing every pair twice."""
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ..arrays.similarity import check_finite_rows, unit, unit_cosine
+from ..errors import BadInput
+
+BLOCK = 2048  # rows compared at a time
+
+
+def near_duplicates(vectors: Float[np.ndarray, "N D"], *, threshold: float = 0.95) -> Int[np.ndarray, " N"]:
+    """For each row, the row that represents it; rows that represent themselves are those to keep.
+
+    In the order given, a row joins the nearest of the earlier representatives if their cosine is at least `threshold`,
+    and else becomes a representative itself. So every row is within the threshold of the row that stays for it (no
+    chains of neighbours), and no two representatives are within it. `threshold=1` finds exact copies.
+
+    Raises:
+        BadInput: a row holds a number that is NaN or infinite, or the threshold is out of bounds.
+    """
+    if not -1 <= threshold <= 1:
+        raise BadInput(f"expected a threshold from -1 to 1; got {threshold}")
+    check_finite_rows(vectors, "vectors")
+    vectors = unit(vectors)
+    representative = np.arange(len(vectors))
+    for start in range(0, len(vectors), BLOCK):
+        stop = min(start + BLOCK, len(vectors))
+        nearest, scores = _nearest_representative(vectors, representative, start, stop)
+        within = np.tril(unit_cosine(vectors[start:stop], vectors[start:stop]), -1)
+        for row in range(stop - start):
+            candidates = _kept_neighbours(within[row], representative[start:stop] - start, row, threshold)
+            best = candidates[np.argmax(within[row, candidates])] if len(candidates) else row
+            if len(candidates) and within[row, best] > scores[row]:
+                representative[start + row] = start + best
+            elif scores[row] >= threshold:
+                representative[start + row] = nearest[row]
+    return representative
+
+
+def _nearest_representative(
+    vectors: Float[np.ndarray, "N D"], representative: Int[np.ndarray, " N"], start: int, stop: int
+) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """For rows start to stop: the nearest representative before start, and its cosine; -2 where there is none."""
+    nearest = np.zeros(stop - start, np.int64)
+    scores = np.full(stop - start, -2, vectors.dtype)
+    kept = np.flatnonzero(representative[:start] == np.arange(start))
+    for first in range(0, len(kept), BLOCK):
+        some = kept[first : first + BLOCK]
+        tile = unit_cosine(vectors[start:stop], vectors[some])
+        best = tile.argmax(1)
+        score = tile[np.arange(len(tile)), best]
+        nearer = score > scores
+        nearest[nearer], scores[nearer] = some[best[nearer]], score[nearer]
+    return nearest, scores
+
+
+def _kept_neighbours(
+    scores: Float[np.ndarray, " n"], representative: Int[np.ndarray, " n"], row: int, threshold: float
+) -> Int[np.ndarray, " m"]:
+    """Earlier rows of the block within the threshold that represent themselves."""
+    near = np.flatnonzero(scores[:row] >= threshold)
+    return np.asarray(near[representative[near] == near])

@@ -1,0 +1,155 @@
+"""Columns under other names, scaled, with numbers for label texts, and rows selected: alike for every verb.
+
+>>> ColumnNames.parse(["anchor=question", "score=similarity/5"]).names
+{'anchor': 'question', 'score': 'similarity/5'}
+"""
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ..errors import BadInput
+
+ColumnValues = Mapping[str, Sequence[Any]]
+
+NLI_LABELS = ("contradiction", "entailment", "neutral")
+"""Label texts in the order of Sentence-BERT's authors: contradiction 0, entailment 1, neutral 2."""
+_SCALED = re.compile(r"(.+?)\s*([/*])\s*(-?\d+(?:\.\d+)?(?:e-?\d+)?)")
+_CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(==|!=|<=|>=|<|>)\s*(.+?)\s*")
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """How a file's columns become those that are read."""
+
+    names: Mapping[str, str] = field(default_factory=dict)  # name: column of the file; "score": "similarity/5" scales
+    labels: Sequence[str] = NLI_LABELS  # label texts; a label's number is its position
+    where: str | None = None  # "label==1" selects rows
+
+    @classmethod
+    def parse(cls, pairs: Sequence[str], labels: Sequence[str] = (), where: str | None = None) -> "ColumnNames":
+        """From `NAME=COLUMN` pairs, as flags and TOML files have them.
+
+        Raises:
+            BadInput: one has no equals sign, or nothing after it.
+        """
+        split = [pair.partition("=") for pair in pairs]
+        if not all(name.strip() and column.strip() for name, _, column in split):
+            raise BadInput(f"--columns is {', '.join(pairs)}; expected NAME=COLUMN, such as anchor=question")
+        names = {name.strip(): column.strip() for name, _, column in split}
+        return cls(names, labels or NLI_LABELS, where)
+
+    def rename(self, columns: ColumnValues) -> dict[str, list[Any]]:
+        """The selected rows under the new names; a column that was renamed is no longer there under its old name.
+
+        Raises:
+            BadInput: a column is missing, a scaled value is not a number, or no row is selected.
+        """
+        selected = select_rows(columns, self.where) if self.where else columns
+        renamed = {name: list(values) for name, values in selected.items()}
+        for name, column in self.names.items():
+            renamed[name] = _renamed_column(selected, name, column)
+            source = source_column(selected, column)
+            if source not in self.names:
+                renamed.pop(source, None)
+        return renamed
+
+    def applicable(self, columns: Iterable[str], expected: Iterable[str]) -> "ColumnNames":
+        """Those names that are expected, missing from these columns, and can be renamed from one of them."""
+        there = dict.fromkeys(columns, ())
+        missing = [name for name in expected if name in self.names and name not in there]
+        names = {name: self.names[name] for name in missing if source_column(there, self.names[name]) in there}
+        return ColumnNames(names, self.labels)
+
+
+def numbers_of(name: str, values: Sequence[Any], labels: Sequence[str] = ()) -> list[Any]:
+    """Numbers as they are, texts that spell numbers, or label texts as their positions in `labels`.
+
+    Raises:
+        BadInput: a value is none of these.
+    """
+    if not any(isinstance(value, str) for value in values):
+        return list(values)
+    number = {label.strip().lower(): float(i) for i, label in enumerate(labels)}
+    if all(isinstance(value, str) and value.strip().lower() in number for value in values):
+        return [number[value.strip().lower()] for value in values]
+    return _floats(name, values, f" or one of {', '.join(labels)}" if labels else "")
+
+
+def select_rows(columns: ColumnValues, condition: str) -> ColumnValues:
+    """The rows that satisfy a condition such as "label==1".
+
+    Raises:
+        BadInput: the condition cannot be parsed, its column is missing, or no row satisfies it.
+    """
+    name, holds = _parsed_condition(condition)
+    if name not in columns:
+        raise BadInput(f"the condition is {condition!r}, but there is no column {name!r}; found {', '.join(columns)}")
+    selected = [i for i, cell in enumerate(columns[name]) if holds(cell)]
+    if not selected:
+        raise BadInput(f"no row satisfies {condition}; {name} of the first row is {columns[name][0]!r}")
+    return {column: [values[i] for i in selected] for column, values in columns.items()}
+
+
+def select_from_stream(
+    open_stream: Callable[[], Iterable[Mapping[str, Any]]], condition: str
+) -> Iterator[Mapping[str, Any]]:
+    """The rows of a stream that satisfy a condition."""
+    name, holds = _parsed_condition(condition)
+    return (row for row in open_stream() if holds(row.get(name)))
+
+
+def source_column(columns: ColumnValues, column: str) -> str:
+    """The column that is read: "similarity" of "similarity/5"."""
+    scaled = None if column in columns else _SCALED.fullmatch(column)
+    return scaled[1] if scaled else column
+
+
+def _renamed_column(columns: ColumnValues, name: str, column: str) -> list[Any]:
+    source = source_column(columns, column)
+    if source not in columns:
+        raise BadInput(f"--columns has {name}={column}, but there is no column {source!r}; found {', '.join(columns)}")
+    if source == column:
+        return list(columns[source])
+    scaled = _SCALED.fullmatch(column)
+    assert scaled is not None
+    number = float(scaled[3])
+    factor = number if scaled[2] == "*" else 1 / (number if number else float("nan"))
+    return [value * factor for value in _floats(source, columns[source])]
+
+
+def _floats(name: str, values: Sequence[Any], alternatives: str = "") -> list[float]:
+    numbers = []
+    for i, value in enumerate(values):
+        try:
+            numbers.append(float(value))
+        except (TypeError, ValueError):
+            raise BadInput(f"row {i}: {name} is {value!r}; expected a number{alternatives}") from None
+    return numbers
+
+
+def _parsed_condition(condition: str) -> tuple[str, Callable[[Any], bool]]:
+    """The column of a condition, and whether a value of it satisfies the condition."""
+    match = _CONDITION.fullmatch(condition)
+    if match is None:
+        raise BadInput(f"the condition is {condition!r}; expected COLUMN==VALUE, or != < <= > >=")
+    return match[1], partial(_satisfies, _COMPARE[match[2]], match[3].strip("'\""))
+
+
+def _satisfies(compare: Callable[[Any, Any], bool], value: str, cell: Any) -> bool:
+    """Compared as numbers where both are numbers, else as texts."""
+    try:
+        return compare(float(cell), float(value))
+    except (TypeError, ValueError):
+        return compare(str(cell), value)

@@ -1,0 +1,1 @@
+"""Embeddings computed by torch: every architecture, precision and device, with gradients."""

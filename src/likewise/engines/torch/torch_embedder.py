@@ -1,0 +1,309 @@
+"""TorchEmbedder: the stages composed as torch modules; loaded from a folder, saved to one, with gradients."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from ...arrays.ragged import Ragged
+from ...arrays.reductions import REDUCTIONS
+from ...embedder import Embedder
+from ...encoders.checkpoint import WeightFormat, check_writable, load_encoder, save_encoder
+from ...encoders.encoder import Encoder
+from ...encoders.families import FAMILIES
+from ...encoders.fingerprint import fingerprint
+from ...engine_registry import LoadOptions
+from ...errors import BadInput, BadModel
+from ...heads import head_settings, out_width, read_head, with_truncation
+from ...inference import WindowBatches
+from ...model_files import (
+    POOLING_FOLDER,
+    Manifest,
+    ModulePart,
+    atomic_folder,
+    read_manifest,
+    write_manifest,
+)
+from ...model_files.folder import check_same
+from ...model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
+from ...pooling import Pooling, Reduce, describe_pooling, pooling_of, read_pooling
+from ...pooling.reductions import last
+from ...runtime.atomic_files import target_folder
+from ...runtime.devices import device_and_dtype, none_if_out_of_memory, precision_name
+from ...text.tokenizer import Tokenizer, max_input_length
+from ...text.windows import TextWindow
+
+
+class TorchEmbedder(nn.Module, Embedder):
+    """A sentence encoder of torch modules: tokenizer, encoder, pooling, heads.
+
+    >>> embedder = TorchEmbedder.load("likewise-mini")
+    >>> embedder.encode(["A cat sleeps.", "A kitten naps."]).shape
+    (2, 384)
+
+    Calls of one embedder may come from several threads at once. Change weights under `torch.no_grad()` or by an
+    optimizer: a change through `weight.data` in place bypasses version tracking, and
+    `encode` on a CPU would not
+    see it.
+    """
+
+    encoder: Encoder
+    pooling: Pooling
+
+    def __init__(self, tokenizer: Tokenizer, encoder: Encoder, pooling: Pooling, heads: nn.Module, manifest: Manifest):
+        super().__init__()
+        self.tokenizer = tokenizer
+        self.encoder = encoder
+        self.pooling = pooling
+        self.heads = heads
+        self.manifest = manifest
+        _check_fit(self)
+
+    @classmethod
+    def check_options(cls, options: LoadOptions) -> None:
+        """Refuses a device that is not here or cannot be used, and a precision that there is not."""
+        device_and_dtype(options.device, options.precision)
+
+    @classmethod
+    def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:
+        """Refuses nothing: torch computes every model."""
+
+    @classmethod
+    def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> "TorchEmbedder":
+        """The model that a folder describes, on its device."""
+        device, dtype = device_and_dtype(options.device, options.precision)
+        encoder = load_encoder(manifest.encoder, dtype)
+        limit = max_input_length(options.max_length, manifest.max_length, encoder.longest)
+        tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
+        pooling = _pooling(manifest.pooling if options.pooling is None else options.pooling, encoder.depth)
+        heads = [read_head(part.kind, part.config, part.folder) for part in manifest.heads]
+        if options.truncate is not None:
+            width = out_width(nn.Sequential(*heads), pooling.width(encoder.width))
+            heads = with_truncation(heads, options.truncate, width)
+        return cls(tokenizer, encoder, pooling, nn.Sequential(*heads), manifest).to(device).eval()
+
+    def pool(self, tokens: Ragged, skip: Sequence[int] | None = None) -> Float[Tensor, "N W"]:
+        """Packed tokens to pooled vectors, before the heads; of each sentence the pooling misses the first `skip`."""
+        layers, units = self.encoder(tokens), self.encoder.units(tokens)
+        if skip is not None:
+            units, kept = units.without_first(skip)
+            layers = (x[kept] for x in layers)
+        return self.pooling(layers, units)
+
+    def forward(self, tokens: Ragged) -> Float[Tensor, "N E"]:
+        """Packed tokens to vectors, with gradients if they are on."""
+        if not isinstance(tokens, Ragged):
+            raise BadInput(
+                "an embedder is called with packed tokens (Ragged); texts are encoded by embedder.encode(texts)"
+            )
+        vectors: Tensor = self.heads(self.pool(tokens))
+        return vectors
+
+    def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
+        """A folder that `load` reads; sentence-transformers does too, any version, unless a warning says why not.
+
+        A new folder appears whole or not at all. In one that is there, the files of the model before go, others stay;
+        a process killed meanwhile leaves one model, the other, or a folder that `load` refuses.
+
+        Weights keep the precision they have here; with `weights="int8"` the encoder's matrices are in eight bits, a
+        quarter of fp32's size, for this library alone, as tables of words are. What the encoder does not use (a
+        masked-LM head, BERT's own pooler) is not written; a card is not either, being that of another model, but on
+        what the model was trained is (likewise.json).
+
+        Raises:
+            BadInput: the folder cannot be written to.
+            BadModel: the model would be loaded again as another one, since a part of it has no name in a folder.
+        """
+        place, pooling = target_folder(folder), describe_pooling(self.pooling)
+        heads = head_settings(self.heads, self.pooling.width(self.encoder.width))
+        manifest = self._manifest(pooling, heads)
+        check_writable(self.encoder, weights)
+        warn_of_readers(self.only_here(weights=weights))
+        with atomic_folder(place) as partial:
+            write_manifest(partial, manifest, self.encoder.width)
+            self.tokenizer.save(partial)
+            write_provenance(partial, self._provenance())
+            for name, tensors in self._weights_of_parts(heads).items():
+                save_file(tensors, partial / name / "model.safetensors", {"format": "pt"})
+            save_encoder(self.encoder, partial, weights=weights)
+            check_same(read_manifest(partial), manifest)
+
+    def only_here(self, *, weights: WeightFormat | None = None) -> list[str]:
+        """Why sentence-transformers cannot read a folder of this model; nothing where it can."""
+        return parts_only_here(self.pooling, self.encoder.config.get("model_type", ""), weights)
+
+    def _manifest(
+        self,
+        pooling: str | tuple[str, Mapping[str, Any]],
+        heads: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]],
+    ) -> Manifest:
+        return replace(
+            self.manifest,
+            pooling=pooling if isinstance(pooling, str) else ModulePart(*pooling, Path()),
+            heads=tuple(ModulePart(kind, config, Path()) for kind, config, _ in heads),
+            max_length=self.tokenizer.max_length,
+            lowercase=self.tokenizer.lowercase,
+        )
+
+    def _provenance(self) -> Provenance:
+        try:
+            return provenance(self)
+        except BadModel:  # what cannot be read is no reason not to save
+            return UNKNOWN_PROVENANCE
+
+    def _weights_of_parts(
+        self, heads: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]
+    ) -> dict[str, dict[str, Tensor]]:
+        """The weights behind the encoder, by the sub-folders that they go to."""
+        inside = {f"{i}_{kind}": dict(weights) for i, (kind, _, weights) in enumerate(heads, 2)}
+        if isinstance(self.pooling, nn.Module):
+            state = self.pooling.state_dict()
+            inside[POOLING_FOLDER] = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+        return {name: weights for name, weights in inside.items() if weights}
+
+    @property
+    def width(self) -> int:
+        """Numbers in a vector: E."""
+        return out_width(self.heads, self.pooling.width(self.encoder.width))
+
+    def describe(self) -> dict[str, Any]:
+        """Its encoder's kind, layers, width and numbers of weights, its pooling and its heads, as plain values."""
+        return {
+            "encoder": self.encoder.config.get("model_type"),
+            "layers": self.encoder.depth,
+            "width": self.encoder.width,
+            "parameters": sum(p.numel() for p in self.parameters()),
+            "pooling": self.pooling.spec,
+            "heads": [type(head).__name__ for head in self.heads.children()],
+        }
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    @property
+    def precision(self) -> str:
+        return precision_name(next(self.encoder.parameters()).dtype)
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with anything that changes vectors: weights, tokenizer, pooling, heads."""
+        m = self.manifest
+        words = [self.pooling.spec, str(self.heads), m.include_prompt, dict(m.prompts), m.default_prompt]
+        words += [self.tokenizer.max_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
+        words += [str(self.tokenizer.unknown)] if self.tokenizer.unknown else []
+        words.append(str(getattr(self.encoder, "shape", self.encoder.config)))
+        return fingerprint(words, self.state_dict())
+
+    @torch.inference_mode()
+    def _vectors(
+        self, pieces: Sequence[TextWindow], hides_prompt: bool, batches: WindowBatches
+    ) -> Float[np.ndarray, "n E"]:
+        """The vectors of the texts that these are pieces of; the pieces of one text are averaged before the heads."""
+        one_each = len(pieces) == pieces[-1].owner + 1
+        width = self.width if one_each else self.pooling.width(self.encoder.width)
+
+        def vectors(batch: list[int]) -> Tensor:
+            skip = [pieces[i].lead for i in batch] if hides_prompt else None
+            pooled = self.pool(Ragged.of([pieces[i].ids for i in batch], self.device), skip).float()
+            result: Tensor = self.heads(pooled) if one_each else pooled
+            return result.float()
+
+        results = batches.run(
+            [len(piece.ids) for piece in pieces],
+            lambda batch: none_if_out_of_memory(lambda: vectors(batch)),
+            torch.empty(len(pieces), width, device=self.device),
+        )
+        if not one_each:
+            results = self.heads(_mean_of_windows(results, pieces)).float()
+        return np.asarray(results.cpu().numpy())
+
+    @torch.inference_mode()
+    def _layers(
+        self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches
+    ) -> list[Float[np.ndarray, "L t D"]]:
+        """Every layer of every sequence of ids, or the last one alone."""
+        return batches.run(
+            [len(sequence) for sequence in ids],
+            lambda batch: none_if_out_of_memory(lambda: self._block([ids[i] for i in batch], only_last)),
+            [np.empty((0, 0, 0), np.float32)] * len(ids),
+            _store_layers,
+        )
+
+    def _block(self, ids: list[list[int]], only_last: bool) -> tuple[Float[Tensor, "L T D"], list[int]]:
+        """The layers of some texts, or the last alone, on the host; and how many tokens of each text they hold."""
+        tokens = Ragged.of(ids, self.device)
+        layers = self.encoder(tokens)
+        kept = [last(layers)] if only_last else layers
+        return torch.stack([x.float().cpu() for x in kept]), list(self.encoder.units(tokens).lengths)
+
+
+def require_torch_engine(embedder: Embedder, purpose: str) -> TorchEmbedder:
+    """The embedder itself, where torch computes it.
+
+    Raises:
+        BadInput: another engine does.
+    """
+    if not isinstance(embedder, TorchEmbedder):
+        raise BadInput(f"{purpose} needs a model loaded with engine='torch', and this is a {type(embedder).__name__}")
+    return embedder
+
+
+def _pooling(described: str | ModulePart, depth: int) -> Pooling:
+    if isinstance(described, str):
+        return pooling_of(described, depth)
+    return read_pooling(described.kind, described.config, described.folder, depth)
+
+
+def parts_only_here(pooling: Pooling, kind: str, weights: WeightFormat | None) -> list[str]:
+    """Which of these sentence-transformers has nothing for: a pooling, a kind of encoder, a way to keep weights."""
+    shared = isinstance(pooling, Reduce) and all(REDUCTIONS[name].newer is not None for name in pooling.names)
+    reasons = [] if shared else [f"the pooling {pooling.spec}"]
+    family = FAMILIES.get(kind)
+    if family is not None and not family.known_elsewhere:
+        reasons.append(f"the encoder {kind!r}")
+    return reasons + ([f"weights in {weights}"] if weights else [])
+
+
+def warn_of_readers(reasons: Sequence[str]) -> None:
+    """A warning where only likewise will read what is saved."""
+    if reasons:
+        what = " and ".join(reasons)
+        warnings.warn(f"sentence-transformers cannot read this model, for {what}; likewise can", stacklevel=3)
+
+
+def _store_layers(results: list[np.ndarray], batch: list[int], block: tuple[Float[Tensor, "L T D"], list[int]]) -> None:
+    """Each sequence's part of the layers of a batch."""
+    for i, layers in zip(batch, torch.split(block[0], block[1], dim=1), strict=True):
+        results[i] = layers.numpy().copy()
+
+
+def _mean_of_windows(pooled: Float[Tensor, "P W"], pieces: Sequence[TextWindow]) -> Float[Tensor, "n W"]:
+    """The mean of each text's windows, weighted by their tokens."""
+    at = torch.tensor([piece.owner for piece in pieces], device=pooled.device)
+    weights = torch.tensor([float(max(1, piece.weight)) for piece in pieces], device=pooled.device)
+    texts = pieces[-1].owner + 1
+    sums = pooled.new_zeros(texts, pooled.shape[1]).index_add(0, at, pooled * weights[:, None])
+    return sums / weights.new_zeros(texts).index_add(0, at, weights)[:, None]
+
+
+def _check_fit(embedder: TorchEmbedder) -> None:
+    """The tokenizer's ids, the encoder's table and the heads must suit each other."""
+    embedder.tokenizer.check(embedder.encoder.vocabulary)
+    unknown = embedder.tokenizer.unknown
+    if unknown is not None and unknown.buckets and not embedder.manifest.include_prompt:
+        raise BadModel("a model that spells words by n-grams cannot leave a prompt out of its pooling")
+    width = embedder.pooling.width(embedder.encoder.width)
+    try:
+        out_width(embedder.heads, width)
+    except RuntimeError as error:
+        raise BadModel(
+            f"the pooling {embedder.pooling.spec} gives {width} numbers, which the heads cannot take: {error}"
+        ) from None

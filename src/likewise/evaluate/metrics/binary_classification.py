@@ -1,0 +1,120 @@
+"""Metrics of binary decisions: pairs with a score and the truth (1 or 0), decided by a threshold.
+
+Pairs with equal scores are always decided alike.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Shaped
+
+from ...arrays.correlation import Numbers, ranks
+from ...errors import BadInput
+
+Truth = Shaped[np.ndarray, " N"]  # 1 or 0, or booleans
+
+
+class ThresholdDecision(NamedTuple):
+    """The best rule of the form "positive if the score reaches this threshold": its value, precision and recall."""
+
+    value: float
+    threshold: float
+    precision: float
+    recall: float
+
+
+def average_precision(scores: Numbers, gold: Truth, *, positives: int | None = None) -> float:
+    """Precision at each distinct score, weighted by the recall it adds; NaN if there is no positive.
+
+    Ties count as in scikit-learn. `positives` is the total number of positives; those not among the pairs are missed.
+    """
+    selected, correct, total = _selections(scores, gold, positives)
+    if not total:
+        return float("nan")
+    return float((np.diff(correct) * correct[1:] / selected[1:]).sum() / total)
+
+
+def best_f1(scores: Numbers, gold: Truth, *, positives: int | None = None) -> ThresholdDecision:
+    """The greatest F1, 2TP / (selected + positive), at the highest such threshold; 0 if there is no positive."""
+    selected, correct, total = _selections(scores, gold, positives)
+    denominator = selected + total
+    values = np.divide(2 * correct, denominator, out=np.zeros(len(denominator)), where=denominator > 0)
+    return _decision(scores, selected, correct, total, values)
+
+
+def best_accuracy(scores: Numbers, gold: Truth) -> ThresholdDecision:
+    """The greatest accuracy, at the highest such threshold; rejecting every pair is one of the candidates."""
+    selected, correct, total = _selections(scores, gold, None)
+    wrong = (selected - correct) + (total - correct)
+    return _decision(scores, selected, correct, total, 1 - wrong / selected[-1])
+
+
+def auc(scores: Numbers, gold: Truth) -> float:
+    """The probability that a positive scores above a negative, ties counting half (Mann and Whitney).
+
+    NaN unless there are both positives and negatives.
+    """
+    scores, positive = _checked_pairs(scores, gold)
+    positives, negatives = int(positive.sum()), int((~positive).sum())
+    if not positives or not negatives:
+        return float("nan")
+    return float((ranks(scores)[positive].sum() - positives * (positives + 1) / 2) / (positives * negatives))
+
+
+def binary_decisions(scores: Numbers, gold: Truth, threshold: float) -> tuple[float, Float[np.ndarray, " N"]]:
+    """F1 of the rule "positive from `threshold` on", and for each pair whether the rule is correct (1 or 0)."""
+    scores, positive = _checked_pairs(scores, gold)
+    predicted = scores >= threshold
+    total = int(predicted.sum() + positive.sum())
+    return 2 * int((predicted & positive).sum()) / total if total else 0.0, (predicted == positive).astype(float)
+
+
+def _selections(scores: Numbers, gold: Truth, positives: int | None) -> tuple[np.ndarray, np.ndarray, int]:
+    """How many pairs each distinct threshold selects, highest first, how many of them are positive, and the total.
+
+    The first threshold selects none.
+    """
+    scores, positive = _checked_pairs(scores, gold)
+    order = np.argsort(-scores, kind="stable")
+    descending = scores[order]
+    last = np.append(np.flatnonzero(descending[1:] != descending[:-1]), len(scores) - 1)
+    selected = np.append(0, last + 1)
+    correct = np.append(0, np.cumsum(positive[order])[last])
+    total = int(correct[-1]) if positives is None else positives
+    if total < correct[-1]:
+        raise BadInput(f"{int(correct[-1])} of the pairs are positive; expected at most `positives`, which is {total}")
+    return selected, correct, total
+
+
+def _decision(
+    scores: Numbers, selected: np.ndarray, correct: np.ndarray, total: int, values: np.ndarray
+) -> ThresholdDecision:
+    best = int(values.argmax())
+    shares = [float(correct[best] / count) if count else 0.0 for count in (selected[best], total)]
+    return ThresholdDecision(float(values[best]), _threshold(scores, int(selected[best])), *shares)
+
+
+def _threshold(scores: Numbers, selected: int) -> float:
+    """Half-way between the last selected score and the next one; at the ends the lowest score, or just above all."""
+    descending = -np.sort(-np.asarray(scores, np.float64))
+    if selected == 0:
+        return float(np.nextafter(descending[0], np.inf))
+    if selected == len(descending):
+        return float(descending[-1])
+    above, below = descending[selected - 1], descending[selected]
+    middle = below + (above - below) / 2
+    return float(middle if middle > below else above)  # adjacent floats have nothing between them
+
+
+def _checked_pairs(scores: Numbers, gold: Truth) -> tuple[Numbers, Bool[np.ndarray, " N"]]:
+    """Scores in fp64 and truth as booleans, checked: equal length, at least one, all finite."""
+    scores, gold = np.asarray(scores, np.float64), np.asarray(gold)
+    if scores.ndim != 1 or scores.shape != gold.shape or not len(scores):
+        raise BadInput(
+            f"expected as many scores as gold labels, at least one; got shapes {scores.shape} and {gold.shape}"
+        )
+    if not np.isfinite(scores).all():
+        raise BadInput(f"expected finite scores; score {int(np.flatnonzero(~np.isfinite(scores))[0])} is not finite")
+    if not np.isin(gold, (0, 1)).all():
+        raise BadInput("expected a gold label of 0 or 1 for every pair")
+    return scores, gold.astype(bool)

@@ -1,0 +1,146 @@
+"""Evaluation on your own data: pairs with a score or a label, or triplets; the columns decide what is measured.
+
+evaluate("all-MiniLM-L6-v2", data_task("pairs.csv"))
+evaluate(my_function, data_task("faq.csv", {"sentence1": "question", "sentence2": "answer", "score": "rating"}))
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.catalogue.entry import TEXT_COLUMNS
+from ..data.column_names import ColumnNames
+from ..data.columns import DatasetColumns
+from ..data.datasets import read_dataset
+from ..errors import BadInput
+from ..files import READABLE, Table
+from .task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
+from .tasks.duplicates import LabelledPairs, baseline_note, similarity_scores, threshold_protocol
+from .tasks.sentence_pairs import read_pairs, text_casing
+from .tasks.sts import correlate_pairs
+from .tasks.triplets import SIDES, score_triplets
+
+SUITE = "own data"
+BOOLEANS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
+"""How a label may be written."""
+RunOnColumns = Callable[[Encode, DatasetColumns, EvaluationSettings, str], Result]
+
+
+def data_task(
+    data: str | Path | DatasetColumns,
+    columns: Mapping[str, str] | Sequence[str] | None = None,
+    *,
+    name: str | None = None,
+) -> Task:
+    """A task on your own data, to pass to `evaluate`.
+
+    Args:
+        data: a file (.csv, .tsv, .jsonl, .parquet), the name of a data set ("stsb/dev"), or a mapping of columns.
+        columns: other names of columns: {"sentence1": "question", "score": "rating/5"}, or ["sentence1=question", …].
+        name: the task's name in results (default: the file as given).
+
+    Raises:
+        BadInput: the file cannot be read, or its columns are not those of scored pairs, labelled pairs or triplets.
+    """
+    title = name or ("own data" if isinstance(data, Mapping) else str(data))
+    table, places = _table(data)
+    names = columns if isinstance(columns, Mapping) else ColumnNames.parse(columns or ()).names
+    renamed = _renamed(table, names, title)
+    expected = _expected_columns(renamed, title)
+    values = {column: renamed[column] for column in expected}
+    _check_texts(values, places, title)
+    unused = [column for column in ("score", "label", *SIDES) if column in renamed and column not in expected]
+    notes = [f"not used: {', '.join(unused)}"] if unused else []
+    summary, run = MEASURES[expected]
+
+    def run_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001
+        return run(encode, values, settings, title).with_notes(*notes)
+
+    return Task(title, SUITE, (), summary, run_task)
+
+
+def _table(data: str | Path | DatasetColumns) -> tuple[DatasetColumns, Sequence[str]]:
+    """The columns, and for a file the place of each row ("line 3")."""
+    if isinstance(data, Mapping):
+        return data, ()
+    path = Path(data).expanduser()
+    if path.suffix.lower() not in READABLE and not path.exists():
+        return read_dataset(str(data)), ()
+    if path.suffix.lower() == ".txt":
+        raise BadInput(f"{path} has lines and no columns; expected a .csv, .tsv, .jsonl or .parquet file")
+    table = Table.read(path, list)
+    return table.columns, table.places
+
+
+def _renamed(columns: DatasetColumns, names: Mapping[str, str], title: str) -> DatasetColumns:
+    try:
+        return ColumnNames(names).rename(columns) if names else columns
+    except BadInput as error:
+        raise BadInput(f"{title}: {error}") from None
+
+
+def _expected_columns(columns: DatasetColumns, title: str) -> tuple[str, ...]:
+    """The first kind of data whose columns are all present."""
+    sizes = {len(values) for values in columns.values()}
+    if len(sizes) > 1:
+        raise BadInput(f"{title}: expected columns of one length; found lengths {', '.join(map(str, sorted(sizes)))}")
+    for expected in MEASURES:
+        if set(expected) <= set(columns):
+            if sizes == {0}:
+                raise BadInput(f"{title} has no rows")
+            return expected
+    kinds = "; or ".join(", ".join(expected) for expected in MEASURES)
+    raise BadInput(
+        f"{title} has the columns {', '.join(columns) or '(none)'}; expected {kinds}. Columns of other names are "
+        "renamed with --columns sentence1=NAME,sentence2=NAME,score=NAME"
+    )
+
+
+def _check_texts(columns: DatasetColumns, places: Sequence[str], title: str) -> None:
+    for column in (name for name in columns if name in TEXT_COLUMNS):
+        for row, text in enumerate(columns[column]):
+            if not isinstance(text, str) or not text.strip():
+                place = places[row] if places else f"row {row}"
+                raise BadInput(f"{title}, {place}: {column} is {text!r}; expected a text")
+
+
+def _scored_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
+    return correlate_pairs(encode, read_pairs(lambda _: columns, title, settings), settings, name=title)
+
+
+def _labelled_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
+    case = str.lower if settings.lowercase else str
+    first, second = ([case(text) for text in columns[column]] for column in ("sentence1", "sentence2"))
+    labels = np.array([_label(value, title) for value in columns["label"]], bool)
+    if labels.all() or not labels.any():
+        raise BadInput(f"{title}: all {len(labels):,} labels are {int(labels[0])}; expected some of 1 and some of 0")
+    pairs = LabelledPairs(first, second, labels)
+    vectors = TaskVectors.of(encode, first, second)
+    protocol = f"average_precision/cosine, {text_casing(settings)}, {threshold_protocol(pairs)}"
+    scores = tuple(similarity_scores(pairs, vectors))
+    return Result(title, scores, protocol, (*vectors.notes, baseline_note(pairs)))
+
+
+def _label(value: Any, title: str) -> int:
+    """A label as 0 or 1."""
+    text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().lower()
+    if text not in BOOLEANS:
+        raise BadInput(
+            f"{title} has the label {value!r}; expected 1 (same meaning) or 0. For degrees of similarity, name the "
+            "column score"
+        )
+    return BOOLEANS[text]
+
+
+def _triplets(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
+    return score_triplets(encode, columns, settings, name=title, headline="cosine")
+
+
+MEASURES: dict[tuple[str, ...], tuple[str, RunOnColumns]] = {
+    ("sentence1", "sentence2", "score"): ("Spearman correlation of cosine with the scores", _scored_pairs),
+    ("sentence1", "sentence2", "label"): ("average precision of cosine for pairs with label 1", _labelled_pairs),
+    SIDES: ("accuracy: the anchor is closer to the positive than to the negative", _triplets),
+}
+"""The columns of each kind of data, in order of preference, and what is measured."""

@@ -1,0 +1,95 @@
+"""What is mined: how many negatives, by which rules, chosen how; and the prompts under which texts are encoded."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from ..arrays.similarity import SIMILARITIES
+from ..errors import BadInput
+from .rules import BelowPositive, ExcludeKnownPositives, Rule
+from .strategies import STRATEGIES
+
+Missing = Literal["drop", "fill", "error"]
+DEFAULT_RATIO = 0.95  # of the positive's similarity (Moreira et al. 2024, NV-Retriever)
+
+
+@dataclass(frozen=True)
+class MiningSettings:
+    """How negatives are mined.
+
+    Attributes:
+        k: negatives per row.
+        rules: applied in this order, each to the candidates that those before it kept. `ExcludeKnownPositives()` is
+            added at the front if no `ExcludeKnownPositives` is among them.
+        strategy: which of the kept candidates become negatives: `"top"` the nearest, `"random"` any, `"spread"` from
+            near to far.
+        pool_size: `"random"` and `"spread"` choose among this many of the kept candidates, the nearest.
+        max_candidates: how many of the nearest candidates are examined per row, at most.
+        missing: what happens to rows with fewer than k: `"drop"` leaves them out; `"fill"` adds the least similar of
+            the `max_candidates` nearest that are not known positives, whatever the other rules, and leaves out rows
+            that still have too few; `"error"` refuses. The report counts them.
+        metric: one of `likewise.arrays.similarity.SIMILARITIES`.
+        seed: of `"random"`; the draw of a row depends on the seed and the row's number alone.
+    """
+
+    k: int = 1
+    rules: Sequence[Rule] = (ExcludeKnownPositives(), BelowPositive(ratio=DEFAULT_RATIO))
+    strategy: str = "top"
+    pool_size: int = 100
+    max_candidates: int = 1000
+    missing: Missing = "drop"
+    metric: str = "cosine"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("k", "pool_size", "max_candidates"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; expected 1 or more")
+        known: dict[str, Collection[str]] = {
+            "strategy": STRATEGIES,
+            "missing": get_args(Missing),
+            "metric": SIMILARITIES,
+        }
+        for name, choices in known.items():
+            if getattr(self, name) not in choices:
+                raise BadInput(f"{name} is {getattr(self, name)!r}; expected one of {', '.join(choices)}")
+
+    @property
+    def all_rules(self) -> tuple[Rule, ...]:
+        """The rules, with `ExcludeKnownPositives` among them."""
+        excludes = any(isinstance(rule, ExcludeKnownPositives) for rule in self.rules)
+        return tuple(self.rules) if excludes else (ExcludeKnownPositives(), *self.rules)
+
+    @property
+    def transitive(self) -> bool:
+        """Whether known positives are followed from pair to pair."""
+        return any(isinstance(rule, ExcludeKnownPositives) and rule.transitive for rule in self.all_rules)
+
+    @property
+    def candidates_to_keep(self) -> int:
+        """How many candidates the rules must keep before the search of a row can end."""
+        return self.k if self.strategy == "top" else max(self.k, self.pool_size)
+
+
+@dataclass(frozen=True)
+class MiningPrompts:
+    """The prompts of anchors, and of all other texts: a text, or the name of one of the model's own prompts."""
+
+    anchor: str | None = None
+    anchor_name: str | None = None
+    corpus: str | None = None
+    corpus_name: str | None = None
+
+    @property
+    def of_anchors(self) -> dict[str, str]:
+        """As `Embedder.encode` takes them."""
+        return _given(prompt=self.anchor, prompt_name=self.anchor_name)
+
+    @property
+    def of_corpus(self) -> dict[str, str]:
+        """As `Embedder.encode` takes them."""
+        return _given(prompt=self.corpus, prompt_name=self.corpus_name)
+
+
+def _given(**prompts: str | None) -> dict[str, str]:
+    return {name: prompt for name, prompt in prompts.items() if prompt is not None}

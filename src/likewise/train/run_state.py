@@ -1,0 +1,105 @@
+"""The state of a run that changes from step to step, and its checkpoints: saved, resumed from, cleared."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .best_model import BestModel
+from .objectives import Objective
+from .optimization.ema import EMA, copy_weights
+from .output import checkpoint as checkpoints
+from .step.memory import TokenBudget
+
+
+@dataclass(eq=False, kw_only=True)
+class RunState:
+    """Everything that a checkpoint must hold for a run to continue as if it had not stopped."""
+
+    weights: Mapping[str, nn.Parameter]  # those that are trained
+    objectives: Sequence[Objective]
+    optimizer: torch.optim.Optimizer
+    ema: EMA | None
+    token_budget: TokenBudget
+    best: BestModel = field(default_factory=BestModel)
+    step: int = 0
+    seconds: float = 0.0
+    initial_scores: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> list[nn.Parameter]:
+        """What the optimizer updates, the objectives' own weights included."""
+        return [p for group in self.optimizer.param_groups for p in group["params"]]
+
+    @property
+    def evaluated_weights(self) -> Mapping[str, Tensor]:
+        """The weights that are evaluated and saved: the moving average, where there is one."""
+        return self.weights if self.ema is None else self.ema.mean
+
+    def keep_best(self) -> None:
+        """Give the model its best weights, or without evaluations the last ones."""
+        copy_weights(self.best.weights or dict(self.evaluated_weights), self.weights)
+
+    def tensors(self) -> dict[str, Mapping[str, Tensor]]:
+        """The tensors of a checkpoint, by file: trained weights, objectives' own, moving average, best so far."""
+        own = {f"objective-{i}": o.state_dict() for i, o in enumerate(self.objectives) if o.state_dict()}
+        mean = {} if self.ema is None else {"ema": self.ema.mean}
+        best = {} if self.best.weights is None else {"best": self.best.weights}
+        return {"model": self.weights, **own, **mean, **best}
+
+    def as_json(self) -> dict[str, Any]:
+        """The rest of a checkpoint."""
+        return {
+            "step": self.step,
+            "seconds": self.seconds,
+            "initial_scores": dict(self.initial_scores),
+            "best": self.best.as_json(),
+            "max_tokens_per_step": self.token_budget.tokens,
+        }
+
+    def restore(self, checkpoint: checkpoints.Checkpoint, device: torch.device, tokens: int | None) -> None:
+        """Continue from a checkpoint; `tokens` is the budget that was set, which replaces the saved one."""
+        others = checkpoints.restore_checkpoint(checkpoint, self.tensors(), self.optimizer)
+        state = checkpoint.state
+        self.step, self.seconds, self.initial_scores = state["step"], state["seconds"], state["initial_scores"]
+        self.best.restore(state["best"], others.get("best"), device)
+        if tokens is None:  # the saved one may have been halved where memory ran out
+            self.token_budget.tokens = state["max_tokens_per_step"]
+
+
+@dataclass(eq=False)
+class RunCheckpoints:
+    """The checkpoints of one run in one folder; without a folder nothing is saved. Only one process `writes`."""
+
+    folder: Path | None
+    identity: Mapping[str, Any]  # what has to be equal for a run to resume
+    writes: bool
+    saved_step: int = -1
+
+    def save(self, state: RunState) -> None:
+        """Write a checkpoint of this step, unless it is written already."""
+        if self.folder is None or self.saved_step == state.step or not self.writes:
+            return
+        content = {**state.as_json(), "run": self.identity}
+        checkpoints.save_checkpoint(self.folder, state.tensors(), state.optimizer, content)
+        self.saved_step = state.step
+
+    def resume(self, state: RunState, device: torch.device, tokens: int | None) -> None:
+        """Continue from the latest checkpoint, if there is one.
+
+        Raises:
+            BadInput: it belongs to another run, or is incomplete.
+        """
+        latest = None if self.folder is None else checkpoints.latest_checkpoint(self.folder)
+        if latest is not None:
+            checkpoints.check_same_run(latest, self.identity)
+            state.restore(latest, device, tokens)
+            self.saved_step = state.step
+
+    def clear(self) -> None:
+        """Delete all checkpoints of the folder."""
+        if self.folder is not None and self.writes:
+            checkpoints.clear_checkpoints(self.folder)

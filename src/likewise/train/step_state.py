@@ -1,0 +1,44 @@
+"""What a run reports: a `StepState` to callbacks after every step, and a `TrainResult` at the end."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepState:
+    """One step, as callbacks get it.
+
+    Step 0 is the model before training. It is reported only where there is an evaluator, and it has scores only: loss,
+    learning rate and gradient norm are NaN.
+    """
+
+    step: int
+    max_steps: int
+    epoch: float = 0.0
+    loss: float = float("nan")
+    learning_rate: float = float("nan")
+    gradient_norm: float = float("nan")
+    rows: int = 0
+    tokens: int = 0
+    seconds: float = 0.0  # of the whole run so far
+    scores: Mapping[str, float] = field(default_factory=dict)
+    best_score: float | None = None  # highest value of the first score so far
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainResult:
+    """A run that has ended: its steps, its scores, and why it ended.
+
+    `initial_scores` are those before the first step, `best_score` is the highest value of the first score in training.
+    `trained_parameters` and `parameters` count weights: those that were trained, and all.
+    """
+
+    steps: int = 0
+    seconds: float = 0.0
+    initial_scores: Mapping[str, float] = field(default_factory=dict)
+    best_score: float | None = None
+    best_step: int | None = None
+    stopped_early: bool = False
+    interrupted: bool = False
+    trained_parameters: int = 0
+    parameters: int = 0

@@ -1,0 +1,98 @@
+"""`likewise doctor` reports what is there, what is broken, and whether a text can be encoded."""
+
+import importlib.metadata
+import json
+
+import pytest
+
+from likewise.cli import main
+from likewise.cli.doctor import installed, machine
+from likewise.engine_registry import ENGINES
+from likewise.runtime.installation import EXTRAS
+
+CPUINFO = """processor\t: 0
+model name\t: A Processor
+flags\t\t: fpu avx2 fma avx512f avx512bw avx512vl avx512_vnni
+
+processor\t: 1
+model name\t: Another
+flags\t\t: fpu
+"""
+
+
+def test_the_report_is_printed_and_given_as_json(capsys):
+    assert main(["doctor", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert set(report["engines"]) == set(ENGINES) and set(report["extras"]) == set(EXTRAS)
+    assert report["packages"]["numpy"] == importlib.metadata.version("numpy")
+    assert report["models"]["bundled"] == ["likewise-mini", "likewise-static"]
+    assert report["first_text"]["works"] and report["first_text"]["width"] == 384
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    for label in ("likewise", "python", "engines", "cpu", "threads", "memory", "models", "data", "extras", "works"):
+        assert f"\n{label} " in f"\n{shown}"
+    assert "yes: likewise-mini loaded and encoded a text into 384 numbers" in shown
+
+
+def test_a_broken_model_is_told_by_the_exit_code(monkeypatch, capsys):
+    def broken(name):
+        raise ValueError("bad weights\nand more")
+
+    monkeypatch.setattr("likewise.Embedder.load", broken)
+    assert main(["doctor"]) == 1
+    assert "NO: likewise-mini: ValueError: bad weights\n" in capsys.readouterr().out
+
+
+def test_folders_that_are_not_there_are_problems(monkeypatch, capsys):
+    monkeypatch.setenv("LIKEWISE_MODELS", "/nowhere/models")
+    monkeypatch.setenv("LIKEWISE_DATA", "/nowhere/data")
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    assert "PROBLEM: LIKEWISE_MODELS is /nowhere/models, which is not a folder" in shown
+    assert "PROBLEM: LIKEWISE_DATA is /nowhere/data, which is not a folder" in shown
+
+
+def test_without_torch_its_engine_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(installed, "find_spec", lambda name: None)
+    engines = installed.engines()
+    assert not engines["torch"]["usable"] and "pip install" in engines["torch"]["problem"]
+    assert engines["numpy"]["usable"]
+
+
+def test_extras_that_are_not_installed_have_a_command(monkeypatch):
+    monkeypatch.setattr(installed, "_version", lambda name: None if name == "pyarrow" else "1.0")
+    extras = installed.extras()
+    assert extras["torch"] == {"installed": True, "packages": {"torch": "1.0"}, "install": None}
+    assert not extras["parquet"]["installed"] and "pip install" in extras["parquet"]["install"]
+
+
+def test_the_cpu_is_that_of_the_kernel(tmp_path):
+    (tmp_path / "cpuinfo").write_text(CPUINFO)
+    expected = {"name": "A Processor", "instruction_sets": ["AVX2", "FMA", "AVX-512", "AVX-512 VNNI"]}
+    assert machine.cpu(tmp_path / "cpuinfo") == expected
+    (tmp_path / "arm").write_text("processor\t: 0\nFeatures\t: fp asimd asimddp bf16 i8mm\n")
+    assert machine.cpu(tmp_path / "arm")["instruction_sets"] == ["NEON", "NEON dot product", "NEON BF16", "NEON I8MM"]
+
+
+@pytest.mark.skipif(machine.sys.platform == "darwin", reason="asks sysctl")
+def test_where_the_system_says_nothing_it_is_unknown(tmp_path):
+    assert machine.cpu(tmp_path / "nothing")["instruction_sets"] is None
+    unknown = {"total_gb": None, "free_gb": None, "limit_gb": None}
+    assert machine.memory(tmp_path / "nothing", tmp_path) == unknown
+
+
+def test_memory_is_what_the_container_leaves(tmp_path):
+    (tmp_path / "meminfo").write_text("MemTotal: 16000000 kB\nMemFree: 1 kB\nMemAvailable: 8000000 kB\n")
+    assert machine.memory(tmp_path / "meminfo", tmp_path) == {"total_gb": 16.4, "free_gb": 8.2, "limit_gb": None}
+    (tmp_path / "memory.max").write_text("4000000000\n")
+    (tmp_path / "memory.current").write_text("1500000000\n")
+    assert machine.memory(tmp_path / "meminfo", tmp_path) == {"total_gb": 16.4, "free_gb": 2.5, "limit_gb": 4.0}
+    (tmp_path / "memory.max").write_text("max\n")
+    assert machine.memory(tmp_path / "meminfo", tmp_path)["free_gb"] == 8.2
+
+
+def test_threads_name_what_limits_them(tmp_path):
+    (tmp_path / "cpu.max").write_text("150000 100000\n")
+    threads = machine.threads({"OMP_NUM_THREADS": "3", "HOME": "/"}, tmp_path)
+    assert (threads["quota"], threads["used"], threads["environment"]) == (1.5, 1, {"OMP_NUM_THREADS": "3"})
+    assert machine.threads({}, tmp_path / "nothing")["quota"] is None

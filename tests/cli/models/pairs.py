@@ -1,0 +1,11 @@
+"""The examples that `likewise fuse` reads from a file."""
+
+from argparse import Namespace
+from pathlib import Path
+
+from likewise.cli.models.fuse import read_examples
+from likewise.train.data.examples import Examples
+
+
+def examples_of(path: Path, columns: str | None = None, where: str | None = None) -> tuple[list[str], Examples]:
+    return read_examples(Namespace(pairs=str(path), columns=columns, where=where, teacher=None, seed=0))

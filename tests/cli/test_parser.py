@@ -1,0 +1,91 @@
+"""Errors of the command line name the nearest flag or verb, and help fills the terminal."""
+
+import argparse
+import sys
+
+import pytest
+
+from likewise.cli import main
+from likewise.cli.main import VERBS, parser
+from likewise.cli.parser import FLAG_HABITS, VERB_HABITS, Parser, nearest_verb
+
+
+def verb_parsers() -> dict[str, Parser]:
+    top = parser()
+    (subparsers,) = (action for action in top._actions if isinstance(action, argparse._SubParsersAction))
+    return subparsers.choices
+
+
+def refused(words, capsys) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["encode", "f.txt", "--batch_size", "8"], "unknown flag --batch_size; did you mean --batch-tokens?"),
+        (["encode", "f.txt", "--model_name_or_path", "m"], "unknown flag --model_name_or_path; did you mean --model?"),
+        (["encode", "f.txt", "--outptu=o.npy"], "unknown flag --outptu; did you mean --output?"),
+        (["encode", "f.txt", "--fp16"], "unknown flag --fp16; did you mean --precision?"),
+        (["pairs", "f.txt", "--top-k", "3"], "unknown flag --top-k; did you mean -k?"),
+        (["duplicates", "f.txt", "--threshold", "0.9"], "unknown flag --threshold; did you mean --above?"),
+        (["pairs", "f.txt", "--zzz", "--yyy"], "unknown flag --zzz; unknown flag --yyy\n"),
+        (["pairs", "f.txt", "g.txt"], "unexpected argument 'g.txt'"),
+        (["info", "--model", "x"], "the model is an argument without a flag: likewise info MODEL"),
+    ],
+)  # fmt: skip
+def test_an_unknown_flag_prints_the_usage_of_its_verb_and_the_nearest_flag(words, message, capsys):
+    error = refused(words, capsys)
+    assert error.startswith(f"usage: likewise {words[0]} ") and message in error
+    assert error.endswith(f"All arguments: likewise {words[0]} --help\n")
+
+
+@pytest.mark.parametrize(
+    ("word", "verb"), [("encod", "encode"), ("embed", "encode"), ("Similarity", "similarity"), ("xyzzy", None)]
+)
+def test_an_unknown_verb_suggests_the_nearest(word, verb, capsys):
+    error = refused([word, "a", "--flag"], capsys)
+    assert f"unknown verb {word!r}" in error and (f"did you mean: likewise {verb}?" in error) == (verb is not None)
+    assert nearest_verb(word, VERBS) == verb
+
+
+def test_a_flag_may_still_be_shortened_and_a_text_may_begin_with_dashes(folders, capsys):
+    assert main(["similarity", "--mod", str(folders("bert")), "--js", "--", "a", "--lr"]) == 0
+    assert '"--lr"' in capsys.readouterr().out
+
+
+def test_habits_lead_to_what_there_is():
+    flags = {flag for verb in verb_parsers().values() for flag in verb._option_string_actions}
+    assert {ours for known in FLAG_HABITS.values() for ours in known} <= flags
+    assert set(VERB_HABITS.values()) <= set(VERBS) and not set(VERB_HABITS) & set(VERBS)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120, 300])
+def test_prose_fills_the_terminal_and_examples_stay(columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = verb_parsers()["encode"].format_help()
+    prose = [line for line in shown.splitlines() if not line.startswith(" ")]
+    assert max(map(len, prose)) <= min(columns, 110) - 2
+    assert "\n  likewise encode reviews.csv --column body -o vectors.parquet --overflow mean\n" in shown
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_is_explained_by_a_phrase(verb):
+    for action in verb_parsers()[verb]._actions:
+        assert action.help and len(action.help.split()) > 1, (verb, action.option_strings or action.dest)
+
+
+def test_completion_costs_nothing_where_it_is_not_asked_for(monkeypatch):
+    called = []
+    monkeypatch.setattr(sys.modules["likewise.cli.main"], "_complete", lambda: called.append(True))
+    monkeypatch.delenv("_ARGCOMPLETE", raising=False)
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert not called
+    monkeypatch.setenv("_ARGCOMPLETE", "1")
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert called

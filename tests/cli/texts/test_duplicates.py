@@ -1,0 +1,81 @@
+"""`likewise duplicates` groups texts around the first of each group, and writes the rows that are left."""
+
+import json
+
+import pytest
+
+from likewise.cli import main
+from likewise.files import Table
+
+TEXTS = ["A cat", "the dog", "a cat", "A cat", "shares, fell", "the dog"]  # the tiny model lower-cases
+
+
+@pytest.fixture
+def words(folders, tmp_path):
+    (tmp_path / "in.txt").write_text("".join(text + "\n" for text in TEXTS))
+    return ["duplicates", str(tmp_path / "in.txt"), "-m", str(folders("bert")), "--above", "1"]
+
+
+def test_groups_are_given_as_json_and_printed(words, capsys):
+    assert main([*words, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["texts"], result["kept"], result["above"]) == (6, 3, 1)
+    groups = [(group["row"], [copy["row"] for copy in group["copies"]]) for group in result["groups"]]
+    assert groups == [(1, [3, 4]), (2, [6])]
+    assert all(copy["score"] == 1 for group in result["groups"] for copy in group["copies"])
+    assert main([*words, "-k", "1"]) == 0
+    shown, summary = capsys.readouterr()
+    assert shown.splitlines() == ["1         A cat", "3  1.000  a cat", "4  1.000  A cat", "",
+                                  "… and 1 smaller groups: -k 2 shows them all"]  # fmt: skip
+    assert "3 of 6 texts are copies, in 2 groups (cosine 1 or more)" in summary
+
+
+def test_the_first_of_each_group_stays_in_a_text_file(words, tmp_path):
+    assert main([*words, "-o", str(tmp_path / "out.txt"), "-q"]) == 0
+    assert (tmp_path / "out.txt").read_text().splitlines() == ["A cat", "the dog", "shares, fell"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_rows_keep_all_their_columns(ending, words, tmp_path):
+    rows = [{"id": i, "body": text, "note": None if i else "x"} for i, text in enumerate(TEXTS)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words[1] = str(tmp_path / "in.jsonl")
+    out = tmp_path / f"out{ending}"
+    assert main([*words, "--column", "body", "-o", str(out), "-q"]) == 0
+    columns = Table.read(out, lambda names: names).columns
+    assert columns["body"] == ["A cat", "the dog", "shares, fell"]
+    assert [int(i) for i in columns["id"]] == [0, 1, 4] and columns["note"][0] == "x"
+
+
+def test_near_copies_are_those_of_the_library(words, capsys):
+    words[-1] = "-1"
+    assert main([*words, "--json"]) == 0
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["row"] == 1 and [copy["row"] for copy in group["copies"]] == [2, 3, 4, 5, 6]
+
+
+def test_a_text_of_two_lines_does_not_become_two_texts(words, tmp_path, capsys):
+    (tmp_path / "in.jsonl").write_text(json.dumps({"text": "one\ntwo"}) + "\n")
+    words[1] = str(tmp_path / "in.jsonl")
+    assert main([*words, "-o", str(tmp_path / "out.txt")]) == 2
+    assert "'one\\ntwo' has a line break" in capsys.readouterr().err and not (tmp_path / "out.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--above", "2"], "--above is 2.0; expected a cosine from -1 to 1"),
+        (["-k", "-1"], "-k is -1; expected 0 or more groups"),
+        (["-o", "out.npy"], "out.npy is of no kind"),
+    ],
+)
+def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):
+    words[3] = "no-such-model"
+    assert main([*words, *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_the_input_is_not_written_over(words, capsys):
+    assert main([*words, "-o", words[1]]) == 2
+    assert "which would be lost" in capsys.readouterr().err

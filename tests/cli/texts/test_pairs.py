@@ -1,0 +1,75 @@
+"""`likewise pairs` gives the pairs of the library, with rows counted as lines are."""
+
+import json
+
+import pytest
+
+from likewise import Embedder
+from likewise.cli import main
+from likewise.files import Table
+from likewise.search import closest_pairs
+
+TEXTS = ["a cat", "the dog", "a cat", "", "shares fell", "the dogs"]
+
+
+@pytest.fixture
+def words(folders, tmp_path):
+    (tmp_path / "in.txt").write_text("".join(text + "\n" for text in TEXTS))
+    return ["pairs", str(tmp_path / "in.txt"), "-m", str(folders("bert"))]
+
+
+def expected(words, k, **bounds):
+    distinct = ["a cat", "the dog", "shares fell", "the dogs"]
+    pairs = closest_pairs(Embedder.load(words[3]).encode(distinct), k, **bounds)
+    return [(distinct[pair.i], distinct[pair.j], pair.score) for pair in pairs]
+
+
+def test_pairs_are_printed_and_given_as_json(words, capsys):
+    assert main([*words, "-k", "3", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["texts"], result["distinct"]) == (6, 4)
+    for pair, (first, second, score) in zip(result["pairs"], expected(words, 3), strict=True):
+        assert (pair["sentence1"], pair["sentence2"]) == (first, second)
+        assert pair["score"] == pytest.approx(score, abs=1e-5)
+        assert (TEXTS[pair["row1"] - 1], TEXTS[pair["row2"] - 1]) == (first, second)
+    assert main([*words, "-k", "3"]) == 0
+    shown, summary = capsys.readouterr()
+    assert len(shown.splitlines()) == 6 and shown.split()[1] == str(result["pairs"][0]["row1"])
+    assert "3 of the 6 pairs among 4 distinct texts; 2 equal or blank ones left out" in summary
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_pairs_above_a_cosine_are_written(ending, words, tmp_path, capsys):
+    every = expected(words, 6)
+    above = (every[2][2] + every[3][2]) / 2
+    out = tmp_path / f"out{ending}"
+    assert main([*words, "--above", f"{above:.6f}", "-o", str(out)]) == 0
+    columns = Table.read(out, lambda names: names).columns
+    assert list(columns) == ["sentence1", "sentence2", "score", "row1", "row2"]
+    assert columns["sentence1"] == [first for first, _, _ in every[:3]]
+    assert [float(score) for score in columns["score"]] == pytest.approx([score for *_, score in every[:3]], abs=1e-5)
+    assert capsys.readouterr().out == ""
+
+
+def test_one_text_has_no_pairs(words, tmp_path, capsys):
+    (tmp_path / "in.txt").write_text("alone\n\n")
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"] == []
+    assert main(words) == 0
+    assert "0 of the 0 pairs among 1 distinct texts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-k", "0"], "-k is 0; expected 1 or more pairs"),
+        (["--above", "1.5"], "--above is 1.5; expected a cosine from -1 to 1"),
+        (["--above", "nan"], "--above is nan; expected a cosine"),
+        (["-o", "pairs.npy"], "pairs.npy is of no kind"),
+    ],
+)
+def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):
+    words[3] = "no-such-model"  # whose absence would be the error, were the options not checked first
+    assert main([*words, *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1

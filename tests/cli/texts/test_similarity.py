@@ -1,0 +1,87 @@
+"""`likewise similarity` without texts asks for them on a terminal, and reads standard input elsewhere."""
+
+import io
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+
+import pytest
+
+from likewise import similarity
+from likewise.arrays.similarity import SIMILARITIES
+from likewise.cli import main
+from likewise.cli.texts.similarity import METRICS
+
+
+@pytest.fixture
+def model(folders):
+    return str(folders("bert"))
+
+
+def test_the_metrics_are_those_of_the_library():
+    assert set(METRICS) == set(SIMILARITIES)
+
+
+class Terminal(io.StringIO):
+    """Lines typed on a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_each_sentence_is_compared_with_those_before_it(model, tiny, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", Terminal("a cat\nthe dog\nshares fell\n\nnot read\n"))
+    assert main(["similarity", "-m", model]) == 0
+    texts = ["a cat", "the dog", "shares fell"]
+    matrix = similarity.cosine(tiny.encode(texts), tiny.encode(texts))
+    shown = capsys.readouterr().out
+    assert f"{matrix[1, 0]:8.2f}  1: a cat\n" in shown and "3: " not in shown
+    last = [(matrix[2, i], f"{matrix[2, i]:8.2f}  {i + 1}: {texts[i]}") for i in range(2)]
+    assert "\n".join(line for _, line in sorted(last, reverse=True)) in shown and "not read" not in shown
+
+
+def test_json_asks_too_and_prints_the_matrix(model, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", Terminal("a cat\nthe dog\n"))
+    assert main(["similarity", "-m", model, "--json"]) == 0
+    shown, prompts = capsys.readouterr()
+    assert json.loads(shown)["texts"] == ["a cat", "the dog"] and prompts.startswith("1: 2: 3: ")
+
+
+def test_without_a_terminal_lines_are_read(model, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("a cat\nthe dog\n"))
+    assert main(["similarity", "-m", model, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["texts"] == ["a cat", "the dog"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_on_a_real_terminal_until_ctrl_d():
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "likewise", "similarity"]
+    environment = {**os.environ, "LIKEWISE_MODELS": "", "TERM": "dumb"}
+    process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment)
+    os.close(follower)
+    try:
+        shown = read_until(leader, b"1: ")
+        for answer, prompt in ((b"A cat sleeps.\n", b"2: "), (b"A kitten naps.\n", b"3: ")):
+            os.write(leader, answer)
+            shown += read_until(leader, prompt)
+        os.write(leader, b"\x04")
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        os.close(leader)
+    assert b"Type a sentence" in shown and re.search(rb"0\.\d\d  1: A cat sleeps\.", shown)
+
+
+def read_until(descriptor: int, end: bytes) -> bytes:
+    """What the program shows up to a prompt; gives up after some seconds."""
+    shown = b""
+    while not shown.rstrip(b"\x1b[?2004hl").endswith(end):
+        ready, _, _ = select.select([descriptor], [], [], 20)
+        assert ready, shown
+        shown += os.read(descriptor, 4096)
+    return shown

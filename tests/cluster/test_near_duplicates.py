@@ -1,0 +1,48 @@
+"""Near duplicates: every row has a representative within the threshold, and no two representatives are that near."""
+
+import numpy as np
+import pytest
+
+from likewise.arrays.similarity import cosine
+from likewise.cluster import near_duplicates as module
+from likewise.cluster.near_duplicates import near_duplicates
+from likewise.errors import BadInput
+
+
+def slow(vectors, threshold):
+    """Row by row, as the docstring says."""
+    alike, representative, kept = cosine(vectors, vectors), [], []
+    for row in range(len(vectors)):
+        near = [i for i in kept if alike[row, i] >= threshold]
+        representative.append(max(near, key=lambda i: (alike[row, i], -i)) if near else row)
+        kept += [] if near else [row]
+    return representative
+
+
+@pytest.mark.parametrize("threshold", [-1.0, 0.0, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("block", [1, 4, 2048])
+def test_as_row_by_row(threshold, block, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", block)
+    vectors = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    vectors[[7, 21, 39]] = vectors[3]
+    assert near_duplicates(vectors, threshold=threshold).tolist() == slow(vectors, threshold)
+
+
+def test_copies_are_found_and_neighbours_of_neighbours_are_not():
+    angles = np.radians([0, 20, 40, 0])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
+    assert near_duplicates(vectors, threshold=0.9).tolist() == [0, 0, 2, 0]  # 40° is near 20°, which is no longer kept
+    assert near_duplicates(vectors, threshold=1).tolist() == [0, 1, 2, 0]
+
+
+def test_no_rows_have_no_representatives():
+    assert near_duplicates(np.empty((0, 3), np.float32)).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "threshold", "message"),
+    [([[1.0, 0]], 1.5, "threshold from -1 to 1; got 1.5"), ([[np.nan, 0]], 0.9, "vectors")],
+)
+def test_what_cannot_be_compared_is_refused(vectors, threshold, message):
+    with pytest.raises(BadInput, match=message):
+        near_duplicates(np.array(vectors, np.float32), threshold=threshold)

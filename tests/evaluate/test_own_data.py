@@ -1,0 +1,122 @@
+"""Your own data: the columns decide what is measured, under any names; what does not fit is named."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import average_precision_score
+
+from likewise.errors import BadInput
+from likewise.evaluate import EvaluationSettings, data_task, evaluate
+from likewise.evaluate.tasks.registry import select_tasks
+
+WORDS = ["a cat", "the cat", "two cats", "a dog", "rain falls", "it rains"]
+PAIRS = {"sentence1": WORDS, "sentence2": WORDS[1:] + WORDS[:1]}
+SCORES = [5.0, 4.0, 2.0, 0.5, 4.5, 0.0]
+LABELS = [1, 1, 0, 0, 1, 0]
+TRIPLETS = {"anchor": ["a cat", "it rains"], "positive": ["the cat", "rain falls"], "negative": ["it rains", "a dog"]}
+
+
+def encode(texts):
+    """Counts of letters."""
+    return np.array([[text.count(c) + 0.01 for c in "acdefginorstw"] for text in texts], float)
+
+
+def cosines(columns):
+    a, b = (encode(columns[name]) for name in ("sentence1", "sentence2"))
+    return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+def headline(data, *columns, **how):
+    result = data_task(data, *columns).run(encode, {}.__getitem__, EvaluationSettings(**how))
+    return result.headline.name, result.headline.value
+
+
+def test_scores_labels_and_triplets_each_have_their_measure():
+    said = cosines(PAIRS)
+    assert headline({**PAIRS, "score": SCORES}) == ("spearman/cosine/all", pytest.approx(spearmanr(said, SCORES)[0]))
+    precision = pytest.approx(average_precision_score(LABELS, said))
+    assert headline({**PAIRS, "label": LABELS}) == ("average_precision/cosine", precision)
+    assert headline(TRIPLETS) == ("accuracy/cosine", 1.0)
+
+
+@pytest.mark.parametrize("written", [[str(x) for x in LABELS], [bool(x) for x in LABELS], [float(x) for x in LABELS]])
+def test_labels_may_be_written_in_several_ways(written):
+    assert headline({**PAIRS, "label": written}) == headline({**PAIRS, "label": LABELS})
+
+
+def test_columns_have_any_names_in_the_grammar_of_train(tmp_path):
+    path = tmp_path / "faq.csv"
+    rows = zip(PAIRS["sentence1"], PAIRS["sentence2"], SCORES, strict=True)
+    path.write_text("q,a,rating\n" + "".join(f"{a},{b},{score}\n" for a, b, score in rows))
+    wanted = headline({**PAIRS, "score": SCORES})
+    assert headline(path, {"sentence1": "q", "sentence2": "a", "score": "rating/5"}) == wanted
+    assert headline(str(path), ["sentence1=q", "sentence2=a", "score=rating"]) == wanted
+
+
+def test_results_are_listed_under_the_name_of_the_file(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    rows = zip(*PAIRS.values(), SCORES, strict=True)
+    path.write_text("".join(f'{{"sentence1": "{a}", "sentence2": "{b}", "score": {s}}}\n' for a, b, s in rows))
+    found = evaluate({"m": encode}, data_task(path), settings=EvaluationSettings(resamples=50))
+    assert np.isfinite(found["m", str(path)].value) and found["m", str(path)].result.headline.interval
+
+
+def test_a_missing_score_is_left_out_and_an_unused_column_reported():
+    result = data_task({**PAIRS, "score": [*SCORES[:-1], ""], "label": LABELS}).run(
+        encode, {}.__getitem__, EvaluationSettings()
+    )
+    assert result.headline.n == 5
+    assert any("1 pairs of own data have no score" in note for note in result.notes)
+    assert "not used: label" in result.notes
+
+
+def test_texts_are_lower_cased_where_asked():
+    upper = {name: [text.upper() for text in texts] for name, texts in PAIRS.items()}
+    assert headline({**upper, "label": LABELS}, lowercase=True) == headline({**PAIRS, "label": LABELS})
+
+
+@pytest.mark.parametrize(
+    ("data", "columns", "message"),
+    [
+        ({"a": WORDS}, None, r"own data has the columns a; expected sentence1, sentence2, score; or .*--columns"),
+        ({"sentence1": WORDS, "sentence2": WORDS[:3], "score": SCORES}, None, "of one length; found lengths 3, 6"),
+        ({"sentence1": [], "sentence2": [], "score": []}, None, "no rows"),
+        ({**PAIRS, "sentence2": [*WORDS[:5], " "], "score": SCORES}, None, "row 5: sentence2 is ' '; expected a text"),
+        (
+            {**PAIRS, "score": SCORES},
+            {"score": "rating"},
+            "own data: --columns has score=rating, but there is no column",
+        ),
+        ({**PAIRS, "score": SCORES}, ["score"], "expected NAME=COLUMN"),
+        ("notes.txt", None, "notes.txt has lines and no columns"),
+        ("absent.csv", None, "absent.csv is not there"),
+    ],
+)
+def test_what_does_not_fit_is_named_before_anything_is_encoded(data, columns, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("one\n")
+    with pytest.raises(BadInput, match=message):
+        data_task(data, columns)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [(["yes", "perhaps"] * 3, "the label 'perhaps'; expected 1"), ([1] * 6, "all 6 labels are 1")],
+)
+def test_labels_that_decide_nothing_are_refused(labels, message):
+    with pytest.raises(BadInput, match=message):
+        headline({**PAIRS, "label": labels})
+
+
+def test_a_line_of_a_file_is_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("anchor,positive,negative\na,b,c\na,,c\n")
+    with pytest.raises(BadInput, match="line 3: positive is ''; expected a text"):
+        data_task(path)
+
+
+def test_two_different_tasks_of_one_name_are_refused():
+    one, other = (data_task({**PAIRS, "score": SCORES}, name="mine") for _ in range(2))
+    assert select_tasks([one, one]) == (one,)
+    with pytest.raises(BadInput, match="two different tasks named 'mine'"):
+        select_tasks([one, other])

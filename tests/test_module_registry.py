@@ -1,0 +1,35 @@
+"""Every row of the registries is implemented by every engine, and what is unknown raises."""
+
+import numpy as np
+import pytest
+import torch
+
+from likewise import heads
+from likewise.arrays.ragged import Ragged
+from likewise.arrays.reductions import REDUCTIONS, reduction_names
+from likewise.engines.numpy import numpy_embedder
+from likewise.errors import BadModel
+from likewise.module_registry import ACTIVATIONS, HEADS
+from likewise.pooling import reductions
+
+
+def test_both_engines_implement_every_row():
+    assert list(reductions.REDUCTIONS) == list(REDUCTIONS)
+    assert list(heads.ACTIVATIONS) == list(numpy_embedder.ACTIVATIONS) == list(ACTIVATIONS)
+    assert set(heads.KINDS) == set(numpy_embedder.HEADS) == set(HEADS)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_torchs_reduction_is_the_reference(name):
+    lengths = np.asarray([3, 1, 4])
+    x = np.random.default_rng(0).normal(size=(8, 5)).astype(np.float32)
+    position = np.concatenate([np.arange(n) for n in lengths])
+    packed = Ragged.of([[0] * n for n in lengths], torch.device("cpu"))
+    ours = reductions.REDUCTIONS[name](torch.from_numpy(x), packed).numpy()
+    np.testing.assert_allclose(ours, REDUCTIONS[name].compute(x, lengths, position), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("spec", ["median", "mean+mean", "", "mean+"])
+def test_an_unknown_reduction_raises(spec):
+    with pytest.raises(BadModel, match="is unknown here"):
+        reduction_names(spec)

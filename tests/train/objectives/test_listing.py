@@ -1,0 +1,60 @@
+"""The tables of objectives: every one is listed with its columns and options, and data find the ones that fit."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from likewise.train.objectives import (
+    OBJECTIVES,
+    RERANKER_OBJECTIVES,
+    fitting_hint,
+    fitting_objectives,
+    objectives_markdown,
+    objectives_text,
+)
+
+EVERY = [*OBJECTIVES.items(), *RERANKER_OBJECTIVES.items()]
+
+
+@pytest.mark.parametrize("listing", [objectives_text(10_000), objectives_markdown()], ids=["terminal", "Markdown"])
+def test_every_objective_is_listed_with_columns_options_purpose_and_paper(listing):
+    for name, entry in EVERY:
+        columns = entry.build().reads()
+        options = inspect.signature(entry.build).parameters
+        for fact in (name, entry.purpose, entry.paper, entry.sentence_transformers, *columns.texts, *columns.numbers):
+            assert fact in listing
+        assert all(f"{option}=" in listing for option, one in options.items() if one.default is not one.empty)
+        assert entry.purpose and entry.paper
+
+
+def test_a_terminal_is_not_exceeded():
+    assert max(map(len, objectives_text(80).splitlines())) <= 80
+
+
+def test_the_page_of_objectives_is_the_table_of_the_code():
+    page = Path(__file__).parents[3] / "docs" / "objectives.md"
+    assert objectives_markdown() in page.read_text("utf-8"), "run: python -m benchmarks.objectives_page"
+
+
+@pytest.mark.parametrize(
+    ("columns", "fitting"),
+    [
+        (["anchor", "positive"], ["contrastive"]),
+        (["anchor", "positive", "negative"], ["contrastive", "triplet"]),
+        (["sentence1", "sentence2", "score"], ["regression", "cosent", "angle"]),
+        (["sentence1", "sentence2", "label"], ["classification", "margin-pairs"]),
+        (["sentence"], ["simcse", "tsdae"]),
+        (["question", "answer"], []),
+    ],
+)
+def test_columns_find_the_objectives_that_read_them(columns, fitting):
+    assert fitting_objectives(columns) == fitting
+    hint = fitting_hint(columns)
+    assert ", ".join(columns) in hint and (", ".join(fitting) or "none") in hint
+
+
+def test_rerankers_have_objectives_of_their_own():
+    assert fitting_objectives(["anchor", "positive", "negative"], RERANKER_OBJECTIVES) == [
+        *("margin", "ranking", "in-batch")
+    ]
