@@ -181,7 +181,7 @@ def test_an_import_asks_torch_for_nothing_and_the_first_packed_weight_for_the_st
 import torch
 from torch.optim import optimizer
 import likewise.engines.torch.torch_embedder, likewise.train.trainer
-from likewise.encoders.layers import PACKS, Linear
+from likewise.encoders.layers import HAS_PACKED_LINEAR, Linear
 assert not optimizer._global_optimizer_post_hooks
 linear = Linear(4, 4)
 torch.nn.init.ones_(linear.weight), torch.nn.init.zeros_(linear.bias)
