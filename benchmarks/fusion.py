@@ -59,10 +59,10 @@ class Vectors:
 
     def pairs(self, frame: pd.DataFrame) -> Examples:
         rows = [[self.number[a], self.number[b]] for a, b in zip(frame.sentence1, frame.sentence2, strict=True)]
-        return Examples(np.array(rows), frame.score.to_numpy(float))
+        return Examples.checked(np.array(rows), frame.score.to_numpy(float))
 
     def triplets(self, frame: pd.DataFrame) -> Examples:
-        return Examples(np.array([[self.number[t] for t in row] for row in frame.itertuples(index=False)]))
+        return Examples.checked(np.array([[self.number[t] for t in row] for row in frame.itertuples(index=False)]))
 
 
 def cosines(vectors: Vectors, examples: Examples, transform) -> np.ndarray:

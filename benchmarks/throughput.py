@@ -17,7 +17,7 @@ from likewise import Embedder
 from likewise.encoders.layers import Linear
 from likewise.model_files import locate
 from likewise.model_files.names import RECOMMENDED_MODEL
-from likewise.runtime.memory import BUDGETS
+from likewise.runtime.memory import TOKENS_PER_BATCH
 from likewise.text.packing import plan_batches
 
 from .record import data, in_turn, ratio, save
@@ -107,7 +107,7 @@ def products(embedder: Embedder, lengths: list[int]) -> Callable[[], None]:
     """The matrix products of every block for every batch, and nothing else."""
     layers = [m for m in embedder.encoder.modules() if isinstance(m, Linear)]
     dtype = layers[0].weight.dtype
-    sizes = [sum(lengths[i] for i in batch) for batch in plan_batches(lengths, BUDGETS["cpu"])]
+    sizes = [sum(lengths[i] for i in batch) for batch in plan_batches(lengths, TOKENS_PER_BATCH["cpu"])]
     inputs = {width: torch.randn(max(sizes), width).to(dtype) for width in {layer.in_features for layer in layers}}
 
     @torch.inference_mode()

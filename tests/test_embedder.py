@@ -216,7 +216,7 @@ def test_a_name_that_is_none_of_the_models_is_refused_with_those_that_are(verb, 
     for name in ("qurey", "Query", ""):
         with pytest.raises(BadInput, match=f"no prompt named '{name}'; those that it has are 'query', 'document'"):
             call(["a"], prompt_name=name)
-    with pytest.raises(BadInput, match="were both given"):
+    with pytest.raises(BadInput, match="were both passed"):
         call(["a"], prompt="query: ", prompt_name="query")
     assert call(["a"], prompt_name="query") is not None
 
@@ -264,7 +264,7 @@ def test_a_pooling_may_be_told_to_pass_over_the_prompt(spec, own, tmp_path):
 
 @pytest.mark.usefixtures("unchecked")
 def test_a_prompt_that_is_no_text_is_refused(tiny):
-    with pytest.raises(BadInput, match=r"prompt is 3; wanted a text"):
+    with pytest.raises(BadInput, match=r"prompt is 3; expected a text"):
         tiny.encode(TEXTS, prompt=3)
     with pytest.raises(BadInput, match="no prompt named 3"):
         tiny.encode(TEXTS, prompt_name=3)
@@ -287,12 +287,12 @@ def test_under_every_policy_texts_that_fit_are_the_same(overflow, tiny):
 
 
 def test_error_names_the_index_of_the_first_text_that_is_too_long(tiny):
-    with pytest.raises(TooLong, match=r"texts\[9\] has [0-9,]+ tokens and the model reads 64"):
+    with pytest.raises(TooLong, match=r"texts\[9\] has [0-9,]+ tokens, and the model reads 64"):
         tiny.encode([*TEXTS, LONG, TEXTS[0], LONG * 2], overflow="error")
 
 
 def test_warn_says_what_was_cut_and_truncate_is_silent(tiny):
-    with pytest.warns(UserWarning, match="2 of 11 texts were cut to the 64 tokens"):
+    with pytest.warns(UserWarning, match="2 of 11 texts were truncated to the 64 tokens"):
         loud = tiny.encode([*TEXTS, LONG, LONG])
     assert np.array_equal(tiny.encode([*TEXTS, LONG, LONG], overflow="truncate"), loud)
 
@@ -501,14 +501,14 @@ def test_every_kind_of_column_gives_the_vectors_of_the_list(tiny):
 @pytest.mark.usefixtures("unchecked")
 def test_an_unknown_policy_is_refused(overflow, tiny):
     for verb in (tiny.encode, tiny.encode_layers):
-        with pytest.raises(BadInput, match="there are error, warn, truncate, mean"):
+        with pytest.raises(BadInput, match="expected one of error, warn, truncate, mean"):
             verb(TEXTS, overflow=overflow)
 
 
 @pytest.mark.parametrize("budget", [0, -1, 1.5, "many", True])
 @pytest.mark.usefixtures("unchecked")
 def test_a_budget_that_is_no_number_of_tokens_is_refused(budget, tiny):
-    with pytest.raises(BadInput, match="wanted a whole number above 0"):
+    with pytest.raises(BadInput, match="expected a whole number above 0"):
         tiny.encode(TEXTS, batch_tokens=budget)
 
 
@@ -564,7 +564,7 @@ def test_when_memory_runs_out_smaller_batches_give_the_same_vectors(error, own, 
             _close(found, wanted)
         assert max(sizes) > 20
     for verb in (embedder.encode, embedder.encode_tokens, embedder.encode_layers):
-        with pytest.raises(OutOfMemory, match="one single text of 66 tokens"):
+        with pytest.raises(OutOfMemory, match="a single text of 66 tokens"):
             verb(["a", LONG], overflow="truncate")
 
 

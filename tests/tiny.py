@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from likewise.arrays.ragged import Ragged
-from likewise.encoders.checkpoint import named, save_encoder
+from likewise.encoders.checkpoint import save_encoder, tensors_by_file_name
 from likewise.encoders.encoder import Encoder
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.layers import initialize_weights
@@ -176,7 +176,7 @@ def classifier_folder(folder: Path, family: str = "bert", labels: int = 1, **cha
     config = {**config_of(family), "id2label": names, **changes}
     row, encoder = CLASSIFIERS[family], random_encoder(config)
     head = initialize_weights(row.build(config), 0.3)
-    save_encoder(encoder, folder, row.prefix, named(head, row.names))
+    save_encoder(encoder, folder, row.prefix, tensors_by_file_name(head, row.names))
     wordpieces(config.get("pad_token_id") == 1).save(str(folder / "tokenizer.json"))
     return folder
 

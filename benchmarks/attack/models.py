@@ -104,12 +104,12 @@ def _fusion(root: Path) -> None:
 
 
 def _ngrams(folder: Path) -> None:
-    from likewise.model_files.word_vectors.word_tables import WordVectors, write_words
+    from likewise.model_files.word_vectors.word_tables import WordVectors, write_word_vectors
 
     words = ["cat", "dog", ",", "straße", "the", "sleeps"]
     rows = np.random.default_rng(0).standard_normal((len(words) + 1 + 50, 8)).astype(np.float32)
     folder.mkdir(parents=True)
-    write_words(folder, WordVectors(words, rows, 3, 5))
+    write_word_vectors(folder, WordVectors(words, rows, 3, 5))
 
 
 def _shards(root: Path) -> None:

@@ -20,8 +20,8 @@ from .module_registry import check_pooling
 from .runtime.lazy_imports import require_torch
 from .runtime.progress import Progress
 from .runtime.unknown_options import explains_unknown_options
-from .text.inputs import count, windows
-from .text.prompts import prompt_of
+from .text.inputs import count_texts, text_chunks
+from .text.prompts import resolve_prompt
 from .text.tokenizer import Tokenizer, max_input_length
 from .text.truncation import Overflow, TruncationCounter, TruncationReport, longest_words
 from .text.windows import TextWindow, first_windows, overlapping_windows
@@ -237,7 +237,7 @@ class Embedder(ABC):
             TooLong: under `overflow="error"`.
             OutOfMemory: one single text does not fit into memory.
         """
-        total = count(texts)
+        total = count_texts(texts)
         stream = self.encode_stream(
             texts,
             prompt=prompt,
@@ -272,7 +272,7 @@ class Embedder(ABC):
         """As `encode`, a block of rows at a time, so that neither texts nor vectors need fit into memory."""
         text_prompt = self._prompt(prompt, prompt_name)
         counter = self._counter(overflow)
-        run = self._run(counter, count(texts), progress, batch_tokens)
+        run = self._run(counter, count_texts(texts), progress, batch_tokens)
         prompt_ids = self.tokenizer.contents([text_prompt])[0] if text_prompt else []
         hides_prompt = bool(text_prompt) and not self.manifest.include_prompt
         cut = overlapping_windows if overflow == "mean" else first_windows
@@ -287,7 +287,9 @@ class Embedder(ABC):
 
         def blocks() -> Iterator[Float[np.ndarray, "n E"]]:
             with run as started:
-                for block in infer(windows(texts), tokenize, lambda p, b: self._vectors(p, hides_prompt, b), started):
+                for block in infer(
+                    text_chunks(texts), tokenize, lambda p, b: self._vectors(p, hides_prompt, b), started
+                ):
                     yield _unit_length(block) if normalize else block
 
         return blocks()
@@ -335,7 +337,7 @@ class Embedder(ABC):
     ) -> list[Float[np.ndarray, "t D"]]:
         """The last layer's vector of every token (special ones included; `pieces` names them), one array per text."""
         counter = self._token_counter(overflow)
-        run = self._run(counter, count(texts), progress, batch_tokens)
+        run = self._run(counter, count_texts(texts), progress, batch_tokens)
         text_prompt = self._prompt(prompt, prompt_name)
         with run as started:
             found = self._encode_layers(texts, text_prompt, started, only_last=True)
@@ -354,7 +356,7 @@ class Embedder(ABC):
     ) -> list[Float[np.ndarray, "L t D"]]:
         """Every layer's vector of every token, the embeddings first, one array per text; options as in `encode`."""
         counter = self._token_counter(overflow)
-        run = self._run(counter, count(texts), progress, batch_tokens)
+        run = self._run(counter, count_texts(texts), progress, batch_tokens)
         text_prompt = self._prompt(prompt, prompt_name)
         with run as started:
             return list(self._encode_layers(texts, text_prompt, started, only_last=False))
@@ -367,7 +369,7 @@ class Embedder(ABC):
         lengths: list[int] = []
         unread_tokens: list[int] = []  # of the tokens that fit, those that stand for words too long to be read
         unread: dict[int, int] = {}
-        for window in windows(texts):
+        for window in text_chunks(texts):
             prompted = [text_prompt + text for text in window]
             contents = self.tokenizer.contents(prompted)
             words = self.tokenizer.unread(prompted, contents)
@@ -385,7 +387,7 @@ class Embedder(ABC):
         text_prompt = self._prompt(prompt, prompt_name)
         contents = [
             content
-            for window in windows(texts)
+            for window in text_chunks(texts)
             for content in self.tokenizer.contents([text_prompt + text for text in window])
         ]
         return [self.tokenizer.tokens(content[: self.tokenizer.room]) for content in contents]
@@ -412,11 +414,11 @@ class Embedder(ABC):
             self._check_vocabulary(pieces, rows, start)
             return [piece.ids for piece in pieces]
 
-        for layers in infer(windows(texts), tokenize, lambda ids, b: self._layers(ids, only_last, b), run):
+        for layers in infer(text_chunks(texts), tokenize, lambda ids, b: self._layers(ids, only_last, b), run):
             yield from layers
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
-        return prompt_of(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
+        return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
 
     def _run(self, counter: TruncationCounter, total: int | None, progress: Progress, batch_tokens: int | None) -> Any:
         return inference_run(

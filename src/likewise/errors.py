@@ -2,17 +2,17 @@
 
 LikewiseError
 ├── BadInput        a text, a list or an option that cannot be used          (a ValueError)
-│   ├── TooLong     a text with more tokens than the model reads, where that was forbidden
-│   └── DataNotFound    a data set that is not at hand
+│   ├── TooLong     a text with more tokens than the model reads, under overflow="error"
+│   └── DataNotFound    a data set that is not on this machine
 ├── BadModel        a model folder that is broken, unknown or unsafe         (a ValueError)
-│   └── ModelNotFound   a name that leads to no model                        (a FileNotFoundError)
-├── MissingExtra    an optional package is needed for what was asked         (an ImportError)
-└── OutOfMemory     one single text does not fit, however small the batch    (a MemoryError)
+│   └── ModelNotFound   a name for which no model was found                  (a FileNotFoundError)
+├── MissingExtra    an optional package that is needed is not installed      (an ImportError)
+└── OutOfMemory     a single text does not fit into memory                   (a MemoryError)
 """
 
 
 class LikewiseError(Exception):
-    """The root: catch this one to catch all."""
+    """The base class of all errors here: catch it to catch them all."""
 
 
 class BadInput(LikewiseError, ValueError):
@@ -24,9 +24,9 @@ class TooLong(BadInput):
 
 
 class DataNotFound(BadInput):
-    """A data set that is not at hand; the message says where it was looked for, and how to get it.
+    """A data set that is not on this machine; the message lists the places searched, and how to get it.
 
-    Where one line must do, `briefly` is it.
+    `briefly` is a message of one line.
     """
 
     briefly = "its data are not at hand; where they were looked for, and how to get them: likewise data NAME"
@@ -37,15 +37,15 @@ class BadModel(LikewiseError, ValueError):
 
 
 class ModelNotFound(BadModel, FileNotFoundError):
-    """A name that leads to no model; the message lists what was tried."""
+    """A name for which no model was found; the message lists the places that were tried."""
 
     def __str__(self) -> str:  # FileNotFoundError would print an errno
         return str(self.args[0]) if self.args else ""
 
 
 class MissingExtra(LikewiseError, ImportError):
-    """An optional package is missing; the message says what to install."""
+    """An optional package is not installed; the message has the command that installs it."""
 
 
 class OutOfMemory(LikewiseError, MemoryError):
-    """One single text does not fit into memory, however small the batch."""
+    """A single text does not fit into memory, so no smaller batch can help."""

@@ -12,7 +12,7 @@ from torch.nn.functional import normalize
 
 from .errors import BadModel
 from .module_registry import check_truncation, head_shapes
-from .runtime.untrusted_files import read_tensors
+from .runtime.weight_files import read_tensors
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "Identity": nn.Identity,

@@ -66,5 +66,5 @@ def test_fewer_directions_than_groups_and_zero_rows_are_borne():
 
 @pytest.mark.parametrize("k", [0, 4])
 def test_more_groups_than_rows_are_refused(k):
-    with pytest.raises(BadInput, match="wanted 1 to 3 groups"):
+    with pytest.raises(BadInput, match="expected 1 to 3 groups"):
         kmeans(np.eye(3), k, seed=0)

@@ -1,4 +1,4 @@
-"""Ragged: sentences laid end to end."""
+"""Ragged: concatenated sentences and their lengths."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Ragged
-from likewise.arrays.ragged import Run
+from likewise.arrays.ragged import EqualLengthRun
 from tests.tiny import packed
 
 rows = st.lists(st.lists(st.integers(0, 1000), max_size=12), max_size=12)
@@ -42,7 +42,7 @@ def test_runs_are_neighbours_of_one_length_and_cover_every_row_once(rows):
 
 @given(st.integers(0, 20), st.integers(1, 100))
 def test_parts_of_a_run_cover_it_and_all_but_the_last_are_of_the_size(sentences, size):
-    run = Run(7, sentences, 3)
+    run = EqualLengthRun(7, sentences, 3)
     parts = list(run.parts(size))
     assert [i for part in parts for i in range(part.rows.start, part.rows.stop)] == list(range(*run.rows.indices(999)))
     assert all(part.length == 3 for part in parts)
@@ -73,6 +73,20 @@ def test_without_first_drops_tokens_but_leaves_the_last_one(rows, data):
     wanted = [row[min(s, max(len(row) - 1, 0)) :] for row, s in zip(rows, skip, strict=True)]
     assert [part.tolist() for part in shorter.split()] == wanted
     assert torch.equal(tokens.values[kept], shorter.values)
+    assert torch.equal(tokens.position[kept], shorter.position), "tokens keep their positions"
+    again, kept_again = shorter.without_first(skip)
+    assert torch.equal(shorter.position[kept_again], again.position)
+    assert [part.tolist() for part in again.split()] == [
+        row[min(s, max(len(row) - 1, 0)) :] for row, s in zip(wanted, skip, strict=True)
+    ]
+    rounded = shorter.rounded()
+    assert torch.equal(rounded.position[: len(shorter.values)], shorter.position)
+    assert not rounded.position[len(shorter.values) :].any()
+
+
+def test_first_positions_are_one_for_each_sentence():
+    with pytest.raises(ValueError, match="2 sentences have 1 first positions"):
+        Ragged(torch.zeros(3), (2, 1), first_positions=(1,))
 
 
 def test_like_keeps_the_sentences_and_changes_the_values():
@@ -93,5 +107,5 @@ def test_segments_lie_as_the_values_do():
     tokens = Ragged.of([[5, 6, 7], [8]], segments=[[0, 0, 1], [1]])
     assert tokens.segments.tolist() == [0, 0, 1, 1]
     assert Ragged.of([[5, 6, 7], [8]]).segments is None
-    with pytest.raises(ValueError, match="there are 4 values, and segments for 3"):
+    with pytest.raises(ValueError, match="there are 4 values, but 3 segments"):
         Ragged.of([[5, 6, 7], [8]], segments=[[0, 0, 1]])

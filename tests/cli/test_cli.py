@@ -202,7 +202,7 @@ def test_a_prompt_is_a_text_or_a_name_of_the_models_own(own, tmp_path, capsys):
         np.testing.assert_allclose(np.load(tmp_path / "out.npy"), wanted, atol=1e-6)
     for options, told in (
         (["--prompt-name", "qurey"], "no prompt named 'qurey'; those that it has are 'query', 'document'"),
-        (["--prompt-name", "query", "--prompt", "query: "], "were both given"),
+        (["--prompt-name", "query", "--prompt", "query: "], "were both passed"),
     ):
         assert main([*run, *options]) == 2
         assert told in capsys.readouterr().err

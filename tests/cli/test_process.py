@@ -45,7 +45,7 @@ def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        ("similarity - <&-", 2, "likewise: standard input is closed; wanted texts there"),
+        ("similarity - <&-", 2, "likewise: standard input is closed; expected texts there"),
         ("models >&-", 2, "likewise: standard output is closed, and the result goes there"),
         ("models >/dev/full", 2, "likewise: standard output cannot be written: No space left on device"),
         ("models --json >/dev/full", 2, "likewise: standard output cannot be written: No space left on device"),

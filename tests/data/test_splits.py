@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.data.splits import (
-    connected_components,
     count_leaked,
     folds,
     topic_folds,
@@ -17,31 +16,6 @@ from likewise.errors import BadInput
 
 names = st.sampled_from("abcdefghijklmnopqrstuvwxyz")
 graphs = st.lists(st.tuples(names, names), min_size=5, max_size=40)
-
-
-def slow_components(pairs):
-    """Sets of sentences that grow together until nothing changes."""
-    groups = [set(pair) for pair in pairs]
-    changed = True
-    while changed:
-        changed = False
-        for i, one in enumerate(groups):
-            for other in groups[i + 1 :]:
-                if one is not other and one & other:
-                    one |= other
-                    groups = [one if g is other else g for g in groups if g is not other]
-                    changed = True
-                    break
-            if changed:
-                break
-    return [next(i for i, group in enumerate(groups) if pair[0] in group) for pair in pairs]
-
-
-@given(graphs)
-def test_components_are_those_found_by_growing_sets(pairs):
-    found, wanted = connected_components(pairs), slow_components(pairs)
-    same = [[a == b for b in wanted] for a in wanted]
-    assert [[bool(a == b) for b in found] for a in found] == same
 
 
 @given(graphs, st.integers(2, 5), st.booleans())

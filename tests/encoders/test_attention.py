@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from likewise.arrays.ragged import Ragged
 from likewise.encoders import attention
 from likewise.encoders.architectures.mpnet import RelativeBias, bucket
-from likewise.encoders.attention import BLOCK, SHORT, TINY, _by_length, _padded, attend
+from likewise.encoders.attention import BLOCK, SHORT_LENGTH, TINY_LENGTH, _by_length, _padded, attend
 from tests.tiny import packed
 
 HEADS, WIDTH = 3, 4
@@ -94,7 +94,7 @@ def test_gradients_are_those_of_the_loop(way, window):
         assert one.abs().max() > 0
 
 
-@pytest.mark.parametrize("length", [1, TINY, TINY + 1, SHORT, SHORT + 1])
+@pytest.mark.parametrize("length", [1, TINY_LENGTH, TINY_LENGTH + 1, SHORT_LENGTH, SHORT_LENGTH + 1])
 def test_half_precision_is_near_full_precision(length):
     whole = BLOCK // length
     q, k, v = _qkv([length] * (2 * whole + 1) + [3], torch.bfloat16)

@@ -94,7 +94,7 @@ def test_a_broken_index_is_refused(own, index):
     folder = own()
     (folder / WEIGHTS).unlink()
     write(folder / f"{WEIGHTS}.index.json", index)
-    with pytest.raises(BadModel, match="names no shards|names the shard|wanted an object"):
+    with pytest.raises(BadModel, match="names no shards|names the shard|expected an object"):
         load_encoder(folder)
 
 

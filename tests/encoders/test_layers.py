@@ -9,7 +9,15 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from likewise.encoders.layers import ACTIVATIONS, Dropout, LayerNorm, Linear, apply_dropout, gelu, initialize_weights
+from likewise.encoders.layers import (
+    ACTIVATION_FUNCTIONS,
+    Dropout,
+    LayerNorm,
+    Linear,
+    apply_dropout,
+    gelu_low_memory,
+    initialize_weights,
+)
 
 
 def _linear(dtype=torch.float32, bias=True) -> Linear:
@@ -120,14 +128,14 @@ def test_gradients_flow_through_linear():
 def test_gelu_without_gradients_is_gelu_with_them():
     x = torch.randn(100)
     wanted = F.gelu(x)
-    assert torch.equal(gelu(x.clone().requires_grad_()), wanted)
+    assert torch.equal(gelu_low_memory(x.clone().requires_grad_()), wanted)
     with torch.no_grad():
-        torch.testing.assert_close(gelu(x.clone()), wanted)
+        torch.testing.assert_close(gelu_low_memory(x.clone()), wanted)
 
 
-@pytest.mark.parametrize("name", sorted(set(ACTIVATIONS) - {"tanh"}))
+@pytest.mark.parametrize("name", sorted(set(ACTIVATION_FUNCTIONS) - {"tanh"}))
 def test_activations_are_smooth_gates(name):
-    out = ACTIVATIONS[name](torch.tensor([-30.0, 0.0, 30.0]))
+    out = ACTIVATION_FUNCTIONS[name](torch.tensor([-30.0, 0.0, 30.0]))
     torch.testing.assert_close(out, torch.tensor([0.0, 0.0, 30.0]), atol=1e-4, rtol=0)
 
 
@@ -173,13 +181,13 @@ def test_an_import_asks_torch_for_nothing_and_the_first_packed_weight_for_the_st
 import torch
 from torch.optim import optimizer
 import likewise.engines.torch.torch_embedder, likewise.train.trainer
-from likewise.encoders.layers import PACKS, Linear
+from likewise.encoders.layers import HAS_PACKED_LINEAR, Linear
 assert not optimizer._global_optimizer_post_hooks
 linear = Linear(4, 4)
 torch.nn.init.ones_(linear.weight), torch.nn.init.zeros_(linear.bias)
 for _ in range(2):
     with torch.no_grad():
         linear(torch.ones(1, 4))
-assert len(optimizer._global_optimizer_post_hooks) == int(PACKS)
+assert len(optimizer._global_optimizer_post_hooks) == int(HAS_PACKED_LINEAR)
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

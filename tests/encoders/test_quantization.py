@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from likewise import Embedder
 from likewise.encoders.config import EIGHT_BITS
 from likewise.encoders.families import FAMILIES
-from likewise.encoders.quantization import MOST, dequantized, quantize_rows, quantized_tensors
+from likewise.encoders.quantization import LARGEST_INT8, dequantized, quantize_rows, quantized_tensors
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.errors import BadModel
 from tests.tiny import CONFIGS, TEXTS, amend
@@ -29,7 +29,7 @@ def test_a_number_comes_back_within_half_a_step(numbers):
     whole, step = quantize_rows(matrix)
     off = (dequantized(whole, step) - matrix).abs()
     assert (off <= step[:, None] * (0.5 + 1e-4)).all()
-    assert whole.abs().max() <= MOST
+    assert whole.abs().max() <= LARGEST_INT8
     torch.testing.assert_close(quantize_rows(dequantized(whole, step))[0], whole)  # a second time changes nothing
 
 

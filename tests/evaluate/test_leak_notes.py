@@ -28,7 +28,7 @@ def test_a_folder_says_it_in_likewise_json(own):
 def test_what_is_no_list_of_names_is_told(own, key, told):
     folder = own()
     (folder / "likewise.json").write_text(json.dumps({key: told}))
-    with pytest.raises(BadModel, match=f"{key} = .*wanted a list of names"):
+    with pytest.raises(BadModel, match=f"{key} = .*expected a list of names"):
         provenance(Embedder.load(folder))
 
 

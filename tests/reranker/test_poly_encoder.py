@@ -140,7 +140,7 @@ def test_a_saved_poly_encoder_loads_with_the_same_scores_and_fingerprint(precisi
 
 def test_a_poly_encoder_is_neither_embedder_nor_cross_encoder(polys, tmp_path):
     polys().save(tmp_path / "saved")
-    with pytest.raises(BadModel, match="likewise.reranker.PolyEncoder; wanted Transformer, Pooling"):
+    with pytest.raises(BadModel, match="likewise.reranker.PolyEncoder; expected Transformer, Pooling"):
         Embedder.load(tmp_path / "saved")
     with pytest.raises(BadModel, match="holds a PolyEncoder; load it with Reranker.load"):
         CrossEncoder.load(tmp_path / "saved")
@@ -200,7 +200,7 @@ def test_what_cannot_be_scored_is_refused(polys):
 
 def test_overflow_is_counted_warned_of_refused_or_silent(polys):
     reranker = polys()
-    with pytest.warns(UserWarning, match="1 of 2 distinct documents were cut to the 64 tokens"):
+    with pytest.warns(UserWarning, match="1 of 2 distinct documents were truncated to the 64 tokens"):
         loud = reranker.score([("a", LONG), ("a", "b")])
     assert np.array_equal(reranker.score([("a", LONG), ("a", "b")], overflow="truncate"), loud)
     with pytest.raises(TooLong, match=r"contexts\[1\] has"):

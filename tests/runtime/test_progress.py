@@ -23,8 +23,8 @@ def screen(monkeypatch):
     def make(live: bool) -> _Screen:
         made = _Screen(live)
         monkeypatch.setattr("sys.stderr", made)
-        monkeypatch.setattr(progress, "PATIENCE", -1)
-        monkeypatch.setattr(progress, "PLAIN_EVERY", -1)
+        monkeypatch.setattr(progress, "SHOW_AFTER", -1)
+        monkeypatch.setattr(progress, "LINE_INTERVAL", -1)
         return made
 
     return make
@@ -63,7 +63,7 @@ def test_nothing_is_shown_where_none_is_wanted(screen, live, show):
 
 def test_short_work_shows_nothing(screen, monkeypatch):
     shown = screen(live=True)
-    monkeypatch.setattr(progress, "PATIENCE", 100)
+    monkeypatch.setattr(progress, "SHOW_AFTER", 100)
     _work(True)
     assert shown.getvalue() == ""
 

@@ -31,10 +31,10 @@ STRANGE = {
     "a device": (lambda path: path.symlink_to("/dev/zero"), "is a device"),
     "a loop of links": (_loop, "cannot be opened"),
     "a link to nothing": (lambda path: path.symlink_to("nowhere"), "a link that leads nowhere"),
-    "a terabyte": (_huge, "wanted at most 16,777,216"),
+    "a terabyte": (_huge, "expected at most 16,777,216"),
     "Latin-1": (_half, "is not UTF-8 text"),
     "half an object": (lambda path: path.write_text('{"a"'), "is no JSON"),
-    "a number": (lambda path: path.write_text("3"), "wanted an object"),
+    "a number": (lambda path: path.write_text("3"), "expected an object"),
     "depths": (lambda path: path.write_text("[" * 100_000), "is no JSON"),
     "a number of 10,000 digits": (lambda path: path.write_text("9" * 10_000), "is no JSON"),
 }

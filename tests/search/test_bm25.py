@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput
-from likewise.search.bm25 import Words, words
+from likewise.search.bm25 import BM25Index, lowercase_words
 
 
 def slow(query: str, texts: list[str], k1: float = 1.2, b: float = 0.75) -> list[float]:
-    split = [words(text) for text in texts]
+    split = [lowercase_words(text) for text in texts]
     mean = sum(map(len, split)) / len(split)
     scores = []
     for text in split:
         score = 0.0
-        for word in words(query):
+        for word in lowercase_words(query):
             n = sum(word in other for other in split)
             idf = math.log(1 + (len(split) - n + 0.5) / (n + 0.5))
             tf = text.count(word)
@@ -35,28 +35,28 @@ sentences = st.lists(
 def test_the_nearest_have_the_scores_of_the_formula(texts, query, k):
     scores = slow(query, texts)
     order = sorted((i for i in range(len(texts)) if scores[i] > 0), key=lambda i: (-round(scores[i], 9), i))[:k]
-    indices, found = Words.of(texts).nearest(query, k)
+    indices, found = BM25Index.of(texts).nearest(query, k)
     np.testing.assert_allclose(found, [scores[i] for i in order], rtol=1e-9)
     np.testing.assert_allclose([scores[i] for i in indices], found, rtol=1e-9)
 
 
 @given(st.lists(st.text(), max_size=5), st.text())
 def test_any_text_can_be_indexed_and_asked(texts, query):
-    indices, scores = Words.of(texts).nearest(query, 3)
+    indices, scores = BM25Index.of(texts).nearest(query, 3)
     assert len(indices) == len(scores) <= 3
     assert (scores > 0).all()
 
 
 def test_a_rare_word_weighs_more_and_equal_texts_keep_their_order():
-    index = Words.of(["a cat", "a dog", "a cat", "a bird"])
+    index = BM25Index.of(["a cat", "a dog", "a cat", "a bird"])
     assert index.nearest("dog cat", 4)[0].tolist() == [1, 0, 2]
 
 
 def test_no_texts_or_unknown_words_find_nothing():
-    assert Words.of([]).nearest("a", 3)[0].tolist() == []
-    assert Words.of(["", "!"]).nearest("a", 3)[0].tolist() == []
+    assert BM25Index.of([]).nearest("a", 3)[0].tolist() == []
+    assert BM25Index.of(["", "!"]).nearest("a", 3)[0].tolist() == []
 
 
 def test_fewer_than_one_is_refused():
     with pytest.raises(BadInput, match="k is 0; expected a whole number"):
-        Words.of(["a"]).nearest("a", 0)
+        BM25Index.of(["a"]).nearest("a", 0)

@@ -7,7 +7,7 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.text import inputs
-from likewise.text.inputs import count, windows
+from likewise.text.inputs import count_texts, text_chunks
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
@@ -33,24 +33,24 @@ def _columns() -> dict[str, object]:
 
 @pytest.mark.parametrize("kind", _columns())
 def test_every_kind_of_column_is_the_same_texts(kind):
-    assert [t for window in windows(_columns()[kind]) for t in window] == TEXTS
+    assert [t for window in text_chunks(_columns()[kind]) for t in window] == TEXTS
 
 
 @pytest.mark.parametrize("kind", _columns())
 def test_lengths_are_known_where_they_can_be(kind):
-    assert count(_columns()[kind]) == (None if kind == "generator" else 5)
+    assert count_texts(_columns()[kind]) == (None if kind == "generator" else 5)
 
 
 @pytest.mark.parametrize("wrong", [None, 5, 1.5, b"bytes", float("nan"), ["nested"], {"a": 1}, np.float64(2)], ids=repr)
 def test_what_is_no_text_is_named_by_its_index(wrong):
-    with pytest.raises(BadInput, match=r"texts\[2\] is .*; wanted a str"):
-        list(windows(["a", "b", wrong, "c"]))
+    with pytest.raises(BadInput, match=r"texts\[2\] is .*; expected a str"):
+        list(text_chunks(["a", "b", wrong, "c"]))
 
 
 def test_a_missing_value_of_a_column_is_named_by_its_index():
     for column in (pd.Series(["a", None]), pd.Series(["a", None], dtype="string"), pa.array(["a", None])):
         with pytest.raises(BadInput, match=r"texts\[1\]"):
-            list(windows(column))
+            list(text_chunks(column))
 
 
 @pytest.mark.parametrize(
@@ -72,19 +72,19 @@ def test_a_missing_value_of_a_column_is_named_by_its_index():
 )
 def test_what_is_no_column_of_texts_says_what_it_is(wrong, message):
     with pytest.raises(BadInput, match=message):
-        list(windows(wrong))
+        list(text_chunks(wrong))
 
 
 def test_an_error_shows_little_of_a_large_value():
     with pytest.raises(BadInput) as caught:
-        list(windows([list(range(10_000))]))
+        list(text_chunks([list(range(10_000))]))
     assert len(str(caught.value)) < 120
 
 
 def test_a_window_holds_few_texts_and_few_letters(monkeypatch):
     monkeypatch.setattr(inputs, "TEXTS", 3)
-    monkeypatch.setattr(inputs, "LETTERS", 10)
+    monkeypatch.setattr(inputs, "CHARACTERS", 10)
     given = ["a"] * 7 + ["b" * 9, "c", "d" * 50, "e"]
-    found = list(windows(given))
+    found = list(text_chunks(given))
     assert [t for window in found for t in window] == given
     assert [len(window) for window in found] == [3, 3, 2, 2, 1]

@@ -125,7 +125,7 @@ def test_neighbouring_windows_overlap_but_not_needlessly(plain, count):
 
 def test_a_prompt_that_leaves_no_room_is_refused(plain):
     lead = list(range(18))
-    with pytest.raises(BadInput, match="18 tokens of 18"):
+    with pytest.raises(BadInput, match="has 18 tokens, and the model reads 18"):
         plain.windows([*lead, 1, 2], lead)
 
 
@@ -164,8 +164,8 @@ def test_vocab_json_with_merges_is_read_as_byte_pairs(tmp_path):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({}, "holds no tokenizer.json"),
-        ({"x.model": "?"}, "SentencePiece model is there"),
+        ({}, "has no tokenizer.json"),
+        ({"x.model": "?"}, "it has a SentencePiece model"),
         ({"tokenizer.json": "{"}, "cannot be read"),
         ({"tokenizer.json": "[]"}, "cannot be read"),
         ({"vocab.txt": "a\nb"}, "lacks"),
@@ -184,7 +184,7 @@ def test_a_broken_tokenizer_says_what_is_wrong(tmp_path, files, message):
 
 @pytest.mark.parametrize("max_length", [-1, 0, 2])
 def test_a_length_without_room_for_text_is_refused(tmp_path, max_length):
-    with pytest.raises(BadModel, match="2 special tokens leave no room"):
+    with pytest.raises(BadModel, match="of which 2 special tokens leave none"):
         _tokenizer(tmp_path, max_length=max_length)
 
 

@@ -18,7 +18,7 @@ def test_a_report_says_what_is_lost_and_where():
 def test_the_index_of_a_text_that_is_too_long_counts_from_the_first_text_of_all():
     tally = TruncationCounter(10, "error")
     tally.add([1, 2, 10])
-    with pytest.raises(TooLong, match=r'texts\[4\] has 1,100 tokens and the model reads 10\. .*overflow="mean"'):
+    with pytest.raises(TooLong, match=r'texts\[4\] has 1,100 tokens, and the model reads 10\. .*overflow="mean"'):
         tally.add([3, 1100, 5000])
 
 
@@ -26,7 +26,7 @@ def test_a_warning_says_how_many_were_cut_which_first_and_how_to_go_on():
     tally = TruncationCounter(10, "warn")
     tally.add([1, 11])
     tally.add([5, 2000, 3])
-    with pytest.warns(UserWarning, match="2 of 5 texts were cut to the 10 tokens") as caught:
+    with pytest.warns(UserWarning, match="2 of 5 texts were truncated to the 10 tokens") as caught:
         tally.warn()
     assert "texts[1], the longest has 2,000 tokens" in str(caught[0].message)
     assert 'overflow="mean"' in str(caught[0].message)
@@ -52,5 +52,5 @@ def test_texts_that_fit_are_never_spoken_of(overflow):
 
 @pytest.mark.usefixtures("unchecked")
 def test_an_unknown_policy_is_refused_with_the_list_of_them():
-    with pytest.raises(BadInput, match="there are error, warn, truncate, mean"):
+    with pytest.raises(BadInput, match="expected one of error, warn, truncate, mean"):
         TruncationCounter(10, "cut")  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ def test_what_is_not_said_is_nothing_and_what_is_said_is_kept(tmp_path):
 @pytest.mark.parametrize("value", [-1, 2**31, 1.0, True, None, "3"])
 @pytest.mark.parametrize("key", ["id", "least", "most", "buckets", "first"])
 def test_a_number_that_cannot_be_is_a_bad_model(key, value, tmp_path):
-    with pytest.raises(BadModel, match=f"{re.escape(FILE)} says .*; wanted whole numbers not below 0"):
+    with pytest.raises(BadModel, match=f"{re.escape(FILE)} holds .*; expected whole numbers of 0 or more"):
         told(tmp_path, {"id": 1, key: value})
 
 
@@ -40,9 +40,9 @@ def test_a_number_that_cannot_be_is_a_bad_model(key, value, tmp_path):
     [
         ("{", "is no JSON"),
         ("[" * 100_000, "is no JSON"),
-        ("[]", "holds a list; wanted an object"),
-        ("{}", "wanted an object with id, least, most, buckets, first"),
-        ('{"id": 1, "ids": 2}', "wanted an object with id, least, most, buckets, first"),
+        ("[]", "holds a list; expected an object"),
+        ("{}", "expected an object with id, least, most, buckets, first"),
+        ('{"id": 1, "ids": 2}', "expected an object with id, least, most, buckets, first"),
     ],
 )
 def test_what_is_no_such_object_is_a_bad_model(value, why, tmp_path):
@@ -71,14 +71,14 @@ def test_a_tokenizer_that_makes_no_token_of_a_letter_is_a_bad_model(tmp_path):
     wordpieces().save(str(tmp_path / "tokenizer.json"))
     assert Tokenizer.load(tmp_path, 16)
     amend(tmp_path / "tokenizer.json", normalizer={"type": "Replace", "pattern": {"String": "a"}, "content": ""})
-    with pytest.raises(BadModel, match="makes no token of the letter 'a', so it cannot read text"):
+    with pytest.raises(BadModel, match="gives no token for the letter 'a', so it cannot read text"):
         Tokenizer.load(tmp_path, 16)
 
 
 def test_special_tokens_leave_room_for_one_more_at_least(tmp_path):
     wordpieces().save(str(tmp_path / "tokenizer.json"))
     assert Tokenizer.load(tmp_path, 3).room == 1
-    with pytest.raises(BadModel, match="max_length is 2, and 2 special tokens leave no room"):
+    with pytest.raises(BadModel, match="max_length is 2, of which 2 special tokens leave none"):
         Tokenizer.load(tmp_path, 2)
 
 
@@ -89,5 +89,5 @@ def test_added_tokens_have_the_ids_that_the_folder_gives_them_or_it_is_a_bad_mod
     made = Tokenizer.load(tmp_path, 16)
     assert [made.backend.token_to_id(token) for token in ("[one]", "[two]")] == [6, 7] and made.vocabulary == 8
     (tmp_path / "added_tokens.json").write_text(json.dumps({"[one]": 7}))
-    with pytest.raises(BadModel, match=r"gives '\[one\]' the id 7, which is not the next one that is free"):
+    with pytest.raises(BadModel, match=r"gives '\[one\]' the id 7, which is not the next free id"):
         Tokenizer.load(tmp_path, 16)

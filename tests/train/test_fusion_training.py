@@ -291,10 +291,10 @@ def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
         ("a.csv", "left,right\na,b\n", "left, right"),
         ("a.csv", "sentence1,sentence2,score\n" + "".join(f"a{i},b{i},1\n" for i in range(30)), "every score is 1"),
         ("a.csv", "sentence1,sentence2,score\na,b,nan\nc,d,1\n", "row 0"),
-        ("a.tsv", "sentence1\tsentence2\tlabel\na\tb\tmuch\n", "wanted a number"),
-        ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}\n', "wanted a text"),
+        ("a.tsv", "sentence1\tsentence2\tlabel\na\tb\tmuch\n", "expected a number"),
+        ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}\n', "expected a text"),
         ("a.jsonl", "{nonsense\n", "line 1 is no JSON"),
-        ("a.doc", "", "wanted one of"),
+        ("a.doc", "", "expected one of"),
     ],
 )
 def test_a_bad_file_is_named_and_what_is_wrong_with_it(tmp_path, name, content, said):

@@ -109,7 +109,7 @@ def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
 
 
 def test_progress_is_in_plain_lines_and_each_measure_has_one(capsys, monkeypatch):
-    monkeypatch.setattr("likewise.runtime.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("likewise.runtime.progress.SHOW_AFTER", 0.0)
     live = ConsoleProgress()
     for step in range(1, 11):
         live(

@@ -25,7 +25,7 @@ def kmeans(vectors: Shaped[np.ndarray, "N D"], k: int, *, seed: int, restarts: i
     A run ends when no row changes its group, or after STEPS. A zero row is as near to every centre.
     """
     if k < 1 or k > len(vectors) or restarts < 1:
-        raise BadInput(f"wanted 1 to {len(vectors):,} groups and one run at least; got k={k}, restarts={restarts}")
+        raise BadInput(f"expected 1 to {len(vectors):,} groups and one run at least; got k={k}, restarts={restarts}")
     x = unit(vectors)
     random = np.random.default_rng(seed)
     return min((_run(x, _seeds(x, k, random)) for _ in range(restarts)), key=lambda found: found.inertia)

@@ -1,4 +1,4 @@
-"""Ragged: sentences laid end to end, and how long each is. There is no other layout, and no padding."""
+"""Ragged: sentences concatenated, and the length of each. There is no other layout, and no padding."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 
-class Run(NamedTuple):
-    """Neighbouring sentences of one length: rows `start : start + sentences * length` of the values."""
+class EqualLengthRun(NamedTuple):
+    """Neighbouring sentences of equal length: rows `start : start + sentences * length` of the values."""
 
     start: int
     sentences: int
@@ -22,28 +22,33 @@ class Run(NamedTuple):
     def rows(self) -> slice:
         return slice(self.start, self.start + self.sentences * self.length)
 
-    def parts(self, size: int) -> Iterator["Run"]:
-        """The same in runs of `size` sentences, and one of what is left over."""
-        for done in range(0, self.sentences, size):
-            yield Run(self.start + done * self.length, min(size, self.sentences - done), self.length)
+    def parts(self, size: int) -> Iterator["EqualLengthRun"]:
+        """The same rows in parts of `size` sentences; the last part has the remainder."""
+        for first in range(0, self.sentences, size):
+            yield EqualLengthRun(self.start + first * self.length, min(size, self.sentences - first), self.length)
 
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
     """N sentences of T tokens in all: `values` (T, …) and the N `lengths`, in the same order.
 
-    `segments` says of each token which of two texts read together it is of; None is the first throughout.
+    `segments` is 0 for each token of the first of two texts that are encoded as one, 1 for the second's; None: all 0.
+    `first_positions` are the positions of the sentences' first tokens, where tokens before them were removed; None:
+    all 0.
     """
 
     values: Shaped[Tensor, "T ..."]
     lengths: tuple[int, ...]
     segments: Int[Tensor, " T"] | None = None
+    first_positions: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if sum(self.lengths) != len(self.values) or min(self.lengths, default=0) < 0:
-            raise ValueError(f"lengths add up to {sum(self.lengths)}, and there are {len(self.values)} values")
+            raise ValueError(f"the lengths add up to {sum(self.lengths)}, but there are {len(self.values)} values")
         if self.segments is not None and len(self.segments) != len(self.values):
-            raise ValueError(f"there are {len(self.values)} values, and segments for {len(self.segments)}")
+            raise ValueError(f"there are {len(self.values)} values, but {len(self.segments)} segments")
+        if self.first_positions is not None and len(self.first_positions) != len(self.lengths):
+            raise ValueError(f"{len(self.lengths)} sentences have {len(self.first_positions)} first positions")
 
     @classmethod
     def of(
@@ -52,7 +57,7 @@ class Ragged:
         device: torch.device | str = "cpu",
         segments: Sequence[Sequence[int]] | None = None,
     ) -> "Ragged":
-        """Lists of token ids, laid end to end, and of their segments."""
+        """Concatenate lists of token ids, and the lists of their segments."""
 
         def flat(lists: Sequence[Sequence[int]]) -> Tensor:
             return torch.tensor([i for row in lists for i in row], dtype=torch.int64, device=device)
@@ -71,30 +76,35 @@ class Ragged:
         return torch.split(self.values, list(self.lengths))
 
     @cached_property
-    def runs(self) -> tuple[Run, ...]:
-        """Neighbours of equal length, so that they can be seen as one (sentences, length, …) block."""
+    def runs(self) -> tuple[EqualLengthRun, ...]:
+        """Runs of neighbouring sentences of equal length: each can be viewed as one (sentences, length, …) block."""
         runs, start = [], 0
         for length, group in groupby(self.lengths):
-            run = Run(start, len(list(group)), length)
+            run = EqualLengthRun(start, len(list(group)), length)
             runs.append(run)
             start = run.rows.stop
         return tuple(runs)
 
     def rounded(self) -> "Ragged":
-        """The same sentences, and behind them as many of one token 0 as make the number of tokens a rounder one.
+        """The same sentences, followed by sentences of one token 0 each, so that the number of tokens is rounder.
 
-        An eighth more at most, and never more than 31 tokens: up to 2,048 tokens, 104 numbers are left.
+        At most an eighth is added, and never more than 31 tokens: up to 2,048 tokens, 104 different numbers remain.
         """
         count = len(self.values)
-        more = -count % min(32, 1 << max(0, count.bit_length() - 4))
-        if not more:
+        added = -count % min(32, 1 << max(0, count.bit_length() - 4))
+        if not added:
             return self
-        segments = None if self.segments is None else torch.cat([self.segments, self.segments.new_zeros(more)])
-        return Ragged(torch.cat([self.values, self.values.new_zeros(more)]), (*self.lengths, *[1] * more), segments)
+        values, segments, first = self.values, self.segments, self.first_positions
+        return Ragged(
+            torch.cat([values, values.new_zeros(added)]),
+            (*self.lengths, *[1] * added),
+            None if segments is None else torch.cat([segments, segments.new_zeros(added)]),
+            None if first is None else (*first, *[0] * added),
+        )
 
     @cached_property
     def offsets(self) -> Int[Tensor, " bounds"]:
-        """Where each sentence begins, and at the end T; int32, as attention kernels want it."""
+        """The row at which each sentence begins, and T at the end; int32, as attention kernels require."""
         return torch.tensor([0, *accumulate(self.lengths)], dtype=torch.int32, device=self.values.device)
 
     @cached_property
@@ -109,21 +119,25 @@ class Ragged:
 
     @cached_property
     def position(self) -> Int[Tensor, " T"]:
-        """Where in its sentence each token stands, from 0."""
-        starts = (self.counts.cumsum(0) - self.counts).repeat_interleave(self.counts, output_size=len(self.values))
-        return torch.arange(len(self.values), device=self.values.device) - starts
+        """The position of each token in its sentence, from 0."""
+        starts = self.counts.cumsum(0) - self.counts
+        if self.first_positions is not None:
+            starts = starts - torch.tensor(self.first_positions, device=starts.device)
+        at = torch.arange(len(self.values), device=self.values.device)
+        return at - starts.repeat_interleave(self.counts, output_size=len(self.values))
 
     def without_first(self, skip: Sequence[int]) -> tuple["Ragged", Int[Tensor, " kept"]]:
-        """The sentences less their first `skip` tokens (at least the last one stays), and which rows were kept."""
-        dropped = torch.tensor(
-            [min(s, max(n - 1, 0)) for s, n in zip(skip, self.lengths, strict=True)], device=self.values.device
-        )
-        kept = (self.position >= dropped[self.sentence]).nonzero().squeeze(1)
-        lengths = tuple(n - int(d) for n, d in zip(self.lengths, dropped.tolist(), strict=True))
-        left = Ragged(self.values[kept], lengths)
-        left.__dict__["position"] = self.position[kept]  # tokens keep the place that they have in their sentence
-        return left, kept
+        """The sentences without their first `skip` tokens, and which rows remain.
+
+        Of each sentence at least the last token remains, and tokens keep the positions that they had.
+        """
+        removed = tuple(min(s, max(n - 1, 0)) for s, n in zip(skip, self.lengths, strict=True))
+        first = tuple(a + b for a, b in zip(self.first_positions or (0,) * len(self), removed, strict=True))
+        begins = torch.tensor(first, dtype=torch.int64, device=self.values.device)
+        kept = (self.position >= begins[self.sentence]).nonzero().squeeze(1)
+        lengths = tuple(n - r for n, r in zip(self.lengths, removed, strict=True))
+        return Ragged(self.values[kept], lengths, first_positions=first), kept
 
 
 Layers: TypeAlias = Iterator[Tensor]
-"""Hidden states of one pack, (T, D) each: the embeddings first, then one a block, lazily."""
+"""Hidden states of one pack, (T, D) each: the embeddings first, then those of each block, computed lazily."""

@@ -54,7 +54,9 @@ def check_finite_rows(vectors: Shaped[np.ndarray, "N D"], what: str) -> None:
     for start in range(0, len(vectors), _ROWS):
         bad = np.flatnonzero(~np.isfinite(vectors[start : start + _ROWS]).all(axis=1))
         if len(bad):
-            raise BadInput(f"{what}[{start + int(bad[0])}] holds a number that is NaN or infinite; wanted finite ones")
+            raise BadInput(
+                f"{what}[{start + int(bad[0])}] holds a number that is NaN or infinite; expected finite ones"
+            )
 
 
 def dot(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
@@ -151,7 +153,7 @@ def _tables(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> tuple
     a, b = _floats(a), _floats(b)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise BadInput(
-            f"two tables of vectors of one width are wanted, a row a text; found {a.shape} and {b.shape}. "
+            f"two tables of vectors of one width are expected, a row a text; found {a.shape} and {b.shape}. "
             "A lone vector v is a table as v[None]"
         )
     return a, b
@@ -197,7 +199,7 @@ def _rowwise(compare: Callable[..., Float[np.ndarray, " N"]]) -> Callable[..., F
         a, b = _floats(a), _floats(b)
         if a.shape != b.shape or a.ndim != 2:
             raise BadInput(
-                f"to compare row with row, two tables of one shape are wanted; found {a.shape} and {b.shape}"
+                f"to compare row with row, two tables of one shape are expected; found {a.shape} and {b.shape}"
             )
         return compare(a, b)
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..encoders.architectures.word_table import Words
+from ..encoders.architectures.word_table import WordTable
 from ..encoders.encoder import Encoder
 from ..encoders.families import FAMILIES
 from ..encoders.layers import initialize_weights
@@ -94,7 +94,7 @@ def random_weights(embedder: TorchEmbedder, seed: int = 0) -> TorchEmbedder:
 
 def _words(name: str | Path) -> TorchEmbedder:
     found = TorchEmbedder.load(name, device="cpu")
-    if not isinstance(found.encoder, Words):
+    if not isinstance(found.encoder, WordTable):
         kind = found.encoder.config.get("model_type")
         raise BadInput(f"{name} is a {kind!r} model; wanted a table of word vectors, avg-glove say")
     return found
@@ -118,7 +118,7 @@ def _with_table(
     below: TorchEmbedder, encoder: Encoder, pooling: str, sizes: Sequence[int], seed: int = 0
 ) -> TorchEmbedder:
     """An encoder whose table is that of the words below it, under dense tanh layers of these sizes."""
-    assert isinstance(encoder.words, Words)
+    assert isinstance(encoder.words, WordTable)
     encoder.words.load_state_dict(below.encoder.state_dict())
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -24,10 +24,10 @@ def communities(
     """
     threshold, min_size = real_number("threshold", threshold), whole_number("min_size", min_size)
     if not -1 <= threshold <= 1:
-        raise BadInput(f"wanted a threshold from -1 to 1; got threshold={threshold}")
+        raise BadInput(f"expected a threshold from -1 to 1; got threshold={threshold}")
     vectors = number_table(vectors, "vectors")
     if vectors.ndim != 2:
-        raise BadInput(f"wanted a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
+        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
     check_finite_rows(vectors, "vectors")
     neighbours = _neighbours(vectors, threshold)
     free = np.ones(len(vectors), dtype=bool)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Int
 
+from ..arrays.connected_components import component_of_each_edge
 from ..errors import BadInput
 
 RowIndices = Int[np.ndarray, " _"]
@@ -42,7 +43,7 @@ def folds(pairs: SentencePairs, k: int = 10, seed: int = 1111, group_aware: bool
     random = np.random.default_rng(seed)
     if not group_aware:
         return random.permutation(np.arange(len(pairs)) % k)
-    component = connected_components(pairs)
+    component = component_of_each_edge(pairs)
     sizes = random.permutation([(size, number) for number, size in enumerate(np.bincount(component))])
     fold_sizes, fold = np.zeros(k, int), np.empty(len(sizes), int)
     for size, number in sizes[np.argsort(-sizes[:, 0], kind="stable")]:
@@ -75,22 +76,6 @@ def count_leaked(pairs: SentencePairs, split: TrainTestSplit) -> int:
     train, test = split
     train_sentences = _sentences(pairs, train)
     return sum(not train_sentences.isdisjoint(pairs[i]) for i in test.tolist())
-
-
-def connected_components(pairs: SentencePairs) -> Int[np.ndarray, " N"]:
-    """The connected component of each pair (sentences are nodes, pairs are edges), numbered in order of appearance."""
-    parent: dict[str, str] = {}
-
-    def root(text: str) -> str:
-        parent.setdefault(text, text)
-        while parent[text] != text:
-            parent[text] = parent[parent[text]]
-            text = parent[text]
-        return text
-
-    for first, second in pairs:
-        parent[root(first)] = root(second)
-    return topic_folds([root(first) for first, _ in pairs])
 
 
 def _sentences(pairs: SentencePairs, rows: RowIndices) -> set[str]:

@@ -12,15 +12,15 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from ..arrays.ragged import Ragged, Run
+from ..arrays.ragged import EqualLengthRun, Ragged
 from .layers import apply_dropout
 
 Bias = Callable[[int], Float[Tensor, "H t t"]]
 """What is added to the scores of a sentence of t tokens: relative positions, say."""
 
-SHORT = 96  # in bf16 on a CPU, two plain products beat the fused kernel up to about this length
+SHORT_LENGTH = 96  # in bf16 on a CPU, two plain products beat the fused kernel up to about this length
 BLOCK = 512  # tokens of one such product: oneDNN keeps code for every shape it meets, so each length has one shape
-TINY = 16  # up to about this length the fused kernel is faster in fp32
+TINY_LENGTH = 16  # up to about this length the fused kernel is faster in fp32
 
 
 def attend(
@@ -54,7 +54,7 @@ def _by_length(
 ) -> Tensor:
     def short(length: int) -> bool:
         near = window is None or window >= length - 1
-        return q.dtype == torch.bfloat16 and length <= SHORT and bias is None and near and not dropout
+        return q.dtype == torch.bfloat16 and length <= SHORT_LENGTH and bias is None and near and not dropout
 
     blocks, parts = [], _parts(tokens, short)
     sizes = [part.sentences * part.length for part in parts]
@@ -73,7 +73,7 @@ def _by_length(
     return found.to(q.dtype)
 
 
-def _parts(tokens: Ragged, short: Callable[[int], bool]) -> list[Run]:
+def _parts(tokens: Ragged, short: Callable[[int], bool]) -> list[EqualLengthRun]:
     """Blocks of one length each; short ones in several of one size, for plain products.
 
     They are cut off by `split`, whose gradient is put together once; slices would each have one of all the rows.
@@ -107,7 +107,7 @@ def _dropping(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: flo
 
 def _rest(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Attention of (n, H, t, K) blocks through the fused kernel, which for few tokens is faster in fp32."""
-    if q.shape[2] > TINY:
+    if q.shape[2] > TINY_LENGTH:
         return scaled_dot_product_attention(q, k, v)
     a, b, c = (x.contiguous().float() for x in (q, k, v))
     return scaled_dot_product_attention(a, b, c).to(q.dtype)

@@ -16,11 +16,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ..engines.numpy.weights import STEP, match_tensor_name
 from ..errors import BadInput, BadModel
 from ..runtime.installation import missing_extra
-from ..runtime.untrusted_files import FLOATS as STORED
 from ..runtime.untrusted_files import read_object, regular_file_exists
+from ..runtime.weight_files import FLOAT_TYPES, ROW_STEP_SUFFIX, match_tensor_name
 from . import quantization
 from .config import in_eight_bits, read_config
 from .encoder import Encoder
@@ -28,14 +27,14 @@ from .families import FAMILIES, Names
 
 M = TypeVar("M", bound=nn.Module)
 
-Stored = Literal["int8"]
+WeightFormat = Literal["int8"]
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
 
 
 def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     """The encoder of a Hugging Face folder, in evaluation mode; `dtype` is what its weights are turned into."""
     config = read_config(folder)
-    kind = kind_of(config, folder)
+    kind = model_type(config, folder)
     family = FAMILIES.get(kind)
     if family is None:
         return _through_transformers(folder, config, dtype)
@@ -44,7 +43,7 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     return module
 
 
-def kind_of(config: Mapping[str, Any], folder: Path) -> str:
+def model_type(config: Mapping[str, Any], folder: Path) -> str:
     """The `model_type` that the folder's config names."""
     kind = config.get("model_type")
     if not isinstance(kind, str) or not kind:
@@ -57,7 +56,7 @@ def load_module(build: Callable[[], M], names: Names, folder: Path, dtype: torch
     with torch.device("meta"):
         module = build()
     with ExitStack() as stack:
-        weights = Weights(folder, stack)
+        weights = CheckpointReader(folder, stack)
         sources = {ours: tuple(weights.find(n) for n in _theirs(ours, names)) for ours in module.state_dict()}
         _compare(module, sources, weights, folder)
         state = {ours: torch.cat([weights.read(n, dtype) for n in found]) for ours, found in sources.items()}
@@ -65,10 +64,10 @@ def load_module(build: Callable[[], M], names: Names, folder: Path, dtype: torch
     return module.eval()
 
 
-def holds(folder: Path, module: nn.Module, names: Names) -> bool:
+def has_weights_for(folder: Path, module: nn.Module, names: Names) -> bool:
     """Whether the folder has a tensor for everything in the module, of whatever shape."""
     with ExitStack() as stack:
-        weights = Weights(folder, stack)
+        weights = CheckpointReader(folder, stack)
         try:
             return all(weights.find(n) for ours in module.state_dict() for n in _theirs(ours, names))
         except BadModel:
@@ -80,7 +79,7 @@ def save_encoder(
     folder: Path,
     prefix: str = "",
     head: Mapping[str, Tensor] | None = None,
-    weights: Stored | None = None,
+    weights: WeightFormat | None = None,
 ) -> None:
     """config.json and model.safetensors, named as transformers names them.
 
@@ -95,14 +94,14 @@ def save_encoder(
     if family is None:
         module.save(folder)  # type: ignore[operator]
         return
-    tensors = {prefix + name: tensor for name, tensor in named(module, family.names).items()}
+    tensors = {prefix + name: tensor for name, tensor in tensors_by_file_name(module, family.names).items()}
     if weights == "int8":
         config, tensors = in_eight_bits(config), quantization.quantized_tensors(tensors)
     (folder / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
     save_file(tensors | dict(head or {}), folder / "model.safetensors", {"format": "pt"})
 
 
-def check_writable(module: Encoder, weights: Stored | None = None) -> None:
+def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None:
     """Refuses an encoder that would be read again as another one, before anything is written.
 
     Raises:
@@ -110,13 +109,13 @@ def check_writable(module: Encoder, weights: Stored | None = None) -> None:
         BadModel: the encoder is not what its config says.
     """
     if weights not in (None, "int8"):
-        raise BadInput(f'weights is {weights!r}; wanted "int8", or None: as they are')
+        raise BadInput(f'weights is {weights!r}; expected "int8", or None: as they are')
     kind = module.config.get("model_type", "")
     family = FAMILIES.get(kind)
     if family is not None:
         with torch.device("meta"):
             again = family.build(module.config)
-        check_form(again, module, f"a {kind!r} encoder of this config")
+        check_same_form(again, module, f"a {kind!r} encoder of this config")
     elif weights is not None:
         raise BadInput(f"a {kind!r} encoder is transformers' own, which {weights} is not for")
     elif getattr(module, "without_decoder", False):
@@ -125,14 +124,14 @@ def check_writable(module: Encoder, weights: Stored | None = None) -> None:
         raise BadModel(f"a {type(module).__name__} cannot be saved; encoders that can are {', '.join(FAMILIES)}")
 
 
-def check_form(again: nn.Module, module: nn.Module, what: str) -> None:
+def check_same_form(again: nn.Module, module: nn.Module, what: str) -> None:
     """Refuses a module that differs from the one that will be built in its place when it is loaded again."""
-    for wanted, found, of in (
+    for expected, found, of in (
         ([type(part) for part in again.modules()], [type(part) for part in module.modules()], "parts"),
         (_shapes(again), _shapes(module), "shapes of weights"),
         (getattr(again, "shape", None), getattr(module, "shape", None), "sizes"),
     ):
-        if wanted != found:
+        if expected != found:
             raise BadModel(f"this model cannot be saved: its {of} are not those of {what}, as which it would be loaded")
 
 
@@ -140,7 +139,7 @@ def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
 
 
-def named(module: nn.Module, names: Names) -> dict[str, Tensor]:
+def tensors_by_file_name(module: nn.Module, names: Names) -> dict[str, Tensor]:
     """The weights of a module, under the names that they have in files."""
     found: dict[str, Tensor] = {}
     for ours, tensor in module.state_dict().items():
@@ -150,7 +149,7 @@ def named(module: nn.Module, names: Names) -> dict[str, Tensor]:
     return found
 
 
-class Weights:
+class CheckpointReader:
     """The tensors of one safetensors file, or of the shards that an index names, read one at a time."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
@@ -176,9 +175,11 @@ class Weights:
     def readable(self, name: str) -> bool:
         """Whether its numbers mean something here: as they are, or in eight bits beside their steps."""
         if self.stored(name) != "I8":
-            return self.stored(name) in STORED
-        step, shape = name + STEP, self.shape(name)
-        return step in self.home and len(shape) == 2 and self.shape(step) == shape[:1] and self.stored(step) in STORED
+            return self.stored(name) in FLOAT_TYPES
+        step, shape = name + ROW_STEP_SUFFIX, self.shape(name)
+        return (
+            step in self.home and len(shape) == 2 and self.shape(step) == shape[:1] and self.stored(step) in FLOAT_TYPES
+        )
 
     def stored(self, name: str) -> str:
         """How its numbers are stored."""
@@ -187,7 +188,7 @@ class Weights:
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
         tensor: Tensor = self._tensor(name)
         if tensor.dtype == torch.int8:
-            tensor = quantization.dequantized(tensor, self._tensor(name + STEP))
+            tensor = quantization.dequantized(tensor, self._tensor(name + ROW_STEP_SUFFIX))
         tensor = tensor.to(dtype)
         if not torch.isfinite(tensor.sum(dtype=torch.float32)):
             raise BadModel(
@@ -224,7 +225,7 @@ def _shards(index: Path) -> list[str]:
     """The files that an index names, all of them there."""
     homes = read_object(index).get("weight_map")
     if not isinstance(homes, dict) or not homes:
-        raise BadModel(f"{index} names no shards: weight_map is {homes!r:.100}; wanted the file of each tensor")
+        raise BadModel(f"{index} names no shards: weight_map is {homes!r:.100}; expected the file of each tensor")
     for name in homes.values():
         if not isinstance(name, str) or Path(name).name != name:
             raise BadModel(f"{index} names the shard {name!r:.100}, which is not a file of this folder")
@@ -246,26 +247,28 @@ def _theirs(ours: str, names: Names) -> tuple[str, ...]:
     return tuple(f"{part.replace('{i}', block[0] if block else '')}.{parameter}" for part in parts)
 
 
-def _compare(module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights: Weights, folder: Path) -> None:
+def _compare(
+    module: nn.Module, sources: Mapping[str, tuple[str, ...]], weights: CheckpointReader, folder: Path
+) -> None:
     for ours, tensor in module.state_dict().items():
         names = sources[ours]
-        wanted = (tensor.shape[0] // len(names), *tensor.shape[1:])
+        expected = (tensor.shape[0] // len(names), *tensor.shape[1:])
         for name in names:
             if not weights.readable(name):
                 raise BadModel(
-                    f"{name} in {folder} is stored as {weights.stored(name)}; wanted {', '.join(STORED)} "
+                    f"{name} in {folder} is stored as {weights.stored(name)}; expected {', '.join(FLOAT_TYPES)} "
                     '(or I8 with the steps of its rows beside it, as `save(weights="int8")` writes)'
                 )
-            if weights.shape(name) != wanted:
+            if weights.shape(name) != expected:
                 raise BadModel(
-                    f"config.json in {folder} asks for {name} of shape {wanted}, "
+                    f"config.json in {folder} asks for {name} of shape {expected}, "
                     f"and the weights hold {weights.shape(name)}"
                 )
 
 
 def _through_transformers(folder: Path, config: dict[str, Any], dtype: torch.dtype) -> Encoder:
     with ExitStack() as stack:  # refuses what is not safetensors before anyone else opens it
-        weights = Weights(folder, stack)
+        weights = CheckpointReader(folder, stack)
         shapes = {name: weights.shape(name) for name in weights.names}
     try:
         from .architectures.transformers_model import AutoEncoder

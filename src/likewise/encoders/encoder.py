@@ -45,7 +45,7 @@ class Encoder(nn.Module):
 
     def block(self, i: int) -> nn.Module:
         """The block at depth i."""
-        raise TypeError(f"{type(self).__name__} does not tell its blocks apart; {i} was wanted")
+        raise TypeError(f"{type(self).__name__} does not tell its blocks apart; {i} was expected")
 
     def units(self, tokens: Ragged) -> Ragged:
         """What the layers have a row for: the tokens, unless an encoder makes one vector of several of them."""

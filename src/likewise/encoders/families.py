@@ -13,10 +13,9 @@ from .architectures.bert import Bert, Shape
 from .architectures.bilstm import BiLSTM
 from .architectures.deep_averaging import DeepAveraging
 from .architectures.modernbert import ModernBert, ModernShape
-from .architectures.word_table import Words, WordShape
-from .config import Config, activation, flag, number, refuse, share, size
+from .architectures.word_table import WordShape, WordTable
+from .config import Config, activation, boolean, fraction, number, require_supported, size
 from .encoder import Encoder
-from .layers import ACTIVATIONS
 
 Names = Mapping[str, str | tuple[str, ...]]
 
@@ -36,7 +35,7 @@ class Family:
 
 
 def _bert_shape(config: Config, **more: Any) -> Shape:
-    refuse(config, position_embedding_type="absolute", is_decoder=False)
+    require_supported(config, position_embedding_type="absolute", is_decoder=False)
     shape = Shape(
         vocabulary=size(config, "vocab_size"),
         width=size(config, "hidden_size"),
@@ -44,10 +43,10 @@ def _bert_shape(config: Config, **more: Any) -> Shape:
         heads=size(config, "num_attention_heads"),
         inner=size(config, "intermediate_size"),
         positions=size(config, "max_position_embeddings", 512),
-        eps=share(config, "layer_norm_eps", 1e-12),
-        activation=activation(config, "hidden_act", "gelu", ACTIVATIONS),
-        dropout=share(config, "hidden_dropout_prob", 0.1),
-        attention_dropout=share(config, "attention_probs_dropout_prob", 0.1),
+        eps=fraction(config, "layer_norm_eps", 1e-12),
+        activation=activation(config, "hidden_act", "gelu"),
+        dropout=fraction(config, "hidden_dropout_prob", 0.1),
+        attention_dropout=fraction(config, "attention_probs_dropout_prob", 0.1),
         **{"segments": size(config, "type_vocab_size", 2, least=0), **more},
     )
     return _divisible(shape)
@@ -76,7 +75,7 @@ def _electra(config: Config) -> Encoder:
 
 
 def _albert(config: Config) -> Encoder:
-    refuse(config, inner_group_num=1)
+    require_supported(config, inner_group_num=1)
     groups = size(config, "num_hidden_groups", 1)
     plain = {"hidden_act": "gelu_new", "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, **config}
     return Bert(_bert_shape(plain, word_width=size(config, "embedding_size", 128), groups=groups))
@@ -101,10 +100,10 @@ def _distilbert(config: Config) -> Encoder:
         inner=size(config, "hidden_dim"),
         positions=size(config, "max_position_embeddings", 512),
         eps=1e-12,
-        activation=activation(config, "activation", "gelu", ACTIVATIONS),
+        activation=activation(config, "activation", "gelu"),
         segments=0,
-        dropout=share(config, "dropout", 0.1),
-        attention_dropout=share(config, "attention_dropout", 0.1),
+        dropout=fraction(config, "dropout", 0.1),
+        attention_dropout=fraction(config, "attention_dropout", 0.1),
     )
     return Bert(_divisible(shape))
 
@@ -116,7 +115,7 @@ def _modernbert(config: Config) -> Encoder:
         kinds = ["sliding_attention" if i % every else "full_attention" for i in range(depth)]
     known = ("sliding_attention", "full_attention")
     if not isinstance(kinds, list) or len(kinds) != depth or any(kind not in known for kind in kinds):
-        raise BadModel(f"config.json says layer_types = {kinds!r}; wanted {depth} times sliding_ or full_attention")
+        raise BadModel(f"config.json says layer_types = {kinds!r}; expected {depth} times sliding_ or full_attention")
     local = tuple(kind == "sliding_attention" for kind in kinds)
     shape = ModernShape(
         vocabulary=size(config, "vocab_size"),
@@ -125,16 +124,16 @@ def _modernbert(config: Config) -> Encoder:
         heads=size(config, "num_attention_heads"),
         inner=size(config, "intermediate_size"),
         positions=size(config, "max_position_embeddings", 8192),
-        eps=share(config, "norm_eps", 1e-5),
+        eps=fraction(config, "norm_eps", 1e-5),
         reach=size(config, "local_attention", 128) // 2,
         thetas=tuple(_theta(config, is_local) for is_local in local),
         local=local,
-        activation=activation(config, "hidden_activation", "gelu", ACTIVATIONS),
-        norm_bias=flag(config, "norm_bias", False),
-        attention_bias=flag(config, "attention_bias", False),
-        inner_bias=flag(config, "mlp_bias", False),
-        dropout=share(config, "mlp_dropout", 0.0),
-        attention_dropout=share(config, "attention_dropout", 0.0),
+        activation=activation(config, "hidden_activation", "gelu"),
+        norm_bias=boolean(config, "norm_bias", False),
+        attention_bias=boolean(config, "attention_bias", False),
+        inner_bias=boolean(config, "mlp_bias", False),
+        dropout=fraction(config, "mlp_dropout", 0.0),
+        attention_dropout=fraction(config, "attention_dropout", 0.0),
     )
     if shape.width % (2 * shape.heads):
         raise BadModel(f"config.json asks for {shape.heads} rotary heads in a width of {shape.width}")
@@ -146,7 +145,7 @@ def _word_shape(config: Config, width_key: str) -> WordShape:
 
 
 def _words(config: Config) -> Encoder:
-    return Words(_word_shape(config, "hidden_size"))
+    return WordTable(_word_shape(config, "hidden_size"))
 
 
 def _bilstm(config: Config) -> Encoder:
@@ -166,12 +165,12 @@ def _theta(config: Config, is_local: bool) -> float:
     ropes = _given(config, "rope_parameters", {})
     newer = _given(ropes, kind, {}) if isinstance(ropes, dict) else ropes
     if not isinstance(newer, dict):
-        raise BadModel(f"config.json says rope_parameters = {ropes!r}; wanted an object for each kind of attention")
-    refuse(newer, rope_type="default")
+        raise BadModel(f"config.json says rope_parameters = {ropes!r}; expected an object for each kind of attention")
+    require_supported(newer, rope_type="default")
     default = 10_000.0 if is_local else 160_000.0
     theta = number({key: _given(config, key, _given(newer, "rope_theta", default))}, key, default)
     if not theta:
-        raise BadModel(f"config.json says {key} = 0; wanted a number above 0")
+        raise BadModel(f"config.json says {key} = 0; expected a number above 0")
     return theta
 
 

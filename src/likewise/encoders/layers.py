@@ -1,7 +1,7 @@
-"""The layers that every transformer here is built of, where they differ from torch's own.
+"""The layers that all transformers here are composed of, where they differ from torch's own.
 
-None of them fills its weights when it is made: they come from a checkpoint, or from `initialize_weights`. (torch's way
-costs a second on the meta device, where it imports a compiler to draw numbers that nobody will see.)
+None of them initializes its weights when it is built: they come from a checkpoint, or from `initialize_weights`.
+(torch's own way takes a second on the meta device, where it imports a compiler to draw numbers that are never used.)
 """
 
 from collections.abc import Callable
@@ -13,104 +13,105 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-_HAS_ONEDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-_PACK = getattr(torch.ops.mkldnn, "_reorder_linear_weight", None) if _HAS_ONEDNN else None
-_PACKED = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if _PACK else None
-PACKS = _PACKED is not None
-"""Whether this build of torch has oneDNN's products with weights laid out ahead of time."""
+from .torch_internals import (
+    HAS_PACKED_LINEAR,
+    NotifiedOfMoves,
+    gelu_in_place,
+    pack_linear_weight,
+    packed_linear,
+    version,
+)
 
 
-def gelu(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+def gelu_low_memory(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """The Gaussian error linear unit, x Φ(x).
 
-    Without gradients it works in place: taking new memory for the result can cost more than computing it.
+    Without gradients it works in place: allocating memory for the result can take longer than computing it.
     """
-    return F.gelu(x) if torch.is_grad_enabled() else torch.ops.aten.gelu_(x)
+    return F.gelu(x) if torch.is_grad_enabled() else gelu_in_place(x)
 
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": gelu,
-    "gelu_new": lambda x: F.gelu(x, approximate="tanh"),
-    "gelu_pytorch_tanh": lambda x: F.gelu(x, approximate="tanh"),
-    "gelu_fast": lambda x: F.gelu(x, approximate="tanh"),
-    "gelu_python": gelu,
+ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": gelu_low_memory,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
     "mish": F.mish,
-    "tanh": torch.tanh,
     "relu": F.relu,
     "silu": F.silu,
-    "swish": F.silu,
+    "tanh": torch.tanh,
 }
+"""The functions that `config.ENCODER_ACTIVATIONS` names, in torch."""
 
 
-class _Steps:
+class _OptimizerSteps:
     """How many steps any optimizer has made since a weight was first packed.
 
-    Fused optimizers change weights without raising their version, and whose they are is not known, so torch is asked
-    to report the steps of all. It is asked when a weight is first packed, never by an import.
+    Fused optimizers change weights without raising the tensors' version, and it is not known whose weights they are,
+    so torch reports the steps of all. The hook is registered when a weight is first packed, never by an import.
     """
 
     count = 0
     watched = False
 
     @classmethod
-    def one_more(cls, *_: Any) -> None:
+    def _add_one(cls, *_: Any) -> None:
         cls.count += 1
 
     @classmethod
     def watch(cls) -> None:
+        """Register the hook, once."""
         if not cls.watched:
             cls.watched = True
-            register_optimizer_step_post_hook(cls.one_more)
+            register_optimizer_step_post_hook(cls._add_one)
 
 
-class _Packed(NamedTuple):
+class _PackedWeight(NamedTuple):
     source: Tensor
-    mark: tuple[int, int, int]
-    weight: Tensor
+    state: tuple[int, int, int]
+    packed: Tensor
 
 
-class Linear(nn.Linear):
-    """y = x Wᵀ + b. Without gradients on a CPU, W is laid out once for oneDNN, which saves 10 % of the time in fp32."""
+class Linear(NotifiedOfMoves, nn.Linear):
+    """y = x Wᵀ + b. Without gradients on a CPU, W is repacked once for oneDNN, which saves 10 % of the time in fp32."""
 
-    _packed: _Packed | None = None
+    _cached: _PackedWeight | None = None
 
     def reset_parameters(self) -> None:
-        """Nothing; see the file's head."""
+        """Do nothing; see the top of this file."""
 
     def forward(self, x: Float[Tensor, "... I"]) -> Float[Tensor, "... O"]:
         if (
-            not PACKS
+            not HAS_PACKED_LINEAR
             or torch.is_grad_enabled()
             or x.device.type != "cpu"
             or x.dtype not in (torch.float32, torch.bfloat16)
             or torch.is_autocast_enabled("cpu")  # which chooses the precision of this product
-            or self.weight.is_inference()  # such a tensor does not tell when it is changed
+            or self.weight.is_inference()  # changes of such a tensor cannot be noticed
         ):
             return F.linear(x, self.weight, self.bias)
-        return _PACKED(x, self.packed(), self.bias, "none", [], "")  # type: ignore[no-any-return,misc]
+        return packed_linear(x, self.packed(), self.bias)
 
     def packed(self) -> Tensor:
-        """The weight in oneDNN's own layout, made anew whenever the weight has changed.
+        """The weight in oneDNN's own layout, packed again whenever the weight has changed.
 
-        What was packed is held on to, so that its address cannot come to mean another weight. A change in place
-        through `weight.data` tells nobody and is not noticed; one under `torch.no_grad()` or by an optimizer is.
+        The source of the packed weight is kept alive, so that no other weight can get its address. A change in place
+        through `weight.data` bypasses version tracking and goes unnoticed; one under `torch.no_grad()` or by an
+        optimizer is noticed.
         """
-        known, mark = self._packed, (self.weight.data_ptr(), self.weight._version, _Steps.count)
-        if known is None or known.mark != mark:
-            _Steps.watch()
+        cached, state = self._cached, (self.weight.data_ptr(), version(self.weight), _OptimizerSteps.count)
+        if cached is None or cached.state != state:
+            _OptimizerSteps.watch()
             source = self.weight.detach()
-            known = _Packed(source, mark, _PACK(source))  # type: ignore[misc]
-            self._packed = known
-        return known.weight
+            cached = _PackedWeight(source, state, pack_linear_weight(source))
+            self._cached = cached
+        return cached.packed
 
-    def _apply(self, *args: Any, **kwargs: Any) -> "Linear":
-        self._packed = None  # the weight is about to move
-        super()._apply(*args, **kwargs)  # type: ignore[no-untyped-call]
-        return self
+    def before_move(self) -> None:
+        """Drop the packed weight."""
+        self._cached = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_packed"}
+        return {name: value for name, value in self.__dict__.items() if name != "_cached"}
 
 
 class LayerNorm(nn.LayerNorm):
@@ -120,61 +121,61 @@ class LayerNorm(nn.LayerNorm):
         super().__init__(width, eps=eps, bias=bias)
 
     def reset_parameters(self) -> None:
-        """Nothing; see the file's head."""
+        """Do nothing; see the top of this file."""
 
 
 def apply_dropout(x: Float[Tensor, "..."], p: float) -> Float[Tensor, "..."]:
-    """Each number 0 with probability p, the others larger by as much as keeps the mean (Srivastava et al. 2014).
+    """Set each number to 0 with probability p, and scale the others to keep the mean (Srivastava et al. 2014).
 
-    On a CPU drawing is what dropout costs, so 64 bits are drawn for four numbers, which takes a third of the time of
-    torch's own; p is rounded to a 65,536th.
+    On a CPU most of dropout's time goes into random numbers, so 64 bits are drawn for four numbers, which takes a
+    third of the time of torch's own dropout; p is rounded to a multiple of 1/65,536.
     """
-    cut, count = round(p * 65536), x.numel()
-    if x.device.type != "cpu" or cut >= 65536:
+    threshold, count = round(p * 65536), x.numel()
+    if x.device.type != "cpu" or threshold >= 65536:
         return F.dropout(x, p)
     bits = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)
-    kept = (bits[:count].view(x.shape) >= cut - 32768).to(x.dtype)
-    return x * kept.mul_(65536 / (65536 - cut))
+    mask = (bits[:count].view(x.shape) >= threshold - 32768).to(x.dtype)
+    return x * mask.mul_(65536 / (65536 - threshold))
 
 
 class Dropout(nn.Dropout):
-    """Dropout that draws faster on a CPU."""
+    """Dropout whose random numbers are drawn faster on a CPU."""
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         return apply_dropout(x, self.p) if self.training and self.p else x
 
 
 def without_dropout(model: nn.Module) -> None:
-    """No dropout from here on, here and in attention; the config that says how much stays."""
-    for part in model.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = 0.0
-        if hasattr(part, "attention_dropout"):
-            part.attention_dropout = 0.0  # type: ignore[assignment]
+    """Set all dropout rates to 0 for good, those of attention included; the config keeps its rates."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if hasattr(module, "attention_dropout"):
+            module.attention_dropout = 0.0  # type: ignore[assignment]
 
 
 class Embedding(nn.Embedding):
-    """A table of vectors."""
+    """An embedding table."""
 
     def reset_parameters(self) -> None:
-        """Nothing; see the file's head."""
+        """Do nothing; see the top of this file."""
 
 
-def initialize_weights(module: nn.Module, deviation: float = 0.02) -> nn.Module:
-    """Fresh weights as BERT's authors drew them: N(0, 0.02), biases 0, norms 1. The generator is torch's own.
+def initialize_weights(model: nn.Module, deviation: float = 0.02) -> nn.Module:
+    """Initialize weights as BERT's authors did: N(0, 0.02), biases 0, norms 1, by torch's global generator.
 
-    An LSTM's are even in ±1/√width, and the row of an unknown word is zero.
+    An LSTM's are uniform in ±1/√width, and the row of the unknown word is zero.
     """
-    for part in module.modules():
-        if isinstance(part, nn.LSTM):
-            for weight in part.parameters():
-                nn.init.uniform_(weight, -(part.hidden_size**-0.5), part.hidden_size**-0.5)
-        if isinstance(part, nn.Linear | nn.Embedding):
-            nn.init.normal_(part.weight, std=deviation)
-        if isinstance(part, nn.Embedding) and part.padding_idx is not None:
-            nn.init.zeros_(part.weight[part.padding_idx])
-        if isinstance(part, nn.LayerNorm):
-            nn.init.ones_(part.weight)
-        if isinstance(part, nn.Linear | nn.LayerNorm) and part.bias is not None:
-            nn.init.zeros_(part.bias)
-    return module
+    for module in model.modules():
+        if isinstance(module, nn.LSTM):
+            for weight in module.parameters():
+                nn.init.uniform_(weight, -(module.hidden_size**-0.5), module.hidden_size**-0.5)
+        if isinstance(module, nn.Linear | nn.Embedding):
+            nn.init.normal_(module.weight, std=deviation)
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            nn.init.zeros_(module.weight[module.padding_idx])
+        if isinstance(module, nn.LayerNorm):
+            nn.init.ones_(module.weight)
+        if isinstance(module, nn.Linear | nn.LayerNorm) and module.bias is not None:
+            nn.init.zeros_(module.bias)
+    return model

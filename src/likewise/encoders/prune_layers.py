@@ -33,7 +33,7 @@ def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
     if kept is not None:
         return _built(encoder, family, _chosen(encoder, kept), kept)
     if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= encoder.depth:
-        raise BadInput(f"depth is {depth!r}; this encoder has {encoder.depth} blocks, so wanted 1 to {encoder.depth}")
+        raise BadInput(f"depth is {depth!r}; this encoder has {encoder.depth} blocks, so expected 1 to {encoder.depth}")
     return _built(encoder, family, _homes(encoder, depth), range(depth))
 
 
@@ -51,7 +51,7 @@ def _built(encoder: Encoder, family: Family, homes: list[int], kept: Sequence[in
 
 def _chosen(encoder: Encoder, kept: Sequence[int]) -> list[int]:
     if not kept or list(kept) != sorted({*kept}) or not 0 <= kept[0] <= kept[-1] < encoder.depth:
-        raise BadInput(f"the blocks {list(kept)} are to be kept; wanted some of 0 to {encoder.depth - 1}, in order")
+        raise BadInput(f"the blocks {list(kept)} are to be kept; expected some of 0 to {encoder.depth - 1}, in order")
     if not encoder.nested or (isinstance(encoder, Bert) and encoder.shape.groups):
         kind = encoder.config["model_type"]
         raise BadInput(f"a {kind!r} block is another in another place; of such an encoder only the first can be kept")

@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-from ..engines.numpy.weights import STEP
+from ..runtime.weight_files import ROW_STEP_SUFFIX
 
-MOST = 127
+LARGEST_INT8 = 127
 
 
 def quantized_tensors(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -20,7 +20,7 @@ def quantized_tensors(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for name, tensor in weights.items():
         if tensor.dim() == 2:
-            found[name], found[name + STEP] = quantize_rows(tensor.float())
+            found[name], found[name + ROW_STEP_SUFFIX] = quantize_rows(tensor.float())
         else:
             found[name] = tensor.float()
     return found
@@ -28,8 +28,8 @@ def quantized_tensors(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def quantize_rows(matrix: Float[Tensor, "R C"]) -> tuple[Int8[Tensor, "R C"], Float[Tensor, " R"]]:
     """A matrix in eight bits and the steps of its rows; a row of zeros has the step 0."""
-    step = matrix.abs().amax(1) / MOST
-    whole = torch.where(step[:, None] > 0, matrix / step[:, None], 0.0).round().clamp(-MOST, MOST)
+    step = matrix.abs().amax(1) / LARGEST_INT8
+    whole = torch.where(step[:, None] > 0, matrix / step[:, None], 0.0).round().clamp(-LARGEST_INT8, LARGEST_INT8)
     return whole.to(torch.int8), step
 
 

@@ -20,7 +20,7 @@ from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import BadInput
 from ..pooling import Dissection
 from ..pooling.dissection import cosines_between, rounding_noise, shares_in_sentence
-from ..text.inputs import windows
+from ..text.inputs import text_chunks
 from ..text.packing import plan_batches
 
 MAX_TOKENS = 2048  # tokens of one batch; their vectors at all layers are in memory at once
@@ -153,7 +153,7 @@ def anatomy(embedder: TorchEmbedder, texts: Sequence[str], *, window: int = 2) -
     depth, own = embedder.encoder.depth, embedder.pooling
     pooling = own if isinstance(own, Dissection) else Dissection.parse(f"sbert-wk:window={window}", depth)
     tokenizer = embedder.tokenizer
-    ids_of_texts = (ids for window_of_texts in windows(texts) for ids in tokenizer.contents(window_of_texts))
+    ids_of_texts = (ids for window_of_texts in text_chunks(texts) for ids in tokenizer.contents(window_of_texts))
     contents = [content[: tokenizer.room] for content in ids_of_texts if content]
     if len(contents) < MIN_TEXTS:
         raise BadInput(f"{len(contents)} texts contain words; expected {MIN_TEXTS} or more, best a few hundred")

@@ -16,9 +16,9 @@ from ..runtime.installation import missing_extra
 USUAL = ("text", "sentence", "sentence1", "content", "body", "question", "query", "title")
 
 Choose = Callable[[Sequence[str]], Sequence[str]]
-"""The file's columns to those that are wanted."""
+"""The file's columns to those that are expected."""
 Row = tuple[str, Sequence[Any]]
-"""Where it stands ("line 3"), and its values in the wanted columns."""
+"""Where it stands ("line 3"), and its values in the expected columns."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ class Texts:
             raise BadInput(f"{self.path} has lines and no columns, so --column {self.column} means nothing")
         for place, (text,) in _rows(self.path, lambda names: [text_column(names, self.column, self.path)]):
             if not isinstance(text, str):
-                raise BadInput(f"{self.path}, {place}: wanted a text, found {str(text)[:40]!r} ({type(text).__name__})")
+                raise BadInput(
+                    f"{self.path}, {place}: expected a text, found {str(text)[:40]!r} ({type(text).__name__})"
+                )
             yield text
 
     def __len__(self) -> int:
@@ -77,14 +79,14 @@ class Table:
             for column, value in zip(table.columns.values(), values, strict=True):
                 column.append(value)
         if not table.columns:
-            chosen([])  # which says what is wanted
+            chosen([])  # which says what is expected
         return table
 
     def texts(self, name: str) -> list[str]:
         """A column of texts, none of them blank."""
         for place, text in zip(self.places, self.columns[name], strict=True):
             if not isinstance(text, str) or not text.strip():
-                raise BadInput(f"{self.path}, {place}: {name} is {text!r}; wanted a text")
+                raise BadInput(f"{self.path}, {place}: {name} is {text!r}; expected a text")
         return self.columns[name]
 
     def numbers(self, name: str) -> list[float]:
@@ -94,21 +96,21 @@ class Table:
             try:
                 found.append(float(value))
             except (TypeError, ValueError):
-                raise BadInput(f"{self.path}, {place}: {name} is {value!r}; wanted a number") from None
+                raise BadInput(f"{self.path}, {place}: {name} is {value!r}; expected a number") from None
         return found
 
 
 def standard_input() -> Iterator[str]:
     """One text a line, as the lines come."""
     if sys.stdin is None:
-        raise BadInput("standard input is closed; wanted texts there, a line each, or the name of a file")
+        raise BadInput("standard input is closed; expected texts there, a line each, or the name of a file")
     lines = _decoded(getattr(sys.stdin, "buffer", sys.stdin), "standard input")
     return (line.rstrip("\r\n") for line in lines)
 
 
 def _check(path: Path) -> None:
     if path.suffix.lower() not in READABLE:
-        raise BadInput(f"{path} ends in {path.suffix!r}; wanted one of {', '.join(READABLE)}")
+        raise BadInput(f"{path} ends in {path.suffix!r}; expected one of {', '.join(READABLE)}")
     if not path.is_file():
         raise BadInput(f"{path} is not there" if not path.exists() else f"{path} is no file")
 
@@ -163,12 +165,12 @@ def _separated(delimiter: str) -> Callable[[Path, Choose], Iterator[Row]]:
             read, begins = _any_length(reader), 1
             try:
                 names = next(read, [])
-                wanted = [names.index(name) for name in choose(names)]
+                expected = [names.index(name) for name in choose(names)]
                 begins = reader.line_num + 1
                 for row in read:
                     values = row or [""]
                     if len(values) == len(names):
-                        yield f"line {reader.line_num}", [values[i] for i in wanted]
+                        yield f"line {reader.line_num}", [values[i] for i in expected]
                     elif row:
                         raise BadInput(
                             f"{path}, line {reader.line_num}: this row has {len(row)} fields, and the first line names "
@@ -235,7 +237,7 @@ def _closing_quote(line: str, place: int) -> tuple[int, str]:
 
 
 def _objects(path: Path, choose: Choose) -> Iterator[Row]:
-    wanted: Sequence[str] | None = None
+    expected: Sequence[str] | None = None
     with path.open("rb") as file:
         for number, line in enumerate(_decoded(file, path), 1):
             if not line.strip():
@@ -247,18 +249,18 @@ def _objects(path: Path, choose: Choose) -> Iterator[Row]:
             if isinstance(row, str):
                 row = {"text": row}
             if not isinstance(row, dict):
-                raise BadInput(f"{path}, line {number} holds a {type(row).__name__}; wanted an object or a text")
-            wanted = choose(list(row)) if wanted is None else wanted
-            yield f"line {number}", [row.get(name) for name in wanted]
+                raise BadInput(f"{path}, line {number} holds a {type(row).__name__}; expected an object or a text")
+            expected = choose(list(row)) if expected is None else expected
+            yield f"line {number}", [row.get(name) for name in expected]
 
 
 def _parquet(path: Path, choose: Choose) -> Iterator[Row]:
     file = _open_parquet(path)
-    wanted = list(choose(file.schema_arrow.names))
+    expected = list(choose(file.schema_arrow.names))
     row = 0
     try:
-        for batch in file.iter_batches(columns=wanted):
-            for values in zip(*(batch.column(name).to_pylist() for name in wanted), strict=True):
+        for batch in file.iter_batches(columns=expected):
+            for values in zip(*(batch.column(name).to_pylist() for name in expected), strict=True):
                 yield f"row {row}", values
                 row += 1
     except (OSError, ValueError) as error:

@@ -22,7 +22,7 @@ def write_table(path: Path, columns: Values) -> None:
     check_table(path)
     sizes = {name: len(values) for name, values in columns.items()}
     if len(set(sizes.values())) != 1:
-        raise BadInput(f"wanted columns of one length; found {sizes or 'none'}")
+        raise BadInput(f"expected columns of one length; found {sizes or 'none'}")
     with atomic_file(path) as partial:
         try:
             TABLES[path.suffix.lower()](partial, columns)

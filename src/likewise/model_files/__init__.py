@@ -1,6 +1,6 @@
-"""Names to folders, and what the JSON in a folder says. No weights are read here.
+"""Model folders: found by name, downloaded, their JSON read and written, replaced safely. No weights are read here.
 
-Importing this package costs nothing: each name below arrives with its first use.
+Importing this package costs nothing: each name below is imported at its first use.
 """
 
 from typing import TYPE_CHECKING

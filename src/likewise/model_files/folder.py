@@ -1,6 +1,6 @@
-"""What a model folder says of itself: sentence-transformers' JSON in both of its formats; the older one is written.
+"""The manifest of a model folder: sentence-transformers' JSON, read in both of its formats, written in the older one.
 
-A plain Hugging Face folder, with no modules.json, is given mean pooling, and the manifest says so.
+A plain Hugging Face folder, without modules.json, gets mean pooling, and a notice of that.
 """
 
 import json
@@ -20,24 +20,24 @@ from ..runtime.untrusted_files import (
     regular_file_exists,
     require_object,
 )
-from .companions import SETTINGS
+from .companions import LENGTH_FILES
 from .saving import check_saved
 
 POOLING_FLAGS = {reduction.flag: name for name, reduction in REDUCTIONS.items()}
 POOLING_FOLDER = "1_Pooling"
-MOST_MODULES = 100
+MAX_MODULES = 100
 UNLIMITED = 1 << 30
-"""A limit of so many tokens or more is none: transformers writes 10^30 where it knows none."""
+"""Larger limits mean no limit: transformers writes 10^30 where it has none."""
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
-"""What sentence-transformers compares vectors with."""
+"""The similarity functions of sentence-transformers."""
 NEWER_NAMES = {row.newer: name for name, row in REDUCTIONS.items() if row.newer not in (None, name)}
-OWN = "likewise."  # types that sentence-transformers has no word for, and so refuses
+OWN = "likewise."  # prefix of module types that sentence-transformers does not have, and so rejects
 OWN_POOLING = f"{OWN}pooling."
 
 
 @dataclass(frozen=True)
 class ModulePart:
-    """A head, or a pooling of ours, as the folder describes it: its kind, its settings, and where its weights lie."""
+    """A head, or a pooling of ours, as described in the folder: kind, settings and folder of its weights."""
 
     kind: str
     config: Mapping[str, Any]
@@ -46,7 +46,7 @@ class ModulePart:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a model is made of, before any weight is read."""
+    """What a model is composed of, before any weight is read."""
 
     encoder: Path
     pooling: str | ModulePart = "mean"
@@ -69,7 +69,7 @@ def read_manifest(folder: Path) -> Manifest:
     parts = [module_part(folder, module) for module in module_rows(modules, folder)]
     if not parts or parts[0].kind != "Transformer":
         raise BadModel(
-            f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; wanted Transformer"
+            f"modules.json in {folder} begins with {parts[0].kind if parts else 'nothing'}; expected Transformer"
         )
     poolings = [part for part in parts if _pools(part)]
     heads = [part for part in parts[1:] if part.kind != "Dropout" and not _pools(part)]
@@ -78,7 +78,7 @@ def read_manifest(folder: Path) -> Manifest:
         kinds = ", ".join(part.kind for part in parts)
         hint = "" if poolings else ". A reranker is loaded by Reranker.load, and asked by: likewise rerank"
         raise BadModel(
-            f"{folder} is made of {kinds}; wanted Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
+            f"{folder} is made of {kinds}; expected Transformer, Pooling, then any of {', '.join(HEADS)} (and Dropout)"
             f"{hint}"
         )
     spoken = read_object(folder / "config_sentence_transformers.json")
@@ -94,13 +94,13 @@ def read_manifest(folder: Path) -> Manifest:
     )
 
 
-def check_same(found: Any, wanted: Any) -> None:
-    """Refuses a folder whose manifest, read again, is not the one that was written.
+def check_same(found: Any, expected: Any) -> None:
+    """Check that a folder's manifest, read again, is the one that was written.
 
     Raises:
-        BadModel: it is another one; the message names what differs.
+        BadModel: it is not; the message names what differs.
     """
-    before, after = (_plain_values(manifest) for manifest in (wanted, found))
+    before, after = (_plain_values(manifest) for manifest in (expected, found))
     different = [name for name in before if before[name] != after[name]]
     if different:
         name = different[0]
@@ -111,7 +111,7 @@ def check_same(found: Any, wanted: Any) -> None:
 
 
 def _plain_values(manifest: Any) -> dict[str, Any]:
-    """A manifest's values but for the places where its parts lie, and what only its loading wants to know."""
+    """A manifest's values without the folders of its parts, and without the notice shown when it is loaded."""
     values = {name: value for name, value in vars(manifest).items() if name not in ("encoder", "notice")}
     return {name: json.loads(json.dumps(value, default=_plain_part)) for name, value in values.items()}
 
@@ -121,7 +121,7 @@ def _plain_part(value: Any) -> Any:
 
 
 def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
-    """The JSON of a model folder, in the format that every version of sentence-transformers loads."""
+    """Write the JSON of a model folder, in the format that every version of sentence-transformers loads."""
     pooling_kind, pooling = _described(manifest.pooling, width)
     modules = [("", "Transformer"), (POOLING_FOLDER, pooling_kind)]
     modules += [(f"{i}_{part.kind}", part.kind) for i, part in enumerate(manifest.heads, 2)]
@@ -149,7 +149,7 @@ def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
 
 
 def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str, Any]]:
-    """A pooling's type and settings; ours bears its own name, so that nobody takes it for another."""
+    """A pooling's type and settings; ours have types of their own, so that they cannot be mistaken for others."""
     if isinstance(pooling, ModulePart):
         return OWN_POOLING + pooling.kind, pooling.config
     names = pooling.split("+")
@@ -170,20 +170,24 @@ def _plain(folder: Path) -> Manifest:
 
 
 def module_rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
-    """The rows of modules.json, as far as they are some."""
+    """The rows of modules.json, once they are known to be a list of modules.
+
+    Raises:
+        BadModel: they are not, or there are too many.
+    """
     if not isinstance(modules, list) or not all(
         isinstance(m, dict) and isinstance(m.get("path"), str) and isinstance(m.get("type"), str) for m in modules
     ):
         raise BadModel(f"modules.json in {folder} is not a list of modules with a path and a type each")
-    if len(modules) > MOST_MODULES:
-        raise BadModel(f"modules.json in {folder} has {len(modules):,} modules; wanted at most {MOST_MODULES}")
+    if len(modules) > MAX_MODULES:
+        raise BadModel(f"modules.json in {folder} has {len(modules):,} modules; expected at most {MAX_MODULES}")
     return modules
 
 
 def module_part(folder: Path, module: Mapping[str, Any]) -> ModulePart:
-    """What a row of modules.json stands for, its settings not read yet (`with_config`).
+    """The module that a row of modules.json describes; its settings are not read yet (`with_config`).
 
-    A kind is a type's last word, or all of it where it is a type of ours.
+    The kind is the last component of the type, or the whole type where it is one of ours.
     """
     path = PurePosixPath(module["path"].replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in str(path):
@@ -194,7 +198,7 @@ def module_part(folder: Path, module: Mapping[str, Any]) -> ModulePart:
 
 
 def with_config(part: ModulePart) -> ModulePart:
-    """The part with its settings; of those that there are, only Normalize may be without a file of them."""
+    """The module with its settings; only Normalize may lack a file of settings."""
     path = part.folder / "config.json"
     if part.kind == "Normalize":
         return replace(part, config=read_object(path))
@@ -215,18 +219,18 @@ def _pooling(part: ModulePart) -> str | ModulePart:
     return _older_pooling(part.config, part.folder / "config.json")
 
 
-def _newer_pooling(told: object, path: Path) -> str:
-    """The pooling that one name stands for, or a list of names."""
-    names: list[Any] = told if isinstance(told, list) else [told]
+def _newer_pooling(mode: object, path: Path) -> str:
+    """The pooling described by one name, or by a list of names."""
+    names: list[Any] = mode if isinstance(mode, list) else [mode]
     if not names or not all(isinstance(name, str) for name in names):
-        raise bad_setting(path, "pooling_mode", told, "a name, or several")
+        raise bad_setting(path, "pooling_mode", mode, "a name, or several")
     spec = "+".join(str(NEWER_NAMES.get(name, name)) for name in names)
     try:
         ordered = "+".join(reduction_names(spec))
     except BadModel as error:
         raise BadModel(f"{path}: {error}") from None
     if ordered != spec:
-        raise bad_setting(path, "pooling_mode", told, f"the order in which they are laid side by side here: {ordered}")
+        raise bad_setting(path, "pooling_mode", mode, f"the order in which they are concatenated here: {ordered}")
     return spec
 
 
@@ -239,13 +243,13 @@ def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
     names = [name for key, name in POOLING_FLAGS.items() if flags.get(key)]
     if not names:
         raise BadModel(
-            f"{path} names no pooling; wanted pooling_mode, or one of these to be true: {', '.join(POOLING_FLAGS)}"
+            f"{path} names no pooling; expected pooling_mode, or one of these to be true: {', '.join(POOLING_FLAGS)}"
         )
     return "+".join(names)
 
 
 def prompts_of(spoken: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The prompts, and the name of the one that is put before a text where none is asked for."""
+    """The prompts, and the name of the default prompt."""
     prompts, default = spoken.get("prompts"), spoken.get("default_prompt_name")
     prompts = {} if prompts is None else prompts
     if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
@@ -269,8 +273,8 @@ def _similarity(spoken: Mapping[str, Any], folder: Path) -> str | None:
 
 
 def input_limits(folder: Path) -> dict[str, Any]:
-    """The longest input in tokens, special ones included, and whether texts are lower-cased first."""
-    older = next((folder / name for name in SETTINGS if read_object(folder / name)), folder / SETTINGS[0])
+    """The maximum input length in tokens, special ones included, and whether texts are lower-cased first."""
+    older = next((folder / name for name in LENGTH_FILES if read_object(folder / name)), folder / LENGTH_FILES[0])
     settings, newer = read_object(older), folder / "tokenizer_config.json"
     limits = _limit(settings, "max_seq_length", older), _limit(read_object(newer), "model_max_length", newer)
     given = [limit for limit in limits if limit is not None]
@@ -281,7 +285,7 @@ def input_limits(folder: Path) -> dict[str, Any]:
 
 
 def _limit(settings: Mapping[str, Any], key: str, path: Path) -> int | None:
-    """A limit in tokens; None where none is given."""
+    """A limit in tokens; None if there is none."""
     value = settings.get(key)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is None or (number and UNLIMITED <= value < float("inf")):
@@ -292,6 +296,6 @@ def _limit(settings: Mapping[str, Any], key: str, path: Path) -> int | None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """JSON into a file, its folder made if need be."""
+    """Write JSON to a file, creating its folder if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=2) + "\n", "utf-8")

@@ -1,4 +1,4 @@
-"""The Hugging Face hub [extra: hub]: the one place that asks it, and that does not wait for it twice."""
+"""Downloads from the Hugging Face hub [extra: hub]: the only place that connects to it, and that waits only once."""
 
 import os
 import socket
@@ -11,19 +11,19 @@ from urllib.parse import urlsplit
 from ..runtime.installation import install_command
 
 ENDPOINT = "https://huggingface.co"
-QUIET = 600.0  # seconds for which a hub out of reach is not asked again; what lies in its cache is found
+RETRY_AFTER = 600.0  # seconds before a hub that could not be reached is tried again; files in its cache are found
 OUT_OF_REACH = ("LocalEntryNotFoundError", "ConnectionError", "ConnectError", "ConnectTimeout", "OfflineModeIsEnabled")
 
 _quiet_until = [0.0]  # on the clock of time.monotonic
 
 
 def snapshot(repository: str, tried: list[str], **how: Any) -> Path | None:
-    """The folder of a repository's files, downloaded or from the hub's cache; None, and why in `tried`, without one.
+    """The folder of a repository's files, downloaded or from the hub's cache; None if there is none.
 
     Args:
         repository: `owner/name`.
-        tried: is told, in one line, why there is no folder.
-        how: as `huggingface_hub.snapshot_download` takes it.
+        tried: a list to which one line is added if there is no folder: the reason.
+        how: further arguments of `huggingface_hub.snapshot_download`.
     """
     if find_spec("huggingface_hub") is None:
         tried.append(f"the Hugging Face hub: not asked, since huggingface_hub is missing: {install_command('hub')}")
@@ -36,18 +36,20 @@ def snapshot(repository: str, tried: list[str], **how: Any) -> Path | None:
         return Path(snapshot_download(repository, **how, local_files_only=not asks))
     except Exception as error:  # the hub's client raises what its network libraries raise
         if type(error).__name__ in OUT_OF_REACH and not waits:
-            _quiet_until[0] = time.monotonic() + QUIET
+            _quiet_until[0] = time.monotonic() + RETRY_AFTER
         tried.append(f"the hub's {repository}: {_why(error, asks, waits)}")
         return None
 
 
 def _has_address() -> bool:
-    """Whether the hub's name leads anywhere; its client would ask six times, and for half a minute."""
-    from urllib.request import getproxies  # here, for it imports an HTTP client, which `likewise --help` does not need
+    """Whether the hub's host name can be resolved; its client would try six times, for half a minute."""
+    from urllib.request import (
+        getproxies,  # here, since it imports an HTTP client, which `likewise --help` does not need
+    )
 
     if _offline():
         return False
-    if getproxies():  # these know names that this machine does not
+    if getproxies():  # which resolve names that this machine cannot
         return True
     try:
         socket.getaddrinfo(urlsplit(os.environ.get("HF_ENDPOINT") or ENDPOINT).hostname, None)

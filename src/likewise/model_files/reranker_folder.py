@@ -1,4 +1,4 @@
-"""What the folder of a reranker says of itself: a plain classifier, sentence-transformers' CrossEncoder, or ours.
+"""The manifest of a reranker's folder: a plain classifier, sentence-transformers' CrossEncoder, or a reranker of ours.
 
 sentence-transformers wrote its cross-encoders as plain Hugging Face folders up to its version 5, and has a
 modules.json of one row since; both are read, and what is written is both at once.
@@ -21,12 +21,12 @@ TASK = {
     "modality_config": {"text": {"method": "forward", "method_output_name": "logits"}},
     "module_output_name": "scores",
 }
-"""What sentence-transformers 6 wants to know of a classifier."""
+"""Settings of a classifier that sentence-transformers 6 requires."""
 
 
 @dataclass(frozen=True)
 class PairManifest:
-    """What a reranker is made of, before any weight is read."""
+    """What a reranker is composed of, before any weight is read."""
 
     encoder: Path
     late: ModulePart | None = None  # what follows the encoder in a reranker of ours; None: a classification head
@@ -67,7 +67,7 @@ def read_pair_manifest(folder: Path) -> PairManifest:
 
 
 def write_pair_manifest(folder: Path, manifest: PairManifest) -> None:
-    """The JSON of a reranker's folder."""
+    """Write the JSON of a reranker's folder."""
     rows: list[dict[str, Any]] = [{"idx": 0, "name": "0", "path": "", "type": CROSS}]
     if manifest.late is not None:
         place = f"1_{manifest.late.kind.rpartition('.')[2]}"
@@ -83,10 +83,10 @@ def write_pair_manifest(folder: Path, manifest: PairManifest) -> None:
 
 
 def _activation(spoken: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
-    """Where sentence-transformers 6, 4 and 3 each wrote the name of the activation."""
+    """The name of the activation, from wherever sentence-transformers 6, 4 or 3 wrote it."""
     middle = config.get("sentence_transformers")
     if middle is not None and not isinstance(middle, dict):
-        raise BadModel(f"config.json says sentence_transformers = {middle!r:.100}; wanted an object")
+        raise BadModel(f"config.json says sentence_transformers = {middle!r:.100}; expected an object")
     for holder, key in (
         (spoken, "activation_fn"),
         (middle or {}, "activation_fn"),
@@ -94,6 +94,6 @@ def _activation(spoken: Mapping[str, Any], config: Mapping[str, Any]) -> str | N
     ):
         if (name := holder.get(key)) is not None:
             if not isinstance(name, str):
-                raise BadModel(f"the activation of the scores is named {name!r}; wanted a name")
+                raise BadModel(f"the activation of the scores is named {name!r}; expected a name")
             return name
     return None

@@ -9,9 +9,9 @@ from pathlib import Path
 from ..errors import BadModel
 from ..runtime.atomic_files import apply_umask, check_is_folder, followed, naming_full_disk, unwritable
 from ..runtime.temporary_files import temporary_folder
-from .companions import ENTRANCES, WEIGHTS, files_of_model, parts_of_model
+from .companions import ENTRY_FILES, WEIGHTS, files_of_model, parts_of_model
 
-SAVING = ".saving"
+SAVING_MARK = ".saving"
 """The file that marks a folder into which a model is being saved, or was when the process was killed."""
 
 
@@ -49,10 +49,10 @@ def check_saved(folder: Path) -> None:
     Raises:
         BadModel: it is one.
     """
-    if os.path.lexists(folder / SAVING):  # of a folder without rights, the reading of its files says so
+    if os.path.lexists(folder / SAVING_MARK):  # of a folder without rights, the reading of its files says so
         raise BadModel(
             f"{folder} holds files of a model whose saving was cut short, or is going on just now, beside those of the "
-            f"model before it ({SAVING} in it marks that). Save the model there again, and it is whole"
+            f"model before it ({SAVING_MARK} in it marks that). Save the model there again, and it is whole"
         )
 
 
@@ -70,7 +70,7 @@ def move_into(partial: Path, folder: Path) -> None:
         partial.rename(folder)
         return
     new = sorted(path.relative_to(partial) for path in files_in(partial))
-    if any(name.name in ENTRANCES or WEIGHTS.fullmatch(name.name) for name in new):
+    if any(name.name in ENTRY_FILES or WEIGHTS.fullmatch(name.name) for name in new):
         _replace_model(partial, folder, new)
     else:
         _move_files(partial, folder, new)
@@ -81,9 +81,9 @@ def _replace_model(partial: Path, folder: Path, new: Sequence[Path]) -> None:
     the mark; who does not know it finds no modules.json nor config.json for as long.
     """
     _check_room(folder, new)
-    mark = folder / SAVING
+    mark = folder / SAVING_MARK
     mark.write_text("a model is being saved into this folder, or was when the process was killed\n", "utf-8")
-    entrances = [Path(name) for name in ENTRANCES]
+    entrances = [Path(name) for name in ENTRY_FILES]
     for name in entrances:
         (folder / name).unlink(missing_ok=True)
     for path in list(files_of_model(folder)):

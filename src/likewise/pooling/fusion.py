@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from ..arrays.ragged import Layers, Ragged
 from ..errors import BadModel
 from ..module_registry import LARGEST_WIDTH
-from ..runtime.untrusted_files import read_tensors, whole
+from ..runtime.untrusted_files import whole_number_setting
+from ..runtime.weight_files import read_tensors
 from .reductions import Reduce
 
 
@@ -67,7 +68,9 @@ class Fusion(nn.Module):
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise BadModel(f"the fusion in {folder} cannot be read: {error!r}") from error
         numbers = {"first": depth, "last": depth, "encoder_width": LARGEST_WIDTH}
-        first, last, width = (whole(config, key, most, folder / "config.json") for key, most in numbers.items())
+        first, last, width = (
+            whole_number_setting(config, key, most, folder / "config.json") for key, most in numbers.items()
+        )
         stack = Stack(reduce, first, last)
         wide, narrow = stack.width(width), reduce.width(width)
         shapes = {"map.weight": (narrow, wide), "map.bias": (narrow,)}

@@ -13,9 +13,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ..arrays.ragged import Layers, Ragged
-from ..encoders.config import Config, activation, flag, share, size
+from ..encoders.config import Config, activation, boolean, fraction, size
 from ..encoders.families import Names
-from ..encoders.layers import ACTIVATIONS, LayerNorm, Linear
+from ..encoders.layers import ACTIVATION_FUNCTIONS, LayerNorm, Linear
 from ..errors import BadModel
 from ..pooling.reductions import Reduce
 
@@ -47,7 +47,7 @@ class Classifier(nn.Module):
         self.dense = Linear(shape.width, shape.width, bias=shape.bias)
         self.norm = nn.Identity() if shape.norm is None else LayerNorm(shape.width, shape.norm, shape.norm_bias)
         self.out = Linear(shape.width, shape.labels)
-        self.activation = ACTIVATIONS[shape.activation]
+        self.activation = ACTIVATION_FUNCTIONS[shape.activation]
         self.drop = nn.Dropout(shape.dropout)
 
     def forward(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N C"]:
@@ -94,7 +94,7 @@ def _label(name: object) -> str:
 
 
 def _shape(config: Config, width: str = "hidden_size", **more: Any) -> HeadShape:
-    dropout = share(config, "classifier_dropout", share(config, "hidden_dropout_prob", 0.1))
+    dropout = fraction(config, "classifier_dropout", fraction(config, "hidden_dropout_prob", 0.1))
     fields = {"dropout": dropout, **more}
     return HeadShape(width=size(config, width), labels=len(labels_of(config)), **fields)
 
@@ -104,15 +104,15 @@ def _electra(config: Config) -> HeadShape:
 
 
 def _mpnet(config: Config) -> HeadShape:
-    return _shape(config, dropout=share(config, "hidden_dropout_prob", 0.1), drops_first=True)
+    return _shape(config, dropout=fraction(config, "hidden_dropout_prob", 0.1), drops_first=True)
 
 
 def _albert(config: Config) -> HeadShape:
-    return _shape(config, dropout=share(config, "classifier_dropout_prob", 0.1))
+    return _shape(config, dropout=fraction(config, "classifier_dropout_prob", 0.1))
 
 
 def _distilbert(config: Config) -> HeadShape:
-    return _shape(config, "dim", dropout=share(config, "seq_classif_dropout", 0.2), activation="relu")
+    return _shape(config, "dim", dropout=fraction(config, "seq_classif_dropout", 0.2), activation="relu")
 
 
 def _modernbert(config: Config) -> HeadShape:
@@ -121,11 +121,11 @@ def _modernbert(config: Config) -> HeadShape:
         raise BadModel(f"config.json says classifier_pooling = {pooling!r}; wanted cls or mean")
     return _shape(
         config,
-        activation=activation(config, "classifier_activation", "gelu", ACTIVATIONS),
-        dropout=share(config, "classifier_dropout", 0.0),
-        bias=flag(config, "classifier_bias", False),
-        norm=share(config, "norm_eps", 1e-5),
-        norm_bias=flag(config, "norm_bias", False),
+        activation=activation(config, "classifier_activation", "gelu"),
+        dropout=fraction(config, "classifier_dropout", 0.0),
+        bias=boolean(config, "classifier_bias", False),
+        norm=fraction(config, "norm_eps", 1e-5),
+        norm_bias=boolean(config, "norm_bias", False),
         pooling=pooling,
     )
 

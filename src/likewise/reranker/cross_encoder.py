@@ -18,14 +18,14 @@ from torch import Tensor
 
 from ..arrays.ragged import Ragged
 from ..encoders.checkpoint import (
-    check_form,
+    check_same_form,
     check_writable,
-    holds,
-    kind_of,
+    has_weights_for,
     load_encoder,
     load_module,
-    named,
+    model_type,
     save_encoder,
+    tensors_by_file_name,
 )
 from ..encoders.config import read_config
 from ..encoders.encoder import Encoder
@@ -71,7 +71,7 @@ class CrossEncoder(Reranker):
     def read(cls, manifest: PairManifest, dtype: torch.dtype, max_length: int | None) -> "CrossEncoder":
         """The cross-encoder that a folder describes."""
         folder = manifest.encoder
-        head = _head(kind_of(read_config(folder), folder), f"{folder} holds")  # before any weight is read
+        head = _head(model_type(read_config(folder), folder), f"{folder} holds")  # before any weight is read
         encoder = load_encoder(folder, dtype)
         _check_head(folder, encoder, head)
         made = load_module(lambda: head.build(encoder.config), head.names, folder, dtype)
@@ -187,14 +187,14 @@ class CrossEncoder(Reranker):
         with atomic_folder(place) as partial:
             write_pair_manifest(partial, manifest)
             _told(self.tokenizer, self.segmented).save(partial)
-            save_encoder(self.encoder, partial, head.prefix, named(self.head, head.names))
+            save_encoder(self.encoder, partial, head.prefix, tensors_by_file_name(self.head, head.names))
             check_same(read_pair_manifest(partial), manifest)
 
     def _check_writable(self, head: Head) -> None:
         check_writable(self.encoder)
         with torch.device("meta"):
             built = head.build(self.encoder.config)
-        check_form(built, self.head, "a classification head of this config")
+        check_same_form(built, self.head, "a classification head of this config")
         if self.activation not in ACTIVATIONS:
             raise BadModel(f"the activation {self.activation!r} cannot be saved; known are {', '.join(ACTIVATIONS)}")
         again = labels_of(self.encoder.config)
@@ -250,13 +250,15 @@ def _names(labels: int | Sequence[str]) -> list[str]:
     raise BadInput(f"labels is {labels!r}; wanted how many, 1 or more, or their names, all different")
 
 
-def _activation(named: str | None, labels: int) -> str:
+def _activation(tensors_by_file_name: str | None, labels: int) -> str:
     """Its short name; where none is told, the sigmoid for one label, as sentence-transformers has it."""
-    if named is None:
+    if tensors_by_file_name is None:
         return "Sigmoid" if labels == 1 else "Identity"
-    short = named.rpartition(".")[2]
-    if short not in ACTIVATIONS or not named.startswith("torch."):
-        raise BadModel(f"the scores want the activation {named!r}; known are torch's {', '.join(ACTIVATIONS)}")
+    short = tensors_by_file_name.rpartition(".")[2]
+    if short not in ACTIVATIONS or not tensors_by_file_name.startswith("torch."):
+        raise BadModel(
+            f"the scores want the activation {tensors_by_file_name!r}; known are torch's {', '.join(ACTIVATIONS)}"
+        )
     return short
 
 
@@ -284,7 +286,7 @@ def _check_head(folder: Path, encoder: Encoder, head: Head) -> None:
     classifies = not told or any(name.endswith("ForSequenceClassification") for name in told)
     with torch.device("meta"):
         wanted = head.build(encoder.config)
-    if not classifies or not holds(folder, wanted, head.names):
+    if not classifies or not has_weights_for(folder, wanted, head.names):
         what = (
             f"its config.json names {told[0]}"
             if not classifies

@@ -15,15 +15,15 @@ from torch import nn
 
 from ..encoders.checkpoint import load_encoder
 from ..encoders.encoder import Encoder
+from ..encoders.fingerprint import fingerprint
 from ..errors import BadInput, BadModel
 from ..heads import ACTIVATIONS
 from ..inference import InferenceRun, inference_run
 from ..model_files import OWN_RERANKER, Manifest, PairManifest, locate, read_manifest, read_pair_manifest
 from ..runtime.devices import Precision, device_and_dtype, precision_name
-from ..runtime.fingerprint import fingerprint
 from ..runtime.progress import Progress
 from ..runtime.unknown_options import explains_unknown_options, unknown_option
-from ..text.prompts import prompt_of
+from ..text.prompts import resolve_prompt
 from ..text.tokenizer import Tokenizer, max_input_length
 from ..text.truncation import TruncationCounter
 from .text_pairs import TextPairs, text_column
@@ -290,7 +290,7 @@ class Reranker(nn.Module, ABC):
         return contents
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
-        return prompt_of(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
+        return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
 
 
 def _reranker_class(kind: str | None) -> type[Reranker]:

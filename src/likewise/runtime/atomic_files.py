@@ -112,14 +112,14 @@ def _check_place(path: Path, folder: Path) -> None:
 
 def _check_replaceable(path: Path) -> None:
     if path.is_dir():
-        raise BadInput(f"{path} is a folder; wanted the name of a file")
+        raise BadInput(f"{path} is a folder; expected the name of a file")
     if path.exists() and not path.is_file():
-        raise BadInput(f"{path} is a device or a pipe; wanted a regular file")
+        raise BadInput(f"{path} is a device or a pipe; expected a regular file")
 
 
 def check_is_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder} is a file; wanted a folder to save into")
+        raise BadInput(f"{folder} is a file; expected a folder to save into")
 
 
 def apply_umask(path: Path, folder: Path) -> None:
@@ -134,7 +134,7 @@ def target_folder(folder: str | Path) -> Path:
         BadInput: it is no name of a folder; an empty one would mean the working directory.
     """
     if not isinstance(folder, str | Path) or str(folder) == "" or "\0" in str(folder):
-        raise BadInput(f"the folder to save into is {folder!r}; wanted its name ('.' is the working directory)")
+        raise BadInput(f"the folder to save into is {folder!r}; expected its name ('.' is the working directory)")
     return Path(os.path.expanduser(folder) if isinstance(folder, str) else folder)  # noqa: PTH111, Path's raises
 
 

@@ -8,7 +8,7 @@ import torch
 
 from ..errors import BadInput
 from .arguments import known_name
-from .memory import says_out_of_memory
+from .memory import is_out_of_memory_error
 
 T = TypeVar("T")
 Precision = Literal["fp32", "bf16", "fp16"]
@@ -44,7 +44,7 @@ def none_if_out_of_memory(make: Callable[[], T]) -> T | None:
     except torch.OutOfMemoryError:
         return None
     except (MemoryError, RuntimeError) as error:
-        if not says_out_of_memory(error):
+        if not is_out_of_memory_error(error):
             raise
         return None
 
@@ -53,7 +53,7 @@ def _device(asked: str | torch.device) -> torch.device:
     try:
         return torch.device(asked)
     except (RuntimeError, TypeError):
-        raise BadInput(f"there is no device {asked!r}; wanted cpu, cuda, cuda:1, mps or another of torch's") from None
+        raise BadInput(f"there is no device {asked!r}; expected cpu, cuda, cuda:1, mps or another of torch's") from None
 
 
 def _try(place: torch.device) -> None:

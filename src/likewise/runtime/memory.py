@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from ..errors import BadInput, BadModel
 
-BUDGETS = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
+TOKENS_PER_BATCH = {"cpu": 2048, "cuda": 65_536, "mps": 16_384}
 """Tokens of one batch, by device (benchmarks/budget.py prints what each choice gives; only the CPU's was measured)."""
 
 
@@ -30,7 +30,7 @@ OUT_OF_MEMORY = re.compile(
 """What plain RuntimeErrors say when memory runs out."""
 
 
-def says_out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory_error(error: BaseException) -> bool:
     """Whether an error is about memory that could not be had: by its kind, or by what it says."""
     return isinstance(error, MemoryError) or OUT_OF_MEMORY.search(str(error)) is not None
 
@@ -38,9 +38,9 @@ def says_out_of_memory(error: BaseException) -> bool:
 def batch_token_budget(asked: int | None, device: str) -> int:
     """Tokens of one batch: as many as were asked for, or what is usual on that kind of device."""
     if asked is None:
-        return BUDGETS.get(device, BUDGETS["cpu"])
+        return TOKENS_PER_BATCH.get(device, TOKENS_PER_BATCH["cpu"])
     if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 1:
-        raise BadInput(f"batch_tokens is {asked!r}; wanted a whole number above 0")
+        raise BadInput(f"batch_tokens is {asked!r}; expected a whole number above 0")
     return int(asked)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-PATIENCE = 1.5  # seconds of work before anything is shown
-PLAIN_EVERY = 10.0  # seconds between lines where stderr is no terminal
+SHOW_AFTER = 1.5  # seconds of work before anything is shown
+LINE_INTERVAL = 10.0  # seconds between lines where stderr is no terminal
 
 
 @dataclass
@@ -76,7 +76,7 @@ class StatusLine:
 
     def __call__(self, state: object) -> None:
         now = time.perf_counter()
-        if now - self.began > PATIENCE and now - self.shown > (0.1 if self.live else PLAIN_EVERY):
+        if now - self.began > SHOW_AFTER and now - self.shown > (0.1 if self.live else LINE_INTERVAL):
             self.shown, self.wrote = now, True
             if self.live:  # what is wider than the terminal would not be written over
                 room = shutil.get_terminal_size().columns - 1

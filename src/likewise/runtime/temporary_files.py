@@ -20,7 +20,7 @@ try:
 except ImportError:  # Windows: it cannot be known who is alive, so nothing is removed
     fcntl = None  # type: ignore[assignment]
 
-LONGEST = 200  # bytes of a target's name that are part of the temporary one
+MAX_NAME_BYTES = 200  # bytes of a target's name that are part of the temporary one
 DIGITS = 8  # of each of the three parts behind the name
 
 
@@ -100,7 +100,7 @@ def _locked(folder: Path) -> int | None:
 def _label(name: str) -> str:
     """The name, or its digest where a longer one would not be a name any more."""
     whole = os.fsencode(name)
-    return name if len(whole) <= LONGEST else hashlib.sha256(whole).hexdigest()
+    return name if len(whole) <= MAX_NAME_BYTES else hashlib.sha256(whole).hexdigest()
 
 
 def _host() -> str:

@@ -11,15 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-
 from ..errors import BadModel
 
-LARGEST_JSON = 1 << 24
+MAX_JSON_BYTES = 1 << 24
 """Bytes of one JSON file of settings; the largest in use, an index of many shards, has about half."""
-
-FLOATS = ("F64", "F32", "F16", "BF16")
-"""How weights may be stored, in safetensors' words."""
 
 
 def regular_file_exists(path: Path, most: int | None = None) -> bool:
@@ -33,15 +28,15 @@ def regular_file_exists(path: Path, most: int | None = None) -> bool:
     except (OSError, ValueError) as error:
         if isinstance(error, FileNotFoundError) and not path.is_symlink():
             return False
-        raise BadModel(f"{_short(path)} cannot be opened: {_reason(error)}; wanted a file") from None
+        raise BadModel(f"{_short(path)} cannot be opened: {_reason(error)}; expected a file") from None
     if not stat.S_ISREG(found.st_mode):
-        raise BadModel(f"{path} is {_kind(found.st_mode)}; wanted a regular file")
+        raise BadModel(f"{path} is {_kind(found.st_mode)}; expected a regular file")
     if most is not None and found.st_size > most:
-        raise BadModel(f"{path} has {found.st_size:,} bytes; wanted at most {most:,}")
+        raise BadModel(f"{path} has {found.st_size:,} bytes; expected at most {most:,}")
     return True
 
 
-def read_bytes(path: Path, most: int = LARGEST_JSON) -> bytes | None:
+def read_bytes(path: Path, most: int = MAX_JSON_BYTES) -> bytes | None:
     """What the file holds; None if it is not there."""
     if not regular_file_exists(path, most):
         return None
@@ -58,7 +53,7 @@ def read_bytes(path: Path, most: int = LARGEST_JSON) -> bytes | None:
     return content
 
 
-def read_text(path: Path, most: int = LARGEST_JSON) -> str | None:
+def read_text(path: Path, most: int = MAX_JSON_BYTES) -> str | None:
     """The text that the file holds in UTF-8; None if it is not there."""
     content = read_bytes(path, most)
     try:
@@ -67,7 +62,7 @@ def read_text(path: Path, most: int = LARGEST_JSON) -> str | None:
         raise BadModel(f"{path} is not UTF-8 text: {error}") from None
 
 
-def read_json(path: Path, default: Any = None, most: int = LARGEST_JSON) -> Any:
+def read_json(path: Path, default: Any = None, most: int = MAX_JSON_BYTES) -> Any:
     """What the file holds; `default` if it is not there."""
     text = read_text(path, most)
     if text is None:
@@ -82,7 +77,7 @@ def read_object(path: Path) -> dict[str, Any]:
     """The object that the file holds; an empty one if it is not there."""
     value = read_json(path, {})
     if not isinstance(value, dict):
-        raise BadModel(f"{path} holds a {type(value).__name__}; wanted an object")
+        raise BadModel(f"{path} holds a {type(value).__name__}; expected an object")
     return value
 
 
@@ -91,31 +86,6 @@ def require_object(path: Path, why: str) -> dict[str, Any]:
     if not regular_file_exists(path):
         raise BadModel(f"{path} is missing, and {why}; the folder may be half a download: fetch it again")
     return read_object(path)
-
-
-def read_tensors(folder: Path, what: str, wanted: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """The tensors of a small part of a model, as torch's, in fp32: those that are wanted, finite, and no others.
-
-    The header is compared with what is wanted before any memory is taken.
-    """
-    path = folder / "model.safetensors"
-    if not regular_file_exists(path):
-        raise BadModel(f"{folder} holds no model.safetensors, so {what} has no weights (only safetensors are read)")
-    try:
-        with safe_open(path, framework="pt") as file:
-            parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-            found = {name: tuple(part.get_shape()) for name, part in parts.items()}
-            if found != dict(wanted):
-                raise BadModel(f"{what} in {folder} wants weights of the shapes {dict(wanted)}, and has {found}")
-            kinds = sorted({str(part.get_dtype()) for part in parts.values()} - {*FLOATS})
-            if kinds:
-                raise BadModel(f"{what} in {folder} is stored as {kinds[0]}; wanted {', '.join(FLOATS)}")
-            tensors = {name: file.get_tensor(name).float() for name in parts}
-    except (SafetensorError, OSError) as error:
-        raise BadModel(f"{what} in {folder} cannot be read: {error!r}") from error
-    if not all(tensor.isfinite().all() for tensor in tensors.values()):
-        raise BadModel(f"{what} in {folder} cannot be read: its weights are not all finite")
-    return tensors
 
 
 def boolean_setting(settings: Mapping[str, Any], key: str, default: bool, path: Path) -> bool:
@@ -128,7 +98,7 @@ def boolean_setting(settings: Mapping[str, Any], key: str, default: bool, path: 
     return value
 
 
-def whole(settings: Mapping[str, Any], key: str, most: int, path: Path) -> int:
+def whole_number_setting(settings: Mapping[str, Any], key: str, most: int, path: Path) -> int:
     """A setting that is a whole number from 0 to `most`."""
     value = settings.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
@@ -136,9 +106,9 @@ def whole(settings: Mapping[str, Any], key: str, most: int, path: Path) -> int:
     return value
 
 
-def bad_setting(path: Path, key: str, value: object, wanted: str) -> BadModel:
-    """The error for a setting that makes no sense: file, key, value, and what was wanted."""
-    return BadModel(f"{path} says {key} = {value!r:.200}; wanted {wanted}")
+def bad_setting(path: Path, key: str, value: object, expected: str) -> BadModel:
+    """The error for a setting that makes no sense: file, key, value, and what was expected."""
+    return BadModel(f"{path} says {key} = {value!r:.200}; expected {expected}")
 
 
 def _kind(mode: int) -> str:

@@ -21,7 +21,7 @@ WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Words:
+class BM25Index:
     """N texts by their words: word w stands in `texts[starts[w]:starts[w + 1]]`, and adds `weights` there."""
 
     ids: Mapping[str, int]
@@ -31,12 +31,12 @@ class Words:
     size: int
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> "Words":
+    def of(cls, texts: Sequence[str]) -> "BM25Index":
         """The index of these texts, all weights worked out."""
         ids: dict[str, int] = {}
         postings = array("q")  # word, text, how often; and again
         lengths = np.zeros(len(texts))
-        for i, counts in enumerate(Counter(words(text)) for text in texts):
+        for i, counts in enumerate(Counter(lowercase_words(text)) for text in texts):
             lengths[i] = counts.total()
             for word, times in counts.items():
                 postings.extend((ids.setdefault(word, len(ids)), i, times))
@@ -56,7 +56,7 @@ class Words:
         """
         k = whole_number("k", k)
         scores = np.zeros(self.size)
-        for word, times in Counter(words(query)).items():
+        for word, times in Counter(lowercase_words(query)).items():
             if word in self.ids:
                 here = np.s_[self.starts[self.ids[word]] : self.starts[self.ids[word] + 1]]
                 scores[self.texts[here]] += times * self.weights[here]
@@ -65,6 +65,6 @@ class Words:
         return best, scores[best]
 
 
-def words(text: str) -> list[str]:
+def lowercase_words(text: str) -> list[str]:
     """Lower-cased runs of letters, digits and underscores, of any script."""
     return WORD.findall(text.lower())

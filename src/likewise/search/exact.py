@@ -32,7 +32,7 @@ def search(
     queries, corpus = number_table(queries, "queries"), number_table(corpus, "corpus")
     shapes = queries.shape, corpus.shape
     if [len(shape) for shape in shapes] != [2, 2] or shapes[0][1] != shapes[1][1]:
-        raise BadInput(f"wanted queries (Q, D) and a corpus (N, D) of one width; got {shapes[0]} and {shapes[1]}")
+        raise BadInput(f"expected queries (Q, D) and a corpus (N, D) of one width; got {shapes[0]} and {shapes[1]}")
     check_finite_rows(queries, "queries")
     check_finite_rows(corpus, "corpus")
     if metric == "cosine":
@@ -71,9 +71,9 @@ def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
         return Hits(np.broadcast_to(np.arange(scores.shape[1]), scores.shape), scores)
     edge = np.partition(scores, -k, axis=1)[:, -k, None]
     above, level = scores > edge, scores == edge
-    wanted = k - above.sum(1, keepdims=True)
-    tied = np.flatnonzero(level.sum(1) > wanted[:, 0])
-    level[tied] &= level[tied].cumsum(1) <= wanted[tied]
+    expected = k - above.sum(1, keepdims=True)
+    tied = np.flatnonzero(level.sum(1) > expected[:, 0])
+    level[tied] &= level[tied].cumsum(1) <= expected[tied]
     indices = np.nonzero(above | level)[1].reshape(-1, k)
     return Hits(indices, np.take_along_axis(scores, indices, 1))
 

@@ -32,12 +32,12 @@ def closest_pairs(
     """
     k, below = whole_number("k", k), real_number("below", below)
     if not below > -1:
-        raise BadInput(f"wanted pairs below a cosine of more than -1; got below={below}")
+        raise BadInput(f"expected pairs below a cosine of more than -1; got below={below}")
     if not above < below:
         raise BadInput(f"expected above to be less than below; got above={above}, below={below}")
     vectors = number_table(vectors, "vectors")
     if vectors.ndim != 2:
-        raise BadInput(f"wanted a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
+        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
     check_finite_rows(vectors, "vectors")
     vectors = unit(vectors)
     kept = np.empty((0, 2), np.int64)
@@ -45,12 +45,12 @@ def closest_pairs(
     starts = range(0, len(vectors), BLOCK)
     for top, left in ((top, left) for top in starts for left in starts if top <= left):
         tile = unit_cosine(vectors[top : top + BLOCK], vectors[left : left + BLOCK])
-        wanted = (tile < below) & (tile >= above)
+        expected = (tile < below) & (tile >= above)
         if len(scores) == k:
-            wanted &= tile >= scores[-1]
+            expected &= tile >= scores[-1]
         if top == left:
-            wanted = np.triu(wanted, 1)
-        rows, columns = np.nonzero(_greatest(tile, wanted, k))
+            expected = np.triu(expected, 1)
+        rows, columns = np.nonzero(_greatest(tile, expected, k))
         if len(rows):
             kept = np.concatenate([kept, np.stack([rows + top, columns + left], 1)])
             scores = np.concatenate([scores, tile[rows, columns]])
@@ -59,7 +59,7 @@ def closest_pairs(
     return [ScoredPair(int(i), int(j), float(s)) for (i, j), s in zip(kept, scores, strict=True)]
 
 
-def _greatest(tile: Float[np.ndarray, "m n"], wanted: Bool[np.ndarray, "m n"], k: int) -> Bool[np.ndarray, "m n"]:
-    """Of the wanted places those with the k greatest numbers, and what equals the last of them."""
-    found = tile[wanted]
-    return wanted if len(found) <= k else wanted & (tile >= np.partition(found, -k)[-k])
+def _greatest(tile: Float[np.ndarray, "m n"], expected: Bool[np.ndarray, "m n"], k: int) -> Bool[np.ndarray, "m n"]:
+    """Of the expected places those with the k greatest numbers, and what equals the last of them."""
+    found = tile[expected]
+    return expected if len(found) <= k else expected & (tile >= np.partition(found, -k)[-k])

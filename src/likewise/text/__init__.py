@@ -1,1 +1,1 @@
-"""Text to tokens, and tokens to batches."""
+"""From text to tokens and from tokens to batches: checks, tokenizer, truncation, windows, packing, prompts."""

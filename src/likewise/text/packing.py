@@ -1,4 +1,4 @@
-"""Which sentences share a batch: longest first, never more than a budget of tokens."""
+"""Which sentences share a batch: longest first, never more than a budget of tokens in one batch."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
@@ -11,45 +11,48 @@ T = TypeVar("T")
 
 
 def plan_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Indices of sentences, a list a batch; a sentence longer than the budget has a batch to itself.
+    """A list of sentence indices for each batch; a sentence longer than the budget is a batch of its own.
 
-    Packed tokens need no padding, so a batch costs the sum of its lengths. Sorting still serves: equal lengths
-    come to lie side by side, which lets attention on a CPU treat them as one block (`Ragged.runs`), and the
-    largest batch comes first, so that memory runs out at once or not at all.
+    Packed tokens need no padding, so a batch costs the sum of its lengths. Sorting is still useful: sentences of equal
+    length become neighbours, which attention on a CPU treats as one block (`Ragged.runs`), and the largest batch comes
+    first, so that memory runs out at once or not at all.
     """
     if budget < 1:
-        raise ValueError(f"a batch needs room for at least one token; the budget was {budget}")
+        raise ValueError(f"the budget of a batch is {budget} tokens; expected at least 1")
     batches: list[list[int]] = []
-    room = 0
+    remaining = 0
     for i in np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist():
-        if not batches or lengths[i] > room:
+        if not batches or lengths[i] > remaining:
             batches.append([])
-            room = budget
+            remaining = budget
         batches[-1].append(i)
-        room -= lengths[i]
+        remaining -= lengths[i]
     return batches
 
 
 def in_batches(
     lengths: Sequence[int], budget: int, attempt: Callable[[list[int]], T | None]
 ) -> Iterator[tuple[list[int], T]]:
-    """Each batch of the plan and what `attempt` made of it.
+    """Each planned batch and the result of `attempt` for it.
 
-    `attempt` gives None where memory ran out; the batch is then halved and tried again, and no later batch is as
+    `attempt` returns None where memory ran out; the batch is then halved and tried again, and no later batch is as
     large as the one that failed.
+
+    Raises:
+        OutOfMemory: a single text does not fit.
     """
-    waiting = plan_batches(lengths, budget)[::-1]
+    pending = plan_batches(lengths, budget)[::-1]
     limit = budget
-    while waiting:
-        batch = waiting.pop()
+    while pending:
+        batch = pending.pop()
         size = sum(lengths[i] for i in batch)
         if len(batch) == 1 or size <= limit:
-            made = attempt(batch)
-            if made is not None:
-                yield batch, made
+            result = attempt(batch)
+            if result is not None:
+                yield batch, result
                 continue
             if len(batch) == 1:
-                raise OutOfMemory(f"memory does not suffice for one single text of {size:,} tokens")
+                raise OutOfMemory(f"there is not enough memory for a single text of {size:,} tokens")
             limit = size // 2
         half = len(batch) // 2
-        waiting += [batch[half:], batch[:half]]
+        pending += [batch[half:], batch[:half]]

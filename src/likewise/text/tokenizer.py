@@ -1,4 +1,4 @@
-"""Text to token ids through the model's own tokenizer.json, and what did not fit."""
+"""Text to token ids through the model's own tokenizer.json, without truncation."""
 
 import json
 import re
@@ -14,19 +14,19 @@ from ..runtime.untrusted_files import bad_setting, boolean_setting, read_object,
 from .tokenizer_checks import check_steps, library_errors
 from .unknown_words import FILE, UnknownWords
 
-OVERLAP = 8  # neighbouring windows of a long text share a window's 8th part
-LARGEST_FILE = 1 << 28
-"""Bytes of a tokenizer's own files; the largest in use have an eighth of that."""
+OVERLAP = 8  # neighbouring windows of a long text share an 8th of a window
+MAX_FILE_SIZE = 1 << 28
+"""Maximum bytes of a tokenizer's own files; the largest in use have an eighth of that."""
 
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """Texts to lists of ids, without ever cutting anything: lengths are the caller's business.
+    """Texts to lists of ids, never truncated: the caller handles lengths.
 
-    `prefix` and `suffix` are the special tokens that the model wants around a text, `[CLS]` and `[SEP]` say, and
-    `max_length` counts them in. `vocabulary` is one more than the largest id. `companions` are the texts of the
-    small files that lie beside tokenizer.json. `unknown` says what becomes of words that the vocabulary lacks, in
-    models that leave them out or spell them. No call changes any state, so threads may share one.
+    `prefix` and `suffix` are the special tokens that the model requires around a text, `[CLS]` and `[SEP]` say;
+    `max_length` includes them. `vocabulary` is one more than the largest id. `companions` are the contents of the small
+    files next to tokenizer.json. `unknown` describes how out-of-vocabulary words are handled, in models that skip them
+    or replace them by n-grams. No call changes any state, so threads may share one tokenizer.
     """
 
     backend: tokenizers.Tokenizer
@@ -48,23 +48,25 @@ class Tokenizer:
             probe, bare = backend.encode("a"), backend.encode("a", add_special_tokens=False)
         inside = [i for i, special in enumerate(probe.special_tokens_mask) if not special]
         if not inside:
-            raise BadModel(f"the tokenizer in {folder} makes no token of the letter 'a', so it cannot read text")
+            raise BadModel(f"the tokenizer in {folder} gives no token for the letter 'a', so it cannot read text")
         prefix, suffix = probe.ids[: inside[0]], probe.ids[inside[-1] + 1 :]
         if probe.ids[inside[0] : inside[-1] + 1] != bare.ids:
-            raise BadModel(f"the tokenizer in {folder} puts special tokens into a text, not around it")
+            raise BadModel(
+                f"the tokenizer in {folder} inserts special tokens into a text; expected them only around it"
+            )
         if max_length <= len(prefix) + len(suffix):
             raise BadModel(
-                f"max_length is {max_length}, and {len(prefix) + len(suffix)} special tokens leave no room for text"
+                f"max_length is {max_length}, of which {len(prefix) + len(suffix)} special tokens leave none for text"
             )
         vocabulary = max(backend.get_vocab(with_added_tokens=True).values(), default=-1) + 1
         companions, unknown = _companions(folder, backend), UnknownWords.read(folder)
         return cls(backend, max_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), companions, unknown)
 
     def save(self, folder: Path) -> None:
-        """tokenizer.json and its companions."""
+        """Write tokenizer.json and its companions."""
         try:
             self.backend.save(str(folder / "tokenizer.json"))
-        except Exception as error:  # the library raises bare Exception, of a part that is written in Python say
+        except Exception as error:  # the library raises bare Exception, for a component written in Python, say
             raise BadModel(f"the tokenizer of this model cannot be saved: {error}") from error
         for name, text in self.companions.items():
             (folder / name).write_text(text, "utf-8")
@@ -87,96 +89,100 @@ class Tokenizer:
 
     @property
     def room(self) -> int:
-        """Tokens of text that fit beside the special ones."""
+        """Maximum number of tokens of text, special tokens not counted."""
         return self.max_length - len(self.prefix) - len(self.suffix)
 
     def contents(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of each text, whole, without special tokens."""
-        clean = [self._clean(text) for text in texts]
-        with library_errors("the model's tokenizer gave up on these texts"):
-            return self._encoded(clean)
+        """The ids of each whole text, without special tokens."""
+        cleaned = [self._clean(text) for text in texts]
+        with library_errors("the model's tokenizer failed on these texts"):
+            return self._encoded(cleaned)
 
-    def _encoded(self, clean: list[str]) -> list[list[int]]:
+    def _encoded(self, cleaned: list[str]) -> list[list[int]]:
         if self.unknown is not None and self.unknown.buckets:
-            encoded = self.backend.encode_batch(clean, add_special_tokens=False)
-            return [self._spelled(text, e, self.unknown) for text, e in zip(clean, encoded, strict=True)]
-        found: list[list[int]] = [e.ids for e in self.backend.encode_batch_fast(clean, add_special_tokens=False)]
+            encoded = self.backend.encode_batch(cleaned, add_special_tokens=False)
+            return [self._with_ngrams(text, e, self.unknown) for text, e in zip(cleaned, encoded, strict=True)]
+        contents: list[list[int]] = [e.ids for e in self.backend.encode_batch_fast(cleaned, add_special_tokens=False)]
         if self.unknown is None:
-            return found
+            return contents
         skipped = self.unknown.id
-        return [[i for i in ids if i != skipped] for ids in found]
+        return [[i for i in ids if i != skipped] for ids in contents]
 
     @cached_property
     def longest_word(self) -> int | None:
-        """Characters of the longest word that is split into pieces; a longer one is one unknown token. None: any."""
+        """Maximum characters of a word that is split into word pieces; a longer one is one unknown token. None: any."""
         model = self.backend.model
         if self.unknown is not None or not isinstance(model, tokenizers.models.WordPiece):
             return None
         return int(model.max_input_chars_per_word)
 
     def unread(self, texts: Sequence[str], contents: Sequence[Sequence[int]]) -> dict[int, list[tuple[int, int]]]:
-        """Words that are too long to be read, by the text's number: each word's place among the tokens and its length.
+        """Words that are too long to be read, by the text's index: the position of each word's token, and its length.
 
-        `contents` are the ids of `texts`; only texts with the unknown token among them are looked at again.
+        `contents` are the ids of `texts`; only texts that contain the unknown token are tokenized again.
         """
         if self.longest_word is None:
             return {}
         unknown = self.backend.token_to_id(self.backend.model.unk_token)
-        looked = ((i, self._long_words(texts[i], unknown)) for i, ids in enumerate(contents) if unknown in ids)
-        return {i: words for i, words in looked if words}
+        checked = ((i, self._long_words(texts[i], unknown)) for i, ids in enumerate(contents) if unknown in ids)
+        return {i: words for i, words in checked if words}
 
     def _long_words(self, text: str, unknown: int | None) -> list[tuple[int, int]]:
-        """The place and the characters of each word of more than `longest_word`, as the tokenizer itself finds them."""
-        limit, clean = self.longest_word or 0, self._clean(text)
-        run = re.compile(rf"[^ \t\n\r]{{{limit + 1}}}")  # without one there is no such word; normalising may make it
-        if not run.search(clean) and not run.search(self._normal(clean)):
+        """Position and length of each word with more than `longest_word` characters, as the tokenizer splits words."""
+        limit, cleaned = self.longest_word or 0, self._clean(text)
+        run = re.compile(rf"[^ \t\n\r]{{{limit + 1}}}")  # necessary for such a word, before or after normalization
+        if not run.search(cleaned) and not run.search(self._normalized(cleaned)):
             return []
-        encoded = self.backend.encode(clean, add_special_tokens=False)
+        encoded = self.backend.encode(cleaned, add_special_tokens=False)
         spans = [
-            (place, begin, end)
-            for place, (i, (begin, end)) in enumerate(zip(encoded.ids, encoded.offsets, strict=True))
+            (position, begin, end)
+            for position, (i, (begin, end)) in enumerate(zip(encoded.ids, encoded.offsets, strict=True))
             if i == unknown
         ]
-        lengths = ((place, len(self._normal(clean[begin:end]))) for place, begin, end in spans)
-        return [(place, length) for place, length in lengths if length > limit]
+        lengths = ((position, len(self._normalized(cleaned[begin:end]))) for position, begin, end in spans)
+        return [(position, length) for position, length in lengths if length > limit]
 
     def _clean(self, text: str) -> str:
-        """The text as the tokenizer is given it."""
+        """The text as it is passed to the tokenizers library: lower-cased if need be, and valid Unicode."""
         text = text.lower() if self.lowercase else text
-        return text if text.isascii() else _scalar(text)
+        return text if text.isascii() else _valid_unicode(text)
 
-    def _normal(self, text: str) -> str:
-        """A piece of text as the tokenizer's normaliser leaves it."""
-        normal = self.backend.normalizer
-        return str(normal.normalize_str(text)) if normal else text
+    def _normalized(self, text: str) -> str:
+        """The text after the tokenizer's own normalizer."""
+        normalizer = self.backend.normalizer
+        return str(normalizer.normalize_str(text)) if normalizer else text
 
     def framed(self, content: Sequence[int]) -> list[int]:
-        """Ids with the special tokens around them; of a text without a known word, the unknown word's."""
+        """The ids with special tokens around them; for a text without any known word, the unknown word's id."""
         if self.unknown is not None and not content:
             content = [self.unknown.id]
         return [*self.prefix, *content, *self.suffix]
 
     @cached_property
     def pair(self) -> "PairFrame":
-        """What stands around two texts that are read together."""
+        """The special tokens around two texts that are encoded as a pair."""
         return PairFrame.of(self.backend)
 
     def check(self, vocabulary: int) -> None:
-        """An error where an encoder of this vocabulary has no vectors for special tokens or unknown words."""
+        """Check that an encoder with this vocabulary size has vectors for special tokens and unknown words.
+
+        Raises:
+            BadModel: it does not.
+        """
         specials = (*self.prefix, *self.suffix)
         if max(specials, default=0) >= vocabulary:
             raise BadModel(
-                f"the tokenizer puts the ids {specials} around every text, and the encoder has vectors for "
-                f"{vocabulary:,} ids: they are of different models"
+                f"the tokenizer adds the ids {specials} to every text, but the encoder has vectors for {vocabulary:,} "
+                "ids only: they belong to different models"
             )
         if self.unknown is not None and self.unknown.largest >= vocabulary:
             raise BadModel(
-                f"the tokenizer gives unknown words ids up to {self.unknown.largest:,}, and the encoder has vectors "
-                f"for {vocabulary:,} ids: they are of different models"
+                f"the tokenizer gives unknown words ids up to {self.unknown.largest:,}, but the encoder has vectors "
+                f"for {vocabulary:,} ids only: they belong to different models"
             )
 
     def strange(self, contents: Sequence[Sequence[int]], vocabulary: int) -> tuple[int, str] | None:
-        """The first of the contents with an id that an encoder of this vocabulary has no vector for, and its token."""
+        """Index and token of the first text with an id beyond an encoder's vocabulary size; None if there is none."""
         if self.vocabulary > vocabulary:  # only some tokenizers can give such an id at all
             for i, content in enumerate(contents):
                 if content and max(content) >= vocabulary:
@@ -184,43 +190,45 @@ class Tokenizer:
         return None
 
     def tokens(self, content: Sequence[int]) -> list[str]:
-        """The word pieces behind framed ids; a word spelled by n-grams is one."""
+        """The word pieces of a text, special tokens included; a word represented by its n-grams is one."""
         ids = self.framed(content)
         if self.unknown is not None:
             ids = self.unknown.words(ids)
         return [self.backend.id_to_token(i) or "" for i in ids]
 
-    def _spelled(self, text: str, encoded: tokenizers.Encoding, unknown: UnknownWords) -> list[int]:
-        """The ids of one text, with those of n-grams in the places of words that the vocabulary lacks."""
-        found: list[int] = []
+    def _with_ngrams(self, text: str, encoded: tokenizers.Encoding, unknown: UnknownWords) -> list[int]:
+        """The ids of one text, with those of n-grams in place of out-of-vocabulary words."""
+        ids: list[int] = []
         for i, (begin, end) in zip(encoded.ids, encoded.offsets, strict=True):
             if i != unknown.id:
-                found.append(i)
+                ids.append(i)
                 continue
-            found += unknown.spelled(self._normal(text[begin:end]))
-        return found
+            ids += unknown.spelled(self._normalized(text[begin:end]))
+        return ids
 
-    def windows(self, content: Sequence[int], lead: Sequence[int] = ()) -> list[list[int]]:
+    def windows(self, content: Sequence[int], prompt: Sequence[int] = ()) -> list[list[int]]:
         """A long text as overlapping windows of equal length, evenly spread so that every token is in one.
 
-        `lead`, the ids of a prompt with which the text begins, stands before each window.
+        `prompt`, the ids of a prompt with which the text begins, is repeated at the start of each window.
         """
         if len(content) <= self.room:
             return [list(content)]
-        lead = list(lead)
-        body, room = list(content[len(lead) :]), self.room - len(lead)
-        if room < 1:
-            raise BadInput(f"the prompt takes {len(lead)} tokens of {self.room} and leaves no room for text")
-        stride = max(1, room - room // OVERLAP)
-        count = -(-(len(body) - room) // stride) + 1
-        last = len(body) - room
+        prompt = list(prompt)
+        body, width = list(content[len(prompt) :]), self.room - len(prompt)
+        if width < 1:
+            raise BadInput(
+                f"the prompt has {len(prompt)} tokens, and the model reads {self.room}: none are left for text"
+            )
+        stride = max(1, width - width // OVERLAP)
+        count = -(-(len(body) - width) // stride) + 1
+        last = len(body) - width
         starts = [round(i * last / (count - 1)) for i in range(count)] if count > 1 else [0]
-        return [lead + body[s : s + room] for s in starts]
+        return [prompt + body[s : s + width] for s in starts]
 
 
 @dataclass(frozen=True)
 class PairFrame:
-    """The special tokens before, between and behind two texts read together, and the segment of every part."""
+    """The special tokens before, between and after two texts encoded as a pair, and the segment of every part."""
 
     prefix: tuple[int, ...]
     middle: tuple[int, ...]
@@ -229,7 +237,7 @@ class PairFrame:
 
     @classmethod
     def of(cls, backend: tokenizers.Tokenizer) -> "PairFrame":
-        """As the tokenizer's own post-processor frames them."""
+        """The frame that the tokenizer's own post-processor gives a pair."""
         with library_errors("the model's tokenizer cannot read two texts"):
             probe = backend.encode("a", "a")
         first, second = ([i for i, text in enumerate(probe.sequence_ids) if text == side] for side in (0, 1))
@@ -237,8 +245,8 @@ class PairFrame:
         prefix, middle, suffix = (tuple(probe.ids[part]) for part in parts)
         if not middle:
             raise BadModel(
-                "the tokenizer puts nothing between two texts, so a model cannot tell where the first ends; its "
-                "post_processor in tokenizer.json wants a template for a pair ([CLS] A [SEP] B [SEP], say)"
+                "the tokenizer adds no token between two texts, so a model cannot tell where the first ends; its "
+                "post_processor in tokenizer.json needs a template for a pair ([CLS] A [SEP] B [SEP], say)"
             )
         kinds = probe.type_ids
         ends = (kinds[0], kinds[first[0]], kinds[first[-1] + 1], kinds[second[0]], kinds[-1])
@@ -246,51 +254,51 @@ class PairFrame:
 
     @property
     def specials(self) -> int:
-        """How many special tokens there are."""
+        """The number of special tokens of a pair."""
         return len(self.prefix) + len(self.middle) + len(self.suffix)
 
     def ids(self, first: Sequence[int], second: Sequence[int]) -> list[int]:
-        """Two texts and what stands around them."""
+        """The ids of two texts with special tokens before, between and after them."""
         return [*self.prefix, *first, *self.middle, *second, *self.suffix]
 
     def kinds(self, first: int, second: int) -> list[int]:
-        """The segment of every token of two texts of so many tokens."""
+        """The segment of every token of a pair whose texts have these numbers of tokens."""
         sizes = (len(self.prefix), first, len(self.middle), second, len(self.suffix))
         return [kind for kind, size in zip(self.segments, sizes, strict=True) for _ in range(size)]
 
 
-def max_input_length(asked: int | None, told: int | None, most: int) -> int:
-    """Tokens of the longest input: as asked for, or as the model's folder tells, or as many as its encoder can read."""
-    if asked is not None and (not isinstance(asked, int) or not 1 <= asked <= most):
-        raise BadInput(f"max_length is {asked!r}; wanted 1 to {most:,} tokens, which this encoder can read")
-    return min(asked or told or most, most)
+def max_input_length(requested: int | None, configured: int | None, limit: int) -> int:
+    """Maximum tokens of an input: as requested, else as configured in the model's folder, else the encoder's limit."""
+    if requested is not None and (not isinstance(requested, int) or not 1 <= requested <= limit):
+        raise BadInput(f"max_length is {requested!r}; this encoder reads 1 to {limit:,} tokens")
+    return min(requested or configured or limit, limit)
 
 
-def truncate_longest_first(first: int, second: int, room: int) -> tuple[int, int]:
-    """How many tokens of two texts are kept so that both fit into `room`: the longer one gives first.
+def truncate_longest_first(first: int, second: int, limit: int) -> tuple[int, int]:
+    """How many tokens of two texts to keep so that they have `limit` at most: the longer text is truncated first.
 
-    As Hugging Face's tokenizers do it: what the shorter one leaves of its half goes to the longer, and of two halves
-    the text that is longer (the second, where they are alike) has the odd token.
+    As in Hugging Face's tokenizers: what the shorter text leaves of its half goes to the longer one, and of two halves
+    the longer text (the second, where both have one length) gets the odd token.
     """
-    if first + second <= room:
+    if first + second <= limit:
         return first, second
-    half, short = room // 2, min(first, second)
+    half, short = limit // 2, min(first, second)
     short = min(short, half)
-    return (room - short, short) if first > second else (short, room - short)
+    return (limit - short, short) if first > second else (short, limit - short)
 
 
 def _companions(folder: Path, backend: tokenizers.Tokenizer) -> dict[str, str]:
-    """The folder's own files, or the little without which sentence-transformers does not load and pad."""
+    """The folder's own files, or the minimum with which sentence-transformers loads the tokenizer and pads."""
     names = ("tokenizer_config.json", "special_tokens_map.json", FILE)
-    read_object(folder / names[0])  # a JSON object, since others read it
-    found = {name: text for name in names if (text := read_text(folder / name)) is not None}
+    read_object(folder / names[0])  # raises if it is not a JSON object, which other libraries expect
+    own = {name: text for name in names if (text := read_text(folder / name)) is not None}
     pad = next((word for word in ("[PAD]", "<pad>") if backend.token_to_id(word) is not None), None)
-    least = {"tokenizer_class": "PreTrainedTokenizerFast", **({"pad_token": pad} if pad else {})}
-    return {names[0]: json.dumps(least), **found}
+    minimum = {"tokenizer_class": "PreTrainedTokenizerFast", **({"pad_token": pad} if pad else {})}
+    return {names[0]: json.dumps(minimum), **own}
 
 
-def _scalar(text: str) -> str:
-    """The text with surrogate pairs joined, and lone surrogates (which no UTF-8 can hold) as U+FFFD."""
+def _valid_unicode(text: str) -> str:
+    """The text with surrogate pairs joined, and lone surrogates (which UTF-8 cannot encode) as U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -298,27 +306,27 @@ def _backend(folder: Path) -> tokenizers.Tokenizer:
     """tokenizer.json, or the older vocab.txt (WordPiece) or vocab.json with merges.txt (byte-level BPE)."""
     whole, words, pairs = folder / "tokenizer.json", folder / "vocab.txt", folder / "vocab.json"
     with library_errors(f"the tokenizer in {folder} cannot be read"):
-        if regular_file_exists(whole, LARGEST_FILE):
+        if regular_file_exists(whole, MAX_FILE_SIZE):
             return tokenizers.Tokenizer.from_file(str(whole))
-        if regular_file_exists(words, LARGEST_FILE):
+        if regular_file_exists(words, MAX_FILE_SIZE):
             return _wordpiece(folder, words)
-        if regular_file_exists(pairs, LARGEST_FILE) and regular_file_exists(folder / "merges.txt", LARGEST_FILE):
+        if regular_file_exists(pairs, MAX_FILE_SIZE) and regular_file_exists(folder / "merges.txt", MAX_FILE_SIZE):
             return _byte_pairs(pairs, folder / "merges.txt")
-    hint = " (a SentencePiece model is there: save it once as tokenizer.json with transformers' fast tokenizer)"
-    found = hint if list(folder.glob("*.model")) else ""
-    raise BadModel(f"{folder} holds no tokenizer.json, vocab.txt, or vocab.json with merges.txt{found}")
+    sentencepiece = " (it has a SentencePiece model: save it as tokenizer.json once, with transformers' fast tokenizer)"
+    hint = sentencepiece if list(folder.glob("*.model")) else ""
+    raise BadModel(f"{folder} has no tokenizer.json, vocab.txt, or vocab.json with merges.txt{hint}")
 
 
 def _wordpiece(folder: Path, vocabulary: Path) -> tokenizers.Tokenizer:
     settings = folder / "tokenizer_config.json"
     options = read_object(settings)
-    text = read_text(vocabulary, LARGEST_FILE) or ""
+    text = read_text(vocabulary, MAX_FILE_SIZE) or ""
     words = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
     classes = ("[CLS]", "[SEP]") if "[CLS]" in words else ("<s>", "</s>")
     if not {*classes, "[UNK]"} <= set(words):
         raise BadModel(f"{vocabulary} lacks {classes[0]}, {classes[1]} or [UNK]")
     lowercase, accents = boolean_setting(options, "do_lower_case", True, settings), options.get("strip_accents")
-    made = tokenizers.BertWordPieceTokenizer(
+    wordpiece = tokenizers.BertWordPieceTokenizer(
         vocab={w: i for i, w in enumerate(words)},
         lowercase=lowercase,
         strip_accents=None if accents is None else boolean_setting(options, "strip_accents", lowercase, settings),
@@ -326,13 +334,13 @@ def _wordpiece(folder: Path, vocabulary: Path) -> tokenizers.Tokenizer:
         cls_token=classes[0],
         sep_token=classes[1],
     )
-    backend: tokenizers.Tokenizer = made._tokenizer
+    backend: tokenizers.Tokenizer = wordpiece._tokenizer
     _add_tokens(backend, folder / "added_tokens.json")
     return backend
 
 
 def _add_tokens(backend: tokenizers.Tokenizer, path: Path) -> None:
-    """The tokens that an older folder keeps beside its vocabulary, under the ids that they have there."""
+    """Add the tokens that an older folder has in added_tokens.json, with their ids."""
     added = read_object(path)
     for token, i in added.items():
         if isinstance(i, bool) or not isinstance(i, int):
@@ -340,15 +348,15 @@ def _add_tokens(backend: tokenizers.Tokenizer, path: Path) -> None:
     backend.add_tokens(sorted(added, key=lambda token: added[token]))
     others = [token for token, i in added.items() if backend.token_to_id(token) != i]
     if others:
-        raise BadModel(f"{path} gives {others[0]!r} the id {added[others[0]]}, which is not the next one that is free")
+        raise BadModel(f"{path} gives {others[0]!r} the id {added[others[0]]}, which is not the next free id")
 
 
 def _byte_pairs(vocabulary: Path, merges: Path) -> tokenizers.Tokenizer:
-    made = tokenizers.ByteLevelBPETokenizer(str(vocabulary), str(merges))
-    begin, end = made.token_to_id("<s>"), made.token_to_id("</s>")
+    byte_pairs = tokenizers.ByteLevelBPETokenizer(str(vocabulary), str(merges))
+    begin, end = byte_pairs.token_to_id("<s>"), byte_pairs.token_to_id("</s>")
     if begin is None or end is None:
         raise BadModel(f"{vocabulary} lacks <s> or </s>")
-    backend: tokenizers.Tokenizer = made._tokenizer
+    backend: tokenizers.Tokenizer = byte_pairs._tokenizer
     backend.post_processor = tokenizers.processors.RobertaProcessing(
         ("</s>", end), ("<s>", begin), add_prefix_space=False
     )

@@ -1,12 +1,12 @@
-"""What a model's tokenizer may ask for: texts that do not grow without end, patterns that do not search without end.
+"""Checks of a model's tokenizer: texts must not grow without bound, and patterns must not take unbounded time.
 
-The tokenizers library runs whatever normalisers and patterns a tokenizer.json names. Chained replacements can make
-gigabytes of one letter, and a pattern such as `(x+x+)+y` takes time that doubles with every letter, until the library
-gives up with an error that is not even an `Exception`. Both are refused here when a model is loaded.
+The tokenizers library runs whatever normalizers and patterns a tokenizer.json names. Chained replacements can turn one
+letter into gigabytes, and a pattern such as `(x+x+)+y` takes time that doubles with every letter, until the library
+stops with an error that is not even an `Exception`. Models with either are rejected when they are loaded.
 
-A pattern alone does not show all of it: time that grows with a power of a text's length (`x*x*x*y`), or ambiguity
-between alternatives (`(a|aa)+`), passes. The library itself gives up after ten million steps from one letter of a
-text, and `library_errors` makes that a `BadModel`; a pattern that stays below that from each of many letters is slow.
+Not every slow pattern can be recognized: time that grows with a power of a text's length (`x*x*x*y`), or ambiguity
+between alternatives (`(a|aa)+`), passes. The library itself stops after ten million steps from one letter of a text,
+and `library_errors` turns that into a `BadModel`; a pattern that stays below that from each of many letters is slow.
 """
 
 import json
@@ -20,16 +20,16 @@ import tokenizers
 
 from ..errors import BadModel
 
-MOST_STEPS = 100
-"""Normalisers and pre-tokenizers, one after the other; the longest chain in use has about a dozen."""
-MOST_GROWTH = 10_000
-"""How often longer than a text its normalised form may get; replacements in use make three letters of one, at most."""
-LONGEST_PATTERN = 10_000
+MAX_STEPS = 100
+"""Maximum number of normalizers and pre-tokenizers in a row; the longest chain in use has about a dozen."""
+MAX_GROWTH = 10_000
+"""Maximum length of a normalized text in multiples of the text; replacements in use give at most three for one."""
+MAX_PATTERN_LENGTH = 10_000
 
 
 @contextmanager
 def library_errors(what: str) -> Iterator[None]:
-    """Whatever the tokenizers library raises inside, as a `BadModel`; a panic of its Rust code is a BaseException."""
+    """Turn whatever the tokenizers library raises into a `BadModel`; a panic of its Rust code is a BaseException."""
     try:
         yield
     except BadModel:
@@ -41,33 +41,33 @@ def library_errors(what: str) -> Iterator[None]:
 
 
 def check_steps(backend: tokenizers.Tokenizer, what: str) -> None:
-    """Refuses a tokenizer that could make a text grow without end, or search it without end, or draws at random.
+    """Reject a tokenizer that could make a text grow or search it without bound, or that is random.
 
     Raises:
-        BadModel: and the message begins with `what`.
+        BadModel: it could; the message begins with `what`.
     """
-    found = [step for part in (backend.normalizer, backend.pre_tokenizer) for step in _steps(_described(part))]
-    if len(found) > MOST_STEPS:
-        raise BadModel(f"{what} changes a text in {len(found):,} steps; wanted at most {MOST_STEPS}")
+    steps = [step for part in (backend.normalizer, backend.pre_tokenizer) for step in _steps(_described(part))]
+    if len(steps) > MAX_STEPS:
+        raise BadModel(f"{what} changes a text in {len(steps):,} steps; expected at most {MAX_STEPS}")
     growth = 1.0
-    for step in found:
+    for step in steps:
         pattern = _pattern(step)
         if pattern is not None:
             _check_pattern(pattern, what)
         growth *= _growth(step)
-    if growth > MOST_GROWTH:
-        raise BadModel(f"{what} could make a text {growth:,.0f} times as long; wanted at most {MOST_GROWTH:,} times")
+    if growth > MAX_GROWTH:
+        raise BadModel(f"{what} could make a text {growth:,.0f} times as long; expected at most {MAX_GROWTH:,} times")
     if getattr(backend.model, "dropout", None):
         raise BadModel(f"{what} drops merges at random (dropout = {backend.model.dropout}), so no text has one vector")
 
 
 def _described(part: Any) -> Any:
-    """A normaliser or pre-tokenizer as tokenizer.json has it."""
+    """A normalizer or pre-tokenizer as tokenizer.json describes it."""
     return {} if part is None else json.loads(part.__getstate__())
 
 
 def _steps(described: Any) -> Iterator[Mapping[str, Any]]:
-    """The single steps of a chain, whatever sequences they stand in."""
+    """The single steps of a chain, nested sequences flattened."""
     inner = next((described[key] for key in ("normalizers", "pretokenizers") if key in described), None)
     if inner is None:
         if described:
@@ -84,29 +84,29 @@ def _pattern(step: Mapping[str, Any]) -> str | None:
 
 
 def _growth(step: Mapping[str, Any]) -> float:
-    """How often longer a step can make a text."""
+    """The factor by which a step can make a text longer."""
     if step["type"] == "Replace":
         searched = step["pattern"].get("String")  # a regular expression may match a single letter, or none
         return max(1.0, len(step["content"]) / len(searched) if searched else len(step["content"]) + 1)
     if step["type"] == "Prepend":
         return 1.0 + len(step["prepend"])
-    return 4.0 if step["type"] == "ByteLevel" else 1.0  # which makes a letter of every byte
+    return 4.0 if step["type"] == "ByteLevel" else 1.0  # ByteLevel turns every byte into a letter
 
 
 def _check_pattern(pattern: str, what: str) -> None:
-    if len(pattern) > LONGEST_PATTERN:
-        raise BadModel(f"{what} has a pattern of {len(pattern):,} letters; wanted at most {LONGEST_PATTERN:,}")
+    if len(pattern) > MAX_PATTERN_LENGTH:
+        raise BadModel(f"{what} has a pattern of {len(pattern):,} letters; expected at most {MAX_PATTERN_LENGTH:,}")
     nested = nested_repeat(pattern)
     if nested is not None:
         raise BadModel(
-            f"{what} has the pattern {pattern!r:.80}, where {nested!r:.40} repeats what repeats: the time that it "
-            "takes can double with every letter of a text"
+            f"{what} has the pattern {pattern!r:.80}, where {nested!r:.40} repeats a repetition: its time can double "
+            "with every letter of a text"
         )
 
 
 @dataclass
 class _Group:
-    """What a group of a pattern holds: whether it reads more or less of a text, and whether a mark keeps it apart."""
+    """A group of a pattern: whether the length of its matches varies, and whether it contains a required separator."""
 
     begin: int
     varies: bool = False
@@ -114,16 +114,16 @@ class _Group:
     alternatives: bool = False
 
     def harmful(self, pattern: str) -> bool:
-        """Whether repeating the group without end makes for ways without number to read one text."""
+        """Whether repeating the group without bound allows exponentially many ways to match one text."""
         separated = self.separated and not self.alternatives
         return self.varies and not separated and not pattern.startswith("(?>", self.begin)
 
 
 def nested_repeat(pattern: str) -> str | None:
-    """The first group of a pattern that is repeated without end and holds something repeated, `(x+x+)+` say.
+    """The first group of a pattern that is repeated without bound and contains a repetition, `(x+x+)+` say.
 
-    No harm is in a group with a mark that has to stand between (`(-[a-z]+)*`), in what is repeated possessively
-    (`++`), and in an atomic group, which are tried once.
+    A group with a required separator (`(-[a-z]+)*`) is harmless, and so are possessive repetitions (`++`) and atomic
+    groups, which are tried once.
     """
     groups = [_Group(0)]
     for begin, stop, end, varies, endless in _atoms(pattern):
@@ -144,15 +144,15 @@ def nested_repeat(pattern: str) -> str | None:
 
 
 SEPARATOR = re.compile(r"[^\w\s.^$|()\[\]{}?*+\\]|\\[^\w\s]|\[[^\w^\[\]\\]+\]")
-"""A mark, or one of several: no letter, digit or space, and nothing that stands for others."""
+"""A punctuation mark, or a class of them: no letter, digit, space or wildcard."""
 
 OPTIONS = re.compile(r"\(\?[a-zA-Z-]+\)")
 OPENS = re.compile(r"\((?!\?[a-zA-Z-]+\))(?:\?(?:[a-zA-Z-]*:|[=!>]|<[=!]|<\w+>))?")
-"""The opening of a group, with what says of which kind it is; `(?i)` opens none."""
+"""The opening of a group, with the characters that give its kind; `(?i)` does not open one."""
 
 
 def _atoms(pattern: str) -> Iterator[tuple[int, int, int, bool, bool]]:
-    """The parts of a pattern: begin, end without its repeat and with it, and the two answers of `_repeat`."""
+    """The parts of a pattern: begin, end without and with its quantifier, and the two flags that `_repeat` returns."""
     i = 0
     while i < len(pattern):
         stop = _after(pattern, i)
@@ -162,7 +162,7 @@ def _atoms(pattern: str) -> Iterator[tuple[int, int, int, bool, bool]]:
 
 
 def _after(pattern: str, i: int) -> int:
-    """Behind the letter, the escape, the class in brackets or the opening of a group that begins at i."""
+    """The index after the letter, escape, bracketed class or opening of a group that begins at i."""
     if pattern[i] == "\\":
         named = re.match(r"\\[a-zA-Z](\{[^}]*\}|<[^>]*>)", pattern[i:])
         return i + (named.end() if named else 2)
@@ -180,19 +180,19 @@ def _after(pattern: str, i: int) -> int:
 
 
 def _repeat(pattern: str, i: int) -> tuple[int, bool, bool]:
-    """Behind the repeat that stands at i, whether it can take more or less of a text, and whether it may go on long."""
-    found = REPEAT.match(pattern, i)
-    if found is None:
+    """The index after the quantifier at i, whether the length of its matches varies, and whether it is unbounded."""
+    match = REPEAT.match(pattern, i)
+    if match is None:
         return i, False, False
-    sign, least, comma, most, how = found.groups()
-    if how == "+" or sign == "?":
-        return found.end(), False, False
+    sign, minimum, comma, maximum, mode = match.groups()
+    if mode == "+" or sign == "?":
+        return match.end(), False, False
     if sign:
-        return found.end(), True, True
-    low = int(least or 0)
-    high = (int(most) if most else None) if comma else low
-    return found.end(), high != low, high is None or high > MOST_TURNS
+        return match.end(), True, True
+    low = int(minimum or 0)
+    high = (int(maximum) if maximum else None) if comma else low
+    return match.end(), high != low, high is None or high > MAX_REPETITIONS
 
 
 REPEAT = re.compile(r"(?:([*+?])|\{(\d{0,6})(,?)(\d{0,6})\})([+?]?)")
-MOST_TURNS = 20
+MAX_REPETITIONS = 20

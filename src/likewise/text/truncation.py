@@ -1,4 +1,4 @@
-"""What of a text the model reads, and what it loses: nothing is cut without a word."""
+"""Truncation: which tokens of a text the model reads and which it does not; nothing is truncated silently."""
 
 import sys
 import warnings
@@ -17,10 +17,10 @@ Overflow = Literal["error", "warn", "truncate", "mean"]
 
 @dataclass(frozen=True)
 class TruncationReport:
-    """What the model reads of each text, in tokens without the special ones.
+    """How many tokens each text has and how many of them the model reads, special tokens not counted.
 
-    A word of more characters than the tokenizer takes (100, mostly) is one token, the unknown one, which says nothing
-    of it: such a token is not among those used. `unread` has the characters of such words, by the text's index.
+    A word with more characters than the tokenizer accepts (usually 100) becomes one unknown token, which carries no
+    information and is not counted as used. `unread` has the length of the longest such word, by the text's index.
     """
 
     tokens: Int[np.ndarray, " N"]
@@ -29,28 +29,28 @@ class TruncationReport:
 
     @property
     def lost(self) -> Int[np.ndarray, " N"]:
-        """Tokens that the model does not read: those beyond its limit, and one for each word that is too long."""
+        """Number of tokens that the model does not read: those beyond its limit, and one for each over-long word."""
         return np.asarray(self.tokens - self.used)
 
     @property
     def cut(self) -> Int[np.ndarray, " C"]:
-        """Indices of the texts that lose something."""
+        """Indices of the texts that lose tokens."""
         return np.flatnonzero(self.lost)
 
 
 @dataclass
 class TruncationCounter:
-    """Texts (or pairs of texts) seen by one call so far, and those that have more tokens than `room`."""
+    """Counts the texts (or pairs of texts) of one call, and those with more tokens than `room`, the model's limit."""
 
     room: int
     overflow: Overflow
     what: str = "texts"
-    windows: bool = True  # whether overflow="mean" is a way out
+    windows: bool = True  # whether overflow="mean" is possible
     texts: int = 0
     cut: int = 0
     first: int | None = None
     longest: int = 0
-    skips: bool = False  # whether words that the model does not know are left out
+    skips: bool = False  # whether the tokenizer skips unknown words
     empty: int = 0
     first_empty: int | None = None
     word_limit: int | None = None  # characters of the longest word that the tokenizer splits
@@ -59,21 +59,24 @@ class TruncationCounter:
     longest_word: int = 0
 
     def __post_init__(self) -> None:
-        ways = [way for way in get_args(Overflow) if way != "mean" or self.windows]
-        if self.overflow not in ways:
-            raise BadInput(f"there is no overflow={self.overflow!r} here; there are {', '.join(ways)}")
+        choices = [choice for choice in get_args(Overflow) if choice != "mean" or self.windows]
+        if self.overflow not in choices:
+            raise BadInput(f"overflow={self.overflow!r} is not possible here; expected one of {', '.join(choices)}")
 
     def add(
         self, lengths: Sequence[int] | Int[np.ndarray, " n"], long_words: Mapping[int, int] = MappingProxyType({})
     ) -> None:
-        """Counts texts of these many tokens; under "error" the first that loses something raises.
+        """Count texts with these numbers of tokens.
 
-        `long_words`, by a text's number among these, are the characters of its longest word that is too long.
+        `long_words` is the length of the longest over-long word of a text, by its index among these texts.
+
+        Raises:
+            TooLong: a text loses tokens, and `overflow` is "error".
         """
         counted = np.asarray(lengths, dtype=np.int64)
         over = np.flatnonzero(counted > self.room)
         if self.overflow == "error" and (len(over) or long_words):
-            self._refuse(counted, over, long_words)
+            self._raise_too_long(counted, over, long_words)
         if len(over):
             self.cut += len(over)
             self.first = self.texts + int(over[0]) if self.first is None else self.first
@@ -82,53 +85,53 @@ class TruncationCounter:
             self.unread += len(long_words)
             self.first_unread = self.texts + min(long_words) if self.first_unread is None else self.first_unread
             self.longest_word = max(self.longest_word, *long_words.values())
-        nothing = np.flatnonzero(counted == 0) if self.skips else counted[:0]
-        if len(nothing):
-            self.empty += len(nothing)
-            self.first_empty = self.texts + int(nothing[0]) if self.first_empty is None else self.first_empty
+        empty = np.flatnonzero(counted == 0) if self.skips else counted[:0]
+        if len(empty):
+            self.empty += len(empty)
+            self.first_empty = self.texts + int(empty[0]) if self.first_empty is None else self.first_empty
         self.texts += len(counted)
 
-    def _refuse(
+    def _raise_too_long(
         self, counted: Int[np.ndarray, " n"], over: Int[np.ndarray, " o"], long_words: Mapping[int, int]
     ) -> NoReturn:
-        """The error that names the first text of which something is lost."""
+        """Raise the error that names the first text that loses tokens."""
         first = min(*over[:1].tolist(), *long_words, len(counted))
         which = f"{self.what}[{self.texts + first}]"
         if first not in over:
             raise TooLong(
-                f"{which} has a word of {long_words[first]:,} characters, and the tokenizer takes words of "
+                f"{which} has a word of {long_words[first]:,} characters, and the tokenizer accepts words of up to "
                 f"{self.word_limit or 0:,}: the model would read one unknown token in its place. Shorten or split such "
-                'words; to go on without them, choose overflow="warn" or "truncate"'
+                'words; to encode without them, choose overflow="warn" or "truncate"'
             )
-        ways = '"mean" (all of it, in windows), "warn"' if self.windows else '"warn"'
+        choices = '"mean" (all of it, in windows), "warn"' if self.windows else '"warn"'
         raise TooLong(
-            f"{which} has {int(counted[first]):,} tokens and the model reads {self.room:,}. "
-            f'To go on, choose overflow={ways} or "truncate" (its beginning)'
+            f"{which} has {int(counted[first]):,} tokens, and the model reads {self.room:,}. "
+            f'To encode it anyway, choose overflow={choices} or "truncate" (only its beginning)'
         )
 
     def warn(self) -> None:
-        """Says what was cut, under "warn"; what windows do not help; and which texts have no word that is known."""
+        """Warn of truncated texts under "warn", of over-long words, and of texts without any known word."""
         if self.unread and self.overflow in ("warn", "mean"):
             warnings.warn(
                 f"{self.unread:,} of {self.texts:,} {self.what} have words of more than {self.word_limit} characters, "
-                "which the tokenizer does not split: the model reads one unknown token in the place of each (the "
+                "which the tokenizer does not split: the model reads one unknown token in place of each (the "
                 f"first is {self.what}[{self.first_unread}], the longest word has {self.longest_word:,} characters). "
                 'overflow="truncate" silences this',
                 stacklevel=caller_stacklevel(),
             )
         if self.empty:
             warnings.warn(
-                f"{self.empty:,} of {self.texts:,} texts hold no word that this model knows (the first is "
-                f"texts[{self.first_empty}]); each stands for the unknown word, whose vector is zero",
+                f"{self.empty:,} of {self.texts:,} texts contain no word that this model knows (the first is "
+                f"texts[{self.first_empty}]); each is encoded as the unknown word, whose vector is zero",
                 stacklevel=caller_stacklevel(),
             )
         if self.cut and self.overflow == "warn":
-            whole = 'overflow="mean" reads all of them, ' if self.windows else ""
+            alternative = 'overflow="mean" reads all of them, ' if self.windows else ""
             warnings.warn(
-                f"{self.cut:,} of {self.texts:,} {self.what} were cut to the {self.room} tokens that the model reads "
-                "beside special ones "
+                f"{self.cut:,} of {self.texts:,} {self.what} were truncated to the {self.room} tokens that the model "
+                "reads, special ones not counted "
                 f"(the first is {self.what}[{self.first}], the longest has {self.longest:,} tokens). "
-                f'{whole}overflow="truncate" silences this',
+                f'{alternative}overflow="truncate" silences this',
                 stacklevel=caller_stacklevel(),
             )
 
@@ -136,7 +139,7 @@ class TruncationCounter:
 def longest_words(
     unread: Mapping[int, Sequence[tuple[int, int]]], rows: Int[np.ndarray, " n"] | None = None
 ) -> dict[int, int]:
-    """The characters of the longest of each text's unread words; of distinct texts, for each of the `rows` given."""
+    """The length of each text's longest unread word; `rows`, if passed, maps texts to the distinct ones of `unread`."""
     longest = {i: max(length for _, length in words) for i, words in unread.items()}
     if rows is None or not longest:
         return longest
@@ -144,7 +147,7 @@ def longest_words(
 
 
 def caller_stacklevel() -> int:
-    """How many frames lie between a warning and the code that called this package."""
+    """The `stacklevel` with which a warning names the line that called this package."""
     level, frame, ours = 1, sys._getframe(1), ("likewise", "contextlib")
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in ours:
         level, frame = level + 1, frame.f_back

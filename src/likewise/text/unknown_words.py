@@ -1,4 +1,4 @@
-"""What becomes of a word that the vocabulary lacks: it is left out, or spelled by its n-grams, as in fastText."""
+"""Out-of-vocabulary words in models of word vectors: skipped, or replaced by their n-grams, as in fastText."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -9,15 +9,15 @@ from ..errors import BadModel
 from ..runtime.untrusted_files import read_object, regular_file_exists
 
 FILE = "unknown_words.json"
-"""Beside tokenizer.json, in models of word vectors; any other model has a token of its own for such words."""
+"""The file, next to tokenizer.json, in models of word vectors; other models have a token for such words."""
 
 
 @dataclass(frozen=True)
 class UnknownWords:
-    """The unknown word's `id`, which no text keeps unless it has nothing else, and the buckets of n-grams, if any.
+    """The unknown word's `id`, which is removed from every text that has other tokens, and the n-gram buckets, if any.
 
-    A word's first n-gram has the id `first` + its bucket; those behind it have `buckets` more, which tells them from
-    the beginning of another word.
+    N-grams have `least` to `most` characters. A word's first n-gram has the id `first` + its bucket; the following ones
+    have `buckets` more, which distinguishes them from the beginning of another word. The field names are the file's.
     """
 
     id: int
@@ -28,19 +28,19 @@ class UnknownWords:
 
     @classmethod
     def read(cls, folder: Path) -> "UnknownWords | None":
-        """As the folder says, if it says anything."""
+        """The settings in the folder's file; None if there is no such file."""
         path = folder / FILE
         if not regular_file_exists(path):
             return None
-        told = read_object(path)
+        settings = read_object(path)
         try:
-            made = cls(**told)
+            unknown = cls(**settings)
         except TypeError as error:
             names = ", ".join(field.name for field in fields(cls))
-            raise BadModel(f"{path} cannot be read ({error}); wanted an object with {names}") from None
-        if any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 1 << 31 for n in asdict(made).values()):
-            raise BadModel(f"{path} says {told}; wanted whole numbers not below 0")
-        return made
+            raise BadModel(f"{path} cannot be read ({error}); expected an object with {names}") from None
+        if any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 1 << 31 for n in asdict(unknown).values()):
+            raise BadModel(f"{path} holds {settings}; expected whole numbers of 0 or more")
+        return unknown
 
     @property
     def largest(self) -> int:
@@ -48,13 +48,13 @@ class UnknownWords:
         return max(self.id, self.first + 2 * self.buckets - 1) if self.buckets else self.id
 
     def spelled(self, word: str) -> list[int]:
-        """The ids of a word's n-grams; none where n-grams are not known or the word is too short."""
-        found = subword_buckets(word, self.least, self.most, self.buckets)
-        return [self.first + bucket + (self.buckets if i else 0) for i, bucket in enumerate(found)]
+        """The ids of a word's n-grams; empty where the model has none or the word is too short."""
+        buckets = subword_buckets(word, self.least, self.most, self.buckets)
+        return [self.first + bucket + (self.buckets if i else 0) for i, bucket in enumerate(buckets)]
 
     def words(self, ids: Sequence[int]) -> list[int]:
-        """An id a word: that of the unknown one for a word that is spelled."""
+        """One id for each word: the unknown word's where a word is represented by its n-grams."""
         if not self.buckets:
             return list(ids)
-        behind = self.first + self.buckets
-        return [i if i < self.first else self.id for i in ids if i < behind]
+        following = self.first + self.buckets
+        return [i if i < self.first else self.id for i in ids if i < following]

@@ -1,4 +1,4 @@
-"""What is encoded of each text: its beginning, or windows over all of it; and which of a piece's tokens are prompt."""
+"""Which windows of a text are encoded: its beginning, or overlapping windows over all of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from .tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class TextWindow:
-    """Framed ids of one piece, the text that it is of, how many tokens of text it has, and of prompt before them."""
+    """One input of the encoder: a whole text, its beginning, or one of several windows of it."""
 
-    ids: list[int]
-    owner: int
-    weight: int
-    lead: int
+    ids: list[int]  # with special tokens
+    owner: int  # index of the text
+    weight: int  # number of tokens without special ones
+    lead: int  # number of tokens before the text itself: special ones and the prompt
 
 
 def first_windows(tokenizer: Tokenizer, contents: Sequence[list[int]], lead: Sequence[int]) -> list[TextWindow]:
-    """One piece a text: as much of it as the model reads."""
+    """One window for each text: its beginning, up to the model's limit."""
     skip = len(tokenizer.prefix) + len(lead)
     return [
         TextWindow(tokenizer.framed(content[: tokenizer.room]), i, min(len(content), tokenizer.room), skip)
@@ -27,16 +27,17 @@ def first_windows(tokenizer: Tokenizer, contents: Sequence[list[int]], lead: Seq
 
 
 def overlapping_windows(tokenizer: Tokenizer, contents: Sequence[list[int]], lead: Sequence[int]) -> list[TextWindow]:
-    """The pieces of each text, overlapping and evenly spread; a prompt stands before every one of them.
+    """The windows of each text, overlapping and evenly spread; each begins with the prompt.
 
-    A tokenizer may join the end of a prompt with the text behind it; what then stands before the later windows is
-    the part that the prompt alone and the prompt with the text have in common.
+    A tokenizer may merge the end of a prompt with the text that follows; later windows then begin with the tokens that
+    the prompt alone and the prompt with the text have in common.
     """
-    found = []
+    windows = []
     for i, content in enumerate(contents):
         same = (a == b for a, b in zip(lead, content, strict=False))
         shared = list(lead[: len(list(takewhile(bool, same)))])
         for n, window in enumerate(tokenizer.windows(content, shared)):
-            before = len(shared) if n else len(lead)
-            found.append(TextWindow(tokenizer.framed(window), i, len(window), len(tokenizer.prefix) + before))
-    return found
+            prompt_length = len(shared) if n else len(lead)
+            skip = len(tokenizer.prefix) + prompt_length
+            windows.append(TextWindow(tokenizer.framed(window), i, len(window), skip))
+    return windows

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..encoders.fingerprint import fingerprint
 from ..errors import BadInput, LikewiseError
 from ..runtime.atomic_files import atomic_file
-from ..runtime.fingerprint import fingerprint
 from .data.batch import Batch, TrainingRows
 from .data.schedule import BatchSchedule, DataSource
 from .data.sources import rows_digest

@@ -6,7 +6,7 @@ import torch
 from likewise.arrays.ragged import Ragged
 from likewise.encoders.architectures.bilstm import BiLSTM, TimeMajor
 from likewise.encoders.architectures.deep_averaging import DeepAveraging, pair_buckets
-from likewise.encoders.architectures.word_table import Words, WordShape
+from likewise.encoders.architectures.word_table import WordShape, WordTable
 from likewise.encoders.layers import initialize_weights
 from tests.tiny import pack
 
@@ -21,7 +21,7 @@ def made(kind, *more, shape=SHAPE, seed=0):
 
 
 def test_a_word_is_its_row_or_the_mean_of_its_n_grams_rows():
-    words = made(Words)
+    words = made(WordTable)
     table = words.table.weight
     rows = [[3], [30, 31, 32], [4], [35], [0], [33, 33], [34], [7], [7]]
     wanted = torch.stack([table[row].mean(0) for row in rows])
@@ -31,14 +31,14 @@ def test_a_word_is_its_row_or_the_mean_of_its_n_grams_rows():
 
 
 def test_an_n_gram_at_the_beginning_of_a_text_begins_a_word_wherever_it_was_cut():
-    words = made(Words)
+    words = made(WordTable)
     cut = Ragged.of([[51, 52], [53]])
     assert words.units(cut).lengths == (1, 1)
     torch.testing.assert_close(next(words(cut))[0], words.table.weight[[31, 32]].mean(0))
 
 
 def test_the_unknown_words_row_is_zero_and_is_not_learned():
-    words = made(Words)
+    words = made(WordTable)
     next(words(SPELLED)).sum().backward()
     assert not words.table.weight[0].any() and not words.table.weight.grad[0].any()
     assert words.table.weight.grad[[3, 30, 35]].abs().sum(1).all()

@@ -13,7 +13,9 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from likewise import Embedder
-from likewise.engines.numpy.encoders import ACTIVATIONS, NUMPY_ENCODERS, attention, erf, gelu
+from likewise.encoders.config import ENCODER_ACTIVATIONS
+from likewise.encoders.layers import ACTIVATION_FUNCTIONS as TORCH_FUNCTIONS
+from likewise.engines.numpy.encoders import ACTIVATION_FUNCTIONS, NUMPY_ENCODERS, attention, erf, gelu
 from likewise.engines.numpy.numpy_embedder import ACTIVATIONS as OF_HEADS
 from likewise.engines.numpy.numpy_embedder import TORCH_ONLY, NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
@@ -57,7 +59,11 @@ def test_what_keeps_norms_from_dividing_by_nothing_is_where_torch_has_it(own):
     _alike(own(changes={"layer_norm_eps": 0.1}))
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_every_engine_has_the_functions_that_configs_name():
+    assert set(ACTIVATION_FUNCTIONS) == set(TORCH_FUNCTIONS) == set(ENCODER_ACTIVATIONS.values())
+
+
+@pytest.mark.parametrize("activation", ENCODER_ACTIVATIONS)
 def test_every_activation_is_that_of_torch(own, activation):
     _alike(own(changes={"hidden_act": activation}))
 
@@ -209,7 +215,7 @@ BROKEN = {
     "eight bits alone": (_spoilt(lambda w: {**w, WORD: w[WORD].to(torch.int8)}), "stored as I8"),
     "not finite": (_spoilt(lambda w: {**w, WORD: w[WORD] * float("nan")}), "not finite"),
     "too many heads": (lambda f: amend(f / "config.json", num_attention_heads=5), "5 heads"),
-    "an activation": (lambda f: amend(f / "config.json", hidden_act="mish"), "mish"),
+    "an activation": (lambda f: amend(f / "config.json", hidden_act="maxout"), "maxout"),
     "a decoder": (lambda f: amend(f / "config.json", is_decoder=True), "is_decoder"),
     "others' bits": (lambda f: amend(f / "config.json", quantization_config={"bits": 4}), "quantised"),
     "no config": (lambda f: (f / "config.json").unlink(), "config.json"),

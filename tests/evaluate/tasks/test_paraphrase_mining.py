@@ -8,13 +8,14 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from likewise.arrays.connected_components import connected_components
 from likewise.arrays.similarity import cosine
 from likewise.errors import BadInput
 from likewise.evaluate.metrics.binary_classification import average_precision, best_f1
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import paraphrase_mining
 from likewise.evaluate.tasks.duplicates import LabelledPairs
-from likewise.evaluate.tasks.paraphrase_mining import MINING_TASKS, groups, transitive_closure
+from likewise.evaluate.tasks.paraphrase_mining import MINING_TASKS, transitive_closure
 from tests.evaluate.real import needs_data
 from tests.evaluate.real import read as real
 
@@ -44,7 +45,9 @@ def test_groups_are_the_connected_ones(pairs):
             reached[a] = reached[b] = reached[a] | reached[b]
         for x in reached:
             reached[x] = set().union(*(reached[y] for y in reached[x]))
-    assert sorted(map(sorted, groups(pairs))) == sorted(map(list, {tuple(sorted(r)) for r in reached.values()}))
+    assert sorted(map(sorted, connected_components(pairs))) == sorted(
+        map(list, {tuple(sorted(r)) for r in reached.values()})
+    )
 
 
 def test_what_follows_from_duplicates_is_known_and_what_is_denied_is_counted():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from likewise import Embedder
 from likewise.arrays.ngram_hashing import subword_buckets
 from likewise.errors import BadModel, LikewiseError
-from likewise.model_files.word_vectors.fasttext import read_binary
+from likewise.model_files.word_vectors.fasttext import read_fasttext
 
 SMALL = Path(__file__).parent / "fasttext" / "small.bin"
 EXPECTED = json.loads(SMALL.with_name("expected.json").read_text("utf-8"))
@@ -55,7 +55,7 @@ def test_known_and_unknown_words_have_fasttexts_own_vectors():
 
 
 def test_the_table_holds_every_word_of_the_file_as_fasttext_gives_it():
-    found = read_binary(SMALL)
+    found = read_fasttext(SMALL)
     for word, row in zip(found.words, found.rows[1:], strict=False):
         np.testing.assert_allclose(row, EXPECTED[word], atol=1e-8, rtol=1e-5)
     assert (found.least, found.most, found.buckets) == (2, 4, 150) and "</s>" in found.words
@@ -96,7 +96,7 @@ def test_a_table_written_here_is_read_row_by_row(tmp_path_factory, words, seed):
     data, rows = binary(tuple(words), seed=seed)
     path = tmp_path_factory.mktemp("any") / "m.bin"
     path.write_bytes(data)
-    found = read_binary(path)
+    found = read_fasttext(path)
     for i, word in enumerate(words):
         own = [i, *(len(words) + bucket for bucket in subword_buckets(word, 2, 3, 3))]
         np.testing.assert_allclose(found.rows[1 + i], rows[own].mean(0), rtol=1e-5, atol=1e-6)
@@ -104,13 +104,13 @@ def test_a_table_written_here_is_read_row_by_row(tmp_path_factory, words, seed):
 
 
 def test_a_classifiers_labels_are_no_words_and_its_pairs_no_n_grams(tmp_path):
-    found = read_binary(written(tmp_path, labels=("__label__x",), kind=3, least=0, most=0))
+    found = read_fasttext(written(tmp_path, labels=("__label__x",), kind=3, least=0, most=0))
     assert list(found.words) == ["cat", "dog"] and found.buckets == 0
 
 
 def test_an_older_classifier_has_no_n_grams_of_letters(tmp_path):
-    assert read_binary(written(tmp_path, kind=3, version=11)).buckets == 0
-    assert read_binary(written(tmp_path, kind=2, version=11)).buckets == 3
+    assert read_fasttext(written(tmp_path, kind=3, version=11)).buckets == 0
+    assert read_fasttext(written(tmp_path, kind=2, version=11)).buckets == 3
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_an_older_classifier_has_no_n_grams_of_letters(tmp_path):
 )
 def test_a_file_that_is_another_thing_is_refused_with_the_reason(tmp_path, how, told):
     with pytest.raises(BadModel, match=told):
-        read_binary(written(tmp_path, **how))
+        read_fasttext(written(tmp_path, **how))
 
 
 def test_vectors_that_are_not_finite_are_refused(tmp_path):
     data, _ = binary()
     (tmp_path / "m.bin").write_bytes(data[:-4] + struct.pack("<f", float("nan")))
     with pytest.raises(BadModel, match="not all finite"):
-        read_binary(tmp_path / "m.bin")
+        read_fasttext(tmp_path / "m.bin")
 
 
 def test_a_file_cut_anywhere_is_refused(tmp_path):
@@ -139,7 +139,7 @@ def test_a_file_cut_anywhere_is_refused(tmp_path):
     for end in range(len(data)):
         (tmp_path / "m.bin").write_bytes(data[:end])
         with pytest.raises(BadModel):
-            read_binary(tmp_path / "m.bin")
+            read_fasttext(tmp_path / "m.bin")
 
 
 @given(st.integers(0, 120), st.binary(min_size=1, max_size=8))
@@ -148,4 +148,4 @@ def test_a_file_damaged_anywhere_is_a_table_or_an_error_of_ours(tmp_path_factory
     path = tmp_path_factory.mktemp("any") / "m.bin"
     path.write_bytes(data[:at] + noise + data[at + len(noise) :])
     with suppress(LikewiseError):
-        read_binary(path)
+        read_fasttext(path)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from likewise import Embedder
 from likewise.errors import BadInput, BadModel, LikewiseError, ModelNotFound
 from likewise.model_files import names
-from likewise.model_files.word_vectors.text_files import read_arrays, read_text
-from likewise.model_files.word_vectors.word_tables import WordVectors, write_words
+from likewise.model_files.word_vectors.text_files import read_array_vectors, read_text_vectors
+from likewise.model_files.word_vectors.word_tables import WordVectors, write_word_vectors
 
 TABLE = "cat 1 2 3\ndog 4 5 6\n, 0.5 0 -1e-1\nstraße 7 8 9\n"
 
@@ -38,13 +38,13 @@ def file(folder: Path, text: str | bytes, name: str = "table.txt") -> Path:
 @pytest.mark.parametrize("head", ["", "4 3\n"], ids=["glove", "word2vec"])
 @pytest.mark.parametrize("end", ["\n", " \n", "\r\n"], ids=repr)
 def test_a_text_file_is_read_with_and_without_a_first_line(tmp_path, head, end):
-    found = read_text(file(tmp_path, head + TABLE.replace("\n", end)))
+    found = read_text_vectors(file(tmp_path, head + TABLE.replace("\n", end)))
     assert list(found.words) == ["cat", "dog", ",", "straße"]
     assert found.rows.tolist() == np.float32([[0, 0, 0], [1, 2, 3], [4, 5, 6], [0.5, 0, -0.1], [7, 8, 9]]).tolist()
 
 
 def test_words_of_several_parts_are_words(tmp_path):
-    assert list(read_text(file(tmp_path, "a 1 2\n. . . 3 4\n\nb c 5 6\n")).words) == ["a", ". . .", "b c"]
+    assert list(read_text_vectors(file(tmp_path, "a 1 2\n. . . 3 4\n\nb c 5 6\n")).words) == ["a", ". . .", "b c"]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_words_of_several_parts_are_words(tmp_path):
     [
         ("", "1: '' is no word"),
         ("word\n", "1: 'word"),
-        ("a 1 2\nb 1\n", "table.txt:2: 1 numbers follow the word; wanted 2"),
+        ("a 1 2\nb 1\n", "table.txt:2: 1 numbers follow the word; expected 2"),
         ("a 1 2\n\nb 1 2 3\n", "table.txt:3: 3 numbers follow"),
         ("2 2\na 1 2\nb x 2\n", "table.txt:3: could not convert"),
         ("a 1 2\n 1 2\n", "table.txt:2: 1 numbers"),
@@ -67,7 +67,7 @@ def test_words_of_several_parts_are_words(tmp_path):
 )
 def test_a_line_that_is_none_is_named_by_its_number(tmp_path, text, told):
     with pytest.raises(BadModel, match=told):
-        read_text(file(tmp_path, text))
+        read_text_vectors(file(tmp_path, text))
 
 
 @given(st.binary(max_size=60))
@@ -76,7 +76,7 @@ def test_any_bytes_are_a_table_or_an_error_of_ours(tmp_path_factory, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = read_text(path)
+            found = read_text_vectors(path)
         except LikewiseError:
             return
     assert found.rows.shape == (len(found.words) + 1, found.rows.shape[1]) and np.isfinite(found.rows).all()
@@ -84,7 +84,7 @@ def test_any_bytes_are_a_table_or_an_error_of_ours(tmp_path_factory, data):
 
 def test_of_equal_words_the_first_counts_and_the_others_are_told(tmp_path):
     with pytest.warns(UserWarning, match="gives 2 words more than once"):
-        found = read_text(file(tmp_path, "4 1\na 1\nb 2\na 3\na 4\n"))
+        found = read_text_vectors(file(tmp_path, "4 1\na 1\nb 2\na 3\na 4\n"))
     assert list(found.words) == ["a", "b"] and found.rows.tolist() == [[0], [1], [2]]
 
 
@@ -97,7 +97,7 @@ def test_a_text_file_by_its_name_is_the_mean_of_its_known_words(tmp_path):
 
 def test_a_text_without_a_known_word_is_zeros_and_is_counted(tmp_path):
     embedder = Embedder.load(glove(tmp_path))
-    with pytest.warns(UserWarning, match=r"3 of 4 texts hold no word .* is texts\[1\]"):
+    with pytest.warns(UserWarning, match=r"3 of 4 texts contain no word .* is texts\[1\]"):
         vectors = embedder.encode(["cat", "unheard", "", "unheard"])
     assert vectors[0].tolist() == [1, 2, 3] and not vectors[1:].any()
     with pytest.warns(UserWarning, match="1 of 1"):
@@ -156,8 +156,8 @@ def test_without_a_setting_the_cache_is_in_the_users_own_folder(tmp_path, monkey
     ("name", "told"),
     [
         ("avg-glove(nowhere.txt)", "the file nowhere.txt: not there"),
-        ("avg-glove()", r"avg-glove wants a file of word vectors: avg-glove\(PATH\)"),
-        ("avg-fasttext", r"avg-fasttext wants a file of word vectors: avg-fasttext\(PATH\)"),
+        ("avg-glove()", r"avg-glove needs a file of word vectors: avg-glove\(PATH\)"),
+        ("avg-fasttext", r"avg-fasttext needs a file of word vectors: avg-fasttext\(PATH\)"),
         ("avg-fasttext(/)", "the file /: it is a folder"),
     ],
 )
@@ -198,7 +198,7 @@ def test_arrays_that_do_not_match_are_refused(tmp_path):
     np.save(tmp_path / "v.npy", np.zeros((3, 2)))
     parquet.write_table(pyarrow.table({"index": ["cat", "dog"]}), tmp_path / "w.parquet")
     with pytest.raises(BadModel, match="2 words and vectors of shape"):
-        read_arrays(tmp_path, "w.parquet", "v.npy")
+        read_array_vectors(tmp_path, "w.parquet", "v.npy")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_arrays_that_do_not_match_are_refused(tmp_path):
 )
 @pytest.mark.usefixtures("unchecked")
 def test_a_folder_whose_unknown_words_make_no_sense_is_refused(tmp_path, text):
-    write_words(tmp_path, WordVectors(["a"], np.zeros((2, 3), np.float32)))
+    write_word_vectors(tmp_path, WordVectors(["a"], np.zeros((2, 3), np.float32)))
     (tmp_path / "unknown_words.json").write_text(text)
     with pytest.raises(BadModel, match="unknown"):
         Embedder.load(tmp_path)

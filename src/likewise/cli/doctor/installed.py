@@ -85,17 +85,17 @@ ENGINE_CHECKS: dict[str, Callable[[], dict[str, Any]]] = {"torch": _torch, "nump
 
 def models() -> dict[str, Any]:
     """Names of the bundled models, of others that are there, of those that can be downloaded, and the folder set."""
-    from ...model_files.names import PACKAGED_MODELS, SETTING, local_models
+    from ...model_files.names import MODELS_VARIABLE, PACKAGED_MODELS, local_models
 
     found = local_models()
     bundled = [name for name, model in PACKAGED_MODELS.items() if model.package == "likewise"]
-    folder = os.environ.get(SETTING)
+    folder = os.environ.get(MODELS_VARIABLE)
     return {
         "bundled": bundled,
         "local": [name for name, place in found.items() if place is not None and name not in bundled],
         "not_installed": [name for name, place in found.items() if place is None],
         "folder": folder,
-        "problem": _folder_problem(SETTING, folder),
+        "problem": _folder_problem(MODELS_VARIABLE, folder),
     }
 
 

@@ -45,14 +45,14 @@ def run(args: argparse.Namespace) -> int:
 
 def show_models(rows: list[dict[str, Any]], baselines: dict[str, str]) -> None:
     """A line for each model, with its folder, and for each baseline."""
-    from ...model_files.names import DEFAULT_MODEL, to_get
+    from ...model_files.names import DEFAULT_MODEL, how_to_install
     from ..terminal_tables import fill
 
     for row in rows:
         default = " (default)" if row["name"] == DEFAULT_MODEL else ""
         name = f"{row['name'] + default:{NAME_COLUMNS}} "
         if row["folder"] is None:
-            print(f"{name}not installed; to get it: {to_get(row['name'])}")
+            print(f"{name}not installed; to get it: {how_to_install(row['name'])}")
         else:
             size = f"{row['kind']:14} {row['megabytes']:6.0f} MB  "
             print(f"{name}{size}{row['folder']}")

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
 from ..encoder import Encoder
-from ..layers import ACTIVATIONS, Dropout, Embedding, LayerNorm, Linear
+from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear
 from .mpnet import RelativeBias
 
 
@@ -79,7 +79,7 @@ class Block(nn.Module):
         self.up = Linear(shape.width, shape.inner)
         self.down = Linear(shape.inner, shape.width)
         self.norm2 = LayerNorm(shape.width, shape.eps)
-        self.activation = ACTIVATIONS[shape.activation]
+        self.activation = ACTIVATION_FUNCTIONS[shape.activation]
         self.drop = Dropout(shape.dropout)
         self.attention_dropout = shape.attention_dropout
 

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from ...arrays.ragged import Ragged
 from ..encoder import Encoder
-from .word_table import UNBOUNDED, Words, WordShape
+from .word_table import UNBOUNDED, WordShape, WordTable
 
 
 class LSTM(nn.LSTM):
@@ -49,7 +49,7 @@ class BiLSTM(Encoder):
     def __init__(self, shape: WordShape, width: int) -> None:
         super().__init__()
         self.shape, self.width = shape, width
-        self.words = Words(shape)
+        self.words = WordTable(shape)
         self.vocabulary = self.words.vocabulary
         self.lstm = LSTM(shape.width, width // 2, bidirectional=True)
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from ...arrays.ragged import Ragged
 from ..encoder import Encoder
 from ..layers import Embedding
-from .word_table import UNBOUNDED, Words, WordShape
+from .word_table import UNBOUNDED, WordShape, WordTable
 
 _MULTIPLIERS = (0x9E3779B1, 0x85EBCA77)  # odd and irregular, as in xxHash; both products stay within 63 bits
 
@@ -31,7 +31,7 @@ class DeepAveraging(Encoder):
     def __init__(self, shape: WordShape, pairs: int) -> None:
         super().__init__()
         self.shape, self.width = shape, shape.width
-        self.words = Words(shape)
+        self.words = WordTable(shape)
         self.vocabulary = self.words.vocabulary
         self.pairs = Embedding(pairs, shape.width)
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ...arrays.ragged import Ragged
 from ..attention import attend
 from ..encoder import Encoder
-from ..layers import ACTIVATIONS, Dropout, Embedding, LayerNorm, Linear
+from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ModernBlock(nn.Module):
         self.norm2 = LayerNorm(shape.width, shape.eps, shape.norm_bias)
         self.up = Linear(shape.width, 2 * shape.inner, bias=shape.inner_bias)
         self.down = Linear(shape.inner, shape.width, bias=shape.inner_bias)
-        self.activation = ACTIVATIONS[shape.activation]
+        self.activation = ACTIVATION_FUNCTIONS[shape.activation]
         self.drop = Dropout(shape.dropout)
         self.attention_dropout = shape.attention_dropout
         self.window = shape.reach if shape.local[i] else None

@@ -22,8 +22,8 @@ from torch.nn.modules.module import (
 
 from ...arrays.ragged import Ragged
 from ...errors import BadModel
-from ...runtime.untrusted_files import LARGEST_JSON, regular_file_exists
-from ..config import DEEPEST, LARGEST
+from ...runtime.untrusted_files import MAX_JSON_BYTES, regular_file_exists
+from ..config import MAX_DEPTH, MAX_SIZE
 from ..encoder import Encoder
 
 try:  # what transformers builds its own empty models under, since version 5
@@ -79,7 +79,7 @@ class AutoEncoder(Encoder):
         tokens = Ragged.of([[i % self.vocabulary for i in (1, 2, 1)]])
         last = deque(self(tokens), maxlen=1)[0]
         if tuple(last.shape) != (3, self.width):
-            raise BadModel(f"{folder} gives 3 tokens a layer of shape {tuple(last.shape)}; wanted (3, {self.width})")
+            raise BadModel(f"{folder} gives 3 tokens a layer of shape {tuple(last.shape)}; expected (3, {self.width})")
 
     def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
         ids = nn.utils.rnn.pad_sequence(list(tokens.split()), batch_first=True, padding_value=self.pad)
@@ -105,7 +105,7 @@ def _check_files(folder: Path) -> None:
     if regular_file_exists(folder / "adapter_config.json"):
         raise BadModel(f"{folder} holds an adapter (adapter_config.json); merge it into its model and save that")
     for path in folder.glob("*.json"):
-        regular_file_exists(path, LARGEST_JSON if path.name != "tokenizer.json" else None)
+        regular_file_exists(path, MAX_JSON_BYTES if path.name != "tokenizer.json" else None)
 
 
 def _check_setting(key: str, value: object) -> None:
@@ -114,17 +114,17 @@ def _check_setting(key: str, value: object) -> None:
         for name, inner in value.items():
             _check_setting(name, inner)
     if isinstance(value, int) and value > (most := _most(key)):
-        raise BadModel(f"config.json says {key} = {value!r:.100}; wanted at most {most:,}")
+        raise BadModel(f"config.json says {key} = {value!r:.100}; expected at most {most:,}")
     if "attn_implementation" in key and isinstance(value, str) and "/" in value:
         raise BadModel(f"config.json says {key} = {value!r:.100}, which is code to be downloaded; none is run here")
 
 
 def _most(key: str) -> int:
     if "layers" in key or "n_layer" in key or "depth" in key:
-        return DEEPEST
+        return MAX_DEPTH
     if key in ("num_labels", "_num_labels", "n_langs"):
         return MOST_LABELS
-    return 10**15 if "theta" in key else LARGEST
+    return 10**15 if "theta" in key else MAX_SIZE
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def _check_memory(settings: Any, shapes: Shapes, folder: Path) -> None:
     computed = sum(table.numel() * table.element_size() for table in empty.buffers())
     if computed > MOST_BUFFERS:
         raise BadModel(
-            f"config.json in {folder} asks for {computed:,} bytes of tables; wanted at most {MOST_BUFFERS:,}"
+            f"config.json in {folder} asks for {computed:,} bytes of tables; expected at most {MOST_BUFFERS:,}"
         )
 
 

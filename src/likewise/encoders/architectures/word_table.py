@@ -32,7 +32,7 @@ class WordShape:
         return self.vocabulary + self.buckets
 
 
-class Words(Encoder):
+class WordTable(Encoder):
     """Tokens to one layer: each word's row, or the mean of the rows of its n-grams.
 
     An id below `shape.rows` is a row, and a word begins with it; one above, less the buckets, is the row of an n-gram

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from ...encoders.config import Config, activation, refuse, share, size
+from ...encoders.config import Config, activation, fraction, require_supported, size
 from ...errors import BadModel
 from ...runtime.lazy_imports import torch_hint
 from .weights import WeightFile
@@ -47,7 +47,7 @@ class NumpyWordTable:
 
     def __init__(self, config: Config, arrays: WeightFile) -> None:
         size(config, "ngram_buckets", 0, least=0)  # as torch's encoder reads it
-        refuse(config, ngram_buckets=0)
+        require_supported(config, ngram_buckets=0)
         self.vocabulary, self.width = size(config, "vocab_size"), size(config, "hidden_size")
         self.table = arrays.read("table.weight", self.vocabulary, self.width)
 
@@ -72,16 +72,16 @@ class NumpyBert:
     """A post-norm transformer (Devlin et al. 2019), with narrower words where ELECTRA has them."""
 
     def __init__(self, config: Config, arrays: WeightFile) -> None:
-        refuse(config, position_embedding_type="absolute", is_decoder=False)
+        require_supported(config, position_embedding_type="absolute", is_decoder=False)
         self.vocabulary, self.width = size(config, "vocab_size"), size(config, "hidden_size")
         self.longest = size(config, "max_position_embeddings", 512)
         self.heads, inner = size(config, "num_attention_heads"), size(config, "intermediate_size")
         if self.width % self.heads:
             raise BadModel(f"config.json asks for {self.heads} heads in a width of {self.width}")
-        self.eps = share(config, "layer_norm_eps", 1e-12)
+        self.eps = fraction(config, "layer_norm_eps", 1e-12)
         for unused in ("hidden_dropout_prob", "attention_probs_dropout_prob"):  # which torch's encoder refuses
-            share(config, unused, 0.1)
-        self.activation = ACTIVATIONS[activation(config, "hidden_act", "gelu", ACTIVATIONS)]
+            fraction(config, unused, 0.1)
+        self.activation = ACTIVATION_FUNCTIONS[activation(config, "hidden_act", "gelu")]
         narrow = size(config, "embedding_size", 128) if config["model_type"] == "electra" else self.width
         kinds = size(config, "type_vocab_size", 2, least=0)
         self.words = arrays.read("embeddings.word_embeddings.weight", self.vocabulary, narrow)
@@ -203,12 +203,24 @@ def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
     return np.asarray(np.maximum(x, 0))
 
 
-ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * x)))
+
+
+def _mish(x: Array) -> Array:
+    return np.asarray(x * np.tanh(np.logaddexp(x, np.float32(0))))
+
+
+ACTIVATION_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "gelu": gelu,
-    "gelu_new": gelu_tanh,
-    "gelu_pytorch_tanh": gelu_tanh,
+    "gelu_tanh": gelu_tanh,
+    "quick_gelu": lambda x: x * _sigmoid(np.float32(1.702) * x),
+    "mish": _mish,
     "relu": relu,
+    "silu": lambda x: x * _sigmoid(x),
+    "tanh": np.tanh,
 }
+"""The functions that `encoders.config.ENCODER_ACTIVATIONS` names, in NumPy."""
 
 
 def _linear(arrays: WeightFile, name: str, inputs: int, outputs: int) -> tuple[Array, Array]:

@@ -1,7 +1,6 @@
 """Weights of a folder as NumPy arrays, for where torch is not: one safetensors file, in any precision or eight bits."""
 
 import json
-import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,11 +12,8 @@ from safetensors import SafetensorError, safe_open
 
 from ...errors import BadModel
 from ...runtime.lazy_imports import torch_hint
-from ...runtime.untrusted_files import FLOATS as READ
 from ...runtime.untrusted_files import regular_file_exists
-
-STEP = ".step"
-"""Behind a matrix's name, it is the name of its rows' steps, where it is kept in eight bits (`int8`)."""
+from ...runtime.weight_files import FLOAT_TYPES, ROW_STEP_SUFFIX, match_tensor_name
 
 
 class WeightFile:
@@ -44,10 +40,10 @@ class WeightFile:
         stored, has = str(part.get_dtype()), tuple(part.get_shape())
         if has != shape:
             raise BadModel(f"config.json asks for {name} of shape {shape}, and {self.path} holds {has}")
-        step = found + STEP
-        if stored not in READ and not (stored == "I8" and step in self.names and len(shape) == 2):
+        step = found + ROW_STEP_SUFFIX
+        if stored not in FLOAT_TYPES and not (stored == "I8" and step in self.names and len(shape) == 2):
             raise BadModel(
-                f"{name} in {self.path} is stored as {stored}; without torch, {', '.join(READ)} are read. "
+                f"{name} in {self.path} is stored as {stored}; without torch, {', '.join(FLOAT_TYPES)} are read. "
                 f"{torch_hint()}"
             )
         array = self._bf16(found, shape) if stored == "BF16" else self.file.get_tensor(found).astype(np.float32)
@@ -71,16 +67,3 @@ class WeightFile:
         if found is None:
             raise BadModel(f"{self.path} lacks the tensor {name}; it holds {len(self.names)} others")
         return found
-
-
-def match_tensor_name(name: str, names: Sequence[str]) -> str | None:
-    """Which of a file's names, shortest first, is this one, whatever prefix (`bert.`, `model.`) stands before it.
-
-    Norms may have their oldest names, gamma and beta.
-    """
-    older = re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", name))
-    for wanted in (name, older):
-        for candidate in names:
-            if candidate == wanted or candidate.endswith("." + wanted):
-                return candidate
-    return None

@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from ...arrays.ragged import Ragged
 from ...arrays.reductions import REDUCTIONS
 from ...embedder import Embedder
-from ...encoders.checkpoint import Stored, check_writable, load_encoder, save_encoder
+from ...encoders.checkpoint import WeightFormat, check_writable, load_encoder, save_encoder
 from ...encoders.encoder import Encoder
 from ...encoders.families import FAMILIES
+from ...encoders.fingerprint import fingerprint
 from ...engine_registry import LoadOptions
 from ...errors import BadInput, BadModel
 from ...heads import head_settings, out_width, read_head, with_truncation
@@ -36,7 +37,6 @@ from ...pooling import Pooling, Reduce, describe_pooling, pooling_of, read_pooli
 from ...pooling.reductions import last
 from ...runtime.atomic_files import target_folder
 from ...runtime.devices import device_and_dtype, none_if_out_of_memory, precision_name
-from ...runtime.fingerprint import fingerprint
 from ...text.tokenizer import Tokenizer, max_input_length
 from ...text.windows import TextWindow
 
@@ -106,7 +106,7 @@ class TorchEmbedder(nn.Module, Embedder):
         vectors: Tensor = self.heads(self.pool(tokens))
         return vectors
 
-    def save(self, folder: str | Path, *, weights: Stored | None = None) -> None:
+    def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
         """A folder that `load` reads; sentence-transformers does too, any version, unless a warning says why not.
 
         A new folder appears whole or not at all. In one that is there, the files of the model before go, others stay;
@@ -135,7 +135,7 @@ class TorchEmbedder(nn.Module, Embedder):
             save_encoder(self.encoder, partial, weights=weights)
             check_same(read_manifest(partial), manifest)
 
-    def only_here(self, *, weights: Stored | None = None) -> list[str]:
+    def only_here(self, *, weights: WeightFormat | None = None) -> list[str]:
         """Why sentence-transformers cannot read a folder of this model; nothing where it can."""
         return parts_only_here(self.pooling, self.encoder.config.get("model_type", ""), weights)
 
@@ -262,7 +262,7 @@ def _pooling(described: str | ModulePart, depth: int) -> Pooling:
     return read_pooling(described.kind, described.config, described.folder, depth)
 
 
-def parts_only_here(pooling: Pooling, kind: str, weights: Stored | None) -> list[str]:
+def parts_only_here(pooling: Pooling, kind: str, weights: WeightFormat | None) -> list[str]:
     """Which of these sentence-transformers has nothing for: a pooling, a kind of encoder, a way to keep weights."""
     shared = isinstance(pooling, Reduce) and all(REDUCTIONS[name].newer is not None for name in pooling.names)
     reasons = [] if shared else [f"the pooling {pooling.spec}"]

@@ -6,9 +6,9 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Int
 
+from ...arrays.connected_components import connected_components
 from ...errors import BadInput
 from ...search import closest_pairs
-from ...text.normalization import groups
 from ..metrics.binary_classification import average_precision, best_f1
 from ..task import Encode, EvaluationSettings, ReadDataset, Result, Score, Task, TaskVectors
 from .duplicates import LabelledPairs, labelled_pairs
@@ -72,7 +72,7 @@ def transitive_closure(pairs: LabelledPairs, max_texts: int) -> KnownDuplicates:
     ]
     texts: list[str] = []
     group_rows = []
-    for group in groups(duplicates):
+    for group in connected_components(duplicates):
         if len(texts) + len(group) > max_texts:
             break
         group_rows.append(range(len(texts), len(texts) + len(group)))

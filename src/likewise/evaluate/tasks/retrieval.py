@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from ...arrays.similarity import cosine
 from ...errors import BadInput
 from ...search import search
-from ...search.bm25 import Words
+from ...search.bm25 import BM25Index
 from ..metrics.ranking import ranking_metric
 from ..task import Encode, EvaluationSettings, Evidence, ReadDataset, Result, Score, Task, TaskVectors
 
@@ -40,7 +40,7 @@ class RetrievalCollection:
 
     def first_stage(self) -> list[Ranking]:
         """The best DEPTH documents by BM25; fewer if fewer share a word with the query."""
-        index = Words.of(self.documents)
+        index = BM25Index.of(self.documents)
         return [index.nearest(query, DEPTH)[0] for query in self.queries]
 
     def scores(self, rankings: Sequence[Ranking], metrics: Sequence[str], prefix: str = "") -> list[Score]:

@@ -22,7 +22,7 @@ SUPERVISED = 3
 END_OF_SENTENCE = "</s>"  # the one word without n-grams
 
 
-def read_binary(path: Path) -> WordVectors:
+def read_fasttext(path: Path) -> WordVectors:
     """The vectors of a .bin: of each word the mean of its own row and those of its n-grams, and the buckets' rows.
 
     About a minute for a million words, and memory for all rows twice.
@@ -80,7 +80,9 @@ class _Reader:
 
     def _want(self, count: int) -> None:
         if not 0 <= count <= len(self.whole) - self.at:
-            raise self.broken(f"{count:,} bytes are wanted at {self.at:,}, and it has {len(self.whole):,}: cut short?")
+            raise self.broken(
+                f"{count:,} bytes are expected at {self.at:,}, and it has {len(self.whole):,}: cut short?"
+            )
 
 
 def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D"]]:
@@ -101,7 +103,9 @@ def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D
         )
     rows, columns = reader.take("qq")
     if columns != width or rows != len(words) + buckets:
-        raise reader.broken(f"its matrix is {rows:,} × {columns}; wanted {len(words):,} + {buckets:,} rows of {width}")
+        raise reader.broken(
+            f"its matrix is {rows:,} × {columns}; expected {len(words):,} + {buckets:,} rows of {width}"
+        )
     return _Settings(width, buckets if most > 0 else 0, least, most), words, reader.matrix(rows, columns)
 
 

@@ -10,19 +10,19 @@ import numpy as np
 
 from ...errors import BadModel
 from ...runtime.installation import missing_extra
-from .fasttext import read_binary
+from .fasttext import read_fasttext
 from .word_tables import WordVectors
 
 LARGEST = float(np.finfo(np.float32).max)
 WIDEST = 100_000
 
 
-def read_file(path: Path) -> WordVectors:
+def read_word_vectors(path: Path) -> WordVectors:
     """A file of word vectors: fastText's .bin, or text under any other ending."""
-    return read_binary(path) if path.suffix == ".bin" else read_text(path)
+    return read_fasttext(path) if path.suffix == ".bin" else read_text_vectors(path)
 
 
-def read_text(path: Path) -> WordVectors:
+def read_text_vectors(path: Path) -> WordVectors:
     """A text file with a word and its numbers a line, with or without a first line of count and width.
 
     Words may hold spaces, as some of GloVe's do. Of equal words the first counts, and a warning tells how many were
@@ -46,7 +46,7 @@ def read_text(path: Path) -> WordVectors:
     return WordVectors(list(words), rows)
 
 
-def read_arrays(folder: Path, words: str, vectors: str) -> WordVectors:
+def read_array_vectors(folder: Path, words: str, vectors: str) -> WordVectors:
     """The words in a column of a Parquet file, and their vectors in one of NumPy's. [extra: glove]"""
     try:
         import pyarrow.parquet as parquet
@@ -81,7 +81,7 @@ def _parsed(line: bytes, width: int, where: str) -> tuple[str, list[float]]:
     parts = line.rsplit(None, width)
     if len(parts) != width + 1 or _is_number(parts[0].rpartition(b" ")[2], parts[0]):
         raise BadModel(
-            f"{where}: {len(line.split()) - 1} numbers follow the word; wanted {width}, as in the first line"
+            f"{where}: {len(line.split()) - 1} numbers follow the word; expected {width}, as in the first line"
         )
     try:
         vector = [float(part) for part in parts[1:]]
@@ -89,7 +89,7 @@ def _parsed(line: bytes, width: int, where: str) -> tuple[str, list[float]]:
     except UnicodeDecodeError:
         raise BadModel(f"{where}: the word {parts[0]!r} is no UTF-8") from None
     except ValueError as error:
-        raise BadModel(f"{where}: {error}; wanted a word and {width} numbers") from None
+        raise BadModel(f"{where}: {error}; expected a word and {width} numbers") from None
     if not sum(map(abs, vector)) <= LARGEST:  # also where one is NaN
         raise BadModel(f"{where}: the vector of {word!r} is not finite")
     return word, vector

@@ -42,7 +42,7 @@ class WordVectors:
         return len(self.rows) - 1 - len(self.words)
 
 
-def write_words(folder: Path, vectors: WordVectors) -> None:
+def write_word_vectors(folder: Path, vectors: WordVectors) -> None:
     """The model folder of these vectors. Texts are lower-cased if no word among them has a capital letter."""
     known, width = len(vectors.words) + 1, vectors.rows.shape[1]
     config = {
@@ -69,20 +69,20 @@ def write_words(folder: Path, vectors: WordVectors) -> None:
 
 def converted_folder(name: str, key: str, read: Callable[[], WordVectors]) -> Path:
     """The folder of this name and key in the cache, made of what `read` gives if it is not there."""
-    folder = cache() / f"{name}-{_digest(f'{FORMAT} {key}')}"
+    folder = cache_folder() / f"{name}-{_digest(f'{FORMAT} {key}')}"
     if not (folder / "modules.json").is_file():
         with atomic_folder(folder) as partial:
-            write_words(partial, read())
+            write_word_vectors(partial, read())
     return folder
 
 
-def cache() -> Path:
+def cache_folder() -> Path:
     """Where converted models lie: `LIKEWISE_CACHE`, or ~/.cache/likewise."""
     set_by_user = os.environ.get(CACHE)
     return Path(set_by_user).expanduser() if set_by_user else Path.home() / ".cache" / "likewise"
 
 
-def key_of(path: Path) -> str:
+def file_state_key(path: Path) -> str:
     """What tells one state of a file from another without reading it."""
     state = path.stat()
     return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"

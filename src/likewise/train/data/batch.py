@@ -23,10 +23,14 @@ NumberArray: TypeAlias = Shaped[np.ndarray, "N ..."]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """N rows: C columns of texts, and numbers by name; (N,) each, or (N, W)."""
+    """N rows: C columns of texts, and numbers by name; (N,) each, or (N, W).
+
+    `gathered_names` are the names of the texts of all processes, where the numbers are those of all.
+    """
 
     texts: tuple[tuple[str, ...], ...]
     numbers: Mapping[str, Shaped[Tensor, "N ..."]]
+    gathered_names: Int[Tensor, "M C"] | None = None
 
     def __len__(self) -> int:
         return len(self.texts[0])
@@ -46,13 +50,14 @@ class Batch:
             name: processes.pad_to_widest(values, -1) if name == "token_ids" else values
             for name, values in self.numbers.items()
         }
-        joined = Batch(self.texts, {name: processes.gather(values) for name, values in numbers.items()})
-        joined.__dict__["names"] = processes.gather(self.names)
-        return joined
+        gathered = {name: processes.gather(values) for name, values in numbers.items()}
+        return Batch(self.texts, gathered, processes.gather(self.names))
 
     @cached_property
-    def names(self) -> Int[Tensor, "N C"]:
+    def names(self) -> Int[Tensor, "M C"]:
         """The id of each text: equal texts have equal ids, in this process and in any other."""
+        if self.gathered_names is not None:
+            return self.gathered_names
         flat = [text_id(text) for column in self.texts for text in column]
         return torch.tensor(flat, dtype=torch.int64).view(len(self.texts), -1).T.contiguous()
 

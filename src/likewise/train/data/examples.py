@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ...arrays.connected_components import DisjointSets
 from ...errors import BadInput
 
 MIN_EXAMPLES = 20  # with fewer there is nothing to hold out
@@ -22,26 +23,30 @@ class Examples:
     def __post_init__(self) -> None:
         if self.rows.ndim != 2 or self.rows.shape[1] != (3 if self.scores is None else 2):
             raise BadInput(f"rows are of shape {self.rows.shape}; expected 2 columns with scores, or 3 without")
-        if self.scores is not None:
-            bad = np.flatnonzero(~np.isfinite(self.scores))
+        if self.scores is not None and len(self.scores) != len(self.rows):
+            raise BadInput(f"there are {len(self.rows)} rows and {len(self.scores)} scores")
+
+    @classmethod
+    def checked(cls, rows: Int[np.ndarray, "N c"], scores: Float[np.ndarray, " N"] | None = None) -> "Examples":
+        """The examples of a whole data set, whose scores must be finite and not all equal, unlike a batch's.
+
+        Raises:
+            BadInput: they are not, or rows and scores do not match.
+        """
+        if scores is not None:
+            bad = np.flatnonzero(~np.isfinite(scores))
             if len(bad):
-                raise BadInput(f"the score of row {int(bad[0])} (from 0) is {self.scores[bad[0]]}; expected a number")
-            if len(self.scores) != len(self.rows):
-                raise BadInput(f"there are {len(self.rows)} rows and {len(self.scores)} scores")
-            if len(self.scores) and np.ptp(self.scores) == 0:
-                raise BadInput(
-                    f"all scores are {self.scores[0]:g}, so no pair is known to be more similar than another"
-                )
+                raise BadInput(f"the score of row {int(bad[0])} (from 0) is {scores[bad[0]]}; expected a number")
+            if len(scores) == len(rows) > 0 and np.ptp(scores) == 0:
+                raise BadInput(f"all scores are {scores[0]:g}, so no pair is known to be more similar than another")
+        return cls(rows, scores)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def take(self, indices: Int[np.ndarray, " n"]) -> "Examples":
         """Some of them; unlike a whole data set, a batch may happen to have equal scores only."""
-        part = object.__new__(Examples)
-        object.__setattr__(part, "rows", self.rows[indices])
-        object.__setattr__(part, "scores", None if self.scores is None else self.scores[indices])
-        return part
+        return Examples(self.rows[indices], None if self.scores is None else self.scores[indices])
 
     @property
     def pairs(self) -> tuple[Int[np.ndarray, "M 2"], Float[np.ndarray, " M"]]:
@@ -61,7 +66,7 @@ def deduplicated(columns: Sequence[Sequence[str]], scores: Sequence[float] | Non
     index: dict[str, int] = {}
     rows = [[index.setdefault(text, len(index)) for text in column] for column in columns]
     gold = None if scores is None else np.asarray(scores, dtype=np.float64)
-    examples = Examples(np.asarray(rows, dtype=np.int64).T.copy(), gold)
+    examples = Examples.checked(np.asarray(rows, dtype=np.int64).T.copy(), gold)
     return list(index), examples
 
 
@@ -97,19 +102,12 @@ def _constant(part: Examples) -> bool:
 
 
 def _groups(rows: Int[np.ndarray, "N c"]) -> Int[np.ndarray, " N"]:
-    """A group number for each example, equal where sentences link them (union-find)."""
-    parent = list(range(int(rows.max()) + 1))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
+    """A group number for each example, equal where sentences link them."""
+    linked = DisjointSets[int]()
     for first, *others in rows.tolist():
         for other in others:
-            parent[root(other)] = root(first)
-    return np.asarray([root(int(i)) for i in rows[:, 0]])
+            linked.join(first, other)
+    return np.asarray([linked.representative(int(i)) for i in rows[:, 0]])
 
 
 def _held_out_groups(

@@ -25,7 +25,8 @@ def unlabelled_examples(vectors: Float[np.ndarray, "S E"], pairs: int, *, seed: 
     stranger = (left + generator.integers(1, len(vectors), size=pairs)) % len(vectors)
     right = np.where(np.arange(pairs) % 2 == 0, right, stranger)
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return Examples(np.stack([left, right], axis=1), np.einsum("ne,ne->n", unit[left], unit[right]).astype(np.float64))
+    cosines = np.einsum("ne,ne->n", unit[left], unit[right]).astype(np.float64)
+    return Examples.checked(np.stack([left, right], axis=1), cosines)
 
 
 def _nearest(vectors: Float[np.ndarray, "S E"], k: int) -> np.ndarray:

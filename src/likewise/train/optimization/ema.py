@@ -6,6 +6,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from ...encoders.torch_internals import lerp_each
+
 
 class EMA:
     """mean ← d · mean + (1 − d) · weights after each step, where d = min(decay, (1 + step) / (10 + step)).
@@ -21,7 +23,7 @@ class EMA:
     def update(self, step: int) -> None:
         """Take the weights after step 1, 2, … into the average."""
         decay = min(self.decay, (1 + step) / (10 + step))
-        torch._foreach_lerp_(list(self.mean.values()), [p.detach() for p in self.weights.values()], 1 - decay)
+        lerp_each(list(self.mean.values()), [p.detach() for p in self.weights.values()], 1 - decay)
 
     @contextmanager
     def applied(self) -> Iterator[None]:

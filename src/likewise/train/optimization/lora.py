@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from ...encoders.layers import Linear
+from ...encoders.torch_internals import move_parameter_to_end
 from ...errors import BadInput
 from ..settings import TrainSettings
 from ..step.trainable import Trainable
@@ -71,7 +72,7 @@ def lora_adapters(model: Trainable, options: LoraOptions) -> Iterator[None]:
         with torch.no_grad():
             for linear in linears:
                 parametrize.remove_parametrizations(linear, "weight", leave_parametrized=merge)
-                linear._parameters["bias"] = linear._parameters.pop("bias")  # after the weight, as it was
+                move_parameter_to_end(linear, "bias")  # after the weight, as it was
 
 
 def _linears(model: Trainable, options: LoraOptions) -> list[Linear]:

@@ -7,6 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...encoders.torch_internals import (
+    add_each,
+    add_products,
+    add_quotients,
+    lerp_each,
+    multiply_each,
+    square_roots,
+)
 from ..objectives import Objective
 from ..settings import LearningRateSchedule, TrainSettings
 from ..step.trainable import Trainable
@@ -91,11 +99,11 @@ class AdamWithoutCorrection(torch.optim.Optimizer):
         gradients: list[Tensor] = [p.grad for p in parameters if p.grad is not None]
         means = [self.state[p]["exp_avg"] for p in parameters]
         squares = [self.state[p]["exp_avg_sq"] for p in parameters]
-        torch._foreach_lerp_(means, gradients, 1 - first)
-        torch._foreach_mul_(squares, second)
-        torch._foreach_addcmul_(squares, gradients, gradients, 1 - second)
-        sizes = torch._foreach_sqrt(squares)
-        torch._foreach_add_(sizes, group["eps"])
-        torch._foreach_addcdiv_(parameters, means, sizes, -rate)
+        lerp_each(means, gradients, 1 - first)
+        multiply_each(squares, second)
+        add_products(squares, gradients, gradients, 1 - second)
+        sizes = square_roots(squares)
+        add_each(sizes, group["eps"])
+        add_quotients(parameters, means, sizes, -rate)
         if group["weight_decay"]:  # after the step, as the authors did
-            torch._foreach_mul_(parameters, 1 - rate * group["weight_decay"])
+            multiply_each(parameters, 1 - rate * group["weight_decay"])

@@ -1,0 +1,87 @@
+"""The operators and attributes of torch whose names are private, or undocumented, and may change: all of them are here.
+
+tests/encoders/test_torch_internals.py finds a use of one in any other file.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+Tensors = list[Tensor] | tuple[Tensor, ...]
+
+_HAS_ONEDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+_REORDER = getattr(torch.ops.mkldnn, "_reorder_linear_weight", None) if _HAS_ONEDNN else None
+_LINEAR = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if _REORDER else None
+
+HAS_PACKED_LINEAR = _LINEAR is not None
+"""Whether this build of torch has oneDNN's linear layer with a weight whose layout was changed ahead of time."""
+
+
+def pack_linear_weight(weight: Float[Tensor, "O I"]) -> Tensor:
+    """The weight in oneDNN's own layout."""
+    return _REORDER(weight)  # type: ignore[no-any-return,misc]
+
+
+def packed_linear(x: Float[Tensor, "... I"], packed: Tensor, bias: Tensor | None) -> Float[Tensor, "... O"]:
+    """Y = x Wᵀ + b, where W was packed by `pack_linear_weight`."""
+    return _LINEAR(x, packed, bias, "none", [], "")  # type: ignore[no-any-return,misc]
+
+
+def version(tensor: Tensor) -> int:
+    """How often the tensor was changed in place; changes through `tensor.data` and by fused optimizers do not count."""
+    return tensor._version
+
+
+def gelu_in_place(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """The Gaussian error linear unit, written over its argument."""
+    return torch.ops.aten.gelu_(x)  # type: ignore[no-any-return]
+
+
+def move_parameter_to_end(module: nn.Module, name: str) -> None:
+    """Make a parameter the last of its module, in the order of `parameters()` and of the state."""
+    module._parameters[name] = module._parameters.pop(name)
+
+
+class NotifiedOfMoves(nn.Module):
+    """A module whose `before_move` is called before its weights move to a device or precision."""
+
+    def before_move(self) -> None:
+        """Called before the weights are moved."""
+        raise NotImplementedError
+
+    def _apply(self, *args: Any, **kwargs: Any) -> "NotifiedOfMoves":
+        self.before_move()
+        super()._apply(*args, **kwargs)  # type: ignore[no-untyped-call]
+        return self
+
+
+def lerp_each(tensors: Tensors, targets: Tensors, weight: float) -> None:
+    """In place, tensor + weight · (target − tensor) for each pair of tensors."""
+    torch._foreach_lerp_(tensors, targets, weight)
+
+
+def multiply_each(tensors: Tensors, factor: float) -> None:
+    """In place, each tensor times the factor."""
+    torch._foreach_mul_(tensors, factor)
+
+
+def add_each(tensors: Tensors, number: float) -> None:
+    """In place, each tensor plus the number."""
+    torch._foreach_add_(tensors, number)
+
+
+def add_products(tensors: Tensors, a: Tensors, b: Tensors, factor: float) -> None:
+    """In place, tensor + factor · a · b for each triple of tensors."""
+    torch._foreach_addcmul_(tensors, a, b, factor)
+
+
+def add_quotients(tensors: Tensors, a: Tensors, b: Tensors, factor: float) -> None:
+    """In place, tensor + factor · a / b for each triple of tensors."""
+    torch._foreach_addcdiv_(tensors, a, b, factor)
+
+
+def square_roots(tensors: Tensors) -> tuple[Tensor, ...]:
+    """The square root of each tensor."""
+    return tuple(torch._foreach_sqrt(tensors))

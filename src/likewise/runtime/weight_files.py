@@ -1,0 +1,55 @@
+"""Weights in safetensors files: which types are read, what tensors are called, and small files of known shapes."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from ..errors import BadModel
+from .untrusted_files import regular_file_exists
+
+FLOAT_TYPES = ("F64", "F32", "F16", "BF16")
+"""The types in which weights may be stored, as safetensors names them."""
+
+ROW_STEP_SUFFIX = ".step"
+"""Appended to the name of an int8 matrix: the tensor of its quantization steps, one for each row."""
+
+
+def match_tensor_name(name: str, names: Sequence[str]) -> str | None:
+    """Which of a file's names, shortest first, is this one, whatever prefix (`bert.`, `model.`) stands before it.
+
+    Norms may have their oldest names, gamma and beta.
+    """
+    older = re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", name))
+    for expected in (name, older):
+        for candidate in names:
+            if candidate == expected or candidate.endswith("." + expected):
+                return candidate
+    return None
+
+
+def read_tensors(folder: Path, what: str, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+    """The tensors of a small part of a model, as torch's, in fp32: those that are expected, finite, and no others.
+
+    The header is compared with what is expected before any memory is taken.
+    """
+    path = folder / "model.safetensors"
+    if not regular_file_exists(path):
+        raise BadModel(f"{folder} holds no model.safetensors, so {what} has no weights (only safetensors are read)")
+    try:
+        with safe_open(path, framework="pt") as file:
+            parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            found = {name: tuple(part.get_shape()) for name, part in parts.items()}
+            if found != dict(expected):
+                raise BadModel(f"{what} in {folder} wants weights of the shapes {dict(expected)}, and has {found}")
+            kinds = sorted({str(part.get_dtype()) for part in parts.values()} - {*FLOAT_TYPES})
+            if kinds:
+                raise BadModel(f"{what} in {folder} is stored as {kinds[0]}; expected {', '.join(FLOAT_TYPES)}")
+            tensors = {name: file.get_tensor(name).float() for name in parts}
+    except (SafetensorError, OSError) as error:
+        raise BadModel(f"{what} in {folder} cannot be read: {error!r}") from error
+    if not all(tensor.isfinite().all() for tensor in tensors.values()):
+        raise BadModel(f"{what} in {folder} cannot be read: its weights are not all finite")
+    return tensors

@@ -1,0 +1,69 @@
+"""What is private in torch is used in one file; everywhere else in the package only what torch documents."""
+
+import ast
+from pathlib import Path
+
+import pytest
+import torch
+
+import likewise
+from likewise.encoders import torch_internals
+
+SOURCE = Path(likewise.__file__).parent
+HOME = "encoders/torch_internals.py"
+PRIVATE_OF_OBJECTS = ("_version", "_apply", "_parameters", "_buffers", "_modules")
+OVERRIDDEN = "_apply"
+
+
+def private_uses(text):
+    """The private names of torch that a file uses, by line."""
+    tree = ast.parse(text)
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            name = ast.unparse(node)
+            private = name.startswith(("torch._", "torch.ops")) and not name.startswith("torch.__")
+            own = ast.unparse(node.value) == "self"  # a class of ours may have such a name
+            if private or (node.attr in PRIVATE_OF_OBJECTS and not own):
+                found.append(f"{node.lineno}: {name}")
+        elif isinstance(node, ast.FunctionDef) and node.name == OVERRIDDEN:
+            found.append(f"{node.lineno}: def {node.name}")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "torch":
+            parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+            found += [f"{node.lineno}: {part}" for part in parts if part.startswith("_") or part == "ops"]
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_private_names_of_torch_are_used_in_one_file(path):
+    found = private_uses(path.read_text("utf-8"))
+    assert bool(found) == (path == SOURCE / HOME), found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch._foreach_mul_(x, 2)",
+        "torch.ops.aten.gelu_(x)",
+        "w._version",
+        "from torch._C import x",
+        "m._apply(f)",
+    ],
+)
+def test_each_kind_of_use_is_noticed(line):
+    assert private_uses(line)
+
+
+def test_operations_on_lists_of_tensors_are_those_on_each():
+    x, a, b = ([torch.rand(3) + 1 for _ in range(2)] for _ in range(3))
+    for function, arguments, each in (
+        (torch_internals.lerp_each, (a, 0.25), lambda x, a, b: x + 0.25 * (a - x)),
+        (torch_internals.multiply_each, (3.0,), lambda x, a, b: 3 * x),
+        (torch_internals.add_each, (3.0,), lambda x, a, b: 3 + x),
+        (torch_internals.add_products, (a, b, 0.5), lambda x, a, b: x + 0.5 * a * b),
+        (torch_internals.add_quotients, (a, b, 0.5), lambda x, a, b: x + 0.5 * a / b),
+    ):
+        changed = [one.clone() for one in x]
+        function(changed, *arguments)
+        torch.testing.assert_close(changed, [each(*three) for three in zip(x, a, b, strict=True)])
+    torch.testing.assert_close(list(torch_internals.square_roots(x)), [one.sqrt() for one in x])
