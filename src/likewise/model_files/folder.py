@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ..arrays.reductions import REDUCTIONS, reduction_names
 from ..errors import BadModel
 from ..module_registry import HEADS
 from ..runtime.untrusted_files import (
@@ -23,14 +22,12 @@ from ..runtime.untrusted_files import (
 from .companions import SETTINGS
 from .saving import check_saved
 
-POOLING_FLAGS = {reduction.flag: name for name, reduction in REDUCTIONS.items()}
 POOLING_FOLDER = "1_Pooling"
 MOST_MODULES = 100
 UNLIMITED = 1 << 30
 """A limit of so many tokens or more is none: transformers writes 10^30 where it knows none."""
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 """What sentence-transformers compares vectors with."""
-NEWER_NAMES = {row.newer: name for name, row in REDUCTIONS.items() if row.newer not in (None, name)}
 OWN = "likewise."  # types that sentence-transformers has no word for, and so refuses
 OWN_POOLING = f"{OWN}pooling."
 
@@ -152,6 +149,8 @@ def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str,
     """A pooling's type and settings; ours bears its own name, so that nobody takes it for another."""
     if isinstance(pooling, ModulePart):
         return OWN_POOLING + pooling.kind, pooling.config
+    from ..arrays.reductions import POOLING_FLAGS, REDUCTIONS  # here, so that --help loads no NumPy
+
     names = pooling.split("+")
     unknown = [name for name in names if name not in POOLING_FLAGS.values()]
     if unknown:
@@ -217,6 +216,8 @@ def _pooling(part: ModulePart) -> str | ModulePart:
 
 def _newer_pooling(told: object, path: Path) -> str:
     """The pooling that one name stands for, or a list of names."""
+    from ..arrays.reductions import NEWER_NAMES, reduction_names  # here, so that --help loads no NumPy
+
     names: list[Any] = told if isinstance(told, list) else [told]
     if not names or not all(isinstance(name, str) for name in names):
         raise bad_setting(path, "pooling_mode", told, "a name, or several")
@@ -232,6 +233,8 @@ def _newer_pooling(told: object, path: Path) -> str:
 
 def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
     """The poolings whose flags are true; sentence-transformers would fall back to the mean where none is."""
+    from ..arrays.reductions import POOLING_FLAGS  # here, so that --help loads no NumPy
+
     flags = {key: boolean_setting(config, key, False, path) for key in config if key.startswith("pooling_mode")}
     unknown = sorted(flags.keys() - POOLING_FLAGS.keys() - {"pooling_mode"})
     if unknown:
