@@ -93,7 +93,7 @@ def test_a_fingerprint_sees_how_much_is_kept_of_a_vector(widths, folders):
 
 @pytest.mark.parametrize("wrong", [{"max_length": 0}, {"max_length": 9999}, {"truncate": 1000}, {"pooling": ""}])
 def test_what_a_model_cannot_do_is_not_quietly_made_less(wrong, folders):
-    with pytest.raises((BadInput, BadModel), match="wanted|unknown"):
+    with pytest.raises((BadInput, BadModel), match="expected|unknown"):
         Embedder.load(folders("bert"), **wrong)
 
 
@@ -247,7 +247,7 @@ def test_prompts_are_saved(prompted, tmp_path):
 @pytest.mark.parametrize("spec", REDUCTIONS)
 def test_a_pooling_may_be_told_to_pass_over_the_prompt(spec, own, tmp_path):
     flag = {"pooling_mode": spec.replace("-", "_"), "include_prompt": False}
-    from likewise.model_files.folder import NEWER_NAMES
+    from likewise.arrays.reductions import NEWER_NAMES
 
     flag["pooling_mode"] = next((newer for newer, ours in NEWER_NAMES.items() if ours == spec), spec)
     embedder = Embedder.load(own(pooling=flag, heads=()))
@@ -481,7 +481,7 @@ def test_a_device_that_is_not_here_is_refused_before_the_model_is_read(device, t
 @pytest.mark.parametrize("pooling", [5, ["mean"], True])
 @pytest.mark.usefixtures("unchecked")
 def test_a_pooling_that_is_no_name_is_refused(engine, pooling, folders):
-    with pytest.raises(BadInput, match="wanted a name, one of cls"):
+    with pytest.raises(BadInput, match="expected a name, one of cls"):
         Embedder.load(folders("bert"), engine=engine, pooling=pooling)
 
 

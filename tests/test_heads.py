@@ -59,7 +59,7 @@ def test_a_truncation_is_normalised_again_where_the_model_normalises():
 @pytest.mark.parametrize("width", [0, -1, 1.5, True, "8"])
 @pytest.mark.usefixtures("unchecked")
 def test_a_truncation_to_no_whole_number_is_refused(width):
-    with pytest.raises(BadInput, match="how many of the 6 numbers to keep"):
+    with pytest.raises(BadInput, match="how many of the 6 dimensions to keep"):
         with_truncation([], width, 6)
 
 

@@ -68,12 +68,12 @@ def test_tf_idf_has_a_width():
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("bert-cls(x)", {"pooling": "mean"}, "pooling=cls, and pooling=mean is asked for besides"),
-        ("x(truncate=3)", {"truncate": 4}, "truncate=3, and truncate=4"),
-        ("x(truncate=many)", {}, "truncate=many; wanted a whole number"),
-        ("x(pooling=a,pooling=b)", {}, "says pooling twice"),
+        ("bert-cls(x)", {"pooling": "mean"}, "pooling=cls, and the option pooling=mean contradicts it"),
+        ("x(truncate=3)", {"truncate": 4}, "truncate=3, and the option truncate=4"),
+        ("x(truncate=many)", {}, "truncate=many; expected a whole number"),
+        ("x(pooling=a,pooling=b)", {}, "gives pooling twice"),
         ("bert-avg(x):3", {}, "only random"),
-        ("tf-idf:", {"pooling": "cls"}, "tf-idf knows no pooling"),
+        ("tf-idf:", {"pooling": "cls"}, "tf-idf has no option pooling"),
         ("tf-idf:wide", {}, "width 'wide'"),
         ("tf-idf:0", {}, "width 0"),
         ("random(tf-idf)", {}, "fitted on the texts of a task"),

@@ -302,7 +302,7 @@ class Embedder(ABC):
             raise BadInput(f"there is no similarity {similarity!r}; there are {', '.join(PAIRWISE)}")
         if len(first) != len(second):
             raise BadInput(
-                f"there are {len(first):,} first texts and {len(second):,} second ones; wanted as many of both"
+                f"there are {len(first):,} first texts and {len(second):,} second ones; expected as many of both"
             )
         vectors = self.encode([*first, *second], **options)
         return PAIRWISE[similarity](vectors[: len(first)], vectors[len(first) :])

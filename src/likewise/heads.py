@@ -1,4 +1,4 @@
-"""Heads: what is done to a sentence's vector after pooling. Each maps (N, E) to (N, E′)."""
+"""Heads: the layers after pooling (Dense, LayerNorm, Normalize, Truncate). Each maps (N, E) to (N, E′)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,9 @@ class Dense(nn.Module):
     def __init__(self, inputs: int, outputs: int, bias: bool = True, activation: str = "Tanh") -> None:
         super().__init__()
         if activation not in ACTIVATIONS:
-            raise BadModel(f"a dense head asks for the activation {activation!r}; there are {', '.join(ACTIVATIONS)}")
+            raise BadModel(
+                f"a dense head has the unknown activation {activation!r}; there are {', '.join(ACTIVATIONS)}"
+            )
         self.linear = nn.Linear(inputs, outputs, bias=bias)
         self.activation = ACTIVATIONS[activation]()
 
@@ -51,7 +53,7 @@ class Norm(nn.Module):
 
 
 class Normalize(nn.Module):
-    """Length 1, so that a dot product is a cosine; a zero vector stays zero."""
+    """Scales to length 1, so that a dot product is a cosine; a zero vector stays zero."""
 
     def forward(self, x: Float[Tensor, "N E"]) -> Float[Tensor, "N E"]:
         return normalize(x, dim=1)
@@ -72,7 +74,7 @@ class Truncate(nn.Module):
 
 
 def out_width(heads: nn.Module, width: int) -> int:
-    """The width that comes out of the heads when `width` goes in."""
+    """The output width of the heads for this input width."""
     with torch.no_grad():
         device = next((p.device for p in heads.parameters()), torch.device("cpu"))
         return int(heads(torch.zeros(1, width, device=device)).shape[1])
@@ -80,16 +82,16 @@ def out_width(heads: nn.Module, width: int) -> int:
 
 def read_head(kind: str, config: Mapping[str, Any], folder: Path) -> nn.Module:
     """The head that a model folder describes, with its weights."""
-    wanted, activation = head_shapes(kind, config, folder)
-    weights = read_tensors(folder, f"the {kind} head", wanted) if wanted else {}
-    head = KINDS[kind].build(wanted, activation)
+    shapes, activation = head_shapes(kind, config, folder)
+    weights = read_tensors(folder, f"the {kind} head", shapes) if shapes else {}
+    head = KINDS[kind].build(shapes, activation)
     head.load_state_dict(weights)
     return head
 
 
-def with_truncation(heads: Sequence[nn.Module], width: int, most: int) -> list[nn.Module]:
-    """The heads with a truncation of their `most` numbers after them, normalised again if they normalise."""
-    check_truncation(width, most)
+def with_truncation(heads: Sequence[nn.Module], width: int, available: int) -> list[nn.Module]:
+    """The heads with a truncation of their output after them, normalised again if they normalise."""
+    check_truncation(width, available)
     again = [Normalize()] if any(isinstance(head, Normalize) for head in heads) else []
     return [*heads, Truncate(width), *again]
 
@@ -97,35 +99,35 @@ def with_truncation(heads: Sequence[nn.Module], width: int, most: int) -> list[n
 def head_settings(heads: nn.Module, width: int) -> list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]:
     """Kind, settings and weights of each head, in sentence-transformers' words.
 
-    It has no word for a truncation, which is therefore a Dense that keeps the first rows.
+    It has no truncation head, which is therefore written as a Dense that keeps the first dimensions.
 
     Raises:
-        BadModel: a head is of no kind that a model folder has a word for, so that it would be read again as another.
+        BadModel: a head is of a kind that a model folder cannot name, so that it would be loaded again as another one.
     """
-    found: list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]] = []
+    settings_of_heads: list[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]] = []
     for head in heads_in_order(heads):
         written = _keeping(width, head.width) if type(head) is Truncate else head
         kind, settings = _kind_and_settings(written)
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in written.state_dict().items()}
-        found.append((kind, settings, weights))
+        settings_of_heads.append((kind, settings, weights))
         width = out_width(head, width)
-    return found
+    return settings_of_heads
 
 
 def heads_in_order(heads: nn.Module) -> list[nn.Module]:
-    """The heads that make up a module, in the order in which they are applied, one that stands twice included."""
+    """The heads that make up a module, in the order in which they are applied; one applied twice is listed twice."""
     if type(heads) is nn.Sequential:
         return [one for head in heads for one in heads_in_order(head)]
     return [] if type(heads) is nn.Identity else [heads]
 
 
 def _kind_and_settings(head: nn.Module) -> tuple[str, Mapping[str, Any]]:
-    """The kind and settings from which a head of the same form is made again."""
+    """The kind and settings from which the same architecture of a head is built again."""
     kind = next((name for name, row in KINDS.items() if type(head) is row.module), None)
     if kind is None:
         raise BadModel(
             f"a model with the head {head} cannot be saved; heads that can are {', '.join(KINDS)} and Truncate "
-            "(likewise.heads). An activation alone can be had as a Dense whose weight is the identity"
+            "(likewise.heads). A lone activation can be saved as a Dense whose weight is the identity"
         )
     try:
         settings = KINDS[kind].settings(head)
@@ -134,12 +136,12 @@ def _kind_and_settings(head: nn.Module) -> tuple[str, Mapping[str, Any]]:
     except (BadModel, AttributeError, TypeError) as error:
         raise BadModel(f"a model with the head {head} cannot be saved: {error}") from None
     if form_of(again) != form_of(head):
-        raise BadModel(f"a model with the head {head} cannot be saved: it would be read again as {again}")
+        raise BadModel(f"a model with the head {head} cannot be saved: it would be loaded again as {again}")
     return kind, settings
 
 
 def form_of(module: nn.Module) -> list[tuple[type[nn.Module], str]]:
-    """What a module is but for its weights: the class of each of its parts, and what it says of its settings."""
+    """What a module is apart from its weights: the class and the settings of each of its parts."""
     return [(type(part), part.extra_repr()) for part in module.modules()]
 
 
@@ -159,14 +161,14 @@ def _dense_settings(head: Dense) -> Mapping[str, Any]:
     }
 
 
-def _dense(wanted: Mapping[str, tuple[int, ...]], activation: str) -> Dense:
-    outputs, inputs = wanted["linear.weight"]
-    return Dense(inputs, outputs, "linear.bias" in wanted, activation)
+def _dense(shapes: Mapping[str, tuple[int, ...]], activation: str) -> Dense:
+    outputs, inputs = shapes["linear.weight"]
+    return Dense(inputs, outputs, "linear.bias" in shapes, activation)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How heads of one class are written down, and made again from the shapes of their weights."""
+    """How heads of one class are saved, and built again from the shapes of their weights."""
 
     module: type[nn.Module]
     settings: Callable[[Any], Mapping[str, Any]]
@@ -176,8 +178,8 @@ class Kind:
 KINDS: dict[str, Kind] = {
     "Dense": Kind(Dense, _dense_settings, _dense),
     "LayerNorm": Kind(
-        Norm, lambda head: {"dimension": head.norm.normalized_shape[0]}, lambda wanted, _: Norm(*wanted["norm.weight"])
+        Norm, lambda head: {"dimension": head.norm.normalized_shape[0]}, lambda shapes, _: Norm(*shapes["norm.weight"])
     ),
     "Normalize": Kind(Normalize, lambda _: {}, lambda *_: Normalize()),
 }
-"""Every kind of head that a model folder can have, by its name there; `shapes.HEADS` has the same kinds."""
+"""In torch, by the names of `likewise.module_registry.HEADS`."""

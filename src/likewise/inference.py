@@ -24,7 +24,7 @@ Sequences = TypeVar("Sequences", bound=Sequence[Any])
 Buffer = TypeVar("Buffer")
 Block = TypeVar("Block")
 Results = TypeVar("Results", Float[np.ndarray, "..."], list[Float[np.ndarray, "..."]])
-"""A row for every item, or an array of its own for every item."""
+"""A row per item, or an array per item."""
 Rows = Int[np.ndarray, " items"]
 
 

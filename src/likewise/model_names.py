@@ -1,12 +1,12 @@
-"""A model's name to the model, for every place where one may be written; the grammar is one line a form.
+"""A model's name to the model, wherever a model is named; the grammar, one line per form.
 
-    NAME                      a folder, one in LIKEWISE_MODELS, a carried model or one of the hub
-    avg-glove                 the mean of GloVe's vectors, carried by a package
+    NAME                      a folder, one in LIKEWISE_MODELS, a bundled or packaged model, or one of the hub
+    avg-glove                 the mean of GloVe's vectors, from a package
     avg-glove(PATH)           of the vectors in a text file; avg-fasttext(PATH) reads fastText's .bin too
     bert-avg(NAME)            NAME under mean pooling; bert-cls(NAME) under the first token
     random(NAME)              NAME with random weights; random(NAME):7 draws them from another seed
-    tf-idf                    words weighted by rarity, hashed to 4,096 places; tf-idf:8192 to more
-    NAME(pooling=sbert-wk)    NAME loaded with options: pooling, precision, max_length, truncate; parted by commas
+    tf-idf                    words weighted by rarity, hashed to 4,096 dimensions; tf-idf:8192 to more
+    NAME(pooling=sbert-wk)    NAME loaded with options: pooling, precision, max_length, truncate; separated by commas
 
 Forms nest: random(NAME(pooling=cls)). A folder whose name looks like a form is the folder.
 """
@@ -35,14 +35,14 @@ BASELINES = {
 }
 """Forms that are models without a folder of their own, and what they are."""
 _WITH_OPTIONS = re.compile(rf"(?s)(.+)\(((?:{'|'.join(OPTIONS)})=[^()]*)\)")
-_AROUND = re.compile(rf"(?s)(random|{'|'.join(POOLED)})\((.+)\)(?::(\d+))?")
+_WRAPPED = re.compile(rf"(?s)(random|{'|'.join(POOLED)})\((.+)\)(?::(\d+))?")
 
 
 def load_model(name: str | Path, **options: Any) -> Embedder | TfIdf:
-    """The model of this name; `options` are those of `Embedder.load`, and what the name asks for may not differ.
+    """The model of this name; `options` are those of `Embedder.load`, and options in the name may not contradict them.
 
     Raises:
-        BadInput: the name is of no form known here, or asks for what an option asks for differently.
+        BadInput: the form of the name is unknown, or an option in it contradicts an option given.
         ModelNotFound, BadModel: as `Embedder.load`.
     """
     text = str(name)
@@ -52,14 +52,14 @@ def load_model(name: str | Path, **options: Any) -> Embedder | TfIdf:
 
 
 def load_named_embedder(name: str | Path, **options: Any) -> Embedder:
-    """As `load_model`, where only an embedder will do."""
+    """As `load_model`, for an embedder; tf-idf is refused."""
     text = str(name)
     if Path(text).expanduser().is_dir():
         return Embedder.load(name, **options)
     if optional := _WITH_OPTIONS.fullmatch(text):
-        return load_named_embedder(optional[1], **_joined(text, _options(text, optional[2]), options))
-    if around := _AROUND.fullmatch(text):
-        return _around(text, around[1], around[2], around[3], options)
+        return load_named_embedder(optional[1], **_merged(text, _options(text, optional[2]), options))
+    if wrapped := _WRAPPED.fullmatch(text):
+        return _wrapped(text, wrapped[1], wrapped[2], wrapped[3], options)
     if text.partition(":")[0] == "tf-idf":
         raise BadInput("tf-idf is fitted on the texts of a task, which `likewise evaluate` does, and TfIdf in Python")
     return Embedder.load(name, **options)
@@ -77,44 +77,44 @@ def load_torch_embedder(name: str | Path, **options: Any) -> "TorchEmbedder":
     return require_torch_engine(load_named_embedder(name, **{"engine": "torch", **options}), str(name))
 
 
-def _around(name: str, form: str, inner: str, seed: str | None, options: dict[str, Any]) -> Embedder:
+def _wrapped(name: str, form: str, inner: str, seed: str | None, options: dict[str, Any]) -> Embedder:
     """`bert-avg`, `bert-cls` or `random` of the model inside."""
     if form in POOLED:
         if seed is not None:
-            raise BadInput(f"{name}: only random(NAME) takes a seed behind it")
-        return load_named_embedder(inner, **_joined(name, {"pooling": POOLED[form]}, options))
+            raise BadInput(f"{name}: only random(NAME) takes a seed after it")
+        return load_named_embedder(inner, **_merged(name, {"pooling": POOLED[form]}, options))
     require_torch(name)
     from .baselines.untrained import random_weights
 
     return random_weights(load_torch_embedder(inner, **options), int(seed or 0))
 
 
-def _options(name: str, told: str) -> dict[str, Any]:
-    """`pooling=sbert-wk:start=2,window=3,truncate=64` is two options, since only a known key begins one."""
-    found: dict[str, Any] = {}
-    for part in re.split(rf",(?=(?:{'|'.join(OPTIONS)})=)", told):
+def _options(name: str, text: str) -> dict[str, Any]:
+    """`pooling=sbert-wk:start=2,window=3,truncate=64` is two options, since only a known key starts an option."""
+    options: dict[str, Any] = {}
+    for part in re.split(rf",(?=(?:{'|'.join(OPTIONS)})=)", text):
         key, _, value = part.partition("=")
-        if key in found:
-            raise BadInput(f"{name} says {key} twice")
+        if key in options:
+            raise BadInput(f"{name} gives {key} twice")
         try:
-            found[key] = OPTIONS[key](value)
+            options[key] = OPTIONS[key](value)
         except ValueError:
-            raise BadInput(f"{name} says {key}={value}; wanted a whole number") from None
-    return found
+            raise BadInput(f"{name} gives {key}={value}; expected a whole number") from None
+    return options
 
 
-def _joined(name: str, told: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    for key, value in told.items():
+def _merged(name: str, in_name: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    for key, value in in_name.items():
         if options.get(key) not in (None, value):
-            raise BadInput(f"{name} asks for {key}={value}, and {key}={options[key]} is asked for besides")
-    return {**options, **told}
+            raise BadInput(f"{name} has {key}={value}, and the option {key}={options[key]} contradicts it")
+    return {**options, **in_name}
 
 
 def _tf_idf(name: str, options: dict[str, Any]) -> TfIdf:
-    asked = [key for key, value in options.items() if value is not None and key != "device"]
-    if asked:
-        raise BadInput(f"tf-idf knows no {asked[0]}; its one setting is the width: tf-idf:{WIDTH * 2}")
+    unsupported = [key for key, value in options.items() if value is not None and key != "device"]
+    if unsupported:
+        raise BadInput(f"tf-idf has no option {unsupported[0]}; its only setting is the width: tf-idf:{WIDTH * 2}")
     width = name.partition(":")[2] or str(WIDTH)
     if not width.isdecimal():
-        raise BadInput(f"{name} gives the width {width!r}; wanted a whole number, as in tf-idf:{WIDTH * 2}")
+        raise BadInput(f"{name} gives the width {width!r}; expected a whole number, as in tf-idf:{WIDTH * 2}")
     return TfIdf(int(width))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .arrays.reductions import REDUCTIONS
 from .errors import BadInput, BadModel
 from .runtime.untrusted_files import bad_setting, boolean_setting
 
@@ -20,8 +19,10 @@ HeadShapes = tuple[dict[str, tuple[int, ...]], str]
 def check_pooling(pooling: object) -> None:
     """Refuses a pooling that is not given by its name; None is the model's own."""
     if pooling is not None and not isinstance(pooling, str):
+        from .arrays.reductions import REDUCTIONS  # here, so that --help loads no NumPy
+
         raise BadInput(
-            f"pooling is {pooling!r}; wanted a name, one of {', '.join(REDUCTIONS)}, a sum such as cls+mean, or "
+            f"pooling is {pooling!r}; expected a name, one of {', '.join(REDUCTIONS)}, a sum such as cls+mean, or "
             "sbert-wk"
         )
 
@@ -29,7 +30,7 @@ def check_pooling(pooling: object) -> None:
 def check_truncation(width: object, available: int) -> None:
     """Refuses to keep a number of dimensions that the model does not have."""
     if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= available:
-        raise BadInput(f"truncate is {width!r}; wanted how many of the {available} dimensions to keep")
+        raise BadInput(f"truncate is {width!r}; expected how many of the {available} dimensions to keep")
 
 
 def head_shapes(kind: str, config: Mapping[str, Any], folder: Path) -> HeadShapes:

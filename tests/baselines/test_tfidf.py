@@ -73,7 +73,7 @@ def test_what_is_fitted_differs_in_its_fingerprint():
 
 
 def test_the_notes_say_on_what_it_is_fitted():
-    assert "transductive" in TfIdf().notes[0] and "8,192 places" in TfIdf(8192).notes[1]
+    assert "transductive" in TfIdf().notes[0] and "8,192 dimensions" in TfIdf(8192).notes[1]
 
 
 def test_unfitted_it_says_how_to_fit():

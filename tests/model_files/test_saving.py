@@ -22,7 +22,7 @@ from likewise.model_files.companions import is_model_file
 from likewise.model_files.folder import POOLING_FLAGS, read_manifest
 from likewise.model_files.saving import SAVING_MARK, atomic_folder
 from likewise.module_registry import HEADS
-from likewise.pooling import OWN, Dissection, Fusion, Reduce, Stack
+from likewise.pooling import OWN_POOLINGS, Dissection, Fusion, Reduce, Stack
 from likewise.pooling.reductions import REDUCTIONS
 from likewise.reranker import PolyEncoder
 from likewise.runtime.atomic_files import target_folder
@@ -105,7 +105,7 @@ def _same_again(model, folder):
 def test_the_tables_name_the_same_things():
     assert set(HEADS) == set(KINDS)
     assert set(POOLING_FLAGS.values()) == set(REDUCTIONS)
-    assert {name for name in POOLINGS if name[0].isupper()} == set(OWN)
+    assert {name for name in POOLINGS if name[0].isupper()} == set(OWN_POOLINGS)
 
 
 @pytest.mark.parametrize("name", GOOD_HEADS)

@@ -477,7 +477,7 @@ def test_too_few_layers_are_refused_before_anything_is_read(spec: str, depth: in
 
 
 def test_too_few_layers_are_refused_when_they_come() -> None:
-    with pytest.raises(BadModel, match="wants 7 layers or more, and the encoder has 5"):
+    with pytest.raises(BadModel, match="needs 7 layers or more, and the encoder has 5"):
         pooled(Dissection(4), random_paths(3, 5, 16), 3)
 
 
@@ -527,7 +527,7 @@ def test_a_folder_that_asks_for_more_layers_than_there_are_is_refused(tiny: Embe
     (tmp_path / "modules.json").write_text(json.dumps(rows))
     (tmp_path / "1_Dissection").mkdir()
     (tmp_path / "1_Dissection" / "config.json").write_text('{"start": 6}')
-    with pytest.raises(BadModel, match="wants 9 layers or more"):
+    with pytest.raises(BadModel, match="needs 9 layers or more"):
         Embedder.load(tmp_path, device="cpu")
 
 

@@ -37,7 +37,7 @@ def test_a_stack_is_the_pooled_layers_side_by_side_and_no_block_above_is_run(fir
 
 @pytest.mark.parametrize(("first", "last"), [(-1, 2), (3, 2)])
 def test_layers_that_cannot_be_are_refused(first, last):
-    with pytest.raises(BadModel, match=f"layers {first} to {last} were asked for; wanted 0 ≤ first ≤ last"):
+    with pytest.raises(BadModel, match=f"layers {first} to {last} were requested; expected 0 ≤ first ≤ last"):
         Stack(Reduce.parse("mean"), first, last)
 
 
@@ -90,7 +90,7 @@ def test_what_is_read_is_what_was_written(folder):
         ({"first": None}, 3, "says first = None; expected a whole number from 0 to 3"),
         ({"last": "many"}, 3, "says last = 'many'; expected a whole number from 0 to 3"),
         ({"encoder_width": 4}, 3, r"wants weights of the shapes .*, and has .*"),
-        ({"first": 4}, 9, "wanted 0 ≤ first ≤ last"),
+        ({"first": 4}, 9, "expected 0 ≤ first ≤ last"),
         ({"reduce": "median"}, 3, "median"),
     ],
 )
@@ -110,5 +110,5 @@ def test_a_setting_or_the_weights_that_are_not_there_are_a_bad_model(folder):
 
 
 def test_a_pooling_of_ours_that_is_not_known_is_named_with_those_that_are(tmp_path):
-    with pytest.raises(BadModel, match="holds a pooling 'Median'; those known here are Dissection, Fusion"):
+    with pytest.raises(BadModel, match="holds a pooling 'Median'; known are Dissection, Fusion"):
         read_pooling("Median", {}, tmp_path, 3)

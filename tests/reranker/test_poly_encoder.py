@@ -188,7 +188,7 @@ def test_what_cannot_be_scored_is_refused(polys):
         reranker.encode_contexts(["a", None])
     with pytest.raises(BadInput, match="candidates is 'a'"):
         reranker.encode_candidates("a")
-    with pytest.raises(BadInput, match=r"wanted \(Q, 5, 32\) and \(C, 32\)"):
+    with pytest.raises(BadInput, match=r"expected \(Q, 5, 32\) and \(C, 32\)"):
         reranker.match(np.zeros((2, 4, 32), np.float32), np.zeros((3, 32), np.float32))
     for codes in (0, True, 1.5, "many"):
         with pytest.raises(BadInput, match="codes is"):

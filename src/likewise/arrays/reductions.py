@@ -80,6 +80,12 @@ REDUCTIONS: dict[str, Reduction] = {
 """In the order in which concatenations (`"cls+mean"`) are laid out; each also has a function in torch."""
 
 
+POOLING_FLAGS = {reduction.flag: name for name, reduction in REDUCTIONS.items()}
+"""Keys of 1_Pooling/config.json to reductions."""
+NEWER_NAMES = {row.newer: name for name, row in REDUCTIONS.items() if row.newer not in (None, name)}
+"""sentence-transformers' newer names to ours, where they differ."""
+
+
 def reduction_names(spec: str) -> tuple[str, ...]:
     """The reductions that `"mean"` or `"cls+mean"` names, in the order of the table.
 

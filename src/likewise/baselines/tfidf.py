@@ -1,8 +1,8 @@
-"""tf-idf: texts to the words they hold, each weighted by how rare it is among the texts at hand.
+"""tf-idf: the words of a text, each weighted by how rare it is among the texts it was fitted on.
 
 Spärck Jones 1972; the weights are those of scikit-learn's TfidfVectorizer (smooth idf, unit length). Since vectors here
-are dense, words share a fixed number of places by a hash with signs (Weinberger et al. 2009, Feature Hashing), under
-which a dot product is the exact one in expectation.
+are dense, words share a fixed number of dimensions by a hash with signs (Weinberger et al. 2009, Feature Hashing),
+under which a dot product is the exact one in expectation.
 """
 
 import hashlib
@@ -32,8 +32,8 @@ class TfIdf:
     (1, 4096)
 
     Args:
-        width: places that words are hashed to; two words that share one are taken for each other.
-        sublinear: 1 + ln of how often a word stands in a text, in place of how often.
+        width: dimensions that words are hashed to; two words that share one are confused.
+        sublinear: 1 + ln of how often a word occurs in a text, instead of how often.
         rarity: the idf of each word, ln((1 + n) / (1 + texts with it)) + 1, when fitted on n texts.
         texts: n.
     """
@@ -45,27 +45,27 @@ class TfIdf:
 
     def __post_init__(self) -> None:
         if isinstance(self.width, bool) or not isinstance(self.width, int) or not 1 <= self.width <= WIDEST:
-            raise BadInput(f"tf-idf has the width {self.width!r}; wanted a whole number from 1 to {WIDEST:,}")
+            raise BadInput(f"tf-idf has the width {self.width!r}; expected a whole number from 1 to {WIDEST:,}")
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a table of results should say of this model."""
         return (
             "tf-idf is fitted on the very texts that it is tested on (transductive): their words, never their labels",
-            f"its words are hashed to {self.width:,} places",
+            f"its words are hashed to {self.width:,} dimensions",
         )
 
     @property
     def fingerprint(self) -> str:
         """32 hexadecimal digits that change with anything that changes vectors."""
-        told = repr((self.width, self.sublinear, self.texts, sorted(self.rarity.items())))
-        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        settings = repr((self.width, self.sublinear, self.texts, sorted(self.rarity.items())))
+        return hashlib.sha256(settings.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def fitted(self, texts: Iterable[str]) -> Callable[[Sequence[str]], Float[np.ndarray, "N E"]]:
         """The `encode` that knows how rare each word is among these texts; each distinct text counts once."""
         distinct = list(dict.fromkeys(texts))
         if not distinct:
-            raise BadInput("tf-idf was to be fitted on no texts")
+            raise BadInput("tf-idf cannot be fitted on no texts")
         among = Counter(word for text in distinct for word in set(words_in(text)))
         rarity = {word: math.log((1 + len(distinct)) / (1 + count)) + 1 for word, count in among.items()}
         return replace(self, rarity=rarity, texts=len(distinct)).encode
@@ -77,26 +77,26 @@ class TfIdf:
             BadInput: it is not fitted.
         """
         if isinstance(texts, str):
-            raise BadInput(f"texts is one str, {texts[:40]!r}; wanted a list of them")
+            raise BadInput(f"texts is one str, {texts[:40]!r}; expected a list of them")
         if not self.texts:
             raise BadInput(
-                "tf-idf knows no texts yet, and what a word weighs depends on them: TfIdf().fitted(texts) gives an "
-                "encode; `likewise evaluate tf-idf` fits it on the texts of each task"
+                "tf-idf is not fitted yet, and the weight of a word depends on the texts it is fitted on: "
+                "TfIdf().fitted(texts) returns an encode; `likewise evaluate tf-idf` fits it on the texts of each task"
             )
         vectors = np.zeros((len(texts), self.width), np.float32)
         for row, text in zip(vectors, texts, strict=True):
             weights = self.weights(text)
             for word, weight in weights.items():
-                place, sign = _place(word, self.width)
-                row[place] += sign * weight
+                dimension, sign = _dimension(word, self.width)
+                row[dimension] += sign * weight
         return vectors
 
     def weights(self, text: str) -> dict[str, float]:
-        """The weight of each known word of a text, of unit length together; before hashing, and exact."""
+        """The weight of each known word of a text, scaled to unit length; exact, before hashing."""
         counts = Counter(word for word in words_in(text) if word in self.rarity)
-        found = {word: self._frequency(count) * self.rarity[word] for word, count in counts.items()}
-        length = math.sqrt(sum(weight * weight for weight in found.values()))
-        return {word: weight / length for word, weight in found.items()}
+        weights = {word: self._frequency(count) * self.rarity[word] for word, count in counts.items()}
+        length = math.sqrt(sum(weight * weight for weight in weights.values()))
+        return {word: weight / length for word, weight in weights.items()}
 
     def _frequency(self, count: int) -> float:
         return 1 + math.log(count) if self.sublinear else float(count)
@@ -107,8 +107,8 @@ def words_in(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
-def _place(word: str, width: int) -> tuple[int, float]:
-    """Where a word goes and under which sign; the sign is the hash's highest bit, the place is taken from the rest."""
+def _dimension(word: str, width: int) -> tuple[int, float]:
+    """The dimension of a word and its sign: the sign is the hash's highest bit, the rest gives the dimension."""
     hashed = _mixed(fnv1a(word.encode("utf-8", "surrogatepass")))
     return (hashed & 0x7FFFFFFF) % width, 1.0 if hashed >> 31 else -1.0
 

@@ -1,4 +1,4 @@
-"""Models that the papers compare with, made untrained: InferSent, the Universal Sentence Encoder's two, random rows.
+"""Models that the papers compare with, untrained: InferSent, the Universal Sentence Encoder's two, random weights.
 
 Their published weights are not read: InferSent's and Skip-Thought's are pickles, which can run any code when they are
 opened, and the Universal Sentence Encoder's a TensorFlow graph. InferSent's can be brought over once, where one trusts
@@ -28,15 +28,15 @@ from ..pooling import Reduce
 def infersent(words: str | Path = "avg-glove", *, width: int = 2048, seed: int = 0) -> TorchEmbedder:
     """InferSent, untrained: a bidirectional LSTM of `width` units a direction over a table of words, and its maximum.
 
-    Conneau et al. 2017. They kept the table as it was: `embedder.encoder.words.requires_grad_(False)` does that.
+    Conneau et al. 2017. They froze the table: `embedder.encoder.words.requires_grad_(False)` does that.
     """
     if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-        raise BadInput(f"width is {width!r}; wanted units a direction, a whole number above 0")
-    below = _words(words)
-    encoder = _made(
-        {**_table(below), "model_type": "bilstm", "word_size": below.encoder.width, "hidden_size": 2 * width}, seed
+        raise BadInput(f"width is {width!r}; expected the units per direction, a whole number above 0")
+    source = _words(words)
+    encoder = _random_encoder(
+        {**_table(source), "model_type": "bilstm", "word_size": source.encoder.width, "hidden_size": 2 * width}, seed
     )
-    return _with_table(below, encoder, "max", [])
+    return _with_table(source, encoder, "max", [])
 
 
 def deep_averaging(
@@ -47,13 +47,13 @@ def deep_averaging(
     Iyyer et al. 2015; Cer et al. 2018, who publish neither the number of rows nor of layers, only the 512 numbers
     that come out. Pairs begin near zero, the words with the table's vectors.
     """
-    below = _words(words)
+    source = _words(words)
     if isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1 or not layers or min(layers) < 1:
-        raise BadInput(f"pairs is {pairs!r} and layers {layers!r}; wanted a number above 0, and one or more of them")
-    encoder = _made(
-        {**_table(below), "model_type": "dan", "hidden_size": below.encoder.width, "pair_buckets": pairs}, seed
+        raise BadInput(f"pairs is {pairs!r} and layers {layers!r}; expected a number above 0, and one or more of them")
+    encoder = _random_encoder(
+        {**_table(source), "model_type": "dan", "hidden_size": source.encoder.width, "pair_buckets": pairs}, seed
     )
-    return _with_table(below, encoder, "mean-sqrt-len", [below.encoder.width, *layers], seed)
+    return _with_table(source, encoder, "mean-sqrt-len", [source.encoder.width, *layers], seed)
 
 
 def small_transformer(
@@ -64,10 +64,10 @@ def small_transformer(
     The Universal Sentence Encoder's larger model is of this kind (Cer et al. 2018); its sizes were not published, and
     those given here are the encoder's of Vaswani et al. 2017.
     """
-    below = TorchEmbedder.load(tokenizer, device="cpu")
+    source = TorchEmbedder.load(tokenizer, device="cpu")
     config = {
         "model_type": "bert",
-        "vocab_size": max(below.tokenizer.vocabulary, 1),
+        "vocab_size": max(source.tokenizer.vocabulary, 1),
         "hidden_size": width,
         "num_hidden_layers": depth,
         "num_attention_heads": heads,
@@ -76,16 +76,18 @@ def small_transformer(
         "type_vocab_size": 1,
         "hidden_act": "relu",
     }
-    if below.tokenizer.unknown is not None:
-        raise BadInput(f"{tokenizer} knows whole words alone and leaves the others out; wanted word pieces")
-    return _embedder(below, _made(config, seed), "mean-sqrt-len", nn.Sequential())
+    if source.tokenizer.unknown is not None:
+        raise BadInput(
+            f"{tokenizer} knows whole words only and ignores the others; expected a tokenizer of word pieces"
+        )
+    return _embedder(source, _random_encoder(config, seed), "mean-sqrt-len", nn.Sequential())
 
 
 def random_weights(embedder: TorchEmbedder, seed: int = 0) -> TorchEmbedder:
     """The same architecture with random weights, drawn anew in place; a row for what the architecture alone gives."""
     kind = embedder.encoder.config.get("model_type")
     if kind not in FAMILIES:
-        raise BadInput(f"a {kind!r} encoder is transformers' own, whose weights are not drawn here")
+        raise BadInput(f"a {kind!r} encoder is that of the transformers package, whose weights are not drawn here")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         initialize_weights(embedder)
@@ -93,11 +95,11 @@ def random_weights(embedder: TorchEmbedder, seed: int = 0) -> TorchEmbedder:
 
 
 def _words(name: str | Path) -> TorchEmbedder:
-    found = TorchEmbedder.load(name, device="cpu")
-    if not isinstance(found.encoder, WordTable):
-        kind = found.encoder.config.get("model_type")
-        raise BadInput(f"{name} is a {kind!r} model; wanted a table of word vectors, avg-glove say")
-    return found
+    embedder = TorchEmbedder.load(name, device="cpu")
+    if not isinstance(embedder.encoder, WordTable):
+        kind = embedder.encoder.config.get("model_type")
+        raise BadInput(f"{name} is a {kind!r} model; expected a table of word vectors, avg-glove say")
+    return embedder
 
 
 def _table(words: TorchEmbedder) -> dict[str, Any]:
@@ -105,28 +107,28 @@ def _table(words: TorchEmbedder) -> dict[str, Any]:
     return {"vocab_size": config["vocab_size"], "ngram_buckets": config.get("ngram_buckets", 0)}
 
 
-def _made(config: dict[str, Any], seed: int) -> Encoder:
+def _random_encoder(config: dict[str, Any], seed: int) -> Encoder:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        made = FAMILIES[config["model_type"]].build(config)
-        initialize_weights(made)
-    made.config = config
-    return made
+        built = FAMILIES[config["model_type"]].build(config)
+        initialize_weights(built)
+    built.config = config
+    return built
 
 
 def _with_table(
-    below: TorchEmbedder, encoder: Encoder, pooling: str, sizes: Sequence[int], seed: int = 0
+    source: TorchEmbedder, encoder: Encoder, pooling: str, sizes: Sequence[int], seed: int = 0
 ) -> TorchEmbedder:
-    """An encoder whose table is that of the words below it, under dense tanh layers of these sizes."""
+    """An encoder whose table is that of the source words, under dense tanh layers of these sizes."""
     assert isinstance(encoder.words, WordTable)
-    encoder.words.load_state_dict(below.encoder.state_dict())
+    encoder.words.load_state_dict(source.encoder.state_dict())
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         heads = nn.Sequential(*(Dense(a, b) for a, b in pairwise(sizes)))
-    return _embedder(below, encoder, pooling, heads)
+    return _embedder(source, encoder, pooling, heads)
 
 
-def _embedder(below: TorchEmbedder, encoder: Encoder, pooling: str, heads: nn.Module) -> TorchEmbedder:
-    tokenizer = replace(below.tokenizer, max_length=min(encoder.longest, below.tokenizer.max_length))
-    manifest = Manifest(encoder=below.manifest.encoder)
+def _embedder(source: TorchEmbedder, encoder: Encoder, pooling: str, heads: nn.Module) -> TorchEmbedder:
+    tokenizer = replace(source.tokenizer, max_length=min(encoder.longest, source.tokenizer.max_length))
+    manifest = Manifest(encoder=source.manifest.encoder)
     return TorchEmbedder(tokenizer, encoder, Reduce.parse(pooling), heads, manifest).eval()

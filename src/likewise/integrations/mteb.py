@@ -1,29 +1,24 @@
-"""An embedder for mteb (version 2), so that its tasks can be run, and our figures laid beside its own [extra: mteb].
+"""An embedder for mteb (version 2), so that its tasks can be run and its scores compared with ours [extra: mteb].
 
 mteb.evaluate(for_mteb(embedder), mteb.get_tasks(["STSBenchmark"]))
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from ..arrays.similarity import PAIRWISE, SIMILARITIES
+from ..embedder import PROMPT_NAMES, Embedder
 from ..evaluate.models import models_to_evaluate
 from ..runtime.installation import missing_extra
 
-if TYPE_CHECKING:
-    from ..embedder import Embedder
-
-PROMPTS = {"query": ("query",), "document": ("document", "passage")}
-"""What mteb calls an input, and the prompts of a model that are meant for it; the first one that it has is used."""
-
 
 class ForMteb:
-    """What mteb asks of an encoder, answered by an embedder."""
+    """The interface that mteb expects of an encoder, over an embedder."""
 
-    def __init__(self, embedder: "Embedder", name: str, meta: Any) -> None:
+    def __init__(self, embedder: Embedder, name: str, meta: Any) -> None:
         self._embedder, self.name, self.mteb_model_meta = embedder, name, meta
         kind = embedder.manifest.similarity or "cosine"
         self._similarity, self._pairwise = SIMILARITIES[kind], PAIRWISE[kind]
@@ -32,7 +27,7 @@ class ForMteb:
         self,
         inputs: Iterable[Mapping[str, Any]],
         *,
-        task_metadata: Any,  # noqa: ARG002, mteb tells every encoder
+        task_metadata: Any,  # noqa: ARG002, mteb passes it to every encoder
         hf_split: str,  # noqa: ARG002
         hf_subset: str,  # noqa: ARG002
         prompt_type: Any = None,
@@ -52,11 +47,11 @@ class ForMteb:
 
     def _prompt(self, kind: Any) -> str | None:
         known = self._embedder.manifest.prompts
-        wanted = PROMPTS.get(str(getattr(kind, "value", kind)), ())
-        return next((name for name in wanted if name in known), None)
+        candidates = PROMPT_NAMES.get(str(getattr(kind, "value", kind)), ())
+        return next((name for name in candidates if name in known), None)
 
 
-def for_mteb(embedder: "Embedder", name: str | None = None) -> ForMteb:
+def for_mteb(embedder: Embedder, name: str | None = None) -> ForMteb:
     """An object that `mteb.evaluate` takes; `name` is what its tables call the model.
 
     The revision is the fingerprint, so that results that mteb keeps are never those of other weights.
@@ -71,11 +66,11 @@ def for_mteb(embedder: "Embedder", name: str | None = None) -> ForMteb:
             raise
         raise missing_extra("mteb", "mteb", "for_mteb") from None
     name = name or models_to_evaluate(embedder)[0].name
-    told = {
+    description = {
         "name": name if "/" in name else f"likewise/{name}",
         "revision": embedder.fingerprint,
         "embed_dim": embedder.width,
         "max_tokens": float(embedder.tokenizer.max_length),
         "n_parameters": embedder.describe()["parameters"],
     }
-    return ForMteb(embedder, name, ModelMeta.create_empty(told))
+    return ForMteb(embedder, name, ModelMeta.create_empty(description))

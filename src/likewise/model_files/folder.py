@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ..arrays.reductions import REDUCTIONS, reduction_names
 from ..errors import BadModel
 from ..module_registry import HEADS
 from ..runtime.untrusted_files import (
@@ -23,14 +22,12 @@ from ..runtime.untrusted_files import (
 from .companions import LENGTH_FILES
 from .saving import check_saved
 
-POOLING_FLAGS = {reduction.flag: name for name, reduction in REDUCTIONS.items()}
 POOLING_FOLDER = "1_Pooling"
 MAX_MODULES = 100
 UNLIMITED = 1 << 30
 """Larger limits mean no limit: transformers writes 10^30 where it has none."""
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 """The similarity functions of sentence-transformers."""
-NEWER_NAMES = {row.newer: name for name, row in REDUCTIONS.items() if row.newer not in (None, name)}
 OWN = "likewise."  # prefix of module types that sentence-transformers does not have, and so rejects
 OWN_POOLING = f"{OWN}pooling."
 
@@ -152,6 +149,8 @@ def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str,
     """A pooling's type and settings; ours have types of their own, so that they cannot be mistaken for others."""
     if isinstance(pooling, ModulePart):
         return OWN_POOLING + pooling.kind, pooling.config
+    from ..arrays.reductions import POOLING_FLAGS, REDUCTIONS  # here, so that --help loads no NumPy
+
     names = pooling.split("+")
     unknown = [name for name in names if name not in POOLING_FLAGS.values()]
     if unknown:
@@ -221,6 +220,8 @@ def _pooling(part: ModulePart) -> str | ModulePart:
 
 def _newer_pooling(mode: object, path: Path) -> str:
     """The pooling described by one name, or by a list of names."""
+    from ..arrays.reductions import NEWER_NAMES, reduction_names  # here, so that --help loads no NumPy
+
     names: list[Any] = mode if isinstance(mode, list) else [mode]
     if not names or not all(isinstance(name, str) for name in names):
         raise bad_setting(path, "pooling_mode", mode, "a name, or several")
@@ -236,6 +237,8 @@ def _newer_pooling(mode: object, path: Path) -> str:
 
 def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
     """The poolings whose flags are true; sentence-transformers would fall back to the mean where none is."""
+    from ..arrays.reductions import POOLING_FLAGS  # here, so that --help loads no NumPy
+
     flags = {key: boolean_setting(config, key, False, path) for key in config if key.startswith("pooling_mode")}
     unknown = sorted(flags.keys() - POOLING_FLAGS.keys() - {"pooling_mode"})
     if unknown:

@@ -1,4 +1,4 @@
-"""Poolings: layers to one vector a sentence."""
+"""Poolings: the layers of an encoder to one vector per sentence."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ from .reductions import Reduce
 
 @runtime_checkable
 class Pooling(Protocol):
-    """`(layers, tokens) → vectors`, and how it is written down in a model folder."""
+    """`(layers, tokens) → vectors`, and how it is saved in a model folder."""
 
     @property
     def spec(self) -> str: ...
@@ -32,41 +32,43 @@ def pooling_of(spec: str, depth: int) -> Pooling:
     return Reduce.parse(spec)
 
 
-OWN: dict[str, type[Dissection] | type[Fusion]] = {"Dissection": Dissection, "Fusion": Fusion}
-"""Poolings that sentence-transformers has no word for: each has `config`, and `read` makes it again."""
+OWN_POOLINGS: dict[str, type[Dissection] | type[Fusion]] = {"Dissection": Dissection, "Fusion": Fusion}
+"""Poolings that sentence-transformers does not have: each has `config`, from which `read` builds it again."""
 
 _OF_LAYERS = (
-    "A model of several layers side by side is for training; save the embedder that it was made of, which shares its "
-    "weights"
+    "A model of several concatenated layers is for training; save the embedder that it was composed of, which shares "
+    "its weights"
 )
 
 
 def read_pooling(kind: str, config: Mapping[str, Any], folder: Path, depth: int) -> Pooling:
-    """A pooling of ours, as the folder of a model of `depth` blocks describes it."""
-    if kind not in OWN:
-        raise BadModel(f"{folder} holds a pooling {kind!r}; those known here are {', '.join(OWN)}")
-    return OWN[kind].read(config, folder, depth)
+    """A pooling of this library, as the folder of a model of `depth` blocks describes it."""
+    if kind not in OWN_POOLINGS:
+        raise BadModel(f"{folder} holds a pooling {kind!r}; known are {', '.join(OWN_POOLINGS)}")
+    return OWN_POOLINGS[kind].read(config, folder, depth)
 
 
 def describe_pooling(pooling: Pooling) -> str | tuple[str, Mapping[str, Any]]:
-    """How a model folder has it: by a name, or by kind and settings where it is one of ours.
+    """How a model folder describes it: by a name, or by kind and settings where only this library has it.
 
     Raises:
-        BadModel: it would not be read again as what it is.
+        BadModel: it would be loaded again as another one.
     """
     if type(pooling) is Reduce:
         if Reduce.parse(pooling.spec) != pooling:
-            raise BadModel(f"{pooling} cannot be saved: it would be read again as {Reduce.parse(pooling.spec)}")
+            raise BadModel(f"{pooling} cannot be saved: it would be loaded again as {Reduce.parse(pooling.spec)}")
         return pooling.spec
-    kind = next((name for name, row in OWN.items() if type(pooling) is row), None)
+    kind = next((name for name, row in OWN_POOLINGS.items() if type(pooling) is row), None)
     if kind is None:
         hint = f". {_OF_LAYERS}" if isinstance(pooling, Stack) else ""
-        raise BadModel(f"a model with the pooling {pooling} cannot be saved; wanted a Reduce, {' or '.join(OWN)}{hint}")
+        raise BadModel(
+            f"a model with the pooling {pooling} cannot be saved; expected a Reduce, {' or '.join(OWN_POOLINGS)}{hint}"
+        )
     return kind, pooling.config  # type: ignore[attr-defined]
 
 
 __all__ = [
-    "OWN",
+    "OWN_POOLINGS",
     "Dissection",
     "Fusion",
     "Pooling",

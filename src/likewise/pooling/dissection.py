@@ -1,4 +1,4 @@
-"""SBERT-WK (Wang and Kuo 2020): a word is what its path through the layers says, a sentence its words by importance.
+"""SBERT-WK (Wang and Kuo 2020): a word is the weighted sum of its layers, a sentence that of its words by importance.
 
 The published procedure factors a small matrix for every word and layer. All that it takes from those factors are
 the cosines between the layers of one word. So here these are measured for many words at once, and the rest is an
@@ -39,7 +39,7 @@ CHUNK = {"cpu": 1 << 20, "cuda": 1 << 28}  # bytes of the paths looked at in one
 
 
 class Dissected(NamedTuple):
-    """What the paths of T words through L layers say."""
+    """Measures of T words over L layers."""
 
     novelty: Float[Tensor, "L T"]
     alignment: Float[Tensor, "L T"]
@@ -71,57 +71,57 @@ class Dissection:
     robust: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("start", 0), ("window", 1)):
+        for name, lowest in (("start", 0), ("window", 1)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise BadModel(f"{NAME} with {name}={value!r}; wanted a whole number from {least} up")
+            if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+                raise BadModel(f"{NAME} with {name}={value!r}; expected a whole number from {lowest} up")
         for name, known in (("boundary", get_args(Boundary)), ("alignment", get_args(Alignment))):
             if getattr(self, name) not in known:
                 raise BadModel(f"{NAME} with {name}={getattr(self, name)!r}; there are {', '.join(known)}")
         if not isinstance(self.robust, bool):
-            raise BadModel(f"{NAME} with robust={self.robust!r}; wanted true or false")
+            raise BadModel(f"{NAME} with robust={self.robust!r}; expected true or false")
 
     @classmethod
     def parse(cls, spec: str, depth: int) -> "Dissection":
         """The pooling of this name, for an encoder of `depth` blocks (which yields one layer more).
 
-        A start that the name leaves out is 4, or less where fewer layers than the window wants would be left.
+        A start that the name leaves out is 4, or less where fewer layers than the window needs would be left.
         """
-        name, _, told = spec.partition(":")
-        parts = [part.partition("=") for part in told.split(",") if part]
-        options = {key.strip(): _value(text.strip()) for key, _, text in parts}
+        name, _, text = spec.partition(":")
+        parts = [part.partition("=") for part in text.split(",") if part]
+        options = {key.strip(): _value(value.strip()) for key, _, value in parts}
         known = [field.name for field in fields(cls)]
         if name != NAME or len(options) < len(parts) or not set(options) <= set(known):
             raise BadModel(
-                f"the pooling {spec!r} is unknown; wanted {NAME}:key=value,… with keys of {', '.join(known)}"
+                f"the pooling {spec!r} is unknown; expected {NAME}:key=value,… with keys of {', '.join(known)}"
             )
-        made = cls(**options)
+        built = cls(**options)
         if "start" not in options:
-            made = cls(**options, start=max(0, min(START, depth - made.window)))
-        made.check(depth + 1)
-        return made
+            built = cls(**options, start=max(0, min(START, depth - built.window)))
+        built.check(depth + 1)
+        return built
 
     @classmethod
     def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "Dissection":
         """The dissection that the folder of a model of `depth` blocks describes."""
-        told = {field.name: config[field.name] for field in fields(cls) if field.name in config}
+        settings = {field.name: config[field.name] for field in fields(cls) if field.name in config}
         try:
-            made = cls(**told)
-            made.check(depth + 1)
+            built = cls(**settings)
+            built.check(depth + 1)
         except BadModel as error:
             raise BadModel(f"{folder}: {error}") from None
-        return made
+        return built
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """What `read` wants to know."""
+        """The settings that `read` needs."""
         return asdict(self)
 
     @property
     def spec(self) -> str:
-        """The name that `parse` reads. It always tells the start."""
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name == "start" or self._differs(f.name)}
-        return f"{NAME}:{','.join(f'{name}={str(value).lower()}' for name, value in told.items())}"
+        """The name that `parse` reads. It always includes the start."""
+        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name == "start" or self._differs(f.name)}
+        return f"{NAME}:{','.join(f'{name}={str(value).lower()}' for name, value in settings.items())}"
 
     def _differs(self, name: str) -> bool:
         return bool(getattr(self, name) != getattr(type(self), name))
@@ -130,19 +130,19 @@ class Dissection:
         return encoder_width
 
     def check(self, layers: int) -> None:
-        """An error unless an encoder that yields so many layers yields enough."""
+        """Refuses an encoder that yields too few layers."""
         if layers - self.start <= self.window:
             raise BadModel(
-                f"the pooling {self.spec} wants {self.start + self.window + 1} layers or more, and the encoder has "
+                f"the pooling {self.spec} needs {self.start + self.window + 1} layers or more, and the encoder has "
                 f"{layers} with its embeddings; take an earlier start or a smaller window"
             )
 
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N D"]:
         paths = list(islice(layers, self.start, None))
         self.check(self.start + len(paths))
-        found = self.dissect(cosines_between(paths), rounding_noise(paths[0].dtype))
-        shares = shares_in_sentence(found.importance, tokens, self.robust)
-        return window_sums(paths, torch.where(shares != 0, found.weights * shares, 0), tokens)
+        dissected = self.dissect(cosines_between(paths), rounding_noise(paths[0].dtype))
+        shares = shares_in_sentence(dissected.importance, tokens, self.robust)
+        return window_sums(paths, torch.where(shares != 0, dissected.weights * shares, 0), tokens)
 
     def dissect(self, cosines: Float[Tensor, "L L T"], noise: float) -> Dissected:
         """Novelty, alignment, weights and importance of words, from the cosines between their layers.
@@ -185,12 +185,12 @@ class Dissection:
 
 
 def cosines_between(paths: Sequence[Float[Tensor, "T D"]]) -> Float[Tensor, "L L T"]:
-    """The cosine of each word's vectors at any two layers, in fp64 where the device has it; 0 beside a zero vector."""
+    """The cosine of each word's vectors at any two layers, in fp64 where the device has it; 0 for a zero vector."""
     products = torch.cat([torch.bmm(x, x.transpose(1, 2)) for x in _chunks(paths)]).permute(1, 2, 0)
     if products.device.type != "mps":
         products = products.double()
-    squares, least = torch.diagonal(products).T, torch.finfo(torch.float32).tiny
-    inverse = torch.where(squares > least, squares.clamp(min=least).rsqrt(), 0)
+    squares, lowest = torch.diagonal(products).T, torch.finfo(torch.float32).tiny
+    inverse = torch.where(squares > lowest, squares.clamp(min=lowest).rsqrt(), 0)
     return products * inverse[:, None] * inverse
 
 
@@ -204,7 +204,7 @@ def window_sums(
 ) -> Float[Tensor, "N D"]:
     """The sum over a sentence's words and their layers, by weight.
 
-    A bag of embeddings is just that for one layer, and it reads each vector once and writes none.
+    `embedding_bag` does just that for one layer, reading each vector once and writing none.
     """
     rows, starts = torch.arange(len(tokens.values), device=weights.device), tokens.offsets[:-1].long()
     exact = torch.promote_types(paths[0].dtype, torch.float32)
@@ -227,8 +227,8 @@ def _chunks(paths: Sequence[Float[Tensor, "T D"]]) -> Iterator[Float[Tensor, "t 
 def orthogonal_residual(systems: Float[Tensor, "S S *rest"], noise: float) -> Float[Tensor, "*rest"]:
     """What remains of the last unknown's square when all others are taken out: 1 − ρ².
 
-    Gauss and Cholesky without pivoting. A pivot within the noise says that this vector adds nothing to those
-    before it, and it is passed over, which gives what a pseudo-inverse would give.
+    Gauss and Cholesky without pivoting. A pivot within the noise means that this vector adds nothing to those
+    before it, and it is skipped, which gives what a pseudo-inverse would give.
     """
     while len(systems) > 1:
         pivot, row = systems[0, 0], systems[0, 1:]
@@ -238,7 +238,7 @@ def orthogonal_residual(systems: Float[Tensor, "S S *rest"], noise: float) -> Fl
 
 
 def shares_in_sentence(importance: Float[Tensor, " T"], tokens: Ragged, robust: bool = True) -> Float[Tensor, " T"]:
-    """Each token's share in the importance of its sentence: they add up to 1, and the last token's is 0."""
+    """Each token's share of the importance of its sentence: they add up to 1, and the last token's is 0."""
     if min(tokens.lengths, default=2) < 2:
         warn(
             f"{NAME} leaves out a sentence's last token, and a sentence without another one becomes zeros", stacklevel=3
@@ -252,10 +252,10 @@ def shares_in_sentence(importance: Float[Tensor, " T"], tokens: Ragged, robust: 
     return torch.where(sums > NO_VARIANCE * others, left / sums.clamp(min=NO_VARIANCE), real / others)
 
 
-def _shares(x: Float[Tensor, "L T"], least: float, otherwise: Float[Tensor, "L T"]) -> Float[Tensor, "L T"]:
-    """Each layer's share in the sum over layers; something else where that sum is nothing."""
+def _shares(x: Float[Tensor, "L T"], lowest: float, otherwise: Float[Tensor, "L T"]) -> Float[Tensor, "L T"]:
+    """Each layer's share of the sum over layers; `otherwise` where that sum is about zero."""
     sums = x.sum(0)
-    return torch.where(sums > least, x / sums.clamp(min=least), otherwise)
+    return torch.where(sums > lowest, x / sums.clamp(min=lowest), otherwise)
 
 
 def _root(x: Float[Tensor, "*rest"]) -> Float[Tensor, "*rest"]:

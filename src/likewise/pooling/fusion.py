@@ -1,7 +1,7 @@
-"""Learned dissection: a trained linear map over the pooled vectors of several layers, the encoder left as it is.
+"""Learned dissection: a trained linear map over the pooled vectors of several layers, with the encoder frozen.
 
-SBERT-WK (Wang and Kuo 2020) showed that layers hold different things and fused them by a fixed rule; here the rule is
-learned (likewise/train/layers/fusion_training.py). Untrained, it is plain pooling of the last layer it reads.
+SBERT-WK (Wang and Kuo 2020) showed that layers hold different information and fused them by a fixed rule; here
+the rule is learned (likewise/train/layers/fusion_training.py). Untrained, it is plain pooling of its last layer.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from .reductions import Reduce
 
 @dataclass(frozen=True)
 class Stack:
-    """The pooled vectors of the layers `first` … `last` (0: the embeddings), side by side; no block above is run."""
+    """The pooled vectors of the layers `first` … `last` (0: the embeddings), concatenated; later blocks are not run."""
 
     reduce: Reduce
     first: int
@@ -32,7 +32,7 @@ class Stack:
 
     def __post_init__(self) -> None:
         if not 0 <= self.first <= self.last:
-            raise BadModel(f"layers {self.first} to {self.last} were asked for; wanted 0 ≤ first ≤ last")
+            raise BadModel(f"layers {self.first} to {self.last} were requested; expected 0 ≤ first ≤ last")
 
     @property
     def spec(self) -> str:
@@ -49,7 +49,7 @@ class Stack:
 
 
 class Fusion(nn.Module):
-    """A linear map of a `Stack` of layers to one vector, made so that it begins as plain pooling of the last layer."""
+    """A linear map of a `Stack` of layers to one vector, initialised as plain pooling of the last layer."""
 
     def __init__(self, stack: Stack, encoder_width: int) -> None:
         super().__init__()
@@ -75,13 +75,13 @@ class Fusion(nn.Module):
         wide, narrow = stack.width(width), reduce.width(width)
         shapes = {"map.weight": (narrow, wide), "map.bias": (narrow,)}
         weights = read_tensors(folder, "the fusion", shapes)  # compares shapes before memory is taken for the map
-        made = cls(stack, width)
-        made.load_state_dict(weights)
-        return made
+        built = cls(stack, width)
+        built.load_state_dict(weights)
+        return built
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """What `read` wants to know."""
+        """The settings that `read` needs."""
         first, last = self.stack.first, self.stack.last
         return {"reduce": self.stack.reduce.spec, "first": first, "last": last, "encoder_width": self.encoder_width}
 
@@ -91,7 +91,7 @@ class Fusion(nn.Module):
 
     def width(self, encoder_width: int) -> int:
         if encoder_width != self.encoder_width:
-            raise BadModel(f"the fusion was made for an encoder of width {self.encoder_width}, not {encoder_width}")
+            raise BadModel(f"the fusion is for an encoder of width {self.encoder_width}, not {encoder_width}")
         return self.map.out_features
 
     def forward(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N E"]:

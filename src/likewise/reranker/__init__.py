@@ -1,4 +1,4 @@
-"""Rerankers: two texts to one score, read together (cross-encoder), or apart until late (poly-encoder)."""
+"""Rerankers: two texts to one score, read jointly (cross-encoder) or encoded separately first (poly-encoder)."""
 
 from .cross_encoder import CrossEncoder
 from .poly_encoder import PolyEncoder

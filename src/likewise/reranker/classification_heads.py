@@ -1,6 +1,6 @@
-"""CLASSIFIERS: the classification head of every family, what its parts are called in files, and what it computes.
+"""CLASSIFIERS: the classification head of every family, the names of its tensors in files, and what it computes.
 
-Each is a dense layer on the first token, an activation and a linear map to one number a label. What the families
+Each is a dense layer on the first token, an activation and a linear map to one number per label. What the families
 differ in is a field of `HeadShape` or of their row.
 """
 
@@ -19,7 +19,7 @@ from ..encoders.layers import ACTIVATION_FUNCTIONS, LayerNorm, Linear
 from ..errors import BadModel
 from ..pooling.reductions import Reduce
 
-MOST_LABELS = 100_000
+MAX_LABELS = 100_000
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Classifier(nn.Module):
 
 
 @dataclass(frozen=True)
-class Head:
+class ClassificationHead:
     """One family's row: the name of its class less `ForSequenceClassification`, its names, how config.json is read."""
 
     architecture: str
-    prefix: str  # what stands before the encoder's names
+    prefix: str  # before the names of the encoder's tensors
     names: Names
     shape: Callable[[Config], HeadShape]
 
@@ -71,25 +71,25 @@ class Head:
 
 
 def labels_of(config: Config) -> list[str]:
-    """The names of the labels, in the order of the logits; a config that says nothing has two, as in transformers."""
+    """The names of the labels, in the order of the logits; two where the config names none, as in transformers."""
     names = config.get("id2label")
     if names is None:
         count = size(config, "num_labels", 2)
-        if count > MOST_LABELS:
-            raise BadModel(f"config.json says num_labels = {count:,}; wanted at most {MOST_LABELS:,}")
+        if count > MAX_LABELS:
+            raise BadModel(f"config.json has num_labels = {count:,}; expected at most {MAX_LABELS:,}")
         return [f"LABEL_{i}" for i in range(count)]
     try:
-        found = {int(i): _label(name) for i, name in names.items()}
-        if not 1 <= len(found) <= MOST_LABELS or sorted(found) != list(range(len(found))):
+        labels = {int(i): _label(name) for i, name in names.items()}
+        if not 1 <= len(labels) <= MAX_LABELS or sorted(labels) != list(range(len(labels))):
             raise ValueError("its numbers are not 0, 1, 2 …")
     except (AttributeError, ValueError, TypeError) as error:
-        raise BadModel(f"config.json says id2label = {str(names)[:60]}: {error}") from None
-    return [found[i] for i in range(len(found))]
+        raise BadModel(f"config.json has id2label = {str(names)[:60]}: {error}") from None
+    return [labels[i] for i in range(len(labels))]
 
 
 def _label(name: object) -> str:
     if not isinstance(name, str | int):
-        raise ValueError(f"{name!r:.40} names no label")
+        raise ValueError(f"{name!r:.40} is not the name of a label")
     return str(name)
 
 
@@ -118,7 +118,7 @@ def _distilbert(config: Config) -> HeadShape:
 def _modernbert(config: Config) -> HeadShape:
     pooling = config.get("classifier_pooling", "cls")
     if pooling not in ("cls", "mean"):
-        raise BadModel(f"config.json says classifier_pooling = {pooling!r}; wanted cls or mean")
+        raise BadModel(f"config.json has classifier_pooling = {pooling!r}; expected cls or mean")
     return _shape(
         config,
         activation=activation(config, "classifier_activation", "gelu"),
@@ -133,16 +133,18 @@ def _modernbert(config: Config) -> HeadShape:
 _ROBERTA: Names = {"dense": "classifier.dense", "out": "classifier.out_proj"}
 _roberta = partial(_shape, drops_first=True)
 
-CLASSIFIERS: dict[str, Head] = {
-    "bert": Head("Bert", "bert.", {"dense": "bert.pooler.dense", "out": "classifier"}, _shape),
-    "roberta": Head("Roberta", "roberta.", _ROBERTA, _roberta),
-    "xlm-roberta": Head("XLMRoberta", "roberta.", _ROBERTA, _roberta),
-    "camembert": Head("Camembert", "roberta.", _ROBERTA, _roberta),
-    "electra": Head("Electra", "electra.", _ROBERTA, _electra),
-    "mpnet": Head("MPNet", "mpnet.", _ROBERTA, _mpnet),
-    "distilbert": Head("DistilBert", "distilbert.", {"dense": "pre_classifier", "out": "classifier"}, _distilbert),
-    "albert": Head("Albert", "albert.", {"dense": "albert.pooler", "out": "classifier"}, _albert),
-    "modernbert": Head(
+CLASSIFIERS: dict[str, ClassificationHead] = {
+    "bert": ClassificationHead("Bert", "bert.", {"dense": "bert.pooler.dense", "out": "classifier"}, _shape),
+    "roberta": ClassificationHead("Roberta", "roberta.", _ROBERTA, _roberta),
+    "xlm-roberta": ClassificationHead("XLMRoberta", "roberta.", _ROBERTA, _roberta),
+    "camembert": ClassificationHead("Camembert", "roberta.", _ROBERTA, _roberta),
+    "electra": ClassificationHead("Electra", "electra.", _ROBERTA, _electra),
+    "mpnet": ClassificationHead("MPNet", "mpnet.", _ROBERTA, _mpnet),
+    "distilbert": ClassificationHead(
+        "DistilBert", "distilbert.", {"dense": "pre_classifier", "out": "classifier"}, _distilbert
+    ),
+    "albert": ClassificationHead("Albert", "albert.", {"dense": "albert.pooler", "out": "classifier"}, _albert),
+    "modernbert": ClassificationHead(
         "ModernBert", "model.", {"dense": "head.dense", "norm": "head.norm", "out": "classifier"}, _modernbert
     ),
 }

@@ -1,4 +1,4 @@
-"""CrossEncoder: an encoder reads both texts as one, so that every word of one sees every word of the other.
+"""CrossEncoder: an encoder reads both texts as one sequence, so that every word of one attends to those of the other.
 
 Devlin et al. 2019 for the layout of a pair, Nogueira and Cho 2019 for ranking with it. Any sequence-classification
 folder of a known family is one.
@@ -40,13 +40,13 @@ from ..runtime.devices import none_if_out_of_memory
 from ..runtime.progress import Progress
 from ..text.tokenizer import Tokenizer, truncate_longest_first
 from ..text.truncation import TruncationCounter, longest_words
-from .classification_heads import CLASSIFIERS, Classifier, Head, labels_of
+from .classification_heads import CLASSIFIERS, ClassificationHead, Classifier, labels_of
 from .reranker import HasEncoder, PairOverflow, Reranker, parts_of, tokenizer_of
 from .text_pairs import TextPairs, columns, in_windows
 
 SETTINGS = "tokenizer_config.json"
 Contents = tuple[list[int], list[int]]
-"""The ids of two texts, whole or cut, without special tokens."""
+"""The ids of two texts, truncated or not, without special tokens."""
 
 
 class CrossEncoder(Reranker):
@@ -57,14 +57,14 @@ class CrossEncoder(Reranker):
         self.head = head
         self.labels = labels_of(encoder.config)
         self.activation = _activation(manifest.activation, len(self.labels))
-        older = {"activation_fn": _spoken(self.activation)}  # where sentence-transformers 4 and 5 look for it
+        older = {"activation_fn": _torch_name(self.activation)}  # where sentence-transformers 4 and 5 look for it
         self.encoder.config = {**encoder.config, "sentence_transformers": older}
         self.segmented = _segmented(tokenizer, encoder)
         self.room = tokenizer.max_length - tokenizer.pair.specials
         if self.room < 2:
             raise BadModel(
-                f"max_length is {tokenizer.max_length}, and {tokenizer.pair.specials} special tokens leave no room for "
-                "two texts"
+                f"max_length is {tokenizer.max_length}, and {tokenizer.pair.specials} special tokens leave "
+                "no tokens for two texts"
             )
 
     @classmethod
@@ -74,8 +74,8 @@ class CrossEncoder(Reranker):
         head = _head(model_type(read_config(folder), folder), f"{folder} holds")  # before any weight is read
         encoder = load_encoder(folder, dtype)
         _check_head(folder, encoder, head)
-        made = load_module(lambda: head.build(encoder.config), head.names, folder, dtype)
-        return cls(tokenizer_of(encoder, manifest, max_length), encoder, made, manifest)
+        built = load_module(lambda: head.build(encoder.config), head.names, folder, dtype)
+        return cls(tokenizer_of(encoder, manifest, max_length), encoder, built, manifest)
 
     @classmethod
     def start(
@@ -100,13 +100,13 @@ class CrossEncoder(Reranker):
         encoder.config.pop("num_labels", None)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            made = head.build(encoder.config)
-            initialize_weights(made)
+            built = head.build(encoder.config)
+            initialize_weights(built)
         first = next(encoder.parameters())
-        told = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
+        pair_manifest = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
         if max_length is not None:
-            tokenizer = tokenizer_of(encoder, told, max_length)
-        return cls(tokenizer, encoder, made.to(first.device, first.dtype), told).eval()
+            tokenizer = tokenizer_of(encoder, pair_manifest, max_length)
+        return cls(tokenizer, encoder, built.to(first.device, first.dtype), pair_manifest).eval()
 
     def forward(self, tokens: Ragged) -> Float[Tensor, "N C"]:
         """Packed pairs (of `tokens`) to logits, with gradients if they are on."""
@@ -121,7 +121,7 @@ class CrossEncoder(Reranker):
         prompt: str | None = None,
         prompt_name: str | None = None,
     ) -> Ragged:
-        """Pairs of texts as the model reads them, those that are too long cut: what `forward` takes."""
+        """Pairs of texts as the model reads them, truncated to what it reads: the input of `forward`."""
         return self.packed(self.contents(pairs, documents, prompt=prompt, prompt_name=prompt_name))
 
     def contents(
@@ -132,7 +132,7 @@ class CrossEncoder(Reranker):
         prompt: str | None = None,
         prompt_name: str | None = None,
     ) -> list[Contents]:
-        """The ids of each pair's two texts, cut to what the model reads: what `packed` takes."""
+        """The ids of each pair's two texts, truncated to what the model reads: the input of `packed`."""
         first, second = columns(pairs, documents)
         text_prompt = self._prompt(prompt, prompt_name)
         return self._contents([(text_prompt + a, b) for a, b in zip(first, second, strict=True)])
@@ -170,27 +170,27 @@ class CrossEncoder(Reranker):
     def save(self, folder: str | Path) -> None:
         """A folder that `load`, transformers (as a sequence classifier) and sentence-transformers' CrossEncoder read.
 
-        A new folder appears whole or not at all; one that is there is dealt with as by `Embedder.save`.
+        A new folder appears whole or not at all; an existing one is replaced as by `Embedder.save`.
 
         Raises:
             BadInput: the folder cannot be written to.
             BadModel: the model would be loaded again as another one.
         """
-        place, head = target_folder(folder), CLASSIFIERS[self.encoder.config["model_type"]]
+        target, head = target_folder(folder), CLASSIFIERS[self.encoder.config["model_type"]]
         self._check_writable(head)
         manifest = replace(
             self.manifest,
-            activation=_spoken(self.activation),
+            activation=_torch_name(self.activation),
             max_length=self.tokenizer.max_length,
             lowercase=self.tokenizer.lowercase,
         )
-        with atomic_folder(place) as partial:
+        with atomic_folder(target) as partial:
             write_pair_manifest(partial, manifest)
-            _told(self.tokenizer, self.segmented).save(partial)
+            _completed(self.tokenizer, self.segmented).save(partial)
             save_encoder(self.encoder, partial, head.prefix, tensors_by_file_name(self.head, head.names))
             check_same(read_pair_manifest(partial), manifest)
 
-    def _check_writable(self, head: Head) -> None:
+    def _check_writable(self, head: ClassificationHead) -> None:
         check_writable(self.encoder)
         with torch.device("meta"):
             built = head.build(self.encoder.config)
@@ -201,7 +201,7 @@ class CrossEncoder(Reranker):
         if list(self.labels) != list(again):
             raise BadModel(
                 f"the labels are {', '.join(self.labels)}, and would be {', '.join(again)} when the model is loaded "
-                "again; Reranker.start(model, labels) makes one of other labels"
+                "again; Reranker.start(model, labels) builds one with other labels"
             )
 
     @property
@@ -233,9 +233,9 @@ class CrossEncoder(Reranker):
         ids = dict(zip(texts, self._token_ids(texts), strict=True))
         if counter is not None:
             unread = self.tokenizer.unread(texts, list(ids.values()))
-            words = {texts[i]: found for i, found in unread.items()}
+            words = {texts[i]: long for i, long in unread.items()}
             of_pairs = {i: [*words.get(a, ()), *words.get(b, ())] for i, (a, b) in enumerate(pairs)} if words else {}
-            long_words = longest_words({i: found for i, found in of_pairs.items() if found}, rows)
+            long_words = longest_words({i: long for i, long in of_pairs.items() if long}, rows)
             counter.add(np.asarray([len(ids[a]) + len(ids[b]) for a, b in pairs], np.int64)[rows], long_words)
         cut = ((ids[a], ids[b], truncate_longest_first(len(ids[a]), len(ids[b]), self.room)) for a, b in pairs)
         return [(a[:n], b[:m]) for a, b, (n, m) in cut]
@@ -247,66 +247,64 @@ def _names(labels: int | Sequence[str]) -> list[str]:
     listed = isinstance(labels, list | tuple) and len(labels) > 0 and all(isinstance(name, str) for name in labels)
     if listed and len(set(labels)) == len(labels):  # type: ignore[arg-type]
         return list(labels)  # type: ignore[arg-type]
-    raise BadInput(f"labels is {labels!r}; wanted how many, 1 or more, or their names, all different")
+    raise BadInput(f"labels is {labels!r}; expected how many, 1 or more, or their names, all different")
 
 
-def _activation(tensors_by_file_name: str | None, labels: int) -> str:
-    """Its short name; where none is told, the sigmoid for one label, as sentence-transformers has it."""
-    if tensors_by_file_name is None:
+def _activation(named: str | None, labels: int) -> str:
+    """Its short name; where none is named, the sigmoid for one label, as sentence-transformers has it."""
+    if named is None:
         return "Sigmoid" if labels == 1 else "Identity"
-    short = tensors_by_file_name.rpartition(".")[2]
-    if short not in ACTIVATIONS or not tensors_by_file_name.startswith("torch."):
-        raise BadModel(
-            f"the scores want the activation {tensors_by_file_name!r}; known are torch's {', '.join(ACTIVATIONS)}"
-        )
+    short = named.rpartition(".")[2]
+    if short not in ACTIVATIONS or not named.startswith("torch."):
+        raise BadModel(f"the scores have the unknown activation {named!r}; known are torch's {', '.join(ACTIVATIONS)}")
     return short
 
 
-def _spoken(activation: str) -> str:
+def _torch_name(activation: str) -> str:
     """Its name as sentence-transformers writes it."""
     kind = type(ACTIVATIONS[activation]())
     return f"{kind.__module__}.{kind.__name__}"
 
 
-def _head(kind: str, found: str) -> Head:
+def _head(kind: str, context: str) -> ClassificationHead:
     if kind not in CLASSIFIERS:
         raise BadModel(
-            f"{found} a {kind!r} encoder, and rerankers are made of {', '.join(CLASSIFIERS)}. "
+            f"{context} a {kind!r} encoder, and rerankers are built on {', '.join(CLASSIFIERS)}. "
             "A new one is a row in CLASSIFIERS (likewise/reranker/classification_heads.py)"
         )
     return CLASSIFIERS[kind]
 
 
-def _check_head(folder: Path, encoder: Encoder, head: Head) -> None:
+def _check_head(folder: Path, encoder: Encoder, head: ClassificationHead) -> None:
     """An error with the way out where the folder holds an encoder and no classification head."""
-    told = encoder.config.get("architectures")
-    told = [] if told is None else told
-    if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
-        raise BadModel(f"config.json says architectures = {told!r:.100}; wanted a list of names")
-    classifies = not told or any(name.endswith("ForSequenceClassification") for name in told)
+    names = encoder.config.get("architectures")
+    names = [] if names is None else names
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise BadModel(f"config.json has architectures = {names!r:.100}; expected a list of names")
+    classifies = not names or any(name.endswith("ForSequenceClassification") for name in names)
     with torch.device("meta"):
-        wanted = head.build(encoder.config)
-    if not classifies or not has_weights_for(folder, wanted, head.names):
+        expected = head.build(encoder.config)
+    if not classifies or not has_weights_for(folder, expected, head.names):
         what = (
-            f"its config.json names {told[0]}"
+            f"its config.json names {names[0]}"
             if not classifies
             else "the weights of a classification head are not there"
         )
-        raise BadModel(f"{folder} holds no reranker ({what}). Reranker.start(folder) makes an untrained one of it")
+        raise BadModel(f"{folder} holds no reranker ({what}). Reranker.start(folder) builds an untrained one on it")
 
 
 def _segmented(tokenizer: Tokenizer, encoder: Encoder) -> bool:
-    """Whether the encoder is told which text a token is of: it has a table for that, and no setting forbids it."""
+    """Whether the encoder is given token types (first or second text): it has a table, and no setting forbids it."""
     table = getattr(getattr(encoder, "shape", None), "segments", 0)
     inputs = json.loads(tokenizer.companions[SETTINGS]).get("model_input_names")
     if inputs is not None and not isinstance(inputs, list):
-        raise BadModel(f"{SETTINGS} says model_input_names = {inputs!r:.100}; wanted a list of names")
+        raise BadModel(f"{SETTINGS} has model_input_names = {inputs!r:.100}; expected a list of names")
     return max(tokenizer.pair.segments) < table and (inputs is None or "token_type_ids" in inputs)
 
 
-def _told(tokenizer: Tokenizer, segments: bool) -> Tokenizer:
-    """The tokenizer with its limit and its inputs written down, so that every reader of the folder does the same."""
+def _completed(tokenizer: Tokenizer, segments: bool) -> Tokenizer:
+    """The tokenizer with its limit and its inputs in its settings, so that every reader of the folder does the same."""
     inputs = ["input_ids", *(["token_type_ids"] if segments else []), "attention_mask"]
     settings = {**json.loads(tokenizer.companions[SETTINGS]), "model_max_length": tokenizer.max_length}
-    told = json.dumps({**settings, "model_input_names": inputs}, indent=2)
-    return replace(tokenizer, companions={**tokenizer.companions, SETTINGS: told})
+    settings_json = json.dumps({**settings, "model_input_names": inputs}, indent=2)
+    return replace(tokenizer, companions={**tokenizer.companions, SETTINGS: settings_json})

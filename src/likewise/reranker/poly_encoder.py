@@ -1,12 +1,12 @@
-"""PolyEncoder (Humeau et al. 2020): candidates encoded apart, once; contexts as m vectors that each candidate weighs.
+"""PolyEncoder (Humeau et al. 2020): candidates are encoded separately, once, and attend to m context vectors.
 
 With h the token vectors of a context, c_1 … c_m learned codes and y the vector of a candidate,
 
     y_i = Σ_j softmax_j(c_i · h_j) h_j          (the context seen through code i, section 4.4)
     score = y · Σ_i softmax_i(y · y_i) y_i
 
-One encoder serves both sides (the paper's two begin equal and are trained apart). Codes of zero weigh all tokens
-alike: the score is then the dot product of pooled vectors.
+One encoder serves both sides (the paper starts two equal ones and trains them separately). Codes of zero weight all
+tokens equally: the score is then the dot product of pooled vectors.
 """
 
 import warnings
@@ -53,7 +53,7 @@ NUMBERS = 1 << 24  # of context vectors or scores that are held in fp32 at a tim
 
 
 class PolyEncoder(Reranker):
-    """Tokenizer, encoder, codes; candidates are pooled as the embedder did, and no head of it is used."""
+    """Tokenizer, encoder, codes; candidates are pooled as the embedder did, and its heads are not used."""
 
     KIND = f"{OWN_RERANKER}PolyEncoder"
     labels = ("score",)
@@ -73,7 +73,7 @@ class PolyEncoder(Reranker):
         if codes.shape[1] != pooling.width(encoder.width) or codes.shape[1] != encoder.width:
             raise BadModel(
                 f"the codes are {codes.shape[1]} wide, tokens {encoder.width} and candidates "
-                f"{pooling.width(encoder.width)} ({pooling.spec}); wanted one width"
+                f"{pooling.width(encoder.width)} ({pooling.spec}); expected one width"
             )
 
     @classmethod
@@ -91,7 +91,7 @@ class PolyEncoder(Reranker):
         except (KeyError, ValueError, TypeError, AttributeError, OSError, SafetensorError) as error:
             raise BadModel(f"the poly-encoder in {late.folder} cannot be read: {error!r}") from error
         if codes.ndim != 2 or not torch.isfinite(codes).all():
-            raise BadModel(f"the codes in {late.folder} are no finite (m, D) matrix")
+            raise BadModel(f"the codes in {late.folder} are not a finite (m, D) matrix")
         return cls(tokenizer_of(encoder, manifest, max_length), encoder, codes, pooling, manifest)
 
     @classmethod
@@ -108,20 +108,24 @@ class PolyEncoder(Reranker):
             max_length: the longest text, in tokens with the special ones.
         """
         if isinstance(codes, bool) or not isinstance(codes, int) or codes < 1:
-            raise BadInput(f"codes is {codes!r}; wanted how many, 1 or more")
+            raise BadInput(f"codes is {codes!r}; expected how many, 1 or more")
         tokenizer, encoder, manifest = parts_of(source)
         if isinstance(manifest, PairManifest):
-            raise BadInput("a poly-encoder begins with an embedder, whose pooling makes its candidates; not a reranker")
+            raise BadInput(
+                "a poly-encoder is started from an embedder, whose pooling its candidates use; not from a reranker"
+            )
         if not isinstance(manifest.pooling, str):
-            raise BadInput(f"a pooling {manifest.pooling.kind!r} makes no poly-encoder; wanted cls, mean or their kin")
+            raise BadInput(
+                f"the pooling {manifest.pooling.kind!r} does not fit a poly-encoder; expected a reduction (cls, mean …)"
+            )
         encoder = deepcopy(encoder)
         first = next(encoder.parameters())
         drawn = torch.randn(codes, encoder.width, generator=torch.Generator().manual_seed(seed)) * encoder.width**-0.5
-        told = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
+        pair_manifest = PairManifest(encoder=manifest.encoder, lowercase=tokenizer.lowercase)
         if max_length is not None:
-            tokenizer = tokenizer_of(encoder, told, max_length)
+            tokenizer = tokenizer_of(encoder, pair_manifest, max_length)
         pooling = Reduce.parse(manifest.pooling)
-        return cls(tokenizer, encoder, drawn.to(first.device, first.dtype), pooling, told).eval()
+        return cls(tokenizer, encoder, drawn.to(first.device, first.dtype), pooling, pair_manifest).eval()
 
     def contexts(self, tokens: Ragged) -> Float[Tensor, "N m D"]:
         """Packed contexts to their m vectors, with gradients if they are on."""
@@ -142,7 +146,7 @@ class PolyEncoder(Reranker):
         return score_candidates(self.contexts(contexts), self.candidates(candidates))
 
     def tokens(self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None) -> Ragged:
-        """Texts as the model reads them, those that are too long cut: what `forward` takes."""
+        """Texts as the model reads them, truncated to what it reads: the input of `forward`."""
         return Ragged.of(self.context_ids(texts, prompt=prompt, prompt_name=prompt_name), self.device)
 
     def context_ids(
@@ -182,7 +186,7 @@ class PolyEncoder(Reranker):
         progress: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "C D"]:
-        """One vector a candidate, float32, in the order given; they depend on no context, so they can be kept."""
+        """One vector per candidate, float32, in the order given; they depend on no context, so they can be kept."""
         checked = text_column(texts, "candidates")
         run = self._text_run("candidates", overflow, progress, batch_tokens, len(checked))
         with run as started:
@@ -200,13 +204,13 @@ class PolyEncoder(Reranker):
                 f"contexts are of shape {contexts.shape} and candidates {candidates.shape}; "
                 f"wanted (Q, {m}, {width}) and (C, {width})"
             )
-        found = np.empty((len(contexts), len(candidates)), np.float32)
+        scores = np.empty((len(contexts), len(candidates)), np.float32)
         step = max(1, NUMBERS // max(1, m * len(contexts)))
         queries = torch.from_numpy(contexts).to(self.device)
         for start in range(0, len(candidates), step):
             block = torch.from_numpy(candidates[start : start + step]).to(self.device)
-            found[:, start : start + step] = score_candidates(queries, block).cpu().numpy()
-        return found
+            scores[:, start : start + step] = score_candidates(queries, block).cpu().numpy()
+        return scores
 
     def logits(
         self,
@@ -238,19 +242,19 @@ class PolyEncoder(Reranker):
         return scores
 
     def save(self, folder: str | Path) -> None:
-        """A folder of a kind of ours, which `load` reads and nobody else, as a warning says; else as `Embedder.save`.
+        """A folder that only this library reads, as a warning says; otherwise as `Embedder.save`.
 
         Raises:
             BadInput: the folder cannot be written to.
             BadModel: the model would be loaded again as another one.
         """
-        place, name = target_folder(folder), describe_pooling(self.pooling)
+        target, name = target_folder(folder), describe_pooling(self.pooling)
         check_writable(self.encoder)
         late = ModulePart(self.KIND, {"codes": len(self.codes), "pooling": name}, Path())
         tokenizer = self.tokenizer
         limited = replace(self.manifest, max_length=tokenizer.max_length, lowercase=tokenizer.lowercase, late=late)
         warnings.warn("sentence-transformers cannot read a poly-encoder; likewise can", stacklevel=2)
-        with atomic_folder(place) as partial:
+        with atomic_folder(target) as partial:
             write_pair_manifest(partial, limited)
             tokenizer.save(partial)
             weights = {"codes": self.codes.detach().cpu().contiguous()}
@@ -306,7 +310,7 @@ class PolyEncoder(Reranker):
 
 
 def score_candidates(contexts: Float[Tensor, "Q m D"], candidates: Float[Tensor, "C D"]) -> Float[Tensor, "Q C"]:
-    """The score y · Σ_i softmax_i(y · y_i) y_i, which is the sum of the y · y_i, each weighed by their softmax."""
+    """The score y · Σ_i softmax_i(y · y_i) y_i, which is the sum of the y · y_i, each weighted by their softmax."""
     return _softmax_weighted(torch.einsum("qmd,cd->qcm", contexts, candidates))
 
 
@@ -320,5 +324,5 @@ def _softmax_weighted(dots: Float[Tensor, "Q C m"]) -> Float[Tensor, "Q C"]:
 
 
 def _exact(vectors: Tensor) -> Tensor:
-    """In single precision at least: half precision is for what the encoder does."""
+    """At least single precision: half precision is for the encoder alone."""
     return vectors if vectors.dtype == torch.float64 else vectors.float()

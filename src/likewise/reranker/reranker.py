@@ -1,4 +1,4 @@
-"""Reranker: what cross-encoder and poly-encoder have in common, from pairs of texts to scores and ranks."""
+"""Reranker: the base class of cross-encoder and poly-encoder, from pairs of texts to scores and ranks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,14 +64,14 @@ class HasEncoder(Protocol):
 
 
 class Reranker(nn.Module, ABC):
-    """Two texts to one score: slower than comparing vectors, and nearer to what a reader would say.
+    """Two texts to one score: slower than comparing vectors, and more accurate.
 
     >>> reranker = Reranker.load("cross-encoder/ms-marco-MiniLM-L6-v2")      # doctest: +SKIP
     >>> reranker.rank("how do cats sleep", ["Cats nap.", "Shares fell."])    # doctest: +SKIP
     [(0, 0.93), (1, 0.02)]
 
-    `load` gives a `CrossEncoder` or a `PolyEncoder`, as the folder is; both are torch modules whose call gives logits
-    with gradients. Calls of one reranker may come from several threads at once.
+    `load` returns a `CrossEncoder` or a `PolyEncoder`, by what the folder holds; both are torch modules that return
+    logits, with gradients, when called. Calls of one reranker may come from several threads at once.
     """
 
     KIND: str | None = None
@@ -101,11 +101,11 @@ class Reranker(nn.Module, ABC):
         """The reranker of this name or folder.
 
         Args:
-            name: a folder (a Hugging Face sequence classifier, a CrossEncoder of sentence-transformers, or one of
-                ours), or a hub name.
+            name: a folder (a Hugging Face sequence classifier, a CrossEncoder of sentence-transformers, or a
+                poly-encoder), or a hub name.
             precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA) or `"fp16"`.
             device: `"cpu"`, `"cuda"` …; the first GPU if there is one.
-            max_length: another longest input, in tokens with the special ones.
+            max_length: another maximum input length, in tokens with the special ones.
 
         Raises:
             ModelNotFound: the name leads nowhere; the message lists what was tried.
@@ -142,10 +142,10 @@ class Reranker(nn.Module, ABC):
 
         Args:
             source: an embedder, or the name or folder of an embedding model or of a plain encoder; or another reranker,
-                one trained for inference say, whose head is left behind.
+                one trained for inference say, whose head is not used.
             labels: how many labels (1: a score), or their names.
-            seed: what the head is drawn with.
-            max_length: the longest input, in tokens of both texts with the special ones.
+            seed: the random seed of the head.
+            max_length: the maximum input length, in tokens of both texts with the special ones.
         """
         return _reranker_class(None).start(source, labels, seed=seed, max_length=max_length)
 
@@ -161,7 +161,7 @@ class Reranker(nn.Module, ABC):
         progress: Progress = None,
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "N C"]:
-        """What the model says of each pair before any activation, float32, in the order given; see `score`."""
+        """The model's output for each pair before any activation, float32, in the order given; see `score`."""
 
     def probabilities(
         self, pairs: TextPairs, documents: Iterable[str] | None = None, **how: Any
@@ -180,20 +180,20 @@ class Reranker(nn.Module, ABC):
         label: int | str | None = None,
         **how: Any,
     ) -> Float[np.ndarray, " N"]:
-        """One number a pair, float32, in the order given.
+        """One number per pair, float32, in the order given.
 
         Args:
-            pairs: texts two by two; or the first texts, with `documents` for the second ones.
+            pairs: pairs of texts; or the first texts, with `documents` for the second ones.
             documents: one for every first text.
             label: whose probability is the score, by name or number, where the model has several labels
                 (`"entailment"`, say).
             how: as `logits` takes it: `prompt` (a text put before every first text), `prompt_name` (the name of one of
                 the model's own, in its place), `overflow` (a pair of more tokens than the model reads: `"error"`;
-                `"warn"` cuts the longer text first and says so; `"truncate"` cuts and is silent), `progress`,
+                `"warn"` truncates the longer text first and warns; `"truncate"` does so silently), `progress`,
                 `batch_tokens`.
 
         Raises:
-            BadInput: what was given is no pair of texts (its index is named), or an option is unknown.
+            BadInput: an item is not a pair of texts (its index is named), or an option is unknown.
             TooLong: under `overflow="error"`.
             OutOfMemory: one single pair does not fit into memory.
         """
@@ -221,9 +221,9 @@ class Reranker(nn.Module, ABC):
         """
         _check_options("rank", how, RANK_ADVICE)
         if k is not None and (isinstance(k, bool) or not isinstance(k, Integral) or k < 1):
-            raise BadInput(f"k is {k!r}; wanted how many documents to keep, 1 or more")
+            raise BadInput(f"k is {k!r}; expected how many documents to keep, 1 or more")
         if not isinstance(query, str):
-            raise BadInput(f"the query is {query!r:.40}; wanted one str (score takes many)")
+            raise BadInput(f"the query is {query!r:.40}; expected one str (score takes many)")
         texts = text_column(documents, "documents")
         scores = self.score([query] * len(texts), texts, label=label, **how)
         best = [(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
@@ -243,7 +243,7 @@ class Reranker(nn.Module, ABC):
     @property
     @abstractmethod
     def _settings(self) -> list[Any]:
-        """What else than tokenizer, encoder and weights changes scores, as JSON can hold it."""
+        """Settings besides tokenizer, encoder and weights that change scores, as JSON can hold them."""
 
     @property
     def device(self) -> torch.device:
@@ -254,12 +254,14 @@ class Reranker(nn.Module, ABC):
         return precision_name(next(self.encoder.parameters()).dtype)
 
     def _label(self, label: int | str | None) -> int:
-        """The column of a label; the one where there is but one."""
+        """The column of a label; the only one where there is one."""
         if label is None and len(self.labels) == 1:
             return 0
         known = ", ".join(self.labels[:20])
         if label is None:
-            raise BadInput(f"this model has {len(self.labels)} labels ({known}); say which one is the score: label=…")
+            raise BadInput(
+                f"this model has {len(self.labels)} labels ({known}); name the one that is the score: label=…"
+            )
         if isinstance(label, str):
             same = [i for i, name in enumerate(self.labels) if name.lower() == label.lower()]
             if len(same) == 1:
@@ -323,6 +325,6 @@ def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manif
 
 
 def tokenizer_of(encoder: Encoder, manifest: Manifest | PairManifest, max_length: int | None) -> Tokenizer:
-    """The tokenizer of a folder, reading as much as was asked for, or as the folder says, or as the encoder can."""
+    """The tokenizer of a folder, with the maximum length given, or the folder's, or the encoder's."""
     limit = max_input_length(max_length, manifest.max_length, encoder.longest)
     return Tokenizer.load(manifest.encoder, limit, manifest.lowercase)

@@ -8,7 +8,7 @@ from ..text.inputs import TEXTS, describe_value, is_list_of_rows
 
 T = TypeVar("T", bound=Hashable)
 TextPairs = Iterable[Any]
-"""Texts two by two: tuples, lists, or the rows of an array."""
+"""Pairs of texts: tuples, lists, or the rows of an array."""
 
 
 def columns(pairs: TextPairs, documents: Iterable[str] | None = None) -> tuple[list[str], list[str]]:
@@ -19,7 +19,7 @@ def columns(pairs: TextPairs, documents: Iterable[str] | None = None) -> tuple[l
     first, second = text_column(pairs, "queries"), text_column(documents, "documents")
     if len(first) != len(second):
         raise BadInput(
-            f"there are {len(first):,} queries and {len(second):,} documents; wanted a document for every query "
+            f"there are {len(first):,} queries and {len(second):,} documents; expected a document for every query "
             "(rank takes one query and many documents)"
         )
     return first, second
@@ -37,22 +37,22 @@ def in_windows(items: Sequence[T], largest: int | None = None) -> Iterator[Seque
 
 
 def _rows(given: Any, what: str) -> Iterable[Any]:
-    wanted = "a list of pairs of texts, or two lists of texts" if what == "pairs" else "a list of texts"
+    expected = "a list of pairs of texts, or two lists of texts" if what == "pairs" else "a list of texts"
     if not is_list_of_rows(given, 2 if what == "pairs" else 1):
-        raise BadInput(f"{what} is {describe_value(given)}; wanted {wanted}")
+        raise BadInput(f"{what} is {describe_value(given)}; expected {expected}")
     rows: Iterable[Any] = given
     return rows
 
 
 def _two(i: int, pair: Any) -> tuple[str, str]:
-    found = None if isinstance(pair, str | bytes | dict | set) or not isinstance(pair, Iterable) else list(pair)
-    if found is None or len(found) != 2:
-        raise BadInput(f"pairs[{i}] is {describe_value(pair)}; wanted two texts")
-    return _text(found[0], f"pairs[{i}][0]"), _text(found[1], f"pairs[{i}][1]")
+    texts = None if isinstance(pair, str | bytes | dict | set) or not isinstance(pair, Iterable) else list(pair)
+    if texts is None or len(texts) != 2:
+        raise BadInput(f"pairs[{i}] is {describe_value(pair)}; expected two texts")
+    return _text(texts[0], f"pairs[{i}][0]"), _text(texts[1], f"pairs[{i}][1]")
 
 
 def _text(text: Any, name: str) -> str:
     text = text.as_py() if hasattr(text, "as_py") else text  # Arrow's scalars
     if not isinstance(text, str):
-        raise BadInput(f"{name} is {describe_value(text)}; wanted a str")
+        raise BadInput(f"{name} is {describe_value(text)}; expected a str")
     return text

@@ -199,11 +199,11 @@ def _starts(lengths: Array) -> Array:
     return np.asarray(np.cumsum(lengths) - lengths)
 
 
-def _without_first(x: Array, lengths: Array, place: Array, skip: Array) -> tuple[Array, Array, Array]:
-    """The rows behind the first `skip` of each sentence, at least its last; each keeps the place that it had."""
+def _without_first(x: Array, lengths: Array, position: Array, skip: Array) -> tuple[Array, Array, Array]:
+    """The rows after the first `skip` of each sentence, at least its last; each keeps its position."""
     skip = np.minimum(skip, lengths - 1)
-    kept = place >= np.repeat(skip, lengths)
-    return x[kept], lengths - skip, place[kept]
+    kept = position >= np.repeat(skip, lengths)
+    return x[kept], lengths - skip, position[kept]
 
 
 def _mean_of_windows(pooled: Float[Array, "P W"], pieces: Sequence[TextWindow]) -> Float[Array, "n W"]:

@@ -90,11 +90,11 @@ class TorchEmbedder(nn.Module, Embedder):
         return cls(tokenizer, encoder, pooling, nn.Sequential(*heads), manifest).to(device).eval()
 
     def pool(self, tokens: Ragged, skip: Sequence[int] | None = None) -> Float[Tensor, "N W"]:
-        """Packed tokens to pooled vectors, before the heads; of each sentence the pooling misses the first `skip`."""
+        """Packed tokens to pooled vectors, before the heads; of each sentence without its first `skip` tokens."""
         layers, units = self.encoder(tokens), self.encoder.units(tokens)
         if skip is not None:
-            units, kept = units.without_first(skip)
-            layers = (x[kept] for x in layers)
+            units, rows = units.without_first(skip)
+            layers = (x[rows] for x in layers)
         return self.pooling(layers, units)
 
     def forward(self, tokens: Ragged) -> Float[Tensor, "N E"]:
@@ -109,24 +109,24 @@ class TorchEmbedder(nn.Module, Embedder):
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
         """A folder that `load` reads; sentence-transformers does too, any version, unless a warning says why not.
 
-        A new folder appears whole or not at all. In one that is there, the files of the model before go, others stay;
-        a process killed meanwhile leaves one model, the other, or a folder that `load` refuses.
+        A new folder appears whole or not at all. In an existing one, the previous model's files are removed;
+        a process killed meanwhile leaves the old model, the new one, or a folder that `load` refuses.
 
         Weights keep the precision they have here; with `weights="int8"` the encoder's matrices are in eight bits, a
-        quarter of fp32's size, for this library alone, as tables of words are. What the encoder does not use (a
+        quarter of fp32's size, readable by this library alone, as tables of words are. What the encoder does not use (a
         masked-LM head, BERT's own pooler) is not written; a card is not either, being that of another model, but on
         what the model was trained is (likewise.json).
 
         Raises:
             BadInput: the folder cannot be written to.
-            BadModel: the model would be loaded again as another one, since a part of it has no name in a folder.
+            BadModel: the model would be loaded again as another one, since a part of it cannot be named in a folder.
         """
-        place, pooling = target_folder(folder), describe_pooling(self.pooling)
+        target, pooling = target_folder(folder), describe_pooling(self.pooling)
         heads = head_settings(self.heads, self.pooling.width(self.encoder.width))
         manifest = self._manifest(pooling, heads)
         check_writable(self.encoder, weights)
         warn_of_readers(self.only_here(weights=weights))
-        with atomic_folder(place) as partial:
+        with atomic_folder(target) as partial:
             write_manifest(partial, manifest, self.encoder.width)
             self.tokenizer.save(partial)
             write_provenance(partial, self._provenance())
@@ -155,18 +155,20 @@ class TorchEmbedder(nn.Module, Embedder):
     def _provenance(self) -> Provenance:
         try:
             return provenance(self)
-        except BadModel:  # what cannot be read is no reason not to save
+        except BadModel:  # an unreadable record does not prevent saving
             return UNKNOWN_PROVENANCE
 
     def _weights_of_parts(
         self, heads: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]
     ) -> dict[str, dict[str, Tensor]]:
         """The weights behind the encoder, by the sub-folders that they go to."""
-        inside = {f"{i}_{kind}": dict(weights) for i, (kind, _, weights) in enumerate(heads, 2)}
+        weights_by_folder = {f"{i}_{kind}": dict(weights) for i, (kind, _, weights) in enumerate(heads, 2)}
         if isinstance(self.pooling, nn.Module):
             state = self.pooling.state_dict()
-            inside[POOLING_FOLDER] = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
-        return {name: weights for name, weights in inside.items() if weights}
+            weights_by_folder[POOLING_FOLDER] = {
+                name: tensor.detach().cpu().contiguous() for name, tensor in state.items()
+            }
+        return {name: weights for name, weights in weights_by_folder.items() if weights}
 
     @property
     def width(self) -> int:
@@ -196,11 +198,11 @@ class TorchEmbedder(nn.Module, Embedder):
     def fingerprint(self) -> str:
         """32 hexadecimal digits that change with anything that changes vectors: weights, tokenizer, pooling, heads."""
         m = self.manifest
-        words = [self.pooling.spec, str(self.heads), m.include_prompt, dict(m.prompts), m.default_prompt]
-        words += [self.tokenizer.max_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
-        words += [str(self.tokenizer.unknown)] if self.tokenizer.unknown else []
-        words.append(str(getattr(self.encoder, "shape", self.encoder.config)))
-        return fingerprint(words, self.state_dict())
+        settings = [self.pooling.spec, str(self.heads), m.include_prompt, dict(m.prompts), m.default_prompt]
+        settings += [self.tokenizer.max_length, self.tokenizer.lowercase, self.tokenizer.backend.to_str()]
+        settings += [str(self.tokenizer.unknown)] if self.tokenizer.unknown else []
+        settings.append(str(getattr(self.encoder, "shape", self.encoder.config)))
+        return fingerprint(settings, self.state_dict())
 
     @torch.inference_mode()
     def _vectors(
@@ -241,8 +243,8 @@ class TorchEmbedder(nn.Module, Embedder):
         """The layers of some texts, or the last alone, on the host; and how many tokens of each text they hold."""
         tokens = Ragged.of(ids, self.device)
         layers = self.encoder(tokens)
-        kept = [last(layers)] if only_last else layers
-        return torch.stack([x.float().cpu() for x in kept]), list(self.encoder.units(tokens).lengths)
+        chosen = [last(layers)] if only_last else layers
+        return torch.stack([x.float().cpu() for x in chosen]), list(self.encoder.units(tokens).lengths)
 
 
 def require_torch_engine(embedder: Embedder, purpose: str) -> TorchEmbedder:
@@ -263,7 +265,7 @@ def _pooling(described: str | ModulePart, depth: int) -> Pooling:
 
 
 def parts_only_here(pooling: Pooling, kind: str, weights: WeightFormat | None) -> list[str]:
-    """Which of these sentence-transformers has nothing for: a pooling, a kind of encoder, a way to keep weights."""
+    """Which of these sentence-transformers does not have: a pooling, a kind of encoder, a format of weights."""
     shared = isinstance(pooling, Reduce) and all(REDUCTIONS[name].newer is not None for name in pooling.names)
     reasons = [] if shared else [f"the pooling {pooling.spec}"]
     family = FAMILIES.get(kind)
