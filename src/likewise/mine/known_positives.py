@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Int
 
+from ..arrays.connected_components import connected_components
 from ..text.normalization import normalized
 
 
@@ -35,7 +36,7 @@ class KnownPositives:
         """A number for each form, equal where pairs connect them: a–b and b–c put a and c into one group."""
         pairs = zip(self.anchors.tolist(), self.positives.tolist(), strict=True)
         representative = {form: form for form in self.forms}
-        for group in groups((self.forms[a], self.forms[p]) for a, p in pairs):
+        for group in connected_components((self.forms[a], self.forms[p]) for a, p in pairs):
             representative.update(dict.fromkeys(group, group[0]))
         number: dict[str, int] = {}
         return np.array([number.setdefault(representative[form], len(number)) for form in self.forms], np.int64)

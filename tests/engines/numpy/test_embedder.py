@@ -15,7 +15,7 @@ from torch import nn
 from likewise import Embedder
 from likewise.encoders.config import ENCODER_ACTIVATIONS
 from likewise.encoders.layers import ACTIVATION_FUNCTIONS as TORCH_FUNCTIONS
-from likewise.engines.numpy.encoders import NUMPY_ENCODERS, attention, erf, gelu
+from likewise.engines.numpy.encoders import ACTIVATION_FUNCTIONS, NUMPY_ENCODERS, attention, erf, gelu
 from likewise.engines.numpy.numpy_embedder import ACTIVATIONS as OF_HEADS
 from likewise.engines.numpy.numpy_embedder import TORCH_ONLY, NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
