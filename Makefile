@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo test fuzz check fix parity bench table clean
+.PHONY: help setup demo test fuzz check fix parity stats attack mutants native bench table clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
@@ -17,6 +17,10 @@ help:
 	@echo "make check   style, types, who may import whom"
 	@echo "make fix     what the formatter can mend"
 	@echo "make parity  our numbers beside the reference libraries'"
+	@echo "make stats   the shape of the source: functions, cycles, rooms, names"
+	@echo "make attack  over a thousand attempts to break it; zero failures"
+	@echo "make mutants small slips in the source, and whether a test notices (long)"
+	@echo "make native  the compiled library (native/, not used by an engine yet): its tests"
 	@echo "make bench   measurements into benchmarks/results, and README's table from them"
 
 setup: .venv/made .venv/$(RECOMMENDED)
@@ -58,6 +62,21 @@ fix: setup
 
 parity: .venv/parity
 	$(BIN)/python -m pytest -q tests/parity
+
+stats: setup
+	$(BIN)/python -m benchmarks.stats --check
+
+attack: setup
+	$(BIN)/python -m benchmarks.attack
+
+mutants: setup
+	$(BIN)/pip install --quiet --group mutants
+	$(BIN)/python -m benchmarks.mutants --map
+	$(BIN)/python -m benchmarks.mutants --count 200
+
+native: setup
+	$(BIN)/python -m pytest -q tests/native
+	$(MAKE) -C native PYTHON=../$(BIN)/python check
 
 bench: .venv/parity
 	$(BIN)/python -m benchmarks.run

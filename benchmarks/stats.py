@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 
-SOURCE = Path(__file__).parent.parent / "src" / "likewise"
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "likewise"
+BEGIN, END = "<!-- stats: drawn by benchmarks/stats.py -->", "<!-- end of stats -->"
 LIMITS = {
     "function lines, median": 6,
     "function lines, 90th percentile": 16,
@@ -191,6 +193,12 @@ def _where(module: Module, function: Function, value: int) -> str:
     return f"{module.path.relative_to(SOURCE)}:{function.lineno} {function.name} ({value})"
 
 
+def figures_table(figures: Mapping[str, float]) -> str:
+    """Each figure beside its limit, as Markdown."""
+    rows = [f"| {name} | {figures[name]:g} | {limit} |" for name, limit in LIMITS.items()]
+    return "\n".join(["| what | measured | limit |", "|---|---|---|", *rows])
+
+
 def rooms_table(known: Mapping[str, Module]) -> str:
     """Files and lines of each room, as Markdown."""
     files, lines = Counter[str](), Counter[str]()
@@ -207,6 +215,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="exit 1 where a limit is exceeded, naming the places")
     parser.add_argument("--json", action="store_true", help="the figures and the places as JSON")
+    parser.add_argument("--write", action="store_true", help="draw the tables of ARCHITECTURE.md")
     parser.add_argument("--rooms", action="store_true", help="also a table of rooms with their files and lines")
     options = parser.parse_args(argv)
     known = modules()
@@ -215,11 +224,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.json:
         print(json.dumps({"figures": figures, "limits": LIMITS, "places": places}, indent=2))
         return 1 if options.check and exceeded else 0
-    print("| what | measured | limit |\n|---|---|---|")
-    for name, limit in LIMITS.items():
-        print(f"| {name} | {figures[name]:g} | {limit} |")
-    if options.rooms:
-        print(f"\n{rooms_table(known)}")
+    table = figures_table(figures) + (f"\n\n{rooms_table(known)}" if options.rooms or options.write else "")
+    print(table)
+    if options.write:
+        page = ROOT / "ARCHITECTURE.md"
+        before, _, rest = page.read_text("utf-8").partition(BEGIN)
+        page.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}", "utf-8")
     for name in exceeded:
         for place in places.get(name, ()):
             print(f"{name}: {place}", file=sys.stderr)

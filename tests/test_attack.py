@@ -187,6 +187,7 @@ def test_rows_that_a_command_loses_are_found(name, rows, outcome, tmp_path, monk
 def test_what_a_command_says_is_judged(said, outcome):
     with pytest.raises(Failed, match=outcome):
         judged(said)
+    assert judged(Said(1, "a task failed", "")) == "refused"
     assert judged(Said(0, "", "")) == "answered" and judged(Said(2, "", "likewise: no")) == "refused"
 
 

@@ -74,3 +74,42 @@ print("as by hand,", len(ENGINES), "engines")
 def test_a_pooling_is_saved_loaded_and_computed_by_every_engine(applied, folders, tmp_path):
     root = applied("A pooling")
     assert run(root, POOLING, folders("bert"), tmp_path / "saved", root).startswith("as by hand,")
+
+
+OBJECTIVE = """
+import sys
+from likewise.engines.torch.torch_embedder import TorchEmbedder
+from likewise.train import DataSource, TrainSettings, parse_objective, read_rows, train
+from likewise.train.objectives.listing import objectives_text
+embedder = TorchEmbedder.load(sys.argv[1], device="cpu")
+objective = parse_objective("alignment")
+pairs = {"anchor": ["the cat", "a dog", "the quick fox", "a hat"], "positive": ["a cat", "the dog", "a fox", "the hat"]}
+def distance():
+    a, b = embedder.encode(pairs["anchor"], normalize=True), embedder.encode(pairs["positive"], normalize=True)
+    return float(((a - b) ** 2).sum(1).mean())
+before = distance()
+settings = TrainSettings(max_steps=8, batch_size=4, learning_rate=1e-3)
+train(embedder, [DataSource(read_rows(pairs, objective), objective)], settings)
+assert distance() < before and "alignment" in objectives_text()
+print("trained")
+"""
+
+
+def test_an_objective_is_listed_and_trains(applied, folders):
+    assert run(applied("An objective"), OBJECTIVE, folders("bert")).endswith("trained")
+
+
+TASK = """
+import sys
+import numpy as np
+from likewise.evaluate import EvaluationSettings, TASKS
+def encode(texts):
+    return np.array([[len(text.split()), 1.0] for text in texts], np.float32)
+texts = ["a cat", "the cat sat", "it is a very long one", "dogs"]
+result = TASKS["lengths"].run(encode, lambda name: {"sentence1": texts}, EvaluationSettings())
+print(result.scores[0].value)
+"""
+
+
+def test_a_task_is_listed_and_runs(applied):
+    assert float(run(applied("A task"), TASK)) == pytest.approx(1.0)

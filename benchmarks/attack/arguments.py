@@ -192,7 +192,7 @@ def _mine(setup: Setup, **arguments: Any) -> Any:
     from likewise.mine import MiningPrompts, MiningSettings, mine_negatives
 
     model = arguments.pop("model", None) or loader("bert")(setup.models / "bert")
-    texts = {name: arguments.pop(name) for name in ("anchors", "positives", "corpus") if name in arguments}
+    texts = {name: arguments.pop(name) for name in ("anchors", "positives", "corpus", "progress") if name in arguments}
     prompts = MiningPrompts(arguments.pop("prompt", None), corpus=arguments.pop("corpus_prompt", None))
     found = mine_negatives(model=model, **texts, prompts=prompts, settings=MiningSettings(**arguments))
     expect(len(found.anchors) + found.report.dropped == 5, "lost rows", str(found.report))

@@ -43,7 +43,8 @@ def judged(said: Said) -> str:
     """Whether that was an answer or a refusal; a traceback or another code is neither."""
     expect("Traceback (most recent call last)" not in said.err, "traceback", said.err[-1500:])
     expect(said.code in GOOD_CODES, "crash", f"exit code {said.code}: {said.err[-500:]}")
-    expect(said.code == 0 or said.err.strip(), "wrong answer", f"exit code {said.code}, and nothing was said")
+    told = said.err.strip() or said.out.strip()  # evaluate's report has the tasks that failed
+    expect(said.code == 0 or told, "wrong answer", f"exit code {said.code}, and nothing was said")
     return GOOD_CODES[said.code]
 
 

@@ -116,7 +116,9 @@ TOKENIZERS: Mapping[str, Callable[[Path], Any]] = {
     "tokenizer-ids-equal": _vocabulary(lambda vocab: dict.fromkeys(vocab, 1)),
     "tokenizer-ids-negative": _vocabulary(lambda vocab: {k: -v for k, v in vocab.items()}),
     "tokenizer-no-words": _vocabulary(lambda _: {}),
-    "tokenizer-million-words": _vocabulary(lambda vocab: vocab | {f"w{i}": 999 + i for i in range(1_000_000)}),
+    "tokenizer-300k-words": _vocabulary(  # somewhat more than the largest vocabularies in use have
+        lambda vocab: vocab | {f"w{i}": 999 + i for i in range(300_000)}
+    ),
     "tokenizer-added-high": _added(id=10**9),
     "tokenizer-added-same": _added(id=4, content="[CLS]"),
     "tokenizer-added-empty": _added(content=""),

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -48,8 +47,9 @@ def _old(path: str) -> None:
 
 
 def _pipe(path: Path) -> None:
+    """A pipe that somebody reads, so that who opens it to write is not kept waiting."""
     os.mkfifo(path)
-    threading.Thread(target=path.read_bytes, daemon=True).start()
+    os.open(path, os.O_RDWR | os.O_NONBLOCK)
 
 
 def _symlink(link: Path, target: Path) -> None:

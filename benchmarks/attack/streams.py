@@ -60,7 +60,8 @@ def _try_stream(setup: Setup, verb: str, stream: str) -> str:
     for path in [*Path().glob("given.*"), Path("data/stsb/test.csv")]:
         path.unlink()
     shutil.rmtree("data")
-    if 2 in how.get("close", ()) or how.get("err"):
+    silent = how.get("broken") and said.code == 1  # as Python advises for a reader that has gone away
+    if silent or 2 in how.get("close", ()) or how.get("err"):
         return GOOD_CODES.get(said.code) or judged(said)
     if verb == "encode" and said.code == 0:
         expect(Path("v.npy").exists() and len(np.load("v.npy")) == N, "lost rows", "v.npy is not there, or short")

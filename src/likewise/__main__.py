@@ -7,7 +7,7 @@ from types import FrameType
 
 
 def main() -> int:
-    """Run the command line; ctrl-C while it is loaded, or while Python ends, shows no traceback."""
+    """Run the command line; ctrl-C during imports or at exit shows no traceback."""
     before = signal.getsignal(signal.SIGINT)
     ours = before is signal.default_int_handler
     try:
@@ -24,8 +24,8 @@ def main() -> int:
 
 
 def _leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    """End at once: nothing was begun."""
-    os.write(2, b"likewise: stopped by SIGINT; nothing was begun\n")
+    """Exit at once: nothing has started yet."""
+    os.write(2, b"likewise: stopped by SIGINT before anything started\n")
     os._exit(128 + number)
 
 

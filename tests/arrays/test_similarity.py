@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -168,3 +169,31 @@ def test_cosines_do_not_depend_on_the_scale(seed, power):
     np.testing.assert_allclose(similarity.cosine(scaled, rows), similarity.cosine(rows, rows), atol=1e-6)
     assert np.array_equal(similarity.unit(rows * np.float32(2.0**100)), similarity.unit(rows))
     assert np.array_equal(similarity.unit(rows * np.float32(2.0**-100)), similarity.unit(rows))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("compare", [*SIMILARITIES.values(), *PAIRWISE.values()], ids=[*SIMILARITIES, *PAIRWISE])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        object(),
+        {"a": [1, 2]},
+        "vectors",
+        [[1.0, 2.0], [1.0]],
+        np.array([["1", "2"]]),
+        np.ones((2, 2), np.complex64),
+        np.ma.masked_less(np.eye(2), 0.5),
+        torch.ones(2, 2, requires_grad=True),
+    ],
+    ids=["object", "dict", "str", "ragged", "texts", "complex", "masked", "wants gradients"],
+)
+def test_what_is_no_table_of_numbers_is_refused(compare, odd):
+    with pytest.raises(BadInput, match="a table of vectors|tables? of vectors of one width|two tables of one shape"):
+        compare(odd, np.eye(2))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_numbers_in_other_containers_are_compared():
+    wanted = SIMILARITIES["dot"](np.eye(2), np.eye(2))
+    for table in (np.eye(2).tolist(), torch.eye(2), np.eye(2).astype(object), np.ma.masked_less(np.eye(2), -1)):
+        assert np.array_equal(SIMILARITIES["dot"](table, np.eye(2)), wanted)

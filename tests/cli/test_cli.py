@@ -116,6 +116,7 @@ def test_an_error_is_one_line_and_exit_2(words, told, capsys, unchecked):
         (["--device", "cuda:77"], "--device cuda:77 cannot be used here: "),
         (["--threads", "-1"], "--threads is -1; expected 1 or more"),
         (["--threads", "0"], "--threads is 0; expected 1 or more"),
+        (["--threads", str(10**30)], f"--threads is {10**30}; expected at most 4,096"),
     ],
 )
 def test_a_device_and_threads_that_cannot_be_are_one_line(options, told, model, capsys):

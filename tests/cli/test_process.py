@@ -97,7 +97,7 @@ def test_an_unforeseen_error_is_one_line_that_says_how_to_see_more(verb, monkeyp
     assert main(["models"]) == UNEXPECTED_ERROR == 70
     told = capsys.readouterr().err
     assert told.startswith("likewise: unexpected error: TypeError: unheard of (test_process.py, line ")
-    assert f"set {TRACEBACK}=1" in told and told.count("\n") == 1
+    assert f"again with {TRACEBACK}=1" in told and told.count("\n") == 1
     monkeypatch.setenv(TRACEBACK, "1")
     assert main(["models"]) == UNEXPECTED_ERROR
     assert "Traceback (most recent call last)" in capsys.readouterr().err
@@ -177,7 +177,7 @@ def test_ctrl_c_while_the_command_line_is_loaded_shows_no_traceback():
         "sys.exit(main())\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (130, "likewise: stopped by SIGINT; nothing was begun\n")
+    assert (done.returncode, done.stderr) == (130, "likewise: stopped by SIGINT before anything started\n")
 
 
 def test_the_installed_command_begins_where_ctrl_c_is_awaited():

@@ -70,11 +70,11 @@ def test_a_dry_run_of_a_reranker_shows_plan_and_batch_and_trains_nothing(kind, p
 def test_what_does_not_go_together_is_refused(place, capsys):
     for flags, told in [
         (["--kind", "cross-encoder", "--data", "found.csv@in-batch"], "expected a PolyEncoder"),
-        (["--kind", "cross-encoder", "--data", "found.csv@contrastive"], "there is no objective 'contrastive'"),
+        (["--kind", "cross-encoder", "--data", "found.csv@contrastive"], "the objective 'contrastive' is unknown"),
         (["--kind", "poly-encoder", "--data", "nli.csv@classification"], "needs 3 labels"),
         (["--kind", "cross-encoder", "--data", "pairs.csv@regression"], "row 0: score is 4.5; wanted 0 … 1"),
         (["--kind", "cross-encoder", "--pooling", "mean", *SCORED], "has no pooling"),
-        (["--data", "found.csv@in-batch"], "there is no objective 'in-batch'"),
+        (["--data", "found.csv@in-batch"], "the objective 'in-batch' is unknown"),
         (["--kind", "cross-encoder", "--data", "found.csv@margin"], "one column of negatives"),
         (["--kind", "cross-encoder", *(2 * ["--data", "nli.csv@classification"]), *FOUR], "models of 3 and 4 labels"),
     ]:

@@ -93,5 +93,20 @@ def test_rows_that_are_not_finite_are_refused_by_name(bad):
 
 @pytest.mark.parametrize("how", [{"threshold": 1.01}, {"threshold": float("nan")}, {"min_size": 0}])
 def test_options_out_of_bounds_are_refused(how):
-    with pytest.raises(BadInput, match="threshold from -1 to 1, and a min_size of 1 or more"):
+    with pytest.raises(BadInput, match="wanted a threshold from -1 to 1|expected a (whole )?number"):
         communities(np.eye(3), **how)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"vectors": object()}, "vectors is a object"),
+        ({"vectors": np.eye(2)[0]}, "got the shape"),
+        ({"threshold": "0.5"}, "threshold is '0.5'; expected a number"),
+        ({"min_size": 1.5}, "min_size is 1.5; expected a whole number"),
+    ],
+)
+def test_what_cannot_be_grouped_is_refused(given, said):
+    with pytest.raises(BadInput, match=said):
+        communities(**{"vectors": np.eye(2), **given})

@@ -201,3 +201,16 @@ def test_standard_input_that_is_closed_is_an_error(monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(BadInput, match="standard input is closed"):
         list(standard_input())
+
+
+@pytest.mark.parametrize("kind", [".csv", ".tsv", ".parquet"])
+def test_of_two_columns_of_one_name_neither_can_be_chosen_and_any_other_can(kind, tmp_path):
+    path = tmp_path / f"twice{kind}"
+    if kind == ".parquet":
+        pq.write_table(pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], ["x", "x", "y"]), path)
+    else:
+        path.write_text("\n".join(",\t"[kind == ".tsv"].join(row) for row in ("xxy", "abc")) + "\n")
+    assert list(Texts(path, "y")) == ["c"]
+    for read in (lambda: list(Texts(path, "x")), lambda: Table.read(path, lambda _: ["y", "x"])):
+        with pytest.raises(BadInput, match="2 columns of the name 'x', so that nobody knows which is meant"):
+            read()

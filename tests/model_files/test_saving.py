@@ -19,7 +19,7 @@ from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.heads import ACTIVATIONS, KINDS, Dense, Norm, Normalize, Truncate
 from likewise.model_files.companions import is_model_file
-from likewise.model_files.folder import POOLING_FLAGS
+from likewise.model_files.folder import POOLING_FLAGS, read_manifest
 from likewise.model_files.saving import SAVING_MARK, atomic_folder
 from likewise.module_registry import HEADS
 from likewise.pooling import OWN, Dissection, Fusion, Reduce, Stack
@@ -219,13 +219,37 @@ def test_what_others_cannot_read_is_saved_with_a_warning(tiny, embedders, tmp_pa
 # where to
 
 
-@pytest.mark.parametrize("name", ["", "a\0b"])
-def test_a_folder_without_a_name_is_refused(name, tiny, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["", "a\0b", "x" * 300, "x/" * 3000, "\ud800"], ids=ascii)
+def test_a_folder_without_a_name_that_can_be_is_refused(name, tiny, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for model in (tiny, Reranker.start(tiny, 1), PolyEncoder.start(tiny, 2)):
-        with pytest.raises(BadInput, match="expected its name"):
+        with pytest.raises(BadInput, match="expected its name|cannot be written") as error:
             model.save(name)
+        assert len(str(error.value)) < 400
     assert not _files(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser reads all folders")
+def test_a_folder_without_rights_is_a_bad_model(tiny, tmp_path):
+    tiny.save(tmp_path / "model")
+    (tmp_path / "model").chmod(0)
+    try:
+        with pytest.raises(BadModel, match="Permission denied"):
+            Embedder.load(tmp_path / "model")
+    finally:
+        (tmp_path / "model").chmod(0o700)
+
+
+def test_a_folder_whose_mark_cannot_be_looked_for_says_so_where_its_files_are_read(tiny, tmp_path, monkeypatch):
+    tiny.save(tmp_path / "model")
+
+    def denied(path, **_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patch, pytest.raises(BadModel, match="Permission denied"):
+        patch.setattr(os, "stat", denied)
+        patch.setattr(os, "lstat", denied)
+        read_manifest(tmp_path / "model")
 
 
 def test_the_home_folder_is_meant_as_it_is_when_loading(monkeypatch, tmp_path):
@@ -280,8 +304,7 @@ def test_of_the_model_before_nothing_stays_and_of_yours_all(tmp_path):
 KILLED = """
 import os, shutil, sys
 from pathlib import Path
-from likewise.model_files import (atomic_folder)
-from likewise.model_files.saving import (atomic_folder)
+from likewise.model_files.saving import atomic_folder
 old, new, out = map(Path, sys.argv[1:])
 steps = [0]
 def counted(real, last):

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import UserDict
 
 import numpy as np
 import pandas as pd
@@ -258,6 +259,10 @@ def test_a_k_that_is_no_number_of_documents_is_refused(k, small):
         (([{"a", "b"}],), "wanted two texts"),
         (({"a": "b"},), "pairs is"),
         ((["a"], "b"), "documents is 'b'"),
+        ((["a"], UserDict({"b": 1})), "documents is"),
+        ((["a"], np.array("b")), "documents is"),
+        ((["a"], np.array([["b"]])), "documents is"),
+        ((["a"], pd.DataFrame({"b": ["c"]})), "documents is"),
         (("a", ["b"]), "queries is 'a'"),
         ((["a", "b"], ["c"]), "2 queries and 1 documents"),
         ((["a"], [None]), r"documents\[0\] is None"),
@@ -506,8 +511,16 @@ def test_a_length_that_leaves_no_room_or_is_too_long_is_refused(length, fresh):
 
 @pytest.mark.usefixtures("unchecked")
 def test_a_precision_that_is_not_there_is_refused(fresh):
-    with pytest.raises(BadInput, match="there is no precision 'fp8'"):
-        Reranker.load(fresh, precision="fp8")
+    for wrong in ("fp8", "", ["fp32"], {"a": 1}, 5):
+        with pytest.raises(BadInput, match="precision is .*; expected one of fp32, bf16, fp16"):
+            Reranker.load(fresh, precision=wrong)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("label", [object(), 3j, np.array([0, 1]), [0], 0.5, float("nan"), True, 9])
+def test_what_is_no_label_is_refused(label, fresh):
+    with pytest.raises(BadInput, match="there is no label"):
+        Reranker.load(fresh).score([("a", "b")], label=label)
 
 
 # beginnings

@@ -58,5 +58,5 @@ def test_no_texts_or_unknown_words_find_nothing():
 
 
 def test_fewer_than_one_is_refused():
-    with pytest.raises(BadInput, match="got 0"):
+    with pytest.raises(BadInput, match="k is 0; expected a whole number"):
         BM25Index.of(["a"]).nearest("a", 0)

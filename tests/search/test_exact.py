@@ -1,5 +1,7 @@
 """Exact search gives what sorting all scores gives."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -34,10 +36,26 @@ def test_a_small_or_empty_corpus_gives_what_it_has():
     assert search(vectors, vectors[:0], k=10).indices.shape == (3, 0)
 
 
-@pytest.mark.parametrize("wrong", [{"k": 0}, {"metric": "hamming"}])
-def test_what_cannot_be_asked_is_said(wrong):
-    with pytest.raises(BadInput, match="expected k of 1 or more and one of cosine"):
-        search(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32), **wrong)
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"k": 0}, "k is 0; expected a whole number, 1 or more"),
+        ({"k": float("inf")}, "k is inf"),
+        ({"k": float("nan")}, "k is nan"),
+        ({"k": "3"}, "k is '3'"),
+        ({"metric": "hamming"}, "metric is 'hamming'; expected one of cosine"),
+        ({"metric": ["dot"]}, "metric is"),
+        ({"queries": [[1.0, 2.0], [1.0]]}, "queries is a list that is no table of numbers"),
+        ({"corpus": object()}, "corpus is a object"),
+        ({"corpus": {"a": [1, 2]}}, "corpus is a dict"),
+        ({"corpus": np.array([["a", "b"]])}, "corpus holds <U1; wanted a table of real numbers"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(wrong, said):
+    good = {"queries": np.eye(2, dtype=np.float32), "corpus": np.eye(2, dtype=np.float32)}
+    with pytest.raises(BadInput, match=re.escape(said)):
+        search(**{**good, **wrong})
 
 
 def test_ties_at_the_edge_of_k_keep_the_earlier_rows(monkeypatch):

@@ -35,7 +35,7 @@ def test_near_copies_can_be_left_out():
 def test_few_vectors_have_few_pairs():
     assert closest_pairs(np.eye(1), 3) == []
     assert len(closest_pairs(np.eye(3), 10)) == 3
-    with pytest.raises(BadInput, match="1 or more pairs; got 0"):
+    with pytest.raises(BadInput, match="k is 0; expected a whole number, 1 or more"):
         closest_pairs(np.eye(3), 0)
 
 
@@ -73,7 +73,7 @@ def test_copies_have_cosine_one_and_are_left_out_below_one():
 
 @pytest.mark.parametrize("below", [float("nan"), -1.0])
 def test_a_bound_that_leaves_nothing_is_refused(below):
-    with pytest.raises(BadInput, match="below a cosine of more than -1"):
+    with pytest.raises(BadInput, match="below a cosine of more than -1|below is nan; expected a number"):
         closest_pairs(np.eye(3), 1, below=below)
 
 
@@ -84,3 +84,18 @@ def test_pairs_between_two_bounds():
     assert between == [pair for pair in every if 0.2 <= pair.score < 0.8] and 0 < len(between) < len(every)
     with pytest.raises(BadInput, match=r"above=0\.5, below=0\.5"):
         closest_pairs(vectors, 9, above=0.5, below=0.5)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"vectors": object()}, "vectors is a object"),
+        ({"vectors": np.eye(2)[0]}, "got the shape"),
+        ({"k": float("inf")}, "k is inf; expected a whole number"),
+        ({"below": "0.5"}, "below is '0.5'; expected a number"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(given, said):
+    with pytest.raises(BadInput, match=said):
+        closest_pairs(**{"vectors": np.eye(2), "k": 1, **given})

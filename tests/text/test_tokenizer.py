@@ -204,3 +204,16 @@ def test_two_texts_are_framed_and_cut_as_the_library_that_made_the_tokenizer_doe
     sizes = truncate_longest_first(first, second, longest - frame.specials)
     assert frame.ids(ids[0][: sizes[0]], ids[1][: sizes[1]]) == wanted.ids
     assert frame.kinds(*sizes) == wanted.type_ids
+
+
+@pytest.mark.parametrize("same", [("[UNK]", "[CLS]"), ("y", "z")])
+def test_a_tokenizer_that_would_not_be_read_again_as_it_is_is_not_saved(same, tmp_path):
+    path = tmp_path / "tokenizer.json"
+    wordpieces().save(str(path))
+    told = json.loads(path.read_text())
+    told["model"]["vocab"][same[0]] = told["model"]["vocab"][same[1]]  # of two tokens of one id, one is written
+    path.write_text(json.dumps(told))
+    made = Tokenizer.load(tmp_path, 16)
+    (tmp_path / "again").mkdir()
+    with pytest.raises(BadModel, match="cannot be saved: it would"):
+        made.save(tmp_path / "again")

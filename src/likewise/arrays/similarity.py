@@ -132,6 +132,23 @@ def _labels(
     return found
 
 
+def number_table(x: object, what: str) -> Shaped[np.ndarray, "..."]:
+    """The numbers of an array, a frame, a tensor or nested lists, as an array; nothing is copied where it is one.
+
+    Raises:
+        BadInput: these are no numbers, or some of them are masked, or have an imaginary part.
+    """
+    try:
+        table = np.asarray(x)
+        table = table.astype(np.float32) if table.dtype.kind == "O" else table
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:  # RuntimeError: a tensor that wants gradients
+        raise BadInput(f"{what} is a {type(x).__name__} that is no table of numbers: {error}") from None
+    if table.dtype.kind not in "biuf" or (isinstance(x, np.ma.MaskedArray) and x.mask.any()):
+        found = "masked numbers" if isinstance(x, np.ma.MaskedArray) else table.dtype
+        raise BadInput(f"{what} holds {found}; wanted a table of real numbers, a row a text")
+    return table
+
+
 def _tables(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> tuple[np.ndarray, np.ndarray]:
     a, b = _floats(a), _floats(b)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
@@ -144,7 +161,7 @@ def _tables(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> tuple
 
 def _floats(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
     """float32 at least: products of int8 wrap around, and squares of float16 end at 65,504."""
-    x = np.asarray(x)
+    x = number_table(x, "a table of vectors")
     return x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
 
 

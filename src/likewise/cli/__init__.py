@@ -1,4 +1,4 @@
-"""The command line: one file a verb."""
+"""The command line: one file per verb, in rooms by what they work on."""
 
 from .main import main
 

@@ -149,9 +149,14 @@ def _set_threads(threads: int | None) -> None:
     torch.set_num_threads(threads)
 
 
+MAX_THREADS = 1 << 12  # more than any machine has cores
+
+
 def _threads(given: int | None) -> int:
     if given is not None and given < 1:
         raise BadInput(f"--threads is {given}; expected 1 or more")
+    if given is not None and given > MAX_THREADS:
+        raise BadInput(f"--threads is {given}; expected at most {MAX_THREADS:,}")
     return given or max(1, allowed_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 

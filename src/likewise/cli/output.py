@@ -1,4 +1,4 @@
-"""Results as JSON on standard output, whatever its encoding."""
+"""Results as JSON on standard output, in any encoding."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
-    """Print it, its characters as they are where the encoding has them all, else every other one as an escape."""
+    """Print a value as JSON; characters are escaped if the output's encoding lacks any of them."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")

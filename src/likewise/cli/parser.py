@@ -12,7 +12,7 @@ NEAR = 0.6  # the least ratio of difflib at which a word is suggested
 
 FLAG_HABITS: dict[str, tuple[str, ...]] = {
     "--lr": ("--learning-rate",),
-    "--learning-rate": ("--learning-rate", "--rate"),
+    "--rate": ("--learning-rate",),
     "--model-name-or-path": ("--model",),
     "--model-name": ("--model",),
     "--model-id": ("--model",),
@@ -62,6 +62,27 @@ FLAG_HABITS: dict[str, tuple[str, ...]] = {
     "--train-file": ("--data",),
     "--task": ("--tasks",),
     "--wd": ("--weight-decay",),
+    "--decay": ("--weight-decay",),
+    "--warmup": ("--warmup-ratio",),
+    "--warmup-steps": ("--warmup-ratio",),
+    "--scheduler": ("--lr-schedule",),
+    "--lr-scheduler": ("--lr-schedule",),
+    "--lr-scheduler-type": ("--lr-schedule",),
+    "--grad-accum": ("--gradient-accumulation-steps",),
+    "--accumulate-grad-batches": ("--gradient-accumulation-steps",),
+    "--steps": ("--max-steps",),
+    "--patience": ("--early-stopping-patience",),
+    "--eval-every": ("--eval-steps",),
+    "--evaluation-steps": ("--eval-steps",),
+    "--save-every": ("--save-steps",),
+    "--checkpoint-steps": ("--save-steps",),
+    "--log-every": ("--logging-steps",),
+    "--eval-file": ("--dev",),
+    "--eval-data": ("--dev",),
+    "--validation-file": ("--dev",),
+    "--mixed-precision": ("--precision",),
+    "--amp": ("--precision",),
+    "--lora": ("--lora-rank",),
 }
 """Flags that other tools have, and ours for the same thing: the first of them that the verb has is suggested."""
 

@@ -1,4 +1,4 @@
-"""What a command needs of its process: streams that can be written to, signals that let it clean up; all put back."""
+"""The process of a command: streams that can be written to, signals that let it clean up; all restored at the end."""
 
 import codecs
 import io
@@ -17,16 +17,16 @@ from ..errors import BadInput
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 UNTOUCHED = (signal.SIG_DFL, signal.default_int_handler)
-"""Handlers that are replaced; who ignores a signal (nohup) or has a handler of their own keeps that."""
+"""Handlers that are replaced; a signal that is ignored (nohup) or has another handler keeps it."""
 
-LATER = 0.02  # seconds
+RESEND_DELAY = 0.02  # seconds
 READABLE = "likewise.readable"
-"""Name of how characters are written that a stream's encoding does not have."""
+"""Name of the codec error handler that replaces characters which a stream's encoding lacks."""
 PLAIN = str.maketrans("×·–—…−“”‘’ρ", "x--" + "-.-" + "\"\"''r")
 
 
 class Terminated(BaseException):
-    """SIGTERM or SIGHUP, raised so that what is half written is removed on the way out."""
+    """SIGTERM or SIGHUP, raised so that half-written files are removed on the way out."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Stop:
     numbers: list[int] = field(default_factory=list)
 
     def __call__(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """End the command by an exception, once: what cleans up after the first is not interrupted by a SIGTERM."""
+        """End the command by an exception, once: a repeated SIGTERM does not interrupt the clean-up."""
         repeated = bool(self.numbers)
         self.numbers.append(number)
         if number == signal.SIGINT:
@@ -47,7 +47,7 @@ class Stop:
 
 @contextmanager
 def prepared() -> Iterator[Stop]:
-    """Streams, warnings and signals as a command needs them; gives the signals that came."""
+    """Prepare streams, warnings and signals for a command; yields the signals received."""
     with ExitStack() as stack:
         stack.enter_context(_streams())
         stack.enter_context(_warnings())
@@ -58,7 +58,7 @@ def prepared() -> Iterator[Stop]:
 
 @contextmanager
 def _signals() -> Iterator[Stop]:
-    """SIGINT, SIGTERM and SIGHUP as exceptions; in another thread than the main one nothing is changed."""
+    """Turn SIGINT, SIGTERM and SIGHUP into exceptions; outside the main thread nothing is changed."""
     stop, before = Stop(), dict[int, Any]()
     if threading.current_thread() is threading.main_thread():
         before = {number: signal.getsignal(number) for number in SIGNALS}
@@ -74,11 +74,11 @@ def _signals() -> Iterator[Stop]:
 
 @contextmanager
 def _raised_again(stop: Stop) -> Iterator[None]:
-    """A signal that came where Python cannot raise (a destructor, an import's lock) comes once more, a little later."""
+    """Send a signal again, a little later, if it arrived where Python cannot raise (a destructor, an import lock)."""
     before, ended = sys.unraisablehook, threading.Event()
 
     def send(number: int) -> None:
-        if not ended.wait(LATER):
+        if not ended.wait(RESEND_DELAY):
             os.kill(os.getpid(), number)
 
     def unraisable(what: Any) -> None:
@@ -111,46 +111,46 @@ def _note(message: Warning | str, category: type[Warning], *where: Any) -> None:
 
 @contextmanager
 def _streams() -> Iterator[None]:
-    """Standard output and error for any text and any state: closed, full, or of an encoding that lacks characters."""
+    """Make standard output and error safe for any text and any state: closed, full, or with a limited encoding."""
     before = sys.stdout, sys.stderr
     _occupy_descriptors()
     sys.stdout = cast(TextIO, _Closed() if before[0] is None else _Named(before[0]))
     sys.stderr = cast(TextIO, _Forgiving(before[1]))
-    restore = [_readable(stream) for stream in before]
+    restores = [_readable(stream) for stream in before]
     try:
         yield
     finally:
-        for put_back in restore:
-            put_back()
+        for restore in restores:
+            restore()
         sys.stdout, sys.stderr = before
 
 
 def _occupy_descriptors() -> None:
-    """Give closed ones to nothing at all: else the next file that is opened would be one, and messages go into it."""
+    """Open closed descriptors on the null device: else the next file opened would get one, and messages go into it."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # which takes the lowest that is free
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
 
 def _readable(stream: Any) -> Callable[[], None]:
-    """Let a stream write what its encoding lacks; gives what puts it back."""
+    """Let a stream replace characters that its encoding lacks; returns what restores it."""
     errors = getattr(stream, "errors", None)
     if errors not in ("strict", "backslashreplace") or not hasattr(stream, "reconfigure"):
         return lambda: None
     codecs.register_error(READABLE, _replaced)
     stream.reconfigure(errors=READABLE)
 
-    def put_back() -> None:
+    def restore() -> None:
         with suppress(OSError, ValueError):  # it is full, or closed
             stream.reconfigure(errors=errors)
 
-    return put_back
+    return restore
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Our own signs as their plain neighbours, anything else as JSON's escape."""
+    """Our own symbols become plain ones, anything else a JSON escape."""
     assert isinstance(error, UnicodeEncodeError)
     found = error.object[error.start : error.end].translate(PLAIN)
     units = (found[i : i + 1] for i in range(len(found)))
@@ -163,7 +163,7 @@ def _escaped(character: str) -> str:
 
 
 def silence(stream: Any) -> None:
-    """Lead a stream that cannot be written to into nothing, so that what it still holds is no error at exit."""
+    """Redirect a stream that cannot be written to the null device, so that its buffer causes no error at exit."""
     with suppress(AttributeError, OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, stream.fileno())
@@ -171,7 +171,7 @@ def silence(stream: Any) -> None:
 
 
 class _Closed(io.TextIOBase):
-    """Standard output that was closed: a command whose result is a file works, one that prints it says why not."""
+    """Closed standard output: a command that writes a file works, one that prints its result raises an error."""
 
     def write(self, text: str) -> int:
         if text:
@@ -180,21 +180,21 @@ class _Closed(io.TextIOBase):
 
 
 class _Named:
-    """Standard output whose errors say that it is what cannot be written; a reader that went away stays one."""
+    """Standard output whose errors name it; a broken pipe stays a BrokenPipeError."""
 
     def __init__(self, stream: Any) -> None:  # a TextIO, of whatever class
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with self._told():
+        with self._named_error():
             return int(self._stream.write(text))
 
     def flush(self) -> None:
-        with self._told():
+        with self._named_error():
             self._stream.flush()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _named_error(self) -> Iterator[None]:
         try:
             yield
         except BrokenPipeError:
@@ -208,7 +208,7 @@ class _Named:
 
 
 class _Forgiving:
-    """Standard error, without which the work goes on: closed, full or broken, what is said there is lost."""
+    """Standard error that may fail: if it is closed, full or broken, messages are lost and the work goes on."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = io.StringIO() if stream is None else stream

@@ -1,4 +1,4 @@
-"""Which files a command reads, so that it writes over none of them."""
+"""The files that a command reads, so that it does not overwrite them."""
 
 import sys
 from contextlib import suppress
@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def input_files(*names: str | None) -> list[Path]:
-    """The files behind names: paths, data sets, and - for what standard input comes from."""
+    """The files behind names: paths, data sets, and - for a file redirected to standard input."""
     return [path for name in names if name for path in _behind(name)]
 
 
 def model_folders(name: str) -> list[Path]:
-    """The folder behind a model's name, where it is a path or lies in LIKEWISE_MODELS."""
+    """The folder behind a model's name, if it is a path or a local model."""
     from ..model_files import local_models
 
     path = Path(name).expanduser()
@@ -46,3 +46,10 @@ def column_names(name: str) -> list[str]:
     path = Path(name).expanduser()
     is_file = path.suffix.lower() in READABLE or path.exists()
     return list(Table.read(path, list).columns if is_file else load_dataset(name).columns)
+
+
+def objectives_hint(data: str, kind: str | None) -> str:
+    """Which objectives fit the columns of a file or data set, for a model of this kind."""
+    from ..train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, fitting_hint
+
+    return fitting_hint(column_names(data), OBJECTIVES if kind in (None, "embedder") else RERANKER_OBJECTIVES)

@@ -1,4 +1,4 @@
-"""Tables on a terminal: as wide as it is, and plain, whole lines where the output goes elsewhere."""
+"""Tables and lines for a terminal, as wide as it is; plain, whole lines if the output goes elsewhere."""
 
 import sys
 import textwrap
@@ -15,50 +15,50 @@ __all__ = ["aligned", "cut_to_width", "escape", "excerpt", "fill", "fit_line", "
 
 WIDE = 200  # columns, where there is no terminal
 GAP = 2  # between columns
-NARROW = 16  # columns of the terminal that nothing is cut to
-LEAST = 8  # and that a text has at least
+NARROW = 16  # columns; what is this wide or less is never cut
+LEAST = 8  # columns that a text gets at least
 
 
 def table(*heads: str, head: bool = True) -> Table:
-    """A table without rules; a head that begins with > is that of a column of numbers."""
-    made = Table(box=None, pad_edge=False, show_header=head, header_style="dim", padding=(0, GAP, 0, 0))
+    """A table without rules; a head that begins with > makes its column right-aligned, for numbers."""
+    result = Table(box=None, pad_edge=False, show_header=head, header_style="dim", padding=(0, GAP, 0, 0))
     for name in heads:
         number = name.startswith(">")
-        made.add_column(name.lstrip(">"), justify="right" if number else "left", no_wrap=number, overflow="fold")
-    return made
+        result.add_column(name.lstrip(">"), justify="right" if number else "left", no_wrap=number, overflow="fold")
+    return result
 
 
 def excerpt(columns: Mapping[str, Sequence[Any]], wide: int, indent: int) -> Table:
-    """Some rows, a line each: wide columns share the room that the others leave, and are cut to it."""
+    """Some rows, one line each: wide columns share the space that the others leave, and are cut to it."""
     shown = {name: [one_line(value) for value in values] for name, values in columns.items()}
     longest = {name: max(map(cell_len, (name, *values))) for name, values in shown.items()}
     texts = [name for name in shown if longest[name] > NARROW]
     free = width(wide) - indent - sum(GAP + longest[name] for name in shown if name not in texts)
     share = max(LEAST, free // max(1, len(texts)) - GAP)
-    made = table(*shown)
+    result = table(*shown)
     for row in zip(*shown.values(), strict=True):
         cells = (shorten(cell, share) if name in texts else cell for name, cell in zip(shown, row, strict=True))
-        made.add_row(*map(escape, cells))
-    return made
+        result.add_row(*map(escape, cells))
+    return result
 
 
-def printable(made: Table, wide: int = WIDE, indent: int = 0) -> None:
-    """Prints it, without the blanks that fill its lines."""
+def printable(content: Table, wide: int = WIDE, indent: int = 0) -> None:
+    """Print it, without trailing blanks."""
     console = Console(highlight=False, width=width(wide) - indent)
-    with console.capture() as taken:
-        console.print(made)
-    for line in taken.get().splitlines():
+    with console.capture() as captured:
+        console.print(content)
+    for line in captured.get().splitlines():
         print(" " * indent + line.rstrip())
 
 
 def aligned(text: str, wide: int = WIDE) -> None:
-    """Prints a sentence, its later lines a little to the right."""
+    """Print a sentence, with its later lines indented."""
     start = len(text) - len(text.lstrip("\n"))
     print("\n" * start + textwrap.fill(text[start:], width(wide), subsequent_indent="  "))
 
 
 def fill(text: str, indent: int) -> None:
-    """Prints a line; on a terminal, what does not fit goes on in lines that begin so far to the right."""
+    """Print a line; on a terminal, what does not fit continues on lines with this indent."""
     folded = textwrap.wrap(
         text, width(), subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
     )
@@ -66,24 +66,24 @@ def fill(text: str, indent: int) -> None:
 
 
 def cut_to_width(text: str, wide: int = WIDE, indent: int = 0) -> str:
-    """The beginning of a text that has room on one line, so far to the right."""
+    """The beginning of a text that fits on one line, after this many columns."""
     return shorten(one_line(text), width(wide) - indent)
 
 
 def fit_line(text: str, indent: int = 0) -> str:
-    """A text on one line: what fits on the terminal to the right of so many columns, all of it where there is none."""
+    """A text on one line, cut to what fits on the terminal after this many columns; whole if there is no terminal."""
     return shorten(one_line(text), width() - indent) if sys.stdout.isatty() else one_line(text)
 
 
-def shorten(text: str, room: int) -> str:
-    """As much of a text as so many columns hold."""
+def shorten(text: str, columns: int) -> str:
+    """As much of a text as fits into this many columns."""
     line = Text(text)
-    line.truncate(max(1, room), overflow="ellipsis")
+    line.truncate(max(1, columns), overflow="ellipsis")
     return line.plain
 
 
 def width(wide: int = WIDE) -> int:
-    """Columns of the terminal; `wide` where there is none."""
+    """Columns of the terminal; `wide` if there is none."""
     return Console().width if sys.stdout.isatty() else wide
 
 

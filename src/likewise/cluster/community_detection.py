@@ -3,8 +3,9 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..arrays.similarity import check_finite_rows, unit, unit_cosine
+from ..arrays.similarity import check_finite_rows, number_table, unit, unit_cosine
 from ..errors import BadInput
+from ..runtime.arguments import real_number, whole_number
 
 BLOCK = 2048
 
@@ -21,11 +22,12 @@ def communities(
     Raises:
         BadInput: a row contains a number that is NaN or infinite, or an option is out of bounds.
     """
-    if not -1 <= threshold <= 1 or min_size < 1:
-        raise BadInput(
-            "expected a threshold from -1 to 1, and a min_size of 1 or more; "
-            f"found threshold={threshold}, min_size={min_size}"
-        )
+    threshold, min_size = real_number("threshold", threshold), whole_number("min_size", min_size)
+    if not -1 <= threshold <= 1:
+        raise BadInput(f"expected a threshold from -1 to 1; got threshold={threshold}")
+    vectors = number_table(vectors, "vectors")
+    if vectors.ndim != 2:
+        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
     check_finite_rows(vectors, "vectors")
     neighbours = _neighbours(vectors, threshold)
     free = np.ones(len(vectors), dtype=bool)

@@ -123,7 +123,7 @@ class Anatomy:
         still = [f"{k}–{k + 1}" for k in np.flatnonzero(steps > SIMILAR_LAYERS)]
         if still:
             lines.append(
-                f"Little happens in the steps {', '.join(still)} (cosine above {SIMILAR_LAYERS}): they may be spared."
+                f"Little changes in the steps {', '.join(still)} (cosine above {SIMILAR_LAYERS}): try without them."
             )
         crowded = [str(k) for k in np.flatnonzero(self.anisotropy > HIGH_ANISOTROPY)]
         if crowded:

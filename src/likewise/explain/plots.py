@@ -72,10 +72,8 @@ def plot_importance(anatomy: Anatomy, title: str = "") -> Figure:
     axes.yaxis.set_minor_formatter("")
     axes.set(xlabel="idf", ylabel="importance (1 is an equal share)")
     axes.set_title(f"{title}   layers from {anatomy.start}, ρ = {anatomy.correlation:+.2f}".strip())
-    _label_words(
-        axes,
-        [*anatomy.words[:MAX_LABELS], *anatomy.words[-MAX_LABELS:], *sorted(anatomy.words, key=_rarity)[:MAX_LABELS]],
-    )
+    commonest = sorted(anatomy.words, key=_rarity)[:MAX_LABELS]
+    _label_words(axes, [*anatomy.words[:MAX_LABELS], *anatomy.words[-MAX_LABELS:], *commonest])
     return figure
 
 

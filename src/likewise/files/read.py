@@ -116,7 +116,17 @@ def _check(path: Path) -> None:
 
 
 def _rows(path: Path, choose: Choose) -> Iterator[Row]:
-    return READABLE[path.suffix.lower()](path, choose)
+    def once(names: Sequence[str]) -> Sequence[str]:
+        chosen = choose(names)
+        twice = next((name for name in chosen if list(names).count(name) > 1), None)
+        if twice is not None:
+            raise BadInput(
+                f"{path} has {list(names).count(twice)} columns of the name {twice!r}, so that nobody knows which is "
+                "meant; give each a name of its own"
+            )
+        return chosen
+
+    return READABLE[path.suffix.lower()](path, once)
 
 
 def text_column(names: Sequence[str], column: str | None, path: Path) -> str:

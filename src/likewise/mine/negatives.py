@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..runtime.progress import Progress, show_progress
+from ..text.inputs import describe_value, is_list_of_rows
 from ..text.normalization import normalized
 from .candidate_space import (
     CandidateSpace,
@@ -58,6 +59,7 @@ def mine_negatives(
         BadInput: texts or vectors do not match, an option is unknown, or the rules remove every candidate; the message
             then says how many each rule removed.
     """
+    _check_model(model)
     rows = _checked_rows(anchors, positives)
     given = None if corpus is None else _checked_texts("corpus", corpus)
     source = rows[1] if given is None else given
@@ -95,9 +97,15 @@ def _checked_rows(anchors: Sequence[str], positives: Sequence[str]) -> Rows:
     return rows
 
 
+def _check_model(model: object) -> None:
+    """Refuse what neither encodes nor is vectors; the `encode` of a str is another."""
+    if isinstance(model, str | type) or not isinstance(model, CanEncode | Precomputed):
+        raise BadInput(f"model is {describe_value(model)}; expected an Embedder (Embedder.load(name)), or Precomputed")
+
+
 def _checked_texts(name: str, given: Sequence[str]) -> list[str]:
-    if isinstance(given, str):
-        raise BadInput(f"{name} is one str, {given[:40]!r}; expected a list of texts")
+    if not is_list_of_rows(given):
+        raise BadInput(f"{name} is {describe_value(given)}; expected a list of texts")
     texts = list(given)
     for i, text in enumerate(texts):
         if not isinstance(text, str):

@@ -6,11 +6,23 @@ from typing import Literal, get_args
 
 from ..arrays.similarity import SIMILARITIES
 from ..errors import BadInput
+from ..runtime.arguments import known_name, whole_number
+from ..text.inputs import describe_value
 from .rules import BelowPositive, ExcludeKnownPositives, Rule
 from .strategies import STRATEGIES
 
 Missing = Literal["drop", "fill", "error"]
 DEFAULT_RATIO = 0.95  # of the positive's similarity (Moreira et al. 2024, NV-Retriever)
+
+MAX_NEGATIVES = 1 << 20  # per row; memory for all of them is allocated before the search
+
+
+def _check_rules(rules: object) -> None:
+    if not isinstance(rules, Sequence) or isinstance(rules, str | bytes):
+        raise BadInput(f"rules is {describe_value(rules)}; expected a list of rules, such as RankBetween(10, 50)")
+    odd = next((rule for rule in rules if not isinstance(rule, Rule)), None)
+    if odd is not None:
+        raise BadInput(f"rules contains {describe_value(odd)}; expected rules, such as RankBetween(10, 50)")
 
 
 @dataclass(frozen=True)
@@ -43,16 +55,18 @@ class MiningSettings:
 
     def __post_init__(self) -> None:
         for name in ("k", "pool_size", "max_candidates"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; expected 1 or more")
+            whole_number(name, getattr(self, name))
+        whole_number("seed", self.seed, least=0)
+        if self.k > MAX_NEGATIVES:
+            raise BadInput(f"k is {self.k:,}; expected at most {MAX_NEGATIVES:,} negatives per row")
+        _check_rules(self.rules)
         known: dict[str, Collection[str]] = {
             "strategy": STRATEGIES,
             "missing": get_args(Missing),
             "metric": SIMILARITIES,
         }
         for name, choices in known.items():
-            if getattr(self, name) not in choices:
-                raise BadInput(f"{name} is {getattr(self, name)!r}; expected one of {', '.join(choices)}")
+            known_name(name, getattr(self, name), choices)
 
     @property
     def all_rules(self) -> tuple[Rule, ...]:

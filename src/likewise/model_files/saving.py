@@ -26,8 +26,8 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     Raises:
         BadInput: the folder cannot be written to.
     """
-    check_is_folder(folder)
     whole = followed(folder)
+    check_is_folder(folder)
     with ExitStack() as stack:
         try:
             partial = stack.enter_context(temporary_folder(whole, staging_parent(whole)))
@@ -49,7 +49,7 @@ def check_saved(folder: Path) -> None:
     Raises:
         BadModel: it is one.
     """
-    if (folder / SAVING_MARK).exists():
+    if os.path.lexists(folder / SAVING_MARK):  # of a folder without rights, the reading of its files says so
         raise BadModel(
             f"{folder} holds files of a model whose saving was cut short, or is going on just now, beside those of the "
             f"model before it ({SAVING_MARK} in it marks that). Save the model there again, and it is whole"

@@ -264,7 +264,7 @@ class Reranker(nn.Module, ABC):
             same = [i for i, name in enumerate(self.labels) if name.lower() == label.lower()]
             if len(same) == 1:
                 return same[0]
-        elif not isinstance(label, bool) and 0 <= label < len(self.labels):
+        elif isinstance(label, Integral) and not isinstance(label, bool) and 0 <= label < len(self.labels):
             return int(label)
         raise BadInput(f"there is no label {label!r}; there are {known}")
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ..errors import BadInput
-from ..text.inputs import TEXTS, describe_value
+from ..text.inputs import TEXTS, describe_value, is_list_of_rows
 
 T = TypeVar("T", bound=Hashable)
 TextPairs = Iterable[Any]
@@ -38,9 +38,10 @@ def in_windows(items: Sequence[T], largest: int | None = None) -> Iterator[Seque
 
 def _rows(given: Any, what: str) -> Iterable[Any]:
     wanted = "a list of pairs of texts, or two lists of texts" if what == "pairs" else "a list of texts"
-    if isinstance(given, str | bytes | dict | set | frozenset) or not isinstance(given, Iterable):
+    if not is_list_of_rows(given, 2 if what == "pairs" else 1):
         raise BadInput(f"{what} is {describe_value(given)}; wanted {wanted}")
-    return given
+    rows: Iterable[Any] = given
+    return rows
 
 
 def _two(i: int, pair: Any) -> tuple[str, str]:

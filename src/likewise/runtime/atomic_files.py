@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ..errors import BadInput
-from .temporary_files import temporary_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share of it, the process's limit
 
@@ -23,6 +22,8 @@ def atomic_file(path: Path) -> Iterator[Path]:
     Raises:
         BadInput: the file cannot be written to, the disk being full say.
     """
+    from .temporary_files import temporary_folder  # here, for checks alone need no temporary files
+
     target = followed(path)
     _check_replaceable(path)
     with ExitStack() as stack:
@@ -53,8 +54,13 @@ def naming_full_disk(path: Path) -> Iterator[None]:
 
 def followed(path: Path) -> Path:
     """Where the bytes go: to what a link leads to, whether that exists or not."""
-    target = Path(os.path.realpath(path))
-    if target.is_symlink():
+    try:
+        target = Path(os.path.realpath(path))
+        loops = target.is_symlink()
+    except (OSError, ValueError) as error:  # a name too long, or of halves of a letter
+        why = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"{str(path)!r:.200} cannot be written: {why}") from None
+    if loops:
         raise BadInput(f"{path} is a link that leads back to itself")
     return target
 
@@ -76,8 +82,9 @@ def check_writable_folder(folder: Path) -> None:
     Raises:
         BadInput: says why.
     """
+    place = followed(folder)
     check_is_folder(folder)
-    _check_place(folder, followed(folder))
+    _check_place(folder, place)
 
 
 def check_not_input(output: Path, inputs: Iterable[Path]) -> None:

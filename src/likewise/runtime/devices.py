@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 import torch
 
 from ..errors import BadInput
+from .arguments import known_name
 from .memory import is_out_of_memory_error
 
 T = TypeVar("T")
@@ -26,10 +27,9 @@ def device_and_dtype(device: str | torch.device | None, precision: str | None) -
         place = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % max(1, torch.cuda.device_count()))
     if device is not None:
         _try(place)
-    precision = precision or ("bf16" if place.type == "cuda" else "fp32")
-    if precision not in PRECISIONS:
-        raise BadInput(f"there is no precision {precision!r}; there are {', '.join(PRECISIONS)}")
-    return place, PRECISIONS[precision]
+    if precision is None:
+        precision = "bf16" if place.type == "cuda" else "fp32"
+    return place, PRECISIONS[known_name("precision", precision, PRECISIONS)]
 
 
 def precision_name(dtype: torch.dtype) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..errors import BadInput
+from ..runtime.arguments import whole_number
 
 K1, B = 1.2, 0.75
 WORD = re.compile(r"\w+")
@@ -54,8 +54,7 @@ class BM25Index:
 
         A word that the query has twice counts twice.
         """
-        if k < 1:
-            raise BadInput(f"expected k of 1 or more texts; got {k}")
+        k = whole_number("k", k)
         scores = np.zeros(self.size)
         for word, times in Counter(lowercase_words(query)).items():
             if word in self.ids:

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from ..arrays.similarity import SIMILARITIES, check_finite_rows, unit, unit_cosine
+from ..arrays.similarity import SIMILARITIES, check_finite_rows, number_table, unit, unit_cosine
 from ..errors import BadInput
+from ..runtime.arguments import known_name, whole_number
 
 BLOCK = 8192  # rows of the corpus in one product
 QUERIES = 1024  # rows of queries in one product: 32 MB of scores in float32
@@ -27,9 +28,9 @@ def search(
 
     Memory beside the arguments is k numbers a query and one block of scores; cosine also takes one copy of the corpus.
     """
-    if k < 1 or metric not in SIMILARITIES:
-        raise BadInput(f"expected k of 1 or more and one of {', '.join(SIMILARITIES)}; got k={k}, metric={metric!r}")
-    shapes = np.shape(queries), np.shape(corpus)
+    k, metric = whole_number("k", k), known_name("metric", metric, SIMILARITIES)
+    queries, corpus = number_table(queries, "queries"), number_table(corpus, "corpus")
+    shapes = queries.shape, corpus.shape
     if [len(shape) for shape in shapes] != [2, 2] or shapes[0][1] != shapes[1][1]:
         raise BadInput(f"expected queries (Q, D) and a corpus (N, D) of one width; got {shapes[0]} and {shapes[1]}")
     check_finite_rows(queries, "queries")

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ..arrays.similarity import check_finite_rows, unit, unit_cosine
+from ..arrays.similarity import check_finite_rows, number_table, unit, unit_cosine
 from ..errors import BadInput
+from ..runtime.arguments import real_number, whole_number
 
 BLOCK = 2048  # rows and columns of one tile of the matrix: 16 MB of scores in float32
 
@@ -29,12 +30,14 @@ def closest_pairs(
     Raises:
         BadInput: a row holds a number that is NaN or infinite, or an option is out of bounds.
     """
-    if k < 1:
-        raise BadInput(f"expected k of 1 or more pairs; got {k}")
+    k, below = whole_number("k", k), real_number("below", below)
     if not below > -1:
         raise BadInput(f"expected pairs below a cosine of more than -1; got below={below}")
     if not above < below:
         raise BadInput(f"expected above to be less than below; got above={above}, below={below}")
+    vectors = number_table(vectors, "vectors")
+    if vectors.ndim != 2:
+        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
     check_finite_rows(vectors, "vectors")
     vectors = unit(vectors)
     kept = np.empty((0, 2), np.int64)

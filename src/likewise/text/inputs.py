@@ -58,6 +58,17 @@ def _iterable(texts: Any) -> Iterable[Any]:
     return texts
 
 
+def is_list_of_rows(given: object, dimensions: int = 1) -> bool:
+    """Whether something holds rows in an order: a list, a column or an iterator; no text, mapping, set or frame.
+
+    An array has at most so many dimensions, and one at least.
+    """
+    unordered = isinstance(given, Mapping | Set) and not isinstance(given, KeysView)
+    if isinstance(given, str | bytes | bytearray | type) or unordered or not isinstance(given, Iterable):
+        return False
+    return 1 <= getattr(given, "ndim", 1) <= dimensions
+
+
 def describe_value(value: Any) -> str:
     """A value as errors show it: the beginning of its repr, and its type."""
     shown = repr(value)

@@ -70,6 +70,22 @@ class Tokenizer:
             raise BadModel(f"the tokenizer of this model cannot be saved: {error}") from error
         for name, text in self.companions.items():
             (folder / name).write_text(text, "utf-8")
+        self._check_saved(folder)
+
+    def _check_saved(self, folder: Path) -> None:
+        """Refuses a tokenizer that a folder would give back as another: of two tokens of one id, only one is written.
+
+        Raises:
+            BadModel: it is one.
+        """
+        try:
+            again = Tokenizer.load(folder, self.max_length, self.lowercase)
+            same = again.backend.get_vocab(with_added_tokens=True) == self.backend.get_vocab(with_added_tokens=True)
+            why = "" if same else "it would have other tokens when it is loaded again; two may have one id"
+        except BadModel as error:
+            why = f"it would not be loaded again: {error}"
+        if why:
+            raise BadModel(f"the tokenizer of this model cannot be saved: {why}")
 
     @property
     def room(self) -> int:

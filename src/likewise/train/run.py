@@ -14,7 +14,7 @@ from .output.record import data_description
 from .output.run_folder import TrainingJob, finished_weights, run_in_folder
 from .settings import TrainSettings
 from .step.processes import process_group
-from .step.trainable import Trainable, check_objective
+from .step.trainable import Trainable, check_objective, model_kind
 from .step_state import TrainResult
 from .trainer import Callback, Evaluator, Trainer
 
@@ -90,7 +90,7 @@ def training_job(
         backbone={"name": name, "fingerprint": model.fingerprint, "local": Path(name).exists()},
         data=descriptions,
         identity={
-            "kind": type(model).__name__,
+            "kind": model_kind(model),
             "backbone": model.fingerprint,
             "data": [one["digest"] for one in descriptions],
             "dev": getattr(evaluator, "name", None),
@@ -105,7 +105,7 @@ def _loaded(model: Trainable | str | Path) -> tuple[str, Trainable]:
     if isinstance(model, str | Path):
         return str(model), TorchEmbedder.load(model, precision="fp32")
     folder = getattr(model.manifest, "encoder", None)
-    return str(folder) if isinstance(folder, Path) else type(model).__name__, model
+    return str(folder) if isinstance(folder, Path) else model_kind(model), model
 
 
 def _train_in_memory(job: TrainingJob, callbacks: Sequence[Callback]) -> TrainResult:

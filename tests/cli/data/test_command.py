@@ -83,7 +83,7 @@ def test_every_data_set_can_be_shown_where_none_is_at_hand(name, place, capsys):
     assert main(["data", name]) == 0
     shown = capsys.readouterr().out
     assert "missing" in shown
-    assert "columns wanted" in shown
+    assert "expected columns" in shown
 
 
 @pytest.mark.filterwarnings("ignore:(stsb|trec)/")
@@ -119,9 +119,9 @@ def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_pa
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["nope"], "there is no data set 'nope'; there are sts12"),
-        (["stsb/nope"], "there is no data set 'stsb/nope'; there are stsb/train"),
-        (["--against", "stsb"], "--against, --letters and --examples go with --leaks TRAIN"),
+        (["nope"], "there is no data set 'nope'; available: sts12"),
+        (["stsb/nope"], "there is no data set 'stsb/nope'; available: stsb/train"),
+        (["--against", "stsb"], "--against, --letters and --examples need --leaks TRAIN"),
         (["stsb", "--leaks", "mr"], "stsb and --leaks were both given"),
         (["--leaks", "mr"], "the data set 'mr/all' was not found"),
         (["--leaks", "stsb/test", "--against", "stsb/test"], "there is no test data to compare with"),

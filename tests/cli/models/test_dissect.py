@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,16 @@ def test_json_holds_the_same_and_a_folder_the_pictures(tmp_path: Path, capsys: p
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"there is no file .*nowhere\.txt"):
         call("all-MiniLM-L6-v2", "--texts", str(tmp_path / "nowhere.txt"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no such files")
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    (tmp_path / "zero.txt").symlink_to("/dev/zero")
+    (tmp_path / "loop.txt").symlink_to("loop.txt")
+    for name in ("pipe.txt", "zero.txt", "loop.txt", ".", "x" * 300):
+        with pytest.raises(BadInput, match="no regular file|no file|cannot be read"):
+            dissect.read_lines(tmp_path / name)
 
 
 def test_the_sample_is_prose_and_always_the_same() -> None:

@@ -54,6 +54,11 @@ FLAGS = [
 ]
 
 
+def test_an_empty_name_for_the_record_is_refused_before_the_training(place, capsys):
+    assert main(["train", "tiny", *FLAGS, "--steps", "1", "-o", "out", "--record", ""]) == 2
+    assert "is a folder; wanted the name of a file" in capsys.readouterr().err and not (place / "out").exists()
+
+
 def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoint(place, capsys):
     command = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--epochs", "2", "-o", "out", "--record", "runs.jsonl"]
     assert main(command) == 0
@@ -172,9 +177,9 @@ def test_a_dry_run_names_who_is_no_wrong_answer(place, capsys):
         (["tiny"], "no data is given"),
         (["tiny", *FLAGS], "no output is given"),
         (["tiny", "--data", "nope.csv@regression", "-o", "x"], "nope.csv is not there"),
-        (["tiny", "--data", "nope/train@regression", "-o", "x"], "no data 'nope/train'"),
+        (["tiny", "--data", "nope/train@regression", "-o", "x"], "the data set 'nope/train' was not found"),
         (["tiny", "--data", "pairs.csv", "-o", "x"], "has no objective; expected --data pairs.csv@OBJECTIVE"),
-        (["tiny", "--data", "pairs.csv@regresion", "-o", "x"], "there is no objective 'regresion'"),
+        (["tiny", "--data", "pairs.csv@regresion", "-o", "x"], "'regresion' is unknown; did you mean regression?"),
         (["tiny", "--data", "pairs.csv@regression", "--columns", "score", "-o", "x"], "expected NAME=COLUMN"),
         (["tiny", *FLAGS, "--batch-size", "x", "-o", "x"], "batch_size is 'x'; expected a whole number"),
         (["tiny", *FLAGS, "--dev", "more.csv", "-o", "x"], "no column 'sentence1'"),
@@ -239,7 +244,7 @@ def test_help_needs_no_torch():
 def test_under_torchrun_two_processes_make_one_run_and_one_speaks(place):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "likewise"]
     asked = ["train", "tiny", *FLAGS, "--dev", "dev.csv", "--max-steps", "4", "--record", "runs.jsonl", "-o", "out"]
-    env = {**os.environ, "PYTHONPATH": str(Path(likewise.__file__).parents[2])}
+    env = {**os.environ, "PYTHONPATH": str(Path(likewise.__file__).parents[1])}
     made = subprocess.run([*command, *asked], env=env, capture_output=True, text=True, timeout=120)
     assert made.returncode == 0, made.stderr[-3000:]
     assert made.stdout.count("saved in out") == 1 and made.stderr.count("step 4 of 4") == 1

@@ -68,15 +68,15 @@ def _expected(teacher, columns, name):
 @pytest.mark.parametrize(("objective", "columns", "name"), CASES, ids=[type(c[0]).__name__ for c in CASES])
 @pytest.mark.parametrize("kind", ["embedder", "cross", "labelled", "poly"])
 def test_a_teacher_says_what_it_says_of_one_row_at_a_time(kind, objective, columns, name, teachers, tmp_path):
-    teacher, asked = teachers[kind], TeacherRequest(label="yes" if kind == "labelled" else None)
+    teacher, request = teachers[kind], TeacherRequest(label="yes" if kind == "labelled" else None)
     if name == "teacher" and kind != "embedder":
         with pytest.raises(BadInput, match="has no vectors"):
-            teacher_outputs(columns, teacher, objective, asked=asked)
+            teacher_outputs(columns, teacher, objective, request=request)
         return
-    found = teacher_outputs(columns, teacher, objective, asked=asked, size=4)
+    found = teacher_outputs(columns, teacher, objective, request=request, part_size=4)
     np.testing.assert_allclose(found[name], _expected(teacher, columns, name), atol=1e-5)
-    kept = teacher_outputs(columns, teacher, objective, asked=asked, size=4, file=tmp_path / "x.parquet")
-    again = teacher_outputs(columns, teacher, objective, asked=asked, size=4, file=tmp_path / "x.parquet")
+    kept = teacher_outputs(columns, teacher, objective, request=request, part_size=4, file=tmp_path / "x.parquet")
+    again = teacher_outputs(columns, teacher, objective, request=request, part_size=4, file=tmp_path / "x.parquet")
     for other in (kept, again):
         assert list(other) == list(found)
         np.testing.assert_array_equal(other[name], found[name])
@@ -92,21 +92,21 @@ def test_every_lesson_is_read_by_some_objective():
 def test_what_was_made_is_not_made_again_and_what_was_interrupted_goes_on(teachers, tmp_path, monkeypatch):
     calls, real = [], module._margin
 
-    def counted(teacher, texts, asked):
+    def counted(teacher, texts, request):
         calls.append(list(texts["anchor"]))
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return real(teacher, texts, asked)
+        return real(teacher, texts, request)
 
     monkeypatch.setitem(TEACHER_OUTPUTS, "margin", counted)
     file, teacher = tmp_path / "margins.parquet", teachers["cross"]
     with pytest.raises(KeyboardInterrupt):
-        teacher_outputs(TRIPLES, teacher, MarginMSE(), file=file, size=2)
+        teacher_outputs(TRIPLES, teacher, MarginMSE(), file=file, part_size=2)
     assert not file.exists() and len(list((tmp_path / "margins.parquet.parts").iterdir())) == 2
-    found = teacher_outputs(TRIPLES, teacher, MarginMSE(), file=file, size=2)
+    found = teacher_outputs(TRIPLES, teacher, MarginMSE(), file=file, part_size=2)
     assert calls[2:] == [TEXTS[4:6], TEXTS[4:6]]
     assert [p.name for p in tmp_path.iterdir()] == ["margins.parquet"]
-    teacher_outputs(TRIPLES, teacher, MarginMSE(), file=file, size=2)
+    teacher_outputs(TRIPLES, teacher, MarginMSE(), file=file, part_size=2)
     assert len(calls) == 4
     np.testing.assert_allclose(found["margin"], _expected(teacher, TRIPLES, "margin"), atol=1e-5)
 
@@ -117,10 +117,10 @@ def test_a_file_of_something_else_is_refused_and_stays(teachers, tmp_path):
     before = file.read_bytes()
     for columns, teacher, objective, told in [
         (TRIPLES, teachers["poly"], MarginMSE(), "teacher was"),
-        (TRIPLES, teachers["cross"], ScoreDistillation(), "says was"),
+        (TRIPLES, teachers["cross"], ScoreDistillation(), "outputs was"),
         ({**TRIPLES, "anchor": TEXTS[1:7]}, teachers["cross"], MarginMSE(), "texts was"),
     ]:
-        with pytest.raises(BadInput, match=f"made of something else: {told}"):
+        with pytest.raises(BadInput, match=f"computed from something else: {told}"):
             teacher_outputs(columns, teacher, objective, file=file)
     assert file.read_bytes() == before
     file.write_bytes(b"no parquet")
@@ -133,10 +133,10 @@ def test_a_file_of_something_else_is_refused_and_stays(teachers, tmp_path):
     [
         ({"anchor": ["a"], "positive": ["b"]}, MarginMSE(), "negative is missing"),
         ({**TRIPLES, "negative": ["x"]}, MarginMSE(), "one length"),
-        ({"sentence1": [], "sentence2": []}, Regression(), "at least a row"),
+        ({"sentence1": [], "sentence2": []}, Regression(), "at least one row"),
         ({"sentence1": ["a", "b"], "sentence2": ["c", None]}, Regression(), "row 1: sentence2 is None"),
-        (TRIPLES, Contrastive(), "nothing to ask a teacher for"),
-        ({**PAIRS, "score": [0.5] * 6}, Regression(), "nothing to ask a teacher for"),
+        (TRIPLES, Contrastive(), "nothing for a teacher to compute"),
+        ({**PAIRS, "score": [0.5] * 6}, Regression(), "nothing for a teacher to compute"),
     ],
 )
 def test_bad_rows_are_refused(columns, objective, told, teachers):
@@ -146,15 +146,15 @@ def test_bad_rows_are_refused(columns, objective, told, teachers):
 
 def test_what_parquet_cannot_hold_is_told_before_anything_is_computed(teachers, tmp_path):
     columns = {"sentence1": ["a", "b \ud800"], "sentence2": ["c", "d"]}
-    with pytest.raises(BadInput, match="row 1: sentence1 holds half"):
+    with pytest.raises(BadInput, match="row 1: sentence1 contains half"):
         teacher_outputs(columns, teachers["cross"], Regression(), file=tmp_path / "x.parquet")
-    with pytest.raises(BadInput, match=r"wanted \.parquet"):
+    with pytest.raises(BadInput, match=r"expected \.parquet"):
         teacher_outputs(PAIRS, teachers["cross"], Regression(), file=tmp_path / "x.csv")
 
 
 def test_a_similarity_or_a_label_that_is_not_there_is_refused(teachers):
-    with pytest.raises(BadInput, match="no similarity 'cos'"):
-        teacher_outputs(PAIRS, teachers["embedder"], Regression(), asked=TeacherRequest("cos"))
+    with pytest.raises(BadInput, match="the similarity 'cos' is unknown"):
+        teacher_outputs(PAIRS, teachers["embedder"], Regression(), request=TeacherRequest("cos"))
     with pytest.raises(BadInput, match="say which one is the score"):
         teacher_outputs(PAIRS, teachers["labelled"], Regression())
 
@@ -192,5 +192,5 @@ def test_an_embedder_that_numpy_computes_teaches_what_torchs_does(folders):
 
 
 def test_what_is_no_model_cannot_teach(unchecked):
-    with pytest.raises(BadInput, match="a dict cannot teach; wanted an embedder or a reranker"):
+    with pytest.raises(BadInput, match="a dict cannot be a teacher; expected an embedder or a reranker"):
         teacher_outputs({"sentence": TEXTS}, {}, Distillation())

@@ -36,11 +36,11 @@ TRIPLES = {"anchor": ["a", "b", "c"], "positive": ["d", "e", "f"], "negative": [
     [
         (Classification(3), {**PAIRS, "label": [0, 3, 1]}, "row 1: label is 3; expected 0 … 2: there are 3 labels"),
         (Classification(3), {**PAIRS, "label": [0, 1, -1]}, "row 2: label is -1"),
-        (Classification(3), {**PAIRS, "label": [0, 1.5, 1]}, "row 1: label is 1.5; wanted a whole number"),
-        (Classification(3), {**PAIRS, "label": [0, float("nan"), 1]}, "row 1: label is nan; wanted a finite number"),
+        (Classification(3), {**PAIRS, "label": [0, 1.5, 1]}, "row 1: label is 1.5; expected a whole number"),
+        (Classification(3), {**PAIRS, "label": [0, float("nan"), 1]}, "row 1: label is nan; expected a finite number"),
         (Classification(3), {**PAIRS, "label": [2, 2, 2]}, "every label is 2, in all 3 rows"),
         (Classification(3), {**SAME, "label": [0, 1, 2]}, "in all 3 rows both texts are the same"),
-        (Classification(3), {**PAIRS, "label": [[0], [1], [2]]}, "row 0: label is of shape (1,); wanted one number"),
+        (Classification(3), {**PAIRS, "label": [[0], [1], [2]]}, "row 0: label is of shape (1,); expected one number"),
         (Regression(), {**PAIRS, "score": [0.0, 4.2, 5.0]}, "row 1: score is 4.2; expected -1 … 1: divide by 5"),
         (Regression(), {**PAIRS, "score": [0.0, 42, 100]}, "row 1: score is 42; expected -1 … 1: divide by 100"),
         (Regression(), {**SAME, "score": [0.0, 0.5, 1.0]}, "both texts are the same"),
@@ -64,7 +64,7 @@ TRIPLES = {"anchor": ["a", "b", "c"], "positive": ["d", "e", "f"], "negative": [
             "not a distribution",
         ),
         (Distillation(), {"sentence": ["a", "b"], "teacher": [[1.0], [2.0, 3.0]]}, "teacher holds what is no number"),
-        (Distillation(), {"sentence": ["a", "b"], "teacher": [1.0, 2.0]}, "wanted a list of numbers"),
+        (Distillation(), {"sentence": ["a", "b"], "teacher": [1.0, 2.0]}, "expected a list of numbers"),
         (Distillation(), {"sentence": ["a", "b"], "teacher": [[1.0, 0.0], [np.inf, -np.inf]]}, "row 1: teacher is"),
         (Distillation(), {"sentence": ["a", "b"]}, "teacher is missing"),
         (

@@ -5,9 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from likewise.cli import main
+from likewise.errors import BadInput
+from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import (
     OBJECTIVES,
     RERANKER_OBJECTIVES,
+    Contrastive,
+    CoSENT,
+    PairRegression,
     fitting_hint,
     fitting_objectives,
     objectives_markdown,
@@ -26,6 +32,12 @@ def test_every_objective_is_listed_with_columns_options_purpose_and_paper(listin
             assert fact in listing
         assert all(f"{option}=" in listing for option, one in options.items() if one.default is not one.empty)
         assert entry.purpose and entry.paper
+
+
+def test_the_command_line_lists_them(capsys):
+    assert main(["train", "--list-objectives"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"\n  {name}\n" in listed for name, _ in EVERY)
 
 
 def test_a_terminal_is_not_exceeded():
@@ -52,6 +64,20 @@ def test_columns_find_the_objectives_that_read_them(columns, fitting):
     assert fitting_objectives(columns) == fitting
     hint = fitting_hint(columns)
     assert ", ".join(columns) in hint and (", ".join(fitting) or "none") in hint
+
+
+def test_an_objective_that_does_not_fit_names_those_that_do():
+    pairs = {"anchor": ["a", "b"], "positive": ["c", "d"]}
+    with pytest.raises(BadInput, match="objectives that fit the columns anchor, positive: contrastive;"):
+        TrainingRows.of(pairs, CoSENT())
+    with pytest.raises(BadInput, match="objectives that fit the columns sentence1, sentence2, label: classification;"):
+        TrainingRows.of({"sentence1": ["a"], "sentence2": ["b"], "label": [1]}, PairRegression())
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_text_that_is_missing_in_the_first_row_is_named():
+    with pytest.raises(BadInput, match="row 0: positive is None"):
+        TrainingRows.of({"anchor": ["a", "b"], "positive": [None, "d"]}, Contrastive())
 
 
 def test_rerankers_have_objectives_of_their_own():

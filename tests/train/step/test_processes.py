@@ -33,7 +33,7 @@ def _run(*command, fails=False):
 
 
 JOINED = {"gradient_accumulation_steps": 2, "ema_decay": 0.5, "eval_steps": 2}
-DRAWING = {"dropout": 1, "checkpoint_every": 4, "patience": 50}
+DRAWING = {"dropout": 1, "save_steps": 4, "early_stopping_patience": 50}
 
 
 @pytest.fixture(scope="module")

@@ -317,12 +317,12 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(kind, na
     whole, go = trained()
     expected = go()
     left = iter([False, False, False, True])
-    _, go = trained(folder=tmp_path / "run", stop=lambda: next(left))
+    _, go = trained(checkpoint_folder=tmp_path / "run", stop=lambda: next(left))
     assert go().interrupted
     torch.manual_seed(99)
-    resumed, go = trained(folder=tmp_path / "run")
+    resumed, go = trained(checkpoint_folder=tmp_path / "run")
     found = go()
-    assert (found.best, found.best_step, found.steps) == (expected.best, expected.best_step, 8)
+    assert (found.best_score, found.best_step, found.steps) == (expected.best_score, expected.best_step, 8)
     for weight, other in zip(resumed.parameters(), whole.parameters(), strict=True):
         assert torch.equal(weight, other)
 
@@ -364,7 +364,7 @@ def test_a_reranker_is_measured_by_its_order_of_pairs_and_by_its_labels(begun):
     ("columns", "told"),
     [
         ({"sentence1": ["a"], "sentence2": ["b"]}, "no column 'label'"),
-        ({"sentence1": [], "sentence2": [], "label": []}, "are none"),
+        ({"sentence1": [], "sentence2": [], "label": []}, "are missing"),
         ({"sentence1": ["a"], "sentence2": ["b"], "label": ["yes"]}, "expected whole numbers"),
         ({"sentence1": ["a"], "sentence2": ["b"], "label": [-1]}, "expected whole numbers"),
         ({"sentence1": ["a", "b"], "sentence2": ["b", "c"], "label": [0, 2]}, "row 1: the label is 2.* has 2"),
@@ -433,9 +433,9 @@ def test_an_objective_for_another_kind_of_model_is_refused(begun, tiny):
     for model, objective, told in [
         (cross, Contrastive(), "vectors of an embedder"),
         (tiny, regression, "is for a reranker"),
-        (cross, PairClassification(3), "wants 3 labels.*has 1 .LABEL_0.*labels=3"),
+        (cross, PairClassification(3), "needs 3 labels.*has 1 .LABEL_0.*labels=3"),
         (cross, InBatch(), "expected a PolyEncoder"),
-        (poly, PairClassification(2), "wants 2 labels"),
+        (poly, PairClassification(2), "needs 2 labels"),
     ]:
         with pytest.raises(BadInput, match=told):
             check_objective(model, objective)

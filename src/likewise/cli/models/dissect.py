@@ -150,10 +150,11 @@ def _import_plots() -> Any:
 def read_lines(path: Path) -> list[str]:
     """The lines of the file that are not blank."""
     try:
+        if not path.is_file():  # a pipe or a device might never end
+            found = f"{path} is no regular file" if path.exists() else f"there is no file {path}"
+            raise BadInput(f"{found}; expected plain text, one sentence per line")
         lines = path.read_text("utf-8").splitlines()
-    except FileNotFoundError:
-        raise BadInput(f"there is no file {path}; expected plain text, one sentence per line") from None
-    except (UnicodeDecodeError, IsADirectoryError, PermissionError) as error:
+    except (UnicodeDecodeError, OSError) as error:
         raise BadInput(f"{path} cannot be read as UTF-8 text: {error}") from None
     return [line.strip() for line in lines if line.strip()]
 

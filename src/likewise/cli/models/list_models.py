@@ -44,21 +44,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show_models(rows: list[dict[str, Any]], baselines: dict[str, str]) -> None:
-    """A line for each model and each baseline, cut to the terminal."""
+    """A line for each model, with its folder, and for each baseline."""
     from ...model_files.names import DEFAULT_MODEL, how_to_install
-    from ..terminal_tables import fit_line
+    from ..terminal_tables import fill
 
     for row in rows:
-        name = f"{row['name']:{NAME_COLUMNS}} "
+        default = " (default)" if row["name"] == DEFAULT_MODEL else ""
+        name = f"{row['name'] + default:{NAME_COLUMNS}} "
         if row["folder"] is None:
-            print(name + fit_line(f"not installed; to get it: {how_to_install(row['name'])}", NAME_COLUMNS + 1))
+            print(f"{name}not installed; to get it: {how_to_install(row['name'])}")
         else:
-            default = " (default)" if row["name"] == DEFAULT_MODEL else ""
             size = f"{row['kind']:14} {row['megabytes']:6.0f} MB  "
-            print(name + size + fit_line(f"{row['folder']}{default}", NAME_COLUMNS + len(size) + 1))
+            print(f"{name}{size}{row['folder']}")
     print("\nBaselines, which need no folder of their own:")
     for form, about in baselines.items():
-        print(f"{form:{NAME_COLUMNS}} " + fit_line(about, NAME_COLUMNS + 1))
+        fill(f"{form:{NAME_COLUMNS}} {about}", indent=NAME_COLUMNS + 1)
     print("\nMore about one: likewise info NAME")
 
 

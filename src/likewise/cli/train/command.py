@@ -1,6 +1,7 @@
 """likewise train: from pairs, triplets or scores to a trained model; an interrupted run resumes."""
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "--fresh", action="store_true", help="start over: delete the checkpoints and the finished run in --output"
     )
     other.add_argument("--json", action="store_true", help="print the record of the run as JSON")
+    other.add_argument("--list-objectives", action="store_true", help="list all objectives with columns and options")
     verb.set_defaults(run=run)
 
 
@@ -90,6 +92,8 @@ def _add_data_flags(group: "argparse._ArgumentGroup") -> None:
 def run(args: argparse.Namespace) -> int:
     """Train, save and report; 130 where the run was interrupted."""
     require_torch("likewise train")
+    if args.list_objectives:
+        return _list_objectives()
     command = train_command(args)
     _check_outputs(command)
     from ...train.step.processes import process_group
@@ -106,6 +110,13 @@ def run(args: argparse.Namespace) -> int:
         return 0
 
 
+def _list_objectives() -> int:
+    from ...train.objectives import objectives_text
+
+    print(objectives_text(min(100, shutil.get_terminal_size().columns)))
+    return 0
+
+
 def _check_outputs(command: "TrainCommand") -> None:
     """Refuse, before training, outputs that cannot be written to, or that are inputs."""
     options = command.options
@@ -115,7 +126,7 @@ def _check_outputs(command: "TrainCommand") -> None:
         check_not_input(folder, model_folders(options.model or ""))
         check_not_input(folder / "log.jsonl", inputs)
         check_writable_folder(folder)
-    if options.record:
+    if options.record is not None:
         check_not_input(Path(options.record), inputs)
         check_writable_file(Path(options.record))
 
@@ -142,7 +153,7 @@ def _train(prepared: "ReadyToTrain", args: argparse.Namespace, processes: "Proce
     if finished.result.interrupted:
         return 130
     if finished.record is not None and processes.is_main:
-        if prepared.command.options.record:
+        if prepared.command.options.record is not None:
             append_result_line(Path(prepared.command.options.record), finished.record, str(folder))
         _print_result(finished.record, folder, args.json)
     return 0

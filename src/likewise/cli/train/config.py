@@ -1,7 +1,6 @@
 """The configuration of `likewise train`, from flags and from a TOML file: one list of names for both."""
 
 import argparse
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Annotated, Any, Literal
 from ...errors import BadInput
 from ...train.setting_fields import Setting, check_known, from_settings, settings_of
 from ...train.settings import TrainSettings
+from ..sources import objectives_hint
 
 Kind = Literal["embedder", "cross-encoder", "poly-encoder"]
 
@@ -181,6 +181,8 @@ def _names() -> list[str]:
 
 
 def _read_config(path: Path) -> tuple[dict[str, Any], list[DataOptions]]:
+    import tomllib  # here, for --help needs no parser of TOML
+
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -228,8 +230,9 @@ def _data_of_flags(args: argparse.Namespace) -> list[DataOptions]:
         file, at, objective = given.rpartition("@")
         file, objective = (file, objective) if at else (given, args.objective)
         if not objective:
+            hint = objectives_hint(file, args.kind)
             raise BadInput(
-                f"--data {given} has no objective; expected --data {given}@OBJECTIVE, or --objective OBJECTIVE"
+                f"--data {given} has no objective; expected --data {given}@OBJECTIVE, or --objective OBJECTIVE; {hint}"
             )
         rest = {"file": file, "columns": args.columns or (), "labels": args.labels or (), "where": args.where}
         data.append(replace(from_settings(DataOptions, rest, "the command line"), objective=objective))

@@ -12,7 +12,7 @@ from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from ...errors import BadInput
-from ..objectives import InputColumns, Objective
+from ..objectives import InputColumns, Objective, fitting_hint, table_of
 from ..step.processes import Processes
 from .grouping import group_by_label
 
@@ -47,7 +47,7 @@ class Batch:
         if processes.count == 1:
             return self
         numbers = {
-            name: processes.pad_to_widest(values, -1) if name == "ids" else values
+            name: processes.pad_to_widest(values, -1) if name == "token_ids" else values
             for name, values in self.numbers.items()
         }
         gathered = {name: processes.gather(values) for name, values in numbers.items()}
@@ -96,7 +96,7 @@ class TrainingRows:
         """
         reads = objective.reads()
         texts, numbers = _matched(columns, reads)
-        _check_names(columns, {**texts, **numbers}, reads, type(objective).__name__)
+        _check_names(columns, {**texts, **numbers}, reads, objective)
         lengths = {name: len(values) for name, values in (texts | numbers).items()}
         if len(set(lengths.values())) > 1 or not any(lengths.values()):
             raise BadInput(f"expected columns of one length with at least one row; found {lengths}")
@@ -124,7 +124,7 @@ class TrainingRows:
 
 def _matched(columns: Mapping[str, Column], reads: InputColumns) -> tuple[dict[str, Column], dict[str, Column]]:
     """The columns of texts and those of numbers that the objective reads, as far as they are there."""
-    text_columns = {name: values for name, values in columns.items() if len(values) and isinstance(values[0], str)}
+    text_columns = {n: v for n, v in columns.items() if len(v) and (isinstance(v[0], str) or n in reads.texts)}
     others = {name: values for name, values in columns.items() if name not in text_columns}
     if not set(reads.texts) & set(text_columns) and len(text_columns) == len(reads.texts):
         texts = dict(zip(reads.texts, text_columns.values(), strict=True))
@@ -136,19 +136,20 @@ def _matched(columns: Mapping[str, Column], reads: InputColumns) -> tuple[dict[s
 
 
 def _check_names(
-    columns: Mapping[str, Column], matched: Mapping[str, Column], reads: InputColumns, objective: str
+    columns: Mapping[str, Column], matched: Mapping[str, Column], reads: InputColumns, objective: Objective
 ) -> None:
-    described = ", ".join((*reads.texts, *(f"{name} (numbers)" for name in reads.numbers)))
-    missing = [name for name in (*reads.texts, *reads.numbers) if name not in matched]
+    name = type(objective).__name__
+    described = ", ".join((*reads.texts, *(f"{column} (numbers)" for column in reads.numbers)))
+    missing = [column for column in (*reads.texts, *reads.numbers) if column not in matched]
     if missing:
         raise BadInput(
-            f"{objective} reads {described}; the data have {', '.join(columns) or 'no columns'}, so "
+            f"{name} reads {described}; the data have {', '.join(columns) or 'no columns'}, so "
             f"{', '.join(missing)} is missing. Rename columns with --columns {missing[0]}=COLUMN, or "
-            f'ColumnNames({{"{missing[0]}": "COLUMN"}})'
+            f'ColumnNames({{"{missing[0]}": "COLUMN"}}); {fitting_hint(columns, table_of(objective))}'
         )
-    unread = [name for name in columns if not any(columns[name] is values for values in matched.values())]
+    unread = [column for column in columns if not any(columns[column] is values for values in matched.values())]
     if unread:
-        raise BadInput(f"{objective} reads {described}; it would not read the column {', '.join(unread)}: leave it out")
+        raise BadInput(f"{name} reads {described}; it would not read the column {', '.join(unread)}: leave it out")
 
 
 def _texts(name: str, values: Column) -> Sequence[str]:

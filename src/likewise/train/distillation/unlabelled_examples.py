@@ -1,4 +1,4 @@
-"""Examples without labels: pairs of near and of any texts, and for a score how alike another model finds them."""
+"""Examples without labels: pairs of similar and of random texts, with another model's similarities as scores."""
 
 import numpy as np
 from jaxtyping import Float
@@ -12,28 +12,28 @@ _BLOCK = 2048
 
 
 def unlabelled_examples(vectors: Float[np.ndarray, "S E"], pairs: int, *, seed: int = 0) -> Examples:
-    """Pairs of the texts behind a teacher's `vectors`, with its cosines: half near by each other, half at random.
+    """Pairs of texts with the cosines of a teacher's `vectors` as scores: half of near neighbours, half at random.
 
-    Pairs at random alone are nearly all unlike, and would teach nothing about order among the like.
+    Random pairs alone are nearly all dissimilar, and would teach nothing about the order among similar texts.
     """
     if len(vectors) < MIN_EXAMPLES:
-        raise BadInput(f"there are {len(vectors)} distinct texts; a teacher wants at least {MIN_EXAMPLES}")
-    random = np.random.default_rng(seed)
-    left = np.resize(random.permutation(len(vectors)), pairs)
+        raise BadInput(f"there are {len(vectors)} distinct texts; a teacher needs at least {MIN_EXAMPLES}")
+    generator = np.random.default_rng(seed)
+    left = np.resize(generator.permutation(len(vectors)), pairs)
     near = _nearest(vectors, min(NEAREST, len(vectors) - 1))
-    right = near[left, random.integers(near.shape[1], size=pairs)]
-    anyone = (left + random.integers(1, len(vectors), size=pairs)) % len(vectors)
-    right = np.where(np.arange(pairs) % 2 == 0, right, anyone)
+    right = near[left, generator.integers(near.shape[1], size=pairs)]
+    stranger = (left + generator.integers(1, len(vectors), size=pairs)) % len(vectors)
+    right = np.where(np.arange(pairs) % 2 == 0, right, stranger)
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     cosines = np.einsum("ne,ne->n", unit[left], unit[right]).astype(np.float64)
     return Examples.checked(np.stack([left, right], axis=1), cosines)
 
 
 def _nearest(vectors: Float[np.ndarray, "S E"], k: int) -> np.ndarray:
-    """The k texts most like each, itself left out, in no order."""
-    found = []
+    """The k most similar texts to each, itself excluded, in no order."""
+    neighbours = []
     for start in range(0, len(vectors), _BLOCK):
-        likeness = cosine(vectors[start : start + _BLOCK], vectors)
-        likeness[np.arange(len(likeness)), np.arange(start, start + len(likeness))] = -np.inf
-        found.append(np.argpartition(-likeness, k - 1, axis=1)[:, :k])
-    return np.concatenate(found)
+        similarities = cosine(vectors[start : start + _BLOCK], vectors)
+        similarities[np.arange(len(similarities)), np.arange(start, start + len(similarities))] = -np.inf
+        neighbours.append(np.argpartition(-similarities, k - 1, axis=1)[:, :k])
+    return np.concatenate(neighbours)

@@ -5,7 +5,7 @@ from .denoising import TSDAE, pad_token_ids
 from .distances import DISTANCES
 from .distillation import Distillation, MarginMSE, ScoreDistillation, SimilarityDistillation
 from .labelled_pairs import CONCATENATIONS, Classification, MarginPairs, Regression
-from .listing import fitting_hint, fitting_objectives, objectives_markdown, objectives_text
+from .listing import fitting_hint, fitting_objectives, objectives_markdown, objectives_text, table_of
 from .objective import InputColumns, Labels, Matrix, Numbers, Objective, TextIds, TokenIds, Vectors
 from .ranking import AnglE, CoSENT, cosent
 from .registry import (
@@ -69,4 +69,5 @@ __all__ = [
     "objectives_text",
     "pad_token_ids",
     "parse_objective",
+    "table_of",
 ]

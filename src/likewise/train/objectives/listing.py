@@ -4,8 +4,9 @@ import inspect
 import textwrap
 from collections.abc import Iterable
 
-from .objective import InputColumns
+from .objective import InputColumns, Objective
 from .registry import OBJECTIVES, RERANKER_OBJECTIVES, WRAPPERS, ObjectiveEntry, ObjectiveTable
+from .reranking import RerankerObjective
 
 _SECTIONS: dict[str, tuple[ObjectiveTable, str]] = {
     "Objectives of embedders": (
@@ -53,6 +54,11 @@ def fitting_hint(columns: Iterable[str], table: ObjectiveTable = OBJECTIVES) -> 
     found = f"objectives that fit the columns {', '.join(names)}" if names else "objectives that fit no columns"
     listed = ", ".join(fitting) if fitting else "none"
     return f"{found}: {listed}; `likewise train --list-objectives` lists the columns of all"
+
+
+def table_of(objective: Objective) -> ObjectiveTable:
+    """The table that an objective belongs to: of embedders, or of rerankers."""
+    return RERANKER_OBJECTIVES if isinstance(objective, RerankerObjective) else OBJECTIVES
 
 
 def _reads(entry: ObjectiveEntry) -> InputColumns:

@@ -20,7 +20,7 @@ from ..data.batch import TrainingRows
 from ..data.schedule import DataSource
 from ..data.sources import rows_digest
 from ..settings import TrainSettings
-from ..step.trainable import Trainable
+from ..step.trainable import Trainable, model_kind
 from ..step_state import TrainResult
 
 RECORD = "run.json"
@@ -70,7 +70,7 @@ def training_record(
 
 def _model_description(model: Trainable) -> dict[str, Any]:
     described = {
-        "kind": type(model).__name__,
+        "kind": model_kind(model),
         "fingerprint": model.fingerprint,
         "max_length": model.tokenizer.max_length,
     }

@@ -201,7 +201,7 @@ def _loss_part(
 ) -> tuple[float, tuple[Tensor, Tensor]]:
     """The loss, with the rows of all processes, and its gradient by this process's contexts and candidates."""
     columns, local = len(inputs.batch.texts) - 1, inputs.options.processes.local_rows(len(contexts))
-    crossed = inputs.objective.CROSSED
+    crossed = inputs.objective.ALL_PAIRS
     scores = score_candidates(contexts, candidates) if crossed else _own_scores(contexts, candidates, columns)
     loss = inputs.backward(inputs.losses(scores, joined_batch).mean())
     assert contexts.grad is not None and candidates.grad is not None

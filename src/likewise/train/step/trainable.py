@@ -19,6 +19,11 @@ from .processes import Processes
 Trainable: TypeAlias = TorchEmbedder | Reranker
 
 
+def model_kind(model: Trainable) -> str:
+    """Embedder, CrossEncoder or PolyEncoder, whatever engine computes it."""
+    return type(model).__name__ if isinstance(model, Reranker) else "Embedder"
+
+
 def check_objective(model: Trainable, objective: Objective) -> None:
     """Fit the objective to the model: create the objective's own weights, and refuse what does not fit.
 

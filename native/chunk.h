@@ -1,0 +1,55 @@
+// A chunk: whole sentences that go through the layers together, few enough that what they need stays in cache.
+#pragma once
+
+#include "likewise_native.h"
+#include "model.h"
+#include "workspace.h"
+
+namespace likewise {
+
+// The sentences from `sentence` on, whose tokens begin at `token` of the request's.
+struct Span {
+    int64_t sentence, sentences, token;
+    int tokens;
+};
+
+class Chunk {
+public:
+    Chunk(const Model&, const lw_request&, const Span&, int64_t all_tokens, Workspace&, Stopwatch&);
+    // Through the layers; writes what the request asks for.
+    void run();
+
+private:
+    // Rows as products read them, and what rounding needs.
+    struct Rows {
+        const void* data;
+        long stride;
+        const float* scales;
+    };
+
+    void embed();
+    void read_words(int token, float* row);
+    void layer(const Block&, const Block* next);
+    void attend(const Block&);
+    void rotate(const Block&);
+    void finish(const Block&, const Block* next, int row, int count);
+    void norm(const Norm&, const float* from, float* to, int row, int count);
+    Rows rows_of(const float* x, int stride, int inputs, int row, int count, bool wide);
+    void multiply(const Weights&, const Rows&, int count, const float* residual, float* out, long stride,
+                  const Weights* next);
+    void write_layer(int layer);
+    void pool();
+
+    const Model& model_;
+    const lw_request& request_;
+    const Span span_;
+    const int64_t all_tokens_;
+    Workspace& work_;
+    Stopwatch& watch_;
+    float *x_, *joined_, *context_, *largest_;
+};
+
+// One sentence's reductions, side by side in the order of lw_reduction.
+void reduce(const float* rows, long stride, int tokens, int skip, int width, int reductions, float* out);
+
+}  // namespace likewise

@@ -1,0 +1,35 @@
+// The tables of kernels, one an instruction set; those of other processors are absent.
+#pragma once
+
+#include "kernels.h"
+
+namespace likewise {
+namespace portable {
+extern const Kernels table;
+}
+#if defined(__x86_64__)
+namespace avx2 {
+extern const Kernels table;
+}
+namespace avxvnni {
+extern const Scheme int8;  // on top of avx2
+}
+namespace avx512 {
+extern const Kernels table;
+}
+namespace vnni {
+extern const Scheme int8;       // on top of avx512
+extern const Scheme int8_half;  // the same in vectors of avxvnni's width, to test its kernel where only AVX-512 is
+}  // namespace vnni
+namespace avx512bf16 {
+extern const Scheme bf16;  // on top of vnni
+}
+#elif defined(__aarch64__)
+namespace neon {
+extern const Kernels table;
+}
+namespace dotprod {
+extern const Scheme int8;  // on top of neon
+}
+#endif
+}  // namespace likewise

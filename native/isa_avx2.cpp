@@ -1,0 +1,52 @@
+// The kernels for AVX2 with fused multiply-add: any x86 processor since 2013.
+#include "isa.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+
+namespace likewise {
+namespace avx2 {
+namespace {
+#include "simd/avx2.h"
+#include "kernels/product.h"
+#include "kernels/schemes_avx2.h"
+#include "kernels/rounding.h"
+#include "kernels/elementwise.h"
+#include "kernels/attention.h"
+}  // namespace
+
+const Kernels table = {
+    "avx2",
+    {PANEL, 1, 4, 4, 0, multiply<Fp32>, nullptr},
+    {PANEL, 2, 2, 2, 0, multiply<Bf16Wide>, to_bf16},
+    {PANEL, 2, 1, 2, 0, multiply<Int8Wide>, quantise<int16_t>},
+    layer_norm,
+    activate,
+    gate,
+    largest_of,
+    attend,
+};
+}  // namespace avx2
+}  // namespace likewise
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#endif

@@ -1,0 +1,40 @@
+// The kernel of AVX-VNNI by AVX512-VNNI's short vectors, so that it can be tested where only AVX-512 is.
+#include "isa.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,avx512f,avx512vl,avx512vnni"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,avx512f,avx512vl,avx512vnni")
+#endif
+
+namespace likewise {
+namespace vnni {
+namespace {
+#include "simd/avx2.h"
+#include "kernels/product.h"
+#include "kernels/schemes_avx2.h"
+#include "kernels/rounding.h"
+inline __m256i dot(__m256i sum, __m256i x, __m256i w) { return _mm256_dpbusd_epi32(sum, x, w); }
+#include "kernels/bytes_avx2.h"
+}  // namespace
+
+const Scheme int8_half = {PANEL, 4, 1, 1, 128, multiply<Int8>, quantise<uint8_t>};
+}  // namespace vnni
+}  // namespace likewise
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#endif

@@ -1,0 +1,84 @@
+// The kernels of an instruction set as one table of functions; everything else is written once, above them.
+#pragma once
+
+#include <cstdint>
+
+namespace likewise {
+
+// Weights laid out for products: panels of columns, in each the inputs in groups, in each group column by column.
+struct Packed {
+    int inputs = 0;   // padded, a multiple of 16
+    int outputs = 0;  // padded, a multiple of 16
+    const void* panels = nullptr;
+    const float* bias = nullptr;       // of each output, 0 where there is none
+    const float* scales = nullptr;     // int8: of each output
+    const int32_t* offsets = nullptr;  // int8: what activations stored above zero add to each output
+};
+
+// out = rows * weights + bias (+ residual). Rows may have any count and distance.
+struct Product {
+    const void* rows = nullptr;
+    long row_stride = 0;                // elements
+    const float* row_scales = nullptr;  // int8: of each row
+    int count = 0;
+    const Packed* weights = nullptr;
+    const float* residual = nullptr;  // as far apart as out
+    float* out = nullptr;
+    long out_stride = 0;
+    const Packed* next = nullptr;  // whose product comes next, if that is known: it is asked for ahead of time
+};
+
+// How products are computed in one precision.
+struct Scheme {
+    int panel;         // columns of a panel
+    int group;         // inputs that lie together
+    int weight_bytes;  // of a packed weight
+    int row_bytes;     // of an element of the rows
+    int offset;        // int8: what is added to activations to store them
+    void (*multiply)(const Product&);
+    // A row of floats as products read it, given its largest magnitude, and its scale; null: floats as they are.
+    void (*prepare)(const float* x, int count, float largest, void* out, float* scale);
+};
+
+enum class Activation { gelu, gelu_tanh, relu, silu, tanh, quick_gelu, mish };
+
+// The attention of one sentence: where its queries, keys and values lie, and where the result goes.
+struct Attention {
+    const float* queries;  // of the first token and head; the others follow
+    const float* keys;
+    const float* values;
+    long stride;               // floats from a token to the next, in all three
+    int tokens, heads, width;  // width of a head
+    int reach;                 // a token looks at so many on either side; -1: at all
+    const float* relative;     // added to scores: relative[head][query - key + limit], or null
+    int limit;                 // relative has 2 * limit numbers a head
+    float* out;                // heads side by side
+    long out_stride;
+    float* work;  // attention_work(...) floats
+};
+
+// Floats that attention needs beside its inputs and outputs, for any instruction set.
+inline long attention_work(int tokens, int width) {
+    const long padded = (width + 15) / 16 * 16;
+    return 16 * padded + 16L * tokens + 16 * padded + 2 * tokens * padded + 64;
+}
+
+struct Kernels {
+    const char* name;
+    Scheme fp32, bf16, int8;
+    // (x - mean) / sqrt(variance + eps) * weight + bias of the first `width` of `stride` floats, zero behind them;
+    // weight and bias are padded with zeros. In place or not. These three return the largest magnitude.
+    float (*layer_norm)(const float* x, float* out, int width, int stride, const float* weight, const float* bias,
+                        float eps);
+    float (*activate)(float* x, int count, Activation);
+    float (*gate)(float* x, const float* gate, int count, Activation);  // x = activation(x) * gate
+    float (*largest)(const float* x, int count);
+    void (*attend)(const Attention&);
+};
+
+// The kernels of that name, or the best that this processor has where the name is null; throws where it has none such.
+const Kernels& kernels_named(const char* name);
+// All names that this processor can run, best first, separated by spaces.
+const char* kernels_here();
+
+}  // namespace likewise

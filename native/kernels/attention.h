@@ -1,0 +1,150 @@
+// Softmax(Q K' / sqrt(width)) V within one sentence, for as many queries at a time as a vector has lanes.
+// Each lane is a query: maximum, exponentials and sums of the softmax are then plain vector operations, key by key.
+#pragma once
+
+constexpr int SHORT = 32;  // longer sentences copy a head's keys and values side by side, for the cache's sake
+
+// One head of one sentence while it is computed.
+struct Head {
+    const float* keys;
+    long key_stride;
+    const float* values;
+    long value_stride;
+    int width, padded;      // of the head; and up to whole vectors
+    const float* relative;  // of this head, at distance 0; or null
+    int reach;
+    float* turned;  // [width][WIDTH]: the queries, one a lane
+    float* scores;  // [keys][WIDTH]
+    float* result;  // [WIDTH][padded]
+};
+
+// Scores of `COUNT` keys against the queries; stored, and the larger of them and `most` returned.
+template <int COUNT>
+Floats score(const Head& h, int query, int key, Floats most) {
+    Floats sums[COUNT];
+    each<COUNT>([&](auto j) { sums[j] = splat(0.0F); });
+    const float* keys = h.keys + key * h.key_stride;
+    for (int d = 0; d < h.width; d++) {
+        const Floats q = load(h.turned + d * WIDTH);
+        each<COUNT>([&](auto j) { sums[j] = fma(q, splat(keys[j * h.key_stride + d]), sums[j]); });
+    }
+    each<COUNT>([&](auto j) {
+        const int distance = query - (key + j);  // of the first lane
+        if (h.relative) sums[j] = add(sums[j], load(h.relative + distance));
+        if (h.reach >= 0 && (std::abs(distance) > h.reach || std::abs(distance + WIDTH - 1) > h.reach)) {
+            const Floats far = magnitude(add(counting(), splat(static_cast<float>(distance))));
+            sums[j] = where_less(splat(static_cast<float>(h.reach) + 0.5F), far, splat(-1e30F), sums[j]);
+        }
+        store(h.scores + (key + j) * WIDTH, sums[j]);
+        most = max(most, sums[j]);
+    });
+    return most;
+}
+
+template <int COUNT>
+Floats score_some(const Head& h, int query, int key, int count, Floats most) {
+    if (count == COUNT) return score<COUNT>(h, query, key, most);
+    if constexpr (COUNT > 1) return score_some<COUNT - 1>(h, query, key, count, most);
+    return most;
+}
+
+// The values weighted by the scores of `ROWS` queries, `VECTORS` vectors of them.
+template <int ROWS, int VECTORS>
+void weigh(const Head& h, int row, int column, int from, int to) {
+    Floats sums[ROWS][VECTORS];
+    each<ROWS>([&](auto r) { each<VECTORS>([&](auto c) { sums[r][c] = splat(0.0F); }); });
+    for (int key = from; key < to; key++) {
+        const float* value = h.values + key * h.value_stride + column;
+        const float* weight = h.scores + key * WIDTH + row;
+        Floats v[VECTORS];
+        each<VECTORS>([&](auto c) { v[c] = load(value + c * WIDTH); });
+        each<ROWS>([&](auto r) {
+            const Floats w = splat(weight[r]);
+            each<VECTORS>([&](auto c) { sums[r][c] = fma(w, v[c], sums[r][c]); });
+        });
+    }
+    each<ROWS>([&](auto r) {
+        each<VECTORS>([&](auto c) { store(h.result + (row + r) * h.padded + column + c * WIDTH, sums[r][c]); });
+    });
+}
+
+template <int ROWS>
+void weigh_rows(const Head& h, int row, int rows, int from, int to) {
+    if constexpr (ROWS > 1) {
+        if (rows < ROWS) return weigh_rows<ROWS - 1>(h, row, rows, from, to);
+    }
+    int column = 0;
+    for (; column + 2 * WIDTH <= h.padded; column += 2 * WIDTH) weigh<ROWS, 2>(h, row, column, from, to);
+    if (column < h.padded) weigh<ROWS, 1>(h, row, column, from, to);
+}
+
+// Scores to weights, not yet divided by their sums, which are returned one a lane.
+inline Floats soften(float* scores, int from, int to, Floats most) {
+    Floats total = splat(0.0F);
+    for (int key = from; key < to; key++) {
+        const Floats weight = power_of_two(sub(load(scores + key * WIDTH), most));
+        store(scores + key * WIDTH, weight);
+        total = add(total, weight);
+    }
+    return total;
+}
+
+// Up to WIDTH queries of a head, from `query` on, whose vectors are at `from`.
+inline void attend_some(const Attention& a, const Head& h, const float* from, int query, float* out) {
+    const int rows = std::min(WIDTH, a.tokens - query);
+    const Floats factor = splat(1.44269504F / std::sqrt(static_cast<float>(h.width)));  // exponentials are powers of 2
+    for (int d = 0; d < h.width; d += WIDTH) transpose(from + d, a.stride, factor, h.turned + d * WIDTH);
+    const int begin = h.reach < 0 ? 0 : std::max(0, query - h.reach);
+    const int end = h.reach < 0 ? a.tokens : std::min(a.tokens, query + rows + h.reach);
+    Floats most = splat(-3e38F);
+    for (int key = begin, parts = (end - begin + KEYS - 1) / KEYS; parts > 0; parts--) {
+        const int count = (end - key + parts - 1) / parts;
+        most = score_some<KEYS>(h, query, key, count, most);
+        key += count;
+    }
+    float totals[WIDTH];
+    store(totals, divide(splat(1.0F), soften(h.scores, begin, end, most)));
+    for (int row = 0; row < rows; row += QUERIES)
+        weigh_rows<QUERIES>(h, row, std::min(QUERIES, rows - row), begin, end);
+    for (int row = 0; row < rows; row++) {
+        const Floats share = splat(totals[row]);
+        const float* result = h.result + row * h.padded;
+        float* to = out + row * a.out_stride;
+        int d = 0;
+        for (; d + WIDTH <= h.width; d += WIDTH) store(to + d, mul(load(result + d), share));
+        for (; d < h.width; d++) to[d] = result[d] * totals[row];
+    }
+}
+
+inline void copy_rows(const float* from, long stride, int rows, int width, int padded, float* to) {
+    for (int row = 0; row < rows; row++, from += stride, to += padded) {
+        std::memcpy(to, from, width * sizeof(float));
+        std::memset(to + width, 0, (padded - width) * sizeof(float));
+    }
+}
+
+void attend(const Attention& a) {
+    Head h{};
+    h.width = a.width;
+    h.padded = (a.width + WIDTH - 1) / WIDTH * WIDTH;
+    h.reach = a.reach;
+    h.turned = a.work;
+    h.scores = h.turned + WIDTH * h.padded;
+    h.result = h.scores + static_cast<long>(WIDTH) * a.tokens;
+    float* copies = h.result + WIDTH * h.padded;
+    const bool copied = a.tokens > SHORT || h.padded != h.width;
+    for (int head = 0; head < a.heads; head++) {
+        const long at = static_cast<long>(head) * a.width;
+        h.keys = a.keys + at, h.values = a.values + at, h.key_stride = h.value_stride = a.stride;
+        h.relative = a.relative ? a.relative + 2L * a.limit * head + a.limit : nullptr;
+        if (copied) {
+            float* values = copies + static_cast<long>(a.tokens) * h.padded;
+            copy_rows(h.keys, a.stride, a.tokens, a.width, h.padded, copies);
+            copy_rows(h.values, a.stride, a.tokens, a.width, h.padded, values);
+            h.keys = copies, h.values = values, h.key_stride = h.value_stride = h.padded;
+        }
+        for (int query = 0; query < a.tokens; query += WIDTH) {
+            attend_some(a, h, a.queries + at + query * a.stride, query, a.out + query * a.out_stride + at);
+        }
+    }
+}

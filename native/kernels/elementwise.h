@@ -1,0 +1,145 @@
+// What is done number by number or row by row: norms, activations, roundings. Written once over vectors of any width;
+// a row's result never depends on another row. Counts are multiples of 16, and rows are padded with zeros.
+#pragma once
+
+// Polynomials by Horner's rule, highest power first.
+template <class... More>
+inline Floats polynomial(Floats, Floats sum) {
+    return sum;
+}
+template <class... More>
+inline Floats polynomial(Floats x, Floats sum, float next, More... more) {
+    return polynomial(x, fma(sum, x, splat(next)), more...);
+}
+
+// 2^x to 1e-7 of itself; 0 below -126, where AVX-512 goes on to smaller numbers. x is at most 127. Fitted on [0, 1).
+inline Floats power_of_two(Floats x) {
+    const Floats y = polynomial(fraction(x), splat(2.16906091e-04F), 1.24430815e-03F, 9.67847255e-03F, 5.54835247e-02F,
+                                2.40229796e-01F, 6.93146987e-01F, 1.0F);
+    return times_power(y, x);
+}
+
+inline Floats exponential(Floats x) {
+    return power_of_two(mul(max(min(x, splat(88.0F)), splat(-1e4F)), splat(1.44269504F)));
+}
+
+inline Floats logistic(Floats x) {
+    return divide(splat(1.0F), add(splat(1.0F), exponential(sub(splat(0.0F), max(x, splat(-80.0F))))));
+}
+
+// tanh x = 2 logistic(2 x) - 1
+inline Floats tanh_of(Floats x) { return fma(splat(2.0F), logistic(add(x, x)), splat(-1.0F)); }
+
+// x Phi(x), erf(x / sqrt 2) being x P(x^2) / Q(x^2) for |x| < 4 sqrt 2, where it is 1 to 4e-7.
+inline Floats gelu(Floats x) {
+    const Floats limit = splat(5.65685425F);
+    const Floats z = max(min(x, limit), sub(splat(0.0F), limit)), square = mul(z, z);
+    const Floats p = polynomial(square, splat(-3.01199012e-12F), 6.12239883e-10F, -9.28530208e-8F, -5.03151234e-6F,
+                                -1.29929215e-4F, -1.04460878e-3F, -1.13816143e-2F);
+    const Floats q =
+        polynomial(square, splat(-9.10379490e-7F), -2.66717569e-5F, -4.20706744e-4F, -3.68666458e-3F, -1.42647391e-2F);
+    const Floats half = mul(x, splat(0.5F));
+    return fma(half, divide(mul(z, p), q), half);
+}
+
+// x / 2 (1 + tanh(u)) = x logistic(2 u)
+inline Floats gelu_tanh(Floats x) {
+    const Floats cubic = fma(mul(mul(x, x), x), splat(0.044715F), x);
+    return mul(x, logistic(mul(cubic, splat(1.59576912F))));
+}
+
+// x tanh(log(1 + e^x)); with n = e^x (e^x + 2) the tanh is n / (n + 2).
+inline Floats mish(Floats x) {
+    const Floats e = exponential(min(x, splat(20.0F))), n = mul(e, add(e, splat(2.0F)));
+    return mul(x, divide(n, add(n, splat(2.0F))));
+}
+
+struct Identity {
+    Floats operator()(Floats x, const float*) const { return x; }
+};
+struct Times {
+    const float* base;
+    const float* gate;
+    Floats operator()(Floats x, const float* at) const { return mul(x, load(gate + (at - base))); }
+};
+
+template <class Function, class After>
+inline float each_of(float* x, int count, Function function, After after) {
+    Floats most = splat(0.0F);
+    for (int i = 0; i < count; i += WIDTH) {
+        const Floats y = after(function(load(x + i)), x + i);
+        store(x + i, y);
+        most = max(magnitude(y), most);
+    }
+    return largest(most);
+}
+
+template <class After>
+inline float activate_then(float* x, int count, Activation kind, After after) {
+    switch (kind) {
+        case Activation::gelu:
+            return each_of(
+                x, count, [](Floats v) { return gelu(v); }, after);
+        case Activation::gelu_tanh:
+            return each_of(
+                x, count, [](Floats v) { return gelu_tanh(v); }, after);
+        case Activation::relu:
+            return each_of(
+                x, count, [](Floats v) { return max(v, splat(0.0F)); }, after);
+        case Activation::silu:
+            return each_of(
+                x, count, [](Floats v) { return mul(v, logistic(v)); }, after);
+        case Activation::tanh:
+            return each_of(
+                x, count, [](Floats v) { return tanh_of(v); }, after);
+        case Activation::quick_gelu:
+            return each_of(
+                x, count, [](Floats v) { return mul(v, logistic(mul(v, splat(1.702F)))); }, after);
+        case Activation::mish:
+            return each_of(
+                x, count, [](Floats v) { return mish(v); }, after);
+    }
+    return 0.0F;
+}
+
+float activate(float* x, int count, Activation kind) { return activate_then(x, count, kind, Identity{}); }
+
+float gate(float* x, const float* gate, int count, Activation kind) {
+    return activate_then(x, count, kind, Times{x, gate});
+}
+
+float largest_of(const float* x, int count) {
+    Floats most = splat(0.0F);
+    for (int i = 0; i < count; i += WIDTH) most = max(magnitude(load(x + i)), most);
+    return largest(most);
+}
+
+// The sum of function(i) over the vectors that begin at i, in four sums side by side.
+template <class Function>
+inline float sum_of(int count, Function function) {
+    Floats sums[4] = {splat(0.0F), splat(0.0F), splat(0.0F), splat(0.0F)};
+    int i = 0;
+    for (; i + 4 * WIDTH <= count; i += 4 * WIDTH) {
+        each<4>([&](auto part) { sums[part] = add(sums[part], function(i + part * WIDTH)); });
+    }
+    for (; i < count; i += WIDTH) sums[0] = add(sums[0], function(i));
+    return sum(add(add(sums[0], sums[1]), add(sums[2], sums[3])));
+}
+
+float layer_norm(const float* x, float* out, int width, int stride, const float* weight, const float* bias, float eps) {
+    const float mean = sum_of(stride, [&](int i) { return load(x + i); }) / static_cast<float>(width);
+    const Floats middle = splat(mean);
+    const float squares = sum_of(stride, [&](int i) {
+        Floats centred = sub(load(x + i), middle);
+        if (i + WIDTH > width) centred = i < width ? first(centred, width - i) : splat(0.0F);
+        return mul(centred, centred);
+    });
+    const Floats factor = splat(1.0F / std::sqrt(squares / static_cast<float>(width) + eps));
+    Floats most = splat(0.0F);
+    for (int i = 0; i < stride; i += WIDTH) {
+        const Floats y = fma(mul(sub(load(x + i), middle), factor), load(weight + i), load(bias + i));
+        store(out + i, y);
+        most = max(magnitude(y), most);
+    }
+    return largest(most);
+}

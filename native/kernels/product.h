@@ -1,0 +1,103 @@
+// A product of rows and packed weights, a tile of registers at a time; what a step multiplies is the scheme's.
+// A sum runs over the inputs in one order, whatever the tile's size, so a row's result depends on that row alone.
+#pragma once
+
+// The body of a loop whose count the compiler knows, unrolled before registers are assigned: GCC 12 keeps an array
+// of sums in memory if its loop is unrolled any later, at a third of the speed.
+template <class Body, int... I>
+[[gnu::always_inline]] inline void each(Body body, std::integer_sequence<int, I...>) {
+    (body(std::integral_constant<int, I>{}), ...);
+}
+template <int COUNT, class Body>
+[[gnu::always_inline]] inline void each(Body body) {
+    each(body, std::make_integer_sequence<int, COUNT>{});
+}
+
+constexpr int PANEL = TILE_VECTORS * WIDTH;  // columns whose weights lie together
+constexpr long LINE = 64;                    // bytes that a cache takes at once
+constexpr int STEPS = 8;                     // between requests for what is ahead
+
+// Sums that are results but for the column's bias.
+struct FloatColumn {
+    Floats bias;
+    FloatColumn(const Packed& weights, int column) : bias(load(weights.bias + column)) {}
+    Floats operator()(Floats sum, const Product&, int) const { return add(sum, bias); }
+};
+
+// Memory to ask for while a tile is computed, a line every few steps: asked for at once, it would keep others waiting.
+struct Ahead {
+    const char* next;
+    const char* end;
+    int lines;  // at a time
+};
+
+template <class Scheme, int ROWS>
+void tile(const Product& p, int row, int column, Ahead ahead) {
+    using Row = typename Scheme::Row;
+    typename Scheme::Sum sums[ROWS][TILE_VECTORS];
+    each<ROWS>([&](auto r) { each<TILE_VECTORS>([&](auto c) { sums[r][c] = Scheme::zero(); }); });
+    const long inputs = p.weights->inputs;
+    const Row* rows[ROWS];
+    each<ROWS>([&](auto r) { rows[r] = static_cast<const Row*>(p.rows) + (row + r) * p.row_stride; });
+    auto weights = static_cast<const typename Scheme::Weight*>(p.weights->panels) + column * inputs;
+    for (long k = 0; k < inputs;) {
+        for (int i = 0; i < ahead.lines && ahead.next < ahead.end; i++, ahead.next += LINE) {
+            __builtin_prefetch(ahead.next, 0, 2);
+        }
+        const long end = std::min(inputs, k + STEPS * Scheme::GROUP);
+        for (; k < end; k += Scheme::GROUP, weights += PANEL * Scheme::GROUP) {
+            decltype(Scheme::weights(weights)) w[TILE_VECTORS];
+            each<TILE_VECTORS>([&](auto c) { w[c] = Scheme::weights(weights + c * WIDTH * Scheme::GROUP); });
+            each<ROWS>([&](auto r) {
+                const auto x = Scheme::spread(rows[r] + k);
+                each<TILE_VECTORS>([&](auto c) { sums[r][c] = Scheme::step(sums[r][c], x, w[c]); });
+            });
+        }
+    }
+    each<TILE_VECTORS>([&](auto c) {
+        const int at = column + c * WIDTH;
+        if (at >= p.weights->outputs) return;
+        const typename Scheme::Column values(*p.weights, at);
+        each<ROWS>([&](auto r) {
+            Floats y = values(sums[r][c], p, row + r);
+            if (p.residual) y = add(y, load(p.residual + (row + r) * p.out_stride + at));
+            store(p.out + (row + r) * p.out_stride + at, y);
+        });
+    });
+}
+
+template <class Scheme, int ROWS>
+void tail(const Product& p, int row, int column, int rows, Ahead ahead) {
+    if (rows == ROWS) return tile<Scheme, ROWS>(p, row, column, ahead);
+    if constexpr (ROWS > 1) tail<Scheme, ROWS - 1>(p, row, column, rows, ahead);
+}
+
+// The share of the next panel, of these weights or the next, that is asked for while these rows pass this one.
+template <class Scheme>
+Ahead ahead_of(const Product& p, int column, int row) {
+    const bool last = column + PANEL >= p.weights->outputs;
+    const Packed* weights = last ? p.next : p.weights;
+    if (weights == nullptr) return {nullptr, nullptr, 0};
+    constexpr long BYTES = sizeof(typename Scheme::Weight);
+    const char* panel = static_cast<const char*>(weights->panels);
+    if (!last) panel += static_cast<long>(column + PANEL) * weights->inputs * BYTES;
+    const long lines = PANEL * weights->inputs * BYTES / LINE, from = lines * row / p.count;
+    const long to = lines * std::min(row + TILE_ROWS, p.count) / p.count;
+    const long times = (p.weights->inputs + STEPS * Scheme::GROUP - 1) / (STEPS * Scheme::GROUP);
+    return {panel + from * LINE, panel + to * LINE, static_cast<int>((to - from + times - 1) / times)};
+}
+
+// Weights outside, rows inside: a panel stays in the nearest cache while the rows pass.
+template <class Scheme>
+void multiply(const Product& p) {
+    for (int column = 0; column < p.weights->outputs; column += PANEL) {
+        for (int row = 0; row < p.count; row += TILE_ROWS) {
+            const Ahead ahead = ahead_of<Scheme>(p, column, row);
+            if (row + TILE_ROWS <= p.count) {
+                tile<Scheme, TILE_ROWS>(p, row, column, ahead);
+            } else {
+                tail<Scheme, TILE_ROWS - 1>(p, row, column, p.count - row, ahead);
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+/* The C interface: a model is described once and packed, then sentences of ids become vectors.
+ *
+ * Every function that can fail returns a code (0: it did not) and writes a message. Nothing is thrown, nothing prints.
+ * A model may be used by many threads at once. Results for a sentence are the same bits whatever else is in the call.
+ */
+#ifndef LIKEWISE_NATIVE_H
+#define LIKEWISE_NATIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define LW_PUBLIC __attribute__((visibility("default")))
+#else
+#define LW_PUBLIC
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Raised with every change of this file; a caller refuses a library of another version. */
+#define LW_VERSION 1
+
+enum lw_code { LW_OK, LW_BAD_DESCRIPTION, LW_BAD_WEIGHTS, LW_BAD_INPUT, LW_NO_MEMORY, LW_INTERNAL };
+enum lw_type { LW_FP32, LW_FP16, LW_BF16, LW_INT8 };      /* of stored weights */
+enum lw_precision { LW_AS_FP32, LW_AS_BF16, LW_AS_INT8 }; /* of products */
+enum lw_activation { LW_GELU, LW_GELU_TANH, LW_RELU, LW_SILU, LW_TANH, LW_QUICK_GELU, LW_MISH };
+/* Reductions of the last layer asked for, side by side in this order. */
+enum lw_reduction { LW_CLS = 1, LW_MAX = 2, LW_MEAN = 4, LW_MEAN_SQRT_LEN = 8, LW_WEIGHTED_MEAN = 16, LW_LAST = 32 };
+
+/* A matrix by rows, or a vector as one row; data is null where there is none. It is read while lw_create runs, but for
+ * the table of words, which must stay where it is as long as the model lives. */
+typedef struct {
+    const void* data;
+    const float* scales; /* of each row, where int8 */
+    int64_t rows, columns;
+    int32_t type; /* lw_type */
+} lw_tensor;
+
+typedef struct {
+    lw_tensor weight; /* outputs by inputs; of a norm: one row */
+    lw_tensor bias;
+} lw_linear;
+
+typedef struct {
+    lw_linear query, key, value; /* key and value without data: query holds all three, one below the other */
+    lw_linear out, up, down;
+    lw_linear norm1, norm2; /* without data: the identity */
+    float theta;            /* base of rotary positions; 0: none */
+    int32_t reach;          /* tokens seen on either side; -1: all */
+} lw_block;
+
+typedef struct {
+    int32_t version; /* LW_VERSION */
+    int32_t precision;
+    int32_t vocabulary, width, word_width, depth, heads, inner;
+    int32_t longest;        /* tokens of a sentence */
+    int32_t first_position; /* row of the table of positions for the first token */
+    int32_t activation;
+    int32_t pre_norm; /* 1: norms before attention and network (ModernBERT); 0: behind them (BERT) */
+    int32_t gated;    /* 1: up gives values, then gates */
+    float eps;
+    lw_tensor words, positions, segments, relative; /* relative: buckets by heads (MPNet) */
+    lw_linear norm;                                 /* of embeddings; without data: none */
+    lw_linear widen;                                /* word_width to width; without data: none */
+    lw_linear last_norm;
+    int32_t block_count;
+    const lw_block* blocks;
+    const int32_t* order; /* of depth block numbers; null: one after the other */
+} lw_description;
+
+typedef struct {
+    const int32_t* ids;      /* sentences end to end */
+    const int32_t* segments; /* of each token; null: all 0 */
+    const int32_t* lengths;
+    const int32_t* skips; /* tokens that reductions leave out at each sentence's beginning; null: none */
+    int64_t tokens, sentences;
+    int32_t threads;
+    int32_t chunk_tokens; /* sentences that go through the layers together; 0: what is usually best */
+    int32_t first_layer,
+        last_layer;     /* written to layers: 0 is the embeddings, depth the last; none beyond is computed */
+    int32_t reductions; /* of last_layer, a sum of lw_reduction */
+    float* layers;      /* [last - first + 1][tokens][width], or null */
+    float* pooled;      /* [sentences][reductions * width], or null */
+    double* seconds;    /* LW_KINDS numbers to which time is added, or null */
+} lw_request;
+
+/* Kinds of work that `seconds` tells apart: embeddings, products, attention, activations, norms, rounding, the rest. */
+#define LW_KINDS 7
+
+typedef struct lw_model lw_model;
+
+LW_PUBLIC int32_t lw_version(void);
+/* Instruction sets that this processor has kernels for, best first, separated by spaces. */
+LW_PUBLIC const char* lw_instruction_sets(void);
+/* A model, or null with code and message; `instructions` null: the environment's LIKEWISE_ISA, or the best. */
+LW_PUBLIC lw_model* lw_create(const lw_description*, const char* instructions, int32_t* code, char* message,
+                              size_t size);
+LW_PUBLIC void lw_free(lw_model*);
+LW_PUBLIC const char* lw_model_instructions(const lw_model*);
+LW_PUBLIC int64_t lw_model_bytes(const lw_model*); /* of packed weights */
+LW_PUBLIC int32_t lw_run(const lw_model*, const lw_request*, char* message, size_t size);
+
+/* For tests: out [m][n] = a [m][k] times b [n][k] transposed, + bias [n] (may be null), + residual [m][n] (may be
+ * null), in a precision. In int8, a and b hold whole numbers from -127 to 127, and results are exact while below 2^24.
+ */
+LW_PUBLIC int32_t lw_product(const char* instructions, int32_t precision, const float* a, const float* b,
+                             const float* bias, const float* residual, int32_t m, int32_t n, int32_t k, float* out,
+                             char* message, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,183 @@
+// A description of a model, checked, to the model.
+#include "model.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "failure.h"
+#include "workspace.h"
+
+namespace likewise {
+namespace {
+
+constexpr int LARGEST_SIZE = 65536;  // of a layer: whole numbers' sums fit into 32 bits up to here
+constexpr int LARGEST_TABLE = 1 << 24;
+
+void check_between(const char* name, int64_t value, int64_t least, int64_t most) {
+    if (value < least || value > most) {
+        throw Failure(BAD_DESCRIPTION, std::string(name) + " is " + std::to_string(value) + "; wanted " +
+                                           std::to_string(least) + " to " + std::to_string(most));
+    }
+}
+
+const lw_description& checked(const lw_description& d) {
+    check_between("version", d.version, LW_VERSION, LW_VERSION);
+    check_between("precision", d.precision, LW_AS_FP32, LW_AS_INT8);
+    check_between("vocabulary", d.vocabulary, 1, LARGEST_TABLE);
+    check_between("width", d.width, 1, LARGEST_SIZE / 4);
+    check_between("word width", d.word_width, 1, LARGEST_SIZE / 4);
+    check_between("depth", d.depth, 0, 1024);
+    check_between("heads", d.heads, 1, d.width);
+    check_between("inner", d.inner, d.depth ? 1 : 0, LARGEST_SIZE / 4);
+    check_between("longest", d.longest, 1, LARGEST_TABLE);
+    check_between("first position", d.first_position, 0, LARGEST_TABLE);
+    check_between("activation", d.activation, LW_GELU, LW_MISH);
+    check_between("number of blocks", d.block_count, d.depth ? 1 : 0, 1024);
+    check_between("width beside heads", d.width % d.heads, 0, 0);
+    if (!(d.eps >= 0.0F) || !std::isfinite(d.eps)) throw Failure(BAD_DESCRIPTION, "eps is no number of 0 or more");
+    if (d.depth && d.blocks == nullptr) throw Failure(BAD_DESCRIPTION, "there are no blocks");
+    if (d.words.data == nullptr || (d.words.type == LW_INT8 && d.words.scales == nullptr)) {
+        throw Failure(BAD_DESCRIPTION, "there is no table of words");
+    }
+    check_between("type of words", d.words.type, LW_FP32, LW_INT8);
+    check_between("rows of words", d.words.rows, d.vocabulary, LARGEST_TABLE);
+    check_between("columns of words", d.words.columns, d.word_width, d.word_width);
+    if (d.widen.weight.data == nullptr)
+        check_between("word width, nothing widening it,", d.word_width, d.width, d.width);
+    return d;
+}
+
+Norm read_norm(const lw_linear& norm, int width, const char* what) {
+    if (norm.weight.data == nullptr) return {};
+    return {read_all(norm.weight, 1, width, padded(width), what), read_all(norm.bias, 1, width, padded(width), what)};
+}
+
+const Scheme& scheme_of(const Kernels& kernels, int precision) {
+    if (precision == LW_AS_BF16) return kernels.bf16;
+    return precision == LW_AS_INT8 ? kernels.int8 : kernels.fp32;
+}
+
+// Half of the buckets for each direction; near distances have one each, far ones share by logarithm (as T5's).
+int bucket(int offset, int buckets) {
+    const int half = buckets / 2, near = half / 2, distance = std::abs(offset);
+    const int side = offset > 0 ? half : 0;
+    if (distance < near) return side + distance;
+    const float scale = static_cast<float>((half - near) / std::log(128.0 / near));
+    const float steps = std::log(static_cast<float>(distance) / static_cast<float>(near)) * scale;
+    return side + std::min(half - 1, near + static_cast<int>(steps));
+}
+
+}  // namespace
+
+Model::Model(const lw_description& d, const Kernels& kernels)
+    : kernels(kernels),
+      scheme(scheme_of(kernels, checked(d).precision)),
+      vocabulary(d.vocabulary),
+      width(d.width),
+      word_width(d.word_width),
+      depth(d.depth),
+      heads(d.heads),
+      inner(d.inner),
+      longest(d.longest),
+      first_position(d.first_position),
+      stride(padded(d.width)),
+      word_stride(padded(d.word_width)),
+      inner_stride(padded(d.inner)),
+      activation(static_cast<Activation>(d.activation)),
+      pre_norm(d.pre_norm != 0),
+      gated(d.gated != 0),
+      eps(d.eps),
+      words(d.words),
+      segment_kinds(0) {
+    read_embeddings(d);
+    for (int i = 0; i < d.block_count; i++) blocks.push_back(read_block(d.blocks[i]));
+    for (int i = 0; i < depth; i++) {
+        order.push_back(d.order ? d.order[i] : i);
+        check_between("a block's number", order.back(), 0, d.block_count - 1);
+    }
+    last_norm = read_norm(d.last_norm, width, "the last norm");
+}
+
+Model::~Model() = default;
+
+void Model::read_embeddings(const lw_description& d) {
+    if (d.positions.data) {
+        check_between("rows of positions", d.positions.rows, int64_t{d.first_position} + d.longest, LARGEST_TABLE);
+        positions = read_all(d.positions, static_cast<int>(d.positions.rows), word_width, word_stride, "positions");
+    }
+    if (d.segments.data) {
+        check_between("rows of segments", d.segments.rows, 1, LARGEST_TABLE);
+        segment_kinds = static_cast<int>(d.segments.rows);
+        segments = read_all(d.segments, segment_kinds, word_width, word_stride, "segments");
+    }
+    norm = read_norm(d.norm, word_width, "the embeddings' norm");
+    if (d.widen.weight.data) {
+        widen =
+            Weights({{&d.widen, 0, width}}, word_width, scheme, d.precision == LW_AS_INT8, "the embeddings' widening");
+    }
+    if (d.relative.data) read_relative(d.relative);
+}
+
+void Model::read_relative(const lw_tensor& tensor) {
+    check_between("buckets of relative positions", tensor.rows, 4, LARGEST_SIZE);
+    check_between("longest, with relative positions,", longest, 1, LARGEST_SIZE);
+    const int buckets = static_cast<int>(tensor.rows);
+    const std::vector<float> table = read_all(tensor, buckets, heads, heads, "relative positions");
+    // attention loads whole vectors of queries, up to 15 of which lie behind the sentence
+    relative.resize((2 * static_cast<size_t>(longest)) * heads + LANES);
+    for (int head = 0; head < heads; head++) {
+        float* middle = relative.data() + 2 * static_cast<size_t>(longest) * head + longest;
+        for (int distance = 1 - longest; distance < longest; distance++) {  // query - key; a bucket's is key - query
+            middle[distance] = table[bucket(-distance, buckets) * heads + head] * 1.44269504F;
+        }
+    }
+}
+
+Block Model::read_block(const lw_block& b) const {
+    Block made;
+    const bool int8 = scheme.weight_bytes == 1;
+    const bool apart = b.key.weight.data != nullptr;
+    const lw_linear *key = apart ? &b.key : &b.query, *value = apart ? &b.value : &b.query;
+    const std::vector<Part> qkv = {
+        {&b.query, 0, width}, {key, apart ? 0 : width, width}, {value, apart ? 0 : 2 * width, width}};
+    std::vector<Part> up = {{&b.up, 0, inner}};
+    if (gated) up.push_back({&b.up, inner, inner});
+    made.qkv = Weights(qkv, width, scheme, int8, "queries, keys and values");
+    made.out = Weights({{&b.out, 0, width}}, width, scheme, int8, "attention's output");
+    made.up = Weights(up, width, scheme, int8, "the network's first layer");
+    made.down = Weights({{&b.down, 0, width}}, inner, scheme, int8, "the network's second layer");
+    made.norm1 = read_norm(b.norm1, width, "a block's first norm");
+    made.norm2 = read_norm(b.norm2, width, "a block's second norm");
+    made.theta = b.theta, made.reach = b.reach < 0 ? -1 : b.reach;
+    if (made.theta != 0.0F) {
+        if (!(made.theta > 0.0F) || !std::isfinite(made.theta))
+            throw Failure(BAD_DESCRIPTION, "a rotary base is not above 0");
+        check_between("a rotary head's width beside 2", head_width() % 2, 0, 0);
+    }
+    return made;
+}
+
+size_t Model::bytes() const {
+    size_t total = (positions.size() + segments.size() + relative.size()) * sizeof(float) + widen.bytes();
+    for (const Block& b : blocks) total += b.qkv.bytes() + b.out.bytes() + b.up.bytes() + b.down.bytes();
+    return total;
+}
+
+std::unique_ptr<Workspace> Model::borrow() const {
+    const std::lock_guard<std::mutex> lock(guard_);
+    if (spare_.empty()) return std::make_unique<Workspace>();
+    std::unique_ptr<Workspace> found = std::move(spare_.back());
+    spare_.pop_back();
+    return found;
+}
+
+void Model::give_back(std::unique_ptr<Workspace> workspace) const {
+    constexpr size_t MOST_BYTES = 64U << 20U;  // what a very long text needed is not kept
+    if (workspace->bytes() > MOST_BYTES) return;
+    const std::lock_guard<std::mutex> lock(guard_);
+    spare_.push_back(std::move(workspace));
+}
+
+}  // namespace likewise

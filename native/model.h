@@ -1,0 +1,64 @@
+// A model as it is computed: packed weights, norms and tables. It does not change once made, so threads may share it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernels.h"
+#include "likewise_native.h"
+#include "pack.h"
+
+namespace likewise {
+
+struct Workspace;
+
+struct Norm {
+    std::vector<float> weight, bias;  // padded with zeros; empty: the identity
+    bool present() const { return !weight.empty(); }
+};
+
+struct Block {
+    Weights qkv, out, up, down;
+    Norm norm1, norm2;
+    float theta;
+    int reach;
+};
+
+class Model {
+public:
+    Model(const lw_description&, const Kernels&);
+    ~Model();
+
+    Kernels kernels;
+    Scheme scheme;  // of products, in the precision asked for
+    int vocabulary, width, word_width, depth, heads, inner, longest, first_position;
+    int stride, word_stride, inner_stride;  // padded
+    Activation activation;
+    bool pre_norm, gated;
+    float eps;
+    lw_tensor words;  // the caller's memory
+    int segment_kinds;
+    std::vector<float> positions, segments;  // [rows][word_stride]; empty where there are none
+    std::vector<float> relative;             // [head][2 * longest], for powers of two; empty where there are none
+    Norm norm, last_norm;
+    Weights widen;
+    std::vector<Block> blocks;
+    std::vector<int> order;  // of blocks
+
+    size_t bytes() const;
+    int head_width() const { return width / heads; }
+    // Memory for a chunk, used again by the next call: mapping it anew costs more than a short sentence.
+    std::unique_ptr<Workspace> borrow() const;
+    void give_back(std::unique_ptr<Workspace>) const;
+
+private:
+    void read_embeddings(const lw_description&);
+    void read_relative(const lw_tensor&);
+    Block read_block(const lw_block&) const;
+
+    mutable std::mutex guard_;
+    mutable std::vector<std::unique_ptr<Workspace>> spare_;
+};
+
+}  // namespace likewise

@@ -1,0 +1,189 @@
+// Stored weights to packed ones: any stored type to floats, halves or bytes, in the order in which products read them.
+#include "pack.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "failure.h"
+
+namespace likewise {
+namespace {
+
+float from_bits(uint32_t bits) {
+    float x;
+    std::memcpy(&x, &bits, 4);
+    return x;
+}
+
+float from_fp16(uint16_t half) {
+    const uint32_t sign = static_cast<uint32_t>(half & 0x8000U) << 16, exponent = (half >> 10) & 31U;
+    const uint32_t fraction = half & 1023U;
+    if (exponent == 31) return from_bits(sign | 0x7F800000U | fraction << 13);
+    if (exponent == 0) return std::copysign(std::ldexp(static_cast<float>(fraction), -24), from_bits(sign));
+    return from_bits(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+uint16_t to_bf16(float x) {
+    uint32_t bits;
+    std::memcpy(&bits, &x, 4);
+    return static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
+}
+
+template <class T>
+T read(const lw_tensor& tensor, int64_t at) {
+    T value;  // a mapped file promises no alignment
+    std::memcpy(&value, static_cast<const char*>(tensor.data) + at * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    return value;
+}
+
+void check_finite(const float* row, int count, const char* what) {
+    if (!all_finite(row, count)) {
+        throw Failure(BAD_WEIGHTS, std::string("the weights of ") + what +
+                                       " hold NaN or infinity; the file is damaged, or training diverged");
+    }
+}
+
+}  // namespace
+
+bool all_finite(const float* row, int count) {
+    uint32_t bad = 0;
+    for (int i = 0; i < count; i++) {
+        uint32_t bits;
+        std::memcpy(&bits, row + i, 4);
+        bad |= static_cast<uint32_t>((bits & 0x7F800000U) == 0x7F800000U);
+    }
+    return bad == 0;
+}
+
+void read_row(const lw_tensor& tensor, int64_t row, float* out) {
+    const int64_t at = row * tensor.columns;
+    switch (tensor.type) {
+        case LW_FP32: std::memcpy(out, static_cast<const float*>(tensor.data) + at, tensor.columns * 4); return;
+        case LW_FP16:
+            for (int64_t i = 0; i < tensor.columns; i++) out[i] = from_fp16(read<uint16_t>(tensor, at + i));
+            return;
+        case LW_BF16:
+            for (int64_t i = 0; i < tensor.columns; i++) {
+                out[i] = from_bits(static_cast<uint32_t>(read<uint16_t>(tensor, at + i)) << 16);
+            }
+            return;
+        case LW_INT8:
+            for (int64_t i = 0; i < tensor.columns; i++) {
+                out[i] = static_cast<float>(read<int8_t>(tensor, at + i)) * tensor.scales[row];
+            }
+            return;
+        default: throw Failure(BAD_DESCRIPTION, "weights are stored as type " + std::to_string(tensor.type));
+    }
+}
+
+std::vector<float> read_all(const lw_tensor& tensor, int rows, int columns, int stride, const char* what) {
+    std::vector<float> found(static_cast<size_t>(rows) * stride, 0.0F);
+    if (tensor.data == nullptr) return found;
+    if (tensor.rows != rows || tensor.columns != columns || (tensor.type == LW_INT8 && tensor.scales == nullptr)) {
+        throw Failure(BAD_DESCRIPTION, std::string(what) + " is " + std::to_string(tensor.rows) + " by " +
+                                           std::to_string(tensor.columns) + "; wanted " + std::to_string(rows) +
+                                           " by " + std::to_string(columns));
+    }
+    for (int row = 0; row < rows; row++) {
+        float* to = found.data() + static_cast<size_t>(row) * stride;
+        read_row(tensor, row, to);
+        check_finite(to, columns, what);
+    }
+    return found;
+}
+
+void Weights::check_size(const Part& part, int inputs, const char* what) const {
+    const lw_tensor& weight = part.linear->weight;
+    const bool scaled = weight.type != LW_INT8 || weight.scales != nullptr;
+    if (weight.data == nullptr || !scaled || weight.columns != inputs || weight.rows < part.first + part.rows) {
+        throw Failure(BAD_DESCRIPTION, std::string(what) + " is " + std::to_string(weight.rows) + " by " +
+                                           std::to_string(weight.columns) + "; wanted " +
+                                           std::to_string(part.first + part.rows) + " by " + std::to_string(inputs));
+    }
+}
+
+Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& scheme, bool int8, const char* what) {
+    packed_.inputs = padded(inputs);
+    for (const Part& part : parts) packed_.outputs += padded(part.rows);
+    const size_t columns = static_cast<size_t>((packed_.outputs + scheme.panel - 1) / scheme.panel) * scheme.panel;
+    storage_.resize(columns * packed_.inputs * scheme.weight_bytes + 64);
+    base_ = storage_.data() + (64 - reinterpret_cast<uintptr_t>(storage_.data()) % 64) % 64;
+    bias_.resize(columns), scales_.resize(int8 ? columns : 0), offsets_.resize(int8 ? columns : 0);
+    std::vector<float> row(inputs);
+    std::vector<uint8_t> packed;
+    int output = 0;
+    for (const Part& part : parts) {
+        check_size(part, inputs, what);
+        const lw_tensor& weight = part.linear->weight;
+        const lw_tensor& bias = part.linear->bias;
+        const std::vector<float> all =
+            read_all(bias, 1, static_cast<int>(weight.rows), static_cast<int>(weight.rows), what);
+        std::copy_n(all.begin() + part.first, part.rows, bias_.begin() + output);
+        for (int i = 0; i < part.rows; i++) {
+            const int64_t from = part.first + i;
+            if (int8 && weight.type == LW_INT8) {
+                check_finite(weight.scales + from, 1, what);
+                place_bytes(scheme, output + i, static_cast<const int8_t*>(weight.data) + from * inputs, inputs,
+                            weight.scales[from]);
+                continue;
+            }
+            read_row(weight, from, row.data());
+            check_finite(row.data(), inputs, what);
+            place_row(scheme, output + i, row.data(), inputs, packed);
+        }
+        output += padded(part.rows);
+    }
+    packed_.panels = base_, packed_.bias = bias_.data(), packed_.scales = scales_.data();
+    packed_.offsets = offsets_.data();
+}
+
+// Bytes are rounded so that a row's largest magnitude is 127.
+void Weights::place_row(const Scheme& scheme, int output, const float* row, int inputs, std::vector<uint8_t>& packed) {
+    if (scheme.weight_bytes == 4) return place_groups(scheme, output, reinterpret_cast<const uint8_t*>(row), inputs);
+    packed.resize(static_cast<size_t>(inputs) * scheme.weight_bytes);
+    if (scheme.weight_bytes == 2) {
+        for (int i = 0; i < inputs; i++) {
+            const uint16_t half = to_bf16(row[i]);
+            std::memcpy(packed.data() + 2 * static_cast<size_t>(i), &half, 2);
+        }
+        return place_groups(scheme, output, packed.data(), inputs);
+    }
+    float most = 0.0F;
+    for (int i = 0; i < inputs; i++) most = std::max(most, std::fabs(row[i]));
+    const float step = most / 127.0F, divisor = step > 0.0F ? step : 1.0F;
+    for (int i = 0; i < inputs; i++) {
+        constexpr float ROUNDS = 12582912.0F;  // 1.5 * 2^23: whole numbers alone lie beside it, and ties go to the even
+        const float whole = row[i] / divisor + ROUNDS - ROUNDS;
+        packed[i] = static_cast<uint8_t>(static_cast<int>(std::min(127.0F, std::max(-127.0F, whole))));
+    }
+    place_bytes(scheme, output, reinterpret_cast<const int8_t*>(packed.data()), inputs, step);
+}
+
+void Weights::place_bytes(const Scheme& scheme, int output, const int8_t* row, int inputs, float scale) {
+    int32_t sum = 0;
+    for (int i = 0; i < inputs; i++) sum += row[i];
+    scales_[output] = scale;
+    offsets_[output] = scheme.offset * sum;
+    place_groups(scheme, output, reinterpret_cast<const uint8_t*>(row), inputs);
+}
+
+// A row of packed numbers, a group of inputs at a time, to its column of its panel.
+void Weights::place_groups(const Scheme& scheme, int output, const uint8_t* row, int inputs) {
+    const size_t group = static_cast<size_t>(scheme.group) * scheme.weight_bytes, step = group * scheme.panel;
+    const size_t panel =
+        static_cast<size_t>(output / scheme.panel) * scheme.panel * packed_.inputs * scheme.weight_bytes;
+    const size_t bytes = static_cast<size_t>(inputs) * scheme.weight_bytes;
+    uint8_t* to = base_ + panel + (output % scheme.panel) * group;
+    size_t at = 0;
+    if (group == 4) {
+        for (; at + 4 <= bytes; at += 4, to += step) std::memcpy(to, row + at, 4);
+    }
+    for (; at < bytes; at += group, to += step) std::memcpy(to, row + at, std::min(group, bytes - at));
+}
+
+size_t Weights::bytes() const {
+    return storage_.size() + (bias_.size() + scales_.size()) * sizeof(float) + offsets_.size() * sizeof(int32_t);
+}
+
+}  // namespace likewise

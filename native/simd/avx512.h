@@ -1,0 +1,88 @@
+// Sixteen floats at once: AVX-512 (F, BW, DQ, VL). Included inside a region compiled for that instruction set.
+#pragma once
+
+struct Floats {
+    __m512 v;
+};
+
+constexpr int WIDTH = 16;        // floats in a vector
+constexpr int TILE_ROWS = 8;     // a product computes so many rows ...
+constexpr int TILE_VECTORS = 3;  // ... of so many vectors at once: 24 of the 32 registers are sums
+constexpr int KEYS = 12;         // keys, and
+constexpr int QUERIES = 8;       // queries that attention keeps in registers
+
+inline Floats load(const float* p) { return {_mm512_loadu_ps(p)}; }
+inline void store(float* p, Floats x) { _mm512_storeu_ps(p, x.v); }
+inline Floats splat(float x) { return {_mm512_set1_ps(x)}; }
+inline Floats fma(Floats a, Floats b, Floats c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+inline Floats add(Floats a, Floats b) { return {_mm512_add_ps(a.v, b.v)}; }
+inline Floats sub(Floats a, Floats b) { return {_mm512_sub_ps(a.v, b.v)}; }
+inline Floats mul(Floats a, Floats b) { return {_mm512_mul_ps(a.v, b.v)}; }
+inline Floats max(Floats a, Floats b) { return {_mm512_max_ps(a.v, b.v)}; }
+inline Floats min(Floats a, Floats b) { return {_mm512_min_ps(a.v, b.v)}; }
+inline Floats magnitude(Floats x) { return {_mm512_abs_ps(x.v)}; }
+inline float sum(Floats x) { return _mm512_reduce_add_ps(x.v); }
+inline float largest(Floats x) { return _mm512_reduce_max_ps(x.v); }
+
+// a / b: an estimate of 1 / b, improved once, is right to about one unit in the last place.
+inline Floats divide(Floats a, Floats b) {
+    const __m512 guess = _mm512_rcp14_ps(b.v);
+    const __m512 better = _mm512_mul_ps(guess, _mm512_fnmadd_ps(b.v, guess, _mm512_set1_ps(2.0F)));
+    return {_mm512_mul_ps(a.v, better)};
+}
+
+// The first `count` lanes of x, zero in the others.
+inline Floats first(Floats x, int count) {
+    return {_mm512_maskz_mov_ps(static_cast<__mmask16>((1U << count) - 1U), x.v)};
+}
+
+// `yes` in the lanes where a < b, `no` in the others.
+inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
+    return {_mm512_mask_blend_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ), no.v, yes.v)};
+}
+
+// y times 2 to the whole part of x, and the rest of x, from 0 to 1.
+inline Floats times_power(Floats y, Floats x) { return {_mm512_scalef_ps(y.v, x.v)}; }
+inline Floats fraction(Floats x) { return {_mm512_reduce_ps(x.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)}; }
+
+// Lanes 0, 1, 2 ...
+inline Floats counting() { return {_mm512_set_ps(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)}; }
+
+// Sixteen rows of sixteen floats into columns: to[16 c + r] = factor * from[stride r + c].
+// Quarters of four rows are gathered while loading, so that only half of the usual shuffles remain.
+inline void transpose(const float* from, long stride, Floats factor, float* to) {
+    for (int part = 0; part < 4; part++) {
+        __m512 r[4];
+        for (int i = 0; i < 4; i++) {
+            const float* p = from + i * stride + 4 * part;
+            __m512 x = _mm512_castps128_ps512(_mm_loadu_ps(p));
+            x = _mm512_insertf32x4(x, _mm_loadu_ps(p + 4 * stride), 1);
+            x = _mm512_insertf32x4(x, _mm_loadu_ps(p + 8 * stride), 2);
+            r[i] = _mm512_mul_ps(_mm512_insertf32x4(x, _mm_loadu_ps(p + 12 * stride), 3), factor.v);
+        }
+        const __m512 a = _mm512_unpacklo_ps(r[0], r[1]), b = _mm512_unpackhi_ps(r[0], r[1]);
+        const __m512 c = _mm512_unpacklo_ps(r[2], r[3]), d = _mm512_unpackhi_ps(r[2], r[3]);
+        float* column = to + 64 * part;
+        _mm512_storeu_ps(column, _mm512_shuffle_ps(a, c, 0x44));
+        _mm512_storeu_ps(column + 16, _mm512_shuffle_ps(a, c, 0xEE));
+        _mm512_storeu_ps(column + 32, _mm512_shuffle_ps(b, d, 0x44));
+        _mm512_storeu_ps(column + 48, _mm512_shuffle_ps(b, d, 0xEE));
+    }
+}
+
+// x rounded to whole numbers: as bytes above 128, or as 16 bits.
+inline void store_whole(uint8_t* p, Floats x) {
+    const __m512i whole = _mm512_add_epi32(_mm512_cvtps_epi32(x.v), _mm512_set1_epi32(128));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(whole));
+}
+inline void store_whole(int16_t* p, Floats x) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(x.v)));
+}
+
+// x rounded to bfloat16, ties to even.
+inline void store_bf16(uint16_t* p, Floats x) {
+    const __m512i bits = _mm512_castps_si512(x.v);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), odd);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_srli_epi32(up, 16)));
+}

@@ -1,0 +1,77 @@
+// Four floats at once: NEON on 64-bit Arm, which every such processor has.
+#pragma once
+
+struct Floats {
+    float32x4_t v;
+};
+
+constexpr int WIDTH = 4;         // floats in a vector
+constexpr int TILE_ROWS = 6;     // a product computes so many rows ...
+constexpr int TILE_VECTORS = 4;  // ... of so many vectors at once: 24 of the 32 registers are sums
+constexpr int KEYS = 8;          // keys, and
+constexpr int QUERIES = 4;       // queries that attention keeps in registers
+
+inline Floats load(const float* p) { return {vld1q_f32(p)}; }
+inline void store(float* p, Floats x) { vst1q_f32(p, x.v); }
+inline Floats splat(float x) { return {vdupq_n_f32(x)}; }
+inline Floats fma(Floats a, Floats b, Floats c) { return {vfmaq_f32(c.v, a.v, b.v)}; }
+inline Floats add(Floats a, Floats b) { return {vaddq_f32(a.v, b.v)}; }
+inline Floats sub(Floats a, Floats b) { return {vsubq_f32(a.v, b.v)}; }
+inline Floats mul(Floats a, Floats b) { return {vmulq_f32(a.v, b.v)}; }
+inline Floats divide(Floats a, Floats b) { return {vdivq_f32(a.v, b.v)}; }
+inline Floats magnitude(Floats x) { return {vabsq_f32(x.v)}; }
+inline float sum(Floats x) { return vaddvq_f32(x.v); }
+inline float largest(Floats x) { return vmaxvq_f32(x.v); }
+
+// `yes` in the lanes where a < b, `no` in the others.
+inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
+    return {vbslq_f32(vcltq_f32(a.v, b.v), yes.v, no.v)};
+}
+
+// b where either is NaN, as on x86.
+inline Floats max(Floats a, Floats b) { return {vbslq_f32(vcgtq_f32(a.v, b.v), a.v, b.v)}; }
+inline Floats min(Floats a, Floats b) { return {vbslq_f32(vcltq_f32(a.v, b.v), a.v, b.v)}; }
+
+inline Floats counting() {
+    const float lanes[4] = {0.0F, 1.0F, 2.0F, 3.0F};
+    return load(lanes);
+}
+
+// The first `count` lanes of x, zero in the others.
+inline Floats first(Floats x, int count) {
+    return where_less(counting(), splat(static_cast<float>(count)), x, splat(0.0F));
+}
+
+// y times 2 to the whole part of x, which goes into the exponent, 0 below -126; and the rest of x, from 0 to 1.
+inline Floats times_power(Floats y, Floats x) {
+    const int32x4_t whole = vmaxq_s32(vcvtmq_s32_f32(x.v), vdupq_n_s32(-127));
+    return {vmulq_f32(y.v, vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(whole, vdupq_n_s32(127)), 23)))};
+}
+inline Floats fraction(Floats x) { return {vsubq_f32(x.v, vrndmq_f32(x.v))}; }
+
+// Four rows of four floats into columns: to[4 c + r] = factor * from[stride r + c].
+inline void transpose(const float* from, long stride, Floats factor, float* to) {
+    float32x4x4_t rows;
+    for (int i = 0; i < 4; i++) rows.val[i] = vmulq_f32(vld1q_f32(from + i * stride), factor.v);
+    const float32x4_t a = vzip1q_f32(rows.val[0], rows.val[2]), b = vzip2q_f32(rows.val[0], rows.val[2]);
+    const float32x4_t c = vzip1q_f32(rows.val[1], rows.val[3]), d = vzip2q_f32(rows.val[1], rows.val[3]);
+    vst1q_f32(to, vzip1q_f32(a, c));
+    vst1q_f32(to + 4, vzip2q_f32(a, c));
+    vst1q_f32(to + 8, vzip1q_f32(b, d));
+    vst1q_f32(to + 12, vzip2q_f32(b, d));
+}
+
+// x rounded to whole numbers: as bytes, or as 16 bits.
+inline void store_whole(int16_t* p, Floats x) { vst1_s16(p, vmovn_s32(vcvtnq_s32_f32(x.v))); }
+inline void store_whole(int8_t* p, Floats x) {
+    const int16x4_t halves = vmovn_s32(vcvtnq_s32_f32(x.v));
+    const int8x8_t bytes = vmovn_s16(vcombine_s16(halves, halves));
+    std::memcpy(p, &bytes, 4);
+}
+
+// x rounded to bfloat16, ties to even.
+inline void store_bf16(uint16_t* p, Floats x) {
+    const uint32x4_t bits = vreinterpretq_u32_f32(x.v);
+    const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+    vst1_u16(p, vshrn_n_u32(vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7FFF)), odd), 16));
+}

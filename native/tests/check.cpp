@@ -1,0 +1,179 @@
+// Every instruction set of this processor against the portable kernels: products, norms, activations, attention.
+// Run as it is, under sanitizers, and under an emulator of another processor (`make -C native check`).
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "../kernels.h"
+#include "../pack.h"
+
+using namespace likewise;
+using Vector = std::vector<float>;
+
+namespace {
+
+int failures = 0;
+std::mt19937 generator(1);
+
+Vector drawn(size_t count, float deviation = 1.0F) {
+    std::normal_distribution<float> normal(0.0F, deviation);
+    Vector x(count);
+    for (float& value : x) value = normal(generator);
+    return x;
+}
+
+Vector whole(size_t count) {
+    std::uniform_int_distribution<int> uniform(-127, 127);
+    Vector x(count);
+    for (float& value : x) value = static_cast<float>(uniform(generator));
+    return x;
+}
+
+void expect_near(const std::string& what, const Vector& found, const Vector& wanted, float tolerance) {
+    float most = 0.0F;
+    for (size_t i = 0; i < wanted.size(); i++) {
+        const float error = std::fabs(found[i] - wanted[i]);
+        most = error >= most || std::isnan(error) ? error : most;
+    }
+    if (most <= tolerance) return;
+    failures++;
+    std::printf("%s: off by %g, allowed %g\n", what.c_str(), static_cast<double>(most), static_cast<double>(tolerance));
+}
+
+struct Sizes {
+    int rows, outputs, inputs;
+};
+
+Vector product(const Scheme& scheme, bool int8, Sizes s, const Vector& a, const Vector& b, const Vector& bias,
+               bool adds) {
+    lw_linear linear{};
+    const Vector ones(s.outputs, 1.0F);
+    const std::vector<int8_t> bytes(b.begin(), b.end());
+    linear.weight = {int8 ? static_cast<const void*>(bytes.data()) : b.data(), ones.data(), s.outputs, s.inputs,
+                     int8 ? LW_INT8 : LW_FP32};
+    linear.bias = {bias.data(), nullptr, 1, s.outputs, LW_FP32};
+    const Weights weights({{&linear, 0, s.outputs}}, s.inputs, scheme, int8, "b");
+    const int inputs = padded(s.inputs), outputs = padded(s.outputs);
+    Vector x(static_cast<size_t>(s.rows) * inputs), y(static_cast<size_t>(s.rows) * outputs, 0.5F), scales(s.rows);
+    std::vector<uint8_t> rows(x.size() * scheme.row_bytes);
+    for (int i = 0; i < s.rows; i++) {
+        std::copy_n(a.begin() + i * s.inputs, s.inputs, x.begin() + i * inputs);
+        uint8_t* to = rows.data() + static_cast<size_t>(i) * inputs * scheme.row_bytes;
+        if (scheme.prepare) scheme.prepare(x.data() + i * inputs, inputs, 127.0F, to, scales.data() + i);
+    }
+    const void* data = scheme.prepare ? static_cast<const void*>(rows.data()) : x.data();
+    scheme.multiply(
+        {data, inputs, scales.data(), s.rows, &weights.packed(), adds ? y.data() : nullptr, y.data(), outputs});
+    return y;
+}
+
+void check_products(const Kernels& kernels, const Kernels& truth) {
+    for (const int rows : {1, 2, 3, 5, 6, 7, 8, 11, 12, 13, 17, 30}) {
+        for (const auto& [outputs, inputs] :
+             {std::pair{1, 1}, {3, 5}, {16, 16}, {33, 20}, {48, 64}, {100, 129}, {257, 31}}) {
+            const Sizes s = {rows, outputs, inputs};
+            std::ostringstream name;
+            name << kernels.name << " product " << rows << " x " << outputs << " x " << inputs << " ";
+            const bool adds = rows % 2 == 0;
+            const Vector a = drawn(rows * inputs), b = drawn(outputs * inputs), bias = drawn(outputs);
+            const Vector m = whole(rows * inputs), n = whole(outputs * inputs);
+            expect_near(name.str() + "fp32", product(kernels.fp32, false, s, a, b, bias, adds),
+                        product(truth.fp32, false, s, a, b, bias, adds), 1e-4F);
+            expect_near(name.str() + "bf16", product(kernels.bf16, false, s, a, b, bias, adds),
+                        product(truth.bf16, false, s, a, b, bias, adds), 1e-4F);
+            expect_near(name.str() + "int8", product(kernels.int8, true, s, m, n, Vector(outputs), adds),
+                        product(truth.int8, true, s, m, n, Vector(outputs), adds), 0.0F);
+        }
+    }
+}
+
+void check_extremes(const Kernels& kernels, const Kernels& truth) {
+    const Sizes s = {7, 40, 1000};  // what saturates, if anything does
+    for (const float sign : {1.0F, -1.0F}) {
+        const Vector a(7 * 1000, 127.0F), b(40 * 1000, 127.0F * sign), bias(40);
+        expect_near(std::string(kernels.name) + " extremes", product(kernels.int8, true, s, a, b, bias, false),
+                    product(truth.int8, true, s, a, b, bias, false), 0.0F);
+    }
+}
+
+void check_rows(const Kernels& kernels, const Kernels& truth) {
+    for (const int width : {1, 7, 16, 20, 32, 100, 384}) {
+        const int stride = padded(width);
+        Vector x = drawn(width, 3.0F), weight = drawn(width), bias = drawn(width), gate = drawn(stride);
+        for (Vector* v : {&x, &weight, &bias}) v->resize(stride, 0.0F);
+        const std::string name = std::string(kernels.name) + " width " + std::to_string(width) + " ";
+        Vector found(stride), wanted(stride);
+        const float a = kernels.layer_norm(x.data(), found.data(), width, stride, weight.data(), bias.data(), 1e-5F);
+        const float b = truth.layer_norm(x.data(), wanted.data(), width, stride, weight.data(), bias.data(), 1e-5F);
+        expect_near(name + "layer norm", found, wanted, 5e-6F);
+        expect_near(name + "largest of layer norm", {a, kernels.largest(x.data(), stride)},
+                    {b, truth.largest(x.data(), stride)}, 5e-6F);
+        for (int kind = 0; kind <= static_cast<int>(Activation::mish); kind++) {
+            Vector y = x, z = x, v = x, w = x;
+            kernels.activate(y.data(), stride, static_cast<Activation>(kind));
+            truth.activate(z.data(), stride, static_cast<Activation>(kind));
+            expect_near(name + "activation " + std::to_string(kind), y, z, 4e-6F);
+            kernels.gate(v.data(), gate.data(), stride, static_cast<Activation>(kind));
+            truth.gate(w.data(), gate.data(), stride, static_cast<Activation>(kind));
+            expect_near(name + "gate " + std::to_string(kind), v, w, 1e-5F);
+        }
+    }
+    Vector wide = {-1e30F, -200.0F, -90.0F, -30.0F, -5.7F,  -1e-6F, 0.0F,  1e-6F,
+                   5.7F,   30.0F,   80.0F,  90.0F,  200.0F, 1e4F,   1e10F, -1e10F};
+    for (int kind = 0; kind <= static_cast<int>(Activation::mish); kind++) {
+        Vector y = wide, z = wide;
+        kernels.activate(y.data(), 16, static_cast<Activation>(kind));
+        truth.activate(z.data(), 16, static_cast<Activation>(kind));
+        for (size_t i = 0; i < y.size(); i++) y[i] /= 1.0F + std::fabs(wide[i]), z[i] /= 1.0F + std::fabs(wide[i]);
+        expect_near(std::string(kernels.name) + " far activation " + std::to_string(kind), y, z, 1e-6F);
+    }
+}
+
+Vector attention(const Kernels& kernels, int tokens, int heads, int width, int reach, const Vector& joined,
+                 const Vector* relative) {
+    const int all = padded(heads * width);
+    Vector out(static_cast<size_t>(tokens) * all, 7.0F), work(attention_work(tokens, width));
+    kernels.attend({joined.data(), joined.data() + all, joined.data() + 2 * all, 3L * all, tokens, heads, width, reach,
+                    relative ? relative->data() : nullptr, 80, out.data(), all, work.data()});
+    return out;
+}
+
+void check_attention(const Kernels& kernels, const Kernels& truth) {
+    for (const int tokens : {1, 2, 5, 8, 9, 14, 16, 17, 31, 33, 64, 77}) {
+        for (const auto& [heads, width] : {std::pair{2, 32}, {3, 64}, {4, 8}, {2, 5}, {1, 20}, {2, 48}}) {
+            for (const int reach : {-1, 0, 3, 20}) {
+                const Vector joined = drawn((tokens + 16L) * 3 * padded(heads * width) + 16);
+                const Vector relative = drawn(2 * 80 * heads + 16);
+                const Vector* added = tokens % 2 ? &relative : nullptr;
+                std::ostringstream name;
+                name << kernels.name << " attention of " << tokens << ", heads " << heads << " x " << width
+                     << ", reach " << reach;
+                expect_near(name.str(), attention(kernels, tokens, heads, width, reach, joined, added),
+                            attention(truth, tokens, heads, width, reach, joined, added), 5e-6F);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+int main() {
+    const Kernels& truth = kernels_named("portable");
+    std::istringstream names(kernels_here());
+    for (std::string name; names >> name;) {
+        const Kernels& kernels = kernels_named(name.c_str());
+        check_products(kernels, truth);
+        check_extremes(kernels, truth);
+        check_rows(kernels, truth);
+        check_attention(kernels, truth);
+        std::printf("%s: checked\n", name.c_str());
+    }
+    std::printf("%d failures\n", failures);
+    return failures == 0 ? 0 : 1;
+}

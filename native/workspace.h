@@ -1,0 +1,58 @@
+// What a thread needs to take a chunk of sentences through the layers.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace likewise {
+
+// Memory that only grows, so that the next chunk finds it ready.
+template <class T>
+class Buffer {
+public:
+    T* of(size_t count) {
+        if (memory_.size() < count) memory_.resize(count);
+        return memory_.data();
+    }
+    size_t bytes() const { return memory_.size() * sizeof(T); }
+
+private:
+    std::vector<T> memory_;
+};
+
+struct Workspace {
+    Buffer<float> states, joined, context, wide, attention, words, largest;
+    Buffer<float> angles;
+    Buffer<uint8_t> rows, wide_rows;  // as products read them
+    Buffer<float> scales, wide_scales;
+
+    size_t bytes() const {
+        return states.bytes() + joined.bytes() + context.bytes() + wide.bytes() + attention.bytes() + words.bytes() +
+               largest.bytes() + angles.bytes() + rows.bytes() + wide_rows.bytes() + scales.bytes() +
+               wide_scales.bytes();
+    }
+};
+
+enum class Work { embeddings, products, attention, activations, norms, rounding, rest };
+
+// Time by kind of work; nothing, where nobody asks.
+class Stopwatch {
+public:
+    explicit Stopwatch(bool runs) : runs_(runs) {
+        if (runs_) last_ = std::chrono::steady_clock::now();
+    }
+    void lap(Work kind) {
+        if (!runs_) return;
+        const auto now = std::chrono::steady_clock::now();
+        seconds[static_cast<int>(kind)] += std::chrono::duration<double>(now - last_).count();
+        last_ = now;
+    }
+    double seconds[7] = {};
+
+private:
+    bool runs_;
+    std::chrono::steady_clock::time_point last_;
+};
+
+}  // namespace likewise

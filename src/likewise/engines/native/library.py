@@ -1,0 +1,442 @@
+"""The compiled library through ctypes: found, checked, and wrapped so that NumPy arrays go in and come out.
+
+Its C interface is native/likewise_native.h; the structures here mirror the ones there, field by field.
+ctypes releases the interpreter's lock while the library computes.
+"""
+
+import ctypes
+import os
+import sys
+from collections.abc import Sequence
+from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_size_t, c_void_p
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ...errors import BadInput, BadModel, LikewiseError
+
+Array = np.ndarray
+
+VERSION = 1
+"""Of the interface; LW_VERSION in native/likewise_native.h."""
+FILE = "likewise_native" + {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+PRECISIONS = {"fp32": 0, "bf16": 1, "int8": 2}
+ACTIVATIONS = {
+    "gelu": 0,
+    "gelu_python": 0,
+    "gelu_new": 1,
+    "gelu_pytorch_tanh": 1,
+    "gelu_fast": 1,
+    "relu": 2,
+    "silu": 3,
+    "swish": 3,
+    "tanh": 4,
+    "quick_gelu": 5,
+    "mish": 6,
+}
+"""By config.json's names."""
+REDUCTIONS = {"cls": 1, "max": 2, "mean": 4, "mean-sqrt-len": 8, "weighted-mean": 16, "last-token": 32}
+"""Side by side in this order, which is that of `model_files.module_settings.REDUCTIONS`."""
+KINDS = ("embeddings", "products", "attention", "activations", "norms", "rounding", "rest")
+"""Of work, as `Model.run` measures it."""
+MESSAGE = 1024  # bytes of a message
+_BAD_INPUT, _NO_MEMORY = 3, 4
+
+
+class NativeUnavailable(LikewiseError):
+    """There is no compiled library, or it is another version's."""
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (("data", c_void_p), ("scales", c_void_p), ("rows", c_int64), ("columns", c_int64), ("type", c_int32))
+
+
+class _Linear(ctypes.Structure):
+    _fields_ = (("weight", _Tensor), ("bias", _Tensor))
+
+
+_PARTS = ("query", "key", "value", "out", "up", "down", "norm1", "norm2")
+
+
+class _Block(ctypes.Structure):
+    _fields_ = (*((part, _Linear) for part in _PARTS), ("theta", c_float), ("reach", c_int32))
+
+
+_SIZES = ("vocabulary", "width", "word_width", "depth", "heads", "inner", "longest", "first_position")
+
+
+class _Description(ctypes.Structure):
+    _fields_ = (
+        ("version", c_int32),
+        ("precision", c_int32),
+        *((size, c_int32) for size in _SIZES),
+        ("activation", c_int32),
+        ("pre_norm", c_int32),
+        ("gated", c_int32),
+        ("eps", c_float),
+        *((table, _Tensor) for table in ("words", "positions", "segments", "relative")),
+        *((layer, _Linear) for layer in ("norm", "widen", "last_norm")),
+        ("block_count", c_int32),
+        ("blocks", POINTER(_Block)),
+        ("order", c_void_p),
+    )
+
+
+class _Request(ctypes.Structure):
+    _fields_ = (
+        *((name, c_void_p) for name in ("ids", "segments", "lengths", "skips")),
+        ("tokens", c_int64),
+        ("sentences", c_int64),
+        *((name, c_int32) for name in ("threads", "chunk_tokens", "first_layer", "last_layer", "reductions")),
+        *((name, c_void_p) for name in ("layers", "pooled", "seconds")),
+    )
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Stored weights: fp32, fp16 or int8 arrays as they are, bfloat16 as `uint16`; int8 with the scales of its rows."""
+
+    values: Array
+    scales: Array | None = None
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear layer (outputs by inputs) or a norm (one row), with or without a bias."""
+
+    weight: Tensor
+    bias: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """The weights of one block. Without key and value, `query` holds all three, one below the other."""
+
+    query: Linear
+    out: Linear
+    up: Linear
+    down: Linear
+    key: Linear | None = None
+    value: Linear | None = None
+    norm1: Linear | None = None
+    norm2: Linear | None = None
+    theta: float = 0.0
+    """Base of rotary positions; 0: none."""
+    reach: int = -1
+    """How many tokens on either side are seen; −1: all."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """A model: its sizes and its weights. What is absent is None."""
+
+    vocabulary: int
+    width: int
+    longest: int
+    words: Tensor
+    depth: int = 0
+    heads: int = 1
+    inner: int = 0
+    word_width: int = 0
+    """0: as wide as the model."""
+    first_position: int = 0
+    activation: str = "gelu"
+    pre_norm: bool = False
+    gated: bool = False
+    eps: float = 1e-12
+    positions: Tensor | None = None
+    segments: Tensor | None = None
+    relative: Tensor | None = None
+    norm: Linear | None = None
+    widen: Linear | None = None
+    last_norm: Linear | None = None
+    blocks: Sequence[Block] = ()
+    order: Sequence[int] | None = None
+    """Which block each layer is; None: one after the other."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `Model.run` computed; what was not asked for is None."""
+
+    layers: Float[Array, "L T D"] | None
+    pooled: Float[Array, "N W"] | None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+class Library:
+    """The loaded library."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._c = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise NativeUnavailable(f"{path} cannot be loaded ({error}); build it again: pip install .") from error
+        self._check_version(path)
+        self.path = path
+        self._c.lw_instruction_sets.restype = c_char_p
+        self._c.lw_create.restype = c_void_p
+        self._c.lw_create.argtypes = [POINTER(_Description), c_char_p, POINTER(c_int32), c_char_p, c_size_t]
+        self._c.lw_free.argtypes = [c_void_p]
+        self._c.lw_free.restype = None
+        self._c.lw_model_instructions.restype = c_char_p
+        self._c.lw_model_instructions.argtypes = [c_void_p]
+        self._c.lw_model_bytes.restype = c_int64
+        self._c.lw_model_bytes.argtypes = [c_void_p]
+        self._c.lw_run.argtypes = [c_void_p, POINTER(_Request), c_char_p, c_size_t]
+        self._c.lw_product.argtypes = [c_char_p, c_int32, *[c_void_p] * 4, *[c_int32] * 3, c_void_p, c_char_p, c_size_t]
+
+    def _check_version(self, path: Path) -> None:
+        try:
+            found = int(self._c.lw_version())
+        except AttributeError as error:
+            raise NativeUnavailable(f"{path} is not this package's library: it has no lw_version") from error
+        if found != VERSION:
+            raise NativeUnavailable(
+                f"{path} has version {found} of the interface, and this package wants {VERSION}; "
+                "build it again: pip install ."
+            )
+
+    @property
+    def instruction_sets(self) -> tuple[str, ...]:
+        """Those that this processor has kernels for, the best first."""
+        return tuple(self._c.lw_instruction_sets().decode().split())
+
+    def product(
+        self,
+        a: Float[Array, "M K"],
+        b: Float[Array, "N K"],
+        bias: Float[Array, " N"] | None = None,
+        residual: Float[Array, "M N"] | None = None,
+        *,
+        precision: str = "fp32",
+        instructions: str | None = None,
+    ) -> Float[Array, "M N"]:
+        """A bᵀ + bias + residual by the kernels of one instruction set, for tests of them.
+
+        In int8, a and b hold whole numbers from −127 to 127.
+        """
+        a, b = _floats(a), _floats(b)
+        more = [None if x is None else _floats(x) for x in (bias, residual)]
+        out, message = np.empty((len(a), len(b)), np.float32), ctypes.create_string_buffer(MESSAGE)
+        pointers = [_address(x) for x in (a, b, *more)]
+        sizes = (*a.shape[:1], *b.shape)
+        name = instructions.encode() if instructions else None
+        code = self._c.lw_product(name, PRECISIONS[precision], *pointers, *sizes, _address(out), message, MESSAGE)
+        _check(code, message)
+        return out
+
+
+class Model:
+    """A packed model. It may be used by many threads at once; a sentence's results are the same bits in any company."""
+
+    def __init__(
+        self,
+        description: Description,
+        *,
+        precision: str = "fp32",
+        instructions: str | None = None,
+        library: Library | None = None,
+    ) -> None:
+        if precision not in PRECISIONS:
+            raise BadInput(f"the precision {precision!r} is unknown; there are {', '.join(PRECISIONS)}")
+        self._library = library or load()
+        self._c = self._library._c
+        self._handle: int | None = None
+        self.width, self.depth, self.precision = description.width, description.depth, precision
+        alive: list[Any] = []  # what the structures point to
+        made = _description(description, precision, alive)
+        self._words = alive[:2]  # read as long as the model lives; the rest is packed
+        code, message = c_int32(), ctypes.create_string_buffer(MESSAGE)
+        name = instructions.encode() if instructions else None
+        self._handle = self._c.lw_create(ctypes.byref(made), name, ctypes.byref(code), message, MESSAGE)
+        _check(code.value, message)
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self._c.lw_free(self._handle)
+            self._handle = None
+
+    @property
+    def instructions(self) -> str:
+        """The name of the kernels that it runs on."""
+        return str(self._c.lw_model_instructions(self._handle).decode())
+
+    @property
+    def bytes(self) -> int:
+        """Memory that its packed weights take."""
+        return int(self._c.lw_model_bytes(self._handle))
+
+    def run(
+        self,
+        ids: Int[Array, " T"],
+        lengths: Int[Array, " N"],
+        *,
+        reductions: Sequence[str] = (),
+        layers: tuple[int, int] | None = None,
+        segments: Int[Array, " T"] | None = None,
+        skips: Int[Array, " N"] | None = None,
+        threads: int = 1,
+        chunk_tokens: int = 0,
+        measure: bool = False,
+    ) -> Result:
+        """Sentences end to end to reductions of the last layer, and to layers from one to another, both included.
+
+        Layer 0 is the embeddings; where layers are asked for, reductions are of the last of those, and none beyond is
+        computed. `skips` are tokens that reductions leave out at each sentence's beginning.
+        """
+        named = (("ids", ids), ("segments", segments), ("lengths", lengths), ("skips", skips))
+        arrays = [_whole(array, name) for name, array in named]
+        tokens, sentences = len(arrays[0]), len(arrays[2])
+        sizes = [len(array) for array in (arrays[1], arrays[3]) if array is not None]
+        if sizes != [size for array, size in ((segments, tokens), (skips, sentences)) if array is not None]:
+            raise BadInput(
+                f"{tokens} ids in {sentences} sentences want a segment for each id and a skip for each sentence"
+            )
+        first, last = layers or (self.depth, self.depth)
+        if not 0 <= first <= last <= self.depth:
+            raise BadInput(f"layers {first} to {last} were asked for; this model has 0 to {self.depth}")
+        states = np.empty((last - first + 1, tokens, self.width), np.float32) if layers else None
+        mask, count = _reductions(reductions)
+        pooled = np.empty((sentences, count * self.width), np.float32) if count else None
+        seconds = np.zeros(len(KINDS))
+        outputs = [_address(x) for x in (states, pooled, seconds if measure else None)]
+        numbers = (tokens, sentences, threads, chunk_tokens, first, last, mask)
+        request = _Request(*(_address(x) for x in arrays), *numbers, *outputs)
+        message = ctypes.create_string_buffer(MESSAGE)
+        _check(self._c.lw_run(self._handle, ctypes.byref(request), message, MESSAGE), message)
+        return Result(states, pooled, dict(zip(KINDS, seconds.tolist(), strict=True)) if measure else {})
+
+
+def folder() -> Path:
+    """Where the library lies, if it was built."""
+    return Path(__file__).parent
+
+
+@cache
+def load() -> Library:
+    """The library of this installation, or that which LIKEWISE_NATIVE_LIBRARY names.
+
+    Raises:
+        NativeUnavailable: there is none, or it is of another version.
+    """
+    path = Path(os.environ.get("LIKEWISE_NATIVE_LIBRARY") or folder() / FILE)
+    if not path.is_file():
+        raise NativeUnavailable(
+            f"there is no compiled library at {path}: this installation is pure Python. "
+            "With a C++ compiler, pip install . builds it"
+        )
+    return Library(path)
+
+
+def cores() -> int:
+    """How many threads this process may usefully run: its affinity, and its share of time in a container."""
+    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = _quota()
+    return mine if quota is None else max(1, min(mine, round(quota)))
+
+
+def _quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
+    """Processors' worth of time that control groups allow, in their second or first version; None: no limit."""
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
+        try:
+            quota, period = " ".join((root / name).read_text() for name in names).split()
+            return None if quota in ("max", "-1") else int(quota) / int(period)
+        except (OSError, ValueError, ZeroDivisionError):
+            continue
+    return None
+
+
+def _check(code: int, message: Any) -> None:
+    """Raises what a code and a message of the library mean."""
+    if not code:
+        return
+    text = message.value.decode(errors="replace")
+    if code == _NO_MEMORY:
+        raise MemoryError(text)
+    raise BadInput(text) if code == _BAD_INPUT else BadModel(text)
+
+
+def _reductions(names: Sequence[str]) -> tuple[int, int]:
+    """Reductions by name as the library's sum of bits, and how many they are."""
+    if not {*names} <= {*REDUCTIONS} or len({*names}) != len(names):
+        raise BadInput(f"the reductions {names} are not among {', '.join(REDUCTIONS)}, each once")
+    return sum(REDUCTIONS[name] for name in names), len(names)
+
+
+def _floats(x: Array) -> Array:
+    return np.ascontiguousarray(x, np.float32)
+
+
+def _whole(x: Array | None, name: str) -> Any:
+    """Ids or lengths as 32 bits; what does not fit is refused, and never wraps around."""
+    if x is None:
+        return None
+    array = np.asarray(x)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise BadInput(f"{name} are {array.dtype} of shape {array.shape}; wanted a row of whole numbers")
+    if array.size and (array.min() < -(2**31) or array.max() >= 2**31):
+        raise BadInput(f"{name} reach from {array.min()} to {array.max()}, which no 32 bits hold")
+    return np.ascontiguousarray(array, np.int32)
+
+
+def _address(x: Array | None) -> int | None:
+    return None if x is None else x.ctypes.data
+
+
+TYPES = {"float32": 0, "float16": 1, "uint16": 2, "int8": 3}
+"""Of stored weights, by NumPy's names; bfloat16, which NumPy lacks, comes as uint16."""
+
+
+def _tensor(tensor: Tensor | None, alive: list[Any]) -> _Tensor:
+    if tensor is None:
+        return _Tensor()
+    values = np.ascontiguousarray(tensor.values)
+    if values.dtype.name not in TYPES or values.ndim not in (1, 2):
+        raise BadModel(
+            f"weights are {values.dtype} of shape {values.shape}; wanted one of {', '.join(TYPES)}, 1D or 2D"
+        )
+    rows, columns = values.shape if values.ndim == 2 else (1, *values.shape)
+    scales = None if tensor.scales is None else _floats(tensor.scales)
+    if (scales is not None) != (values.dtype == np.int8) or (scales is not None and scales.shape != (rows,)):
+        raise BadModel(f"int8 weights of shape {values.shape} want a scale for each row, and other weights none")
+    alive.extend((values, scales))
+    return _Tensor(_address(values), _address(scales), rows, columns, TYPES[values.dtype.name])
+
+
+def _linear(layer: Linear | None, alive: list[Any]) -> _Linear:
+    if layer is None:
+        return _Linear()
+    return _Linear(_tensor(layer.weight, alive), _tensor(layer.bias, alive))
+
+
+def _description(d: Description, precision: str, alive: list[Any]) -> _Description:
+    if d.order is not None and len(d.order) != d.depth:
+        raise BadModel(f"{len(d.order)} layers are in order, and the model has {d.depth}")
+    if d.activation not in ACTIVATIONS:
+        raise BadModel(f"the activation {d.activation!r} is unknown; there are {', '.join(ACTIVATIONS)}")
+    made = _Description(
+        version=VERSION, precision=PRECISIONS[precision], activation=ACTIVATIONS[d.activation], eps=d.eps
+    )
+    for size in _SIZES:
+        setattr(made, size, getattr(d, size))
+    made.word_width = d.word_width or d.width
+    made.pre_norm, made.gated = int(d.pre_norm), int(d.gated)
+    for table in ("words", "positions", "segments", "relative"):
+        setattr(made, table, _tensor(getattr(d, table), alive))
+    for layer in ("norm", "widen", "last_norm"):
+        setattr(made, layer, _linear(getattr(d, layer), alive))
+    blocks = (_Block * len(d.blocks))()
+    for at, block in zip(blocks, d.blocks, strict=True):
+        for part in _PARTS:
+            setattr(at, part, _linear(getattr(block, part), alive))
+        at.theta, at.reach = block.theta, block.reach
+    made.block_count, made.blocks = len(blocks), ctypes.cast(blocks, POINTER(_Block))
+    order = np.asarray(range(d.depth) if d.order is None else d.order, np.int32)
+    made.order = _address(order)
+    alive.extend((blocks, order))
+    return made

@@ -1,0 +1,42 @@
+"""Checks of single arguments: an error names the argument, what it is, and what was wanted."""
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+
+from ..errors import BadInput
+
+
+def whole_number(name: str, value: object, least: int = 1) -> int:
+    """The value, as a plain int: a whole number that is not below `least`.
+
+    Raises:
+        BadInput: it is something else, True and 3.0 among them.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise BadInput(f"{name} is {value!r:.80}; expected a whole number, {least} or more")
+    return int(value)
+
+
+def real_number(name: str, value: object) -> float:
+    """The value, as a plain float: a number that is not NaN, though it may be infinite.
+
+    Raises:
+        BadInput: it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
+        raise BadInput(f"{name} is {value!r:.80}; expected a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise BadInput(f"{name} is larger than any float; expected a number") from None
+
+
+def known_name(name: str, value: object, known: Iterable[str]) -> str:
+    """The value: one of the known names.
+
+    Raises:
+        BadInput: it is something else.
+    """
+    if not isinstance(value, str) or value not in known:
+        raise BadInput(f"{name} is {value!r:.80}; expected one of {', '.join(known)}")
+    return value

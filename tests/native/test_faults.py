@@ -1,0 +1,221 @@
+"""What is wrong is refused with a message, and nothing crashes; a library of another version is not used."""
+
+import os
+import resource
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from likewise.engines.native import library as native
+from likewise.engines.native.library import Block, Description, Library, Model, NativeUnavailable, Tensor
+from likewise.errors import BadInput, BadModel
+from tests.native.conftest import ROOT, compiling
+from tests.native.described import described
+from tests.tiny import config_of, random_encoder
+
+IDS, LENGTHS = np.arange(10), np.asarray([4, 6])
+
+
+@pytest.fixture(scope="module")
+def bert() -> Description:
+    return described(random_encoder(config_of("bert")))
+
+
+@pytest.fixture(scope="module")
+def model(bert: Description, library: Library) -> Model:
+    return Model(bert, library=library)
+
+
+@pytest.mark.parametrize(
+    ("ids", "lengths", "message"),
+    [
+        (np.asarray([1, 200]), np.asarray([2]), "id 200 of sentence 0: wanted 0 to 199"),
+        (np.asarray([1, -1]), np.asarray([1, 1]), "id -1 of sentence 1"),
+        (np.asarray([1, 2]), np.asarray([2, 0]), "length 0 of sentence 1"),
+        (np.asarray([1, 2]), np.asarray([3, -1]), "length -1 of sentence 1"),
+        (np.ones(67, int), np.asarray([67]), "length 67 of sentence 0: wanted 1 to 66"),
+        (np.ones(100_000, int), np.asarray([100_000]), "length 100000"),
+        (np.ones(3, int), np.asarray([2]), "3 ids do not make 1 sentences"),
+        (np.asarray([1, 2**40]), np.asarray([2]), "which no 32 bits hold"),
+        (np.asarray([1.0, 2.0]), np.asarray([2]), "wanted a row of whole numbers"),
+    ],
+)
+def test_bad_sentences_are_refused(
+    ids: np.ndarray, lengths: np.ndarray, message: str, model: Model, unchecked: None
+) -> None:
+    with pytest.raises(BadInput, match=message):
+        model.run(ids, lengths, reductions=["mean"])
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"threads": 0}, "threads are 0"),
+        ({"chunk_tokens": -1}, "threads are 1"),
+        ({"layers": (2, 4)}, "this model has 0 to 3"),
+        ({"layers": (2, 1)}, "layers 2 to 1"),
+        ({"reductions": ["median"]}, "not among cls"),
+        ({"segments": np.full(10, 2)}, "segment 2 of sentence 0: this model knows 2"),
+        ({"skips": np.asarray([0, -1])}, "skip -1 of sentence 1"),
+        ({"skips": np.asarray([0])}, "a skip for each sentence"),
+        ({"segments": np.zeros(9, int)}, "a segment for each id"),
+    ],
+)
+def test_bad_requests_are_refused(how: dict[str, object], message: str, model: Model, unchecked: None) -> None:
+    with pytest.raises(BadInput, match=message):
+        model.run(IDS, LENGTHS, **{"reductions": ["mean"], **how})
+
+
+def test_no_sentences_give_no_rows(model: Model) -> None:
+    none = np.empty(0, np.int64)
+    assert model.run(none, none, reductions=["mean"]).pooled.shape == (0, 32)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("part", ["query", "up", "norm1", "positions", "words"])
+def test_weights_that_are_not_finite_are_refused(value: float, part: str, bert: Description, library: Library) -> None:
+    def spoilt(tensor: Tensor) -> Tensor:
+        values = tensor.values.copy()
+        values.flat[-1] = value
+        return Tensor(values)
+
+    if part in ("positions", "words"):
+        broken = replace(bert, **{part: spoilt(getattr(bert, part))})
+    else:
+        layer = getattr(bert.blocks[1], part)
+        block = replace(bert.blocks[1], **{part: replace(layer, weight=spoilt(layer.weight))})
+        broken = replace(bert, blocks=[bert.blocks[0], block, bert.blocks[2]])
+    with pytest.raises(BadModel, match="NaN or infinity"):  # words are looked at when they are used
+        Model(broken, library=library).run(np.asarray([199]), np.asarray([1]), reductions=["mean"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"heads": 5}, "width beside heads"),
+        ({"inner": 49}, "first layer is 48 by 32; wanted 49 by 32"),
+        ({"width": 0}, "width is 0"),
+        ({"longest": 67}, "rows of positions is 66"),
+        ({"vocabulary": 201}, "rows of words is 200"),
+        ({"eps": float("nan")}, "eps"),
+        ({"depth": 4}, "3 layers are in order, and the model has 4"),
+        ({"order": [0, 1, 3]}, "a block's number is 3"),
+        ({"activation": "maxout"}, "'maxout' is unknown"),
+        ({"blocks": []}, "number of blocks is 0"),
+        ({"words": Tensor(np.zeros((200, 32)))}, "float64"),
+        ({"words": Tensor(np.zeros((200, 32), np.int8))}, "a scale for each row"),
+    ],
+)
+def test_bad_descriptions_are_refused(
+    change: dict[str, object], message: str, bert: Description, library: Library
+) -> None:
+    with pytest.raises(BadModel, match=message):
+        Model(replace(bert, **change), library=library)
+
+
+def test_a_block_without_weights_is_refused(bert: Description, library: Library) -> None:
+    empty = native.Linear(Tensor(np.empty((0, 32), np.float32)))
+    block = Block(query=empty, out=empty, up=empty, down=empty)
+    with pytest.raises(BadModel, match="wanted 32 by 32"):
+        Model(replace(bert, blocks=[block] * 3), library=library)
+
+
+def test_unknown_kernels_are_refused(bert: Description, library: Library) -> None:
+    with pytest.raises(BadModel, match="no kernels named 'quantum' for this processor; there are .*portable"):
+        Model(bert, library=library, instructions="quantum")
+
+
+def test_the_environment_names_the_kernels(
+    bert: Description, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIKEWISE_ISA", "portable")
+    assert Model(bert, library=library).instructions == "portable"
+    monkeypatch.setenv("LIKEWISE_ISA", "quantum")
+    with pytest.raises(BadModel, match="quantum"):
+        Model(bert, library=library)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="memory is limited by what Linux tells of it")
+def test_too_little_memory_is_an_error_and_not_a_crash(library: Library) -> None:
+    tokens = 4_000_000
+    table = Model(Description(10, 64, 1 << 24, Tensor(np.zeros((10, 64), np.float32))), library=library)
+    ids, lengths = np.ones(tokens, np.int32), np.asarray([tokens], np.int32)
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = pages * os.sysconf("SC_PAGE_SIZE") + (100 << 20)  # a tenth of what the states take
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        try:
+            table.run(ids, lengths, reductions=["mean"])
+            os.write(writer, b"enough")
+        except MemoryError as error:
+            os.write(writer, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 100) == b"there is not enough memory"
+
+
+def test_another_version_is_refused(tmp_path: Path) -> None:
+    if compiling().find_compiler() is None:
+        pytest.skip("there is no C++ compiler")
+    source, other = tmp_path / "other.c", tmp_path / "other.so"
+    source.write_text("int lw_version(void) { return 99; }")
+    compiler = compiling().find_compiler().split()
+    subprocess.run([*compiler, "-x", "c", "-shared", "-fPIC", "-o", str(other), str(source)], check=True)
+    with pytest.raises(NativeUnavailable, match="has version 99 of the interface, and this package wants 1"):
+        Library(other)
+    source.write_text("int nothing(void) { return 1; }")
+    subprocess.run([*compiler, "-x", "c", "-shared", "-fPIC", "-o", str(tmp_path / "b.so"), str(source)], check=True)
+    with pytest.raises(NativeUnavailable, match="no lw_version"):
+        Library(tmp_path / "b.so")
+
+
+def test_the_two_sides_agree_on_the_version() -> None:
+    header = (ROOT / "native/likewise_native.h").read_text("utf-8")
+    assert f"#define LW_VERSION {native.VERSION}\n" in header
+
+
+def test_no_library_or_a_broken_one_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    native.load.cache_clear()
+    monkeypatch.setenv("LIKEWISE_NATIVE_LIBRARY", str(tmp_path / "none.so"))
+    with pytest.raises(NativeUnavailable, match="this installation is pure Python"):
+        native.load()
+    (tmp_path / "none.so").write_bytes(b"no library")
+    with pytest.raises(NativeUnavailable, match="cannot be loaded"):
+        native.load()
+
+
+def test_a_library_that_is_named_is_loaded(library_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    native.load.cache_clear()
+    monkeypatch.setenv("LIKEWISE_NATIVE_LIBRARY", str(library_path))
+    assert native.load().path == library_path
+    native.load.cache_clear()
+
+
+def test_threads_are_limited_by_affinity_and_quota(tmp_path: Path) -> None:
+    (tmp_path / "cpu.max").write_text("150000 100000\n")
+    assert native._quota(tmp_path) == 1.5
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    assert native._quota(tmp_path) is None
+    (tmp_path / "cpu.max").unlink()
+    (tmp_path / "cpu").mkdir()
+    (tmp_path / "cpu/cpu.cfs_quota_us").write_text("50000\n")
+    (tmp_path / "cpu/cpu.cfs_period_us").write_text("100000\n")
+    assert native._quota(tmp_path) == 0.5
+    assert native._quota(tmp_path / "none") is None
+    assert 1 <= native.cores() <= len(os.sched_getaffinity(0))
+
+
+def test_a_fork_may_compute_too(model: Model) -> None:
+    wanted = model.run(IDS, LENGTHS, reductions=["mean"], threads=2).pooled
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        same = np.array_equal(model.run(IDS, LENGTHS, reductions=["mean"], threads=2).pooled, wanted)
+        os.write(writer, b"same" if same else b"other")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 10) == b"same"

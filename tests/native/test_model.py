@@ -1,0 +1,203 @@
+"""Whole models in C++ against torch's, in every family, precision and instruction set; the same bits in any company."""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from likewise import Embedder, Ragged
+from likewise.encoders import layers
+from likewise.engines.native import library as native
+from likewise.engines.native.library import Library, Model
+from likewise.model_files import module_settings
+from tests.native.described import described
+from tests.tiny import CONFIGS, TRANSFORMERS, config_of, random_encoder
+
+FAMILIES = [*TRANSFORMERS, "words"]
+LENGTHS = (5, 1, 17, 30, 2, 16, 9, 33, 60, 4)
+
+
+@cache
+def encoder_of(family: str) -> torch.nn.Module:
+    return random_encoder(config_of(family))
+
+
+@cache
+def sentences(lengths: tuple[int, ...] = LENGTHS) -> tuple[np.ndarray, np.ndarray]:
+    ids = np.random.default_rng(0).integers(4, 200, sum(lengths))
+    return ids, np.asarray(lengths)
+
+
+@cache
+def layers_of(family: str) -> np.ndarray:
+    ids, lengths = sentences()
+    with torch.inference_mode():
+        tokens = Ragged(torch.from_numpy(ids), tuple(lengths.tolist()))
+        return np.stack([layer.numpy() for layer in encoder_of(family)(tokens)])
+
+
+def model_of(library: Library, family: str, stored: str = "fp32", **how: str) -> Model:
+    return Model(described(encoder_of(family), stored), library=library, **how)
+
+
+def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a * b).sum(-1) / (np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1))
+
+
+def test_no_family_is_forgotten() -> None:
+    assert {*FAMILIES} == {*CONFIGS} - {"bilstm", "dan"}  # which are not transformers, and have kernels of their own
+
+
+def test_names_are_those_of_the_other_engines() -> None:
+    assert tuple(native.REDUCTIONS) == module_settings.REDUCTIONS
+    assert {*native.ACTIVATIONS} == {*layers.ACTIVATIONS}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_layer_is_torchs(family: str, library: Library) -> None:
+    wanted = layers_of(family)
+    for name in library.instruction_sets:
+        model = model_of(library, family, instructions=name)
+        found = model.run(*sentences(), layers=(0, model.depth)).layers
+        assert found.shape == wanted.shape
+        assert np.abs(found - wanted).max() < 2e-5, name
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("precision", "least"), [("bf16", 0.9995), ("int8", 0.99)])
+def test_fewer_bits_stay_near(family: str, precision: str, least: float, library: Library) -> None:
+    for name in library.instruction_sets:
+        model = model_of(library, family, precision=precision, instructions=name)
+        found = model.run(*sentences(), layers=(model.depth, model.depth)).layers[0]
+        assert cosines(found, layers_of(family)[-1]).min() > least, name
+
+
+@pytest.mark.parametrize("stored", ["fp16", "bf16", "int8"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_weights_may_be_stored_in_any_type(stored: str, precision: str, library: Library) -> None:
+    model = model_of(library, "bert", stored, precision=precision)
+    found = model.run(*sentences(), reductions=["mean"]).pooled
+    wanted = model_of(library, "bert").run(*sentences(), reductions=["mean"]).pooled
+    assert cosines(found, wanted).min() > (0.98 if "int8" in (stored, precision) else 0.9995)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize("family", ["bert", "mpnet", "modernbert", "albert"])
+def test_a_sentence_has_the_same_bits_in_any_company_order_and_number_of_threads(
+    family: str, precision: str, library: Library
+) -> None:
+    ids, lengths = sentences()
+    ends = np.cumsum(lengths)
+    parts = [ids[end - n : end] for n, end in zip(lengths, ends, strict=True)]
+    for name in library.instruction_sets:
+        model = model_of(library, family, precision=precision, instructions=name)
+        together = model.run(ids, lengths, reductions=["cls", "mean"]).pooled
+        for i, part in enumerate(parts):
+            alone = model.run(part, np.asarray([len(part)]), reductions=["cls", "mean"]).pooled
+            assert np.array_equal(alone[0], together[i]), (name, i)
+        turned = model.run(np.concatenate(parts[::-1]), lengths[::-1], reductions=["cls", "mean"], threads=3)
+        assert np.array_equal(turned.pooled[::-1], together), name
+        few = model.run(ids, lengths, reductions=["cls", "mean"], chunk_tokens=7, threads=2)
+        assert np.array_equal(few.pooled, together), name
+
+
+def slow_reductions(rows: np.ndarray, skip: int) -> np.ndarray:
+    """One sentence's reductions, as their names say, side by side in their order."""
+    skip = min(skip, len(rows) - 1)
+    kept, places = rows[skip:], np.arange(len(rows))[skip:, None] + 1
+    mean, total = kept.mean(0), kept.sum(0)
+    weighted = (kept * places).sum(0) / places.sum()
+    return np.concatenate([kept[0], kept.max(0), mean, total / len(kept) ** 0.5, weighted, kept[-1]])
+
+
+@pytest.mark.parametrize("skipped", [False, True])
+def test_reductions_are_those_of_a_plain_loop(skipped: bool, library: Library) -> None:
+    ids, lengths = sentences()
+    skips = np.arange(len(lengths)) % 4 * 3 if skipped else np.zeros_like(lengths)
+    result = model_of(library, "bert").run(
+        ids, lengths, reductions=list(native.REDUCTIONS), layers=(3, 3), skips=skips if skipped else None
+    )
+    parts = np.split(result.layers[0].astype(float), np.cumsum(lengths)[:-1])
+    wanted = np.stack([slow_reductions(rows, skip) for rows, skip in zip(parts, skips, strict=True)])
+    np.testing.assert_allclose(result.pooled, wanted, atol=2e-6)
+
+
+def test_layers_between_two_are_those_of_all(library: Library) -> None:
+    model = model_of(library, "bert")
+    every = model.run(*sentences(), layers=(0, 3)).layers
+    some = model.run(*sentences(), layers=(1, 2), reductions=["cls"])
+    assert np.array_equal(some.layers, every[1:3])
+    starts = np.cumsum(LENGTHS) - LENGTHS
+    assert np.array_equal(some.pooled, every[2][starts])
+
+
+def test_segments_are_torchs(library: Library) -> None:
+    ids, lengths = sentences()
+    kinds = np.random.default_rng(1).integers(0, 2, len(ids))
+    tokens = Ragged(torch.from_numpy(ids), tuple(lengths.tolist()), torch.from_numpy(kinds))
+    with torch.inference_mode():
+        *_, wanted = encoder_of("bert")(tokens)
+    found = model_of(library, "bert").run(ids, lengths, layers=(3, 3), segments=kinds).layers[0]
+    assert np.abs(found - wanted.numpy()).max() < 2e-5
+    assert np.abs(found - layers_of("bert")[-1]).max() > 0.01  # they matter
+
+
+@pytest.mark.parametrize("activation", ["relu", "silu", "tanh", "quick_gelu", "mish", "gelu_new"])
+def test_every_activation_is_torchs(activation: str, library: Library) -> None:
+    encoder = random_encoder({**config_of("bert"), "hidden_act": activation})
+    ids, lengths = sentences()
+    with torch.inference_mode():
+        *_, wanted = encoder(Ragged(torch.from_numpy(ids), tuple(lengths.tolist())))
+    found = Model(described(encoder), library=library).run(ids, lengths, layers=(3, 3)).layers[0]
+    assert np.abs(found - wanted.numpy()).max() < 2e-5
+
+
+def test_time_is_told_apart_by_kind_of_work(library: Library) -> None:
+    seconds = model_of(library, "bert").run(*sentences(), reductions=["mean"], measure=True).seconds
+    assert seconds["products"] > 0
+    assert seconds["attention"] > 0
+
+
+TEXTS = ["A cat sleeps.", "a kitten naps on the warm sill, while the rain falls", "x", "Dogs bark at night. " * 20]
+
+
+def ids_of(embedder: Embedder) -> tuple[np.ndarray, np.ndarray]:
+    found = [embedder.tokenizer.backend.encode(text).ids for text in TEXTS]
+    return np.concatenate(found), np.asarray([len(ids) for ids in found])
+
+
+@pytest.mark.parametrize("name", ["likewise-mini", "all-MiniLM-L6-v2"])
+def test_real_vectors_are_the_references_to_2e_6(
+    name: str, library: Library, embedder: Callable[[str], Embedder]
+) -> None:
+    given = embedder(name)
+    vectors = given.encode(TEXTS)
+    for instructions in library.instruction_sets[:-1]:
+        model = Model(described(given.encoder), library=library, instructions=instructions)
+        found = model.run(*ids_of(given), reductions=["mean"]).pooled
+        found /= np.linalg.norm(found, axis=1, keepdims=True)
+        assert np.abs(found - vectors).max() < 2e-6, instructions
+
+
+def test_real_vectors_in_int8_stay_near(library: Library, embedder: Callable[[str], Embedder]) -> None:
+    given = embedder("all-MiniLM-L6-v2")
+    model = Model(described(given.encoder), precision="int8", library=library)
+    near = cosines(model.run(*ids_of(given), reductions=["mean"]).pooled, given.encode(TEXTS))
+    assert near.min() > 0.98
+    assert model.bytes < 12 << 20
+
+
+@pytest.fixture(scope="session")
+def embedder() -> Callable[[str], Embedder]:
+    """A real model, where its package is installed."""
+
+    @cache
+    def load(name: str) -> Embedder:
+        try:
+            return Embedder.load(name, engine="torch")
+        except FileNotFoundError:
+            pytest.skip(f"{name} is not installed")
+
+    return load
