@@ -39,7 +39,7 @@ class Texts:
     def __iter__(self) -> Iterator[str]:
         if self.column is not None and self.path.suffix.lower() == ".txt":
             raise BadInput(f"{self.path} has lines and no columns, so --column {self.column} means nothing")
-        for place, (text,) in _rows(self.path, lambda names: [text_column(names, self.column, self.path)]):
+        for place, (text,) in _rows(self.path, lambda names: [choose_text_column(names, self.column, self.path)]):
             if not isinstance(text, str):
                 raise BadInput(
                     f"{self.path}, {place}: expected a text, found {str(text)[:40]!r} ({type(text).__name__})"
@@ -129,7 +129,7 @@ def _rows(path: Path, choose: Choose) -> Iterator[Row]:
     return READABLE[path.suffix.lower()](path, once)
 
 
-def text_column(names: Sequence[str], column: str | None, path: Path) -> str:
+def choose_text_column(names: Sequence[str], column: str | None, path: Path) -> str:
     """The column that was asked for, or the only one of a name that is usually meant."""
     if column is not None and column in names:
         return column

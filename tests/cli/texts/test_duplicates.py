@@ -26,7 +26,7 @@ def test_groups_are_given_as_json_and_printed(words, capsys):
     assert main([*words, "-k", "1"]) == 0
     shown, summary = capsys.readouterr()
     assert shown.splitlines() == ["1         A cat", "3  1.000  a cat", "4  1.000  A cat", "",
-                                  "… and 1 smaller groups: -k 2 shows them all"]  # fmt: skip
+                                  "1 more groups are not shown: -k 2 shows them all"]  # fmt: skip
     assert "3 of 6 texts are copies, in 2 groups (cosine 1 or more)" in summary
 
 

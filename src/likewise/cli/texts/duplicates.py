@@ -11,7 +11,7 @@ from typing import Any
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import print_json
 from ..sources import input_files
-from .text_file import FORMATS, add_file, check_rows_file, read_rows, write_rows
+from .text_file import FORMATS, add_file, check_rows_file, read_text_rows, write_rows
 
 EPILOG = f"""examples:
   likewise duplicates questions.csv --column title
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput(f"-k is {args.k}; expected 0 or more groups")
     if args.output is not None:
         check_rows_file(args.output, input_files(args.file))
-    table = read_rows(args.file, args.column)
+    table = read_text_rows(args.file, args.column)
     embedder = load_from_options(args)
     distinct = list(dict.fromkeys(table.texts))
     vectors = embedder.encode(distinct, overflow=args.overflow, progress=not args.quiet and None)
@@ -142,7 +142,7 @@ def show_groups(groups: Sequence[DuplicateGroup], most: int) -> None:
             print(f"{copy.row:>{digits}}  {copy.score:5.3f}  {fit_line(_shown(copy.text), indent=digits + 9)}")
         print()
     if len(groups) > most:
-        print(f"… and {len(groups) - most:,} smaller groups: -k {len(groups)} shows them all")
+        print(f"{len(groups) - most:,} more groups are not shown: -k {len(groups)} shows them all")
 
 
 def _shown(text: str) -> str:

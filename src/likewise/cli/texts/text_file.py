@@ -44,17 +44,17 @@ class TextRows:
         return {name: [values[i] for i in numbers] for name, values in self.columns.items()}
 
 
-def read_rows(file: str, column: str | None) -> TextRows:
+def read_text_rows(file: str, column: str | None) -> TextRows:
     """Every column of a file, the texts among them; standard input has one column, text."""
     from ...files import Table
-    from ...files.read import text_column
+    from ...files.read import choose_text_column
 
     texts = list(read_texts(file, column))  # first, because it checks that each is a text
     if file == STDIN:
         return TextRows({"text": texts}, "text")
     path = Path(file)
     columns = Table.read(path, lambda names: names).columns
-    return TextRows(columns, text_column(list(columns), column, path))
+    return TextRows(columns, choose_text_column(list(columns), column, path))
 
 
 def check_rows_file(path: Path, inputs: Iterable[Path]) -> None:
