@@ -125,7 +125,7 @@ def test_a_reranker_filters(model, data, tmp_path, capsys):
         (["--reranker-below", "1"], "found one without the other"),
         (["--metric", "edit"], "metric is 'edit'"),
         (["--corpus", "nowhere.txt"], "nowhere.txt is not there"),
-        (["--where", "label==7"], "no row has label==7"),
+        (["--where", "label==7"], "no row satisfies label==7"),
         (["--columns", "anchor=nothing"], "there is no column 'nothing'"),
         (["--score", "5", "9"], "ScoreBetween(low=5.0, high=9.0) removed"),
         (["-k", "50", "--missing", "error"], "expected 50 negatives for each row"),

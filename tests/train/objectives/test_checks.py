@@ -63,7 +63,7 @@ TRIPLES = {"anchor": ["a", "b", "c"], "positive": ["d", "e", "f"], "negative": [
             {k: TRIPLES[k] for k in ("anchor", "positive")} | {"scores": [[1]] * 3},
             "not a distribution",
         ),
-        (Distillation(), {"sentence": ["a", "b"], "teacher": [[1.0], [2.0, 3.0]]}, "teacher holds what is no number"),
+        (Distillation(), {"sentence": ["a", "b"], "teacher": [[1.0], [2.0, 3.0]]}, "the column teacher is not numeric"),
         (Distillation(), {"sentence": ["a", "b"], "teacher": [1.0, 2.0]}, "expected a list of numbers"),
         (Distillation(), {"sentence": ["a", "b"], "teacher": [[1.0, 0.0], [np.inf, -np.inf]]}, "row 1: teacher is"),
         (Distillation(), {"sentence": ["a", "b"]}, "teacher is missing"),
