@@ -28,7 +28,7 @@ from recipes import argument_similarity, mini
 from recipes import recipe as shared
 from tests.tiny import model_folder
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*(published rows|the known copy)")  # the data are meant to be others
+pytestmark = pytest.mark.filterwarnings("ignore:.*(published rows|the catalogue's copy)")  # other data on purpose
 
 WORDS = ["the", "cat", "dog", "query", "a", "b", "quick", "on", "sleeps", "7", "barks", "naps", "42"]
 LINE = ("model", "recipe", "backbone", "seed", "stsb_train", *(f"sts{year}" for year in range(12, 17)))
