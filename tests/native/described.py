@@ -7,7 +7,7 @@ import torch
 
 from likewise.encoders.architectures.bert import Bert
 from likewise.encoders.architectures.modernbert import ModernBert
-from likewise.engines.native.library import Block, Description, Linear, Tensor
+from likewise.engines.native.library import BlockWeights, Description, LinearWeights, Tensor
 
 
 def described(encoder: Any, stored: str = "fp32") -> Description:
@@ -68,16 +68,16 @@ def _modern(encoder: ModernBert, stored: str) -> Description:
     )
 
 
-def _block(block: Any, stored: str, **more: Any) -> Block:
+def _block(block: Any, stored: str, **more: Any) -> BlockWeights:
     parts = {name: _linear(getattr(block, name), stored) for name in ("out", "up", "down", "norm1", "norm2")}
-    return Block(query=_linear(block.qkv, stored), **parts, **more)
+    return BlockWeights(query=_linear(block.qkv, stored), **parts, **more)
 
 
-def _linear(layer: Any, stored: str) -> Linear | None:
+def _linear(layer: Any, stored: str) -> LinearWeights | None:
     if not hasattr(layer, "weight"):
         return None  # the identity
     bias = None if layer.bias is None else Tensor(layer.bias.detach().float().numpy())
-    return Linear(_tensor(layer.weight, stored), bias)
+    return LinearWeights(_tensor(layer.weight, stored), bias)
 
 
 def _tensor(weight: torch.Tensor, stored: str) -> Tensor:

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from likewise.engines.native import library as native
-from likewise.engines.native.library import Block, Description, Library, Model, NativeUnavailable, Tensor
+from likewise.engines.native.library import (
+    BlockWeights,
+    Description,
+    Execution,
+    Library,
+    Model,
+    NativeUnavailable,
+    Tensor,
+)
 from likewise.errors import BadInput, BadModel
 from tests.native.conftest import ROOT, compiling
 from tests.native.described import described
@@ -117,8 +125,8 @@ def test_bad_descriptions_are_refused(
 
 
 def test_a_block_without_weights_is_refused(bert: Description, library: Library) -> None:
-    empty = native.Linear(Tensor(np.empty((0, 32), np.float32)))
-    block = Block(query=empty, out=empty, up=empty, down=empty)
+    empty = native.LinearWeights(Tensor(np.empty((0, 32), np.float32)))
+    block = BlockWeights(query=empty, out=empty, up=empty, down=empty)
     with pytest.raises(BadModel, match="wanted 32 by 32"):
         Model(replace(bert, blocks=[block] * 3), library=library)
 
@@ -211,10 +219,12 @@ def test_threads_are_limited_by_affinity_and_quota(tmp_path: Path) -> None:
 
 
 def test_a_fork_may_compute_too(model: Model) -> None:
-    wanted = model.run(IDS, LENGTHS, reductions=["mean"], threads=2).pooled
+    wanted = model.run(IDS, LENGTHS, reductions=["mean"], execution=Execution(threads=2)).pooled
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
-        same = np.array_equal(model.run(IDS, LENGTHS, reductions=["mean"], threads=2).pooled, wanted)
+        same = np.array_equal(
+            model.run(IDS, LENGTHS, reductions=["mean"], execution=Execution(threads=2)).pooled, wanted
+        )
         os.write(writer, b"same" if same else b"other")
         os._exit(0)
     os.waitpid(child, 0)

@@ -10,7 +10,7 @@ import torch
 from likewise import Embedder, Ragged
 from likewise.encoders import layers
 from likewise.engines.native import library as native
-from likewise.engines.native.library import Library, Model
+from likewise.engines.native.library import Execution, Library, Model
 from likewise.model_files import module_settings
 from tests.native.described import described
 from tests.tiny import CONFIGS, TRANSFORMERS, config_of, random_encoder
@@ -97,9 +97,11 @@ def test_a_sentence_has_the_same_bits_in_any_company_order_and_number_of_threads
         for i, part in enumerate(parts):
             alone = model.run(part, np.asarray([len(part)]), reductions=["cls", "mean"]).pooled
             assert np.array_equal(alone[0], together[i]), (name, i)
-        turned = model.run(np.concatenate(parts[::-1]), lengths[::-1], reductions=["cls", "mean"], threads=3)
+        turned = model.run(
+            np.concatenate(parts[::-1]), lengths[::-1], reductions=["cls", "mean"], execution=Execution(threads=3)
+        )
         assert np.array_equal(turned.pooled[::-1], together), name
-        few = model.run(ids, lengths, reductions=["cls", "mean"], chunk_tokens=7, threads=2)
+        few = model.run(ids, lengths, reductions=["cls", "mean"], execution=Execution(threads=2, chunk_tokens=7))
         assert np.array_equal(few.pooled, together), name
 
 
@@ -155,7 +157,9 @@ def test_every_activation_is_torchs(activation: str, library: Library) -> None:
 
 
 def test_time_is_told_apart_by_kind_of_work(library: Library) -> None:
-    seconds = model_of(library, "bert").run(*sentences(), reductions=["mean"], measure=True).seconds
+    seconds = (
+        model_of(library, "bert").run(*sentences(), reductions=["mean"], execution=Execution(measure=True)).seconds
+    )
     assert seconds["products"] > 0
     assert seconds["attention"] > 0
 

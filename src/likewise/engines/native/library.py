@@ -105,7 +105,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearWeights:
     """A linear layer (outputs by inputs) or a norm (one row), with or without a bias."""
 
     weight: Tensor
@@ -113,17 +113,17 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockWeights:
     """The weights of one block. Without key and value, `query` holds all three, one below the other."""
 
-    query: Linear
-    out: Linear
-    up: Linear
-    down: Linear
-    key: Linear | None = None
-    value: Linear | None = None
-    norm1: Linear | None = None
-    norm2: Linear | None = None
+    query: LinearWeights
+    out: LinearWeights
+    up: LinearWeights
+    down: LinearWeights
+    key: LinearWeights | None = None
+    value: LinearWeights | None = None
+    norm1: LinearWeights | None = None
+    norm2: LinearWeights | None = None
     theta: float = 0.0
     """Base of rotary positions; 0: none."""
     reach: int = -1
@@ -151,16 +151,28 @@ class Description:
     positions: Tensor | None = None
     segments: Tensor | None = None
     relative: Tensor | None = None
-    norm: Linear | None = None
-    widen: Linear | None = None
-    last_norm: Linear | None = None
-    blocks: Sequence[Block] = ()
+    norm: LinearWeights | None = None
+    widen: LinearWeights | None = None
+    last_norm: LinearWeights | None = None
+    blocks: Sequence[BlockWeights] = ()
     order: Sequence[int] | None = None
     """Which block each layer is; None: one after the other."""
 
 
 @dataclass(frozen=True)
-class Result:
+class Execution:
+    """How a model runs; no setting changes a bit of the result."""
+
+    threads: int = 1
+    chunk_tokens: int = 0  # tokens of sentences that are computed together; 0: what fits into the cache
+    measure: bool = False  # seconds by kind of work
+
+
+DEFAULT_EXECUTION = Execution()
+
+
+@dataclass(frozen=True)
+class NativeOutput:
     """What `Model.run` computed; what was not asked for is None."""
 
     layers: Float[Array, "L T D"] | None
@@ -280,10 +292,8 @@ class Model:
         layers: tuple[int, int] | None = None,
         segments: Int[Array, " T"] | None = None,
         skips: Int[Array, " N"] | None = None,
-        threads: int = 1,
-        chunk_tokens: int = 0,
-        measure: bool = False,
-    ) -> Result:
+        execution: Execution = DEFAULT_EXECUTION,
+    ) -> NativeOutput:
         """Sentences end to end to reductions of the last layer, and to layers from one to another, both included.
 
         Layer 0 is the embeddings; where layers are asked for, reductions are of the last of those, and none beyond is
@@ -304,12 +314,14 @@ class Model:
         mask, count = _reductions(reductions)
         pooled = np.empty((sentences, count * self.width), np.float32) if count else None
         seconds = np.zeros(len(KINDS))
-        outputs = [_address(x) for x in (states, pooled, seconds if measure else None)]
-        numbers = (tokens, sentences, threads, chunk_tokens, first, last, mask)
+        outputs = [_address(x) for x in (states, pooled, seconds if execution.measure else None)]
+        numbers = (tokens, sentences, execution.threads, execution.chunk_tokens, first, last, mask)
         request = _Request(*(_address(x) for x in arrays), *numbers, *outputs)
         message = ctypes.create_string_buffer(MESSAGE)
         _check(self._c.lw_run(self._handle, ctypes.byref(request), message, MESSAGE), message)
-        return Result(states, pooled, dict(zip(KINDS, seconds.tolist(), strict=True)) if measure else {})
+        return NativeOutput(
+            states, pooled, dict(zip(KINDS, seconds.tolist(), strict=True)) if execution.measure else {}
+        )
 
 
 def folder() -> Path:
@@ -408,7 +420,7 @@ def _tensor(tensor: Tensor | None, alive: list[Any]) -> _Tensor:
     return _Tensor(_address(values), _address(scales), rows, columns, TYPES[values.dtype.name])
 
 
-def _linear(layer: Linear | None, alive: list[Any]) -> _Linear:
+def _linear(layer: LinearWeights | None, alive: list[Any]) -> _Linear:
     if layer is None:
         return _Linear()
     return _Linear(_tensor(layer.weight, alive), _tensor(layer.bias, alive))
