@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from likewise import Embedder, Ragged
+from likewise.arrays import reductions
 from likewise.encoders import layers
 from likewise.engines.native import library as native
 from likewise.engines.native.library import Execution, Library, Model
-from likewise.model_files import module_settings
 from tests.native.described import described
 from tests.tiny import CONFIGS, TRANSFORMERS, config_of, random_encoder
 
@@ -51,7 +51,7 @@ def test_no_family_is_forgotten() -> None:
 
 
 def test_names_are_those_of_the_other_engines() -> None:
-    assert tuple(native.REDUCTIONS) == module_settings.REDUCTIONS
+    assert tuple(native.REDUCTIONS) == tuple(reductions.REDUCTIONS)
     assert {*native.ACTIVATIONS} == {*layers.ACTIVATIONS}
 
 

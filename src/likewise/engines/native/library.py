@@ -40,7 +40,7 @@ ACTIVATIONS = {
 }
 """By config.json's names."""
 REDUCTIONS = {"cls": 1, "max": 2, "mean": 4, "mean-sqrt-len": 8, "weighted-mean": 16, "last-token": 32}
-"""Side by side in this order, which is that of `model_files.module_settings.REDUCTIONS`."""
+"""Side by side in this order, which is that of `arrays.reductions.REDUCTIONS`."""
 KINDS = ("embeddings", "products", "attention", "activations", "norms", "rounding", "rest")
 """Of work, as `Model.run` measures it."""
 MESSAGE = 1024  # bytes of a message
