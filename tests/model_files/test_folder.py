@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from likewise import Embedder
+from likewise.arrays.reductions import NEWER_NAMES, POOLING_FLAGS
 from likewise.cli import main
 from likewise.errors import BadInput, BadModel, ModelNotFound
 from likewise.model_files import atomic_folder, local_models, locate, names, read_manifest, write_manifest
-from likewise.model_files.folder import LENGTH_FILES, NEWER_NAMES, POOLING_FLAGS
+from likewise.model_files.folder import LENGTH_FILES
 from likewise.runtime.atomic_files import atomic_file, check_writable_file, check_writable_folder
 from likewise.runtime.untrusted_files import read_json
 from tests.tiny import amend, model_folder, write

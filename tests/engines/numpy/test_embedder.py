@@ -300,7 +300,8 @@ def test_without_torch_the_command_line_encodes_and_compares(own, tmp_path):
 
 def test_threads_are_numpys_where_torch_is_not(own, tmp_path):
     script = (
-        "import os; from likewise.cli import main; from likewise.cli.texts import similarity; set_to = []; show = similarity.show_matrix; "
+        "import os; from likewise.cli import main; from likewise.cli.texts import similarity; set_to = []; "
+        "show = similarity.show_matrix; "
         "similarity.show_matrix = lambda *a: (set_to.append(os.environ.get('OPENBLAS_NUM_THREADS')), show(*a)); "
         f"code = main(['similarity', 'a', 'b', '-m', {str(own())!r}, '--threads', '{{}}']); "
         "print(code, *set_to, os.environ.get('OPENBLAS_NUM_THREADS'))"
