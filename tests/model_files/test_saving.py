@@ -13,13 +13,14 @@ import torch
 from torch import nn
 
 from likewise import Embedder, Reranker
+from likewise.arrays.reductions import POOLING_FLAGS
 from likewise.encoders.families import FAMILIES
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.heads import ACTIVATIONS, KINDS, Dense, Norm, Normalize, Truncate
 from likewise.model_files.companions import is_model_file
-from likewise.model_files.folder import POOLING_FLAGS, read_manifest
+from likewise.model_files.folder import read_manifest
 from likewise.model_files.saving import SAVING_MARK, atomic_folder
 from likewise.module_registry import HEADS
 from likewise.pooling import OWN_POOLINGS, Dissection, Fusion, Reduce, Stack
