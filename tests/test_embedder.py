@@ -133,7 +133,7 @@ def test_a_warning_points_at_the_line_that_asked(call, folders):
 @pytest.mark.parametrize("text", ["query", "Query"])
 def test_a_prompt_that_is_a_name_is_read_as_it_is_and_pointed_out(text, own, tiny):
     embedder = Embedder.load(own(spoken={"prompts": {"query": "query: "}}))
-    with pytest.warns(UserWarning, match=r"the model's own prompt of that name is prompt_name='query'"):
+    with pytest.warns(UserWarning, match=r"for the model's own prompt of that name, pass prompt_name='query'"):
         vectors = embedder.encode(["a"], prompt=text)
     _close(vectors, tiny.encode([f"{text}a"]))
 
@@ -214,7 +214,7 @@ def test_a_name_that_is_none_of_the_models_is_refused_with_those_that_are(verb, 
     folder = own(spoken={"prompts": {"query": "query: ", "document": ""}})
     call = getattr(Embedder.load(folder, engine=engine), verb)
     for name in ("qurey", "Query", ""):
-        with pytest.raises(BadInput, match=f"no prompt named '{name}'; those that it has are 'query', 'document'"):
+        with pytest.raises(BadInput, match=f"no prompt named '{name}'; its prompts are 'query', 'document'"):
             call(["a"], prompt_name=name)
     with pytest.raises(BadInput, match="were both passed"):
         call(["a"], prompt="query: ", prompt_name="query")
@@ -223,7 +223,7 @@ def test_a_name_that_is_none_of_the_models_is_refused_with_those_that_are(verb, 
 
 def test_a_model_without_prompts_takes_a_text_and_no_name(tiny):
     _close(tiny.encode(["x"], prompt="query"), tiny.encode(["queryx"]))
-    with pytest.raises(BadInput, match=r"no prompt named 'query'; those that it has are \(none\)"):
+    with pytest.raises(BadInput, match=r"no prompt named 'query'; its prompts are \(none\)"):
         tiny.encode(["x"], prompt_name="query")
 
 

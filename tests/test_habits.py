@@ -78,7 +78,7 @@ def test_the_maximum_length_is_read_and_set(folders, embedder):
         embedder.encode(long, overflow="truncate"),
         Embedder.load(folders("bert"), engine=_engine(embedder), max_length=9).encode(long, overflow="truncate"),
     )
-    with pytest.raises(BadInput, match="max_length is 100000; wanted 1 to"):
+    with pytest.raises(BadInput, match="max_length is 100000; this encoder reads 1 to"):
         embedder.max_length = 100_000
     embedder.max_length = whole
 
@@ -106,7 +106,7 @@ def test_pairs_of_texts_have_their_similarity(embedder):
     np.testing.assert_allclose(embedder.pair_scores(first, second), similarity.cosine(*vectors).diagonal(), atol=1e-6)
     with pytest.raises(BadInput, match="there is no similarity 'spherical'; there are cosine"):
         embedder.pair_scores(first, second, similarity="spherical")
-    with pytest.raises(BadInput, match="wanted as many of both"):
+    with pytest.raises(BadInput, match="expected as many of both"):
         embedder.pair_scores(first, second[:1])
 
 

@@ -47,7 +47,7 @@ from ..runtime.untrusted_files import regular_file_exists
 from ..text.tokenizer import Tokenizer
 from ..text.truncation import TruncationCounter, longest_words
 from .reranker import HasEncoder, PairOverflow, Reranker, parts_of, tokenizer_of
-from .text_pairs import TextPairs, columns, in_windows, text_column
+from .text_pairs import TextPairs, checked_texts, columns, in_windows
 
 NUMBERS = 1 << 24  # of context vectors or scores that are held in fp32 at a time
 
@@ -154,11 +154,11 @@ class PolyEncoder(Reranker):
     ) -> list[list[int]]:
         """The ids of each context as the model reads it, behind the model's prompt if it has one."""
         text_prompt = self._prompt(prompt, prompt_name)
-        return self._framed([text_prompt + text for text in text_column(texts, "contexts")])
+        return self._framed([text_prompt + text for text in checked_texts(texts, "contexts")])
 
     def candidate_ids(self, texts: Iterable[str]) -> list[list[int]]:
         """The ids of each candidate as the model reads it."""
-        return self._framed(text_column(texts, "candidates"))
+        return self._framed(checked_texts(texts, "candidates"))
 
     def encode_contexts(
         self,
@@ -172,7 +172,7 @@ class PolyEncoder(Reranker):
     ) -> Float[np.ndarray, "Q m D"]:
         """The m vectors of every context (a query, what was said so far), float32, in the order given."""
         text_prompt = self._prompt(prompt, prompt_name)
-        prompted = [text_prompt + text for text in text_column(texts, "contexts")]
+        prompted = [text_prompt + text for text in checked_texts(texts, "contexts")]
         run = self._text_run("contexts", overflow, progress, batch_tokens, len(prompted))
         with run as started:
             blocks = self._blocks(in_windows(prompted), self.contexts, tuple(self.codes.shape), started)
@@ -187,7 +187,7 @@ class PolyEncoder(Reranker):
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "C D"]:
         """One vector per candidate, float32, in the order given; they depend on no context, so they can be kept."""
-        checked = text_column(texts, "candidates")
+        checked = checked_texts(texts, "candidates")
         run = self._text_run("candidates", overflow, progress, batch_tokens, len(checked))
         with run as started:
             blocks = self._blocks(in_windows(checked), self.candidates, (self.encoder.width,), started)
@@ -202,7 +202,7 @@ class PolyEncoder(Reranker):
         if contexts.ndim != 3 or contexts.shape[1:] != (m, width) or candidates.shape[1:] != (width,):
             raise BadInput(
                 f"contexts are of shape {contexts.shape} and candidates {candidates.shape}; "
-                f"wanted (Q, {m}, {width}) and (C, {width})"
+                f"expected (Q, {m}, {width}) and (C, {width})"
             )
         scores = np.empty((len(contexts), len(candidates)), np.float32)
         step = max(1, NUMBERS // max(1, m * len(contexts)))

@@ -26,7 +26,7 @@ from ..runtime.unknown_options import explains_unknown_options, unknown_option
 from ..text.prompts import resolve_prompt
 from ..text.tokenizer import Tokenizer, max_input_length
 from ..text.truncation import TruncationCounter
-from .text_pairs import TextPairs, text_column
+from .text_pairs import TextPairs, checked_texts
 
 PairOverflow = Literal["error", "warn", "truncate"]
 OPTIONS = ("prompt", "prompt_name", "overflow", "progress", "batch_tokens")
@@ -224,7 +224,7 @@ class Reranker(nn.Module, ABC):
             raise BadInput(f"k is {k!r}; expected how many documents to keep, 1 or more")
         if not isinstance(query, str):
             raise BadInput(f"the query is {query!r:.40}; expected one str (score takes many)")
-        texts = text_column(documents, "documents")
+        texts = checked_texts(documents, "documents")
         scores = self.score([query] * len(texts), texts, label=label, **how)
         best = [(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
         return [(*row, texts[row[0]]) for row in best] if return_documents else best

@@ -16,7 +16,7 @@ def columns(pairs: TextPairs, documents: Iterable[str] | None = None) -> tuple[l
     if documents is None:
         both = [_two(i, pair) for i, pair in enumerate(_rows(pairs, "pairs"))]
         return [first for first, _ in both], [second for _, second in both]
-    first, second = text_column(pairs, "queries"), text_column(documents, "documents")
+    first, second = checked_texts(pairs, "queries"), checked_texts(documents, "documents")
     if len(first) != len(second):
         raise BadInput(
             f"there are {len(first):,} queries and {len(second):,} documents; expected a document for every query "
@@ -25,7 +25,7 @@ def columns(pairs: TextPairs, documents: Iterable[str] | None = None) -> tuple[l
     return first, second
 
 
-def text_column(texts: Iterable[Any], what: str) -> list[str]:
+def checked_texts(texts: Iterable[Any], what: str) -> list[str]:
     """A list of texts; an error names the item that is not a str."""
     return [_text(text, f"{what}[{i}]") for i, text in enumerate(_rows(texts, what))]
 

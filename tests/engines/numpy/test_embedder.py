@@ -15,7 +15,7 @@ from torch import nn
 from likewise import Embedder
 from likewise.encoders.config import ENCODER_ACTIVATIONS
 from likewise.encoders.layers import ACTIVATION_FUNCTIONS as TORCH_FUNCTIONS
-from likewise.engines.numpy.encoders import ACTIVATION_FUNCTIONS, NUMPY_ENCODERS, attention, erf, gelu
+from likewise.engines.numpy.encoders import ACTIVATION_FUNCTIONS, NUMPY_ENCODERS, attention, erf, numpy_gelu
 from likewise.engines.numpy.numpy_embedder import ACTIVATIONS as OF_HEADS
 from likewise.engines.numpy.numpy_embedder import TORCH_ONLY, NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
@@ -52,7 +52,7 @@ def test_what_a_config_leaves_out_is_what_torch_takes_it_for(own, family):
     _alike(folder)
     light = NumpyEmbedder.load(folder)
     assert light.describe() == Embedder.load(folder, device="cpu").describe()
-    assert (light.encoder.longest, light.encoder.eps, light.encoder.activation) == (512, 1e-12, gelu)
+    assert (light.encoder.longest, light.encoder.eps, light.encoder.activation) == (512, 1e-12, numpy_gelu)
 
 
 def test_what_keeps_norms_from_dividing_by_nothing_is_where_torch_has_it(own):
@@ -250,7 +250,7 @@ def test_a_vector_that_is_not_finite_names_its_text(own):
 def test_the_error_function_is_that_of_torch(numbers):
     x = np.asarray(numbers, np.float32)
     np.testing.assert_allclose(erf(x), torch.erf(torch.from_numpy(x)).numpy(), atol=5e-7)
-    np.testing.assert_allclose(gelu(x), torch.nn.functional.gelu(torch.from_numpy(x)).numpy(), atol=2e-5)
+    np.testing.assert_allclose(numpy_gelu(x), torch.nn.functional.gelu(torch.from_numpy(x)).numpy(), atol=2e-5)
 
 
 def test_attention_is_a_loop_over_sentences():
@@ -300,8 +300,9 @@ def test_without_torch_the_command_line_encodes_and_compares(own, tmp_path):
 
 def test_threads_are_numpys_where_torch_is_not(own, tmp_path):
     script = (
-        "import os; from likewise.cli import main, similarity; set_to = []; show = similarity.show; "
-        "similarity.show = lambda *a: (set_to.append(os.environ.get('OPENBLAS_NUM_THREADS')), show(*a)); "
+        "import os; from likewise.cli import main; from likewise.cli.texts import similarity; set_to = []; "
+        "show = similarity.show_matrix; "
+        "similarity.show_matrix = lambda *a: (set_to.append(os.environ.get('OPENBLAS_NUM_THREADS')), show(*a)); "
         f"code = main(['similarity', 'a', 'b', '-m', {str(own())!r}, '--threads', '{{}}']); "
         "print(code, *set_to, os.environ.get('OPENBLAS_NUM_THREADS'))"
     )

@@ -187,7 +187,7 @@ def erf(x: Float[Array, "..."]) -> Float[Array, "..."]:
     return np.asarray(np.copysign(1 - series * t * np.exp(-x * x), x))
 
 
-def gelu(x: Float[Array, "..."]) -> Float[Array, "..."]:
+def numpy_gelu(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """The Gaussian error linear unit, x Φ(x)."""
     return np.asarray(np.float32(0.5) * x * (1 + erf(x * np.float32(0.5**0.5))))
 
@@ -212,7 +212,7 @@ def _mish(x: Array) -> Array:
 
 
 ACTIVATION_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
-    "gelu": gelu,
+    "gelu": numpy_gelu,
     "gelu_tanh": gelu_tanh,
     "quick_gelu": lambda x: x * _sigmoid(np.float32(1.702) * x),
     "mish": _mish,

@@ -27,7 +27,7 @@ from ...module_registry import check_truncation, head_shapes
 from ...runtime.lazy_imports import torch_hint
 from ...text.tokenizer import Tokenizer, max_input_length
 from ...text.windows import TextWindow
-from .encoders import NumpyEncoder, check_encoder_kind, gelu, layer_norm, load_encoder_arrays, relu
+from .encoders import NumpyEncoder, check_encoder_kind, layer_norm, load_encoder_arrays, numpy_gelu, relu
 from .weights import WeightFile
 
 Array = np.ndarray
@@ -308,7 +308,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "Identity": _same,
     "Tanh": np.tanh,
     "ReLU": relu,
-    "GELU": gelu,
+    "GELU": numpy_gelu,
     "Sigmoid": _sigmoid,
 }
 """In NumPy, by the names of `likewise.module_registry.ACTIVATIONS`."""
