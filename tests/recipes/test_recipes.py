@@ -28,7 +28,9 @@ from recipes import argument_similarity, mini
 from recipes import recipe as shared
 from tests.tiny import model_folder
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*(published rows|the known copy|the catalogue's copy)")  # the data are meant to be others
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(published rows|the known copy|the catalogue's copy)"
+)  # the data are meant to be others
 
 WORDS = ["the", "cat", "dog", "query", "a", "b", "quick", "on", "sleeps", "7", "barks", "naps", "42"]
 LINE = ("model", "recipe", "backbone", "seed", "stsb_train", *(f"sts{year}" for year in range(12, 17)))
@@ -285,7 +287,7 @@ def test_of_each_fold_pairs_are_asked_that_were_not_learned_from():
 def test_cells_of_the_ablation_are_chosen_by_name_or_by_a_part_of_it():
     assert cells(None) == list(CELLS)
     assert cells("stsb,nli-mean") == ["nli-mean", "stsb-mean", "stsb-cls", "stsb-max"]
-    with pytest.raises(BadInput, match="no cell 'median'; there are nli-mean, "):
+    with pytest.raises(BadInput, match="no cell 'median'; expected one of nli-mean, "):
         cells("stsb,median")
 
 
@@ -363,7 +365,7 @@ def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypat
         with pytest.raises(BadInput, match="holds the run itself"):
             bundle.main([str(place / "out"), "--into", str(into), "--name", name])
     monkeypatch.setattr(bundle, "LARGEST", 10)
-    with pytest.raises(BadInput, match="wanted 10 at most"):
+    with pytest.raises(BadInput, match="expected 10 at most"):
         bundle.main(told)
     assert made.exists() and (place / "out" / "run.json").exists()
 
