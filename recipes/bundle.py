@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> Path:
     name = args.name or run.name
     place = args.into.resolve() / name
     if place in (run, *run.parents) or place.name != name:
-        raise BadInput(f"{place} holds the run itself; wanted another name or folder for the model")
+        raise BadInput(f"{place} holds the run itself; expected another name or folder for the model")
     args.into.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=args.into) as aside:
         bundled = write_bundle(Path(aside) / name, run, record, args.tasks)
@@ -70,7 +70,7 @@ def write_bundle(place: Path, run: Path, record: Mapping[str, Any], tasks: str) 
     Embedder.load(run, device="cpu").save(place, weights="int8")
     size = sum(path.stat().st_size for path in place.rglob("*.safetensors"))
     if size > LARGEST:
-        raise BadInput(f"{run} in eight bits has {size:,} bytes of weights; wanted {LARGEST:,} at most")
+        raise BadInput(f"{run} in eight bits has {size:,} bytes of weights; expected {LARGEST:,} at most")
     model = Embedder.load(place, device="cpu")
     data = [{**one, "licence": TEACHERS} if one["name"] == VOCABULARY else one for one in record["data"]]
     changed = {"fingerprint": model.fingerprint, "only_likewise": model.only_here(weights="int8")}

@@ -106,7 +106,7 @@ def fitting(student: Embedder, teacher: Embedder, how: str) -> tuple[Distillatio
     if how == "map":
         return Distillation(teacher.width), None
     if student.width > teacher.width:
-        raise BadInput(f"the student has {student.width} numbers and the teacher {teacher.width}: wanted --to map")
+        raise BadInput(f"the student has {student.width} numbers and the teacher {teacher.width}: expected --to map")
     return Distillation(), student.width
 
 

@@ -62,10 +62,10 @@ def narrowed(whole: Embedder, width: int, inner: int) -> Embedder:
     """The model with `inner` units in each block's inner layer and word vectors of this width; without dropout."""
     encoder = whole.encoder
     if not isinstance(encoder, Bert) or encoder.config.get("model_type") != "bert":
-        raise BadInput(f"a {encoder.config.get('model_type')!r} encoder is not narrowed here; wanted a 'bert'")
+        raise BadInput(f"a {encoder.config.get('model_type')!r} encoder is not narrowed here; expected a 'bert'")
     if not 0 < width < encoder.width or not 0 < inner <= encoder.shape.inner:
         raise BadInput(
-            f"words of {width} and {inner} inner units; wanted 1–{encoder.width - 1}, 1–{encoder.shape.inner}"
+            f"words of {width} and {inner} inner units; expected 1–{encoder.width - 1}, 1–{encoder.shape.inner}"
         )
     config = {
         **encoder.config,

@@ -54,7 +54,7 @@ def table(model: Embedder, width: int) -> Embedder:
     """A table for the model's tokenizer: its vector of each piece alone, in their first `width` principal axes."""
     vectors = alone(model)
     if not 0 < width <= vectors.shape[1]:
-        raise BadInput(f"--words is {width}; wanted 1 to {vectors.shape[1]}, the numbers of {model.width}")
+        raise BadInput(f"--words is {width}; expected 1 to {vectors.shape[1]}, the numbers of {model.width}")
     axes = principal_axes(vectors)[:, :width]
     rare = RARE / (RARE + 1 / torch.arange(1, len(vectors) + 1))
     config = {"model_type": "words", "vocab_size": len(vectors), "hidden_size": width}

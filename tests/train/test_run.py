@@ -1,0 +1,111 @@
+"""likewise.train.train from Python: the same run, and the same finished folder, as likewise train."""
+
+import json
+
+import pytest
+import torch
+
+from likewise import Embedder
+from likewise.cli import main
+from likewise.data.column_names import ColumnNames
+from likewise.errors import BadInput
+from likewise.train import TrainSettings, load_data, train
+from likewise.train.evaluators import load_evaluator
+from likewise.train.output.log import TIMING_FIELDS, read_log
+
+PAIRS = [("a cat sleeps", "the cat naps", 4.5), ("dogs bark", "the dog is on", 3.0), ("rain falls", "a cat", 0.5)]
+COLUMNS = {"sentence1": "question", "sentence2": "answer", "score": "likeness/5"}
+
+
+@pytest.fixture
+def place(tmp_path, own, monkeypatch):
+    """A folder with a model, pairs and pairs to evaluate on; the current one."""
+    monkeypatch.chdir(tmp_path)
+    own().rename(tmp_path / "tiny")
+    lines = [f"{a} {i},{b} {i},{score}\n" for i in range(8) for a, b, score in PAIRS]
+    (tmp_path / "pairs.csv").write_text("question,answer,likeness\n" + "".join(lines))
+    (tmp_path / "dev.csv").write_text("sentence1,sentence2,score\n" + "".join(f"{a},{b},{s}\n" for a, b, s in PAIRS))
+    return tmp_path
+
+
+def _settings(**more):
+    return TrainSettings(**{"max_steps": 4, "batch_size": 8, "learning_rate": 1e-3, **more})
+
+
+def _log(folder):
+    return [{k: v for k, v in line.items() if k not in TIMING_FIELDS} for line in read_log(folder / "log.jsonl")]
+
+
+def _record(folder):
+    record = json.loads((folder / "run.json").read_text())
+    del record["finished"], record["result"]["seconds"]
+    return record
+
+
+@pytest.fixture
+def one_thread():
+    """As many threads as the command is given, since sums of several have another order."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_training_from_python_equals_the_command(place, capsys):
+    data = load_data("pairs.csv", "cosent", COLUMNS)
+    result = train("tiny", data, _settings(), output="python", evaluator="dev.csv")
+    shown = capsys.readouterr().err
+    assert "before training: dev.csv spearman" in shown and "step 4 of 4" in shown
+    command = ["train", "tiny", "--data", "pairs.csv@cosent", "--dev", "dev.csv", "--output", "command"]
+    columns = ",".join(f"{name}={column}" for name, column in COLUMNS.items())
+    flags = ["--max-steps", "4", "--batch-size", "8", "--learning-rate", "1e-3", "--columns", columns]
+    flags += ["--threads", "1"]
+    assert main([*command, *flags]) == 0
+    ours, theirs = place / "python", place / "command"
+    assert {p.name for p in ours.iterdir()} == {p.name for p in theirs.iterdir()}
+    assert (ours / "model.safetensors").read_bytes() == (theirs / "model.safetensors").read_bytes()
+    assert _log(ours) == _log(theirs) and [line["step"] for line in _log(ours)] == [0, 1, 2, 3, 4]
+    assert _record(ours) == _record(theirs)
+    assert result.steps == 4 and result.initial_scores == {"dev.csv spearman": pytest.approx(-0.5)}
+    assert main([*command, *flags]) == 0 and main([*command[:-1], "python", *flags]) == 0  # finished: the same run
+    assert "this same run is already finished in python" in capsys.readouterr().err
+
+
+def test_a_finished_run_gives_the_model_its_weights(place):
+    data = load_data("pairs.csv", "cosent", COLUMNS)
+    first, second = (Embedder.load("tiny", precision="fp32", device="cpu") for _ in range(2))
+    done = train(first, data, _settings(progress=False), output="out")
+    again = train(second, data, _settings(progress=False), output="out")
+    assert again == done and (first.encode(["a cat"]) == second.encode(["a cat"])).all()
+
+
+def test_without_an_output_the_model_is_trained_in_place_and_progress_can_be_silent(place, capsys):
+    embedder = Embedder.load("tiny", precision="fp32", device="cpu")
+    before = embedder.encode(["a cat"])
+    seen = []
+    data = load_data("pairs.csv", "cosent", COLUMNS)
+    train(embedder, data, _settings(progress=False), evaluator="dev.csv", callbacks=[lambda s: seen.append(s.step)])
+    assert seen == [0, 1, 2, 3, 4] and capsys.readouterr().err == ""
+    assert (embedder.encode(["a cat"]) != before).any()
+    with pytest.raises(BadInput, match="trained model would be lost"):
+        train("tiny", data, _settings())
+
+
+def test_a_run_that_makes_a_model_worse_is_reported(place, capsys):
+    scores = iter([0.9, 0.2, 0.2, 0.2])  # before training, after the epoch, at the end, of the saved model
+    data = load_data("pairs.csv", "cosent", COLUMNS)
+    train("tiny", data, _settings(), output="out", evaluator=lambda model: {"mine": next(scores)})
+    assert "did not improve the model: its best score was 0.2000, and 0.9000 before" in capsys.readouterr().err
+    assert "| mine | 20.00 | — | — | 90.00 |" in (place / "out/README.md").read_text()
+
+
+def test_columns_of_the_training_data_apply_to_dev_where_they_fit(place):
+    (place / "named.csv").write_text("question,answer,likeness\nx,y,1\nz,w,2\n")
+    names = ColumnNames({**COLUMNS, "anchor": "other"})
+    assert load_evaluator("named.csv", training_columns=names).columns["sentence1"] == ["x", "z"]
+    assert load_evaluator("dev.csv", training_columns=names).columns["sentence1"] == [a for a, _, _ in PAIRS]
+    with pytest.raises(BadInput, match="no column 'sentence1'.*--dev-columns sentence1=COLUMN"):
+        load_evaluator("named.csv")
+    with pytest.raises(BadInput, match="no column 'question'"):
+        load_evaluator("dev.csv", ColumnNames(COLUMNS))
