@@ -376,7 +376,7 @@ def test_words_too_long_for_the_tokenizer_are_counted_as_lost(engine, folders):
     assert report.lost.tolist() == [0, 1, 2, report.lost[3], report.lost[4]]
     assert report.unread == {1: 20_000, 2: 401}
     assert report.cut.tolist()[:2] == [1, 2]
-    with pytest.raises(TooLong, match=r"texts\[1\] has a word of 20,000 characters, .* takes words of 100"):
+    with pytest.raises(TooLong, match=r"texts\[1\] has a word of 20,000 characters, .* accepts words of up to 100"):
         embedder.encode(texts, overflow="error")
     for overflow in ("warn", "mean"):
         with pytest.warns(UserWarning) as caught:
@@ -445,7 +445,7 @@ def test_no_texts_give_no_rows_of_the_right_width(nothing, tiny):
 @pytest.mark.parametrize("verb", ["encode", "encode_tokens", "encode_layers", "encode_report"])
 @pytest.mark.usefixtures("unchecked")
 def test_what_is_no_list_of_texts_is_refused(verb, wrong, tiny):
-    with pytest.raises(BadInput, match=r"encode takes|texts\[1\]"):
+    with pytest.raises(BadInput, match=r"encode expects|texts\[1\]"):
         getattr(tiny, verb)(wrong)
 
 
