@@ -56,7 +56,7 @@ def test_encode_reads_lines_from_standard_input(model, tmp_path, monkeypatch, ca
 def test_truncation_is_said_on_the_command_line_too(model, tmp_path, capsys):
     (tmp_path / "in.txt").write_text("the cat and the dog " * 60 + "\n")
     assert main(["encode", str(tmp_path / "in.txt"), "-o", str(tmp_path / "o.npy"), "--model", model]) == 0
-    assert "1 of 1 texts were cut" in capsys.readouterr().err
+    assert "1 of 1 texts were truncated" in capsys.readouterr().err
 
 
 def test_similarity_shows_a_matrix_and_gives_it_as_json(model, capsys):
@@ -97,7 +97,7 @@ def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeyp
         (["similarity", "alone"], "expected two or more texts to compare; got 1"),
         (["info", "./no/such/model"], "there is no model"),
         (["info", "tf-idf"], "tf-idf is fitted on the texts of a task"),
-        (["info", "bert-cls(x)", "--pooling", "mean"], "pooling=cls, and pooling=mean is asked for besides"),
+        (["info", "bert-cls(x)", "--pooling", "mean"], "pooling=cls, and the option pooling=mean contradicts it"),
         (["info", "all-MiniLM-L6-v2", "--pooling", "median"], "the pooling 'median' is unknown"),
     ],
 )
@@ -201,7 +201,7 @@ def test_a_prompt_is_a_text_or_a_name_of_the_models_own(own, tmp_path, capsys):
         assert main([*run, *options]) == 0
         np.testing.assert_allclose(np.load(tmp_path / "out.npy"), wanted, atol=1e-6)
     for options, told in (
-        (["--prompt-name", "qurey"], "no prompt named 'qurey'; those that it has are 'query', 'document'"),
+        (["--prompt-name", "qurey"], "no prompt named 'qurey'; its prompts are 'query', 'document'"),
         (["--prompt-name", "query", "--prompt", "query: "], "were both passed"),
     ):
         assert main([*run, *options]) == 2

@@ -49,7 +49,7 @@ def test_prompts_are_texts_or_names_of_the_models_own(own, data, tmp_path, capsy
         assert Table.read(out, list).columns == wanted.columns()
     for option in ("--prompt-name", "--corpus-prompt-name"):
         assert main([*asked, option, "qurey"]) == 2
-        assert "no prompt named 'qurey'; those that it has are 'query', 'document'" in capsys.readouterr().err
+        assert "no prompt named 'qurey'; its prompts are 'query', 'document'" in capsys.readouterr().err
 
 
 def test_the_file_holds_what_the_library_finds(model, data, tmp_path, capsys):

@@ -27,7 +27,7 @@ DEFAULTS = {
     "mpnet": {**BERT, "first_position": 2, "segments": 0, "buckets": 32},
     "distilbert": {**BERT, "segments": 0},
     "albert": {
-        **BERT, "activation": "gelu_new", "word_width": 128, "groups": 1, "dropout": 0.0, "attention_dropout": 0.0,
+        **BERT, "activation": "gelu_tanh", "word_width": 128, "groups": 1, "dropout": 0.0, "attention_dropout": 0.0,
     },
     "modernbert": {
         "positions": 8192, "eps": 1e-5, "activation": "gelu", "reach": 64, "local": (False, True, True, False),

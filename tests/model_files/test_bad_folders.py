@@ -120,7 +120,7 @@ def test_a_setting_that_looks_like_none_is_still_none(key, value, own):
 def test_labels_without_number_take_no_memory(tmp_path):
     folder = classifier_folder(tmp_path / "model")
     amend(folder / "config.json", id2label=None, num_labels=10**8)
-    with pytest.raises(BadModel, match="num_labels = 100,000,000; wanted at most 100,000"):
+    with pytest.raises(BadModel, match="num_labels = 100,000,000; expected at most 100,000"):
         Reranker.load(folder)
 
 
@@ -177,7 +177,7 @@ POOLINGS = [
     ({"pooling_mode_mean_tokens": "yes"}, "pooling_mode_mean_tokens = 'yes'; expected true or false"),
     ({"pooling_mode_mean_tokens": 1}, "pooling_mode_mean_tokens = 1; expected true or false"),
     ({"pooling_mode": []}, r"pooling_mode = \[\]; expected a name, or several"),
-    ({"pooling_mode": ["mean", "cls"]}, "side by side here: cls"),
+    ({"pooling_mode": ["mean", "cls"]}, "concatenated here: cls"),
     ({"pooling_mode": "mean", "include_prompt": "no"}, "include_prompt = 'no'; expected true or false"),
 ]
 

@@ -100,7 +100,7 @@ def test_low_rank_changes_are_merged_and_of_that_rank(family, own, tmp_path):
     for name in moved:
         assert torch.linalg.matrix_rank((after[name] - before[name]).double(), atol=1e-5) <= 2
     assert [name for name, _ in embedder.named_parameters()] == names
-    assert 0 < out.trained < out.parameters
+    assert 0 < out.trained_parameters < out.parameters
     embedder.save(tmp_path / "saved")
     loaded = Embedder.load(tmp_path / "saved", device="cpu")
     assert not _changed(after, _weights(loaded))

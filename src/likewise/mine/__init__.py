@@ -2,7 +2,7 @@
 
 from ..search import ScoredPair, closest_pairs
 from .candidate_space import Precomputed
-from .negatives import mine_negatives
+from .hard_negatives import mine_negatives
 from .result import MiningReport, MiningResult, RuleStats
 from .rules import (
     RULES,

@@ -107,6 +107,7 @@ __getattr__, __dir__ = lazy_names(
             "Weighted",
             "parse_objective",
         ],
+        ".data.column_names": ["ColumnNames"],
         "step.processes": ["Processes", "process_group"],
         "run": ["train"],
         "settings": ["TrainSettings"],

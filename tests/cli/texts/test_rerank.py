@@ -50,7 +50,7 @@ def test_documents_come_from_standard_input_and_columns_too(model, tmp_path, mon
 def test_what_is_cut_is_said(model, tmp_path, capsys):
     (tmp_path / "in.txt").write_text("a b " * 99 + "\n")
     assert main(["rerank", "-m", model, "--query", "a", str(tmp_path / "in.txt")]) == 0
-    assert "1 of 1 pairs were cut" in capsys.readouterr().err
+    assert "1 of 1 pairs were truncated" in capsys.readouterr().err
     assert main(["rerank", "-m", model, "--query", "a", str(tmp_path / "in.txt"), "--overflow", "error"]) == 2
 
 
@@ -63,14 +63,14 @@ def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys):
     wanted = Reranker.load(model).rank("a", DOCUMENTS, label="entailment")
     assert [row["index"] for row in best] == [i for i, _ in wanted]
     assert main(["rerank", "-m", model, "--query", "a", file]) == 2
-    assert "say which one is the score" in capsys.readouterr().err
+    assert "name the one that is the score" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["-k", "0"], "wanted how many documents to keep"),
-        (["--max-length", "3"], "leave no room for two texts"),
+        (["-k", "0"], "expected how many documents to keep"),
+        (["--max-length", "3"], "leave no tokens for two texts"),
         (["--device", "nowhere"], "--device nowhere cannot be used here"),
         (["--threads", "0"], "--threads is 0"),
     ],

@@ -55,8 +55,8 @@ FLAGS = [
 
 
 def test_an_empty_name_for_the_record_is_refused_before_the_training(place, capsys):
-    assert main(["train", "tiny", *FLAGS, "--steps", "1", "-o", "out", "--record", ""]) == 2
-    assert "is a folder; wanted the name of a file" in capsys.readouterr().err and not (place / "out").exists()
+    assert main(["train", "tiny", *FLAGS, "--max-steps", "1", "-o", "out", "--record", ""]) == 2
+    assert "is a folder; expected the name of a file" in capsys.readouterr().err and not (place / "out").exists()
 
 
 def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoint(place, capsys):

@@ -100,13 +100,13 @@ def test_any_setting_loads_or_is_a_bad_model_and_takes_no_time(kind, saved):
         ("gpt2", {"dtype": "abc"}, "transformers cannot read"),
         ("deberta", {"hidden_act": "magic"}, "transformers cannot read"),
         ("longformer", {"attention_window": 0}, "transformers cannot read"),
-        ("gpt2", {"n_layer": 10**9}, "n_layer = 1000000000; wanted at most 200"),
+        ("gpt2", {"n_layer": 10**9}, "n_layer = 1000000000; expected at most 200"),
         ("gpt2", {"n_layer": 100}, "lacks|parts, and its weights hold"),
-        ("gpt2", {"num_labels": 10**8}, "num_labels = 100000000; wanted at most 100,000"),
+        ("gpt2", {"num_labels": 10**8}, "num_labels = 100000000; expected at most 100,000"),
         ("gpt2", {"vocab_size": 10**7}, "numbers in .* parts, and its weights hold"),
         ("gpt2", {"n_positions": 10**7}, "numbers in .* parts, and its weights hold"),
         ("gpt2", {"attn_implementation": "someone/kernel"}, "code to be downloaded"),
-        ("t5", {"num_decoder_layers": 10**9}, "wanted at most 200"),
+        ("t5", {"num_decoder_layers": 10**9}, "expected at most 200"),
         ("t5", {"model_type": "no-such-kind"}, "transformers cannot read"),
         ("gpt2", {"vocab_size": 101}, "transformers"),
     ],
@@ -131,7 +131,7 @@ def test_a_small_folder_takes_little_memory_and_time(saved):
 
 def test_tables_that_are_computed_are_bounded_too(saved, monkeypatch):
     monkeypatch.setattr(transformers_model, "MOST_BUFFERS", 10)
-    with pytest.raises(BadModel, match="bytes of tables; wanted at most 10"):
+    with pytest.raises(BadModel, match="bytes of tables; expected at most 10"):
         load_encoder(saved("gpt_neo"))
 
 
@@ -186,5 +186,5 @@ def test_a_tensor_that_lacks_is_missed(saved, tmp_path):
 
 def test_a_reranker_of_another_kind_is_refused_before_its_weights_are_read(saved, monkeypatch):
     monkeypatch.setattr(transformers_model, "AutoEncoder", None)
-    with pytest.raises(BadModel, match="a 'gpt2' encoder, and rerankers are made of bert"):
+    with pytest.raises(BadModel, match="a 'gpt2' encoder, and rerankers are built on bert"):
         Reranker.load(saved("gpt2"))

@@ -176,7 +176,7 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
         TrainSettings(max_steps=2, batch_size=8, eval_steps=1),
         evaluator=measure,
     )
-    assert measured == [(len(TEXTS), embedder.width)] * 2
+    assert measured == [(len(TEXTS), embedder.width)] * 3  # before the first step, and after each
     embedder.eval().save(tmp_path / "saved")
     after = Embedder.load(tmp_path / "saved", device="cpu").encode(TEXTS)
     np.testing.assert_allclose(after, embedder.encode(TEXTS), atol=1e-6)
