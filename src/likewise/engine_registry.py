@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .errors import BadInput, LikewiseError
+from .runtime.arguments import known_name
 from .runtime.installation import missing_extra
 
 if TYPE_CHECKING:
@@ -68,9 +69,8 @@ def engines_for(name: str | None, options: LoadOptions, only: Any = None) -> lis
         BadInput: there is no engine of this name, or no engine supports the options.
         MissingExtra: the engine named needs a package that is not installed.
     """
-    if name is not None and name not in ENGINES:
-        raise BadInput(f"there is no engine {name!r}; there are {' and '.join(ENGINES)}")
     if name is not None:
+        known_name("engine", name, ENGINES)
         candidates = [ENGINES[name].embedder_class()]
         if only is not None and not issubclass(candidates[0], only):
             raise BadInput(f"{only.__name__} does not load with the engine {name!r}; Embedder.load does")

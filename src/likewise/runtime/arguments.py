@@ -1,4 +1,4 @@
-"""Checks of single arguments: an error names the argument, what it is, and what was wanted."""
+"""Checks of single arguments: an error names the argument, what it is, and what was expected."""
 
 from collections.abc import Iterable
 from numbers import Integral, Real
