@@ -14,7 +14,7 @@ help:
 	@echo "             with the bundled model; make demo MODEL=all-MiniLM-L6-v2 downloads a better one (91 MB)"
 	@echo "make test    the tests"
 	@echo "make fuzz    the tests, with other random examples every time"
-	@echo "make check   style, types, who may import whom"
+	@echo "make check   style, types, who may import whom, the shape of the source"
 	@echo "make fix     what the formatter can mend"
 	@echo "make parity  our numbers beside the reference libraries'"
 	@echo "make stats   the shape of the source: functions, cycles, rooms, names"
@@ -55,6 +55,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m benchmarks.stats --check
 
 fix: setup
 	$(BIN)/ruff format .
