@@ -212,5 +212,5 @@ def test_of_two_columns_of_one_name_neither_can_be_chosen_and_any_other_can(kind
         path.write_text("\n".join(",\t"[kind == ".tsv"].join(row) for row in ("xxy", "abc")) + "\n")
     assert list(Texts(path, "y")) == ["c"]
     for read in (lambda: list(Texts(path, "x")), lambda: Table.read(path, lambda _: ["y", "x"])):
-        with pytest.raises(BadInput, match="2 columns of the name 'x', so that nobody knows which is meant"):
+        with pytest.raises(BadInput, match="2 columns named 'x', so which one is meant is unknown"):
             read()

@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -117,12 +118,12 @@ def _check(path: Path) -> None:
 
 def _rows(path: Path, choose: Choose) -> Iterator[Row]:
     def once(names: Sequence[str]) -> Sequence[str]:
-        chosen = choose(names)
-        twice = next((name for name in chosen if list(names).count(name) > 1), None)
-        if twice is not None:
+        chosen, counts = choose(names), Counter(names)
+        repeated = next((name for name in chosen if counts[name] > 1), None)
+        if repeated is not None:
             raise BadInput(
-                f"{path} has {list(names).count(twice)} columns of the name {twice!r}, so that nobody knows which is "
-                "meant; give each a name of its own"
+                f"{path} has {counts[repeated]} columns named {repeated!r}, so which one is meant is unknown; "
+                "give each a different name"
             )
         return chosen
 
@@ -165,7 +166,8 @@ def _separated(delimiter: str) -> Callable[[Path, Choose], Iterator[Row]]:
             read, begins = _any_length(reader), 1
             try:
                 names = next(read, [])
-                expected = [names.index(name) for name in choose(names)]
+                position = {name: i for i, name in enumerate(names)}
+                expected = [position[name] for name in choose(names)]
                 begins = reader.line_num + 1
                 for row in read:
                     values = row or [""]
