@@ -15,7 +15,7 @@ from .coverage_map import KEPT, ROOT, SOURCE, Map
 from .slips import Mutant, is_another, of_folder
 from .trial import Copy, Outcome, begin, preload, wait
 
-AREAS = ("pooling", "encoders", "text", "train", "evaluate", "search", "mine", "store")
+AREAS = ("pooling", "encoders", "text", "train", "evaluate", "search", "mine", "model_files")
 EQUIVALENT = ROOT / "benchmarks" / "equivalent_mutants.toml"
 FIRST = 40.0  # seconds of tests that one set may take
 LIMIT = 20.0  # seconds more than the tests took that a mutant is given
