@@ -18,9 +18,10 @@ ROW_STEP_SUFFIX = ".step"
 
 
 def match_tensor_name(name: str, names: Sequence[str]) -> str | None:
-    """The shortest of a file's names that equals this one after any prefix (`bert.`, `model.`); None if there is none.
+    """The first of a file's names that equals `name` apart from a prefix (`bert.`, `model.`), or None.
 
-    Norms may use the names of the earliest checkpoints, gamma and beta.
+    `names` must be sorted by length, shortest first. Norms may have the names of the earliest checkpoints, gamma and
+    beta.
     """
     older = re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", name))
     for expected in (name, older):
