@@ -1,4 +1,4 @@
-"""Everything that likewise raises on purpose.
+"""All exceptions that likewise raises on purpose.
 
 LikewiseError
 ├── BadInput        a text, a list or an option that cannot be used          (a ValueError)

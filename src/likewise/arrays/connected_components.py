@@ -10,7 +10,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class DisjointSets(Generic[Node]):
-    """A partition of nodes, which starts with each in a set of its own; `join` merges two sets."""
+    """A partition of nodes into sets: at first each node is alone in its set; `join` merges two sets."""
 
     def __init__(self) -> None:
         self._parent: dict[Node, Node] = {}
@@ -20,7 +20,7 @@ class DisjointSets(Generic[Node]):
         self._parent[self.representative(b)] = self.representative(a)
 
     def representative(self, node: Node) -> Node:
-        """The node that stands for the whole set of this one."""
+        """The representative of the set that contains this node."""
         parent = self._parent
         while parent.setdefault(node, node) != node:
             parent[node] = node = parent[parent[node]]

@@ -1,4 +1,4 @@
-"""Correlations between what a model says and what people said: Pearson's and Spearman's."""
+"""Correlations between the scores of a model and of people: Pearson's and Spearman's."""
 
 import numpy as np
 from jaxtyping import Float
@@ -9,7 +9,7 @@ Numbers = Float[np.ndarray, " N"]
 
 
 def pearson(x: Numbers, y: Numbers) -> float:
-    """Pearson's correlation, −1 … 1; NaN where a side is constant, for then there is none."""
+    """Pearson's correlation, −1 … 1; NaN if a side is constant, since it is then undefined."""
     x, y = checked(x, y)
     x, y = x - x.mean(), y - y.mean()
     spread = float(np.sqrt((x @ x) * (y @ y)))
@@ -17,13 +17,13 @@ def pearson(x: Numbers, y: Numbers) -> float:
 
 
 def spearman(x: Numbers, y: Numbers) -> float:
-    """Spearman's rank correlation, −1 … 1, ties at their average rank; NaN where a side is constant."""
+    """Spearman's rank correlation, −1 … 1, tied numbers get their average rank; NaN if a side is constant."""
     x, y = checked(x, y)
     return pearson(ranks(x), ranks(y))
 
 
 def ranks(x: Numbers) -> Numbers:
-    """Ranks from 1; equal numbers share the average of theirs."""
+    """Ranks from 1; equal numbers get the average of their ranks."""
     order, first, group = ties(x)
     ends = np.append(first[1:], len(x))
     out = np.empty(len(x))
@@ -32,7 +32,7 @@ def ranks(x: Numbers) -> Numbers:
 
 
 def ties(x: Numbers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The order that sorts x; where in it each run of equal numbers begins; and the run of each place."""
+    """The order that sorts x; the start of each run of equal numbers in that order; and the run of each position."""
     order = np.argsort(x, kind="stable")
     ascending = x[order]
     new = np.append(True, ascending[1:] != ascending[:-1])
@@ -40,7 +40,7 @@ def ties(x: Numbers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def checked(*sides: Numbers) -> tuple[Numbers, ...]:
-    """The sides in fp64: of one length, at least two numbers, all finite."""
+    """The sides in fp64, checked to have the same length, at least two numbers, all finite."""
     found = tuple(np.asarray(side, dtype=np.float64) for side in sides)
     shapes = {side.shape for side in found}
     if len(shapes) > 1 or found[0].ndim != 1 or len(found[0]) < 2:

@@ -1,4 +1,4 @@
-"""Spherical k-means: groups of rows by direction, each around the direction of its sum (Dhillon and Modha 2001)."""
+"""Spherical k-means: rows grouped by direction; a centre is the normalised sum of its rows (Dhillon and Modha 2001)."""
 
 from typing import NamedTuple
 
@@ -13,16 +13,16 @@ STEPS = 100
 
 
 class Grouping(NamedTuple):
-    """A group for each row, and the sum of squared distances between rows and centres, all of unit length."""
+    """The group of each row, and the sum of squared distances between rows and their centres, all of unit length."""
 
     groups: Int[np.ndarray, " N"]
     inertia: float
 
 
 def kmeans(vectors: Shaped[np.ndarray, "N D"], k: int, *, seed: int, restarts: int = 4) -> Grouping:
-    """The best of `restarts` runs, each from centres drawn as k-means++ does (Arthur and Vassilvitskii 2007).
+    """The best of `restarts` runs, each from centres drawn by k-means++ (Arthur and Vassilvitskii 2007).
 
-    A run ends when no row changes its group, or after STEPS. A zero row is as near to every centre.
+    A run ends when no row changes its group, or after STEPS steps. A zero row is equally near to every centre.
     """
     if k < 1 or k > len(vectors) or restarts < 1:
         raise BadInput(f"expected 1 to {len(vectors):,} groups and one run at least; got k={k}, restarts={restarts}")
@@ -42,7 +42,7 @@ def _run(x: Float[np.ndarray, "N D"], centres: Float[np.ndarray, "k D"]) -> Grou
 
 
 def _seeds(x: Float[np.ndarray, "N D"], k: int, random: np.random.Generator) -> Float[np.ndarray, "k D"]:
-    """So many rows, the first any, each further one drawn by its squared distance from the nearest so far."""
+    """Draw k rows: the first uniformly, each further one by its squared distance from the nearest row drawn so far."""
     chosen = [int(random.integers(len(x)))]
     far = np.full(len(x), np.inf)
     while len(chosen) < k:
@@ -72,7 +72,7 @@ def _filled(
     near: Float[np.ndarray, " N"],
     x: Float[np.ndarray, "N D"],
 ) -> Float[np.ndarray, "k D"]:
-    """The sums, those of empty groups replaced by the rows that are farthest from their centres."""
+    """The sums, with those of empty groups replaced by the rows that are farthest from their centres."""
     empty = np.flatnonzero(np.bincount(groups, minlength=len(sums)) == 0)
     sums[empty] = x[np.argsort(near, kind="stable")[: len(empty)]]
     return sums

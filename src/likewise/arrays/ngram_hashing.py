@@ -1,7 +1,7 @@
-"""The n-grams of a word's letters and the buckets that they hash to, as fastText has them.
+"""The character n-grams of a word and the buckets that they hash to, as in fastText.
 
-Bojanowski et al. 2017, Enriching Word Vectors with Subword Information; the hash and its quirk are those of fastText's
-own files, so that its buckets are found again.
+Bojanowski et al. 2017, Enriching Word Vectors with Subword Information. The hash, quirk included, is fastText's, so
+that n-grams map to the same buckets as in its files.
 """
 
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ _OFFSET, _PRIME, _MASK = 2_166_136_261, 16_777_619, 0xFFFFFFFF
 
 
 def fnv1a(data: bytes, start: int = _OFFSET) -> int:
-    """FNV-1a of 32 bits; as in fastText, a byte from 128 up is a negative number, whose sign reaches all bits.
+    """32-bit FNV-1a; as in fastText, a byte of 128 or more is treated as negative and sign-extended to 32 bits.
 
-    `start` is the hash of what stands before.
+    `start` is the hash of the preceding bytes.
     """
     found = start
     for byte in data:
@@ -21,9 +21,9 @@ def fnv1a(data: bytes, start: int = _OFFSET) -> int:
 
 
 def subword_buckets(word: str, least: int, most: int, buckets: int) -> list[int]:
-    """The bucket of each n-gram of `least` to `most` letters of `<word>`; the brackets alone are no n-gram.
+    """The bucket of each n-gram of `least` to `most` letters of `<word>`; a bracket alone does not count as an n-gram.
 
-    A letter is a code point. An n-gram's hash goes on from that of the one before it, a letter shorter.
+    A letter is a code point. An n-gram's hash is computed from that of the n-gram that is one letter shorter.
     """
     return [found % buckets for found in _hashes(word, least, most)] if buckets else []
 

@@ -1,4 +1,4 @@
-"""Ragged: sentences concatenated, and the length of each. There is no other layout, and no padding."""
+"""Ragged: concatenated sentences and their lengths, the only layout of batches here; there is no padding."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ class EqualLengthRun(NamedTuple):
 class Ragged:
     """N sentences of T tokens in all: `values` (T, …) and the N `lengths`, in the same order.
 
-    `segments` is 0 for each token of the first of two texts that are encoded as one, 1 for the second's; None: all 0.
-    `first_positions` are the positions of the sentences' first tokens, where tokens before them were removed; None:
+    `segments`, for two texts that are encoded as one, is 0 for tokens of the first and 1 for those of the second; None:
+    all 0. `first_positions` are the positions of the sentences' first tokens if tokens before them were removed; None:
     all 0.
     """
 
@@ -57,7 +57,7 @@ class Ragged:
         device: torch.device | str = "cpu",
         segments: Sequence[Sequence[int]] | None = None,
     ) -> "Ragged":
-        """Concatenate lists of token ids, and the lists of their segments."""
+        """Concatenate lists of token ids, and the lists of their segments if given."""
 
         def flat(lists: Sequence[Sequence[int]]) -> Tensor:
             return torch.tensor([i for row in lists for i in row], dtype=torch.int64, device=device)
@@ -68,11 +68,11 @@ class Ragged:
         return len(self.lengths)
 
     def like(self, values: Shaped[Tensor, "T ..."]) -> "Ragged":
-        """The same sentences with other values: ids become vectors."""
+        """The same sentences with other values, for example with vectors in place of ids."""
         return Ragged(values, self.lengths)
 
     def split(self) -> tuple[Shaped[Tensor, "t ..."], ...]:
-        """One tensor a sentence."""
+        """One tensor for each sentence."""
         return torch.split(self.values, list(self.lengths))
 
     @cached_property
@@ -86,9 +86,9 @@ class Ragged:
         return tuple(runs)
 
     def rounded(self) -> "Ragged":
-        """The same sentences, followed by sentences of one token 0 each, so that the number of tokens is rounder.
+        """The same sentences, followed by sentences of a single token 0 that round up the number of tokens.
 
-        At most an eighth is added, and never more than 31 tokens: up to 2,048 tokens, 104 different numbers remain.
+        At most an eighth is added, and never more than 31 tokens: up to 2,048 tokens, there are 104 different numbers.
         """
         count = len(self.values)
         added = -count % min(32, 1 << max(0, count.bit_length() - 4))
@@ -127,9 +127,9 @@ class Ragged:
         return at - starts.repeat_interleave(self.counts, output_size=len(self.values))
 
     def without_first(self, skip: Sequence[int]) -> tuple["Ragged", Int[Tensor, " kept"]]:
-        """The sentences without their first `skip` tokens, and which rows remain.
+        """The sentences without their first `skip` tokens, and the rows that remain.
 
-        Of each sentence at least the last token remains, and tokens keep the positions that they had.
+        Of each sentence at least the last token remains, and tokens keep their positions.
         """
         removed = tuple(min(s, max(n - 1, 0)) for s, n in zip(skip, self.lengths, strict=True))
         first = tuple(a + b for a, b in zip(self.first_positions or (0,) * len(self), removed, strict=True))

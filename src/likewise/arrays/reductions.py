@@ -1,7 +1,7 @@
-"""REDUCTIONS: ways to pool the vectors of a sentence's tokens, a row each: NumPy function and names in model folders.
+"""REDUCTIONS: ways to pool the token vectors of a sentence; a row holds the NumPy function and names in model folders.
 
-The functions here are the reference, and what the NumPy engine computes; torch's are in `likewise.pooling.reductions`,
-by the same names. Sentences are packed: `lengths` says how many rows of `x` each of them has.
+The functions here are the reference and are used by the NumPy engine; torch's are in `likewise.pooling.reductions`,
+under the same names. Sentences are packed: `lengths` holds the number of rows of `x` in each sentence.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Reduction:
-    """A row: what is computed of `(x, lengths, position)`, and what a folder's 1_Pooling/config.json calls it.
+    """One way to pool: its function of `(x, lengths, position)` and its names in a folder's 1_Pooling/config.json.
 
     Args:
-        compute: packed token vectors, tokens per sentence and every token's position in its sentence, to (N, D).
-        flag: the key that is true in the config, in the format that is written.
-        newer: its name in sentence-transformers' newer format; None where sentence-transformers does not have it.
+        compute: maps packed token vectors, tokens per sentence and each token's position in its sentence to (N, D).
+        flag: the key that is true in the config, in the older format, which is the one written.
+        newer: its name in sentence-transformers' newer format; None if sentence-transformers does not have it.
     """
 
     compute: Callable[[Array, Array, Array], Array]
@@ -46,7 +46,7 @@ def numpy_mean(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float
 
 
 def numpy_mean_sqrt_len(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
-    """The sum over the square root of the length."""
+    """The sum divided by the square root of the length."""
     return np.asarray(_total(x, lengths) / np.sqrt(lengths[:, None].astype(np.float32)))
 
 
@@ -77,17 +77,17 @@ REDUCTIONS: dict[str, Reduction] = {
     "weighted-mean": Reduction(numpy_weighted_mean, "pooling_mode_weightedmean_tokens", "weightedmean"),
     "last-token": Reduction(numpy_last_token, "pooling_mode_lasttoken", "lasttoken"),
 }
-"""In the order in which concatenations (`"cls+mean"`) are laid out; each also has a function in torch."""
+"""In the order in which reductions are concatenated (`"cls+mean"`); each also has a function in torch."""
 
 
 POOLING_FLAGS = {reduction.flag: name for name, reduction in REDUCTIONS.items()}
-"""Keys of 1_Pooling/config.json to reductions."""
+"""From keys of 1_Pooling/config.json to reductions."""
 NEWER_NAMES = {row.newer: name for name, row in REDUCTIONS.items() if row.newer not in (None, name)}
-"""sentence-transformers' newer names to ours, where they differ."""
+"""From sentence-transformers' newer names to ours, where they differ."""
 
 
 def reduction_names(spec: str) -> tuple[str, ...]:
-    """The reductions that `"mean"` or `"cls+mean"` names, in the order of the table.
+    """The reductions in a specification such as `"mean"` or `"cls+mean"`, in the order of the table.
 
     Raises:
         BadModel: a name is unknown, or given twice.

@@ -1,8 +1,8 @@
-"""How alike two vectors are: cosine, dot, and the two distances with their sign turned, so that more is more alike.
+"""Similarities of vectors: cosine, dot product, and two distances negated, so that greater means more similar.
 
-`SIMILARITIES` compares every row with every row, `PAIRWISE` each row with its partner. Whole numbers and half
-precision are turned into float32 first; float32 and float64 stay what they are. A cosine is never outside −1 … 1, and
-that of two rows of one direction is exactly 1, however long they are.
+`SIMILARITIES` compares every row with every row, `PAIRWISE` row i with row i. Integers and half precision are
+converted to float32 first; float32 and float64 are kept. A cosine is never outside −1 … 1, and that of two rows of the
+same direction is exactly 1, whatever their lengths.
 """
 
 from collections.abc import Callable
@@ -12,13 +12,13 @@ from jaxtyping import Float, Int, Shaped
 
 from ..errors import BadInput
 
-_BLOCK = 1 << 22  # floats of a temporary that one step of Manhattan may hold
-_DOUBT = 64.0  # a squared distance below so many roundings of the squared lengths is taken again, from the difference
-_ROWS = 8192  # rows whose numbers are checked at a time
+_BLOCK = 1 << 22  # floats in the temporary array of one step of `manhattan`
+_DOUBT = 64.0  # in rounding errors of squared lengths: smaller squared distances are recomputed from differences
+_ROWS = 8192  # rows checked at a time
 
 
 def unit(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-    """Rows of length 1, also where their squares are too large or too small for the type; a zero row stays zero."""
+    """Normalise rows to length 1, even if their squares overflow or underflow the data type; a zero row stays zero."""
     x = _floats(x)
     with np.errstate(over="ignore"):
         norms = np.linalg.norm(x, axis=1, keepdims=True)
@@ -31,16 +31,16 @@ def unit(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
 
 
 def cosine(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
-    """Cosine of the angle between rows, −1 … 1; 0 beside a zero row; exactly 1 between rows of one direction."""
+    """Cosine of the angle between rows, −1 … 1; 0 for a zero row; exactly 1 between rows of the same direction."""
     a, b = _tables(a, b)
     return unit_cosine(unit(a), unit(b))
 
 
 def unit_cosine(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "M N"]:
-    """The cosine of rows that are of length 1 already (`unit`), or zero.
+    """The cosine of rows that already have length 1 (`unit`), or are zero.
 
-    A product of equal rows is 0.9999999 or 1.0000008, as it is rounded. Near 1, where that hides the angle, the cosine
-    is 1 − |a − b|²/2 instead, which has its digits there.
+    By rounding, the product of equal rows may be 0.9999999 or 1.0000008. Near 1, where such errors hide the angle, the
+    cosine is computed as 1 − |a − b|²/2 instead, which is accurate there.
     """
     scores = np.asarray(a @ b.T)
     rows, columns = np.nonzero(scores > _near(scores.dtype, a.shape[1]))
@@ -50,7 +50,7 @@ def unit_cosine(a: Float[np.ndarray, "M D"], b: Float[np.ndarray, "N D"]) -> Flo
 
 
 def check_finite_rows(vectors: Shaped[np.ndarray, "N D"], what: str) -> None:
-    """Refuses vectors with a number that is NaN or infinite, and names the first row that has one."""
+    """Raise BadInput if a number is NaN or infinite; the error names the first row that has one."""
     for start in range(0, len(vectors), _ROWS):
         bad = np.flatnonzero(~np.isfinite(vectors[start : start + _ROWS]).all(axis=1))
         if len(bad):
@@ -72,7 +72,7 @@ def euclidean(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Flo
     squares = np.asarray(lengths - 2 * (a @ b.T))
     rows, columns = np.nonzero(squares < _DOUBT * np.finfo(squares.dtype).eps * lengths)
     step = max(1, _BLOCK // max(1, a.shape[1]))
-    for i in range(0, len(rows), step):  # |a|² − 2ab + |b|² has lost its digits there
+    for i in range(0, len(rows), step):  # where |a|² − 2ab + |b|² is inaccurate by cancellation
         near = np.s_[i : i + step]
         squares[rows[near], columns[near]] = ((a[rows[near]] - b[columns[near]]) ** 2).sum(1)
     return np.asarray(-np.sqrt(np.maximum(squares, 0)))
@@ -87,18 +87,18 @@ def manhattan(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> Flo
 
 
 def _smallest(dtype: np.dtype) -> float:
-    """Rows shorter than this have squares that the type cannot hold in full."""
+    """The length of rows below which their squares lose precision in this data type."""
     limits = np.finfo(dtype)
     return float(np.sqrt(limits.tiny) / limits.eps)
 
 
 def _scaled(x: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-    """Rows divided by a power of two, which rounds nothing, so that the largest number is between ½ and 1."""
+    """Rows divided by a power of two, without rounding, so that the largest number is between ½ and 1."""
     return np.asarray(np.ldexp(x, -np.frexp(np.abs(x).max(axis=1, keepdims=True, initial=0))[1]))
 
 
 def _near(dtype: np.dtype, width: int) -> float:
-    """Products of unit rows above this may be those of equal rows."""
+    """The threshold above which a product of unit rows may be that of equal rows."""
     return float(1 - max(_DOUBT, width) * np.finfo(dtype).eps)
 
 
@@ -108,7 +108,7 @@ def _squares(
     rows: Int[np.ndarray, " P"],
     columns: Int[np.ndarray, " P"],
 ) -> Float[np.ndarray, " P"]:
-    """|a − b|² of these rows of a and b, a block at a time; of equal rows, which may be many, none is computed."""
+    """|a − b|² of these rows of a and b, a block at a time; identical rows, which may be many, are skipped."""
     found = np.zeros(len(rows), a.dtype)
     labels: dict[bytes, int] = {}
     of_a, of_b = _labels(a, rows, labels), _labels(b, columns, labels)
@@ -123,7 +123,7 @@ def _squares(
 def _labels(
     x: Float[np.ndarray, "N D"], rows: Int[np.ndarray, " P"], labels: dict[bytes, int]
 ) -> Int[np.ndarray, " N"]:
-    """A number for each of these rows that only rows of the same bytes share."""
+    """A label for each of these rows; two rows have the same label exactly if their bytes are equal."""
     found = np.full(len(x), -1, np.int64)
     used = np.zeros(len(x), bool)
     used[rows] = True
@@ -133,15 +133,15 @@ def _labels(
 
 
 def number_table(x: object, what: str) -> Shaped[np.ndarray, "..."]:
-    """The numbers of an array, a frame, a tensor or nested lists, as an array; nothing is copied where it is one.
+    """The numbers of an array, a data frame, a tensor or nested lists as an array; an array is not copied.
 
     Raises:
-        BadInput: these are no numbers, or some of them are masked, or have an imaginary part.
+        BadInput: there are values that are not numbers, or are masked, or have an imaginary part.
     """
     try:
         table = np.asarray(x)
         table = table.astype(np.float32) if table.dtype.kind == "O" else table
-    except (TypeError, ValueError, RuntimeError, OverflowError) as error:  # RuntimeError: a tensor that wants gradients
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:  # RuntimeError: a tensor that requires grad
         raise BadInput(f"{what} is a {type(x).__name__} that is no table of numbers: {error}") from None
     if table.dtype.kind not in "biuf" or (isinstance(x, np.ma.MaskedArray) and x.mask.any()):
         found = "masked numbers" if isinstance(x, np.ma.MaskedArray) else table.dtype
@@ -160,7 +160,7 @@ def _tables(a: Shaped[np.ndarray, "M D"], b: Shaped[np.ndarray, "N D"]) -> tuple
 
 
 def _floats(x: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-    """float32 at least: products of int8 wrap around, and squares of float16 end at 65,504."""
+    """Convert to at least float32, since products of int8 wrap around and squares of float16 overflow at 65,504."""
     x = number_table(x, "a table of vectors")
     return x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
 
@@ -195,7 +195,7 @@ def _pair_manhattan(a: Float[np.ndarray, "N D"], b: Float[np.ndarray, "N D"]) ->
 
 def _rowwise(compare: Callable[..., Float[np.ndarray, " N"]]) -> Callable[..., Float[np.ndarray, " N"]]:
     def rowwise(a: Shaped[np.ndarray, "N D"], b: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
-        """Row i of `a` with row i of `b`; a lone row is not broadcast."""
+        """The similarity of row i of `a` and row i of `b`; a single row is not broadcast."""
         a, b = _floats(a), _floats(b)
         if a.shape != b.shape or a.ndim != 2:
             raise BadInput(

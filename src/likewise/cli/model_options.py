@@ -1,4 +1,4 @@
-"""Options shared by verbs with a model: which model, how it runs, and how many threads it may use."""
+"""Options shared by commands that use a model: the model, how it is computed, and the number of threads."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ MODEL = "a folder, a name listed by `likewise models`, or a name on the Hugging 
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add --model, and the options that say how it computes."""
+    """Add --model, and the options for how it is computed."""
     group = parser.add_argument_group("model")
     group.add_argument(
         "-m", "--model", default=DEFAULT_MODEL, metavar="MODEL", help=f"model: {MODEL} (default: %(default)s)"
@@ -32,7 +32,7 @@ def add_loading(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--engine",
         choices=tuple(ENGINES),
-        help="what computes the model (default: the first of these that is installed and supports it)",
+        help="engine that computes the model (default: the first of these that is installed and supports it)",
     )
     group.add_argument(
         "--pooling",
@@ -53,13 +53,15 @@ def output_folder(name: str) -> Path:
 
 
 def add_running(group: "argparse._ArgumentGroup") -> None:
-    """Add the options that say how any model computes."""
+    """Add the options for how any model is computed: precision, device, input length and threads."""
     group.add_argument(
-        "--precision", choices=("fp32", "bf16", "fp16"), help="number format (default: fp32 on a CPU, bf16 on a GPU)"
+        "--precision", choices=("fp32", "bf16", "fp16"), help="number format (default: bf16 on CUDA, fp32 elsewhere)"
     )
-    group.add_argument("--device", help="cpu, cuda, cuda:1, … (default: the first GPU, else the CPU)")
     group.add_argument(
-        "--max-length", type=int, metavar="TOKENS", help="longest input in tokens (default: the model's own)"
+        "--device", help="device to compute on: cpu, cuda, cuda:1, mps, … (default: the first GPU, else the CPU)"
+    )
+    group.add_argument(
+        "--max-length", type=int, metavar="TOKENS", help="maximum input length in tokens (default: the model's)"
     )
     group.add_argument(
         "--threads", type=int, metavar="N", help="number of CPU threads (default: all that this process may use)"
@@ -67,12 +69,12 @@ def add_running(group: "argparse._ArgumentGroup") -> None:
 
 
 OVERFLOW = {
-    "warn": "truncate them and say how many",
+    "warn": "truncate them and report how many",
     "error": "stop with an error",
     "truncate": "truncate them silently",
     "mean": "average overlapping windows",
 }
-"""What may be done with texts longer than the model's input."""
+"""Ways to handle texts longer than the model's maximum input."""
 
 
 def add_overflow(
@@ -106,11 +108,11 @@ def load_from_options(args: argparse.Namespace) -> "Embedder":
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Environment variables that NumPy's libraries read when they are loaded."""
-_before: dict[str, Any] = {}  # the process's own settings, while those of a verb are in force
+_before: dict[str, Any] = {}  # the process's settings, to be restored after a command
 
 
 def set_numpy_threads(args: argparse.Namespace) -> None:
-    """Set NumPy's threads where NumPy computes; it reads them from the environment once, when it is imported."""
+    """Set NumPy's threads if NumPy computes the model; NumPy reads them from the environment when it is imported."""
     if hasattr(args, "threads") and not _uses_torch(args) and "numpy" not in sys.modules:
         threads = str(_threads(args.threads))
         _before["environment"] = {name: os.environ.get(name) for name in THREADS}
@@ -118,7 +120,7 @@ def set_numpy_threads(args: argparse.Namespace) -> None:
 
 
 def restore_threads() -> None:
-    """Restore threads and their variables as they were before the verb, for a program that calls `main`."""
+    """Restore threads and their variables as they were before the command, for a program that calls `main`."""
     for name, value in _before.pop("environment", {}).items():
         os.environ.pop(name, None)
         if value is not None:
@@ -137,7 +139,7 @@ def prepare_runtime(args: argparse.Namespace) -> None:
 
 
 def _uses_torch(args: argparse.Namespace) -> bool:
-    """Whether torch may compute the model; where it does not, it is never imported."""
+    """Whether torch may compute the model; otherwise torch is never imported."""
     return has_torch() and getattr(args, "engine", None) in (None, "torch")
 
 

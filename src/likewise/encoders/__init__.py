@@ -1,1 +1,1 @@
-"""Encoders: tokens to layers. Each is a module whose call is an iterator of hidden states, first to last."""
+"""Encoders: from tokens to layers. Each is a module whose call returns an iterator of hidden states, first to last."""

@@ -1,8 +1,8 @@
 """Attention over packed sentences: the one file in which padding may exist.
 
-Three ways to the same numbers, chosen by where the tensors are: on CUDA in half precision one kernel reads the
-packed tokens as they lie; on a CPU neighbours of equal length are one block (sorting by length makes them
-neighbours); anywhere else sentences are padded here, and unpadded before anyone sees it.
+There are three implementations of the same computation, chosen by where the tensors are. On CUDA in half precision,
+one kernel reads the packed tokens directly. On a CPU, adjacent sentences of equal length form one block (callers sort
+sentences by length). Anywhere else, sentences are padded here and unpadded before the result is returned.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from ..arrays.ragged import EqualLengthRun, Ragged
 from .layers import apply_dropout
 
 Bias = Callable[[int], Float[Tensor, "H t t"]]
-"""What is added to the scores of a sentence of t tokens: relative positions, say."""
+"""Given a length t, returns what is added to the scores of a sentence of t tokens, such as relative positions."""
 
-SHORT_LENGTH = 96  # in bf16 on a CPU, two plain products beat the fused kernel up to about this length
-BLOCK = 512  # tokens of one such product: oneDNN keeps code for every shape it meets, so each length has one shape
+SHORT_LENGTH = 96  # in bf16 on a CPU, two matrix products are faster than the fused kernel up to about this length
+BLOCK = 512  # tokens in one such product; oneDNN caches code for every shape, so each length uses a single shape
 TINY_LENGTH = 16  # up to about this length the fused kernel is faster in fp32
 
 
@@ -33,7 +33,7 @@ def attend(
     window: int | None = None,
     dropout: float = 0.0,
 ) -> Float[Tensor, "T H K"]:
-    """Each token looks at the tokens of its own sentence, or at those within `window` positions of it."""
+    """Attention of each token over the tokens of its sentence, or over those within `window` positions of it."""
     if q.is_cuda and q.dtype in (torch.float16, torch.bfloat16) and bias is None and not dropout:
         return _variable(q, k, v, tokens, window)
     if q.device.type == "cpu":
@@ -42,7 +42,7 @@ def attend(
 
 
 def _variable(q: Tensor, k: Tensor, v: Tensor, tokens: Ragged, window: int | None) -> Tensor:
-    from torch.nn.attention.varlen import varlen_attn  # only there on CUDA
+    from torch.nn.attention.varlen import varlen_attn  # CUDA builds only
 
     longest = max(tokens.lengths)
     reach = (-1, -1) if window is None or window >= longest else (window, window)
@@ -74,16 +74,16 @@ def _by_length(
 
 
 def _parts(tokens: Ragged, short: Callable[[int], bool]) -> list[EqualLengthRun]:
-    """Blocks of one length each; short ones in several of one size, for plain products.
+    """Split the tokens into blocks of one sentence length; blocks of short sentences are split to a fixed size.
 
-    They are cut off by `split`, whose gradient is put together once; slices would each have one of all the rows.
+    This uses `split`, whose gradient is assembled once; each slice would have a gradient as large as all the rows.
     """
     runs = [run for run in tokens.runs if run.length]
     return [part for run in runs for part in run.parts(BLOCK // run.length if short(run.length) else run.sentences)]
 
 
 def _products(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attention of (n, H, t, K) blocks, its scores in memory."""
+    """Attention of (n, H, t, K) blocks by two matrix products, with all scores in memory."""
     a, b, c = (x.reshape(-1, *x.shape[2:]) for x in (q, k, v))
     return torch.bmm(_scores(a, b).softmax(-1), c).view(q.shape)
 
@@ -93,9 +93,9 @@ def _scores(q: Tensor, k: Tensor) -> Tensor:
 
 
 def _dropping(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """The same in training; torch's own way to it takes three times as many steps, and no kernel is fused there.
+    """Attention with dropout, for training; torch's own takes three times as many steps, without a fused kernel.
 
-    In fp32, autocast or not: oneDNN makes code for every shape of bf16 that it meets, and there are many here.
+    It computes in fp32 even under autocast: in bf16, oneDNN compiles code for every shape, and there are many here.
     """
     with torch.autocast("cpu", enabled=False):
         a, b, c = (x.reshape(-1, *x.shape[2:]) for x in (q, k, v))
@@ -106,7 +106,7 @@ def _dropping(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: flo
 
 
 def _rest(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attention of (n, H, t, K) blocks through the fused kernel, which for few tokens is faster in fp32."""
+    """Attention of (n, H, t, K) blocks with the fused kernel, which is faster in fp32 for short sentences."""
     if q.shape[2] > TINY_LENGTH:
         return scaled_dot_product_attention(q, k, v)
     a, b, c = (x.contiguous().float() for x in (q, k, v))
@@ -131,7 +131,7 @@ def _padded(
 
 
 def _mask(length: int, like: Tensor, bias: Bias | None, window: int | None) -> Tensor | None:
-    """What is added to all scores of one length: the bias, and −∞ beyond the window."""
+    """The mask that is added to the scores of sentences of one length: the bias, and −∞ outside the window."""
     mask = None if bias is None else bias(length).to(like.dtype)
     if window is not None and window < length - 1:
         at = torch.arange(length, device=like.device)

@@ -1,7 +1,7 @@
-"""A folder's config.json and safetensors, to an encoder; and back.
+"""Loading an encoder from a folder's config.json and safetensors files, and saving it there.
 
-Nothing is unpickled and no code of the folder runs. The shapes that the config asks for are compared with the
-header of the weights before any memory is taken, so a broken or hostile folder fails at once.
+Nothing is unpickled and no code from the folder runs. The shapes that the config implies are compared with the
+header of the weights before any memory is allocated, so a broken or hostile folder fails at once.
 """
 
 import json
@@ -32,7 +32,7 @@ PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.inde
 
 
 def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
-    """The encoder of a Hugging Face folder, in evaluation mode; `dtype` is what its weights are turned into."""
+    """Load the encoder of a Hugging Face folder, in evaluation mode, with its weights converted to `dtype`."""
     config = read_config(folder)
     kind = model_type(config, folder)
     family = FAMILIES.get(kind)
@@ -44,7 +44,7 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
 
 
 def model_type(config: Mapping[str, Any], folder: Path) -> str:
-    """The `model_type` that the folder's config names."""
+    """The `model_type` in the folder's config."""
     kind = config.get("model_type")
     if not isinstance(kind, str) or not kind:
         raise BadModel(f"config.json in {folder} names no model_type; known here are {', '.join(FAMILIES)}")
@@ -52,7 +52,7 @@ def model_type(config: Mapping[str, Any], folder: Path) -> str:
 
 
 def load_module(build: Callable[[], M], names: Names, folder: Path, dtype: torch.dtype) -> M:
-    """What `build` builds, with the weights that the folder holds under these names; in evaluation mode."""
+    """The module that `build` returns, with the folder's weights of these names, in evaluation mode."""
     with torch.device("meta"):
         module = build()
     with ExitStack() as stack:
@@ -65,7 +65,7 @@ def load_module(build: Callable[[], M], names: Names, folder: Path, dtype: torch
 
 
 def has_weights_for(folder: Path, module: nn.Module, names: Names) -> bool:
-    """Whether the folder has a tensor for everything in the module, of whatever shape."""
+    """Whether the folder has a tensor for every weight of the module; shapes are not compared."""
     with ExitStack() as stack:
         weights = CheckpointReader(folder, stack)
         try:
@@ -81,11 +81,11 @@ def save_encoder(
     head: Mapping[str, Tensor] | None = None,
     weights: WeightFormat | None = None,
 ) -> None:
-    """config.json and model.safetensors, named as transformers names them.
+    """Write config.json and model.safetensors, with the tensor names that transformers uses.
 
-    The config tells the precision that the weights have here: transformers loads them in the one that it names. Where
-    a head comes with it, under its own names, the encoder's begin with `prefix`, as in transformers' classifiers. In
-    eight bits the encoder is for us alone, and the config says so.
+    The config records the precision of the weights, because transformers loads them in the recorded one. If a head
+    is saved too, it keeps its names, and the encoder's names start with `prefix`, as in transformers' classifiers. An
+    int8 encoder can be read by likewise only, and the config marks it as such.
     """
     check_writable(module, weights)
     dtype = str(next(module.parameters()).dtype).removeprefix("torch.")
@@ -102,11 +102,11 @@ def save_encoder(
 
 
 def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None:
-    """Refuses an encoder that would be read again as another one, before anything is written.
+    """Check, before anything is written, that the saved encoder would be loaded as the same encoder.
 
     Raises:
-        BadInput: `weights` is unknown, or not for this kind of encoder.
-        BadModel: the encoder is not what its config says.
+        BadInput: `weights` is unknown, or not supported for this kind of encoder.
+        BadModel: the encoder does not match its config.
     """
     if weights not in (None, "int8"):
         raise BadInput(f'weights is {weights!r}; expected "int8", or None: as they are')
@@ -125,7 +125,7 @@ def check_writable(module: Encoder, weights: WeightFormat | None = None) -> None
 
 
 def check_same_form(again: nn.Module, module: nn.Module, what: str) -> None:
-    """Refuses a module that differs from the one that will be built in its place when it is loaded again."""
+    """Check that a module has the same form as `again`, the one that would be built when it is loaded."""
     for expected, found, of in (
         ([type(part) for part in again.modules()], [type(part) for part in module.modules()], "parts"),
         (_shapes(again), _shapes(module), "shapes of weights"),
@@ -140,7 +140,7 @@ def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
 
 
 def tensors_by_file_name(module: nn.Module, names: Names) -> dict[str, Tensor]:
-    """The weights of a module, under the names that they have in files."""
+    """The weights of a module by the names that they have in files."""
     found: dict[str, Tensor] = {}
     for ours, tensor in module.state_dict().items():
         theirs = _theirs(ours, names)
@@ -150,7 +150,7 @@ def tensors_by_file_name(module: nn.Module, names: Names) -> dict[str, Tensor]:
 
 
 class CheckpointReader:
-    """The tensors of one safetensors file, or of the shards that an index names, read one at a time."""
+    """The tensors of one safetensors file, or of the shards listed in an index, read one at a time."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
@@ -159,7 +159,7 @@ class CheckpointReader:
         self.names: list[str] = sorted(self.home, key=len)
 
     def find(self, name: str) -> str:
-        """The tensor of this name, whatever prefix (`bert.`, `model.`) the file puts before it."""
+        """The full name of the tensor in the file, with whatever prefix (`bert.`, `model.`) the file adds."""
         found = match_tensor_name(name, self.names)
         if found is None:
             raise BadModel(f"{self.folder} lacks the tensor {name}; its weights hold {len(self.home)} others")
@@ -173,7 +173,7 @@ class CheckpointReader:
         return tensor
 
     def readable(self, name: str) -> bool:
-        """Whether its numbers mean something here: as they are, or in eight bits beside their steps."""
+        """Whether the tensor can be read: it is stored as floats, or as int8 with its quantization steps."""
         if self.stored(name) != "I8":
             return self.stored(name) in FLOAT_TYPES
         step, shape = name + ROW_STEP_SUFFIX, self.shape(name)
@@ -182,7 +182,7 @@ class CheckpointReader:
         )
 
     def stored(self, name: str) -> str:
-        """How its numbers are stored."""
+        """The data type in which the tensor is stored."""
         return str(self.files[self.home[name]].get_slice(name).get_dtype())
 
     def read(self, name: str, dtype: torch.dtype) -> Tensor:
@@ -222,7 +222,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _shards(index: Path) -> list[str]:
-    """The files that an index names, all of them there."""
+    """The shard files listed in an index, after checking that all of them exist."""
     homes = read_object(index).get("weight_map")
     if not isinstance(homes, dict) or not homes:
         raise BadModel(f"{index} names no shards: weight_map is {homes!r:.100}; expected the file of each tensor")
@@ -239,7 +239,7 @@ def _shards(index: Path) -> list[str]:
 
 
 def _theirs(ours: str, names: Names) -> tuple[str, ...]:
-    """Our parameter's names on their side: one, or the three that a fused one joins."""
+    """The names of our parameter in transformers' files: one, or three if ours fuses three of theirs."""
     module, _, parameter = ours.rpartition(".")
     block = re.search(r"(?<=blocks\.)\d+", module)
     template = names[re.sub(r"(?<=blocks\.)\d+", "{i}", module)]
@@ -267,7 +267,7 @@ def _compare(
 
 
 def _through_transformers(folder: Path, config: dict[str, Any], dtype: torch.dtype) -> Encoder:
-    with ExitStack() as stack:  # refuses what is not safetensors before anyone else opens it
+    with ExitStack() as stack:  # checks that the files are safetensors before transformers opens them
         weights = CheckpointReader(folder, stack)
         shapes = {name: weights.shape(name) for name in weights.names}
     try:

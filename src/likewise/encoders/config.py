@@ -1,4 +1,4 @@
-"""Reading a config.json: values that a real encoder could have, or an error that names the key."""
+"""Reading config.json: each value is checked to be plausible for an encoder; an error names the key."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from ..runtime.untrusted_files import require_object
 
 Config = Mapping[str, Any]
 
-MAX_SIZE = 10**8  # no size of a real encoder comes near; a config that asks for more is broken or hostile
+MAX_SIZE = 10**8  # far above any size in a real encoder; a config with more is broken or hostile
 MAX_DEPTH = 200
 
 
@@ -26,24 +26,24 @@ ENCODER_ACTIVATIONS: dict[str, str] = {
     "swish": "silu",
     "tanh": "tanh",
 }
-"""The activation functions of encoders by their names in config.json, and the function that each name means.
+"""Activation functions: from their names in config.json to the name of the function.
 
 Each engine has a table of implementations with exactly these functions as keys.
 """
 
 EIGHT_BITS = "likewise-int8"
-"""The kind of encoder that config.json names where weights are in our eight bits, so that no other library reads them
-as what they are not; the real kind stands beside it."""
+"""The `model_type` in config.json where weights are in our int8 format, so that no other library misreads them; the
+real type is recorded beside it."""
 _KIND, _REAL = "model_type", "likewise_model_type"
 
 
 def in_eight_bits(config: Config) -> dict[str, Any]:
-    """The config of these weights in eight bits; `read_config` undoes it."""
+    """The config to save with int8 weights; `read_config` restores the original."""
     return {**config, _KIND: EIGHT_BITS, _REAL: config[_KIND]}
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The folder's config.json, as if it had no word of our eight bits: weights are in full when they are read."""
+    """The folder's config.json, without our int8 marking, since weights are dequantized when they are read."""
     config = require_object(folder / "config.json", "without it a folder is no model folder")
     if config.get(_KIND) == EIGHT_BITS:
         config[_KIND] = config.pop(_REAL, None)
@@ -53,7 +53,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def size(config: Config, key: str, default: int | None = None, least: int = 1) -> int:
-    """A whole number of the config that a real model could have."""
+    """A whole number in the config, from `least` to `MAX_SIZE`."""
     value = config.get(key, default)
     most = MAX_DEPTH if key in ("num_hidden_layers", "n_layers", "num_hidden_groups") else MAX_SIZE
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -62,7 +62,7 @@ def size(config: Config, key: str, default: int | None = None, least: int = 1) -
 
 
 def number(config: Config, key: str, default: float, most: float = 10**12) -> float:
-    """A number of the config, from 0 to `most`."""
+    """A number in the config, from 0 to `most`."""
     value = config.get(key, default)
     if value is None:
         return default
@@ -72,12 +72,12 @@ def number(config: Config, key: str, default: float, most: float = 10**12) -> fl
 
 
 def fraction(config: Config, key: str, default: float) -> float:
-    """A number of the config from 0 to 1: the rate of a dropout, or an epsilon."""
+    """A number in the config from 0 to 1, such as a dropout rate or an epsilon."""
     return number(config, key, default, most=1)
 
 
 def boolean(config: Config, key: str, default: bool) -> bool:
-    """True or false; `default` where the config does not say, or says null."""
+    """A boolean in the config; `default` if it is missing or null."""
     value = config.get(key)
     if value is None:
         return default
@@ -87,10 +87,10 @@ def boolean(config: Config, key: str, default: bool) -> bool:
 
 
 def activation(config: Config, key: str, default: str) -> str:
-    """The activation that the config asks for, by its name in `ENCODER_ACTIVATIONS`.
+    """The activation in the config, as a name in `ENCODER_ACTIVATIONS`.
 
     Raises:
-        BadModel: it is not one of those that are known.
+        BadModel: the activation is unknown.
     """
     name = config.get(key, default)
     if not isinstance(name, str) or name not in ENCODER_ACTIVATIONS:
@@ -100,7 +100,7 @@ def activation(config: Config, key: str, default: str) -> str:
 
 
 def require_supported(config: Config, **unwanted: Any) -> None:
-    """An error where the config asks for a variant that ours would silently compute wrongly."""
+    """Raise an error if the config has a variant that our encoder would silently compute wrongly."""
     for key, plain in unwanted.items():
         if config.get(key, plain) not in (plain, None):
             raise BadModel(f"config.json says {key} = {config[key]!r}; the encoder here knows only {plain!r}")

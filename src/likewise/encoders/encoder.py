@@ -1,7 +1,7 @@
-"""What an encoder is: a module whose call is an iterator of hidden states, first to last.
+"""The base class of encoders: a module whose call returns an iterator of hidden states, first to last.
 
-Layers as an iterator is the choice from which most simplicity flows: a pooling that reads the last one keeps one, a
-pooling over all layers takes them as they come, and one that stops at layer 4 runs four blocks and no more.
+Returning the layers as an iterator keeps the rest simple: a pooling that reads the last layer keeps only that one in
+memory, a pooling over all layers reads them as they are computed, and one that stops at layer 4 runs only four blocks.
 """
 
 from collections.abc import Iterator
@@ -16,30 +16,30 @@ from ..arrays.ragged import Ragged
 
 
 class Encoder(nn.Module):
-    """Tokens to layers: the embeddings, then the output of each block, computed as they are asked for."""
+    """From tokens to layers: the embeddings, then the output of each block, computed lazily."""
 
     config: dict[str, Any]
-    """The config.json that it was made from."""
+    """The content of the config.json that the encoder was built from."""
     width: int
     """D, the width of a hidden state."""
     depth: int
-    """Blocks; an encoder yields one layer more than it has blocks."""
+    """The number of blocks; an encoder yields one layer more than it has blocks."""
     nested: bool = True
-    """Whether the layers of the encoder cut at k (`cut`) are just its first k + 1 layers."""
+    """Whether an encoder pruned to its first k blocks (`prune_layers`) yields exactly the first k + 1 layers."""
     vocabulary: int
-    """Rows of the table of words: ids lie below."""
+    """Rows of the word embedding table: token ids must be below this."""
     longest: int
-    """The most tokens that one sentence may have."""
+    """The maximum number of tokens in one sentence."""
     can_recompute: bool = False
-    """Whether its blocks go `through`, so that `recomputes` means something."""
+    """Whether the encoder calls its blocks by `through`, and so supports `recomputes`."""
     recomputes: bool = False
-    """With gradients: whether only what goes between blocks is remembered, and their insides computed again."""
+    """Gradient checkpointing: keep only the inputs of blocks, and recompute their activations in the backward pass."""
 
     def through(self, block: nn.Module, x: Float[Tensor, "T D"], *more: Any) -> Float[Tensor, "T D"]:
-        """The block's output, its insides remembered or not."""
+        """The block's output, with gradient checkpointing if `recomputes` is set."""
         if self.recomputes and torch.is_grad_enabled():
-            again: Tensor = checkpoint(block, x, *more, use_reentrant=False)  # type: ignore[no-untyped-call]
-            return again
+            output: Tensor = checkpoint(block, x, *more, use_reentrant=False)  # type: ignore[no-untyped-call]
+            return output
         out: Tensor = block(x, *more)
         return out
 
@@ -48,16 +48,16 @@ class Encoder(nn.Module):
         raise TypeError(f"{type(self).__name__} does not tell its blocks apart; {i} was expected")
 
     def units(self, tokens: Ragged) -> Ragged:
-        """What the layers have a row for: the tokens, unless an encoder makes one vector of several of them."""
+        """The units that have a row in each layer: the tokens, unless the encoder merges several into one vector."""
         return tokens
 
     def forward(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
-        """The layers.
+        """The layers, as an iterator.
 
-        On a CPU, where products go through oneDNN, tokens are rounded up: it makes and keeps code for every number of
-        rows that it meets, half a megabyte and some milliseconds a product, and keeps a thousand of them. That is
-        without gradients, and in bf16. In fp32, training has other products, and is not rounded, with gradients or
-        without: which words are dropped hangs on how many there are.
+        On a CPU, where oneDNN computes the matrix products, the number of tokens is rounded up. oneDNN compiles code
+        for every number of rows, at half a megabyte and some milliseconds a product, and caches a thousand of them.
+        This applies without gradients, and in bf16. Training in fp32 uses other kernels and is not rounded, with or
+        without gradients, since the random numbers of dropout depend on the number of tokens.
         """
         trains = torch.is_grad_enabled() or self.training
         rounds = tokens.values.device.type == "cpu" and (torch.is_autocast_enabled("cpu") or not trains)
@@ -65,5 +65,5 @@ class Encoder(nn.Module):
             yield x[: len(tokens.values)]
 
     def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
-        """The layers of the tokens as they are."""
+        """The layers of the tokens, without rounding their number."""
         raise TypeError(f"{type(self).__name__} does not say how it turns {len(tokens)} sentences into layers")

@@ -1,7 +1,7 @@
-"""FAMILIES: others' config.json and weight names, to ours. A new encoder of a known kind is a row here.
+"""FAMILIES: maps the config.json and weight names of known architectures to ours. A new encoder is a row here.
 
-Names are templates of modules, without `.weight` or `.bias`; `{i}` is the number of a block. Three names on their
-side mean that ours holds the three of them, one below the other.
+Names are templates of module names, without `.weight` or `.bias`; `{i}` is the number of a block. Where one of our
+names maps to three names, our matrix is the three concatenated by rows.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,15 +22,15 @@ Names = Mapping[str, str | tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Family:
-    """How to read one architecture of the Hugging Face hub, or one of ours, which no other library knows."""
+    """How to read one architecture: one from the Hugging Face hub, or one that only likewise has."""
 
     build: Callable[[Config], Encoder]
     names: Names
-    depth_key: str = "num_hidden_layers"  # "": it has no blocks
+    depth_key: str = "num_hidden_layers"  # "": the encoder has no blocks
 
     @property
     def known_elsewhere(self) -> bool:
-        """Whether transformers has this architecture; ours have no blocks, and all with blocks are transformers'."""
+        """Whether transformers has this architecture: true for all with blocks; likewise's own have none."""
         return bool(self.depth_key)
 
 
@@ -160,7 +160,7 @@ def _dan(config: Config) -> Encoder:
 
 
 def _theta(config: Config, is_local: bool) -> float:
-    """The rotary base: its own key in older configs, in `rope_parameters` in newer ones."""
+    """The rotary base: under a separate key in older configs, in `rope_parameters` in newer ones."""
     kind, key = ("sliding_attention", "local_rope_theta") if is_local else ("full_attention", "global_rope_theta")
     ropes = _given(config, "rope_parameters", {})
     newer = _given(ropes, kind, {}) if isinstance(ropes, dict) else ropes
@@ -175,7 +175,7 @@ def _theta(config: Config, is_local: bool) -> float:
 
 
 def _given(settings: Config, key: str, default: Any) -> Any:
-    """The setting, or the default where it is not there or null."""
+    """The setting, or the default if it is missing or null."""
     value = settings.get(key)
     return default if value is None else value
 
@@ -197,7 +197,7 @@ _EMBEDDINGS = {
 
 
 def _blocks(at: str, block: Names) -> Names:
-    """The names of a block's parts, under the name of the block."""
+    """The names of a block's parts, prefixed with the name of the block."""
     put: Callable[[str | tuple[str, ...]], str | tuple[str, ...]] = lambda n: (  # noqa: E731
         f"{at}.{n}" if isinstance(n, str) else tuple(f"{at}.{part}" for part in n)
     )

@@ -1,4 +1,4 @@
-"""A fingerprint: 32 hexadecimal digits that change with anything that changes what a model computes."""
+"""Fingerprints of models: 32 hexadecimal digits that differ whenever two models compute something different."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def fingerprint(words: Any, weights: Mapping[str, Tensor]) -> str:
-    """Of settings, which JSON can hold, and of weights by name."""
+    """The fingerprint of settings (anything that JSON can represent) and of weights by name."""
     digest = hashlib.sha256(json.dumps(words).encode())
     for name, tensor in sorted(weights.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

@@ -44,7 +44,7 @@ ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class _OptimizerSteps:
-    """How many steps any optimizer has made since a weight was first packed.
+    """The number of steps taken by all optimizers since a weight was first packed.
 
     Fused optimizers change weights without raising the tensors' version, and it is not known whose weights they are,
     so torch reports the steps of all. The hook is registered when a weight is first packed, never by an import.
@@ -162,9 +162,9 @@ class Embedding(nn.Embedding):
 
 
 def initialize_weights(model: nn.Module, deviation: float = 0.02) -> nn.Module:
-    """Initialize weights as BERT's authors did: N(0, 0.02), biases 0, norms 1, by torch's global generator.
+    """Initialize weights as BERT's authors did: N(0, 0.02), biases 0, norms 1, with torch's global generator.
 
-    An LSTM's are uniform in ±1/√width, and the row of the unknown word is zero.
+    An LSTM's weights are uniform in ±1/√width, and the row of the unknown word is zero.
     """
     for module in model.modules():
         if isinstance(module, nn.LSTM):

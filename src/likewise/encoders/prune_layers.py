@@ -1,4 +1,4 @@
-"""An encoder with some of its blocks: a smaller model of the same family, sharing the weights that stay."""
+"""Layer pruning: a smaller encoder of the same family with some of the blocks, sharing their weights."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ from .families import FAMILIES, Family
 
 
 def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
-    """The first `depth` blocks of an encoder, or those of the numbers given, as an encoder of their own.
+    """Build an encoder of the first `depth` blocks of an encoder, or of the blocks with the given numbers.
 
-    The layers of the first blocks are those of the whole one. In ModernBERT the last is normalised besides, as that
-    family's last is (`Encoder.nested` says which is the case). Blocks taken from here and there were not made for
-    each other: such an encoder is to be trained, by distillation say.
+    With the first blocks, the layers equal those of the full encoder; in ModernBERT the last one is also normalised,
+    as in every ModernBERT (see `Encoder.nested`). Blocks that were not adjacent do not fit each other yet, so train
+    such an encoder, for example by distillation.
 
     Raises:
-        BadInput: there are no such blocks, or a block is not the same in another place (ALBERT, ModernBERT).
+        BadInput: a block does not exist, or would compute something else at another depth (ALBERT, ModernBERT).
     """
     kept = depth if isinstance(depth, Sequence) else None
     family = FAMILIES.get(encoder.config.get("model_type", ""))
@@ -38,7 +38,7 @@ def prune_layers(encoder: Encoder, depth: int | Sequence[int]) -> Encoder:
 
 
 def _built(encoder: Encoder, family: Family, homes: list[int], kept: Sequence[int]) -> Encoder:
-    """A smaller encoder: its block i is the whole one's block `homes[i]`, its depth i that one's depth `kept[i]`."""
+    """The smaller encoder: its block i is block `homes[i]` of the full one, its depth i that one's depth `kept[i]`."""
     config = _config(encoder.config, family.depth_key, kept, len(homes))
     with torch.device("meta"):
         smaller = family.build(config)
@@ -59,9 +59,9 @@ def _chosen(encoder: Encoder, kept: Sequence[int]) -> list[int]:
 
 
 def _homes(encoder: Encoder, depth: int) -> list[int]:
-    """Which block of the whole encoder each block of the smaller one is.
+    """The number in the full encoder of each block of the smaller one.
 
-    ALBERT's depths share blocks in equal parts. Where the depths that stay cannot be parted so, each gets a block.
+    In ALBERT, equally many depths share each block. Where that is impossible for the depths kept, each gets a block.
     """
     if not isinstance(encoder, Bert) or not encoder.shape.groups:
         return list(range(depth))

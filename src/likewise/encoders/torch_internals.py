@@ -1,6 +1,6 @@
-"""The operators and attributes of torch whose names are private, or undocumented, and may change: all of them are here.
+"""All uses of torch's private or undocumented operators and attributes, which may change.
 
-tests/encoders/test_torch_internals.py finds a use of one in any other file.
+tests/encoders/test_torch_internals.py fails if any other file uses one.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ _REORDER = getattr(torch.ops.mkldnn, "_reorder_linear_weight", None) if _HAS_ONE
 _LINEAR = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if _REORDER else None
 
 HAS_PACKED_LINEAR = _LINEAR is not None
-"""Whether this build of torch has oneDNN's linear layer with a weight whose layout was changed ahead of time."""
+"""Whether this build of torch has oneDNN's linear layer with prepacked weights."""
 
 
 def pack_linear_weight(weight: Float[Tensor, "O I"]) -> Tensor:
@@ -40,7 +40,7 @@ def gelu_in_place(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
 
 def move_parameter_to_end(module: nn.Module, name: str) -> None:
-    """Make a parameter the last of its module, in the order of `parameters()` and of the state."""
+    """Make a parameter the last of its module, in the order of `parameters()` and of `state_dict()`."""
     module._parameters[name] = module._parameters.pop(name)
 
 

@@ -1,4 +1,4 @@
-"""Columns of text in files, and vectors and tables into files."""
+"""Reading columns of text from files, and writing vectors and tables to files."""
 
 from .read import READABLE, Table, Texts
 from .tables import TABLES, check_table, write_table

@@ -1,4 +1,4 @@
-"""Rows from a file, one at a time: its texts, or several of its columns, numbers among them."""
+"""Reading rows from a file, one at a time: its texts, or several of its columns, which may be numbers."""
 
 import csv
 import json
@@ -17,18 +17,18 @@ from ..runtime.installation import missing_extra
 USUAL = ("text", "sentence", "sentence1", "content", "body", "question", "query", "title")
 
 Choose = Callable[[Sequence[str]], Sequence[str]]
-"""The file's columns to those that are expected."""
+"""Given the names of a file's columns, returns those to read."""
 Row = tuple[str, Sequence[Any]]
-"""Where it stands ("line 3"), and its values in the expected columns."""
+"""The place of a row ("line 3"), and its values in the chosen columns."""
 
 
 @dataclass(frozen=True)
 class Texts:
-    """The texts of a .txt, .csv, .tsv, .jsonl or .parquet file; `column` where a row has several.
+    """The texts of a .txt, .csv, .tsv, .jsonl or .parquet file; `column` selects one of several columns.
 
-    It can be iterated more than once and counted without being held: `len` reads the file through, or asks Parquet's
-    own count. Every row is a text, empty ones too, so that vectors match rows: a blank line of a .txt or of a .csv
-    with one column is an empty text. Where there are several columns, or JSON, a blank line is no row.
+    It can be iterated more than once, and is never loaded whole: `len` reads through the file, or reads the count that
+    Parquet stores. Every row is a text, empty ones too, so that vectors match rows: a blank line of a .txt or of a .csv
+    with one column is an empty text. In files with several columns, and in JSON, blank lines are skipped.
     """
 
     path: Path
@@ -59,7 +59,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Table:
-    """Some columns of a file, held whole; `texts` and `numbers` name the row of what is none."""
+    """Some columns of a file in memory; errors of `texts` and `numbers` name the row with an invalid value."""
 
     path: Path
     columns: dict[str, list[Any]]
@@ -67,7 +67,7 @@ class Table:
 
     @classmethod
     def read(cls, path: Path, choose: Choose) -> "Table":
-        """The columns that `choose` takes of those the file has (a .txt has one, named text)."""
+        """Read the columns that `choose` selects among those of the file (a .txt has one, named text)."""
         _check(path)
         table = cls(path, {})
 
@@ -80,18 +80,18 @@ class Table:
             for column, value in zip(table.columns.values(), values, strict=True):
                 column.append(value)
         if not table.columns:
-            chosen([])  # which says what is expected
+            chosen([])  # its error names the expected columns
         return table
 
     def texts(self, name: str) -> list[str]:
-        """A column of texts, none of them blank."""
+        """A column of texts, checked to have no blank one."""
         for place, text in zip(self.places, self.columns[name], strict=True):
             if not isinstance(text, str) or not text.strip():
                 raise BadInput(f"{self.path}, {place}: {name} is {text!r}; expected a text")
         return self.columns[name]
 
     def numbers(self, name: str) -> list[float]:
-        """A column of numbers, or of texts that spell them."""
+        """A column of numbers, or of texts that can be converted to numbers."""
         found = []
         for place, value in zip(self.places, self.columns[name], strict=True):
             try:
@@ -102,7 +102,7 @@ class Table:
 
 
 def standard_input() -> Iterator[str]:
-    """One text a line, as the lines come."""
+    """The lines of standard input, one text each, as they arrive."""
     if sys.stdin is None:
         raise BadInput("standard input is closed; expected texts there, a line each, or the name of a file")
     lines = _decoded(getattr(sys.stdin, "buffer", sys.stdin), "standard input")
@@ -131,7 +131,7 @@ def _rows(path: Path, choose: Choose) -> Iterator[Row]:
 
 
 def choose_text_column(names: Sequence[str], column: str | None, path: Path) -> str:
-    """The column that was asked for, or the only one of a name that is usually meant."""
+    """The column requested, or the only one with a usual name for a column of texts."""
     if column is not None and column in names:
         return column
     if column is None:
@@ -143,7 +143,7 @@ def choose_text_column(names: Sequence[str], column: str | None, path: Path) -> 
 
 
 def _decoded(lines: Iterable[bytes | str], source: object) -> Iterator[str]:
-    """Lines of bytes as texts, decoded one by one so that the line of an error is known."""
+    """Decode lines of bytes one by one, so that an error can name its line."""
     for number, line in enumerate(lines, 1):
         try:
             yield line if isinstance(line, str) else line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -187,7 +187,7 @@ def _separated(delimiter: str) -> Callable[[Path, Choose], Iterator[Row]]:
 
 
 def _any_length(reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    """The reader's rows, however long a field is; csv's limit, which is the whole process's, is put back after each."""
+    """The reader's rows, without a limit on field length; csv's limit is process-wide, so it is restored after each."""
     while True:
         before = csv.field_size_limit(1 << 30)
         try:
@@ -200,7 +200,7 @@ def _any_length(reader: Iterator[list[str]]) -> Iterator[list[str]]:
 
 
 def _stray_quote(path: Path, delimiter: str, begins: int) -> str | None:
-    """What is wrong with the quotes of the row that begins on this line, read anew; None where nothing is."""
+    """What is wrong with the quotes of the row that begins on this line, which is read again; None if nothing is."""
     quoted, opens, number = False, begins, begins
     with path.open("rb") as file:
         for number, line in islice(enumerate(_decoded(file, path), 1), begins - 1, None):
@@ -222,7 +222,7 @@ QUOTES = 'A text that has quotes is written between quotes, with its own doubled
 
 
 def _opening_quote(line: str, delimiter: str, place: int) -> int:
-    """The place behind the next quote that is the first sign of a field; -1 where there is none."""
+    """The position after the next quote that is the first character of a field; -1 if there is none."""
     if place == 0 and line.startswith('"'):
         return 1
     found = line.find(f'{delimiter}"', place)
@@ -230,7 +230,7 @@ def _opening_quote(line: str, delimiter: str, place: int) -> int:
 
 
 def _closing_quote(line: str, place: int) -> tuple[int, str]:
-    """The place behind the quote that ends the field, and the sign there; -1 where the field goes on."""
+    """The position after the quote that ends the field, and the character there; -1 if the field continues."""
     while (found := line.find('"', place)) >= 0:
         if not line.startswith('""', found):
             return found + 1, line[found + 1 : found + 2]

@@ -1,4 +1,4 @@
-"""Columns of texts and numbers into a file, whole or not at all; what is written here, `Table` reads."""
+"""Writing columns of texts and numbers to a file, atomically and in formats that `Table` reads."""
 
 import csv
 import json
@@ -14,10 +14,10 @@ Values = Mapping[str, Sequence[Any]]
 
 
 def write_table(path: Path, columns: Values) -> None:
-    """Columns of one length under their names.
+    """Write columns of equal length, by name.
 
     Raises:
-        BadInput: the file is of no kind that is written, or of one that cannot hold a text (half of a surrogate pair).
+        BadInput: the file format is not supported, or cannot represent a text (one with half of a surrogate pair).
     """
     check_table(path)
     sizes = {name: len(values) for name, values in columns.items()}
@@ -32,7 +32,7 @@ def write_table(path: Path, columns: Values) -> None:
 
 
 def check_table(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Refuses a name that no table can be written to, before there is one, or that is one of the inputs."""
+    """Check, before the table is computed, that it can be written under this name, which must not be an input's."""
     if path.suffix.lower() not in TABLES:
         raise BadInput(f"{path} is of no kind that is written here; there are {', '.join(TABLES)}")
     check_not_input(path, inputs)

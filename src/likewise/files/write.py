@@ -1,4 +1,4 @@
-"""Vectors into a file, a block at a time, so that a million rows need no million rows of memory."""
+"""Writing vectors to a file, a block at a time, so that memory does not grow with the number of rows."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,16 +18,16 @@ Open = Callable[[Path, int, dict[str, str]], AbstractContextManager[Write]]
 
 
 def writer(path: Path, width: int, about: dict[str, str]) -> AbstractContextManager[Write]:
-    """Gives `write(texts, vectors)`; the file appears under its name when all is written, or not at all.
+    """Yields `write(texts, vectors)`; the file appears under its name once everything is written, or not at all.
 
-    `about` (the model and its fingerprint) is kept where the format has a place for it, as Parquet does.
+    `about` (the model and its fingerprint) is stored if the format has a place for it, as Parquet does.
     """
     check_output(path)
     return WRITABLE[path.suffix.lower()](path, width, about)
 
 
 def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Refuses a name that no vectors can be written to, before there are any, or that is one of the inputs."""
+    """Check, before vectors are computed, that they can be written under this name, which must not be an input's."""
     if path.suffix.lower() not in WRITABLE:
         raise BadInput(f"{path} is of no kind that is written here; there are {', '.join(WRITABLE)}")
     check_not_input(path, inputs)
@@ -47,7 +47,7 @@ def _npy(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  # n
 
         yield write
         file.seek(0)
-        _npy_header(file, rows, width)  # as long as the first: NumPy leaves room for the count to grow
+        _npy_header(file, rows, width)  # as long as the first header: NumPy leaves room for a larger count
 
 
 def _npy_header(file: BinaryIO, rows: int, width: int) -> None:
@@ -67,7 +67,7 @@ def _jsonl(path: Path, width: int, about: dict[str, str]) -> Iterator[Write]:  #
 
 
 def _json(text: str) -> str:
-    """As it is where UTF-8 can hold it; half of a surrogate pair it cannot, and JSON's escapes can."""
+    """The text in JSON: unescaped if UTF-8 can encode it; half of a surrogate pair needs JSON's escapes."""
     return json.dumps(text, ensure_ascii=not _is_utf8(text))
 
 

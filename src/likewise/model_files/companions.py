@@ -1,17 +1,17 @@
-"""Which files of a folder belong to a model and are removed when another is saved over it; others are the user's."""
+"""Which files of a folder belong to a model, and are removed when another is saved over it; others are kept."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")  # whole, shards, index
+WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")  # one file, shards, index
 LENGTH_FILES = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlnet", "xlm-roberta")
 )
 """Files in which versions of sentence-transformers wrote the maximum input length, by the kind of encoder."""
 ENTRY_FILES = ("modules.json", "config.json")
-"""Without these no library loads the folder: they are removed first and written last, in this order."""
+"""No library loads a folder without these files, so they are removed first and written last, in this order."""
 NAMES = frozenset(
     {
         *ENTRY_FILES,
@@ -31,20 +31,20 @@ NAMES = frozenset(
         "tokenizer.model",
     }
 )
-"""Files that a model is read from, here or by the libraries whose formats they are; weights not included."""
+"""Files that likewise, or a library that defines their format, reads a model from, except weights."""
 MODULE_FOLDER = re.compile(r"\d+_(Transformer|Pooling|Dense|LayerNorm|Normalize|Dropout|PolyEncoder)")
 """Names of the sub-folders of a model's modules."""
 
 
 def is_model_file(path: Path) -> bool:
-    """Whether a path inside a model folder is that of a file of the model's; pickles and cards are left to the user."""
+    """Whether a path inside a model folder belongs to the model; pickles and model cards are left to the user."""
     *parts, name = path.parts
     inside = not parts or (len(parts) == 1 and MODULE_FOLDER.fullmatch(parts[0]))
     return bool(inside and (name in NAMES or WEIGHTS.fullmatch(name)))
 
 
 def files_of_model(folder: Path) -> Iterator[Path]:
-    """Every file of the folder that belongs to the model in it; a part that is a link is one of them."""
+    """Every file of the folder that belongs to the model, and every sub-folder of a part that is a symbolic link."""
     inside = (path for part in parts_of_model(folder) for path in sorted(part.iterdir()))
     for path in [*sorted(folder.iterdir()), *inside]:
         link_to_part = path.is_symlink() and MODULE_FOLDER.fullmatch(path.name)
@@ -53,7 +53,7 @@ def files_of_model(folder: Path) -> Iterator[Path]:
 
 
 def parts_of_model(folder: Path) -> list[Path]:
-    """The sub-folders of the model's parts."""
+    """The sub-folders that hold the model's modules."""
     return [path for path in sorted(folder.iterdir()) if MODULE_FOLDER.fullmatch(path.name) and _is_folder(path)]
 
 

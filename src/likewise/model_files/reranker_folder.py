@@ -1,7 +1,7 @@
-"""The manifest of a reranker's folder: a plain classifier, sentence-transformers' CrossEncoder, or a reranker of ours.
+"""The manifest of a reranker's folder: a plain classifier, sentence-transformers' CrossEncoder, or likewise's own type.
 
-sentence-transformers wrote its cross-encoders as plain Hugging Face folders up to its version 5, and has a
-modules.json of one row since; both are read, and what is written is both at once.
+sentence-transformers wrote its cross-encoders as plain Hugging Face folders up to its version 5, and writes a
+modules.json of one row since; both are read, and a saved folder is valid as both.
 """
 
 from collections.abc import Mapping
@@ -29,8 +29,8 @@ class PairManifest:
     """What a reranker is composed of, before any weight is read."""
 
     encoder: Path
-    late: ModulePart | None = None  # what follows the encoder in a reranker of ours; None: a classification head
-    activation: str | None = None  # of the scores; None: what is usual for the number of labels
+    late: ModulePart | None = None  # what follows the encoder in likewise's own rerankers; None: a classifier
+    activation: str | None = None  # of the scores; None: the default for the number of labels
     prompts: Mapping[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
     max_length: int | None = None
@@ -41,7 +41,7 @@ def read_pair_manifest(folder: Path) -> PairManifest:
     """The manifest of a reranker's folder.
 
     Raises:
-        BadModel: the folder holds something else, an embedding model say.
+        BadModel: the folder holds something else, such as an embedding model.
     """
     check_saved(folder)
     modules = read_json(folder / "modules.json")

@@ -1,4 +1,4 @@
-"""Saving a model over another: the files of the one before go, and at no moment does a folder load as a mix of both."""
+"""Saving a model over another: the old model's files are removed, and the folder never loads as a mix of both."""
 
 import errno
 import os
@@ -12,16 +12,16 @@ from ..runtime.temporary_files import temporary_folder
 from .companions import ENTRY_FILES, WEIGHTS, files_of_model, parts_of_model
 
 SAVING_MARK = ".saving"
-"""The file that marks a folder into which a model is being saved, or was when the process was killed."""
+"""The file that marks a folder in which saving a model is in progress, or was when the process was killed."""
 
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
     """A folder to write into, which becomes `folder` when the block ends, and is removed if the block fails.
 
-    A new folder appears whole, by one renaming. Into one that is there, the files move one by one; if they are a
-    model's, all files of the model that was there go (`companions`), and while they move, the folder is marked as one
-    that nobody can load (`saving.check_saved`). Other files there stay.
+    A new folder appears complete, by a single rename. Into an existing folder, files are moved one by one; if they form
+    a model, all files of the old model are removed (`companions`), and meanwhile the folder is marked as one that must
+    not be loaded (`saving.check_saved`). Other files are kept.
 
     Raises:
         BadInput: the folder cannot be written to.
@@ -44,12 +44,12 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 
 def check_saved(folder: Path) -> None:
-    """Refuses a folder into which a model was being saved when the process was killed: its files may be of two models.
+    """Check that no model is being saved into the folder, and that no save was interrupted (it may mix two models).
 
     Raises:
-        BadModel: it is one.
+        BadModel: saving is in progress or was interrupted.
     """
-    if os.path.lexists(folder / SAVING_MARK):  # of a folder without rights, the reading of its files says so
+    if os.path.lexists(folder / SAVING_MARK):  # without permissions this is false; reading fails later
         raise BadModel(
             f"{folder} holds files of a model whose saving was cut short, or is going on just now, beside those of the "
             f"model before it ({SAVING_MARK} in it marks that). Save the model there again, and it is whole"
@@ -57,15 +57,15 @@ def check_saved(folder: Path) -> None:
 
 
 def staging_parent(folder: Path) -> Path:
-    """Where files for the folder are made ready: beside it, or in it where its surroundings are not ours to write to
-    or on another disk, as those of a container's volume are.
+    """The folder in which files are prepared before they are moved: beside the target, or inside it if its parent is
+    not writable or on another file system, as with a container's volume.
     """
     beside = not folder.is_dir() or (os.access(folder.parent, os.W_OK) and not folder.is_mount())
     return folder.parent if beside else folder
 
 
 def move_into(partial: Path, folder: Path) -> None:
-    """The files of `partial` into the folder, as whose model they are loaded once all of them are there."""
+    """Move the files of `partial` into the folder; a model in it can be loaded only once all of them are there."""
     if not folder.exists():
         partial.rename(folder)
         return
@@ -77,8 +77,8 @@ def move_into(partial: Path, folder: Path) -> None:
 
 
 def _replace_model(partial: Path, folder: Path, new: Sequence[Path]) -> None:
-    """The model's files in place of those of the one that is there. From the first step to the last the folder bears
-    the mark; who does not know it finds no modules.json nor config.json for as long.
+    """Replace the files of the old model with the new ones. The folder is marked from the first step to the last; for
+    libraries that do not know the mark, it has neither modules.json nor config.json meanwhile.
     """
     _check_room(folder, new)
     mark = folder / SAVING_MARK
@@ -97,7 +97,7 @@ def _replace_model(partial: Path, folder: Path, new: Sequence[Path]) -> None:
 
 
 def _check_room(folder: Path, new: Sequence[Path]) -> None:
-    """Refuses, while nothing is lost yet, a folder where a file stands in the way of a folder or the reverse."""
+    """Check, before anything is removed, that no existing file is where a folder must go, and the reverse."""
     for name in new:
         parents = [folder / parent for parent in name.parents]
         wrong = next((path for path in parents if path.exists() and not path.is_dir()), None)
@@ -114,5 +114,5 @@ def _move_files(partial: Path, folder: Path, names: Sequence[Path]) -> None:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Every file below the folder."""
+    """Every file below the folder, at any depth."""
     return [path for path in folder.rglob("*") if path.is_file()]

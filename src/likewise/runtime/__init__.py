@@ -1,1 +1,1 @@
-"""What any program needs: progress, devices, memory limits, lazy imports, temporary and untrusted files."""
+"""Services without machine learning: progress, devices, memory limits, lazy imports, temporary and untrusted files."""

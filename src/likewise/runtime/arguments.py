@@ -7,10 +7,10 @@ from ..errors import BadInput
 
 
 def whole_number(name: str, value: object, least: int = 1) -> int:
-    """The value, as a plain int: a whole number that is not below `least`.
+    """The value as a plain int, checked to be a whole number of at least `least`.
 
     Raises:
-        BadInput: it is something else, True and 3.0 among them.
+        BadInput: it is anything else, including True and 3.0.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise BadInput(f"{name} is {value!r:.80}; expected a whole number, {least} or more")
@@ -18,10 +18,10 @@ def whole_number(name: str, value: object, least: int = 1) -> int:
 
 
 def real_number(name: str, value: object) -> float:
-    """The value, as a plain float: a number that is not NaN, though it may be infinite.
+    """The value as a plain float, checked to be a number other than NaN; infinity is accepted.
 
     Raises:
-        BadInput: it is something else.
+        BadInput: it is anything else.
     """
     if isinstance(value, bool) or not isinstance(value, Real) or value != value:
         raise BadInput(f"{name} is {value!r:.80}; expected a number")
@@ -32,10 +32,10 @@ def real_number(name: str, value: object) -> float:
 
 
 def known_name(name: str, value: object, known: Iterable[str]) -> str:
-    """The value: one of the known names.
+    """The value, checked to be one of the known names.
 
     Raises:
-        BadInput: it is something else.
+        BadInput: it is anything else.
     """
     if not isinstance(value, str) or value not in known:
         raise BadInput(f"{name} is {value!r:.80}; expected one of {', '.join(known)}")

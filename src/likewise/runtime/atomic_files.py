@@ -1,4 +1,4 @@
-"""Writing files so that a killed process leaves none half done."""
+"""Writing files atomically: a killed process leaves no incomplete file."""
 
 import errno
 import os
@@ -10,19 +10,19 @@ from pathlib import Path
 
 from ..errors import BadInput
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share of it, the process's limit
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # full disk, user's quota, the process's file size limit
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """A path to write to; it becomes `path` when the block ends, and is removed if the block fails.
 
-    Where `path` is a link, what it leads to is written, and the link stays.
+    If `path` is a symbolic link, its target is written and the link is kept.
 
     Raises:
-        BadInput: the file cannot be written to, the disk being full say.
+        BadInput: the file cannot be written to, for example because the disk is full.
     """
-    from .temporary_files import temporary_folder  # here, for checks alone need no temporary files
+    from .temporary_files import temporary_folder  # imported here, since checks need no temporary files
 
     target = followed(path)
     _check_replaceable(path)
@@ -41,23 +41,23 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def naming_full_disk(path: Path) -> Iterator[None]:
-    """The error of a full disk with the name of what did not fit; safetensors' has its number in its text alone."""
+    """Report a full disk as a BadInput that names the path; safetensors gives the error number in its message only."""
     try:
         yield
     except Exception as error:
-        told = re.search(r"os error (\d+)", str(error))
-        number = error.errno if isinstance(error, OSError) else int(told[1]) if told else None
+        match = re.search(r"os error (\d+)", str(error))
+        number = error.errno if isinstance(error, OSError) else int(match[1]) if match else None
         if number not in FULL:
             raise
         raise unwritable(path, OSError(number, os.strerror(number))) from None
 
 
 def followed(path: Path) -> Path:
-    """Where the bytes go: to what a link leads to, whether that exists or not."""
+    """The path that would be written: the target of a symbolic link, whether or not it exists."""
     try:
         target = Path(os.path.realpath(path))
         loops = target.is_symlink()
-    except (OSError, ValueError) as error:  # a name too long, or of halves of a letter
+    except (OSError, ValueError) as error:  # a name that is too long or contains half of a surrogate pair
         why = error.strerror if isinstance(error, OSError) else error
         raise BadInput(f"{str(path)!r:.200} cannot be written: {why}") from None
     if loops:
@@ -66,10 +66,10 @@ def followed(path: Path) -> Path:
 
 
 def check_writable_file(path: Path) -> None:
-    """Refuse a file that could not be written, before the work whose result it is to hold; nothing is left there.
+    """Check, before a long computation, that its output file can be written; the check leaves nothing behind.
 
     Raises:
-        BadInput: says why.
+        BadInput: it cannot be written; the message gives the reason.
     """
     followed(path)
     _check_replaceable(path)
@@ -77,10 +77,10 @@ def check_writable_file(path: Path) -> None:
 
 
 def check_writable_folder(folder: Path) -> None:
-    """Refuse a folder that could not be written into, before the work whose results go there; it is not created.
+    """Check, before a long computation, that its output folder can be written to; the folder is not created.
 
     Raises:
-        BadInput: says why.
+        BadInput: it cannot be written to; the message gives the reason.
     """
     place = followed(folder)
     check_is_folder(folder)
@@ -88,7 +88,7 @@ def check_writable_folder(folder: Path) -> None:
 
 
 def check_not_input(output: Path, inputs: Iterable[Path]) -> None:
-    """Refuse to write a file or folder that is also read, under whatever name, a link's among them.
+    """Check that an output is not also an input, even under another name such as a link's.
 
     Raises:
         BadInput: it is one of the inputs.
@@ -101,7 +101,7 @@ def check_not_input(output: Path, inputs: Iterable[Path]) -> None:
 
 
 def _check_place(path: Path, folder: Path) -> None:
-    """Try a file that has no name, in the folder or, where that is still to be created, in what would hold it."""
+    """Try to create an unnamed file in the folder or, if it does not exist yet, in its nearest existing parent."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     try:
@@ -123,15 +123,15 @@ def check_is_folder(folder: Path) -> None:
 
 
 def apply_umask(path: Path, folder: Path) -> None:
-    """As readable as any new file, safetensors' too, which are for one user: the folder shows what the umask leaves."""
+    """Give a file the permissions of any new file, derived from the folder's; safetensors writes for the owner only."""
     path.chmod(folder.stat().st_mode & 0o666)
 
 
 def target_folder(folder: str | Path) -> Path:
-    """The folder to save into, as a user names it; in a str, `~` is the home folder, as it is in names to load.
+    """The folder to save into, as given by a user; in a str, `~` is the home folder, as in the names of models to load.
 
     Raises:
-        BadInput: it is no name of a folder; an empty one would mean the working directory.
+        BadInput: it is not a valid folder name; an empty one, which would mean the working directory, is rejected.
     """
     if not isinstance(folder, str | Path) or str(folder) == "" or "\0" in str(folder):
         raise BadInput(f"the folder to save into is {folder!r}; expected its name ('.' is the working directory)")

@@ -1,4 +1,4 @@
-"""Where a model computes: the device, the precision, and what running out of memory is."""
+"""Device and precision of a model, and detection of running out of memory."""
 
 import os
 from collections.abc import Callable
@@ -17,10 +17,12 @@ PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float
 
 
 def device_and_dtype(device: str | torch.device | None, precision: str | None) -> tuple[torch.device, torch.dtype]:
-    """Where to compute and in what: the first GPU, if any (under torchrun each process its own); bf16 on CUDA.
+    """The device and data type to compute with; default: the first GPU, if any, with bf16 on CUDA and fp32 elsewhere.
+
+    Under torchrun, each process gets its own GPU.
 
     Raises:
-        BadInput: there is no such device here, or no such precision.
+        BadInput: the device is not available, or the precision is unknown.
     """
     place = _device(device) if device is not None else _best_device()
     if place.type == "cuda" and place.index is None and "LOCAL_RANK" in os.environ:
@@ -33,12 +35,12 @@ def device_and_dtype(device: str | torch.device | None, precision: str | None) -
 
 
 def precision_name(dtype: torch.dtype) -> str:
-    """The name of a precision."""
+    """The name of the precision with this data type."""
     return next(name for name, known in PRECISIONS.items() if known == dtype)
 
 
 def none_if_out_of_memory(make: Callable[[], T]) -> T | None:
-    """What `make` makes, or None where memory ran out."""
+    """The result of calling `make`, or None if memory ran out."""
     try:
         return make()
     except torch.OutOfMemoryError:
@@ -57,7 +59,7 @@ def _device(asked: str | torch.device) -> torch.device:
 
 
 def _try(place: torch.device) -> None:
-    """One number there and back, before a model is read: refuses a device that is not here or cannot be used."""
+    """Copy one number there and back: an absent or unusable device is reported before a model is read."""
     try:
         torch.zeros(1, device=place).cpu()
     except Exception as error:  # RuntimeError, AssertionError, NotImplementedError, by the kind of device

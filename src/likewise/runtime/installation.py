@@ -1,6 +1,6 @@
-"""What to run for a missing package: a command that works here, and never a name that anyone could register.
+"""Installation hints for missing packages: a command that works here, never with a name that anyone could register.
 
-likewise itself is not published under its name, so no hint may tell people to install that name from an index.
+likewise is not published under its name, so no hint may suggest installing that name from a package index.
 """
 
 import json
@@ -19,7 +19,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "logs": ("tensorboard>=2.17",),
     "completion": ("argcomplete>=3.5",),
 }
-"""The optional packages by the name of the extra; the same as in pyproject.toml."""
+"""The optional packages by the name of the extra, as in pyproject.toml."""
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> MissingExtra:
@@ -28,7 +28,7 @@ def missing_extra(package: str, extra: str, purpose: str) -> MissingExtra:
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra: from the checkout that likewise came from, or the packages by their names."""
+    """The command that installs an extra: from likewise's checkout if there is one, else its packages by name."""
     packages = EXTRAS[extra]
     folder = checkout()
     if folder is not None:
@@ -37,15 +37,15 @@ def install_command(extra: str) -> str:
 
 
 def checkout() -> Path | None:
-    """The checkout that likewise runs from or was installed from; None where it came another way, or has gone."""
+    """The checkout that likewise runs from or was installed from; None if there was none or it was removed."""
     source = Path(__file__).resolve().parents[2]
     places = [source.parent if source.name == "src" else None, _installed_from()]
     return next((place for place in places if place and (place / "pyproject.toml").is_file()), None)
 
 
 def _installed_from() -> Path | None:
-    """The folder that pip noted when it installed likewise from one (PEP 610)."""
-    from importlib.metadata import PackageNotFoundError, distribution  # here, since only errors want them
+    """The folder that pip recorded when it installed likewise from one (PEP 610)."""
+    from importlib.metadata import PackageNotFoundError, distribution  # only for errors
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 

@@ -1,4 +1,4 @@
-"""Packages whose names arrive with their first use, so that importing the package costs nothing."""
+"""Lazy imports: a package's names are imported at their first use, so that importing the package costs nothing."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -14,13 +14,13 @@ def lazy_names(
     more: Sequence[str] = (),
     needs_torch: Sequence[str] = (),
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of the package.
+    """`__getattr__` and `__dir__` of a package with lazily imported names.
 
     Args:
         package: its `__name__`.
-        homes: modules in it, and the names that each gives; a module without any is meant itself.
+        homes: its modules, and the names exported from each; a module with no names is exported itself.
         more: further names that `dir` lists.
-        needs_torch: names that `dir`, and so `help`, leaves out where torch is not installed.
+        needs_torch: names that `dir`, and so `help`, omits if torch is not installed.
     """
     found = {name: home for home, names in homes.items() for name in names or [home.rpartition(".")[2]]}
 
@@ -43,18 +43,18 @@ def lazy_names(
 
 
 def has_torch() -> bool:
-    """Whether torch is installed; it is not imported."""
+    """Whether torch is installed, without importing it."""
     return find_spec("torch") is not None
 
 
 def require_torch(purpose: str) -> None:
-    """An error that says what to install, where torch is not."""
+    """Raise an error with the installation command if torch is not installed."""
     if not has_torch():
         raise missing_extra("torch", "torch", purpose)
 
 
 def torch_hint() -> str:
-    """The way out, for what NumPy does not compute."""
+    """A hint to install torch, for errors about what the NumPy engine does not support."""
     if has_torch():
         return 'engine="torch", which is installed here, computes every model on every device'
     return f"For every model and device: {install_command('torch')}"

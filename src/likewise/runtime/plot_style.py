@@ -1,4 +1,4 @@
-"""How all pictures look, and colours that everyone tells apart (Okabe and Ito)."""
+"""The style of all plots, with colours that colour-blind readers can distinguish (Okabe and Ito)."""
 
 STYLE = {
     "font.size": 9,

@@ -1,4 +1,4 @@
-"""Progress of long work: texts, tokens, rates and the time left, on stderr; plain lines where it is no terminal."""
+"""Progress reports on stderr: texts, tokens, rates and the time left; plain lines if stderr is not a terminal."""
 
 import shutil
 import sys
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 SHOW_AFTER = 1.5  # seconds of work before anything is shown
-LINE_INTERVAL = 10.0  # seconds between lines where stderr is no terminal
+LINE_INTERVAL = 10.0  # seconds between lines if stderr is not a terminal
 
 
 @dataclass
 class Meter:
-    """How far the work is; `progress=callable` is called with one of these now and then."""
+    """The state of progress; a callable passed as `progress` receives one of these now and then."""
 
     total: int | None
     texts: float = 0
@@ -26,7 +26,7 @@ class Meter:
 
     @property
     def left(self) -> float | None:
-        """Seconds that the rest will take at the rate so far, where the total is known."""
+        """Estimated seconds left at the rate so far; None if the total is unknown."""
         return None if self.total is None or not self.texts else self.seconds * (self.total - self.texts) / self.texts
 
     def __str__(self) -> str:
@@ -41,12 +41,12 @@ class Meter:
 
 Advance = Callable[[float, int], None]
 Progress = bool | Callable[[Meter], None] | None
-"""Whether to show it (None: on a terminal), or what is to be told."""
+"""Whether to show progress (None: only on a terminal), or a callback that receives a `Meter`."""
 
 
 @contextmanager
 def show_progress(progress: Progress, total: int | None) -> Iterator[Advance]:
-    """Gives `advance(texts, tokens)`. `None` shows only on a terminal, `True` always, `False` never."""
+    """Yields `advance(texts, tokens)`. `None` shows progress only on a terminal, `True` always, `False` never."""
     meter = Meter(total)
     if progress is None:
         progress = sys.stderr.isatty()
@@ -67,7 +67,7 @@ def show_progress(progress: Progress, total: int | None) -> Iterator[Advance]:
 
 @dataclass
 class StatusLine:
-    """One line on stderr that rewrites itself, or a new line now and then; nothing while work has only begun."""
+    """A line on stderr that is overwritten, or a new line now and then; nothing is shown in the first moments."""
 
     live: bool = field(default_factory=lambda: sys.stderr.isatty())
     began: float = field(default_factory=time.perf_counter)
@@ -78,14 +78,14 @@ class StatusLine:
         now = time.perf_counter()
         if now - self.began > SHOW_AFTER and now - self.shown > (0.1 if self.live else LINE_INTERVAL):
             self.shown, self.wrote = now, True
-            if self.live:  # what is wider than the terminal would not be written over
+            if self.live:  # a line wider than the terminal could not be overwritten
                 room = shutil.get_terminal_size().columns - 1
                 print(f"\r\x1b[K{str(state)[:room]}", end="", file=sys.stderr, flush=True)
             else:
                 print(state, file=sys.stderr, flush=True)
 
     def note(self, text: str) -> None:
-        """A line that stays, above the one that moves."""
+        """Print a permanent line above the one that is overwritten."""
         print(f"\r\x1b[K{text}" if self.live else text, file=sys.stderr, flush=True)
 
     def close(self, state: object) -> None:

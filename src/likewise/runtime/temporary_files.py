@@ -1,8 +1,8 @@
-"""Temporary folders beside what they become: locked while their process lives, removed by a later run once it is dead.
+"""Temporary folders beside their targets: locked while their process runs, removed by a later run once it has ended.
 
-A name is `.TARGET.likewise-HOST-BOOT-RANDOM`. On the same boot of the same machine, containers included, the lock says
-whether the process lives: the kernel drops it however the process ends. After a reboot nothing of before is alive. What
-another machine left on a shared disk is not judged, and stays.
+A name is `.TARGET.likewise-HOST-BOOT-RANDOM`. On the same boot of the same machine, containers included, the lock shows
+whether the process is running: the kernel releases it however the process ends. After a reboot, no earlier process is
+running. Folders that another machine left on a shared disk cannot be judged and are kept.
 """
 
 import hashlib
@@ -17,18 +17,18 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows: it cannot be known who is alive, so nothing is removed
+except ImportError:  # Windows: whether a process is running is unknown, so nothing is removed
     fcntl = None  # type: ignore[assignment]
 
 MAX_NAME_BYTES = 200  # bytes of a target's name that are part of the temporary one
-DIGITS = 8  # of each of the three parts behind the name
+DIGITS = 8  # of each of the three parts after the name
 
 
 @contextmanager
 def temporary_folder(target: Path, parent: Path | None = None) -> Iterator[Path]:
-    """A hidden folder in `parent` (beside `target` by default), removed when the block ends unless it was renamed.
+    """A hidden folder in `parent` (default: beside `target`), removed when the block ends unless it was renamed.
 
-    What dead processes left of earlier ones for this target is removed first.
+    First, temporary folders for this target that ended processes left behind are removed.
 
     Raises:
         OSError: it cannot be created.
@@ -46,7 +46,7 @@ def temporary_folder(target: Path, parent: Path | None = None) -> Iterator[Path]
 
 
 def remove_abandoned(parent: Path, names: str) -> None:
-    """Remove temporary folders of dead processes whose target's name matches the regular expression `names`."""
+    """Remove temporary folders of ended processes whose target's name matches the regular expression `names`."""
     if fcntl is None or not parent.is_dir():
         return
     digits = rf"\w{{{DIGITS}}}"
@@ -59,7 +59,7 @@ def remove_abandoned(parent: Path, names: str) -> None:
 
 
 def _remove_if_dead(path: Path, *, same_boot: bool) -> None:
-    with suppress(OSError):  # it is in use, not a folder, or another user's
+    with suppress(OSError):  # the folder is in use, is not a folder, or belongs to another user
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             if same_boot:
@@ -70,13 +70,13 @@ def _remove_if_dead(path: Path, *, same_boot: bool) -> None:
 
 
 def _create(parent: Path, name: str) -> tuple[Path, int | None]:
-    """A new folder and its lock; none where the file system has no locks, and nobody else gets one either."""
+    """A new folder and its lock; the lock is None if the file system has no locks, where no process can get one."""
     while True:
         mark = f"likewise-{_host()}-{_boot()}-{secrets.token_hex(DIGITS // 2)}"
         folder = parent / f".{_label(name)}.{mark}"
         folder.mkdir()
         lock = _locked(folder)
-        if folder.is_dir():  # not removed by a process that looked before it was locked
+        if folder.is_dir():  # another process may have removed it before it was locked
             return folder, lock
         if lock is not None:
             os.close(lock)
@@ -98,7 +98,7 @@ def _locked(folder: Path) -> int | None:
 
 
 def _label(name: str) -> str:
-    """The name, or its digest where a longer one would not be a name any more."""
+    """The name, or its digest if the temporary folder's name would get too long."""
     whole = os.fsencode(name)
     return name if len(whole) <= MAX_NAME_BYTES else hashlib.sha256(whole).hexdigest()
 
@@ -108,7 +108,7 @@ def _host() -> str:
 
 
 def _boot() -> str:
-    """Which start of the machine this is, where that is known (Linux)."""
+    """An identifier of the current boot of the machine, where available (Linux)."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text()[:DIGITS]
     return "0" * DIGITS

@@ -1,4 +1,4 @@
-"""Options under the names of other libraries, and misspelt ones: one helpful sentence in place of a TypeError."""
+"""Unknown keyword arguments (other libraries' names, misspellings): a helpful error in place of a TypeError."""
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 def explains_unknown_options(name: str, advice: Mapping[str, str]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: keyword arguments that the function does not have raise BadInput, with the advice for that word.
+    """A decorator: unknown keyword arguments of the function raise BadInput, with the advice for that name.
 
     >>> @explains_unknown_options("encode", {"batch_size": "it is called batch_tokens here"})
     ... def encode(texts, *, batch_tokens=None): ...
@@ -38,7 +38,7 @@ def explains_unknown_options(name: str, advice: Mapping[str, str]) -> Callable[[
 
 
 def unknown_option(name: str, option: str, known: Iterable[str], advice: Mapping[str, str]) -> BadInput:
-    """The error for an option that a function does not have: the advice for its name, or the nearest known option."""
+    """The error for an unknown option of a function: the advice for its name, or the most similar known option."""
     if option in advice:
         return BadInput(f"{name} has no option {option}: {advice[option]}")
     options = sorted({*known} - {"self", "cls"})

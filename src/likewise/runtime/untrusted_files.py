@@ -1,7 +1,7 @@
-"""Opening the files of a model folder: regular files of bounded size, or an error that names the file.
+"""Reading files from untrusted model folders: regular files of bounded size, or an error that names the file.
 
-A model folder may come from anyone. Whatever stands where a file should be (a pipe, a device, a folder, a loop of
-links, a name too long for the file system) is a `BadModel` before anything waits for it or reads it.
+Anything else in the place of a file (a pipe, a device, a folder, a loop of links, a name too long for the file system)
+raises `BadModel` before it is opened, so reading never blocks.
 """
 
 import json
@@ -14,14 +14,14 @@ from typing import Any
 from ..errors import BadModel
 
 MAX_JSON_BYTES = 1 << 24
-"""Bytes of one JSON file of settings; the largest in use, an index of many shards, has about half."""
+"""Maximum bytes of a JSON file of settings; the largest in use, an index of many shards, has about half."""
 
 
 def regular_file_exists(path: Path, most: int | None = None) -> bool:
-    """Whether the file is there.
+    """Whether the file exists.
 
     Raises:
-        BadModel: something is there, and it is not a regular file of at most `most` bytes.
+        BadModel: it exists but is not a regular file of at most `most` bytes.
     """
     try:
         found = path.stat()
@@ -37,24 +37,24 @@ def regular_file_exists(path: Path, most: int | None = None) -> bool:
 
 
 def read_bytes(path: Path, most: int = MAX_JSON_BYTES) -> bytes | None:
-    """What the file holds; None if it is not there."""
+    """The content of the file; None if it does not exist."""
     if not regular_file_exists(path, most):
         return None
     try:
-        # without waiting, in case the file was exchanged for a pipe since it was checked
+        # non-blocking, in case the file was replaced by a pipe after it was checked
         with os.fdopen(
             os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb"
         ) as file:
             content = file.read(most + 1) or b""
     except OSError as error:
         raise BadModel(f"{path} cannot be read: {_reason(error)}") from None
-    if len(content) > most:  # a file of /proc, say, has more than the size that it reports
+    if len(content) > most:  # files in /proc, for example, are larger than they report
         raise BadModel(f"{path} has more than {most:,} bytes")
     return content
 
 
 def read_text(path: Path, most: int = MAX_JSON_BYTES) -> str | None:
-    """The text that the file holds in UTF-8; None if it is not there."""
+    """The UTF-8 text in the file; None if it does not exist."""
     content = read_bytes(path, most)
     try:
         return None if content is None else content.decode("utf-8")
@@ -63,7 +63,7 @@ def read_text(path: Path, most: int = MAX_JSON_BYTES) -> str | None:
 
 
 def read_json(path: Path, default: Any = None, most: int = MAX_JSON_BYTES) -> Any:
-    """What the file holds; `default` if it is not there."""
+    """The JSON value in the file; `default` if it does not exist."""
     text = read_text(path, most)
     if text is None:
         return default
@@ -74,7 +74,7 @@ def read_json(path: Path, default: Any = None, most: int = MAX_JSON_BYTES) -> An
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The object that the file holds; an empty one if it is not there."""
+    """The JSON object in the file; an empty one if it does not exist."""
     value = read_json(path, {})
     if not isinstance(value, dict):
         raise BadModel(f"{path} holds a {type(value).__name__}; expected an object")
@@ -82,14 +82,14 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def require_object(path: Path, why: str) -> dict[str, Any]:
-    """The object that the file holds; an error that says `why` it is needed if it is not there."""
+    """The JSON object in the file; if it does not exist, the error contains `why`, the reason that it is needed."""
     if not regular_file_exists(path):
         raise BadModel(f"{path} is missing, and {why}; the folder may be half a download: fetch it again")
     return read_object(path)
 
 
 def boolean_setting(settings: Mapping[str, Any], key: str, default: bool, path: Path) -> bool:
-    """A setting that is true or false; `default` where the file at `path` does not have it, or has null."""
+    """A boolean setting of the file at `path`; `default` if it is missing or null."""
     value = settings.get(key)
     if value is None:
         return default
@@ -99,7 +99,7 @@ def boolean_setting(settings: Mapping[str, Any], key: str, default: bool, path: 
 
 
 def whole_number_setting(settings: Mapping[str, Any], key: str, most: int, path: Path) -> int:
-    """A setting that is a whole number from 0 to `most`."""
+    """A setting of the file at `path`: a whole number from 0 to `most`."""
     value = settings.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise bad_setting(path, key, value, f"a whole number from 0 to {most:,}")
@@ -107,7 +107,7 @@ def whole_number_setting(settings: Mapping[str, Any], key: str, most: int, path:
 
 
 def bad_setting(path: Path, key: str, value: object, expected: str) -> BadModel:
-    """The error for a setting that makes no sense: file, key, value, and what was expected."""
+    """The error for an invalid setting: it names file, key, value, and what was expected."""
     return BadModel(f"{path} says {key} = {value!r:.200}; expected {expected}")
 
 

@@ -1,4 +1,4 @@
-"""Weights in safetensors files: which types are read, what tensors are called, and small files of known shapes."""
+"""Weights in safetensors files: supported data types, names of tensors, and reading small files of known shapes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,14 @@ FLOAT_TYPES = ("F64", "F32", "F16", "BF16")
 """The types in which weights may be stored, as safetensors names them."""
 
 ROW_STEP_SUFFIX = ".step"
-"""Appended to the name of an int8 matrix: the tensor of its quantization steps, one for each row."""
+"""The suffix that turns the name of an int8 matrix into that of its quantization steps, one for each row."""
 
 
 def match_tensor_name(name: str, names: Sequence[str]) -> str | None:
-    """Which of a file's names, shortest first, is this one, whatever prefix (`bert.`, `model.`) stands before it.
+    """The first of a file's names that equals `name` apart from a prefix (`bert.`, `model.`), or None.
 
-    Norms may have their oldest names, gamma and beta.
+    `names` must be sorted by length, shortest first. Norms may have the names of the earliest checkpoints, gamma and
+    beta.
     """
     older = re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", name))
     for expected in (name, older):
@@ -31,9 +32,9 @@ def match_tensor_name(name: str, names: Sequence[str]) -> str | None:
 
 
 def read_tensors(folder: Path, what: str, expected: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """The tensors of a small part of a model, as torch's, in fp32: those that are expected, finite, and no others.
+    """The weights of a small part of a model as torch tensors in fp32, checked to be exactly those expected and finite.
 
-    The header is compared with what is expected before any memory is taken.
+    The header is compared with the expected shapes before any memory is allocated.
     """
     path = folder / "model.safetensors"
     if not regular_file_exists(path):

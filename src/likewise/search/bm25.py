@@ -1,8 +1,8 @@
-"""BM25: texts ranked by the words they share with a query; the first stage that re-ranking starts from.
+"""BM25: texts ranked by the words they share with a query; the first stage before re-ranking.
 
-A text has, summed over the words of the query, idf · tf / (tf + k₁(1 − b + b · length / mean length)) (Robertson and
-Zaragoza 2009, equation 3.15), with the idf of Lucene, ln(1 + (N − n + ½) / (n + ½)), which is never negative. Words
-are lower-cased runs of letters and digits; there is no stemming and no list of stop words.
+The score of a text is the sum, over the words of the query, of idf · tf / (tf + k₁(1 − b + b · length / mean length))
+(Robertson and Zaragoza 2009, equation 3.15), with the idf of Lucene, ln(1 + (N − n + ½) / (n + ½)), which is never
+negative. Words are lower-cased runs of letters, digits and underscores; there is no stemming and no stop word list.
 """
 
 import re
@@ -22,7 +22,7 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class BM25Index:
-    """N texts by their words: word w stands in `texts[starts[w]:starts[w + 1]]`, and adds `weights` there."""
+    """Inverted index of N texts: word w occurs in `texts[starts[w]:starts[w + 1]]`, whose scores gain `weights`."""
 
     ids: Mapping[str, int]
     starts: Int[np.ndarray, " W1"]
@@ -32,9 +32,9 @@ class BM25Index:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> "BM25Index":
-        """The index of these texts, all weights worked out."""
+        """Build the index of these texts, with all weights computed."""
         ids: dict[str, int] = {}
-        postings = array("q")  # word, text, how often; and again
+        postings = array("q")  # flat triples: word, text, count
         lengths = np.zeros(len(texts))
         for i, counts in enumerate(Counter(lowercase_words(text)) for text in texts):
             lengths[i] = counts.total()
@@ -50,9 +50,9 @@ class BM25Index:
         return cls(ids, np.append(0, np.cumsum(holders)), where, weights, len(texts))
 
     def nearest(self, query: str, k: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """The k best texts that share a word with the query, best first, and what they have; ties: the earlier text.
+        """The k best texts that share a word with the query, best first, and their scores; ties: the earlier text.
 
-        A word that the query has twice counts twice.
+        A word that occurs twice in the query counts twice.
         """
         k = whole_number("k", k)
         scores = np.zeros(self.size)

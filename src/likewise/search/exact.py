@@ -15,7 +15,7 @@ QUERIES = 1024  # rows of queries in one product: 32 MB of scores in float32
 
 
 class Hits(NamedTuple):
-    """The k nearest of each query, best first: which rows of the corpus, and how similar."""
+    """The k nearest of each query, best first: rows of the corpus and their similarities."""
 
     indices: Int[np.ndarray, "Q k"]
     scores: Float[np.ndarray, "Q k"]
@@ -26,7 +26,8 @@ def search(
 ) -> Hits:
     """The k most similar rows of the corpus for each query; fewer if the corpus is smaller. Ties: the earlier row.
 
-    Memory beside the arguments is k numbers a query and one block of scores; cosine also takes one copy of the corpus.
+    Besides the arguments, this needs memory for k numbers per query and one block of scores; cosine also needs one
+    copy of the corpus.
     """
     k, metric = whole_number("k", k), known_name("metric", metric, SIMILARITIES)
     queries, corpus = number_table(queries, "queries"), number_table(corpus, "corpus")
@@ -46,7 +47,7 @@ def nearest(
     k: int,
     compare: Callable[..., Float[np.ndarray, "M N"]],
 ) -> Hits:
-    """As `search`, by what `compare` gives of rows and rows; arguments are checked already, and scaled if need be."""
+    """As `search`, by the similarities that `compare` returns; arguments must be checked, and normalised if need be."""
     width = min(k, len(corpus))
     hits = Hits(np.empty((len(queries), width), np.int64), np.empty((len(queries), width), np.float32))
     for first in range(0, len(queries), QUERIES):
@@ -66,7 +67,7 @@ def nearest(
 
 
 def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
-    """The k greatest of each row, in the order of their columns; among equals at the edge, the earlier columns."""
+    """The k greatest of each row, in the order of their columns; of equal scores at the cut-off, the earlier ones."""
     if k >= scores.shape[1]:
         return Hits(np.broadcast_to(np.arange(scores.shape[1]), scores.shape), scores)
     edge = np.partition(scores, -k, axis=1)[:, -k, None]
@@ -79,6 +80,6 @@ def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
 
 
 def _sorted(hits: Hits, k: int) -> Hits:
-    """Best first, k of them; equals stay in the order given, which is that of the corpus."""
+    """The k best, best first; equal scores keep the order given, which is that of the corpus."""
     order = np.argsort(-hits.scores, axis=1, kind="stable")[:, :k]
     return Hits(np.take_along_axis(hits.indices, order, 1), np.take_along_axis(hits.scores, order, 1))

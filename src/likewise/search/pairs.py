@@ -1,4 +1,4 @@
-"""The most similar pairs among N vectors: all N(N−1)/2 of them compared, a few kept."""
+"""The most similar pairs among N vectors: all N(N−1)/2 pairs are compared, and the best are kept."""
 
 from typing import NamedTuple
 
@@ -60,6 +60,6 @@ def closest_pairs(
 
 
 def _greatest(tile: Float[np.ndarray, "m n"], expected: Bool[np.ndarray, "m n"], k: int) -> Bool[np.ndarray, "m n"]:
-    """Of the expected places those with the k greatest numbers, and what equals the last of them."""
+    """The positions, among those expected, of the k greatest numbers and of any equal to the last of these."""
     found = tile[expected]
     return expected if len(found) <= k else expected & (tile >= np.partition(found, -k)[-k])

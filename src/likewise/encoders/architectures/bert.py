@@ -1,7 +1,7 @@
-"""BERT and its kin (RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, ALBERT, MPNet): one post-norm transformer.
+"""BERT and its variants (RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, ALBERT, MPNet): one post-norm transformer.
 
-Devlin et al. 2019. What the kin differ in is a field of `Shape`: where positions begin, whether there are
-segments, how wide the word vectors are, whether blocks share weights, whether positions are also relative.
+Devlin et al. 2019. The fields of `Shape` hold the differences between them: the first position, whether there are
+segments, the width of word vectors, whether blocks share weights, whether positions are also relative.
 """
 
 from collections.abc import Iterator
@@ -31,21 +31,21 @@ class Shape:
     eps: float
     activation: str = "gelu"
     first_position: int = 0  # RoBERTa counts from 2
-    segments: int = 2  # 0: the model knows none
-    word_width: int = 0  # 0: as wide as the model; ELECTRA and ALBERT may have narrower words
-    groups: int = 0  # 0: every block has weights of its own; ALBERT: blocks share these many
-    buckets: int = 0  # relative positions (MPNet), 0: none
+    segments: int = 2  # 0: the model has none
+    word_width: int = 0  # 0: as wide as the model; ELECTRA and ALBERT may have narrower word vectors
+    groups: int = 0  # 0: every block has separate weights; ALBERT: the number of sets that blocks share
+    buckets: int = 0  # of relative positions (MPNet); 0: none
     dropout: float = 0.1
     attention_dropout: float = 0.1
 
     @property
     def longest(self) -> int:
-        """Tokens that have a position."""
+        """The maximum number of tokens: those that have a position."""
         return self.positions - self.first_position
 
 
 class Embeddings(nn.Module):
-    """Word + position + segment, normalised; where the tokens tell no segments, all are of segment 0."""
+    """Word + position + segment embeddings, normalised; tokens without given segments are all in segment 0."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Block(nn.Module):
 
 
 class Bert(Encoder):
-    """Tokens to layers: the embeddings, then the output of each block, computed as they are asked for."""
+    """From tokens to layers: the embeddings, then the output of each block, computed lazily."""
 
     can_recompute = True
 
@@ -107,7 +107,7 @@ class Bert(Encoder):
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.groups or shape.depth))
 
     def block(self, i: int) -> nn.Module:
-        """The block at depth i; ALBERT's groups of blocks are one block asked many times."""
+        """The block at depth i; in ALBERT, all depths of a group use the same block."""
         return self.blocks[i * len(self.blocks) // self.depth]
 
     def states(self, tokens: Ragged) -> Iterator[Float[Tensor, "T D"]]:
@@ -119,7 +119,7 @@ class Bert(Encoder):
             yield x
 
     def _bias(self) -> Bias | None:
-        """Remembered for all blocks; anew in each where blocks are computed twice, and the second time alike."""
+        """The relative bias: cached for all blocks, except with checkpointing, where each recomputes it identically."""
         if self.relative is None or (self.recomputes and torch.is_grad_enabled()):
             return self.relative
         return self.relative.cached()

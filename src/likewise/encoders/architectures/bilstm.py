@@ -1,7 +1,7 @@
-"""InferSent's encoder: a bidirectional LSTM over word vectors, whose maximum over time is the sentence.
+"""InferSent's encoder: a bidirectional LSTM over word vectors; the sentence vector is its maximum over time.
 
 Conneau et al. 2017, Supervised Learning of Universal Sentence Representations from Natural Language Inference Data:
-2,048 units a direction over GloVe vectors, max pooling. Both directions of all sentences run together, packed.
+2,048 units in each direction over GloVe vectors, max pooling. Both directions of all sentences run together, packed.
 """
 
 from collections.abc import Iterator
@@ -18,17 +18,17 @@ from .word_table import UNBOUNDED, WordShape, WordTable
 
 
 class LSTM(nn.LSTM):
-    """torch's own, its weights left as they come (see layers.py)."""
+    """torch's LSTM, without the initialization of its weights (see layers.py)."""
 
     def reset_parameters(self) -> None:
-        """Nothing."""
+        """Do nothing; see layers.py."""
 
 
 class TimeMajor(NamedTuple):
-    """All sentences' first words, then their second ones …, longest sentence first: what an LSTM walks through."""
+    """Tokens in the order in which an LSTM reads them: first words of all sentences (longest first), second words, …"""
 
-    order: Int[Tensor, " T"]  # which token stands at each place
-    sizes: Int[Tensor, " steps"]  # sentences that have a word at each step; on the CPU, as torch wants it
+    order: Int[Tensor, " T"]  # the index of the token at each place
+    sizes: Int[Tensor, " steps"]  # how many sentences have a word at each step; on the CPU, as torch requires
 
     @classmethod
     def of(cls, tokens: Ragged) -> "TimeMajor":
@@ -38,9 +38,9 @@ class TimeMajor(NamedTuple):
 
 
 class BiLSTM(Encoder):
-    """Tokens to one layer: what the LSTM has read up to each word, from the left, and from the right.
+    """From tokens to one layer: the LSTM's hidden states at each word, left to right and right to left, concatenated.
 
-    There is no layer before it, since word vectors have another width.
+    The word vectors are not yielded as a layer, since they have another width.
     """
 
     depth = 0

@@ -1,9 +1,9 @@
-"""The input of a deep averaging network: words and pairs of neighbours, whose sum the heads take further.
+"""The input of a deep averaging network: vectors of words and of adjacent pairs, whose sum is the heads' input.
 
 Iyyer et al. 2015; Cer et al. 2018, Universal Sentence Encoder, where words and bigrams are averaged together and pass
-through a feed-forward network. Pooling is `mean-sqrt-len` and the network `Dense` heads
-(`likewise.baselines.untrained`), so this encoder is two tables. Pairs share a fixed number of rows, by a
-hash of the two words' ids.
+through a feed-forward network. Pooling is `mean-sqrt-len`, and the network consists of `Dense` heads
+(`likewise.baselines.untrained`), so this encoder is only two tables. Pairs are hashed, by the ids of the two words,
+to a fixed number of rows.
 """
 
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ _MULTIPLIERS = (0x9E3779B1, 0x85EBCA77)  # odd and irregular, as in xxHash; both
 
 
 class DeepAveraging(Encoder):
-    """Tokens to one layer: a word's vector, and added to it that of the pair it forms with the next word.
+    """From tokens to one layer: a word's vector plus the vector of the pair that it forms with the next word.
 
-    So a sum over words is one over words and bigrams.
+    So the sum over words is a sum over words and bigrams.
     """
 
     depth = 0
@@ -47,7 +47,7 @@ class DeepAveraging(Encoder):
 
 
 def pair_buckets(left: Int[Tensor, " P"], right: Int[Tensor, " P"], buckets: int) -> Int[Tensor, " P"]:
-    """The bucket of each pair of ids; the order of the two counts."""
+    """The bucket of each pair of ids, which depends on their order."""
     mixed = (left * _MULTIPLIERS[0]) ^ ((right + 1) * _MULTIPLIERS[1])
     mixed = mixed & ((1 << 62) - 1)
     return (mixed ^ (mixed >> 29)) % buckets

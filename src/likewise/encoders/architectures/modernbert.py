@@ -1,4 +1,4 @@
-"""ModernBERT (Warner et al. 2024): pre-norm, rotary positions, gated, most blocks looking only nearby."""
+"""ModernBERT (Warner et al. 2024): pre-norm, rotary positions, gated networks, local attention in most blocks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ class ModernShape:
     inner: int
     positions: int
     eps: float
-    reach: int  # a local block sees this many tokens on either side
+    reach: int  # a local block attends to this many tokens on either side
     thetas: tuple[float, ...]  # the rotary base of each block
-    local: tuple[bool, ...]  # which blocks see only nearby
+    local: tuple[bool, ...]  # which blocks have local attention
     activation: str = "gelu"
     norm_bias: bool = False
     attention_bias: bool = False
@@ -36,7 +36,7 @@ class ModernShape:
 
     @property
     def longest(self) -> int:
-        """Tokens that the model was made for."""
+        """The maximum number of tokens that the model was trained for."""
         return self.positions
 
 
@@ -71,7 +71,7 @@ class ModernBlock(nn.Module):
 
 
 class ModernBert(Encoder):
-    """Tokens to layers; the last one is normalised, as its poolings expect."""
+    """From tokens to layers; the last one is normalised, as poolings for this model expect."""
 
     nested = False
     can_recompute = True
@@ -108,7 +108,7 @@ def rotation(tokens: Ragged, theta: float, width: int, dtype: torch.dtype) -> Ro
 
 
 def rotate(x: Float[Tensor, "T H K"], rotation: Rotation) -> Float[Tensor, "T H K"]:
-    """Turns each pair (x_i, x_{i+K/2}) by its token's angle."""
+    """Rotate each pair (x_i, x_{i+K/2}) by its token's angle."""
     cos, sin = rotation
     left, right = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-right, left), dim=-1) * sin

@@ -1,4 +1,4 @@
-"""MPNet's relative positions: a learned bias for every distance between two tokens (Song et al. 2020, as in T5)."""
+"""MPNet's relative positions: a learned bias for each bucket of token distances (Song et al. 2020, as in T5)."""
 
 import math
 from functools import cache
@@ -14,7 +14,7 @@ FAR = 128  # distances from here on share the last bucket
 
 
 class RelativeBias(nn.Module):
-    """Adds `table[bucket(j − i), head]` to the score of token i looking at token j; all blocks share the table."""
+    """Adds `table[bucket(j − i), head]` to the score of token i attending to token j; all blocks share the table."""
 
     def __init__(self, buckets: int, heads: int) -> None:
         super().__init__()
@@ -26,12 +26,12 @@ class RelativeBias(nn.Module):
         return bias.permute(2, 0, 1).contiguous()
 
     def cached(self) -> Bias:
-        """The same, remembered by length for the blocks of one pass."""
+        """The same bias, cached by length for the blocks of one forward pass."""
         return cache(self.forward)
 
 
 def bucket(offset: Int[Tensor, "t t"], buckets: int) -> Int[Tensor, "t t"]:
-    """Half of the buckets for each direction; near distances have one each, far ones share by logarithm."""
+    """The bucket of each offset: half of them per direction, one for each near distance, logarithmic for far ones."""
     half = buckets // 2
     near = half // 2
     distance = offset.abs()

@@ -1,6 +1,6 @@
 """Any other architecture (XLNet, DeBERTa, …) through transformers' AutoModel [extra: transformers].
 
-Slower than an encoder of ours, since it pads; the vectors are those of transformers.
+This is slower than likewise's own encoders, since it pads; the vectors are those that transformers computes.
 """
 
 import threading
@@ -26,7 +26,7 @@ from ...runtime.untrusted_files import MAX_JSON_BYTES, regular_file_exists
 from ..config import MAX_DEPTH, MAX_SIZE
 from ..encoder import Encoder
 
-try:  # what transformers builds its own empty models under, since version 5
+try:  # the context in which transformers builds empty models since version 5
     from transformers.initialization import meta_device_safe_creation_ops
 except ImportError:
     meta_device_safe_creation_ops = nullcontext
@@ -38,15 +38,16 @@ UNBOUNDED = 1 << 20  # for models whose positions are only relative
 
 MOST_LABELS = 100_000
 SPARE_NUMBERS, SPARE_PARTS = 1 << 24, 2000
-"""What a model may have beyond four times what its weights hold (a pooler, say, or the half that is not read)."""
+"""Numbers and modules that a model may have beyond four times those in its weight files, such as a pooler or a decoder
+that is not read."""
 MOST_BUFFERS = 1 << 29
-"""Bytes of tables that a model computes rather than loads: masks and angles for every position."""
+"""Maximum bytes of buffers that a model computes rather than loads: masks and angles for every position."""
 
 
 class AutoEncoder(Encoder):
-    """A transformers model behind our interface: packed tokens in, layers out.
+    """A transformers model with likewise's interface: packed tokens in, layers out.
 
-    `shapes` are those of the tensors that the folder's weights hold, by name.
+    `shapes` are the shapes of the tensors in the folder's weight files, by name.
     """
 
     def __init__(self, folder: Path, config: Mapping[str, Any], shapes: Shapes, dtype: torch.dtype) -> None:
@@ -62,20 +63,20 @@ class AutoEncoder(Encoder):
             self._try(folder)
 
     def _take(self, model: Any) -> None:
-        """The half of the model that encodes, and what our interface asks of it."""
-        made = model.config
-        self.without_decoder = _both_halves(made)
+        """Keep the encoder part of the model, and set the attributes that `Encoder` requires."""
+        config = model.config
+        self.without_decoder = _both_halves(config)
         self.model = (model.get_encoder() if self.without_decoder else model).eval()
-        positions = getattr(made, "max_position_embeddings", None)
-        self.config = {key: value for key, value in made.to_dict().items() if key not in INCIDENTAL}
-        self.width, self.depth = int(made.hidden_size), int(made.num_hidden_layers)
+        positions = getattr(config, "max_position_embeddings", None)
+        self.config = {key: value for key, value in config.to_dict().items() if key not in INCIDENTAL}
+        self.width, self.depth = int(config.hidden_size), int(config.num_hidden_layers)
         self.vocabulary = int(self.model.get_input_embeddings().num_embeddings)
         self.longest = int(positions) - _first_position(model) if positions and positions > 0 else UNBOUNDED
         self.pad = self.config.get("pad_token_id") or 0
 
     @torch.inference_mode()
     def _try(self, folder: Path) -> None:
-        """One sentence through all layers: settings that only fail when they are used fail here."""
+        """Encode one sentence with all layers, so that settings that fail only in use fail when the model is loaded."""
         tokens = Ragged.of([[i % self.vocabulary for i in (1, 2, 1)]])
         last = deque(self(tokens), maxlen=1)[0]
         if tuple(last.shape) != (3, self.width):
@@ -89,19 +90,19 @@ class AutoEncoder(Encoder):
             yield state[tokens.sentence, tokens.position]
 
     def save(self, folder: Path) -> None:
-        """As transformers writes it."""
+        """Save the model with transformers' `save_pretrained`."""
         self.model.save_pretrained(folder)
 
 
 def _first_position(model: nn.Module) -> int:
-    """Where positions begin: behind the padding's, in models that follow RoBERTa."""
+    """The first position: the one after the padding's in models that follow RoBERTa."""
     tables = (m for name, m in model.named_modules() if name.endswith("position_embeddings"))
     padding = next((m.padding_idx for m in tables if isinstance(m, nn.Embedding)), None)
     return 0 if padding is None else int(padding) + 1
 
 
 def _check_files(folder: Path) -> None:
-    """Refuses what transformers would open without looking: pipes, devices, adapters of a model that lies elsewhere."""
+    """Reject files that transformers would open unchecked: pipes, devices, adapters of a model in another folder."""
     if regular_file_exists(folder / "adapter_config.json"):
         raise BadModel(f"{folder} holds an adapter (adapter_config.json); merge it into its model and save that")
     for path in folder.glob("*.json"):
@@ -109,7 +110,7 @@ def _check_files(folder: Path) -> None:
 
 
 def _check_setting(key: str, value: object) -> None:
-    """Refuses sizes that no encoder has, before transformers makes lists of that length of them."""
+    """Reject implausible sizes, before transformers allocates lists of that length."""
     if isinstance(value, dict):
         for name, inner in value.items():
             _check_setting(name, inner)
@@ -129,7 +130,7 @@ def _most(key: str) -> int:
 
 @contextmanager
 def _as_bad_model(folder: Path) -> Iterator[None]:
-    """Whatever transformers raises, as an error that names the folder."""
+    """Convert whatever transformers raises to a BadModel that names the folder."""
     try:
         yield
     except (BadModel, MemoryError):
@@ -139,7 +140,7 @@ def _as_bad_model(folder: Path) -> Iterator[None]:
 
 
 def _check_memory(settings: Any, shapes: Shapes, folder: Path) -> None:
-    """Builds the model without memory, and refuses one that is much larger than the weights of its folder."""
+    """Build the model on the meta device, and reject one that is much larger than the weights in its folder."""
     with ExitStack() as stack:
         stack.enter_context(_counted(shapes, folder))
         stack.enter_context(torch.device("meta"))
@@ -154,7 +155,7 @@ def _check_memory(settings: Any, shapes: Shapes, folder: Path) -> None:
 
 @contextmanager
 def _counted(shapes: Shapes, folder: Path) -> Iterator[None]:
-    """While a model is built, an error as soon as it has more numbers or parts than its folder could fill."""
+    """While a model is built, raise an error once it has more numbers or modules than its weight files account for."""
     have = sum(prod(shape) for shape in shapes.values())
     numbers, parts = 4 * have + SPARE_NUMBERS, 8 * len(shapes) + SPARE_PARTS
     thread, count = threading.get_ident(), {"numbers": 0, "parts": 0}
@@ -182,7 +183,7 @@ REGISTERS = (register_module_parameter_registration_hook, register_module_module
 
 
 def _loaded(folder: Path, settings: Any, dtype: torch.dtype) -> Any:
-    """The model of transformers with the folder's weights, all of those that are used."""
+    """The transformers model with the folder's weights, after checking that none that is used is missing."""
     model, report = transformers.AutoModel.from_pretrained(
         folder,
         config=settings,

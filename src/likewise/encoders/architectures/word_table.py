@@ -1,6 +1,6 @@
-"""A table of word vectors: one layer, and nothing that looks around.
+"""A table of word vectors: an encoder of one layer in which a word's vector does not depend on its context.
 
-Averaged, it is the baseline of the papers (avg. GloVe); beneath `bilstm.py` and `dan.py` it is where they begin.
+Averaged, it is a usual baseline (avg. GloVe); `bilstm.py` and `deep_averaging.py` start from word vectors too.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from ..encoder import Encoder
 from ..layers import Embedding
 
 UNBOUNDED = 1 << 20
-"""Tokens that one text may have, since no position is counted."""
+"""The maximum number of tokens in a text: practically unlimited, since there are no position embeddings."""
 
 
 @dataclass(frozen=True)
 class WordShape:
-    """The sizes of a table: `vocabulary` words, the unknown one first, and below them `buckets` n-grams (fastText)."""
+    """The sizes of a table: rows of `vocabulary` words, the unknown one first, then of `buckets` n-grams (fastText)."""
 
     vocabulary: int
     width: int
@@ -33,11 +33,11 @@ class WordShape:
 
 
 class WordTable(Encoder):
-    """Tokens to one layer: each word's row, or the mean of the rows of its n-grams.
+    """From tokens to one layer: each word's row, or the mean of the rows of its n-grams.
 
-    An id below `shape.rows` is a row, and a word begins with it; one above, less the buckets, is the row of an n-gram
-    that goes on with the word before it (`likewise.text.unknown_words`). The unknown word's row is not learned, and an
-    n-gram's is the mean of no other.
+    An id below `shape.rows` is the row that a word begins with. A higher id, minus the number of buckets, is the row
+    of a further n-gram of the same word (`likewise.text.unknown_words`). The row of the unknown word is not trained
+    and does not count in means.
     """
 
     depth = 0
@@ -50,7 +50,7 @@ class WordTable(Encoder):
         self.table = Embedding(shape.rows, shape.width, padding_idx=0)
 
     def units(self, tokens: Ragged) -> Ragged:
-        """The words, each with the first of its ids."""
+        """The words, each represented by the first of its ids."""
         if not self.shape.buckets:
             return tokens
         begins = self._begins(tokens)
@@ -66,5 +66,5 @@ class WordTable(Encoder):
         yield F.embedding_bag(rows, self.table.weight, starts, mode="mean", padding_idx=0)
 
     def _begins(self, tokens: Ragged) -> Tensor:
-        """Which tokens begin a word; the first of a text does, wherever it was cut."""
+        """Whether each token begins a word; the first token of a text always does, even after truncation."""
         return (tokens.values < self.shape.rows) | (tokens.position == 0)

@@ -22,7 +22,7 @@ from ...errors import BadInput, BadModel, LikewiseError
 Array = np.ndarray
 
 VERSION = 1
-"""Of the interface; LW_VERSION in native/likewise_native.h."""
+"""The version of the interface; LW_VERSION in native/likewise_native.h."""
 FILE = "likewise_native" + {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 PRECISIONS = {"fp32": 0, "bf16": 1, "int8": 2}
 ACTIVATIONS = {
@@ -38,17 +38,17 @@ ACTIVATIONS = {
     "quick_gelu": 5,
     "mish": 6,
 }
-"""By config.json's names."""
+"""Numbers of the activation functions, by their names in config.json."""
 REDUCTIONS = {"cls": 1, "max": 2, "mean": 4, "mean-sqrt-len": 8, "weighted-mean": 16, "last-token": 32}
-"""Side by side in this order, which is that of `arrays.reductions.REDUCTIONS`."""
+"""Bits of the reductions, concatenated in this order, which is that of `arrays.reductions.REDUCTIONS`."""
 KINDS = ("embeddings", "products", "attention", "activations", "norms", "rounding", "rest")
-"""Of work, as `Model.run` measures it."""
-MESSAGE = 1024  # bytes of a message
+"""The kinds of work whose seconds `Model.run` measures."""
+MESSAGE = 1024  # bytes of an error message's buffer
 _BAD_INPUT, _NO_MEMORY = 3, 4
 
 
 class NativeUnavailable(LikewiseError):
-    """There is no compiled library, or it is another version's."""
+    """The compiled library does not exist, or has another version."""
 
 
 class _Tensor(ctypes.Structure):
@@ -98,7 +98,7 @@ class _Request(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Tensor:
-    """Stored weights: fp32, fp16 or int8 arrays as they are, bfloat16 as `uint16`; int8 with the scales of its rows."""
+    """Stored weights: an fp32, fp16 or int8 array, or bfloat16 as `uint16`; int8 comes with a scale for each row."""
 
     values: Array
     scales: Array | None = None
@@ -114,7 +114,7 @@ class LinearWeights:
 
 @dataclass(frozen=True)
 class BlockWeights:
-    """The weights of one block. Without key and value, `query` holds all three, one below the other."""
+    """The weights of one block. If key and value are absent, `query` holds all three, concatenated by rows."""
 
     query: LinearWeights
     out: LinearWeights
@@ -125,14 +125,14 @@ class BlockWeights:
     norm1: LinearWeights | None = None
     norm2: LinearWeights | None = None
     theta: float = 0.0
-    """Base of rotary positions; 0: none."""
+    """The base of rotary positions; 0: none."""
     reach: int = -1
-    """How many tokens on either side are seen; −1: all."""
+    """The number of tokens on either side that a token attends to; −1: all."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """A model: its sizes and its weights. What is absent is None."""
+    """A model: its sizes and weights; absent weights are None."""
 
     vocabulary: int
     width: int
@@ -142,7 +142,7 @@ class Description:
     heads: int = 1
     inner: int = 0
     word_width: int = 0
-    """0: as wide as the model."""
+    """The width of word vectors; 0: as wide as the model."""
     first_position: int = 0
     activation: str = "gelu"
     pre_norm: bool = False
@@ -156,16 +156,16 @@ class Description:
     last_norm: LinearWeights | None = None
     blocks: Sequence[BlockWeights] = ()
     order: Sequence[int] | None = None
-    """Which block each layer is; None: one after the other."""
+    """The index of the block that computes each layer; None: 0, 1, 2, …"""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """How a model runs; no setting changes a bit of the result."""
+    """How a model runs; results are identical to the bit under all settings."""
 
     threads: int = 1
-    chunk_tokens: int = 0  # tokens of sentences that are computed together; 0: what fits into the cache
-    measure: bool = False  # seconds by kind of work
+    chunk_tokens: int = 0  # tokens computed together; 0: as many as fit into the cache
+    measure: bool = False  # whether to measure seconds by kind of work
 
 
 DEFAULT_EXECUTION = Execution()
@@ -173,7 +173,7 @@ DEFAULT_EXECUTION = Execution()
 
 @dataclass(frozen=True)
 class NativeOutput:
-    """What `Model.run` computed; what was not asked for is None."""
+    """The results of `Model.run`; those not requested are None."""
 
     layers: Float[Array, "L T D"] | None
     pooled: Float[Array, "N W"] | None
@@ -215,7 +215,7 @@ class Library:
 
     @property
     def instruction_sets(self) -> tuple[str, ...]:
-        """Those that this processor has kernels for, the best first."""
+        """The instruction sets that this processor supports and the library has kernels for, best first."""
         return tuple(self._c.lw_instruction_sets().decode().split())
 
     def product(
@@ -228,7 +228,7 @@ class Library:
         precision: str = "fp32",
         instructions: str | None = None,
     ) -> Float[Array, "M N"]:
-        """A bᵀ + bias + residual by the kernels of one instruction set, for tests of them.
+        """A bᵀ + bias + residual computed with the kernels of one instruction set, for their tests.
 
         In int8, a and b hold whole numbers from −127 to 127.
         """
@@ -244,7 +244,7 @@ class Library:
 
 
 class Model:
-    """A packed model. It may be used by many threads at once; a sentence's results are the same bits in any company."""
+    """A packed model. It is thread-safe, and a sentence's results are identical to the bit in any batch."""
 
     def __init__(
         self,
@@ -260,12 +260,12 @@ class Model:
         self._c = self._library._c
         self._handle: int | None = None
         self.width, self.depth, self.precision = description.width, description.depth, precision
-        alive: list[Any] = []  # what the structures point to
-        made = _description(description, precision, alive)
-        self._words = alive[:2]  # read as long as the model lives; the rest is packed
+        alive: list[Any] = []  # keeps the memory that the structures point to
+        structure = _description(description, precision, alive)
+        self._words = alive[:2]  # read for as long as the model exists; the other weights are copied when packed
         code, message = c_int32(), ctypes.create_string_buffer(MESSAGE)
         name = instructions.encode() if instructions else None
-        self._handle = self._c.lw_create(ctypes.byref(made), name, ctypes.byref(code), message, MESSAGE)
+        self._handle = self._c.lw_create(ctypes.byref(structure), name, ctypes.byref(code), message, MESSAGE)
         _check(code.value, message)
 
     def __del__(self) -> None:
@@ -275,12 +275,12 @@ class Model:
 
     @property
     def instructions(self) -> str:
-        """The name of the kernels that it runs on."""
+        """The name of the instruction set whose kernels it runs."""
         return str(self._c.lw_model_instructions(self._handle).decode())
 
     @property
     def bytes(self) -> int:
-        """Memory that its packed weights take."""
+        """The size of its packed weights in bytes."""
         return int(self._c.lw_model_bytes(self._handle))
 
     def run(
@@ -294,10 +294,10 @@ class Model:
         skips: Int[Array, " N"] | None = None,
         execution: Execution = DEFAULT_EXECUTION,
     ) -> NativeOutput:
-        """Sentences end to end to reductions of the last layer, and to layers from one to another, both included.
+        """Compute reductions of the last layer, and a range of layers (both ends included), of concatenated sentences.
 
-        Layer 0 is the embeddings; where layers are asked for, reductions are of the last of those, and none beyond is
-        computed. `skips` are tokens that reductions leave out at each sentence's beginning.
+        Layer 0 is the embeddings. If layers are requested, reductions are of the last one requested, and no further
+        layer is computed. `skips` holds, for each sentence, the number of first tokens that reductions leave out.
         """
         named = (("ids", ids), ("segments", segments), ("lengths", lengths), ("skips", skips))
         arrays = [_whole(array, name) for name, array in named]
@@ -325,16 +325,16 @@ class Model:
 
 
 def folder() -> Path:
-    """Where the library lies, if it was built."""
+    """The folder of the library, if it was built."""
     return Path(__file__).parent
 
 
 @cache
 def load() -> Library:
-    """The library of this installation, or that which LIKEWISE_NATIVE_LIBRARY names.
+    """Load the library of this installation, or the file given by LIKEWISE_NATIVE_LIBRARY.
 
     Raises:
-        NativeUnavailable: there is none, or it is of another version.
+        NativeUnavailable: it does not exist, or has another version.
     """
     path = Path(os.environ.get("LIKEWISE_NATIVE_LIBRARY") or folder() / FILE)
     if not path.is_file():
@@ -346,14 +346,14 @@ def load() -> Library:
 
 
 def cores() -> int:
-    """How many threads this process may usefully run: its affinity, and its share of time in a container."""
+    """The number of threads that are useful in this process, by its CPU affinity and its container's CPU quota."""
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _quota()
     return mine if quota is None else max(1, min(mine, round(quota)))
 
 
 def _quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
-    """Processors' worth of time that control groups allow, in their second or first version; None: no limit."""
+    """The CPU quota of the control group (version 2 or 1), as a number of processors; None: no limit."""
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         try:
             quota, period = " ".join((root / name).read_text() for name in names).split()
@@ -364,7 +364,7 @@ def _quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
 
 
 def _check(code: int, message: Any) -> None:
-    """Raises what a code and a message of the library mean."""
+    """Raise the exception for an error code of the library, with its message."""
     if not code:
         return
     text = message.value.decode(errors="replace")
@@ -374,7 +374,7 @@ def _check(code: int, message: Any) -> None:
 
 
 def _reductions(names: Sequence[str]) -> tuple[int, int]:
-    """Reductions by name as the library's sum of bits, and how many they are."""
+    """The library's bit mask for reductions given by name, and how many they are."""
     if not {*names} <= {*REDUCTIONS} or len({*names}) != len(names):
         raise BadInput(f"the reductions {names} are not among {', '.join(REDUCTIONS)}, each once")
     return sum(REDUCTIONS[name] for name in names), len(names)
@@ -385,7 +385,7 @@ def _floats(x: Array) -> Array:
 
 
 def _whole(x: Array | None, name: str) -> Any:
-    """Ids or lengths as 32 bits; what does not fit is refused, and never wraps around."""
+    """Ids or lengths as 32-bit integers; a number that does not fit raises BadInput instead of wrapping around."""
     if x is None:
         return None
     array = np.asarray(x)
@@ -401,7 +401,7 @@ def _address(x: Array | None) -> int | None:
 
 
 TYPES = {"float32": 0, "float16": 1, "uint16": 2, "int8": 3}
-"""Of stored weights, by NumPy's names; bfloat16, which NumPy lacks, comes as uint16."""
+"""Numbers of the data types of stored weights, by NumPy's names; bfloat16, which NumPy lacks, is stored as uint16."""
 
 
 def _tensor(tensor: Tensor | None, alive: list[Any]) -> _Tensor:
@@ -431,24 +431,24 @@ def _description(d: Description, precision: str, alive: list[Any]) -> _Descripti
         raise BadModel(f"{len(d.order)} layers are in order, and the model has {d.depth}")
     if d.activation not in ACTIVATIONS:
         raise BadModel(f"the activation {d.activation!r} is unknown; there are {', '.join(ACTIVATIONS)}")
-    made = _Description(
+    structure = _Description(
         version=VERSION, precision=PRECISIONS[precision], activation=ACTIVATIONS[d.activation], eps=d.eps
     )
     for size in _SIZES:
-        setattr(made, size, getattr(d, size))
-    made.word_width = d.word_width or d.width
-    made.pre_norm, made.gated = int(d.pre_norm), int(d.gated)
+        setattr(structure, size, getattr(d, size))
+    structure.word_width = d.word_width or d.width
+    structure.pre_norm, structure.gated = int(d.pre_norm), int(d.gated)
     for table in ("words", "positions", "segments", "relative"):
-        setattr(made, table, _tensor(getattr(d, table), alive))
+        setattr(structure, table, _tensor(getattr(d, table), alive))
     for layer in ("norm", "widen", "last_norm"):
-        setattr(made, layer, _linear(getattr(d, layer), alive))
+        setattr(structure, layer, _linear(getattr(d, layer), alive))
     blocks = (_Block * len(d.blocks))()
     for at, block in zip(blocks, d.blocks, strict=True):
         for part in _PARTS:
             setattr(at, part, _linear(getattr(block, part), alive))
         at.theta, at.reach = block.theta, block.reach
-    made.block_count, made.blocks = len(blocks), ctypes.cast(blocks, POINTER(_Block))
+    structure.block_count, structure.blocks = len(blocks), ctypes.cast(blocks, POINTER(_Block))
     order = np.asarray(range(d.depth) if d.order is None else d.order, np.int32)
-    made.order = _address(order)
+    structure.order = _address(order)
     alive.extend((blocks, order))
-    return made
+    return structure

@@ -1,6 +1,6 @@
 """fastText's binary files, read without fastText: header, settings, dictionary, and the matrix of words and n-grams.
 
-The layout is that of fastText 0.9's own `saveModel` (versions 11 and 12): little-endian, nothing aligned.
+The layout is that of `saveModel` in fastText 0.9 (format versions 11 and 12): little-endian, without alignment.
 """
 
 import mmap
@@ -23,12 +23,12 @@ END_OF_SENTENCE = "</s>"  # the one word without n-grams
 
 
 def read_fasttext(path: Path) -> WordVectors:
-    """The vectors of a .bin: of each word the mean of its own row and those of its n-grams, and the buckets' rows.
+    """Read the vectors of a .bin: for each word the mean of its row and those of its n-grams, then the buckets' rows.
 
-    About a minute for a million words, and memory for all rows twice.
+    This takes about a minute for a million words, and memory for all rows twice.
 
     Raises:
-        BadModel: no fastText file, a quantised one, or one that was cut short.
+        BadModel: it is not a fastText file, is a quantised one, or was cut short.
     """
     with path.open("rb") as file:
         try:
@@ -50,7 +50,7 @@ class _Settings:
 
 
 class _Reader:
-    """A place in a file, that moves on as values are taken."""
+    """A position in a file that advances as values are read."""
 
     def __init__(self, whole: mmap.mmap, path: Path) -> None:
         self.whole, self.path, self.at = whole, path, 0
@@ -66,14 +66,14 @@ class _Reader:
         end = self.whole.find(b"\0", self.at)
         if end < 0:
             raise self.broken("its dictionary does not end")
-        found = self.whole[self.at : end].decode("utf-8", "replace")  # what is no UTF-8 is in no text either
+        found = self.whole[self.at : end].decode("utf-8", "replace")  # a word that is not UTF-8 occurs in no text
         self.at = end + 1
         return found
 
     def matrix(self, rows: int, width: int) -> Float[np.ndarray, "R D"]:
         self._want(4 * rows * width)
         found = np.frombuffer(self.whole, "<f4", rows * width, self.at).reshape(rows, width)
-        return found.astype(np.float32)  # a copy, since the file is closed again
+        return found.astype(np.float32)  # a copy, since the file will be closed
 
     def broken(self, why: str) -> BadModel:
         return BadModel(f"{self.path} cannot be read: {why}")
@@ -93,7 +93,7 @@ def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D
     if width < 1 or buckets < 0:
         raise reader.broken(f"its settings say width {width} and {buckets} buckets")
     if version == VERSIONS[0] and kind == SUPERVISED:
-        most = 0  # such older models have no n-grams of letters
+        most = 0  # such older models have no character n-grams
     words = _dictionary(reader)
     (quantised,) = reader.take("?")
     if quantised:
@@ -110,7 +110,7 @@ def _read(reader: _Reader) -> tuple[_Settings, list[str], Float[np.ndarray, "R D
 
 
 def _dictionary(reader: _Reader) -> list[str]:
-    """The words, which stand before the labels of a classifier."""
+    """The words of the dictionary, which precede the labels of a classifier."""
     size, count, labels = reader.take("iii")
     _, pruned = reader.take("qq")
     if size != count + labels or min(size, count, labels) < 0:

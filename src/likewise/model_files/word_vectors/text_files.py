@@ -1,4 +1,4 @@
-"""Files of word vectors: the text of GloVe, word2vec and fastText, and the arrays that a package carries."""
+"""Reading word vectors: text files of GloVe, word2vec and fastText, and arrays from a Python package."""
 
 import warnings
 from array import array
@@ -18,26 +18,27 @@ WIDEST = 100_000
 
 
 def read_word_vectors(path: Path) -> WordVectors:
-    """A file of word vectors: fastText's .bin, or text under any other ending."""
+    """Read a file of word vectors: fastText's .bin, or text if it has any other suffix."""
     return read_fasttext(path) if path.suffix == ".bin" else read_text_vectors(path)
 
 
 def read_text_vectors(path: Path) -> WordVectors:
-    """A text file with a word and its numbers a line, with or without a first line of count and width.
+    """Read a text file with a word and its numbers on each line, with or without a first line of count and width.
 
-    Words may hold spaces, as some of GloVe's do. Of equal words the first counts, and a warning tells how many were
-    passed over.
+    Words may contain spaces, as some of GloVe's do. Of equal words the first is kept, and a warning reports how many
+    were skipped.
 
     Raises:
-        BadModel: a line that is none, by its number; or fewer lines than the first one says.
+        BadModel: a line is invalid (its number is given), or there are not as many lines as the first one announces.
     """
     with path.open("rb") as file:
         first = file.readline()
-        told = _header(first)
-        count, width = told if told else (None, len(first.split()) - 1)
+        header = _header(first)
+        count, width = header or (None, len(first.split()) - 1)
         if not 0 < width <= WIDEST:
             raise BadModel(f"{path}:1: {_start(first)} is no word with its numbers, nor a count of words and a width")
-        words, rows, repeated = _table(path, enumerate(file, 2) if told else enumerate(chain([first], file), 1), width)
+        lines = enumerate(file, 2) if header else enumerate(chain([first], file), 1)
+        words, rows, repeated = _table(path, lines, width)
     if count is not None and len(words) + repeated != count:
         found = len(words) + repeated
         raise BadModel(f"{path} holds {found:,} words, and its first line says {count:,}; it may have been cut short")
@@ -47,7 +48,7 @@ def read_text_vectors(path: Path) -> WordVectors:
 
 
 def read_array_vectors(folder: Path, words: str, vectors: str) -> WordVectors:
-    """The words in a column of a Parquet file, and their vectors in one of NumPy's. [extra: glove]"""
+    """Read words from the first column of a Parquet file, and their vectors from a .npy file. [extra: glove]"""
     try:
         import pyarrow.parquet as parquet
     except ImportError:
@@ -60,7 +61,7 @@ def read_array_vectors(folder: Path, words: str, vectors: str) -> WordVectors:
 
 
 def _table(path: Path, lines: Iterable[tuple[int, bytes]], width: int) -> tuple[dict[str, None], np.ndarray, int]:
-    """Distinct words in their order, their rows below a zero one, and how many lines repeat a word."""
+    """Distinct words in their order, their rows after a row of zeros, and the number of lines that repeat a word."""
     words: dict[str, None] = {}
     flat, repeated = array("f", bytes(4 * width)), 0
     for number, line in lines:
@@ -96,7 +97,7 @@ def _parsed(line: bytes, width: int, where: str) -> tuple[str, list[float]]:
 
 
 def _is_number(last: bytes, whole: bytes) -> bool:
-    """Whether what should be the end of a word of several parts is one more number."""
+    """Whether the presumed last part of a word with spaces is actually one more number."""
     if last == whole:
         return False
     try:
@@ -107,7 +108,7 @@ def _is_number(last: bytes, whole: bytes) -> bool:
 
 
 def _header(line: bytes) -> tuple[int, int] | None:
-    """Count of words and width, if this is a first line that tells them."""
+    """The count of words and the width, if the first line is a header with these."""
     parts = line.split()
     return (int(parts[0]), int(parts[1])) if len(parts) == 2 and all(part.isdigit() for part in parts) else None
 

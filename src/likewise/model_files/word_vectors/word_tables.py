@@ -1,6 +1,6 @@
-"""A table of word vectors to an ordinary model folder, made once and kept in the user's cache.
+"""Converting a table of word vectors to an ordinary model folder, once, in the user's cache.
 
-The folder is one that `Embedder.load` reads like any other: a tokenizer of whole words, the encoder `words`, the mean.
+`Embedder.load` reads the folder like any other: a whole-word tokenizer, the encoder `words`, and mean pooling.
 """
 
 import hashlib
@@ -19,17 +19,18 @@ from ..folder import Manifest, write_manifest
 from ..saving import atomic_folder
 
 CACHE = "LIKEWISE_CACHE"
-FORMAT = 1  # of the folders that are made here; a new one makes them anew
+FORMAT = 1  # of converted folders; a change makes all be converted again
 UNKNOWN = "[UNK]"
 WORDS_OR_MARKS = r"[\p{L}\p{M}\p{N}]+|[^\s\p{L}\p{M}\p{N}]"
-"""How texts are parted: runs of letters, their marks and digits; and any other sign that is no space, alone."""
+"""How texts are split: runs of letters, combining marks and digits; any other non-space character is a token."""
 
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Words and their vectors: row 0 is zero, for the unknown word, then a row a word, then one a bucket of n-grams.
+    """Words and their vectors: row 0 is zero, for the unknown word, then one row per word and per n-gram bucket.
 
-    `least` and `most` letters make an n-gram (`likewise.arrays.ngram_hashing`); word vectors hold theirs already.
+    N-grams have `least` to `most` letters (`likewise.arrays.ngram_hashing`); a word's row already includes those of its
+    n-grams.
     """
 
     words: Sequence[str]
@@ -43,7 +44,7 @@ class WordVectors:
 
 
 def write_word_vectors(folder: Path, vectors: WordVectors) -> None:
-    """The model folder of these vectors. Texts are lower-cased if no word among them has a capital letter."""
+    """Write the model folder of these vectors. It lower-cases texts if none of the words has a capital letter."""
     known, width = len(vectors.words) + 1, vectors.rows.shape[1]
     config = {
         "model_type": "words",
@@ -62,13 +63,13 @@ def write_word_vectors(folder: Path, vectors: WordVectors) -> None:
     _write(folder / "config.json", config)
     _write(folder / "unknown_words.json", unknown)
     _tokenizer(vectors.words).save(str(folder / "tokenizer.json"))
-    rows = np.ascontiguousarray(vectors.rows)  # safetensors writes memory as it lies, columns first if need be
+    rows = np.ascontiguousarray(vectors.rows)  # safetensors writes memory in storage order
     save_file({"table.weight": rows}, folder / "model.safetensors", {"format": "pt"})
     write_manifest(folder, Manifest(encoder=folder, pooling="mean"), width)
 
 
 def converted_folder(name: str, key: str, read: Callable[[], WordVectors]) -> Path:
-    """The folder of this name and key in the cache, made of what `read` gives if it is not there."""
+    """The folder of this name and key in the cache; if it does not exist, it is converted from the result of `read`."""
     folder = cache_folder() / f"{name}-{_digest(f'{FORMAT} {key}')}"
     if not (folder / "modules.json").is_file():
         with atomic_folder(folder) as partial:
@@ -77,25 +78,25 @@ def converted_folder(name: str, key: str, read: Callable[[], WordVectors]) -> Pa
 
 
 def cache_folder() -> Path:
-    """Where converted models lie: `LIKEWISE_CACHE`, or ~/.cache/likewise."""
+    """The folder of converted models: `LIKEWISE_CACHE`, or ~/.cache/likewise."""
     set_by_user = os.environ.get(CACHE)
     return Path(set_by_user).expanduser() if set_by_user else Path.home() / ".cache" / "likewise"
 
 
 def file_state_key(path: Path) -> str:
-    """What tells one state of a file from another without reading it."""
+    """A key that changes when a file changes, without reading it: path, size and modification time."""
     state = path.stat()
     return f"{path.resolve()} {state.st_size} {state.st_mtime_ns}"
 
 
 def _tokenizer(words: Sequence[str]) -> tokenizers.Tokenizer:
     ids = {word: i for i, word in reversed(list(enumerate(words, 1)))} | {UNKNOWN: 0}  # of equal words the first
-    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(ids, unk_token=UNKNOWN))
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(ids, unk_token=UNKNOWN))
     small = all(word == word.lower() for word in words)
     letters = [tokenizers.normalizers.NFC(), *([tokenizers.normalizers.Lowercase()] if small else [])]
-    made.normalizer = tokenizers.normalizers.Sequence(letters)
-    made.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(WORDS_OR_MARKS), "removed", invert=True)
-    return made
+    tokenizer.normalizer = tokenizers.normalizers.Sequence(letters)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex(WORDS_OR_MARKS), "removed", invert=True)
+    return tokenizer
 
 
 def _digest(text: str) -> str:
