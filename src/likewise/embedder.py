@@ -82,6 +82,8 @@ class Embedder(ABC):
     Calls of one embedder may come from several threads at once.
     """
 
+    kind = "embedder"
+    """What training and teaching go by (a row of TRAINING_STRATEGIES)."""
     tokenizer: Tokenizer
     manifest: Manifest
     encoder: TokenEncoder

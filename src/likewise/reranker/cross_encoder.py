@@ -52,6 +52,8 @@ Contents = tuple[list[int], list[int]]
 class CrossEncoder(Reranker):
     """Tokenizer, encoder, classification head."""
 
+    kind = "cross-encoder"
+
     def __init__(self, tokenizer: Tokenizer, encoder: Encoder, head: Classifier, manifest: PairManifest):
         super().__init__(tokenizer, encoder, manifest)
         self.head = head

@@ -55,7 +55,8 @@ NUMBERS = 1 << 24  # of context vectors or scores that are held in fp32 at a tim
 class PolyEncoder(Reranker):
     """Tokenizer, encoder, codes; candidates are pooled as the embedder did, and its heads are not used."""
 
-    KIND = f"{OWN_RERANKER}PolyEncoder"
+    kind = "poly-encoder"
+    MODULE_TYPE = f"{OWN_RERANKER}PolyEncoder"
     labels = ("score",)
     activation = "Identity"
 
@@ -250,7 +251,7 @@ class PolyEncoder(Reranker):
         """
         target, name = target_folder(folder), describe_pooling(self.pooling)
         check_writable(self.encoder)
-        late = ModulePart(self.KIND, {"codes": len(self.codes), "pooling": name}, Path())
+        late = ModulePart(self.MODULE_TYPE, {"codes": len(self.codes), "pooling": name}, Path())
         tokenizer = self.tokenizer
         limited = replace(self.manifest, max_length=tokenizer.max_length, lowercase=tokenizer.lowercase, late=late)
         warnings.warn("sentence-transformers cannot read a poly-encoder; likewise can", stacklevel=2)

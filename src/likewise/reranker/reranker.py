@@ -74,7 +74,9 @@ class Reranker(nn.Module, ABC):
     logits, with gradients, when called. Calls of one reranker may come from several threads at once.
     """
 
-    KIND: str | None = None
+    kind: str
+    """What training and teaching go by (a row of TRAINING_STRATEGIES)."""
+    MODULE_TYPE: str | None = None
     """Its key in RERANKERS."""
     labels: Sequence[str]
     """The names of the labels: C of them; a single one is plain scoring."""
@@ -238,7 +240,7 @@ class Reranker(nn.Module, ABC):
         """32 hexadecimal digits that change with anything that changes scores: weights, tokenizer, head, prompts."""
         t, m, shape = self.tokenizer, self.manifest, getattr(self.encoder, "shape", self.encoder.config)
         words = [t.max_length, t.lowercase, t.backend.to_str(), dict(m.prompts), m.default_prompt, str(shape)]
-        return fingerprint([self.KIND, *words, *self._settings], self.state_dict())
+        return fingerprint([self.MODULE_TYPE, *words, *self._settings], self.state_dict())
 
     @property
     @abstractmethod

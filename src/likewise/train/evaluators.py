@@ -9,10 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..arrays.correlation import spearman
-from ..arrays.similarity import PAIRWISE
 from ..data.column_names import ColumnNames, numbers_of
 from ..data.datasets import load_dataset
-from ..embedder import Embedder
 from ..errors import BadInput
 from ..evaluate.statistics.significance import interval
 from ..files import Table
@@ -132,22 +130,13 @@ def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
 
 def predict_scores(model: Trainable, columns: PairColumns) -> Float[np.ndarray, " N"]:
     """The model's score of each pair: an embedder's cosine similarity, or a reranker's score."""
-    if isinstance(model, Embedder):
-        return cosines(model, columns)
-    return model.score(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
+    return model.pair_scores(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
 
 
 def predict_labels(reranker: Reranker, columns: PairColumns) -> Int[np.ndarray, " N"]:
     """The number of the label that the reranker predicts for each pair."""
     logits = reranker.logits(columns["sentence1"], columns["sentence2"], progress=False, overflow="truncate")
     return np.asarray(logits.argmax(1))
-
-
-def cosines(embedder: Embedder, columns: PairColumns) -> Float[np.ndarray, " N"]:
-    """Cosine similarity of each pair; a text that occurs twice is encoded once."""
-    left, right = (list(columns[name]) for name in SCORED_PAIRS[:2])
-    vectors = embedder.encode([*left, *right], progress=False, overflow="truncate")
-    return PAIRWISE["cosine"](vectors[: len(left)], vectors[len(left) :])
 
 
 def gold_scores(columns: PairColumns, name: str) -> Float[np.ndarray, " N"]:

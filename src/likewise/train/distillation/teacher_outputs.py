@@ -18,14 +18,12 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays.similarity import PAIRWISE
 from ...embedder import Embedder
 from ...errors import BadInput
 from ...reranker import Reranker
@@ -34,6 +32,8 @@ from ...runtime.installation import missing_extra
 from ...runtime.progress import Progress, show_progress
 from ..objectives import Objective
 from ..output.checkpoint import first_difference
+from ..step.strategies import TRAINING_STRATEGIES, training_strategy
+from .teachers import TeacherRequest, TeacherStrategy
 
 Teacher = Embedder | Reranker
 Texts = Mapping[str, Sequence[str]]
@@ -41,14 +41,6 @@ TeacherOutput = Float[np.ndarray, "N ..."]
 Columns = dict[str, Sequence[Any] | np.ndarray]
 METADATA_KEY = b"likewise"
 """The key of the schema metadata that says what a file was computed from."""
-
-
-@dataclass(frozen=True)
-class TeacherRequest:
-    """What a teacher computes: the similarity of an embedder's vectors, the label of a reranker with several."""
-
-    similarity: str = "cosine"
-    label: str | int | None = None
 
 
 def teacher_outputs(
@@ -82,7 +74,7 @@ def teacher_outputs(
             cannot compute it, or the file was computed from something else.
     """
     request = request or TeacherRequest()
-    if not isinstance(teacher, Embedder | Reranker):
+    if getattr(type(teacher), "kind", None) not in TRAINING_STRATEGIES:
         raise BadInput(f"a {type(teacher).__name__} cannot be a teacher; expected an embedder or a reranker")
     texts, names = _text_columns(columns, objective), _requested_outputs(columns, objective)
     numbers = {name: list(columns[name]) for name in objective.reads().numbers if name in columns}
@@ -126,36 +118,21 @@ def _part_outputs(
 
 def _score(teacher: Teacher, texts: Texts, request: TeacherRequest) -> TeacherOutput:
     first, second = _at_least(texts, 2)[:2]
-    if isinstance(teacher, Embedder):
-        return _similarities(teacher, [first, second], request)[:, 0]
-    return teacher.score(first, second, label=request.label, progress=False, overflow="truncate")
+    return _strategy(teacher).score(teacher, first, second, request)
 
 
 def _margin(teacher: Teacher, texts: Texts, request: TeacherRequest) -> TeacherOutput:
-    scores = _scores(teacher, dict(zip(range(3), _at_least(texts, 3), strict=False)), request)
+    scores = _strategy(teacher).scores(teacher, _at_least(texts, 3)[:3], request)
     return np.asarray(scores[:, 0] - scores[:, 1])
 
 
-def _scores(teacher: Teacher, texts: Mapping[Any, Sequence[str]], request: TeacherRequest) -> Float[np.ndarray, "N P"]:
+def _scores(teacher: Teacher, texts: Texts, request: TeacherRequest) -> Float[np.ndarray, "N P"]:
     """Scores of the first text with each of the others."""
-    first, *others = _at_least(texts, 2)
-    if isinstance(teacher, Embedder):
-        return _similarities(teacher, [first, *others], request)
-    pairs = [(a, b) for other in others for a, b in zip(first, other, strict=True)]
-    if len(teacher.labels) == 1:
-        flat = teacher.logits(pairs, progress=False, overflow="truncate")[:, 0]
-    else:  # the logarithm of a softmax serves as well as its logits
-        probabilities = teacher.score(pairs, label=request.label, progress=False, overflow="truncate")
-        flat = np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
-    return flat.reshape(len(others), len(first)).T
+    return _strategy(teacher).scores(teacher, _at_least(texts, 2), request)
 
 
 def _vectors(teacher: Teacher, texts: Texts, request: TeacherRequest) -> Float[np.ndarray, "N E"]:  # noqa: ARG001
-    if not isinstance(teacher, Embedder):
-        raise BadInput(
-            f"a {type(teacher).__name__} has no vectors of texts, and the column teacher needs them; use an embedder"
-        )
-    return teacher.encode(_at_least(texts, 1)[0], progress=False, overflow="truncate")
+    return _strategy(teacher).vectors(teacher, _at_least(texts, 1)[0])
 
 
 TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts, TeacherRequest], TeacherOutput]] = {
@@ -167,14 +144,8 @@ TEACHER_OUTPUTS: dict[str, Callable[[Teacher, Texts, TeacherRequest], TeacherOut
 """What a teacher can compute, by the columns that objectives read."""
 
 
-def _similarities(
-    teacher: Embedder, columns: Sequence[Sequence[str]], request: TeacherRequest
-) -> Float[np.ndarray, "N P"]:
-    if request.similarity not in PAIRWISE:
-        raise BadInput(f"the similarity {request.similarity!r} is unknown; expected one of {', '.join(PAIRWISE)}")
-    flat = [text for column in columns for text in column]
-    first, *others = np.split(np.asarray(teacher.encode(flat, progress=False, overflow="truncate")), len(columns))
-    return np.stack([PAIRWISE[request.similarity](first, other) for other in others], axis=1)
+def _strategy(teacher: Teacher) -> TeacherStrategy:
+    return training_strategy(teacher).teacher
 
 
 def _at_least(texts: Mapping[Any, Sequence[str]], count: int) -> list[list[str]]:
@@ -228,8 +199,9 @@ def _metadata(
         digest.update(f"{name}\0{len(values)}\0".encode())
         for text in values:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    option = {"similarity": request.similarity} if isinstance(teacher, Embedder) else {"label": request.label}
-    return {"teacher": teacher.fingerprint, "outputs": list(names), **option, "texts": digest.hexdigest()}
+    option = _strategy(teacher).option
+    described: dict[str, Any] = {option: getattr(request, option)}
+    return {"teacher": teacher.fingerprint, "outputs": list(names), **described, "texts": digest.hexdigest()}
 
 
 def _to_python(number: Any) -> Any:

@@ -17,11 +17,22 @@ from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput
 from ..data.batch import Batch
 from ..layers.multi_layer import embedder_for_objective
-from ..objectives import Objective, pad_token_ids
+from ..objectives import Objective, RerankerObjective, pad_token_ids
 from . import seeding
 from .memory import SplittableStep, StepOptions, StepParts, StepResult, retry_smaller
 
 TokenIds = Sequence[Sequence[int]]
+
+
+def check_embedder_objective(embedder: TorchEmbedder, objective: Objective) -> None:
+    """Fit the objective to the embedder: create the objective's own weights, and refuse what does not fit.
+
+    Raises:
+        BadInput: the objective is for a reranker.
+    """
+    if isinstance(objective, RerankerObjective):
+        raise BadInput(f"{type(objective).__name__} is for a reranker, and this is an embedder; see OBJECTIVES")
+    objective.initialize(embedder_for_objective(objective, embedder).width, embedder.encoder.vocabulary)
 
 
 def embedder_backward(
@@ -62,6 +73,11 @@ def embedder_backward(
 
     step = SplittableStep("text", lengths, forward, gather, backward)
     return retry_smaller(embedder, objective, step, options.token_budget, processes)
+
+
+def embedder_tokens(embedder: TorchEmbedder, objective: Objective, batch: Batch) -> int:
+    """How many tokens a step on the batch reads."""
+    return sum(len(ids) for ids in tokenized_batch(embedder, objective, batch)[0])
 
 
 def tokenized_batch(embedder: TorchEmbedder, objective: Objective, batch: Batch) -> tuple[list[list[int]], Batch]:

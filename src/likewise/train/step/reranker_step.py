@@ -5,8 +5,9 @@ poly-encoder reads texts separately: its graph is cut at their vectors, as an em
 every context meets every candidate of the batch, however small the parts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -24,8 +25,13 @@ from .embedder_step import like_vectors
 from .memory import SplittableStep, StepOptions, StepParts, StepResult, retry_smaller
 
 
-def check_reranker_objective(reranker: Reranker, objective: Objective) -> None:
+def check_reranker_objective(reranker: Reranker, objective: Objective, *, reads_all_pairs: bool) -> None:
     """Refuse an objective that the reranker cannot be trained with.
+
+    Args:
+        reranker: the model to train.
+        objective: what it is trained with.
+        reads_all_pairs: whether the reranker can score every first text of a batch with every candidate.
 
     Raises:
         BadInput: it is for an embedder's vectors, needs other labels, or reads more pairs than a cross-encoder can.
@@ -41,7 +47,7 @@ def check_reranker_objective(reranker: Reranker, objective: Objective) -> None:
             f"({', '.join(list(reranker.labels)[:5])}): create one with "
             f"Reranker.start(…, labels={objective.num_labels})"
         )
-    if objective.ALL_PAIRS and not isinstance(reranker, PolyEncoder):
+    if objective.ALL_PAIRS and not reads_all_pairs:
         raise BadInput(
             f"{name} scores every first text with every candidate, which a {kind} would have to read one by one: "
             "expected a PolyEncoder, or PairRanking with columns of negatives"
@@ -49,7 +55,7 @@ def check_reranker_objective(reranker: Reranker, objective: Objective) -> None:
 
 
 def reranker_backward(
-    reranker: Reranker, objective: RerankerObjective, batch: Batch, options: StepOptions | None = None
+    split: "SplitStep", reranker: Reranker, objective: Objective, batch: Batch, options: StepOptions | None = None
 ) -> StepResult:
     """Add the gradient of `options.loss_scale` × the mean of the rows' losses to that of the parameters.
 
@@ -59,14 +65,14 @@ def reranker_backward(
     Raises:
         OutOfMemory: one row of a cross-encoder, or one text of a poly-encoder, does not fit.
     """
-    inputs = _StepInputs(objective, batch, options or StepOptions())
-    step = _splittable_step(reranker, inputs)
+    inputs = _step_inputs(objective, batch, options)
+    step = split(reranker, inputs)
     return retry_smaller(reranker, objective, step, inputs.options.token_budget, inputs.options.processes)
 
 
-def reranker_tokens(reranker: Reranker, objective: RerankerObjective, batch: Batch) -> int:
+def reranker_tokens(split: "SplitStep", reranker: Reranker, objective: Objective, batch: Batch) -> int:
     """How many tokens a step on the batch reads."""
-    return sum(_splittable_step(reranker, _StepInputs(objective, batch, StepOptions())).lengths)
+    return sum(split(reranker, _step_inputs(objective, batch)).lengths)
 
 
 def reranker_logits(
@@ -80,7 +86,7 @@ def reranker_logits(
 
 
 @dataclass(frozen=True, eq=False)
-class _StepInputs:
+class RerankerStepInputs:
     """What one step is computed from."""
 
     objective: RerankerObjective
@@ -101,14 +107,16 @@ class _StepInputs:
         return float(loss.detach())
 
 
-def _splittable_step(reranker: Reranker, inputs: _StepInputs) -> SplittableStep:
-    if isinstance(reranker, PolyEncoder):
-        return _poly_encoder_step(reranker, inputs)
-    assert isinstance(reranker, CrossEncoder)
-    return _cross_encoder_step(reranker, inputs)
+def _step_inputs(objective: Objective, batch: Batch, options: StepOptions | None = None) -> RerankerStepInputs:
+    assert isinstance(objective, RerankerObjective), "check_reranker_objective is called first"
+    return RerankerStepInputs(objective, batch, options or StepOptions())
 
 
-def _cross_encoder_step(reranker: CrossEncoder, inputs: _StepInputs) -> SplittableStep:
+SplitStep: TypeAlias = Callable[[Any, RerankerStepInputs], SplittableStep]
+"""The step of one kind of rerankers: `cross_encoder_step` or `poly_encoder_step`."""
+
+
+def cross_encoder_step(reranker: CrossEncoder, inputs: RerankerStepInputs) -> SplittableStep:
     """Each part of the rows goes forward and backward at once, and only losses are gathered."""
     batch, rows, options = inputs.batch, len(inputs.batch), inputs.options
     first, *others = batch.texts
@@ -132,7 +140,7 @@ def _cross_encoder_step(reranker: CrossEncoder, inputs: _StepInputs) -> Splittab
     return SplittableStep("row", lengths, forward, gather, backward=float)
 
 
-def _poly_encoder_step(reranker: PolyEncoder, inputs: _StepInputs) -> SplittableStep:
+def poly_encoder_step(reranker: PolyEncoder, inputs: RerankerStepInputs) -> SplittableStep:
     """Texts, contexts before candidates, are encoded in parts; the gradient then goes back through each part."""
     first, *others = inputs.batch.texts
     ids = (reranker.context_ids(first), reranker.candidate_ids([text for column in others for text in column]))
@@ -197,7 +205,7 @@ def _in_order(encoded: Sequence[_EncodedTexts], side: int) -> Float[Tensor, "M .
 
 
 def _loss_part(
-    inputs: _StepInputs, joined_batch: Batch, contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "M D"]
+    inputs: RerankerStepInputs, joined_batch: Batch, contexts: Float[Tensor, "N m D"], candidates: Float[Tensor, "M D"]
 ) -> tuple[float, tuple[Tensor, Tensor]]:
     """The loss, with the rows of all processes, and its gradient by this process's contexts and candidates."""
     columns, local = len(inputs.batch.texts) - 1, inputs.options.processes.local_rows(len(contexts))

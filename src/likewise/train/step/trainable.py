@@ -1,27 +1,26 @@
 """Models that can be trained, embedders and rerankers: the few functions of the loop that differ between them.
 
-The loop itself uses a model's parameters, its encoder, device and precision, and its train and eval.
+The loop itself uses a model's parameters, its encoder, device and precision, and its train and eval; what differs is in
+the row of the model's kind (`strategies`).
 """
 
 from collections.abc import Sequence
 from typing import TypeAlias
 
 from ...engines.torch.torch_embedder import TorchEmbedder
-from ...errors import BadInput
-from ...reranker import CrossEncoder, Reranker
+from ...reranker import Reranker
 from ..data.batch import Batch
-from ..layers.multi_layer import embedder_for_objective
-from ..objectives import Objective, RerankerObjective
-from . import embedder_step, reranker_step
+from ..objectives import Objective
 from .memory import StepOptions, StepResult
 from .processes import Processes
+from .strategies import training_strategy
 
 Trainable: TypeAlias = TorchEmbedder | Reranker
 
 
 def model_kind(model: Trainable) -> str:
     """Embedder, CrossEncoder or PolyEncoder, whatever engine computes it."""
-    return type(model).__name__ if isinstance(model, Reranker) else "Embedder"
+    return training_strategy(model).model_name
 
 
 def check_objective(model: Trainable, objective: Objective) -> None:
@@ -30,20 +29,12 @@ def check_objective(model: Trainable, objective: Objective) -> None:
     Raises:
         BadInput: the objective is for another kind of model.
     """
-    if isinstance(model, Reranker):
-        reranker_step.check_reranker_objective(model, objective)
-        return
-    if isinstance(objective, RerankerObjective):
-        raise BadInput(f"{type(objective).__name__} is for a reranker, and this is an embedder; see OBJECTIVES")
-    objective.initialize(embedder_for_objective(objective, model).width, model.encoder.vocabulary)
+    training_strategy(model).check_objective(model, objective)
 
 
 def backward(model: Trainable, objective: Objective, batch: Batch, options: StepOptions | None = None) -> StepResult:
     """Add a batch's gradient to that of the parameters."""
-    if isinstance(model, Reranker):
-        assert isinstance(objective, RerankerObjective), "check_objective is called first"
-        return reranker_step.reranker_backward(model, objective, batch, options)
-    return embedder_step.embedder_backward(model, objective, batch, options)
+    return training_strategy(model).backward(model, objective, batch, options)
 
 
 def join_gradients(model: Trainable, objectives: Sequence[Objective], processes: Processes) -> None:
@@ -55,13 +46,10 @@ def join_gradients(model: Trainable, objectives: Sequence[Objective], processes:
     there the objectives' gradients are parts too.
     """
     processes.sum_gradients(model.parameters())
-    scale = 1.0 if isinstance(model, CrossEncoder) else 1 / processes.count
+    scale = 1 / processes.count if training_strategy(model).whole_objective_gradient else 1.0
     processes.sum_gradients((p for objective in objectives for p in objective.parameters()), scale)
 
 
 def tokens_per_step(model: Trainable, objective: Objective, batch: Batch) -> int:
     """How many tokens a step on the batch reads."""
-    if isinstance(model, Reranker):
-        assert isinstance(objective, RerankerObjective), "check_objective is called first"
-        return reranker_step.reranker_tokens(model, objective, batch)
-    return sum(len(ids) for ids in embedder_step.tokenized_batch(model, objective, batch)[0])
+    return training_strategy(model).count_tokens(model, objective, batch)

@@ -1,0 +1,87 @@
+"""The table of training strategies: every kind of model is a row, a new kind is one more, others are refused."""
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+
+from likewise import Embedder, Reranker
+from likewise.cli.train.config import Kind
+from likewise.errors import BadInput
+from likewise.reranker import CrossEncoder, PolyEncoder
+from likewise.train.distillation.teacher_outputs import teacher_outputs
+from likewise.train.evaluators import SpearmanEvaluator
+from likewise.train.objectives import Contrastive, PairRegression, Regression
+from likewise.train.step.processes import Processes
+from likewise.train.step.strategies import TRAINING_STRATEGIES, training_strategy
+from likewise.train.step.trainable import backward, check_objective, join_gradients, model_kind, tokens_per_step
+from tests.train.columns import TEXTS, batch_for
+
+PAIRS = {"sentence1": TEXTS[:4], "sentence2": TEXTS[4:8]}
+
+
+class ToyEncoder(CrossEncoder):
+    """A cross-encoder by another name."""
+
+    kind = "toy-encoder"
+
+
+@pytest.fixture
+def toy(tiny):
+    reranker = Reranker.start(tiny, seed=1)
+    reranker.__class__ = ToyEncoder
+    return reranker
+
+
+def test_every_kind_that_the_command_trains_is_a_row():
+    assert set(TRAINING_STRATEGIES) == set(get_args(Kind))
+
+
+def test_a_model_is_known_by_the_kind_of_its_class(tiny):
+    models = {"Embedder": tiny, "CrossEncoder": Reranker.start(tiny), "PolyEncoder": PolyEncoder.start(tiny, 2)}
+    assert {name: model_kind(model) for name, model in models.items()} == {name: name for name in models}
+    assert [model.kind for model in models.values()] == list(TRAINING_STRATEGIES)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        model_kind,
+        lambda model: check_objective(model, Contrastive()),
+        lambda model: backward(model, PairRegression(), batch_for(PairRegression())),
+        lambda model: tokens_per_step(model, PairRegression(), batch_for(PairRegression())),
+        lambda model: join_gradients(model, [], Processes()),
+    ],
+    ids=["model_kind", "check_objective", "backward", "tokens_per_step", "join_gradients"],
+)
+def test_a_model_of_an_unknown_kind_is_refused_everywhere(function, toy):
+    with pytest.raises(BadInput, match=r"a ToyEncoder \(kind: 'toy-encoder'\) cannot be trained; .*poly-encoder"):
+        function(toy)
+
+
+def test_a_new_kind_is_one_row(toy, monkeypatch):
+    row = replace(TRAINING_STRATEGIES["cross-encoder"], model_name="ToyEncoder")
+    monkeypatch.setitem(TRAINING_STRATEGIES, "toy-encoder", row)
+    check_objective(toy, PairRegression())
+    backward(toy, PairRegression(), batch_for(PairRegression()))
+    assert model_kind(toy) == "ToyEncoder"
+    assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in toy.parameters())
+    assert len(teacher_outputs(PAIRS, toy, Regression())["score"]) == 4
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("wrong", [Embedder, CrossEncoder, "all-MiniLM-L6-v2"])
+def test_a_class_or_a_name_is_neither_trained_nor_a_teacher(wrong):
+    with pytest.raises(BadInput, match="cannot be trained"):
+        training_strategy(wrong)
+    with pytest.raises(BadInput, match="cannot be a teacher; expected an embedder or a reranker"):
+        teacher_outputs(PAIRS, wrong, Regression())
+
+
+def test_an_evaluator_reads_pair_scores_of_any_model(tiny):
+    columns = {**PAIRS, "score": [0.1, 0.5, 0.3, 0.9]}
+    for model in (tiny, Reranker.start(tiny, seed=1)):
+        (value,) = SpearmanEvaluator(columns)(model).values()
+        assert -1 <= value <= 1
+    with pytest.raises(BadInput, match="4 first texts and 3 second ones"):
+        SpearmanEvaluator({**columns, "sentence2": TEXTS[4:7]})(tiny)
