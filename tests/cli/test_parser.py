@@ -52,8 +52,14 @@ def test_an_unknown_verb_suggests_the_nearest(word, verb, capsys):
     assert nearest_verb(word, VERBS) == verb
 
 
-def test_a_flag_may_still_be_shortened_and_a_text_may_begin_with_dashes(folders, capsys):
-    assert main(["similarity", "--mod", str(folders("bert")), "--js", "--", "a", "--lr"]) == 0
+def test_a_shortened_flag_is_answered_with_the_whole_one_and_a_text_may_begin_with_dashes(folders, capsys):
+    with pytest.raises(SystemExit):
+        main(["similarity", "--mod", str(folders("bert")), "a", "b"])
+    assert "did you mean --model?" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["train", "likewise-mini", "--lr", "1e-4"])  # and not taken for --lr-schedule
+    assert "did you mean --learning-rate?" in capsys.readouterr().err
+    assert main(["similarity", "--model", str(folders("bert")), "--json", "--", "a", "--lr"]) == 0
     assert '"--lr"' in capsys.readouterr().out
 
 

@@ -52,7 +52,7 @@ def test_no_family_is_forgotten() -> None:
 
 def test_names_are_those_of_the_other_engines() -> None:
     assert tuple(native.REDUCTIONS) == tuple(reductions.REDUCTIONS)
-    assert {*native.ACTIVATIONS} == {*layers.ACTIVATIONS}
+    assert {*native.ACTIVATIONS} >= {*layers.ACTIVATION_FUNCTIONS}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

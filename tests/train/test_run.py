@@ -56,7 +56,7 @@ def test_training_from_python_equals_the_command(place, capsys):
     data = load_data("pairs.csv", "cosent", COLUMNS)
     result = train("tiny", data, _settings(), output="python", evaluator="dev.csv")
     shown = capsys.readouterr().err
-    assert "before training: dev.csv spearman" in shown and "step 4 of 4" in shown
+    assert "before training: dev.csv spearman" in shown and "step 4: dev.csv spearman" in shown
     command = ["train", "tiny", "--data", "pairs.csv@cosent", "--dev", "dev.csv", "--output", "command"]
     columns = ",".join(f"{name}={column}" for name, column in COLUMNS.items())
     flags = ["--max-steps", "4", "--batch-size", "8", "--learning-rate", "1e-3", "--columns", columns]
@@ -109,3 +109,9 @@ def test_columns_of_the_training_data_apply_to_dev_where_they_fit(place):
         load_evaluator("named.csv")
     with pytest.raises(BadInput, match="no column 'question'"):
         load_evaluator("dev.csv", ColumnNames(COLUMNS))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_file_that_was_not_loaded_is_answered_with_how_to_load_it(own):
+    with pytest.raises(BadInput, match=r"data is a str; expected load_data\(file, objective\)"):
+        train(own(), "pairs.csv")

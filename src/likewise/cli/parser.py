@@ -158,7 +158,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors print its verb's usage and suggest what was probably meant."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{**kwargs, "formatter_class": HelpFormatter})
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs, "formatter_class": HelpFormatter})
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         """As argparse's, but unknown flags and arguments are errors here, where the verb's usage is known."""
@@ -175,8 +175,8 @@ class Parser(argparse.ArgumentParser):
             self._refuse(unknown)
 
     def _knows(self, flag: str) -> bool:
-        """Whether it is a flag of this verb, or the beginning of one."""
-        return any(name.startswith(flag) for name in self._option_string_actions)
+        """Whether it is a flag of this verb; the beginning of one is not, since it may be meant for another."""
+        return flag in self._option_string_actions
 
     def _refuse(self, unknown: Sequence[str]) -> NoReturn:
         flags = [word.partition("=")[0] for word in unknown if word.startswith("-")]

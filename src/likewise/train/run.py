@@ -55,6 +55,11 @@ def train(
     """
     settings = settings or TrainSettings()
     sources = [data] if isinstance(data, DataSource) else list(data)
+    if not all(isinstance(source, DataSource) for source in sources):
+        raise BadInput(
+            f"data is a {type(data).__name__}; expected load_data(file, objective), or several of these: "
+            "load_data('pairs.csv', 'contrastive')"
+        )
     if output is not None:
         check_writable_folder(Path(output))
     elif isinstance(model, str | Path):

@@ -28,6 +28,7 @@ PRECISIONS = {"fp32": 0, "bf16": 1, "int8": 2}
 ACTIVATIONS = {
     "gelu": 0,
     "gelu_python": 0,
+    "gelu_tanh": 1,
     "gelu_new": 1,
     "gelu_pytorch_tanh": 1,
     "gelu_fast": 1,
