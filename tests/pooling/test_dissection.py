@@ -476,6 +476,13 @@ def test_too_few_layers_are_refused_before_anything_is_read(spec: str, depth: in
         pooling_of(spec, depth)
 
 
+def test_the_last_start_that_a_model_has_layers_for_is_accepted_and_the_next_refused() -> None:
+    """Six blocks are seven layers with the embeddings."""
+    assert Dissection.parse("sbert-wk:start=4", 6).start == 4
+    with pytest.raises(BadModel, match="start=5 needs 8 layers or more, and the encoder has 7"):
+        Dissection.parse("sbert-wk:start=5", 6)
+
+
 def test_too_few_layers_are_refused_when_they_come() -> None:
     with pytest.raises(BadModel, match="needs 7 layers or more, and the encoder has 5"):
         pooled(Dissection(4), random_paths(3, 5, 16), 3)
