@@ -476,11 +476,11 @@ def test_too_few_layers_are_refused_before_anything_is_read(spec: str, depth: in
         pooling_of(spec, depth)
 
 
-def test_the_last_start_that_a_model_has_layers_for_is_accepted_and_the_next_refused() -> None:
+def test_a_folder_may_ask_for_the_last_start_that_its_model_has_layers_for_and_not_for_the_next(tmp_path: Path) -> None:
     """Six blocks are seven layers with the embeddings."""
-    assert Dissection.parse("sbert-wk:start=4", 6).start == 4
+    assert Dissection.read({"start": 4}, tmp_path, 6).start == 4
     with pytest.raises(BadModel, match="start=5 needs 8 layers or more, and the encoder has 7"):
-        Dissection.parse("sbert-wk:start=5", 6)
+        Dissection.read({"start": 5}, tmp_path, 6)
 
 
 def test_too_few_layers_are_refused_when_they_come() -> None:
