@@ -21,7 +21,7 @@ from ..runtime.installation import missing_extra
 from ..runtime.untrusted_files import read_object, regular_file_exists
 from ..runtime.weight_files import FLOAT_TYPES, ROW_STEP_SUFFIX, match_tensor_name
 from . import quantization
-from .config import in_eight_bits, read_config
+from .config import in_eight_bits, is_in_eight_bits, read_config
 from .encoder import Encoder
 from .families import FAMILIES, Names
 
@@ -36,6 +36,9 @@ def load_encoder(folder: Path, dtype: torch.dtype = torch.float32) -> Encoder:
     config = read_config(folder)
     kind = model_type(config, folder)
     family = FAMILIES.get(kind)
+    if family is None and is_in_eight_bits(folder):
+        known = ", ".join(FAMILIES)
+        raise BadModel(f"{folder} holds int8 weights of an unknown {kind!r} encoder; those known here are {known}")
     if family is None:
         return _through_transformers(folder, config, dtype)
     module = load_module(lambda: family.build(config), family.names, folder, dtype)

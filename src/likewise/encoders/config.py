@@ -42,6 +42,11 @@ def in_eight_bits(config: Config) -> dict[str, Any]:
     return {**config, _KIND: EIGHT_BITS, _REAL: config[_KIND]}
 
 
+def is_in_eight_bits(folder: Path) -> bool:
+    """Whether this library saved the folder's encoder with int8 weights."""
+    return require_object(folder / "config.json", "without it a folder is no model folder").get(_KIND) == EIGHT_BITS
+
+
 def read_config(folder: Path) -> dict[str, Any]:
     """The folder's config.json, without our int8 marking, since weights are dequantized when they are read."""
     config = require_object(folder / "config.json", "without it a folder is no model folder")

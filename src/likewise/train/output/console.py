@@ -67,8 +67,9 @@ class ConsoleProgress:
             self.rate.best = "" if state.best_score is None else f"best {state.best_score:.4f}"
             is_best = next(iter(state.scores.values())) == state.best_score
             self.line.note(f"step {state.step:,}: {scores}{', the best so far' if is_best else ''}")
-        self.line(self.rate)
-        if state.step == state.max_steps:
+        if state.step < state.max_steps:
+            self.line(self.rate)
+        else:
             self.close()
 
     def close(self) -> None:
