@@ -61,8 +61,8 @@ def test_bad_sentences_are_refused(
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"threads": 0}, "threads are 0"),
-        ({"chunk_tokens": -1}, "threads are 1"),
+        ({"execution": Execution(threads=0)}, "threads are 0"),
+        ({"execution": Execution(chunk_tokens=-1)}, "threads are 1"),
         ({"layers": (2, 4)}, "this model has 0 to 3"),
         ({"layers": (2, 1)}, "layers 2 to 1"),
         ({"reductions": ["median"]}, "not among cls"),
