@@ -269,7 +269,7 @@ def _forked(work: Callable[[], Any]) -> int:
     if child:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         return child
-    code = 1
+    code, noted = 1, _noting_signals()
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -278,13 +278,30 @@ def _forked(work: Callable[[], Any]) -> int:
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 1
-    except KeyboardInterrupt:
-        code = 130  # outside of the command line's own main, as in a program
     except BaseException:
-        traceback.print_exc()
+        if _interrupted(noted):
+            code = 130  # outside of the command line's own main, as in a program; torch's code makes it a ValueError
+        else:
+            traceback.print_exc()
     with contextlib.suppress(BaseException):
         sys.stderr.flush()
     os._exit(code)
+
+
+def _noting_signals() -> int:
+    """The end of a pipe that holds a byte for every signal from now on; handlers stay what they are."""
+    end, far = os.pipe()
+    os.set_blocking(end, False)
+    os.set_blocking(far, False)
+    signal.set_wakeup_fd(far, warn_on_full_buffer=False)
+    return end
+
+
+def _interrupted(noted: int) -> bool:
+    try:
+        return signal.SIGINT in os.read(noted, 1 << 10)
+    except BlockingIOError:
+        return False
 
 
 def _finished(child: int) -> int:
