@@ -286,11 +286,11 @@ class Reranker(nn.Module, ABC):
 
     def _token_ids(self, texts: list[str]) -> list[list[int]]:
         """The ids of each text, whole, without special tokens, all of them in the encoder's vocabulary."""
-        contents = self.tokenizer.contents(texts)
-        strange = self.tokenizer.strange(contents, self.encoder.vocabulary)
-        if strange is not None:
-            text = texts[strange[0]]
-            raise BadInput(f"the text {text!r:.60} holds the token {strange[1]!r}, for which the encoder has no vector")
+        contents = self.tokenizer.token_ids(texts)
+        unknown = self.tokenizer.first_out_of_vocabulary(contents, self.encoder.vocabulary)
+        if unknown is not None:
+            text = texts[unknown[0]]
+            raise BadInput(f"the text {text!r:.60} holds the token {unknown[1]!r}, for which the encoder has no vector")
         return contents
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
