@@ -19,7 +19,7 @@ from .model_files import DEFAULT_MODEL, Manifest, locate, read_manifest
 from .module_registry import check_pooling
 from .runtime.lazy_imports import require_torch
 from .runtime.progress import Progress
-from .runtime.unknown_options import explains_unknown_options
+from .runtime.unknown_options import explain_attributes, explains_unknown_options
 from .text.inputs import count_texts, text_chunks
 from .text.prompts import resolve_prompt
 from .text.tokenizer import Tokenizer, max_input_length
@@ -57,6 +57,31 @@ LOAD_ADVICE = {
     "cache_folder": "downloads go to the Hugging Face cache (HF_HOME); own models are found through LIKEWISE_MODELS",
     "prompts": "prompts are those of the model folder; encode(texts, prompt='query: ') gives another one",
 }
+ATTRIBUTE_ADVICE = {
+    "similarity": "pair_scores(first, second) compares each pair of texts; every text with every text: "
+    "similarity.cosine(embedder.encode(a), embedder.encode(b)), after: from likewise import similarity",
+    "similarity_pairwise": "pair_scores(first, second) compares each pair of texts",
+    "similarity_fn_name": "it is in the model's manifest: embedder.manifest.similarity",
+    "get_sentence_embedding_dimension": "it is called width here: embedder.width",
+    "get_embedding_dimension": "it is called width here: embedder.width",
+    "max_seq_length": "it is called max_length here: embedder.max_length, which can be set too",
+    "get_max_seq_length": "it is called max_length here: embedder.max_length",
+    "tokenize": "pieces(texts) gives the word pieces that the model reads; tokenizer.token_ids(texts) their ids",
+    "preprocess": "pieces(texts) gives the word pieces that the model reads; tokenizer.token_ids(texts) their ids",
+    "encode_multi_process": "encode uses every core; for several GPUs load one embedder on each: device='cuda:1'",
+    "start_multi_process_pool": "encode uses every core; for several GPUs load one embedder on each: device='cuda:1'",
+    "stop_multi_process_pool": "there is no pool: encode uses every core of this process",
+    "prompts": "they are in the model's manifest: embedder.manifest.prompts",
+    "default_prompt_name": "the prompt itself is embedder.default_prompt",
+    "fit": "from likewise.train import train; or on the command line: likewise train",
+    "evaluate": "from likewise.evaluate import evaluate; or on the command line: likewise evaluate",
+    "save_pretrained": "it is called save here: save(folder)",
+    "push_to_hub": "save(folder), then upload that folder, for example with: hf upload",
+    "save_to_hub": "save(folder), then upload that folder, for example with: hf upload",
+    "embed": "it is called encode here: encode(texts)",
+    "embed_query": "encode_query([text]) gives a table of one row",
+    "embed_documents": "it is called encode_document here: encode_document(texts)",
+}
 
 
 class TokenEncoder(Protocol):
@@ -87,6 +112,10 @@ class Embedder(ABC):
     tokenizer: Tokenizer
     manifest: Manifest
     encoder: TokenEncoder
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        explain_attributes(cls, "an embedder", ATTRIBUTE_ADVICE)
 
     def __new__(cls, *arguments: Any, **options: Any) -> "Embedder":  # noqa: ARG004, constructors of engines read them
         if cls is Embedder:

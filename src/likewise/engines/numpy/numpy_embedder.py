@@ -33,7 +33,7 @@ from .weights import WeightFile
 Array = np.ndarray
 T = TypeVar("T")
 
-TORCH_ONLY = ("forward", "parameters", "pool", "to", "train")
+TORCH_ONLY = ("bfloat16", "cpu", "cuda", "eval", "forward", "half", "parameters", "pool", "state_dict", "to", "train")
 """What torch's embedder has in addition, and people look for."""
 
 

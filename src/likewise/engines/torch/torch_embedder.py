@@ -36,12 +36,12 @@ from ...model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance
 from ...pooling import Pooling, Reduce, describe_pooling, pooling_of, read_pooling
 from ...pooling.reductions import last
 from ...runtime.atomic_files import target_folder
-from ...runtime.devices import device_and_dtype, none_if_out_of_memory, precision_name
+from ...runtime.devices import MovableModule, device_and_dtype, none_if_out_of_memory, precision_name
 from ...text.tokenizer import Tokenizer, max_input_length
 from ...text.windows import TextWindow
 
 
-class TorchEmbedder(nn.Module, Embedder):
+class TorchEmbedder(MovableModule, Embedder):
     """A sentence encoder of torch modules: tokenizer, encoder, pooling, heads.
 
     >>> embedder = TorchEmbedder.load("likewise-mini")
