@@ -91,7 +91,7 @@ def overhead(name: str, embedder: Embedder, spec: str, texts: list[str], rounds:
 @torch.inference_mode()
 def speed_up(name: str, embedder: Embedder, spec: str, texts: list[str]) -> SpeedUp:
     pooling = pooling_of(spec, embedder.encoder.depth)
-    ids = [embedder.tokenizer.framed(content) for content in embedder.tokenizer.contents(texts)]
+    ids = [embedder.tokenizer.with_special_tokens(content) for content in embedder.tokenizer.token_ids(texts)]
     batches = [Ragged.of([ids[i] for i in batch]) for batch in plan_batches([len(i) for i in ids], 2048)]
     layers = [list(embedder.encoder(tokens)) for tokens in batches]
     fast = [pooling(iter(x), tokens) for x, tokens in zip(layers, batches, strict=True)]

@@ -46,7 +46,9 @@ def encode_all(embedder: Embedder, texts: list[str]) -> dict[str, np.ndarray]:
         made = pooling_of(spec, embedder.encoder.depth)
         poolings[made.spec] = made
     vectors = {name: np.empty((len(texts), embedder.encoder.width), np.float32) for name in poolings}
-    ids = [tokenizer.framed(content[: tokenizer.room]) for content in tokenizer.contents(texts)]
+    ids = [
+        tokenizer.with_special_tokens(content[: tokenizer.max_content_length]) for content in tokenizer.token_ids(texts)
+    ]
     for batch in plan_batches([len(i) for i in ids], 2048):
         tokens = Ragged.of([ids[i] for i in batch])
         layers = list(embedder.encoder(tokens))

@@ -106,7 +106,7 @@ def measure(folder: Path, texts: list[str], rounds: int) -> dict[str, Any]:
             texts, batch_size=256, show_progress_bar=False
         )
         contenders[f"likewise {p}"] = lambda p=p: ours[p].encode(texts, overflow="truncate")
-    contenders["tokenising alone"] = lambda: ours["fp32"].tokenizer.contents(texts)
+    contenders["tokenising alone"] = lambda: ours["fp32"].tokenizer.token_ids(texts)
     seconds = in_turn(contenders, rounds)
     tokens = int(ours["fp32"].encode_report(texts).used.sum()) + 2 * len(texts)
     rows: dict[str, Any] = {"texts": len(texts), "tokens": tokens}

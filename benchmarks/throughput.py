@@ -100,7 +100,9 @@ def row(name: str, seconds: dict[str, list[float]], texts: int, tokens: int) -> 
 
 def framed(embedder: Embedder, texts: list[str]) -> list[list[int]]:
     tokenizer = embedder.tokenizer
-    return [tokenizer.framed(content[: tokenizer.room]) for content in tokenizer.contents(texts)]
+    return [
+        tokenizer.with_special_tokens(content[: tokenizer.max_content_length]) for content in tokenizer.token_ids(texts)
+    ]
 
 
 def products(embedder: Embedder, lengths: list[int]) -> Callable[[], None]:

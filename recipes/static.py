@@ -70,7 +70,7 @@ def table(model: Embedder, width: int) -> Embedder:
 
 def alone(model: Embedder) -> Float[Tensor, "V E"]:
     """The model's vector of each id of its tokenizer, alone between the special ones."""
-    ids = [model.tokenizer.framed([i]) for i in range(model.tokenizer.vocabulary)]
+    ids = [model.tokenizer.with_special_tokens([i]) for i in range(model.tokenizer.vocabulary)]
     parts = [ids[i : i + AT_ONCE] for i in range(0, len(ids), AT_ONCE)]
     return torch.cat([model(Ragged.of(part, model.device)).float().cpu() for part in parts])
 

@@ -99,12 +99,12 @@ def test_what_a_model_cannot_do_is_not_quietly_made_less(wrong, folders):
 
 def test_windows_of_a_long_text_all_bear_the_prompt_also_where_it_joins_the_text(own):
     embedder = Embedder.load(own())
-    tokenizer, lead = embedder.tokenizer, [7, 8, 9]
+    tokenizer, prompt_ids = embedder.tokenizer, [7, 8, 9]
     content = [7, 8, *range(20, 120)]  # the end of the prompt became part of the first word
-    found = overlapping_windows(tokenizer, [content], lead)
+    found = overlapping_windows(tokenizer, [content], prompt_ids)
     assert len(found) > 1
     assert all(piece.ids[1:3] == [7, 8] for piece in found)
-    assert [piece.lead for piece in found] == [4, *[3] * (len(found) - 1)]
+    assert [piece.prefix_length for piece in found] == [4, *[3] * (len(found) - 1)]
     assert {i for piece in found for i in piece.ids} >= set(content)
 
 
@@ -307,12 +307,12 @@ def test_the_tail_of_a_long_text_counts_under_mean_and_not_under_truncate(tiny):
 @pytest.mark.parametrize("prompt", [None, "query: "])
 def test_mean_is_the_mean_of_the_windows_vectors_by_their_tokens(prompt, own):
     embedder = Embedder.load(own(heads=()))
-    lead = embedder.tokenizer.contents([prompt])[0] if prompt else []
-    content = embedder.tokenizer.contents([(prompt or "") + LONG])[0]
-    windows = embedder.tokenizer.windows(content, lead)
+    prompt_ids = embedder.tokenizer.token_ids([prompt])[0] if prompt else []
+    content = embedder.tokenizer.token_ids([(prompt or "") + LONG])[0]
+    windows = embedder.tokenizer.windows(content, prompt_ids)
     assert len(windows) > 2
     with torch.inference_mode():
-        parts = [embedder(likewise.Ragged.of([embedder.tokenizer.framed(w)]))[0].numpy() for w in windows]
+        parts = [embedder(likewise.Ragged.of([embedder.tokenizer.with_special_tokens(w)]))[0].numpy() for w in windows]
     found = embedder.encode([LONG, "cat"], prompt=prompt, overflow="mean")
     _close(found[0], np.average(parts, axis=0, weights=[len(w) + 2 for w in windows]))
     _close(found[1:], embedder.encode(["cat"], prompt=prompt))
@@ -320,8 +320,8 @@ def test_mean_is_the_mean_of_the_windows_vectors_by_their_tokens(prompt, own):
 
 def test_a_report_says_what_would_be_read(tiny):
     report = tiny.encode_report([*TEXTS, LONG])
-    assert report.tokens.tolist() == [len(c) for c in tiny.tokenizer.contents([*TEXTS, LONG])]
-    assert report.used.max() == tiny.tokenizer.room == 64
+    assert report.tokens.tolist() == [len(c) for c in tiny.tokenizer.token_ids([*TEXTS, LONG])]
+    assert report.used.max() == tiny.tokenizer.max_content_length == 64
     assert report.cut.tolist() == [len(TEXTS)]
 
 
@@ -525,7 +525,7 @@ def test_a_tokenizer_without_special_tokens_has_no_vector_for_an_empty_text(own)
 def test_a_vector_that_is_not_finite_names_its_text(own):
     embedder = Embedder.load(own())
     with torch.no_grad():
-        embedder.encoder.embeddings.words.weight[embedder.tokenizer.contents(["q"])[0][0]] = torch.inf
+        embedder.encoder.embeddings.words.weight[embedder.tokenizer.token_ids(["q"])[0][0]] = torch.inf
     with pytest.raises(BadModel, match=r"texts\[2\] gave a vector that is not finite in fp32"):
         embedder.encode(["a", "b", "q", "q"])
 

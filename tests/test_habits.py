@@ -7,11 +7,19 @@ import numpy as np
 import pytest
 import torch
 
-from likewise import Embedder, Reranker, similarity
-from likewise.embedder import ENCODE_ADVICE, LOAD_ADVICE
+import likewise
+import likewise.train
+from likewise import NAME_ADVICE, Embedder, Reranker, similarity
+from likewise.arrays.similarity import NAME_ADVICE as SIMILARITY_ADVICE
+from likewise.cli.parser import FLAG_HABITS
+from likewise.embedder import ATTRIBUTE_ADVICE, ENCODE_ADVICE, LOAD_ADVICE
 from likewise.engine_registry import ENGINES
 from likewise.errors import BadInput
+from likewise.reranker.reranker import ATTRIBUTE_ADVICE as RERANKER_ADVICE
 from likewise.reranker.reranker import RANK_ADVICE
+from likewise.train import NAME_ADVICE as TRAIN_ADVICE
+from likewise.train import OBJECTIVE_HABITS, OBJECTIVES
+from likewise.train.settings import OTHER_ARGUMENTS, SETTING_HABITS, TrainSettings
 from tests.tiny import TEXTS, classifier_folder
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -45,6 +53,86 @@ def test_a_misspelt_option_names_the_nearest(tiny):
         tiny.encode(TEXTS, promt="query: ")
     with pytest.raises(BadInput, match=r"its options are [a-z_, ]+\.$"):
         tiny.encode(TEXTS, zzz=1)
+
+
+def test_all_wrong_options_are_named_at_once(tiny, reranker):
+    message = "no option batch_size: .*; no option device: .*; no option promt; its options are .* mean prompt?"
+    with pytest.raises(BadInput, match=f"encode has {message}"):
+        tiny.encode(TEXTS, batch_size=1, promt="a", device="cpu")
+    with pytest.raises(BadInput, match=f"score has {message}"):
+        reranker.score([("a", "b")], batch_size=1, promt="a", device="cpu")
+
+
+@pytest.mark.parametrize("name", ATTRIBUTE_ADVICE)
+def test_an_attribute_of_another_library_is_explained_whether_it_is_read_or_set(embedder, name):
+    with pytest.raises(AttributeError, match=f"an embedder has no {name}: "):
+        getattr(embedder, name)
+    with pytest.raises(AttributeError, match=f"an embedder has no {name}: "):
+        setattr(embedder, name, 1)
+    assert not hasattr(embedder, name)
+
+
+@pytest.mark.parametrize("name", RERANKER_ADVICE)
+def test_an_attribute_of_another_library_is_explained_by_rerankers(reranker, name):
+    for act in (lambda: getattr(reranker, name), lambda: setattr(reranker, name, 1)):
+        with pytest.raises(AttributeError, match=f"a reranker has no {name}: "):
+            act()
+
+
+def test_other_attributes_are_missing_as_ever_and_can_be_set(embedder, reranker):
+    for model in (embedder, reranker):
+        with pytest.raises(AttributeError, match="no attribute 'zzz'"):
+            _ = model.zzz
+        model.zzz = 3
+        assert model.zzz == 3
+        del model.zzz
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        *((likewise, name) for name in NAME_ADVICE),
+        *((likewise.train, name) for name in TRAIN_ADVICE),
+        *((similarity, name) for name in SIMILARITY_ADVICE),
+    ],
+    ids=str,
+)
+def test_a_name_of_another_library_is_explained_whether_it_is_imported_or_read(module, name):
+    with pytest.raises(ImportError, match=f"has no {name}: "):
+        getattr(module, name)
+    with pytest.raises(ImportError, match=f"has no {name}: "):
+        exec(f"from {module.__name__} import {name}")
+    with pytest.raises(AttributeError, match="has no 'zzz'; it has "):
+        _ = module.zzz
+
+
+def test_the_losses_of_sentence_transformers_lead_to_the_objectives_that_name_them():
+    named = {
+        name: entry.build.__name__ for entry in OBJECTIVES.values() for name in losses(entry.sentence_transformers)
+    }
+    assert {name: OBJECTIVE_HABITS[name] for name in named} == named
+    assert set(OBJECTIVE_HABITS.values()) <= set(likewise.train.__all__)
+
+
+def losses(names: str) -> list[str]:
+    """The names in a cell of the table, without those that are like the objective only in some use."""
+    parts = names.replace(";", ",").split(",")
+    return [part.split()[-1] for part in parts if part and " over " not in part]
+
+
+@pytest.mark.parametrize("name", [*SETTING_HABITS, *OTHER_ARGUMENTS])
+def test_a_setting_of_another_library_is_explained(name):
+    ours = SETTING_HABITS.get(name, "an argument of train: train")
+    with pytest.raises(BadInput, match=f"TrainSettings has no option {name}: it is (called )?{ours}"):
+        TrainSettings(**{name: 3})
+
+
+def test_settings_lead_to_settings_that_there_are():
+    assert {*SETTING_HABITS.values()} <= {*TrainSettings.__dataclass_fields__}
+    assert not {*SETTING_HABITS, *OTHER_ARGUMENTS} & {*TrainSettings.__dataclass_fields__}
+    flags = {name.removeprefix("--").replace("-", "_"): ours for name, ours in FLAG_HABITS.items()}
+    for name in flags.keys() & SETTING_HABITS.keys():
+        assert "--" + SETTING_HABITS[name].replace("_", "-") == flags[name][0], name
 
 
 def test_the_class_is_not_called_and_texts_are_encoded_by_encode(embedder):
@@ -132,6 +220,17 @@ def test_a_gpu_that_is_not_there_is_one_sentence(folders):
     with pytest.raises(BadInput, match="device is 'cuda'; the NumPy engine supports 'cpu' only"):
         Embedder.load(folders("bert"), device="cuda", engine="numpy")
     assert "\n" not in str(torchs.value)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_model_that_is_moved_to_a_gpu_that_is_not_there_says_so_in_one_sentence(tiny, reranker):
+    for model in (tiny, reranker):
+        for move in (lambda m: m.to("cuda"), lambda m: m.to(device=torch.device("cuda")), lambda m: m.cuda()):
+            with pytest.raises(BadInput, match="the device 'cuda' cannot be used here"):
+                move(model)
+        with pytest.raises(BadInput, match="there is no device 'graphics'; expected cpu, cuda"):
+            model.to("graphics")
+        assert model.to("cpu") is model and model.to(torch.float32) is model
 
 
 @pytest.mark.parametrize("torch_is_there", [True, False])

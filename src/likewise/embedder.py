@@ -19,7 +19,7 @@ from .model_files import DEFAULT_MODEL, Manifest, locate, read_manifest
 from .module_registry import check_pooling
 from .runtime.lazy_imports import require_torch
 from .runtime.progress import Progress
-from .runtime.unknown_options import explains_unknown_options
+from .runtime.unknown_options import explain_attributes, explains_unknown_options
 from .text.inputs import count_texts, text_chunks
 from .text.prompts import resolve_prompt
 from .text.tokenizer import Tokenizer, max_input_length
@@ -57,6 +57,31 @@ LOAD_ADVICE = {
     "cache_folder": "downloads go to the Hugging Face cache (HF_HOME); own models are found through LIKEWISE_MODELS",
     "prompts": "prompts are those of the model folder; encode(texts, prompt='query: ') gives another one",
 }
+ATTRIBUTE_ADVICE = {
+    "similarity": "pair_scores(first, second) compares each pair of texts; every text with every text: "
+    "similarity.cosine(embedder.encode(a), embedder.encode(b)), after: from likewise import similarity",
+    "similarity_pairwise": "pair_scores(first, second) compares each pair of texts",
+    "similarity_fn_name": "it is in the model's manifest: embedder.manifest.similarity",
+    "get_sentence_embedding_dimension": "it is called width here: embedder.width",
+    "get_embedding_dimension": "it is called width here: embedder.width",
+    "max_seq_length": "it is called max_length here: embedder.max_length, which can be set too",
+    "get_max_seq_length": "it is called max_length here: embedder.max_length",
+    "tokenize": "pieces(texts) gives the word pieces that the model reads; tokenizer.token_ids(texts) their ids",
+    "preprocess": "pieces(texts) gives the word pieces that the model reads; tokenizer.token_ids(texts) their ids",
+    "encode_multi_process": "encode uses every core; for several GPUs load one embedder on each: device='cuda:1'",
+    "start_multi_process_pool": "encode uses every core; for several GPUs load one embedder on each: device='cuda:1'",
+    "stop_multi_process_pool": "there is no pool: encode uses every core of this process",
+    "prompts": "they are in the model's manifest: embedder.manifest.prompts",
+    "default_prompt_name": "the prompt itself is embedder.default_prompt",
+    "fit": "from likewise.train import train; or on the command line: likewise train",
+    "evaluate": "from likewise.evaluate import evaluate; or on the command line: likewise evaluate",
+    "save_pretrained": "it is called save here: save(folder)",
+    "push_to_hub": "save(folder), then upload that folder, for example with: hf upload",
+    "save_to_hub": "save(folder), then upload that folder, for example with: hf upload",
+    "embed": "it is called encode here: encode(texts)",
+    "embed_query": "encode_query([text]) gives a table of one row",
+    "embed_documents": "it is called encode_document here: encode_document(texts)",
+}
 
 
 class TokenEncoder(Protocol):
@@ -87,6 +112,10 @@ class Embedder(ABC):
     tokenizer: Tokenizer
     manifest: Manifest
     encoder: TokenEncoder
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        explain_attributes(cls, "an embedder", ATTRIBUTE_ADVICE)
 
     def __new__(cls, *arguments: Any, **options: Any) -> "Embedder":  # noqa: ARG004, constructors of engines read them
         if cls is Embedder:
@@ -275,13 +304,13 @@ class Embedder(ABC):
         text_prompt = self._prompt(prompt, prompt_name)
         counter = self._counter(overflow)
         run = self._run(counter, count_texts(texts), progress, batch_tokens)
-        prompt_ids = self.tokenizer.contents([text_prompt])[0] if text_prompt else []
+        prompt_ids = self.tokenizer.token_ids([text_prompt])[0] if text_prompt else []
         hides_prompt = bool(text_prompt) and not self.manifest.include_prompt
         cut = overlapping_windows if overflow == "mean" else first_windows
 
         def tokenize(distinct: list[str], rows: Rows) -> list[TextWindow]:
             start = counter.texts
-            contents = self._contents(distinct, rows, text_prompt, counter)
+            contents = self._counted_token_ids(distinct, rows, text_prompt, counter)
             self._check_not_empty(contents, rows, start)
             pieces = cut(self.tokenizer, contents, prompt_ids)
             self._check_vocabulary(pieces, rows, start)
@@ -367,14 +396,14 @@ class Embedder(ABC):
         self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
     ) -> TruncationReport:
         """How many tokens each text has, and how many of them the model reads; nothing is encoded."""
-        text_prompt, limit = self._prompt(prompt, prompt_name), self.tokenizer.room
+        text_prompt, limit = self._prompt(prompt, prompt_name), self.tokenizer.max_content_length
         lengths: list[int] = []
         unread_tokens: list[int] = []  # of the tokens that fit, those that stand for words too long to be read
         unread: dict[int, int] = {}
         for window in text_chunks(texts):
             prompted = [text_prompt + text for text in window]
-            contents = self.tokenizer.contents(prompted)
-            words = self.tokenizer.unread(prompted, contents)
+            contents = self.tokenizer.token_ids(prompted)
+            words = self.tokenizer.overlong_words(prompted, contents)
             unread_tokens += [sum(at < limit for at, _ in words.get(i, ())) for i in range(len(prompted))]
             unread |= {len(lengths) + i: sum(length for _, length in found) for i, found in words.items()}
             lengths += [len(content) for content in contents]
@@ -390,9 +419,9 @@ class Embedder(ABC):
         contents = [
             content
             for window in text_chunks(texts)
-            for content in self.tokenizer.contents([text_prompt + text for text in window])
+            for content in self.tokenizer.token_ids([text_prompt + text for text in window])
         ]
-        return [self.tokenizer.tokens(content[: self.tokenizer.room]) for content in contents]
+        return [self.tokenizer.tokens(content[: self.tokenizer.max_content_length]) for content in contents]
 
     @property
     def default_prompt(self) -> str:
@@ -411,7 +440,7 @@ class Embedder(ABC):
     ) -> Iterator[Float[np.ndarray, "L t D"]]:
         def tokenize(distinct: list[str], rows: Rows) -> list[list[int]]:
             start = run.counter.texts
-            contents = self._contents(distinct, rows, text_prompt, run.counter)
+            contents = self._counted_token_ids(distinct, rows, text_prompt, run.counter)
             pieces = first_windows(self.tokenizer, contents, ())
             self._check_vocabulary(pieces, rows, start)
             return [piece.ids for piece in pieces]
@@ -435,7 +464,7 @@ class Embedder(ABC):
     def _counter(self, overflow: Overflow) -> TruncationCounter:
         tokenizer = self.tokenizer
         skips = tokenizer.unknown is not None
-        return TruncationCounter(tokenizer.room, overflow, skips=skips, word_limit=tokenizer.longest_word)
+        return TruncationCounter(tokenizer.max_content_length, overflow, skips=skips, word_limit=tokenizer.longest_word)
 
     def _token_counter(self, overflow: Overflow) -> TruncationCounter:
         if overflow == "mean":
@@ -445,27 +474,29 @@ class Embedder(ABC):
             )
         return self._counter(overflow)
 
-    def _contents(self, texts: list[str], rows: Rows, text_prompt: str, counter: TruncationCounter) -> list[list[int]]:
+    def _counted_token_ids(
+        self, texts: list[str], rows: Rows, text_prompt: str, counter: TruncationCounter
+    ) -> list[list[int]]:
         """The ids of each text behind the prompt, whole, without special tokens; counted for every row."""
         prompted = [text_prompt + text for text in texts]
-        contents = self.tokenizer.contents(prompted)
+        contents = self.tokenizer.token_ids(prompted)
         lengths = np.asarray([len(content) for content in contents], np.int64)[rows]
-        counter.add(lengths, longest_words(self.tokenizer.unread(prompted, contents), rows))
+        counter.add(lengths, longest_words(self.tokenizer.overlong_words(prompted, contents), rows))
         return contents
 
     def _check_not_empty(self, contents: list[list[int]], rows: Rows, start: int) -> None:
         """Refuses a text without tokens where the model adds no special ones."""
-        if self.tokenizer.framed([]) or all(contents):
+        if self.tokenizer.with_special_tokens([]) or all(contents):
             return
         index = start + next(i for i, row in enumerate(rows) if not contents[row])
         raise BadInput(f"texts[{index}] has no tokens, and this model puts no special ones around a text")
 
     def _check_vocabulary(self, pieces: Sequence[TextWindow], rows: Rows, start: int) -> None:
         """Refuses ids that the encoder has no vector for."""
-        strange = self.tokenizer.strange([piece.ids for piece in pieces], self.encoder.vocabulary)
-        if strange is not None:
-            index = start + int(np.flatnonzero(rows == pieces[strange[0]].owner)[0])
-            raise BadInput(f"texts[{index}] holds the token {strange[1]!r}, for which the encoder has no vector")
+        unknown = self.tokenizer.first_out_of_vocabulary([piece.ids for piece in pieces], self.encoder.vocabulary)
+        if unknown is not None:
+            index = start + int(np.flatnonzero(rows == pieces[unknown[0]].text_index)[0])
+            raise BadInput(f"texts[{index}] holds the token {unknown[1]!r}, for which the encoder has no vector")
 
 
 def _unit_length(vectors: Float[np.ndarray, "n E"]) -> Float[np.ndarray, "n E"]:

@@ -58,7 +58,7 @@ def test_a_sentence_is_embedded_the_same_alone_and_in_company(made):
 
 def test_it_can_be_trained(made):
     embedder = made()
-    tokens = Ragged.of([embedder.tokenizer.framed(ids) for ids in embedder.tokenizer.contents(TEXTS)])
+    tokens = Ragged.of([embedder.tokenizer.with_special_tokens(ids) for ids in embedder.tokenizer.token_ids(TEXTS)])
     goal = torch.eye(len(TEXTS), embedder.width)
     optimizer = torch.optim.Adam(embedder.parameters(), 0.02)
     losses = []
@@ -77,7 +77,7 @@ def test_infersent_is_the_maximum_over_a_bilstm_over_the_table(words):
     embedder, table = infersent(words, width=6), Embedder.load(words)
     assert embedder.width == 12 and embedder.pooling.spec == "max"
     assert torch.equal(embedder.encoder.words.table.weight, table.encoder.table.weight)
-    ids = torch.tensor(table.tokenizer.contents([TEXTS[2]])[0])
+    ids = torch.tensor(table.tokenizer.token_ids([TEXTS[2]])[0])
     with torch.no_grad():
         wanted = embedder.encoder.lstm(table.encoder.table(ids))[0].amax(0)
     np.testing.assert_allclose(embedder.encode([TEXTS[2]])[0], wanted, atol=1e-6)
@@ -93,7 +93,7 @@ def test_a_frozen_table_stays_and_the_rest_learns(words):
 
 def test_a_deep_averaging_network_is_tanh_layers_over_a_sum_by_root_n(words):
     embedder = deep_averaging(words, pairs=40, layers=(9, 4))
-    ids = embedder.tokenizer.contents([TEXTS[0]])
+    ids = embedder.tokenizer.token_ids([TEXTS[0]])
     with torch.no_grad():
         x = next(embedder.encoder(Ragged.of(ids))).sum(0) / 3**0.5
         for dense in embedder.heads:

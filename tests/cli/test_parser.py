@@ -34,6 +34,8 @@ def refused(words, capsys) -> str:
         (["duplicates", "f.txt", "--threshold", "0.9"], "unknown flag --threshold; did you mean --above?"),
         (["pairs", "f.txt", "--zzz", "--yyy"], "unknown flag --zzz; unknown flag --yyy\n"),
         (["pairs", "f.txt", "g.txt"], "unexpected argument 'g.txt'"),
+        (["encode", "f", "--foo", "-x", "--lr", "1"], "unknown flag --foo; unknown flag -x; unknown flag --lr\n"),
+        (["pairs", "f", "-k5", "--abov", "0"], "error: unknown flag --abov; did you mean --above?\n"),
         (["info", "--model", "x"], "the model is an argument without a flag: likewise info MODEL"),
     ],
 )  # fmt: skip
@@ -52,6 +54,31 @@ def test_an_unknown_verb_suggests_the_nearest(word, verb, capsys):
     assert nearest_verb(word, VERBS) == verb
 
 
+@pytest.mark.parametrize("flag", ["--verison", "-V", "-v"])
+def test_a_misspelt_flag_before_any_verb_names_the_nearest(flag, capsys):
+    assert f"unknown flag {flag}; did you mean --version?" in refused([flag], capsys)
+
+
+def test_a_flag_of_a_verb_before_the_verb_is_told_its_place(capsys):
+    error = refused(["--model", "m", "encode", "f.txt"], capsys)
+    assert "unknown flag --model; the verb comes before its flags: likewise VERB --model" in error
+
+
+def shown(words, capsys) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_help_is_a_verb_too(capsys):
+    for verb in VERBS:
+        assert shown(["help", verb], capsys) == shown([verb, "--help"], capsys)
+    assert shown(["help"], capsys) == shown(["--help"], capsys)
+    assert "did you mean: likewise encode?" in refused(["help", "encod"], capsys)
+    assert "did you mean: likewise help?" in refused(["hlep"], capsys)
+
+
 def test_a_shortened_flag_is_answered_with_the_whole_one_and_a_text_may_begin_with_dashes(folders, capsys):
     with pytest.raises(SystemExit):
         main(["similarity", "--mod", str(folders("bert")), "a", "b"])
@@ -64,7 +91,8 @@ def test_a_shortened_flag_is_answered_with_the_whole_one_and_a_text_may_begin_wi
 
 
 def test_habits_lead_to_what_there_is():
-    flags = {flag for verb in verb_parsers().values() for flag in verb._option_string_actions}
+    parsers = [parser([]), *verb_parsers().values()]
+    flags = {flag for one in parsers for flag in one._option_string_actions}
     assert {ours for known in FLAG_HABITS.values() for ours in known} <= flags
     assert set(VERB_HABITS.values()) <= set(VERBS) and not set(VERB_HABITS) & set(VERBS)
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -443,6 +444,37 @@ def test_an_unknown_name_lists_what_was_tried(name, monkeypatch, tmp_path):
 def test_a_carried_model_without_its_package_says_what_to_install():
     with pytest.raises(ModelNotFound, match="To get the model: likewise download all-MiniLM-L6-v2"):
         locate("all-MiniLM-L6-v2")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("likewise-min", "Did you mean likewise-mini? Tried:"),
+        ("./Likewise-Static/", "Did you mean likewise-static? Tried:"),
+        ("my-modle", "Did you mean my-model? Tried:"),
+        ("all-MiniLM-L6-v2", "To get the model: likewise download all-MiniLM-L6-v2\nTried:"),
+        ("minilm", "Did you mean all-MiniLM-L6-v2? To get the model: likewise download all-MiniLM-L6-v2\nTried:"),
+        ("sentence-transformers/all-minilm-l6-v2", "Did you mean all-MiniLM-L6-v2? To get the model: likewise down"),
+        ("avg-glov", "Did you mean avg-glove?"),
+        ("xyz", "Tried:"),
+    ],
+)
+def test_an_unknown_name_suggests_the_nearest_model_and_how_to_get_it(name, hint, monkeypatch, tmp_path):
+    model_folder(tmp_path / "my-model")
+    monkeypatch.setenv(names.MODELS_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(names, "find_spec", lambda package: find_spec(package) if package == "likewise" else None)
+    with pytest.raises(ModelNotFound) as caught:
+        locate(name)
+    assert str(caught.value).startswith(f"there is no model {name!r}. {hint}")
+
+
+def test_a_folder_of_models_that_cannot_be_listed_hides_no_error(monkeypatch):
+    def fail():
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(names, "local_models", fail)
+    with pytest.raises(ModelNotFound, match="Did you mean likewise-mini"):
+        locate("likewise-min")
 
 
 def test_the_setting_names_a_folder_of_models(monkeypatch, tmp_path):

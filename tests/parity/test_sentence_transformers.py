@@ -147,7 +147,10 @@ def test_byte_level_pairs_of_roberta_give_the_ids_of_transformers(tmp_path):
         vocab=str(tmp_path / "vocab.json"), merges=str(tmp_path / "merges.txt"), model_max_length=60
     )
     texts = [*TEXTS, *ODD, LONG]
-    ours = [embedder.tokenizer.framed(c[: embedder.tokenizer.room]) for c in embedder.tokenizer.contents(texts)]
+    ours = [
+        embedder.tokenizer.with_special_tokens(c[: embedder.tokenizer.max_content_length])
+        for c in embedder.tokenizer.token_ids(texts)
+    ]
     assert ours == theirs(texts, truncation=True)["input_ids"]
     theirs.save_pretrained(tmp_path)
     _agree_with_mean(tmp_path, texts)

@@ -336,11 +336,11 @@ def test_a_warning_points_at_the_line_that_asked(kind, fresh, tiny):
 
 def test_both_texts_keep_their_share_of_a_pair_that_is_too_long(small):
     cut = small.score([(LONG, LONG)], overflow="truncate")
-    room = small.room
-    first = small.tokenizer.contents([LONG])[0]
+    limit = small.max_content_length
+    first = small.tokenizer.token_ids([LONG])[0]
     ids = small.tokens([(LONG, LONG)]).values.tolist()
-    assert ids[1 : 1 + room // 2] == first[: room // 2]
-    assert ids[2 + room // 2 : -1] == first[: room - room // 2]
+    assert ids[1 : 1 + limit // 2] == first[: limit // 2]
+    assert ids[2 + limit // 2 : -1] == first[: limit - limit // 2]
     assert cut.shape == (1,)
 
 
@@ -361,7 +361,7 @@ def test_a_prompt_stands_before_the_first_text(fresh, small):
 
 
 def test_names_of_prompts_are_the_models_own(fresh, small):
-    for call in (small.logits, small.score, small.tokens, small.contents):
+    for call in (small.logits, small.score, small.tokens, small.token_id_pairs):
         with pytest.raises(BadInput, match=r"no prompt named 'query'; its prompts are \(none\)"):
             call(PAIRS, prompt_name="query")
         with pytest.raises(BadInput, match="were both passed"):
@@ -407,7 +407,7 @@ def test_one_pair_that_does_not_fit_is_an_error_of_its_own(fresh):
 def test_a_score_that_is_not_finite_names_its_pair(fresh):
     reranker = Reranker.load(fresh)
     with torch.no_grad():
-        reranker.encoder.embeddings.words.weight[reranker.tokenizer.contents(["q"])[0][0]] = torch.inf
+        reranker.encoder.embeddings.words.weight[reranker.tokenizer.token_ids(["q"])[0][0]] = torch.inf
     with pytest.raises(BadModel, match=r"pairs\[2\] gave a vector that is not finite in fp32"):
         reranker.score([("a", "b"), ("a", "b"), ("a", "q")])
 

@@ -24,40 +24,40 @@ def plain(tmp_path_factory) -> Tokenizer:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_framed_contents_are_what_the_backend_gives_with_special_tokens(plain, text):
-    assert plain.framed(plain.contents([text])[0]) == wordpieces().encode(text).ids
+def test_ids_with_special_tokens_are_those_the_backend_gives(plain, text):
+    assert plain.with_special_tokens(plain.token_ids([text])[0]) == wordpieces().encode(text).ids
 
 
 @given(st.text())
 def test_any_str_has_ids_lone_surrogates_too(plain, text):
-    ids = plain.contents([text])[0]
+    ids = plain.token_ids([text])[0]
     assert all(0 <= i < plain.vocabulary for i in ids)
 
 
 def test_a_surrogate_pair_is_the_letter_that_it_means(plain):
-    assert plain.contents(["\ud83d\ude00a"]) == plain.contents(["😀a"])
+    assert plain.token_ids(["\ud83d\ude00a"]) == plain.token_ids(["😀a"])
 
 
 def test_nothing_is_cut_by_the_tokenizer_itself(tmp_path):
     backend = wordpieces()
     backend.enable_truncation(4)
     backend.enable_padding(length=30)
-    assert len(_tokenizer(tmp_path, backend).contents(["a b c d e f g h"])[0]) == 8
+    assert len(_tokenizer(tmp_path, backend).token_ids(["a b c d e f g h"])[0]) == 8
 
 
 def test_special_tokens_around_a_text_are_found(plain, tmp_path):
     backend = wordpieces()
     assert plain.prefix == (backend.token_to_id("[CLS]"),)
     assert plain.suffix == (backend.token_to_id("[SEP]"),)
-    assert plain.room == 18
-    assert plain.tokens(plain.contents(["the dogs"])[0]) == ["[CLS]", "the", "dog", "##s", "[SEP]"]
+    assert plain.max_content_length == 18
+    assert plain.tokens(plain.token_ids(["the dogs"])[0]) == ["[CLS]", "the", "dog", "##s", "[SEP]"]
 
 
 def test_lower_casing_happens_where_it_is_asked_for(tmp_path):
     cased = _tokenizer(tmp_path, wordpieces(lowercase=False))
     lowered = Tokenizer.load(tmp_path, 20, lowercase=True)
-    assert cased.contents(["THE Cat"]) != cased.contents(["the cat"])
-    assert lowered.contents(["THE Cat"]) == cased.contents(["the cat"])
+    assert cased.token_ids(["THE Cat"]) != cased.token_ids(["the cat"])
+    assert lowered.token_ids(["THE Cat"]) == cased.token_ids(["the cat"])
 
 
 def slow_unread(tokenizer: Tokenizer, text: str) -> list[tuple[int, int]]:
@@ -79,7 +79,7 @@ WORDS = st.one_of(
 @given(st.lists(st.tuples(WORDS, st.sampled_from(["", " ", "\t", "\u00a0", "\x0b", ".", "ﬁ"]))))
 def test_words_too_long_are_those_that_the_parts_of_the_tokenizer_give(plain, parts):
     text = "".join(word + gap for word, gap in parts).replace("[", "(").encode("utf-8", "replace").decode()
-    found = plain.unread([text], plain.contents([text]))
+    found = plain.overlong_words([text], plain.token_ids([text]))
     assert found.get(0, []) == slow_unread(plain, text)
 
 
@@ -90,25 +90,25 @@ def test_the_longest_word_is_as_the_tokenizer_itself_says(most, tmp_path):
     tokenizer = _tokenizer(tmp_path, backend)
     texts = ["a" * most, "a" * (most + 1)]
     assert tokenizer.longest_word == most
-    assert tokenizer.unread(texts, tokenizer.contents(texts)) == {1: [(0, most + 1)]}
+    assert tokenizer.overlong_words(texts, tokenizer.token_ids(texts)) == {1: [(0, most + 1)]}
 
 
 def test_a_word_that_is_unknown_and_short_is_no_word_too_long(plain):
     texts = ["☃", "[UNK]", "☃ " * 200, "[UNK]" * 60, "a" * 99 + "☃"]
-    contents = plain.contents(texts)
+    contents = plain.token_ids(texts)
     assert all(plain.backend.token_to_id("[UNK]") in ids for ids in contents)
-    assert plain.unread(texts, contents) == {}
+    assert plain.overlong_words(texts, contents) == {}
 
 
 @given(st.integers(0, 300), st.integers(0, 8))
 def test_windows_cover_every_token_and_are_equally_long(plain, count, leading):
-    lead, body = list(range(1000, 1000 + leading)), list(range(count))
-    windows = plain.windows(lead + body, lead)
-    if leading + count <= plain.room:
-        assert windows == [lead + body]
+    prompt, body = list(range(1000, 1000 + leading)), list(range(count))
+    windows = plain.windows(prompt + body, prompt)
+    if leading + count <= plain.max_content_length:
+        assert windows == [prompt + body]
         return
-    assert {len(window) for window in windows} == {plain.room}
-    assert all(window[:leading] == lead for window in windows)
+    assert {len(window) for window in windows} == {plain.max_content_length}
+    assert all(window[:leading] == prompt for window in windows)
     bodies = [window[leading:] for window in windows]
     assert all(b == list(range(b[0], b[-1] + 1)) for b in bodies), "a window has a hole"
     assert sorted({token for b in bodies for token in b}) == body
@@ -118,21 +118,21 @@ def test_windows_cover_every_token_and_are_equally_long(plain, count, leading):
 def test_neighbouring_windows_overlap_but_not_needlessly(plain, count):
     windows = plain.windows(list(range(count)))
     for a, b in itertools.pairwise(windows):
-        assert b[0] <= a[-1] + 1 - plain.room // OVERLAP + 1
-    stride = plain.room - plain.room // OVERLAP
-    assert len(windows) <= -(-(count - plain.room) // stride) + 1
+        assert b[0] <= a[-1] + 1 - plain.max_content_length // OVERLAP + 1
+    stride = plain.max_content_length - plain.max_content_length // OVERLAP
+    assert len(windows) <= -(-(count - plain.max_content_length) // stride) + 1
 
 
 def test_a_prompt_that_leaves_no_room_is_refused(plain):
-    lead = list(range(18))
+    prompt = list(range(18))
     with pytest.raises(BadInput, match="has 18 tokens, and the model reads 18"):
-        plain.windows([*lead, 1, 2], lead)
+        plain.windows([*prompt, 1, 2], prompt)
 
 
 def test_what_is_saved_gives_the_same_ids(plain, tmp_path):
     plain.save(tmp_path)
     again = Tokenizer.load(tmp_path, plain.max_length)
-    assert again.contents(["the quick dogs, 1 + 1"]) == plain.contents(["the quick dogs, 1 + 1"])
+    assert again.token_ids(["the quick dogs, 1 + 1"]) == plain.token_ids(["the quick dogs, 1 + 1"])
     assert json.loads((tmp_path / "tokenizer_config.json").read_text())["tokenizer_class"]
 
 
@@ -147,7 +147,7 @@ def test_a_vocab_txt_alone_is_read_as_wordpiece(plain, tmp_path):
     vocabulary = sorted(plain.backend.get_vocab().items(), key=lambda pair: pair[1])
     (tmp_path / "vocab.txt").write_text("\n".join(word for word, _ in vocabulary), "utf-8")
     older = Tokenizer.load(tmp_path, 20)
-    assert older.contents(["The Cat and dogs"]) == plain.contents(["The Cat and dogs"])
+    assert older.token_ids(["The Cat and dogs"]) == plain.token_ids(["The Cat and dogs"])
     assert (older.prefix, older.suffix) == (plain.prefix, plain.suffix)
 
 
@@ -158,7 +158,7 @@ def test_vocab_json_with_merges_is_read_as_byte_pairs(tmp_path):
     read = Tokenizer.load(tmp_path, 20)
     assert read.prefix == (0,)
     assert read.suffix == (2,)
-    assert made.decode(read.contents(["the cat 😀"])[0]) == "the cat 😀"
+    assert made.decode(read.token_ids(["the cat 😀"])[0]) == "the cat 😀"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,9 @@ def test_a_length_without_room_for_text_is_refused(tmp_path, max_length):
 
 @pytest.mark.parametrize("rounded", [False, True])
 @given(st.integers(0, 12), st.integers(0, 12), st.integers(4, 30))
-def test_two_texts_are_framed_and_cut_as_the_library_that_made_the_tokenizer_does(rounded, first, second, longest):
+def test_two_texts_get_special_tokens_and_are_truncated_as_the_library_that_made_the_tokenizer_does(
+    rounded, first, second, longest
+):
     backend = wordpieces(rounded)
     frame = PairFrame.of(backend)
     longest = max(longest, frame.specials)

@@ -65,7 +65,7 @@ def test_replacements_in_use_are_none_of_this(tmp_path):
         Replace(" ", "▁"),
     ]
     usual += [normalizers.Prepend("▁"), normalizers.Lowercase()]
-    assert _load(tmp_path, _normalised(*usual)).contents(["a"])
+    assert _load(tmp_path, _normalised(*usual)).token_ids(["a"])
 
 
 HARMFUL = [
@@ -122,7 +122,7 @@ def test_a_panic_of_the_library_is_an_error_of_ours_and_ctrl_c_is_not(tmp_path):
     backend.pre_tokenizer = Split(Regex("(a|aa)+$"), "isolated")  # which no look at repeats finds
     tokenizer = _load(tmp_path, backend)
     with pytest.raises(BadModel, match="tokenizer failed on these texts"):
-        tokenizer.contents(["a" * 60 + "b"])
+        tokenizer.token_ids(["a" * 60 + "b"])
     with pytest.raises(KeyboardInterrupt), library_errors("nothing"):
         raise KeyboardInterrupt
 

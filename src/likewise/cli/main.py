@@ -48,7 +48,7 @@ EPILOG = """examples:
   likewise duplicates questions.csv --column title -o distinct.csv
   likewise info all-MiniLM-L6-v2
 
-Each verb has its own help, with examples: likewise encode --help
+Each verb has its own help, with examples: likewise encode --help, or likewise help encode
 
 The model is likewise-mini unless -m names another: it is bundled, computes without torch and needs no download. Where
 quality counts: likewise download all-MiniLM-L6-v2, then -m all-MiniLM-L6-v2.
@@ -99,6 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     if COMPLETION in os.environ:
         _complete()
+    if argv[:1] == ["help"]:
+        argv = [*argv[1:], "--help"]
     verb = argv[0] if argv else ""
     if verb in VERBS:
         args = parser([verb]).parse_args(argv)
@@ -106,7 +108,7 @@ def _run(argv: list[str]) -> int:
         return int(args.run(args))
     top = parser()
     if verb and not verb.startswith("-"):
-        nearest = nearest_verb(verb, VERBS)
+        nearest = nearest_verb(verb, [*VERBS, "help"])
         hint = f"; did you mean: likewise {nearest}?" if nearest else ""
         top.error(f"unknown verb {verb!r}{hint}\nAll verbs: likewise --help")
     top.parse_args(argv)

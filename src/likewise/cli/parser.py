@@ -5,6 +5,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Any, NoReturn
 
 WIDEST = 110  # columns of help, however wide the terminal is
@@ -83,6 +84,7 @@ FLAG_HABITS: dict[str, tuple[str, ...]] = {
     "--mixed-precision": ("--precision",),
     "--amp": ("--precision",),
     "--lora": ("--lora-rank",),
+    "--v": ("--version",),
 }
 """Flags that other tools have, and ours for the same thing: the first of them that the verb has is suggested."""
 
@@ -162,21 +164,22 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         """As argparse's, but unknown flags and arguments are errors here, where the verb's usage is known."""
-        if self._subparsers is None and args is not None:
-            self._check_flags(args)  # first, for a missing argument would hide the misspelt flag
+        if args is not None:  # first, for a missing argument would hide the misspelt flag
+            self._check_flags(args if self._subparsers is None else takewhile(_is_flag, args))
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self._refuse(unknown)
         return known, unknown
 
     def _check_flags(self, args: Iterable[str]) -> None:
-        unknown = [word for word in _long_flags(args) if not self._knows(word.partition("=")[0])]
+        unknown = [word for word in _flags(args) if not self._knows(word.partition("=")[0])]
         if unknown:
             self._refuse(unknown)
 
     def _knows(self, flag: str) -> bool:
         """Whether it is a flag of this verb; the beginning of one is not, since it may be meant for another."""
-        return flag in self._option_string_actions
+        with_value = () if flag.startswith("--") else (flag[:2],)  # -k5 is -k 5
+        return not {flag, *with_value}.isdisjoint(self._option_string_actions)
 
     def _refuse(self, unknown: Sequence[str]) -> NoReturn:
         flags = [word.partition("=")[0] for word in unknown if word.startswith("-")]
@@ -184,7 +187,7 @@ class Parser(argparse.ArgumentParser):
         self.error(f"{what}\nAll arguments: {self.prog} --help")
 
     def _unknown_flag(self, flag: str) -> str:
-        name = "--" + flag.lstrip("-").replace("_", "-")
+        name = "--" + flag.lstrip("-").replace("_", "-").lower()
         ours = self._option_string_actions
         wanted = FLAG_HABITS.get(name, (name,))
         nearest = next((one for one in wanted if one in ours), None)
@@ -192,6 +195,8 @@ class Parser(argparse.ArgumentParser):
             return f"unknown flag {flag}; here the model is an argument without a flag: {self.prog} {positional}"
         if nearest is None and name not in FLAG_HABITS:
             nearest = next(iter(get_close_matches(name, set(ours) - {"-h", "--help"}, n=1, cutoff=NEAR)), None)
+        if nearest is None and self._subparsers is not None:
+            return f"unknown flag {flag}; the verb comes before its flags: {self.prog} VERB {flag}"
         return f"unknown flag {flag}" + (f"; did you mean {nearest}?" if nearest else "")
 
     def _positional_model(self) -> str:
@@ -201,13 +206,17 @@ class Parser(argparse.ArgumentParser):
         return next((name for name in names if "model" in name.lower()), "")
 
 
-def _long_flags(args: Iterable[str]) -> Iterator[str]:
-    """The words that argparse reads as flags of several letters."""
+def _flags(args: Iterable[str]) -> Iterator[str]:
+    """The words that argparse reads as flags: not "-", nor a negative number, nor a text with spaces."""
     for word in args:
         if word == "--":
             return
-        if word.startswith("--") and " " not in word:
+        if _is_flag(word) and " " not in word:
             yield word
+
+
+def _is_flag(word: str) -> bool:
+    return len(word) > 1 and word[0] == "-" and not (word[1].isdigit() or word[1] == ".")
 
 
 def nearest_verb(word: str, verbs: Iterable[str]) -> str | None:

@@ -1,1 +1,1 @@
-"""What computes vectors: each engine is a room of its own."""
+"""What computes vectors: one package per engine."""

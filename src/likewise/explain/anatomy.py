@@ -153,8 +153,8 @@ def anatomy(embedder: TorchEmbedder, texts: Sequence[str], *, window: int = 2) -
     depth, own = embedder.encoder.depth, embedder.pooling
     pooling = own if isinstance(own, Dissection) else Dissection.parse(f"sbert-wk:window={window}", depth)
     tokenizer = embedder.tokenizer
-    ids_of_texts = (ids for window_of_texts in text_chunks(texts) for ids in tokenizer.contents(window_of_texts))
-    contents = [content[: tokenizer.room] for content in ids_of_texts if content]
+    ids_of_texts = (ids for window_of_texts in text_chunks(texts) for ids in tokenizer.token_ids(window_of_texts))
+    contents = [content[: tokenizer.max_content_length] for content in ids_of_texts if content]
     if len(contents) < MIN_TEXTS:
         raise BadInput(f"{len(contents)} texts contain words; expected {MIN_TEXTS} or more, best a few hundred")
     parts = [_measure(embedder, [contents[i] for i in batch], pooling.window) for batch in _batches(contents)]
@@ -225,7 +225,7 @@ class _BatchSums:
 @torch.inference_mode()
 def _measure(embedder: TorchEmbedder, contents: Sequence[Sequence[int]], window: int) -> _BatchSums:
     tokenizer = embedder.tokenizer
-    tokens = Ragged.of([tokenizer.framed(content) for content in contents], embedder.device)
+    tokens = Ragged.of([tokenizer.with_special_tokens(content) for content in contents], embedder.device)
     layers = list(embedder.encoder(tokens))
     cosines = cosines_between(layers)
     word = (tokens.position >= len(tokenizer.prefix)) & (

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ DEFAULT_MODEL = "likewise-mini"
 RECOMMENDED_MODEL = "all-MiniLM-L6-v2"
 """For better quality than the default: 91 MB, downloaded once, computed by torch."""
 MODELS_VARIABLE = "LIKEWISE_MODELS"
+MIN_NAME_PART = 4
+"""Letters from which on a part of a model's name suggests the model."""
 DOWNLOAD_PATTERNS = ["*.json", "*.txt", "*.safetensors", "*/*.json", "*/*.safetensors"]
 IGNORED_PATTERNS = ["onnx/*", "openvino/*", "*.onnx"]
 
@@ -90,10 +93,37 @@ def locate(name: str | Path) -> Path:
             return folder
     places = "".join(f"\n  · {line}" for line in tried)
     raise ModelNotFound(
-        f"there is no model {str(name)!r}. Tried:{places}\nLocal models are listed by: likewise models. "
-        "likewise-mini is always available, since it is bundled: Embedder.load('likewise-mini'), or "
+        f"there is no model {str(name)!r}.{_hint(str(name))}Tried:{places}\nLocal models are listed by: likewise "
+        "models. likewise-mini is always available, since it is bundled: Embedder.load('likewise-mini'), or "
         "likewise … -m likewise-mini"
     )
+
+
+def _hint(name: str) -> str:
+    """How to get the model, or the one that was probably meant; empty where no name is near."""
+    nearest = nearest_model(name)
+    if nearest is None:
+        return " "
+    meant = "" if nearest == short_name(name) else f" Did you mean {nearest}?"
+    missing = nearest in PACKAGED_MODELS and not _is_here(nearest)
+    return meant + (f" To get the model: {how_to_install(nearest)}\n" if missing else " ")
+
+
+def _is_here(name: str) -> bool:
+    """Whether a packaged model needs no download."""
+    return _inside(PACKAGED_MODELS[name]) is not None or _is_model(downloads_folder() / name)
+
+
+def nearest_model(name: str) -> str | None:
+    """The local or packaged model whose name is nearest to a name or path: equal, containing it, or alike."""
+    sought = short_name(name).rstrip("/").rpartition("/")[2].casefold()
+    try:
+        known = {model.casefold(): model for model in local_models()}
+    except OSError:  # a folder of models that cannot be listed; `locate` reports it
+        known = {model.casefold(): model for model in PACKAGED_MODELS}
+    containing = [model for model in known if len(sought) >= MIN_NAME_PART and sought in model]
+    nearest = [sought] * (sought in known) or containing or get_close_matches(sought, known, 1)
+    return known[nearest[0]] if nearest else None
 
 
 def local_models() -> dict[str, Path | None]:
@@ -202,7 +232,7 @@ def _packaged(name: str, tried: list[str]) -> Path | None:
         return None
     path = _inside(model)
     if path is None:
-        tried.append(f"the package {model.package}: not installed. To get the model: {how_to_install(short)}")
+        tried.append(f"the package {model.package}: not installed")
         return None
     if model.words is None:
         check_weights(path / model.weights, model)

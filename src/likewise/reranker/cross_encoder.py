@@ -45,7 +45,7 @@ from .reranker import HasEncoder, PairOverflow, Reranker, parts_of, tokenizer_of
 from .text_pairs import TextPairs, columns, in_windows
 
 SETTINGS = "tokenizer_config.json"
-Contents = tuple[list[int], list[int]]
+TokenIdPair = tuple[list[int], list[int]]
 """The ids of two texts, truncated or not, without special tokens."""
 
 
@@ -62,8 +62,8 @@ class CrossEncoder(Reranker):
         older = {"activation_fn": _torch_name(self.activation)}  # where sentence-transformers 4 and 5 look for it
         self.encoder.config = {**encoder.config, "sentence_transformers": older}
         self.segmented = _segmented(tokenizer, encoder)
-        self.room = tokenizer.max_length - tokenizer.pair.specials
-        if self.room < 2:
+        self.max_content_length = tokenizer.max_length - tokenizer.pair.specials
+        if self.max_content_length < 2:
             raise BadModel(
                 f"max_length is {tokenizer.max_length}, and {tokenizer.pair.specials} special tokens leave "
                 "no tokens for two texts"
@@ -124,22 +124,22 @@ class CrossEncoder(Reranker):
         prompt_name: str | None = None,
     ) -> Ragged:
         """Pairs of texts as the model reads them, truncated to what it reads: the input of `forward`."""
-        return self.packed(self.contents(pairs, documents, prompt=prompt, prompt_name=prompt_name))
+        return self.packed(self.token_id_pairs(pairs, documents, prompt=prompt, prompt_name=prompt_name))
 
-    def contents(
+    def token_id_pairs(
         self,
         pairs: TextPairs,
         documents: Iterable[str] | None = None,
         *,
         prompt: str | None = None,
         prompt_name: str | None = None,
-    ) -> list[Contents]:
+    ) -> list[TokenIdPair]:
         """The ids of each pair's two texts, truncated to what the model reads: the input of `packed`."""
         first, second = columns(pairs, documents)
         text_prompt = self._prompt(prompt, prompt_name)
-        return self._contents([(text_prompt + a, b) for a, b in zip(first, second, strict=True)])
+        return self._token_id_pairs([(text_prompt + a, b) for a, b in zip(first, second, strict=True)])
 
-    def packed(self, contents: Sequence[Contents]) -> Ragged:
+    def packed(self, contents: Sequence[TokenIdPair]) -> Ragged:
         """Pairs of ids with the special ones, laid end to end."""
         frame = self.tokenizer.pair
         kinds = [frame.kinds(len(a), len(b)) for a, b in contents] if self.segmented else None
@@ -157,13 +157,15 @@ class CrossEncoder(Reranker):
         batch_tokens: int | None = None,
     ) -> Float[np.ndarray, "N C"]:
         """The head's output for each pair before any activation, float32, in the order given; see `score`."""
-        counter = TruncationCounter(self.room, overflow, "pairs", windows=False, word_limit=self.tokenizer.longest_word)
+        counter = TruncationCounter(
+            self.max_content_length, overflow, "pairs", windows=False, word_limit=self.tokenizer.longest_word
+        )
         first, second = columns(pairs, documents)
         text_prompt = self._prompt(prompt, prompt_name)
         prompted = [(text_prompt + a, b) for a, b in zip(first, second, strict=True)]
 
-        def tokenize(distinct: list[tuple[str, str]], rows: Rows) -> list[Contents]:
-            return self._contents(distinct, counter, rows)
+        def tokenize(distinct: list[tuple[str, str]], rows: Rows) -> list[TokenIdPair]:
+            return self._token_id_pairs(distinct, counter, rows)
 
         with self._run(counter, len(prompted), progress, batch_tokens) as run:
             blocks = list(infer(in_windows(prompted), tokenize, self._window_logits, run))
@@ -211,7 +213,7 @@ class CrossEncoder(Reranker):
         return [self.activation, list(self.labels), str(self.head.shape), self.segmented]
 
     @torch.inference_mode()
-    def _window_logits(self, contents: list[Contents], batches: WindowBatches) -> Float[np.ndarray, "n C"]:
+    def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[np.ndarray, "n C"]:
         """The logits of some pairs of ids."""
         specials = self.tokenizer.pair.specials
 
@@ -224,22 +226,25 @@ class CrossEncoder(Reranker):
             np.empty((len(contents), len(self.labels)), np.float32),
         )
 
-    def _contents(
+    def _token_id_pairs(
         self,
         pairs: Sequence[tuple[str, str]],
         counter: TruncationCounter | None = None,
         rows: Rows | None = None,
-    ) -> list[Contents]:
+    ) -> list[TokenIdPair]:
         """The ids of each pair, cut to what the model reads; every distinct text is tokenised once."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         ids = dict(zip(texts, self._token_ids(texts), strict=True))
         if counter is not None:
-            unread = self.tokenizer.unread(texts, list(ids.values()))
+            unread = self.tokenizer.overlong_words(texts, list(ids.values()))
             words = {texts[i]: long for i, long in unread.items()}
             of_pairs = {i: [*words.get(a, ()), *words.get(b, ())] for i, (a, b) in enumerate(pairs)} if words else {}
             long_words = longest_words({i: long for i, long in of_pairs.items() if long}, rows)
             counter.add(np.asarray([len(ids[a]) + len(ids[b]) for a, b in pairs], np.int64)[rows], long_words)
-        cut = ((ids[a], ids[b], truncate_longest_first(len(ids[a]), len(ids[b]), self.room)) for a, b in pairs)
+        cut = (
+            (ids[a], ids[b], truncate_longest_first(len(ids[a]), len(ids[b]), self.max_content_length))
+            for a, b in pairs
+        )
         return [(a[:n], b[:m]) for a, b, (n, m) in cut]
 
 

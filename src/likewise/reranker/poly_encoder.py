@@ -155,11 +155,11 @@ class PolyEncoder(Reranker):
     ) -> list[list[int]]:
         """The ids of each context as the model reads it, behind the model's prompt if it has one."""
         text_prompt = self._prompt(prompt, prompt_name)
-        return self._framed([text_prompt + text for text in checked_texts(texts, "contexts")])
+        return self._model_inputs([text_prompt + text for text in checked_texts(texts, "contexts")])
 
     def candidate_ids(self, texts: Iterable[str]) -> list[list[int]]:
         """The ids of each candidate as the model reads it."""
-        return self._framed(checked_texts(texts, "candidates"))
+        return self._model_inputs(checked_texts(texts, "candidates"))
 
     def encode_contexts(
         self,
@@ -271,7 +271,9 @@ class PolyEncoder(Reranker):
         self, what: str, overflow: PairOverflow, progress: Progress, batch_tokens: int | None, total: int
     ) -> AbstractContextManager[InferenceRun]:
         tokenizer = self.tokenizer
-        counter = TruncationCounter(tokenizer.room, overflow, what, windows=False, word_limit=tokenizer.longest_word)
+        counter = TruncationCounter(
+            tokenizer.max_content_length, overflow, what, windows=False, word_limit=tokenizer.longest_word
+        )
         return self._run(counter, total, progress, batch_tokens)
 
     def _blocks(
@@ -294,20 +296,22 @@ class PolyEncoder(Reranker):
                 np.empty((len(ids), *shape), np.float32),
             )
 
-        return infer(texts, lambda distinct, rows: self._framed(distinct, run.counter, rows), compute, run)
+        return infer(texts, lambda distinct, rows: self._model_inputs(distinct, run.counter, rows), compute, run)
 
-    def _framed(
+    def _model_inputs(
         self, texts: list[str], counter: TruncationCounter | None = None, rows: Rows | None = None
     ) -> list[list[int]]:
         """The ids of each text as the model reads it; texts that come several times, at `rows`, count as often."""
         contents = self._token_ids(texts)
         if counter is not None:
-            long_words = longest_words(self.tokenizer.unread(texts, contents), rows)
+            long_words = longest_words(self.tokenizer.overlong_words(texts, contents), rows)
             counter.add(np.asarray([len(content) for content in contents], np.int64)[rows], long_words)
-        framed = [self.tokenizer.framed(content[: self.tokenizer.room]) for content in contents]
-        if not all(framed):
+        model_inputs = [
+            self.tokenizer.with_special_tokens(content[: self.tokenizer.max_content_length]) for content in contents
+        ]
+        if not all(model_inputs):
             raise BadInput("one of the texts has no tokens, and this model puts no special ones around a text")
-        return framed
+        return model_inputs
 
 
 def score_candidates(contexts: Float[Tensor, "Q m D"], candidates: Float[Tensor, "C D"]) -> Float[Tensor, "Q C"]:

@@ -11,7 +11,6 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import nn
 
 from ..encoders.checkpoint import load_encoder
 from ..encoders.encoder import Encoder
@@ -20,9 +19,9 @@ from ..errors import BadInput, BadModel
 from ..heads import ACTIVATIONS
 from ..inference import InferenceRun, inference_run
 from ..model_files import OWN_RERANKER, Manifest, PairManifest, locate, read_manifest, read_pair_manifest
-from ..runtime.devices import Precision, device_and_dtype, precision_name
+from ..runtime.devices import MovableModule, Precision, device_and_dtype, precision_name
 from ..runtime.progress import Progress
-from ..runtime.unknown_options import explains_unknown_options, unknown_option
+from ..runtime.unknown_options import explain_attributes, explains_unknown_options, unknown_options
 from ..text.prompts import resolve_prompt
 from ..text.tokenizer import Tokenizer, max_input_length
 from ..text.truncation import TruncationCounter
@@ -49,6 +48,16 @@ LOAD_ADVICE = {
     "trust_remote_code": "code of a model folder is never run",
     "torch_dtype": "it is called precision here: precision='bf16'",
 }
+ATTRIBUTE_ADVICE = {
+    "predict": "it is called score here: score(pairs); logits(pairs) without the activation",
+    "num_labels": "labels has the names of the labels: len(reranker.labels)",
+    "max_length": "reranker.tokenizer.max_length; to choose: Reranker.load(name, max_length=…)",
+    "max_seq_length": "reranker.tokenizer.max_length; to choose: Reranker.load(name, max_length=…)",
+    "encode": "a reranker scores pairs of texts: score(pairs), rank(query, documents); an Embedder encodes texts",
+    "fit": "from likewise.train import train; or on the command line: likewise train --kind cross-encoder",
+    "save_pretrained": "it is called save here: save(folder)",
+    "push_to_hub": "save(folder), then upload that folder, for example with: hf upload",
+}
 
 
 @runtime_checkable
@@ -63,7 +72,7 @@ class HasEncoder(Protocol):
     def manifest(self) -> Manifest | PairManifest: ...
 
 
-class Reranker(nn.Module, ABC):
+class Reranker(MovableModule, ABC):
     """Two texts to one score: slower than comparing vectors, and more accurate.
 
     >>> reranker = Reranker.load("cross-encoder/ms-marco-MiniLM-L6-v2")      # doctest: +SKIP
@@ -82,6 +91,10 @@ class Reranker(nn.Module, ABC):
     """The names of the labels: C of them; a single one is plain scoring."""
     activation: str
     """What turns logits into scores, where there is one label: a name in `likewise.heads.ACTIVATIONS`."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        explain_attributes(cls, "a reranker", ATTRIBUTE_ADVICE)
 
     def __init__(self, tokenizer: Tokenizer, encoder: Encoder, manifest: PairManifest):
         super().__init__()
@@ -286,11 +299,11 @@ class Reranker(nn.Module, ABC):
 
     def _token_ids(self, texts: list[str]) -> list[list[int]]:
         """The ids of each text, whole, without special tokens, all of them in the encoder's vocabulary."""
-        contents = self.tokenizer.contents(texts)
-        strange = self.tokenizer.strange(contents, self.encoder.vocabulary)
-        if strange is not None:
-            text = texts[strange[0]]
-            raise BadInput(f"the text {text!r:.60} holds the token {strange[1]!r}, for which the encoder has no vector")
+        contents = self.tokenizer.token_ids(texts)
+        unknown = self.tokenizer.first_out_of_vocabulary(contents, self.encoder.vocabulary)
+        if unknown is not None:
+            text = texts[unknown[0]]
+            raise BadInput(f"the text {text!r:.60} holds the token {unknown[1]!r}, for which the encoder has no vector")
         return contents
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
@@ -312,9 +325,9 @@ RERANKERS: dict[str | None, str] = {
 
 
 def _check_options(name: str, how: Mapping[str, Any], advice: Mapping[str, str]) -> None:
-    for option in how:
-        if option not in OPTIONS:
-            raise unknown_option(name, option, OPTIONS, advice)
+    unknown = [option for option in how if option not in OPTIONS]
+    if unknown:
+        raise unknown_options(name, unknown, OPTIONS, advice)
 
 
 def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:

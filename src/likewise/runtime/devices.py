@@ -2,15 +2,17 @@
 
 import os
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
+from torch import nn
 
 from ..errors import BadInput
 from .arguments import known_name
 from .memory import is_out_of_memory_error
 
 T = TypeVar("T")
+Module = TypeVar("Module", bound=nn.Module)
 Precision = Literal["fp32", "bf16", "fp16"]
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -32,6 +34,26 @@ def device_and_dtype(device: str | torch.device | None, precision: str | None) -
     if precision is None:
         precision = "bf16" if place.type == "cuda" else "fp32"
     return place, PRECISIONS[known_name("precision", precision, PRECISIONS)]
+
+
+class MovableModule(nn.Module):
+    """A torch module whose `to` and `cuda` report a device that is not there in one sentence, as `load` does."""
+
+    def to(self: Module, *args: Any, **kwargs: Any) -> Module:
+        return _moved(super().to, *args, **kwargs)
+
+    def cuda(self: Module, device: int | torch.device | None = None) -> Module:
+        return _moved(super().cuda, device)
+
+
+def _moved(move: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    try:
+        return move(*args, **kwargs)
+    except (AssertionError, NotImplementedError, RuntimeError) as error:  # by the kind of device
+        if is_out_of_memory_error(error):
+            raise
+        named = (value for value in (*args, *kwargs.values()) if isinstance(value, str | torch.device))
+        raise _unusable(str(_device(next(named, "cuda"))), error) from None
 
 
 def precision_name(dtype: torch.dtype) -> str:
@@ -63,8 +85,12 @@ def _try(place: torch.device) -> None:
     try:
         torch.zeros(1, device=place).cpu()
     except Exception as error:  # RuntimeError, AssertionError, NotImplementedError, by the kind of device
-        why = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
-        raise BadInput(f"the device {str(place)!r} cannot be used here: {why}") from None
+        raise _unusable(str(place), error) from None
+
+
+def _unusable(place: str, error: BaseException) -> BadInput:
+    why = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
+    return BadInput(f"the device {place!r} cannot be used here: {why}")
 
 
 def _best_device() -> torch.device:

@@ -1,10 +1,11 @@
-"""Unknown keyword arguments (other libraries' names, misspellings): a helpful error in place of a TypeError."""
+"""Unknown options, attributes and names (other libraries', or misspelt): an error that names what there is here."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
-from typing import ParamSpec, TypeVar
+from types import MappingProxyType
+from typing import Any, ParamSpec, TypeVar
 
 from ..errors import BadInput
 
@@ -29,7 +30,7 @@ def explains_unknown_options(name: str, advice: Mapping[str, str]) -> Callable[[
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
             if not kwargs.keys() <= known:
-                raise unknown_option(name, next(key for key in kwargs if key not in known), known, advice)
+                raise unknown_options(name, [key for key in kwargs if key not in known], known, advice)
             return function(*args, **kwargs)
 
         return checked
@@ -37,11 +38,38 @@ def explains_unknown_options(name: str, advice: Mapping[str, str]) -> Callable[[
     return decorate
 
 
-def unknown_option(name: str, option: str, known: Iterable[str], advice: Mapping[str, str]) -> BadInput:
-    """The error for an unknown option of a function: the advice for its name, or the most similar known option."""
-    if option in advice:
-        return BadInput(f"{name} has no option {option}: {advice[option]}")
-    options = sorted({*known} - {"self", "cls"})
-    nearest = get_close_matches(option, options, 1)
-    meant = f" Did you mean {nearest[0]}?" if nearest else ""
-    return BadInput(f"{name} has no option {option}; its options are {', '.join(options)}.{meant}")
+def unknown_options(
+    name: str, options: Sequence[str], known: Iterable[str], advice: Mapping[str, str] = MappingProxyType({})
+) -> BadInput:
+    """The error for unknown options of a function: the advice for each name, or the most similar known option."""
+    names = sorted({*known} - {"self", "cls"})
+    unexplained = [option for option in options if option not in advice]
+    problems = [f"no option {option}: {advice[option]}" for option in options if option in advice]
+    if unexplained:
+        problems.append(f"no option {', '.join(unexplained)}; its options are {', '.join(names)}.")
+    nearest = (get_close_matches(option, names, 1) for option in unexplained)
+    meant = [match[0] for match in nearest if match]
+    return BadInput(f"{name} has {'; '.join(problems)}" + (f" Did you mean {' and '.join(meant)}?" if meant else ""))
+
+
+def explain_attributes(owner: Any, name: str, advice: Mapping[str, str]) -> None:
+    """Make a class refuse attributes of other libraries' classes, read or set, with the advice for that name.
+
+    It is an AttributeError, so `hasattr` is False; all other attributes behave as before.
+    """
+    inherited, assign = getattr(owner, "__getattr__", None), owner.__setattr__
+
+    def read(self: object, key: str) -> Any:
+        if key in advice:
+            raise AttributeError(f"{name} has no {key}: {advice[key]}")
+        if inherited is not None:
+            return inherited(self, key)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {key!r}", name=key, obj=self)
+
+    def write(self: object, key: str, value: Any) -> None:
+        if key in advice:
+            raise AttributeError(f"{name} has no {key}: {advice[key]}")
+        assign(self, key, value)
+
+    owner.__getattr__ = read
+    owner.__setattr__ = write

@@ -88,11 +88,11 @@ class Tokenizer:
             raise BadModel(f"the tokenizer of this model cannot be saved: {why}")
 
     @property
-    def room(self) -> int:
+    def max_content_length(self) -> int:
         """Maximum number of tokens of text, special tokens not counted."""
         return self.max_length - len(self.prefix) - len(self.suffix)
 
-    def contents(self, texts: Sequence[str]) -> list[list[int]]:
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each whole text, without special tokens."""
         cleaned = [self._clean(text) for text in texts]
         with library_errors("the model's tokenizer failed on these texts"):
@@ -116,7 +116,9 @@ class Tokenizer:
             return None
         return int(model.max_input_chars_per_word)
 
-    def unread(self, texts: Sequence[str], contents: Sequence[Sequence[int]]) -> dict[int, list[tuple[int, int]]]:
+    def overlong_words(
+        self, texts: Sequence[str], contents: Sequence[Sequence[int]]
+    ) -> dict[int, list[tuple[int, int]]]:
         """Words that are too long to be read, by the text's index: the position of each word's token, and its length.
 
         `contents` are the ids of `texts`; only texts that contain the unknown token are tokenized again.
@@ -152,7 +154,7 @@ class Tokenizer:
         normalizer = self.backend.normalizer
         return str(normalizer.normalize_str(text)) if normalizer else text
 
-    def framed(self, content: Sequence[int]) -> list[int]:
+    def with_special_tokens(self, content: Sequence[int]) -> list[int]:
         """The ids with special tokens around them; for a text without any known word, the unknown word's id."""
         if self.unknown is not None and not content:
             content = [self.unknown.id]
@@ -181,7 +183,7 @@ class Tokenizer:
                 f"for {vocabulary:,} ids only: they belong to different models"
             )
 
-    def strange(self, contents: Sequence[Sequence[int]], vocabulary: int) -> tuple[int, str] | None:
+    def first_out_of_vocabulary(self, contents: Sequence[Sequence[int]], vocabulary: int) -> tuple[int, str] | None:
         """Index and token of the first text with an id beyond an encoder's vocabulary size; None if there is none."""
         if self.vocabulary > vocabulary:  # only some tokenizers can give such an id at all
             for i, content in enumerate(contents):
@@ -191,7 +193,7 @@ class Tokenizer:
 
     def tokens(self, content: Sequence[int]) -> list[str]:
         """The word pieces of a text, special tokens included; a word represented by its n-grams is one."""
-        ids = self.framed(content)
+        ids = self.with_special_tokens(content)
         if self.unknown is not None:
             ids = self.unknown.words(ids)
         return [self.backend.id_to_token(i) or "" for i in ids]
@@ -211,13 +213,14 @@ class Tokenizer:
 
         `prompt`, the ids of a prompt with which the text begins, is repeated at the start of each window.
         """
-        if len(content) <= self.room:
+        if len(content) <= self.max_content_length:
             return [list(content)]
         prompt = list(prompt)
-        body, width = list(content[len(prompt) :]), self.room - len(prompt)
+        body, width = list(content[len(prompt) :]), self.max_content_length - len(prompt)
         if width < 1:
             raise BadInput(
-                f"the prompt has {len(prompt)} tokens, and the model reads {self.room}: none are left for text"
+                f"the prompt has {len(prompt)} tokens, and the model reads {self.max_content_length}: "
+                "none are left for text"
             )
         stride = max(1, width - width // OVERLAP)
         count = -(-(len(body) - width) // stride) + 1

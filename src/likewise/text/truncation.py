@@ -40,9 +40,9 @@ class TruncationReport:
 
 @dataclass
 class TruncationCounter:
-    """Counts the texts (or pairs of texts) of one call, and those with more tokens than `room`, the model's limit."""
+    """Counts the texts (or pairs of texts) of one call, and those with more tokens than `limit`."""
 
-    room: int
+    limit: int
     overflow: Overflow
     what: str = "texts"
     windows: bool = True  # whether overflow="mean" is possible
@@ -74,7 +74,7 @@ class TruncationCounter:
             TooLong: a text loses tokens, and `overflow` is "error".
         """
         counted = np.asarray(lengths, dtype=np.int64)
-        over = np.flatnonzero(counted > self.room)
+        over = np.flatnonzero(counted > self.limit)
         if self.overflow == "error" and (len(over) or long_words):
             self._raise_too_long(counted, over, long_words)
         if len(over):
@@ -105,7 +105,7 @@ class TruncationCounter:
             )
         choices = '"mean" (all of it, in windows), "warn"' if self.windows else '"warn"'
         raise TooLong(
-            f"{which} has {int(counted[first]):,} tokens, and the model reads {self.room:,}. "
+            f"{which} has {int(counted[first]):,} tokens, and the model reads {self.limit:,}. "
             f'To encode it anyway, choose overflow={choices} or "truncate" (only its beginning)'
         )
 
@@ -128,7 +128,7 @@ class TruncationCounter:
         if self.cut and self.overflow == "warn":
             alternative = 'overflow="mean" reads all of them, ' if self.windows else ""
             warnings.warn(
-                f"{self.cut:,} of {self.texts:,} {self.what} were truncated to the {self.room} tokens that the model "
+                f"{self.cut:,} of {self.texts:,} {self.what} were truncated to the {self.limit} tokens that the model "
                 "reads, special ones not counted "
                 f"(the first is {self.what}[{self.first}], the longest has {self.longest:,} tokens). "
                 f'{alternative}overflow="truncate" silences this',

@@ -12,21 +12,26 @@ class TextWindow:
     """One input of the encoder: a whole text, its beginning, or one of several windows of it."""
 
     ids: list[int]  # with special tokens
-    owner: int  # index of the text
-    weight: int  # number of tokens without special ones
-    lead: int  # number of tokens before the text itself: special ones and the prompt
+    text_index: int
+    content_length: int  # number of tokens without special ones
+    prefix_length: int  # number of tokens before the text itself: special ones and the prompt
 
 
-def first_windows(tokenizer: Tokenizer, contents: Sequence[list[int]], lead: Sequence[int]) -> list[TextWindow]:
+def first_windows(tokenizer: Tokenizer, contents: Sequence[list[int]], prompt: Sequence[int]) -> list[TextWindow]:
     """One window for each text: its beginning, up to the model's limit."""
-    skip = len(tokenizer.prefix) + len(lead)
+    skip = len(tokenizer.prefix) + len(prompt)
     return [
-        TextWindow(tokenizer.framed(content[: tokenizer.room]), i, min(len(content), tokenizer.room), skip)
+        TextWindow(
+            tokenizer.with_special_tokens(content[: tokenizer.max_content_length]),
+            i,
+            min(len(content), tokenizer.max_content_length),
+            skip,
+        )
         for i, content in enumerate(contents)
     ]
 
 
-def overlapping_windows(tokenizer: Tokenizer, contents: Sequence[list[int]], lead: Sequence[int]) -> list[TextWindow]:
+def overlapping_windows(tokenizer: Tokenizer, contents: Sequence[list[int]], prompt: Sequence[int]) -> list[TextWindow]:
     """The windows of each text, overlapping and evenly spread; each begins with the prompt.
 
     A tokenizer may merge the end of a prompt with the text that follows; later windows then begin with the tokens that
@@ -34,10 +39,10 @@ def overlapping_windows(tokenizer: Tokenizer, contents: Sequence[list[int]], lea
     """
     windows = []
     for i, content in enumerate(contents):
-        same = (a == b for a, b in zip(lead, content, strict=False))
-        shared = list(lead[: len(list(takewhile(bool, same)))])
+        same = (a == b for a, b in zip(prompt, content, strict=False))
+        shared = list(prompt[: len(list(takewhile(bool, same)))])
         for n, window in enumerate(tokenizer.windows(content, shared)):
-            prompt_length = len(shared) if n else len(lead)
+            prompt_length = len(shared) if n else len(prompt)
             skip = len(tokenizer.prefix) + prompt_length
-            windows.append(TextWindow(tokenizer.framed(window), i, len(window), skip))
+            windows.append(TextWindow(tokenizer.with_special_tokens(window), i, len(window), skip))
     return windows

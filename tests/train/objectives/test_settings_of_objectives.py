@@ -139,7 +139,10 @@ def test_layers_of_the_command_line_train_so_many_layers_of_the_model(folders):
     parts, contrast = [], Contrast()
     for depth in (1, 2, 3):
         model.zero_grad()
-        ids = [model.tokenizer.framed(c) for c in model.tokenizer.contents([t for col in batch.texts for t in col])]
+        ids = [
+            model.tokenizer.with_special_tokens(c)
+            for c in model.tokenizer.token_ids([t for col in batch.texts for t in col])
+        ]
         pooled = torch.stack([list(model.encoder(_packed(model, one)))[depth].mean(0) for one in ids])
         vectors = model.heads(pooled).chunk(len(batch.texts))
         contrast(*vectors, text_ids=batch.names).backward()

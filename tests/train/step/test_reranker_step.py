@@ -447,7 +447,11 @@ def test_prompts_stand_before_contexts_in_training_as_they_do_in_scoring(begun):
         object.__setattr__(reranker.manifest, "prompts", {"q": "query: "})
         object.__setattr__(reranker.manifest, "default_prompt", "q")
         if kind == "cross":
-            found = reranker_step.reranker_logits(reranker, reranker.contents([(TEXTS[0], TEXTS[1])])).detach().numpy()
+            found = (
+                reranker_step.reranker_logits(reranker, reranker.token_id_pairs([(TEXTS[0], TEXTS[1])]))
+                .detach()
+                .numpy()
+            )
         else:
             found = reranker(reranker.tokens([TEXTS[0]]), reranker.tokens([TEXTS[1]], prompt="")).detach().numpy()
         np.testing.assert_allclose(found, reranker.logits([(TEXTS[0], TEXTS[1])]), atol=1e-5)

@@ -46,11 +46,12 @@ def describe_model(embedder: "Embedder") -> dict[str, Any]:
     """A model as plain values: where it is, its encoder, its input, its pooling and heads, its vectors."""
     tokenizer, manifest, architecture = embedder.tokenizer, embedder.manifest, embedder.describe()
     pooled = {key: architecture.pop(key) for key in ("pooling", "heads")}
+    specials = tokenizer.max_length - tokenizer.max_content_length
     return {
         "folder": str(manifest.encoder),
         **architecture,
         "vocabulary": tokenizer.vocabulary,
-        "longest_input": f"{tokenizer.max_length} tokens, {tokenizer.max_length - tokenizer.room} of them special",
+        "longest_input": f"{tokenizer.max_length} tokens, {specials} of them special",
         "lower_case": "all texts" if tokenizer.lowercase else "as the tokenizer does",
         **pooled,
         "vector": f"{embedder.width} numbers, float32",

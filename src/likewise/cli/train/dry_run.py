@@ -87,7 +87,7 @@ def _pieces(job: TrainingJob, texts: Sequence[str]) -> list[list[str]]:
     if isinstance(job.model, Embedder):
         return job.model.pieces(texts)
     tokenizer = job.model.tokenizer
-    return [tokenizer.tokens(content[: tokenizer.room]) for content in tokenizer.contents(list(texts))]
+    return [tokenizer.tokens(content[: tokenizer.max_content_length]) for content in tokenizer.token_ids(list(texts))]
 
 
 def _trained_weights(job: TrainingJob) -> str:

@@ -33,7 +33,7 @@ from .weights import WeightFile
 Array = np.ndarray
 T = TypeVar("T")
 
-TORCH_ONLY = ("forward", "parameters", "pool", "to", "train")
+TORCH_ONLY = ("bfloat16", "cpu", "cuda", "eval", "forward", "half", "parameters", "pool", "state_dict", "to", "train")
 """What torch's embedder has in addition, and people look for."""
 
 
@@ -151,7 +151,7 @@ class NumpyEmbedder(Embedder):
             x, lengths = self.encoder(ids), np.asarray([len(i) for i in ids])
             position = np.arange(len(x)) - np.repeat(_starts(lengths), lengths)
             if hides_prompt:
-                skip = np.asarray([pieces[i].lead for i in batch])
+                skip = np.asarray([pieces[i].prefix_length for i in batch])
                 x, lengths, position = _without_first(x, lengths, position, skip)
             return np.concatenate([REDUCTIONS[name].compute(x, lengths, position) for name in names], axis=1)
 
@@ -160,7 +160,7 @@ class NumpyEmbedder(Embedder):
             lambda batch: _none_if_out_of_memory(lambda: pooled(batch)),
             np.empty((len(pieces), self.encoder.width * len(names)), np.float32),
         )
-        if len(pieces) > pieces[-1].owner + 1:
+        if len(pieces) > pieces[-1].text_index + 1:
             vectors = _mean_of_windows(vectors, pieces)
         return np.ascontiguousarray(self._headed(vectors), np.float32)
 
@@ -208,8 +208,8 @@ def _without_first(x: Array, lengths: Array, position: Array, skip: Array) -> tu
 
 def _mean_of_windows(pooled: Float[Array, "P W"], pieces: Sequence[TextWindow]) -> Float[Array, "n W"]:
     """The mean of each text's windows, weighted by their tokens."""
-    weights = np.asarray([max(1, piece.weight) for piece in pieces], np.float32)[:, None]
-    starts = np.flatnonzero(np.diff([-1, *(piece.owner for piece in pieces)]))
+    weights = np.asarray([max(1, piece.content_length) for piece in pieces], np.float32)[:, None]
+    starts = np.flatnonzero(np.diff([-1, *(piece.text_index for piece in pieces)]))
     return np.asarray(np.add.reduceat(pooled * weights, starts, axis=0) / np.add.reduceat(weights, starts, axis=0))
 
 

@@ -36,12 +36,12 @@ from ...model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance
 from ...pooling import Pooling, Reduce, describe_pooling, pooling_of, read_pooling
 from ...pooling.reductions import last
 from ...runtime.atomic_files import target_folder
-from ...runtime.devices import device_and_dtype, none_if_out_of_memory, precision_name
+from ...runtime.devices import MovableModule, device_and_dtype, none_if_out_of_memory, precision_name
 from ...text.tokenizer import Tokenizer, max_input_length
 from ...text.windows import TextWindow
 
 
-class TorchEmbedder(nn.Module, Embedder):
+class TorchEmbedder(MovableModule, Embedder):
     """A sentence encoder of torch modules: tokenizer, encoder, pooling, heads.
 
     >>> embedder = TorchEmbedder.load("likewise-mini")
@@ -209,11 +209,11 @@ class TorchEmbedder(nn.Module, Embedder):
         self, pieces: Sequence[TextWindow], hides_prompt: bool, batches: WindowBatches
     ) -> Float[np.ndarray, "n E"]:
         """The vectors of the texts that these are pieces of; the pieces of one text are averaged before the heads."""
-        one_each = len(pieces) == pieces[-1].owner + 1
+        one_each = len(pieces) == pieces[-1].text_index + 1
         width = self.width if one_each else self.pooling.width(self.encoder.width)
 
         def vectors(batch: list[int]) -> Tensor:
-            skip = [pieces[i].lead for i in batch] if hides_prompt else None
+            skip = [pieces[i].prefix_length for i in batch] if hides_prompt else None
             pooled = self.pool(Ragged.of([pieces[i].ids for i in batch], self.device), skip).float()
             result: Tensor = self.heads(pooled) if one_each else pooled
             return result.float()
@@ -289,9 +289,9 @@ def _store_layers(results: list[np.ndarray], batch: list[int], block: tuple[Floa
 
 def _mean_of_windows(pooled: Float[Tensor, "P W"], pieces: Sequence[TextWindow]) -> Float[Tensor, "n W"]:
     """The mean of each text's windows, weighted by their tokens."""
-    at = torch.tensor([piece.owner for piece in pieces], device=pooled.device)
-    weights = torch.tensor([float(max(1, piece.weight)) for piece in pieces], device=pooled.device)
-    texts = pieces[-1].owner + 1
+    at = torch.tensor([piece.text_index for piece in pieces], device=pooled.device)
+    weights = torch.tensor([float(max(1, piece.content_length)) for piece in pieces], device=pooled.device)
+    texts = pieces[-1].text_index + 1
     sums = pooled.new_zeros(texts, pooled.shape[1]).index_add(0, at, pooled * weights[:, None])
     return sums / weights.new_zeros(texts).index_add(0, at, weights)[:, None]
 

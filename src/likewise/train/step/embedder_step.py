@@ -92,10 +92,12 @@ def tokenized_batch(embedder: TorchEmbedder, objective: Objective, batch: Batch)
             "the model leaves its prompt out of the pooling, which is not supported in training; use no prompt"
         )
     texts = [prompt + text for column in batch.texts for text in column]
-    contents = [content[: tokenizer.room] for content in tokenizer.contents(texts)]
-    model_inputs = [tokenizer.framed(objective.add_noise(content)) for content in contents]
+    contents = [content[: tokenizer.max_content_length] for content in tokenizer.token_ids(texts)]
+    model_inputs = [tokenizer.with_special_tokens(objective.add_noise(content)) for content in contents]
     if objective.reads().token_ids:
-        ids = pad_token_ids([tokenizer.framed(content) for content in contents[: len(batch)]], embedder.device)
+        ids = pad_token_ids(
+            [tokenizer.with_special_tokens(content) for content in contents[: len(batch)]], embedder.device
+        )
         batch = Batch(batch.texts, {**batch.numbers, "token_ids": ids})
     return model_inputs, batch
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from ...arrays.ragged import Ragged
 from ...errors import BadInput
 from ...reranker import CrossEncoder, PolyEncoder, Reranker
-from ...reranker.cross_encoder import Contents
+from ...reranker.cross_encoder import TokenIdPair
 from ...reranker.poly_encoder import score_candidates, score_own_candidates
 from ..data.batch import Batch
 from ..objectives import Objective, RerankerObjective
@@ -76,7 +76,7 @@ def reranker_tokens(split: "SplitStep", reranker: Reranker, objective: Objective
 
 
 def reranker_logits(
-    reranker: CrossEncoder, contents: Sequence[Contents], dtype: torch.dtype | None = None
+    reranker: CrossEncoder, contents: Sequence[TokenIdPair], dtype: torch.dtype | None = None
 ) -> Float[Tensor, "n C"]:
     """Logits of pairs of ids in the order given, packed by decreasing length; with autocast to `dtype` if given."""
     order = sorted(range(len(contents)), key=lambda i: -_length(contents[i]))
@@ -120,7 +120,7 @@ def cross_encoder_step(reranker: CrossEncoder, inputs: RerankerStepInputs) -> Sp
     """Each part of the rows goes forward and backward at once, and only losses are gathered."""
     batch, rows, options = inputs.batch, len(inputs.batch), inputs.options
     first, *others = batch.texts
-    contents = reranker.contents([pair for other in others for pair in zip(first, other, strict=True)])
+    contents = reranker.token_id_pairs([pair for other in others for pair in zip(first, other, strict=True)])
     specials, all_rows = reranker.tokenizer.pair.specials, rows * options.processes.count
 
     def forward(parts: StepParts) -> float:
@@ -228,7 +228,7 @@ def _at_least_float32(values: Tensor) -> Tensor:
     return values if values.dtype == torch.float64 else values.float()
 
 
-def _length(pair: Contents) -> int:
+def _length(pair: TokenIdPair) -> int:
     return len(pair[0]) + len(pair[1])
 
 
