@@ -464,3 +464,65 @@ def test_a_bad_file_is_named_and_what_is_wrong_with_it(tmp_path, name, content, 
 def test_too_few_pairs_are_refused():
     with pytest.raises(BadInput, match="at least 20"):
         split_without_overlap(labelled(10)[1], 0.2, 0)
+
+
+def test_what_cannot_be_fused_or_read_is_refused(embedder, tmp_path):
+    stack = Stack(Reduce.parse("mean"), 0, DEPTH)
+    with pytest.raises(BadInput, match=f"the vectors are 5 wide; those of .* are {(DEPTH + 1) * WIDTH}"):
+        FusionInputs(np.zeros((2, 5), np.float32), stack, WIDTH)
+    dissecting = tiny(tmp_path, pooling="sbert-wk:start=1")
+    with pytest.raises(BadInput, match="cannot be fused; expected cls, mean, max or similar"):
+        fusion_training.last_layer_pooling(dissecting)
+    assert fusion_training.last_layer_pooling(embedder) == Reduce.parse("mean")
+    fused = TorchEmbedder(embedder.tokenizer, embedder.encoder, Fusion(stack, WIDTH), embedder.heads, embedder.manifest)
+    assert fusion_training.last_layer_pooling(fused) == Reduce.parse("mean")
+
+
+@pytest.mark.parametrize(
+    ("rows", "scores", "said"),
+    [
+        (np.zeros((4, 3), int), np.arange(4.0), r"rows are of shape \(4, 3\); expected 2 columns with scores"),
+        (np.zeros((4, 2), int), None, r"rows are of shape \(4, 2\)"),
+        (np.zeros(4, int), None, r"rows are of shape \(4,\)"),
+        (np.zeros((4, 2), int), np.arange(3.0), "there are 4 rows and 3 scores"),
+        (np.zeros((3, 2), int), np.array([1.0, np.nan, np.inf]), r"the score of row 1 \(from 0\) is nan"),
+        (np.zeros((3, 2), int), np.array([0.5, 0.5, 0.5]), "all scores are 0.5"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_examples_that_are_none_are_refused(rows, scores, said):
+    with pytest.raises(BadInput, match=said):
+        Examples.checked(rows, scores)
+
+
+def test_pairs_of_triplets_are_the_positive_the_negative_and_that_of_another():
+    rows = np.array([[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]])
+    pairs, scores = Examples(rows).pairs
+    others = [[0, 7], [3, 10], [6, 1], [9, 4]]  # of the example two further on
+    assert pairs.tolist() == [[0, 1], [3, 4], [6, 7], [9, 10], [0, 2], [3, 5], [6, 8], [9, 11], *others]
+    assert scores.tolist() == [2] * 4 + [1] * 4 + [0] * 4
+    pairs, scores = Examples(np.array([[0, 1, 2], [3, 1, 5], [1, 6, 7]])).pairs  # the same positive, and one's own text
+    assert pairs[6:].tolist() == [[0, 6]] and scores.tolist() == [2] * 3 + [1] * 3 + [0]
+    assert Examples(np.array([[0, 1, 2]])).pairs[0].tolist() == [[0, 1], [0, 2]]
+
+
+def test_examples_that_hang_together_are_held_out_together():
+    rows = np.arange(80).reshape(40, 2)
+    rows[1, 0] = rows[0, 1]  # the first two share a text
+    examples = Examples(rows, np.arange(40.0))
+    training, held = split_without_overlap(examples, 0.25, seed=3)
+    assert len(held) == 10 and len(training) == 30 and (0 in held.scores) == (1 in held.scores)
+    assert sorted([*training.scores, *held.scores]) == list(range(40))
+    again, other = (split_without_overlap(examples, 0.25, seed=seed)[1] for seed in (3, 4))
+    assert np.array_equal(held.rows, again.rows) and not np.array_equal(held.rows, other.rows)
+
+
+def test_a_single_group_is_split_by_its_sentences():
+    rows = np.array([[i, j] for i in range(12) for j in range(i)])  # every pair of twelve
+    training, held = split_without_overlap(Examples(rows, np.arange(66.0)), 0.25, seed=0)
+    assert len(held) == 15 and len(training) == 15  # six sentences on each side: √0.25
+    with pytest.raises(BadInput, match="split by sentence, 0 examples are left to train on|to hold out"):
+        split_without_overlap(Examples(np.stack([np.zeros(30, int), np.arange(1, 31)], 1), np.arange(30.0)), 0.2, 0)
+    scores = np.r_[np.zeros(65), 1.0]
+    with pytest.raises(BadInput, match="the scores of one side are all equal"):
+        split_without_overlap(Examples(rows, scores), 0.25, seed=0)

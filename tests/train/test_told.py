@@ -1,6 +1,9 @@
 """What a run leaves behind: its log, its picture, its card, its record; and what is shown while it goes."""
 
 import json
+import os
+import sys
+import types
 
 import pytest
 
@@ -10,6 +13,7 @@ from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.evaluators import SpearmanEvaluator
 from likewise.train.objectives import Contrastive
+from likewise.train.output import model_card as model_card_module
 from likewise.train.output.console import ConsoleProgress
 from likewise.train.output.log import TIMING_FIELDS, Log, TensorBoard, read_log
 from likewise.train.output.model_card import model_card
@@ -342,3 +346,85 @@ def test_the_measure_is_spearman_of_cosine(tiny):
 def test_pairs_that_measure_nothing_are_told(columns, said):
     with pytest.raises(BadInput, match=said):
         SpearmanEvaluator(columns, "dev")
+
+
+def test_tensorboard_gets_every_step_and_is_flushed_where_there_are_scores(tmp_path, monkeypatch):
+    calls = []
+
+    class Writer:
+        def __init__(self, folder, purge_step):
+            calls.append((folder, purge_step))
+
+        def add_scalar(self, *what):
+            calls.append(what)
+
+        def flush(self):
+            calls.append("flushed")
+
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", types.SimpleNamespace(SummaryWriter=Writer))
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+    board = TensorBoard(tmp_path)
+    assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "3" and not calls
+    board(state_of(4))
+    scalars = [("train/loss", 0.25, 4), ("train/learning_rate", 1e-3, 4), ("train/gradient_norm", 0.5, 4)]
+    assert calls == [(str(tmp_path), 4), *scalars, ("train/epoch", 0.8, 4)]
+    calls.clear()
+    board(state_of(5, scores={"x": 0.5}))
+    assert calls[-2:] == [("dev/x", 0.5, 5), "flushed"] and len(calls) == 6
+    board(state_of(10))
+    assert calls[-1] == "flushed"
+    calls.clear()
+    TensorBoard(tmp_path)(StepState(step=0, max_steps=9, scores={"x": 0.25}))
+    assert calls == [(str(tmp_path), 0), ("dev/x", 0.25, 0), "flushed"]
+
+
+@pytest.mark.parametrize("torn", ['{"step": 2, "lo', "[3]", '{"loss": 1}', '{"step": "2"}'])
+def test_a_log_is_read_up_to_a_line_that_is_none(torn, tmp_path):
+    assert read_log(tmp_path / "none") == []
+    (tmp_path / "log.jsonl").write_text('{"step": 1}\n' + torn + '\n{"step": 3}\n')
+    assert read_log(tmp_path / "log.jsonl") == [{"step": 1}]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.4, "0 seconds"), (119.4, "119 seconds"), (120, "2 minutes"), (7199, "120 minutes"), (7200, "2.0 hours")],
+)
+def test_a_duration_is_in_seconds_minutes_or_hours(seconds, shown):
+    assert model_card_module._duration(seconds) == shown
+
+
+def test_the_card_of_a_reranker_names_its_labels(record):
+    model = {**record["model"], "kind": "CrossEncoder", "labels": ["no", "yes"]}
+    text = model_card({**record, "model": model}, "m")
+    assert "A reranker. Reads two texts together, and returns the probabilities of no, yes. Trained from" in text
+    assert '["A kitten naps.", "Shares fell."], label="no"))' in text and "- Scores are good for ranking" in text
+    assert "pipeline_tag: text-ranking\ntags:\n- sentence-transformers\n- cross-encoder" in text
+    one = model_card({**record, "model": {**model, "kind": "PolyEncoder", "labels": ["score"]}}, "m")
+    assert "Reads two texts separately and combines them late, and returns a score. Trained" in one
+    assert "label=" not in one and "because of its late combination of the texts; likewise can." in one
+    assert "library_name: likewise" in one
+
+
+def test_a_card_has_what_is_known_and_leaves_out_what_is_not(record):
+    best = {**record["result"], "best_step": 1234, "initial_scores": {"a": 0.1}, "seconds": 90.0, "steps": 2000}
+    data = [
+        {
+            **record["data"][0],
+            "rows": None,
+            "licence": "MIT",
+            "sha256": None,
+            "hub": None,
+            "objective": {"objective": "CoSENT"},
+        }
+    ]
+    full = {**record, "result": best, "data": data, "scores": {"a": {"value": 0.5}, "b": {"value": 0.25}}}
+    text = model_card({**full, "leaks": ["one leak", "another"], "recipe": None}, "m")
+    assert "2,000 steps over" in text and ", 90 seconds on" in text
+    assert "; the weights are those of step 1,234, which scored best. Backbone" in text
+    assert "| a | 50.00 | — | — | 10.00 |\n| b | 25.00 | — | — | — |" in text
+    assert "The best step was chosen by a, so that score is slightly optimistic." in text
+    assert "| pairs\\|1.csv | a stream | CoSENT | MIT | — |" in text and "- one leak\n- another" in text
+    assert "The licence is unknown" not in text and "datasets:" not in text and "recipe" not in text
+    none = model_card({**full, "result": {**best, "best_step": None}, "scores": {}}, "m")
+    assert "## Scores\n\nThe model was not evaluated." in none and "scored best" not in none
+    assert "optimistic" not in model_card({**full, "result": {**best, "best_step": None}}, "m")

@@ -16,6 +16,7 @@ from torch import distributed
 
 from likewise import Embedder
 from likewise.errors import BadInput
+from likewise.train.data.batch import Batch, text_id
 from likewise.train.objectives import OBJECTIVES
 from likewise.train.step import processes as module
 from likewise.train.step.processes import SINGLE_PROCESS, Processes, process_group
@@ -279,3 +280,14 @@ def test_without_torchrun_there_is_one_process_and_its_group_is_begun_and_ended_
     monkeypatch.setenv("WORLD_SIZE", "1")
     with process_group() as alone:
         assert alone is SINGLE_PROCESS
+
+
+def test_a_batch_is_joined_with_its_numbers_names_and_padded_ids(in_threads):
+    ids = [torch.tensor([[1, 2, 3]]), torch.tensor([[4]])]
+    parts = [Batch((("a",), ("b",)), {"score": torch.tensor([0.5]), "token_ids": ids[0]}),
+             Batch((("c",), ("a",)), {"score": torch.tensor([0.25]), "token_ids": ids[1]})]  # fmt: skip
+    for joined, part in zip(in_threads(2, lambda p: parts[p.rank].gather(p)), parts, strict=True):
+        assert joined.texts == part.texts and joined.numbers["score"].tolist() == [0.5, 0.25]
+        assert joined.numbers["token_ids"].tolist() == [[1, 2, 3], [4, -1, -1]]
+        assert joined.names.tolist() == [[text_id("a"), text_id("b")], [text_id("c"), text_id("a")]]
+    assert parts[0].gather(SINGLE_PROCESS) is parts[0]
