@@ -138,7 +138,8 @@ class _Attempt:
 
     def __init__(self, mutant: Mutant, copy: Copy, known: Map) -> None:
         self.mutant, self.copy, self.known = mutant, copy, known
-        self.began, self.outcome = time.monotonic(), "survived"
+        self.began = time.monotonic()
+        self.outcome: Outcome = "survived"
         self.sets = list(sets_of_tests(mutant, known))
         copy.put(mutant)
         self._next()
@@ -152,7 +153,8 @@ class _Attempt:
         found = self.trial.result()
         if found is None:
             return False
-        self.outcome = found
+        if not (self.outcome == "unclear" and found == "survived"):  # what is unclear once stays so until it is caught
+            self.outcome = found
         if found in ("survived", "unclear") and self.sets:
             self._next()
             return False

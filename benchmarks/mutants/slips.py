@@ -276,7 +276,19 @@ def _swapped(node: Node) -> Iterator[str]:
 
 
 CANNOT_SWAP = ("isinstance", "issubclass", "hasattr", "getattr", "cast")
-CANNOT_SWAP += ("min", "max", "minimum", "maximum", "equal", "array_equal", "gcd", "promote_types", "result_type")
+CANNOT_SWAP += (
+    "transpose",
+    "swapaxes",
+    "min",
+    "max",
+    "minimum",
+    "maximum",
+    "equal",
+    "array_equal",
+    "gcd",
+    "promote_types",
+    "result_type",
+)
 """Swapped, these are errors at once, or say the same."""
 
 

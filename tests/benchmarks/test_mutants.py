@@ -7,6 +7,7 @@ from benchmarks.mutants import __main__ as command
 from benchmarks.mutants.__main__ import AREAS, difference, draw, equivalents
 from benchmarks.mutants.coverage_map import SOURCE, Map, joined
 from benchmarks.mutants.slips import is_another, mutants, of_folder, reach
+from benchmarks.mutants.trial import outcome_of
 
 QUIET = '''"""A docstring with 1 < 2."""
 Alias = dict[str, int] | None
@@ -46,6 +47,7 @@ def test_texts_types_and_messages_are_left_alone():
         ("range(n)", "off by one", {"range(n - 1)"}),
         ("f(a, b)", "swapped arguments", {"f(b, a)"}),
         ("max(a, b)", "swapped arguments", set()),
+        ("x.transpose(1, 2)", "swapped arguments", set()),
         ("not a", "condition", {"(a)"}),
         ("a and b", "condition", {"(a or b)"}),
         ("[x for x in y if x]", "condition", {"[x for x in y if (not (x))]"}),
@@ -113,3 +115,11 @@ def test_a_draw_is_that_of_its_seed_and_leaves_out_what_changes_no_result():
     before, after = difference(first[0])
     known = [{"file": first[0].file.removeprefix("likewise/"), "line": before, "slip": after, "why": "a test"}]
     assert first[0] not in draw("search", 20, 1, known)
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [(0, "survived"), (1, "caught"), (2, "caught"), (3, "unclear"), (5, "unclear"), (-11, "caught"), (-9, "unclear")],
+)
+def test_a_failed_test_and_a_crash_catch_a_slip_and_what_else_ends_a_process_is_unclear(code, outcome):
+    assert outcome_of(code) == outcome

@@ -11,12 +11,14 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.evaluate.reports import plot
+from likewise.evaluate.reports import report as report_module
 from likewise.evaluate.reports.report import (
     compare_two,
     comparison_lines,
     format_csv,
     format_markdown,
     format_report,
+    report_notes,
     winners,
 )
 from likewise.evaluate.reports.text_table import TextTable, fit_to_width
@@ -321,3 +323,40 @@ def test_a_figure_that_is_nan_takes_no_part():
     good = of_numbers([1, 2, 3, 4], [1, 2, 3, 4])
     cells = {(name, "sure"): Cell(name, "sure", result) for name, result in (("a", nan), ("b", good))}
     assert nothing_compared(format_report(Results(("a", "b"), (SURE,), cells, RESAMPLES_100)))
+
+
+def test_published_figures_have_an_average_where_a_suite_and_a_model_are_whole(monkeypatch):
+    monkeypatch.setitem(SUITES, "toys", ("sure", "two"))
+    tasks = (SURE, task("two", "pairs/two", published={"somebody": 98.0, "somebody else": 50.0}))
+    text = format_report(of_scores(2, tasks), width=80, published=True)
+    below = text[text.index("As printed in papers") :]
+    assert "99.00" in below and "98.00" in below
+    assert rows(below)["somebody"].split()[1:] == ["99.00", "98.00", "98.50"]
+    assert below.count("–") >= 2 and "98.50" not in format_report(of_scores(2, tasks[:1]), published=True)
+    monkeypatch.setitem(SUITES, "toys", ("sure", "two", "three"))
+    assert "98.50" not in format_report(of_scores(2, tasks), published=True)
+    assert "There are no published scores" in format_report(of_scores(2, (TWO,)), published=True)
+
+
+def test_a_note_is_said_once_with_its_tasks_and_models():
+    tasks = (ONE, TWO)
+
+    def noted(notes):
+        cells = {
+            key: Cell(*key, Result(key[1], (Score("x", 0.5, 4),), "p", (note,) if note else ()))
+            for key, note in notes.items()
+        }
+        return list(report_notes(Results(("a", "b"), tasks, cells, RESAMPLES_100)))[-1]
+
+    keys = [("a", "one"), ("a", "two"), ("b", "one"), ("b", "two")]
+    assert noted(dict.fromkeys(keys, "n")) == "· all tasks: n"
+    assert noted(dict(zip(keys, ("n", None, "n", None), strict=True))) == "· one: n"
+    assert noted(dict(zip(keys, ("n", "n", None, None), strict=True))) == "· a · all tasks: n"
+    assert noted(dict(zip(keys, ("n", None, None, "m"), strict=True))) == "· a · one: n\n· b · two: m"
+
+
+@pytest.mark.parametrize(
+    ("p", "shown"), [(1.0, "1.0000"), (0.0001, "0.0001"), (0.00009, "<0.0001"), (0.04567, "0.0457")]
+)
+def test_a_p_is_shown_with_four_digits_or_as_smaller(p, shown):
+    assert report_module._p(p) == shown
