@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import coverage_map
 from .coverage_map import KEPT, ROOT, SOURCE, Map
-from .slips import Mutant, is_another, of_folder
+from .slips import Mutant, is_another, of_folder, reach
 from .trial import Copy, Outcome, begin, preload, wait
 
 AREAS = ("pooling", "encoders", "text", "train", "evaluate", "search", "mine", "model_files")
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.map is not None:
         coverage_map.make(given.map)
         return 0
-    known = _equivalents()
+    known = equivalents()
     areas = given.area or AREAS
     drawn = [m for area in areas for m in draw(area, given.count // len(areas), given.seed, known)]
     results = Results(given.json or KEPT.parent / f"seed-{given.seed}.jsonl")
@@ -61,7 +61,7 @@ def draw(area: str, count: int, seed: int, equivalents: Sequence[dict[str, str]]
     return [mutant for _, mutant in zip(range(count), found, strict=False)]
 
 
-def _equivalents() -> list[dict[str, str]]:
+def equivalents() -> list[dict[str, str]]:
     return list(tomllib.loads(EQUIVALENT.read_text("utf-8")).get("equivalent", []))
 
 
@@ -138,8 +138,9 @@ class _Attempt:
 
     def __init__(self, mutant: Mutant, copy: Copy, known: Map) -> None:
         self.mutant, self.copy, self.known = mutant, copy, known
-        self.began, self.outcome = time.monotonic(), "survived"
-        self.sets = list(tests_of(mutant, known))
+        self.began = time.monotonic()
+        self.outcome: Outcome = "survived"
+        self.sets = list(sets_of_tests(mutant, known))
         copy.put(mutant)
         self._next()
 
@@ -152,7 +153,8 @@ class _Attempt:
         found = self.trial.result()
         if found is None:
             return False
-        self.outcome = found
+        if not (self.outcome == "unclear" and found == "survived"):  # what is unclear once stays so until it is caught
+            self.outcome = found
         if found in ("survived", "unclear") and self.sets:
             self._next()
             return False
@@ -164,34 +166,35 @@ class _Attempt:
         return time.monotonic() - self.began
 
 
-def tests_of(mutant: Mutant, known: Map) -> Iterator[tuple[list[str], float]]:
-    """Sets of tests, and how long each takes: those that run the line, fastest first; those that run the file; those
-    that were written since, and name it.
+def sets_of_tests(mutant: Mutant, known: Map) -> Iterator[tuple[list[str], float]]:
+    """Sets of tests, and how long each takes, none in two sets: those that run the line (or, where it runs at import,
+    what it has an effect on), fastest first; those that run the file; those of files that import it; new files that do.
     """
-    lines = range(mutant.line, mutant.last + 1)
-    first = _within(known.of_lines(mutant.file, lines), known, FIRST)
-    if first:
-        yield first
-    rest = [i for i in known.of_file(mutant.file) if known.tests[i] not in set(first[0] if first else ())]
-    second = _within(rest, known, FIRST)
-    if second:
-        yield second
+    lines = set(range(mutant.line, mutant.last + 1))
+    of_lines = known.of_lines(mutant.file, lines)
+    if not of_lines:
+        of_lines = known.of_lines(mutant.file, reach((SOURCE / mutant.file).read_text("utf-8"), mutant.line))
+    tried: set[int] = set()
+    for tests in (of_lines, known.of_file(mutant.file), known.of_importers(mutant.file)):
+        chosen = _within([i for i in tests if i not in tried], known, FIRST)
+        if chosen:
+            tried.update(chosen)
+            yield [known.tests[i] for i in chosen], sum(known.seconds[i] for i in chosen)
     new = known.unknown_files(mutant.file)
     if new:
         yield new, UNKNOWN
-    if not first and not second and not new:
+    if not tried and not new:
         raise SystemExit(f"no test is known to run {mutant.file}; python -m benchmarks.mutants --map learns it")
 
 
-def _within(tests: Sequence[int], known: Map, seconds: float) -> tuple[list[str], float] | None:
+def _within(tests: Sequence[int], known: Map, seconds: float) -> list[int]:
     """The first of them that take no longer together."""
     chosen, total = [], 0.0
     for i in tests:
-        if total + known.seconds[i] > seconds:
-            continue
-        chosen.append(known.tests[i])
-        total += known.seconds[i]
-    return (chosen, total) if chosen else None
+        if total + known.seconds[i] <= seconds:
+            chosen.append(i)
+            total += known.seconds[i]
+    return chosen
 
 
 def _tell(mutant: Mutant, outcome: Outcome) -> None:

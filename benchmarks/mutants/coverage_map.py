@@ -52,12 +52,15 @@ class Map:
     def unknown_files(self, file: str) -> list[str]:
         """Files of tests that were not there when the map was made and import this module, or from its room."""
         known = {name.partition("::")[0] for name in self.tests}
-        module = file.removesuffix(".py").replace("/", ".")
-        room = module.rpartition(".")[0]
-        paths = (path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests").rglob("test_*.py")))
-        return [
-            path for path in paths if path not in known and _imports((ROOT / path).read_text("utf-8"), module, room)
-        ]
+        return [path for path in _importing(file) if path not in known]
+
+    def of_importers(self, file: str) -> list[int]:
+        """The tests of files that import this module, or from its room, fastest first: they may read what no function
+        of it runs, such as its constants.
+        """
+        paths = set(_importing(file))
+        found = (i for i, name in enumerate(self.tests) if name.partition("::")[0] in paths)
+        return sorted(found, key=lambda i: self.seconds[i])
 
     def moved(self, file: str) -> dict[int, list[int]]:
         """The lines of today's file, and the tests that run them."""
@@ -72,6 +75,14 @@ class Map:
             same = {block.b + i + 1: block.a + i + 1 for block in blocks for i in range(block.size)}
             self._moved[file] = {line: _nearest(same, line) for line in range(1, len(new) + 1)} if old else {}
         return self._moved[file]
+
+
+def _importing(file: str) -> list[str]:
+    """The files of tests that import this module, or from its room."""
+    module = file.removesuffix(".py").replace("/", ".")
+    room = module.rpartition(".")[0]
+    paths = (path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests").rglob("test_*.py")))
+    return [path for path in paths if _imports((ROOT / path).read_text("utf-8"), module, room)]
 
 
 def _imports(text: str, module: str, room: str) -> bool:

@@ -49,6 +49,21 @@ def mutants(area: str, file: str, source: str) -> Iterator[Mutant]:
         yield Mutant(area, file, node.lineno, node.end_lineno, kind, start, end, raw[start:end].decode(), new)  # type: ignore[attr-defined]
 
 
+def reach(source: str, line: int) -> set[int]:
+    """The lines through which a line that runs at import has an effect: the function or class that it belongs to, or
+    wherever the names stand that it assigns.
+    """
+    tree = ast.parse(source)
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    around = [n for n in ast.walk(tree) if isinstance(n, kinds) and n.lineno <= line <= (n.end_lineno or 0)]
+    if around:
+        inner = max(around, key=lambda n: n.lineno)
+        return set(range(inner.lineno, (inner.end_lineno or 0) + 1))
+    assigned = [n for n in tree.body if n.lineno <= line <= (n.end_lineno or 0)]
+    names = {t.id for n in assigned for t in ast.walk(n) if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)}
+    return {n.lineno for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in names}
+
+
 def is_another(mutant: Mutant, source: bytes) -> bool:
     """Whether the mutant parses, and is another program than the source."""
     try:
@@ -261,7 +276,19 @@ def _swapped(node: Node) -> Iterator[str]:
 
 
 CANNOT_SWAP = ("isinstance", "issubclass", "hasattr", "getattr", "cast")
-CANNOT_SWAP += ("min", "max", "minimum", "maximum", "equal", "array_equal", "gcd", "promote_types", "result_type")
+CANNOT_SWAP += (
+    "transpose",
+    "swapaxes",
+    "min",
+    "max",
+    "minimum",
+    "maximum",
+    "equal",
+    "array_equal",
+    "gcd",
+    "promote_types",
+    "result_type",
+)
 """Swapped, these are errors at once, or say the same."""
 
 

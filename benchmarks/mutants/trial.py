@@ -90,7 +90,7 @@ class Trial:
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if pid:
             self._end()
-            return {0: "survived", 1: "caught", 2: "caught"}.get(os.waitstatus_to_exitcode(status), "unclear")  # type: ignore[return-value]
+            return outcome_of(os.waitstatus_to_exitcode(status))
         if time.monotonic() - self.began < self.limit:
             return None
         self._end()
@@ -101,6 +101,16 @@ class Trial:
         """With all that the tests began."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
+
+
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+
+
+def outcome_of(code: int) -> Outcome:
+    """What the exit code of the tests' process says: a test failed, or brought the process down, or all passed."""
+    if code in (1, 2) or -code in CRASHES:
+        return "caught"
+    return "survived" if code == 0 else "unclear"
 
 
 def begin(source: Path, tests: Sequence[str], limit: float, log: Path, *, write: bool = False) -> Trial:

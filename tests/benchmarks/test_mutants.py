@@ -3,8 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from benchmarks.mutants import __main__ as command
+from benchmarks.mutants.__main__ import AREAS, difference, draw, equivalents
 from benchmarks.mutants.coverage_map import SOURCE, Map, joined
-from benchmarks.mutants.slips import is_another, mutants
+from benchmarks.mutants.slips import is_another, mutants, of_folder, reach
+from benchmarks.mutants.trial import outcome_of
 
 QUIET = '''"""A docstring with 1 < 2."""
 Alias = dict[str, int] | None
@@ -44,6 +47,7 @@ def test_texts_types_and_messages_are_left_alone():
         ("range(n)", "off by one", {"range(n - 1)"}),
         ("f(a, b)", "swapped arguments", {"f(b, a)"}),
         ("max(a, b)", "swapped arguments", set()),
+        ("x.transpose(1, 2)", "swapped arguments", set()),
         ("not a", "condition", {"(a)"}),
         ("a and b", "condition", {"(a or b)"}),
         ("[x for x in y if x]", "condition", {"[x for x in y if (not (x))]"}),
@@ -74,3 +78,48 @@ def test_tests_of_a_line_come_fastest_first_and_move_with_it():
     both = joined(new, known)
     assert [both.tests[i] for i in both.of_lines(file, [line])] == ["new", "fast"]
     assert {both.tests[i] for i in both.of_file(file)} == {"new", "fast", "other"}
+
+
+def test_a_line_that_runs_at_import_has_the_tests_of_what_it_has_an_effect_on():
+    source = "LIMIT = 3\n\n\ndef f(n=2):\n    return n < LIMIT\n\n\nclass A:\n    x = 1\n\n"
+    source += "    def g(self):\n        return 1\n"
+    assert reach(source, 1) == {1, 5} and reach(source, 4) == {4, 5}
+    assert reach(source, 9) == set(range(8, 13)) and reach(source, 12) == {11, 12}
+    file = "likewise/text/packing.py"
+    text = (SOURCE / file).read_text("utf-8")
+    lines = text.splitlines()
+    head = next(i for i, one in enumerate(lines, 1) if one.startswith("def plan_batches("))
+    body = next(i for i, one in enumerate(lines, 1) if i > head and "batches.append([])" in one)
+    tests = ["tests/text/test_packing.py::a", "tests/text/test_packing.py::b", "tests/cli/test_cli.py::c"]
+    known = Map(tests, [1.0, 2.0, 3.0], {file: {str(body): [2]}}, {file: text})
+    mutant = replace(next(m for m in mutants("text", file, text) if m.line > head), line=head, last=head)
+    assert list(command.sets_of_tests(mutant, known))[:2] == [([tests[2]], 3.0), (tests[:2], 3.0)]
+
+
+def test_every_slip_that_is_known_to_change_no_result_is_one_that_can_be_drawn():
+    made = {}
+    for one in equivalents():
+        file = SOURCE / "likewise" / one["file"]
+        if file not in made:
+            made[file] = {difference(m) for m in of_folder("", file, SOURCE)}
+        found = {(before, after) for before, after in made[file] if before == one["line"]}
+        assert found, f"{one['file']} has no such line any more: {one['line']}"
+        assert one.get("slip") is None or (one["line"], one["slip"]) in found, f"no such slip: {one['slip']}"
+        assert one["why"]
+
+
+def test_a_draw_is_that_of_its_seed_and_leaves_out_what_changes_no_result():
+    assert len(AREAS) == 8
+    first, again, other = (draw("search", 20, seed, []) for seed in (1, 1, 2))
+    assert [m.name for m in first] == [m.name for m in again] != [m.name for m in other] and len(first) == 20
+    before, after = difference(first[0])
+    known = [{"file": first[0].file.removeprefix("likewise/"), "line": before, "slip": after, "why": "a test"}]
+    assert first[0] not in draw("search", 20, 1, known)
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [(0, "survived"), (1, "caught"), (2, "caught"), (3, "unclear"), (5, "unclear"), (-11, "caught"), (-9, "unclear")],
+)
+def test_a_failed_test_and_a_crash_catch_a_slip_and_what_else_ends_a_process_is_unclear(code, outcome):
+    assert outcome_of(code) == outcome

@@ -168,3 +168,54 @@ def test_vectors_that_are_not_a_row_for_each_text_are_not_used(tmp_path):
         keys = np.frombuffer(caches.text_key("a") + caches.text_key("b"), np.uint8).reshape(-1, 16)
         caches.save_file({"keys": keys, "vectors": wrong}, path)
         assert Cache(tmp_path).vectors("a" * 32).find(["a", "b"]) == {}
+
+
+def test_what_is_gone_counts_as_removed_and_what_was_used_does_not(tmp_path):
+    path = tmp_path / "entry"
+    assert caches._removed(path, 1.0)
+    path.write_text("x")
+    used = path.lstat().st_mtime
+    assert not caches._removed(path, used + 1) and path.exists()
+    assert caches._removed(path, used) and not path.exists()
+
+
+def test_the_digest_of_the_source_leaves_out_folders_that_are_named(tmp_path, monkeypatch):
+    for name in ("a.py", "cli/b.py", "text/c.py", "text/d.txt"):
+        (tmp_path / "likewise" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "likewise" / name).write_text(name)
+    monkeypatch.setattr(caches, "__file__", str(tmp_path / "likewise/evaluate/cache.py"))
+
+    def digest(*exclude):
+        caches.source_digest.cache_clear()
+        return caches.source_digest(exclude)
+
+    try:
+        all_files, without = digest(), digest("cli")
+        assert len(all_files) == 32 and all_files != without == digest("cli", "nothing")
+        (tmp_path / "likewise/text/d.txt").write_text("other")
+        (tmp_path / "likewise/cli/b.py").write_text("other")
+        assert digest("cli") == without and digest() != all_files
+        (tmp_path / "likewise/text/c.py").rename(tmp_path / "likewise/text/e.py")
+        assert digest("cli") != without
+    finally:
+        caches.source_digest.cache_clear()
+
+
+def test_digests_depend_on_every_value_and_not_on_the_order_of_names():
+    assert json_digest({"a": 1, "b": 2}) == json_digest({"b": 2, "a": 1}) != json_digest({"a": 2, "b": 1})
+    columns = {"x": ["a", "b"], "y": [1, 2]}
+    one = caches.columns_digest(columns)
+    assert one == caches.columns_digest(dict(reversed(columns.items()))) and len(one) == len(json_digest(1)) == 32
+    assert one != caches.columns_digest({**columns, "y": [1, 3]}) != caches.columns_digest({"x": ["a", "b"]})
+    assert len(caches.text_key("a")) == 16 != caches.text_key("b")
+
+
+def test_vectors_of_many_texts_are_found_row_by_row_and_known_again(tmp_path):
+    vectors = Cache(tmp_path).vectors("a" * 32)
+    rows = np.arange(12, dtype=np.float32).reshape(4, 3)
+    vectors.add(["a", "b"], rows[:2])
+    vectors.add(["c", "d"], rows[2:])
+    for one in (vectors, Cache(tmp_path).vectors("a" * 32)):
+        found = one.find(["d", "b", "x", "a", "c"])
+        assert sorted(found) == ["a", "b", "c", "d"]
+        assert all(np.array_equal(found[text], row) for text, row in zip("abcd", rows, strict=True))

@@ -1,18 +1,21 @@
 """Every cell is computed once, what is known is taken from disk, and no failure costs the others."""
 
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from likewise.errors import BadInput, ModelNotFound
-from likewise.evaluate import cached_encode
+from likewise.evaluate import cached_encode, runner
+from likewise.evaluate import models as module
 from likewise.evaluate.cache import Cache
 from likewise.evaluate.models import models_to_evaluate
 from likewise.evaluate.results import from_json, to_json
 from likewise.evaluate.runner import evaluate
-from likewise.evaluate.task import EvaluationSettings
+from likewise.evaluate.statistics.significance import Interval
+from likewise.evaluate.task import EvaluationSettings, Evidence, Result, Score
 from likewise.evaluate.tasks.registry import SUITES, TASKS, select_tasks
 from tests.evaluate.toys import LOST, ONE, TWO, WORDS, Counting, Fitting, alike, model, read, task
 
@@ -241,3 +244,129 @@ def test_suites_have_sbert_wks_names():
     assert names["sts"] == ["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r"]
     assert names["supervised"] == ["mr", "cr", "subj", "mpqa", "sst2", "sst5", "trec", "mrpc", "sick-e"]
     assert len(names["probing"]) == 10 and set(names["all"]) == set(TASKS)
+
+
+def test_the_callers_own_code_is_found_in_the_working_folder_and_its_errors_are_placed(tmp_path, monkeypatch):
+    (tmp_path / "mine_at_hand.py").write_text("class Box:\n    def f(texts):\n        return 'found'\n")
+    (tmp_path / "mine_wrong.py").write_text("x = 1\nraise ValueError('no luck')\n")
+    (tmp_path / "mine_torn.py").write_text("def f(:\n")
+    (tmp_path / "mine_leaving.py").write_text("import sys\nsys.exit(3)\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p])
+    before = list(sys.path)
+    assert module._imported("mine_at_hand:Box.f")([]) == "found"
+    assert sys.path == before and "mine_at_hand" in sys.modules
+    told = {
+        "mine_wrong:f": r"ValueError: no luck \(.*mine_wrong.py, line 2\)",
+        "mine_torn:f": "SyntaxError: .*mine_torn",
+    }
+    told |= {"mine_none:f": "No module named 'mine_none'", "mine_at_hand:g": ".* has no attribute 'g'"}
+    for name, reason in (told | {"mine_leaving:f": r"SystemExit: 3 \(.*line 2\)"}).items():
+        with pytest.raises(BadInput, match=f"{name} cannot be imported: {reason}"):
+            module._imported(name)
+        assert sys.path == before
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *before])
+    module._imported("mine_at_hand:Box.f")
+    assert sys.path == [str(tmp_path), *before]  # what was there stays
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [("a.b:c", True), ("a:b.c", True), ("a", False), ("a:", False), (":a", False), ("a b:c", False), ("a:c-d", False)],
+)
+def test_a_name_with_a_colon_is_that_of_a_function_unless_it_is_a_file(name, function, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert module._is_function(name) is function
+    if function:
+        (tmp_path / name).write_text("")
+        assert not module._is_function(name)
+
+
+def test_progress_of_a_model_is_silenced_where_it_has_any_and_notes_are_texts():
+    class Talking:
+        notes = ("one", 2)
+
+        def encode(self, texts, progress=None):
+            return [[float(progress is False)]] * len(texts)
+
+    class Single:
+        notes = "not a list"
+
+        def __call__(self, texts):
+            return [[0.5]] * len(texts)
+
+    talking, single = (module._opened(model) for model in (Talking(), Single()))
+    assert talking.encode(["a", "b"]).tolist() == [[1.0], [1.0]] and talking.notes == ("one", "2")
+    assert single.encode(("a",)).tolist() == [[0.5]] and single.notes == () and single.fingerprint is None
+    assert module._takes_progress(lambda progress: 1) and not module._takes_progress(dict)
+    assert module._takes_progress(type) is False and not module._takes_progress(max)
+
+
+def test_a_model_is_named_after_its_folder_its_name_its_function_or_its_class(tmp_path):
+    class Named:
+        name = "n"
+
+    assert [module._name(m) for m in (str(tmp_path), "a/b", Named(), len, Named)] == [
+        tmp_path.name,
+        "a/b",
+        "n",
+        "len",
+        "n",
+    ]
+    assert module._name(Counting()) == "Counting"
+
+
+def test_no_texts_have_an_empty_matrix_and_known_ones_are_counted():
+    asked, told = [], []
+    encode = cached_encode.CachedEncode(lambda texts: asked.append(texts) or np.ones((len(texts), 3), np.float32))
+    assert encode([], lambda *told: None).shape == (0, 0)
+    assert encode(["a", "b", "a"], lambda *now: told.append(now)).shape == (3, 3)
+    encode(["c", "a"], lambda *now: told.append(now))
+    assert asked == [["a", "b"], ["c"]] and told == [(0, 2), (2, 2), (1, 2), (2, 2)]
+
+
+def test_memory_is_forgotten_beyond_its_limit(monkeypatch):
+    asked = []
+    encode = cached_encode.CachedEncode(lambda texts: asked.append(texts) or np.ones((len(texts), 2), np.float32))
+    monkeypatch.setattr(cached_encode, "MAX_BYTES", 16)
+    for texts in (["a", "b"], ["a", "c"], ["a"]):
+        encode(texts, lambda *_: None)
+    assert asked == [["a", "b"], ["c"], ["a"]]  # 16 bytes are kept, 24 are not
+
+
+def test_the_time_left_is_the_mean_of_cells_times_those_left(monkeypatch):
+    clock, told = [0.0], []
+    monkeypatch.setattr("likewise.evaluate.runner.time.perf_counter", lambda: clock[0])
+    progress = runner._Progress(told.append, 5)
+    for seconds in (10.0, 0.04, 20.0):
+        with progress.cell("m", "t"):
+            clock[0] += seconds
+    progress.skip(1)
+    with progress.cell("m", "last") as report:
+        clock[0] += 4
+        report(3, 9)
+        clock[0] += 10.5
+        report(9, 9)
+    assert [p.seconds_left for p in told] == [None, 40.0, 30.0, 15.0, 11.0, None]  # cells of 0.04 s were cached
+    assert [(p.done, p.total, p.texts, p.total_texts) for p in told[-2:]] == [(4, 5, 3, 9), (4, 5, 9, 9)]
+    assert str(told[-2]) == "m · last (5 of 5) · 3 of 9 texts · about 0:11 left" and "left" not in str(told[-1])
+    with runner._Progress(None, 1).cell("m", "t") as report:
+        report(1, 2)
+
+
+def test_intervals_of_other_scores_than_the_headline_have_fewer_resamples(monkeypatch):
+    asked = []
+
+    def estimates(evidence, resamples):
+        asked.append((len(evidence), resamples))
+        return [Interval(0.5, 0.4, 0.6)] * len(evidence)
+
+    monkeypatch.setattr(runner, "estimates", estimates)
+    evidence = Evidence(np.ones(3))
+    values = (0.5, 0.5 + 9e-4, 0.5 + 1.1e-3, float("nan"), 0.5)
+    scores = tuple(Score(str(i), v, 3, evidence if i < 4 else None) for i, v in enumerate(values))
+    found = runner._with_all_intervals(Result("t", scores, ""), 5000)
+    assert asked == [(1, 5000), (2, 1000)]
+    assert [score.interval is not None for score in found.scores] == [True, True, False, False, False]
+    runner._with_all_intervals(Result("t", scores, ""), 300)
+    assert asked[2:] == [(1, 300), (2, 300)]

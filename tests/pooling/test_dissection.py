@@ -553,3 +553,9 @@ def test_in_half_precision_vectors_stay_near(precision: str) -> None:
     exact = Embedder.load("all-MiniLM-L6-v2", pooling="sbert-wk", precision="fp32", device="cpu").encode(texts)
     half = Embedder.load("all-MiniLM-L6-v2", pooling="sbert-wk", precision=precision, device="cpu").encode(texts)  # type: ignore[arg-type]
     assert (exact * half).sum(1).min() > 0.995
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_cosines_may_be_off_by_sixteen_roundings_of_single_precision_or_better(dtype):
+    eps = 2**-52 if dtype == torch.float64 else 2**-23
+    assert rounding_noise(dtype) == 16 * eps

@@ -21,8 +21,9 @@ from likewise.model_files import Manifest
 from likewise.pooling import Fusion, Reduce, Stack, pooling_of
 from likewise.text.tokenizer import Tokenizer
 from likewise.train.data.examples import Examples, deduplicated, split_without_overlap
+from likewise.train.distillation import unlabelled_examples as unlabelled
 from likewise.train.distillation.unlabelled_examples import unlabelled_examples
-from likewise.train.layers import fusion_training
+from likewise.train.layers import early_exit, fusion_training
 from likewise.train.layers.early_exit import smallest_exit, try_exits
 from likewise.train.layers.fusion_training import (
     FUSION_DEFAULTS,
@@ -285,6 +286,163 @@ def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
     assert smallest_exit(found, lambda a, b: False).depth == 1 and smallest_exit(found, lambda a, b: True).depth == 3
 
 
+def test_half_of_unlabelled_pairs_are_near_neighbours_and_half_are_drawn_from_all_others():
+    vectors = np.random.default_rng(0).normal(size=(70, 4)).astype(np.float32)
+    examples = unlabelled_examples(vectors, 7000)
+    left, right = examples.rows.T
+    assert np.bincount(left).tolist() == [100] * 70
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    alike = unit @ unit.T - 9 * np.eye(70)
+    rank = (alike[left, :] > alike[left, right][:, None]).sum(1)
+    assert sorted(set(rank[::2])) == list(range(50)) and sorted(set(rank[1::2])) == list(range(69))
+    again, other = unlabelled_examples(vectors, 7000), unlabelled_examples(vectors, 7000, seed=1)
+    assert np.array_equal(examples.rows, again.rows) and not np.array_equal(examples.rows, other.rows)
+    assert len(unlabelled_examples(vectors[:20], 30)) == 30
+    with pytest.raises(BadInput, match="19 distinct texts; a teacher needs at least 20"):
+        unlabelled_examples(vectors[:19], 30)
+
+
+def test_neighbours_are_the_same_in_blocks_and_a_vector_of_zeros_is_like_none(monkeypatch):
+    vectors = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    whole = np.sort(unlabelled._nearest(vectors, 5))
+    monkeypatch.setattr(unlabelled, "_BLOCK", 7)
+    assert np.array_equal(np.sort(unlabelled._nearest(vectors, 5)), whole)
+    vectors[3] = 0
+    examples = unlabelled_examples(vectors, 60)
+    assert (examples.scores[(examples.rows == 3).any(1)] == 0).all() and np.isfinite(examples.scores).all()
+
+
+def test_the_learning_rate_of_a_fusion_rises_over_a_tenth_of_its_steps_and_falls_to_nothing():
+    factor = fusion_training._warmup_then_linear_decay(40)
+    wanted = [min((i + 1) / 5, 1) * (40 - i) / 40 for i in range(41)]
+    assert [factor(i) for i in range(41)] == pytest.approx(wanted)
+
+
+def changed(x, narrow=3, seed=0):
+    """A change of pooling whose map is drawn at random."""
+    change = fusion_training._PoolingChange(x, narrow)
+    with torch.no_grad():
+        for p in change.parameters():
+            assert not p.any()
+            p.copy_(torch.randn(p.shape, generator=torch.Generator().manual_seed(seed)))
+    return change
+
+
+@torch.no_grad()
+def test_a_change_of_pooling_is_its_formula_and_can_be_folded_into_one_map():
+    x = (
+        torch.randn(20, 9, generator=torch.Generator().manual_seed(1)) * torch.tensor([1.0, 2, 3] + [4] * 3 + [0.5] * 3)
+        + 1
+    )
+    x[:, 3:6] = 2.0  # a layer that is the same for every text
+    change = changed(x)
+    sizes = [float((x[:, i : i + 3] - x[:, i : i + 3].mean(0)).square().mean().sqrt()) for i in (0, 3, 6)]
+    wanted = torch.tensor([max(size, 1e-12) for size in sizes]).repeat_interleave(3)
+    torch.testing.assert_close(change.size, wanted)
+    torch.testing.assert_close(change.unit, x[:, -3:].square().mean().sqrt())
+    assert torch.equal(change.center, x.mean(0))
+    moved = (x - x.mean(0)) / wanted @ change.map.weight.T + change.map.bias
+    torch.testing.assert_close(change(x), moved)
+    for a in (0.0, 0.3, 1.0):
+        torch.testing.assert_close(change.interpolated(a)(x), x[:, -3:] + a * change.unit * moved)
+    x[:, 3:6] = torch.randn(20, 3, generator=torch.Generator().manual_seed(2))
+    change = changed(x)
+    for a in (0.3, 1.0):
+        torch.testing.assert_close(change.folded(a)(x), change.interpolated(a)(x), atol=1e-4, rtol=1e-4)
+
+
+class Scorer(fusion_training._HeldOutScorer):
+    """Held-out qualities by a list; it notes what it was asked."""
+
+    def __init__(self, qualities):
+        self.qualities, self.asked = iter(qualities), []
+
+    def __call__(self, transform):
+        self.asked.append(transform)
+        return next(self.qualities)
+
+
+@pytest.mark.parametrize(
+    ("qualities", "patience", "epochs", "best"),
+    [  # of each epoch with 0.5 and 1.0 of the change; plain pooling has 3
+        ([(4, 5), (6, 2), (5, 5), (6, 6), (7, 1)], 9, 5, (7, 0.5, 5)),
+        ([(4, 5), (5, 5), (1, 1), (9, 9), (0, 0)], 1, 3, (5, 1.0, 1)),  # two epochs without a better one
+        ([(3, 3), (3, 3), (9, 9)], 0, 1, (3, 0.0, 0)),  # no better than plain pooling
+        ([(4, 4), (1, 1), (5, 2), (1, 1), (6, 6), (0, 0)], 1, 6, (6, 1.0, 5)),  # counted anew after a better one
+    ],
+)
+def test_of_the_epochs_the_best_is_kept_until_patience_ends(qualities, patience, epochs, best, monkeypatch):
+    passed = []
+
+    def train_epochs(*given):
+        for epoch in range(1, len(qualities) + 1):
+            passed.append(epoch)
+            yield epoch
+
+    monkeypatch.setattr(fusion_training, "_train_epochs", train_epochs)
+    change = changed(torch.randn(5, 6))
+    plain = fusion_training._Candidate(3, 0.0, 0.0, 0, None)
+    scorer = Scorer(q for pair in qualities for q in pair)
+    settings = FusionSettings(patience=patience, interpolation=(0.5, 1.0))
+    found = fusion_training._train_candidates(scorer, change, Examples(np.zeros((1, 3), int)), 2.0, settings, plain)
+    assert passed == list(range(1, epochs + 1))
+    assert (found.quality, found.interpolation, found.epochs) == best
+    assert found.regularization == (2.0 if found.map is not None else 0.0)
+    if found.map is not None:
+        torch.testing.assert_close(found.map.weight, change.folded(best[1]).weight)
+
+
+@pytest.mark.parametrize("size", [8, 100])
+def test_a_fusion_is_trained_as_a_plain_loop_would(size):
+    """Two passes over 20 scored pairs, in batches of 10 (which are as equal as can be) or all at once."""
+    draw = np.random.default_rng(0)
+    x = torch.from_numpy(draw.normal(size=(15, 6)).astype(np.float32))
+    examples = Examples(draw.integers(15, size=(20, 2)), draw.normal(size=20))
+    settings = FusionSettings(batch_size=size, epochs=2, seed=5, scale=3.0, learning_rate=0.1, weight_decay=0.5)
+    found, slow = changed(x), changed(x)
+    scorer = fusion_training._HeldOutScorer(x, Normalize(), examples, spearman)
+    assert list(fusion_training._train_epochs(scorer, found, examples, 0.7, settings)) == [1, 2]
+    order, batches = np.random.default_rng(5), 2 if size == 8 else 1
+    optimizer = torch.optim.AdamW(slow.parameters(), lr=0.1, weight_decay=0.5)
+    for step in range(2 * batches):
+        if step % batches == 0:
+            parts = np.array_split(order.permutation(20), batches)
+        which = parts[step % batches]
+        for group in optimizer.param_groups:
+            group["lr"] = 0.1 * min((step + 1) / (0.2 * batches + 1), 1) * (1 - step / (2 * batches))
+        sides = [x[examples.rows[which, side]] for side in (0, 1)]
+        moves = [slow(side) for side in sides]
+        vectors = [Normalize()(side[:, -3:] + slow.unit * move) for side, move in zip(sides, moves, strict=True)]
+        loss = cosent(*vectors, torch.from_numpy(examples.scores[which]).float(), 3.0)
+        loss = loss + 0.7 * torch.cat(moves).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    for a, b in zip(found.parameters(), slow.parameters(), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-4)
+
+
+def test_an_imitation_has_a_penalty_of_a_thousandth_of_the_mean_variance():
+    draw = np.random.default_rng(0)
+    x, whole = draw.normal(size=(9, 12)).astype(np.float32) * 3 + 1, draw.normal(size=(9, 4)).astype(np.float32)
+    centred = x.astype(np.float64) - x.mean(0, dtype=np.float64)
+    gram = centred.T @ centred
+    aim = whole - whole.mean(0, dtype=np.float64)
+    weight = np.linalg.inv(gram + 1e-3 * np.trace(gram) / 12 * np.eye(12)) @ centred.T @ aim
+    found = imitation(x, whole)
+    np.testing.assert_allclose(found.weight.numpy().T, weight, atol=1e-5)
+    np.testing.assert_allclose(found(torch.from_numpy(x)).mean(0).numpy(), whole.mean(0), atol=1e-5)
+    assert not found.weight.requires_grad and not found.bias.requires_grad
+
+
+def test_speed_is_that_of_the_fastest_of_several_runs(embedder, monkeypatch):
+    clock, encoded = iter([0.0, 4.0, 10.0, 12.0, 20.0, 25.0]), []
+    monkeypatch.setattr(early_exit.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(type(embedder), "encode", lambda self, texts, **how: encoded.append((texts, how)))
+    assert early_exit.texts_per_second(embedder, ["a", "b"]) == 1.0
+    assert encoded == [(["a", "b"], {"overflow": "truncate", "progress": False})] * 3
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -306,3 +464,65 @@ def test_a_bad_file_is_named_and_what_is_wrong_with_it(tmp_path, name, content, 
 def test_too_few_pairs_are_refused():
     with pytest.raises(BadInput, match="at least 20"):
         split_without_overlap(labelled(10)[1], 0.2, 0)
+
+
+def test_what_cannot_be_fused_or_read_is_refused(embedder, tmp_path):
+    stack = Stack(Reduce.parse("mean"), 0, DEPTH)
+    with pytest.raises(BadInput, match=f"the vectors are 5 wide; those of .* are {(DEPTH + 1) * WIDTH}"):
+        FusionInputs(np.zeros((2, 5), np.float32), stack, WIDTH)
+    dissecting = tiny(tmp_path, pooling="sbert-wk:start=1")
+    with pytest.raises(BadInput, match="cannot be fused; expected cls, mean, max or similar"):
+        fusion_training.last_layer_pooling(dissecting)
+    assert fusion_training.last_layer_pooling(embedder) == Reduce.parse("mean")
+    fused = TorchEmbedder(embedder.tokenizer, embedder.encoder, Fusion(stack, WIDTH), embedder.heads, embedder.manifest)
+    assert fusion_training.last_layer_pooling(fused) == Reduce.parse("mean")
+
+
+@pytest.mark.parametrize(
+    ("rows", "scores", "said"),
+    [
+        (np.zeros((4, 3), int), np.arange(4.0), r"rows are of shape \(4, 3\); expected 2 columns with scores"),
+        (np.zeros((4, 2), int), None, r"rows are of shape \(4, 2\)"),
+        (np.zeros(4, int), None, r"rows are of shape \(4,\)"),
+        (np.zeros((4, 2), int), np.arange(3.0), "there are 4 rows and 3 scores"),
+        (np.zeros((3, 2), int), np.array([1.0, np.nan, np.inf]), r"the score of row 1 \(from 0\) is nan"),
+        (np.zeros((3, 2), int), np.array([0.5, 0.5, 0.5]), "all scores are 0.5"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_examples_that_are_none_are_refused(rows, scores, said):
+    with pytest.raises(BadInput, match=said):
+        Examples.checked(rows, scores)
+
+
+def test_pairs_of_triplets_are_the_positive_the_negative_and_that_of_another():
+    rows = np.array([[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]])
+    pairs, scores = Examples(rows).pairs
+    others = [[0, 7], [3, 10], [6, 1], [9, 4]]  # of the example two further on
+    assert pairs.tolist() == [[0, 1], [3, 4], [6, 7], [9, 10], [0, 2], [3, 5], [6, 8], [9, 11], *others]
+    assert scores.tolist() == [2] * 4 + [1] * 4 + [0] * 4
+    pairs, scores = Examples(np.array([[0, 1, 2], [3, 1, 5], [1, 6, 7]])).pairs  # the same positive, and one's own text
+    assert pairs[6:].tolist() == [[0, 6]] and scores.tolist() == [2] * 3 + [1] * 3 + [0]
+    assert Examples(np.array([[0, 1, 2]])).pairs[0].tolist() == [[0, 1], [0, 2]]
+
+
+def test_examples_that_hang_together_are_held_out_together():
+    rows = np.arange(80).reshape(40, 2)
+    rows[1, 0] = rows[0, 1]  # the first two share a text
+    examples = Examples(rows, np.arange(40.0))
+    training, held = split_without_overlap(examples, 0.25, seed=3)
+    assert len(held) == 10 and len(training) == 30 and (0 in held.scores) == (1 in held.scores)
+    assert sorted([*training.scores, *held.scores]) == list(range(40))
+    again, other = (split_without_overlap(examples, 0.25, seed=seed)[1] for seed in (3, 4))
+    assert np.array_equal(held.rows, again.rows) and not np.array_equal(held.rows, other.rows)
+
+
+def test_a_single_group_is_split_by_its_sentences():
+    rows = np.array([[i, j] for i in range(12) for j in range(i)])  # every pair of twelve
+    training, held = split_without_overlap(Examples(rows, np.arange(66.0)), 0.25, seed=0)
+    assert len(held) == 15 and len(training) == 15  # six sentences on each side: √0.25
+    with pytest.raises(BadInput, match="split by sentence, 0 examples are left to train on|to hold out"):
+        split_without_overlap(Examples(np.stack([np.zeros(30, int), np.arange(1, 31)], 1), np.arange(30.0)), 0.2, 0)
+    scores = np.r_[np.zeros(65), 1.0]
+    with pytest.raises(BadInput, match="the scores of one side are all equal"):
+        split_without_overlap(Examples(rows, scores), 0.25, seed=0)

@@ -1,5 +1,7 @@
 """What is trained of a model: frozen parts stay, low-rank changes are merged, layers computed twice change nothing."""
 
+import math
+
 import pytest
 import torch
 
@@ -10,6 +12,7 @@ from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import Classification, Contrastive
 from likewise.train.optimization import optimizer
 from likewise.train.optimization.freeze import parameters_of_parts, prepared_for_training
+from likewise.train.optimization.lora import LowRank
 from likewise.train.settings import TrainSettings
 from likewise.train.step.embedder_step import embedder_backward
 from tests.train.columns import batch_for, columns_for
@@ -201,3 +204,68 @@ def test_adam_without_correction_is_its_loop(decay):
         wanted = wanted - rate * mean / (square**0.5 + eps)
         wanted = wanted - rate * decay * wanted  # after the step, as BERT's authors did
         torch.testing.assert_close(parameter.detach(), wanted, atol=1e-12, rtol=0)
+
+
+def test_a_low_rank_change_is_alpha_over_rank_times_its_product_and_begins_at_nothing():
+    torch.manual_seed(0)
+    weight = torch.randn(6, 400)
+    change = LowRank(weight, 8, 2.0)
+    assert change.a.shape == (8, 400) and change.b.shape == (6, 8)
+    assert torch.equal(change(weight), weight)
+    assert 0.99 / 20 < float(change.a.detach().abs().max()) <= 1 / 20  # uniform within 1 / √inputs, as a linear layer
+    with torch.no_grad():
+        change.b.normal_()
+    torch.testing.assert_close(change(weight), weight + 0.25 * change.b @ change.a)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "warm", "left"),
+    [
+        ("linear", lambda i: i / 4, lambda done: 1 - done),
+        ("cosine", lambda i: (i + 1) / 5, lambda done: (1 + math.cos(math.pi * done)) / 2),
+        ("constant", lambda i: (i + 1) / 5, lambda done: 1.0),
+    ],
+)
+def test_the_learning_rate_rises_over_the_warm_up_and_falls_as_the_schedule_says(schedule, warm, left):
+    settings = TrainSettings(warmup_ratio=0.2, lr_schedule=schedule)
+    found = [optimizer.learning_rate_factor(step, 20, settings) for step in range(21)]
+    wanted = [warm(i) for i in range(4)] + [left((i - 4) / 16) for i in range(4, 21)]
+    assert found == pytest.approx(wanted)
+    assert optimizer.learning_rate_factor(25, 20, TrainSettings()) == 0.0  # linear, and never below
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine", "constant"])
+def test_a_warm_up_of_less_than_a_step_is_none_and_one_of_a_step_is_one(schedule):
+    short, whole = (TrainSettings(warmup_ratio=ratio, lr_schedule=schedule) for ratio in (0.19, 0.2))
+    assert optimizer.learning_rate_factor(0, 5, short) == 1.0
+    assert optimizer.learning_rate_factor(0, 5, whole) == {"linear": 0.0}.get(schedule, 0.5)
+    assert optimizer.learning_rate_factor(1, 5, whole) == 1.0
+    part = TrainSettings(warmup_ratio=0.25, lr_schedule=schedule)  # of 6 steps: 1.5
+    wanted = {"linear": [0, 1 / 1.5]}.get(schedule, [1 / 2.5, 2 / 2.5])
+    assert [optimizer.learning_rate_factor(step, 6, part) for step in (0, 1)] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("correction", [True, False])
+def test_the_optimizer_has_the_settings_of_the_run(correction, own):
+    run = TrainSettings(
+        **{"learning_rate": 0.3, "adam_betas": (0.7, 0.8), "adam_epsilon": 1e-3, "adam_bias_correction": correction}
+    )
+    embedder = Embedder.load(own(), device="cpu")
+    made = optimizer.make_optimizer(embedder, [Contrastive(learn_temperature=True)], run)
+    assert type(made) is (torch.optim.AdamW if correction else optimizer.AdamWithoutCorrection)
+    assert (made.defaults["lr"], made.defaults["betas"], made.defaults["eps"]) == (0.3, (0.7, 0.8), 1e-3)
+    for group in made.param_groups:
+        assert (group["lr"], group["peak_lr"], group["betas"], group["eps"]) == (0.3, 0.3, (0.7, 0.8), 1e-3)
+        assert group["params"]
+    assert sum(len(group["params"]) for group in made.param_groups) == len(list(embedder.parameters())) + 1
+
+
+def test_parameters_without_a_gradient_stay_and_others_move():
+    moved, still = (torch.nn.Parameter(torch.ones(2)) for _ in range(2))
+    moved.grad = torch.ones(2)
+    made = optimizer.AdamWithoutCorrection([moved, still], lr=0.1, betas=(0.9, 0.999), eps=1e-8)
+    made.step()
+    assert still.tolist() == [1, 1] and moved[0] < 1 and still not in made.state
+    alone = optimizer.AdamWithoutCorrection([still], lr=0.1, betas=(0.9, 0.999), eps=1e-8)
+    alone.step()
+    assert not alone.state

@@ -115,3 +115,14 @@ def test_columns_of_the_training_data_apply_to_dev_where_they_fit(place):
 def test_a_file_that_was_not_loaded_is_answered_with_how_to_load_it(own):
     with pytest.raises(BadInput, match=r"data is a str; expected load_data\(file, objective\)"):
         train(own(), "pairs.csv")
+
+
+def test_labels_to_evaluate_on_are_whole_numbers_however_they_are_written(place):
+    (place / "labels.csv").write_text("sentence1,sentence2,label\na,b,1.0\nc,d,0\n")
+    assert load_evaluator("labels.csv", labels=2).columns["label"] == [1, 0]
+    (place / "labels.csv").write_text("sentence1,sentence2,label\na,b,1.5\nc,d,0\n")
+    with pytest.raises(BadInput, match="expected whole numbers from 0"):
+        load_evaluator("labels.csv", labels=2)
+    (place / "dev.jsonl").write_text('{"sentence1": "a", "sentence2": null, "score": 1}\n' * 2)
+    with pytest.raises(BadInput, match="row 0: sentence2 is None; expected a text"):
+        load_evaluator("dev.jsonl")

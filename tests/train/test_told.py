@@ -1,6 +1,9 @@
 """What a run leaves behind: its log, its picture, its card, its record; and what is shown while it goes."""
 
 import json
+import os
+import sys
+import types
 
 import pytest
 
@@ -10,6 +13,7 @@ from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.evaluators import SpearmanEvaluator
 from likewise.train.objectives import Contrastive
+from likewise.train.output import model_card as model_card_module
 from likewise.train.output.console import ConsoleProgress
 from likewise.train.output.log import TIMING_FIELDS, Log, TensorBoard, read_log
 from likewise.train.output.model_card import model_card
@@ -158,6 +162,106 @@ def test_a_log_becomes_a_picture(tmp_path):
     assert moving_average(np.full(50, 3.0)) == pytest.approx(np.full(50, 3.0))
 
 
+def _curve(count, evaluated=()):
+    """A figure of `count` steps whose loss and learning rate fall, with the scores of step 0 and of some others."""
+    pytest.importorskip("matplotlib")
+    import matplotlib
+
+    from likewise.runtime.plot_style import STYLE
+    from likewise.train.output.curve import curve_axes
+
+    lines = [{"step": 0, "scores": {"dev": 0.9, "other": 0.1}}] if evaluated else []
+    for step in range(1, count + 1):
+        line = {"step": step, "loss": 2 + 1 / step, "learning_rate": 1e-3 * (1 - step / count)}
+        lines.append(line | ({"scores": {"dev": evaluated[step], "other": 0.2}} if step in evaluated else {}))
+    with matplotlib.rc_context(STYLE):
+        return curve_axes(lines, "a run"), lines
+
+
+def test_a_long_curve_has_the_raw_loss_the_smoothed_one_and_the_learning_rate():
+    np = pytest.importorskip("numpy")
+    from likewise.runtime.plot_style import BLUE, ORANGE
+    from likewise.train.output.curve import moving_average
+
+    figure, lines = _curve(41)
+    top, right = figure.axes
+    raw, smooth = top.lines
+    loss = [line["loss"] for line in lines]
+    assert list(raw.get_xdata()) == list(smooth.get_xdata()) == list(range(1, 42))
+    assert list(raw.get_ydata()) == loss and list(smooth.get_ydata()) == list(moving_average(np.asarray(loss)))
+    assert (raw.get_color(), raw.get_alpha(), raw.get_linewidth(), raw.get_marker()) == (BLUE, 0.25, 0.8, "")
+    assert (smooth.get_color(), smooth.get_alpha(), smooth.get_linewidth()) == (BLUE, None, 1.6)
+    high = np.quantile(loss, 0.995)
+    assert top.get_ylim() == pytest.approx((min(loss) - 0.05 * (high - min(loss)), high + 0.08 * (high - min(loss))))
+    assert (top.get_title(), top.get_xlabel(), top.get_ylabel()) == ("a run", "step", "loss (dark: smoothed)")
+    assert top.get_xlim() == pytest.approx((1 - 0.02 * 40, 41 + 0.02 * 40))
+    (rate,) = right.lines
+    assert list(rate.get_ydata()) == [line["learning_rate"] for line in lines]
+    assert (rate.get_color(), rate.get_linewidth(), rate.get_linestyle()) == (ORANGE, 1, "--")
+    assert right.get_ylim()[0] == 0 and right.spines["right"].get_visible() and not right.spines["top"].get_visible()
+    shown = right.yaxis.get_major_formatter()
+    assert shown._scientific and shown._powerlimits == (0, 0) and shown.get_useMathText()
+    assert tuple(figure.get_size_inches()) == (6.4, 2.8)
+
+
+def test_a_short_curve_has_dots_and_no_smoothed_line():
+    figure, _ = _curve(40)
+    (raw,) = figure.axes[0].lines
+    assert (raw.get_alpha(), raw.get_linewidth(), raw.get_marker(), raw.get_markersize()) == (1, 0.8, ".", 4)
+    assert figure.axes[0].get_ylabel() == "loss"
+
+
+def test_scores_are_drawn_below_and_the_best_of_training_is_marked():
+    from likewise.runtime.plot_style import GREEN
+
+    figure, _ = _curve(50, {10: 0.3, 20: 0.5, 50: 0.4})
+    top, bottom, _ = figure.axes
+    line, best = bottom.lines
+    assert list(line.get_xdata()) == [0, 10, 20, 50] and list(line.get_ydata()) == [90, 30, 50, 40]
+    assert (line.get_color(), line.get_linewidth(), line.get_marker()) == (GREEN, 1.2, ".")
+    assert (list(best.get_xdata()), list(best.get_ydata())) == ([20], [50])  # step 0 is not of the training
+    assert (best.get_marker(), best.get_markersize(), best.get_markeredgewidth()) == ("o", 8, 1.5)
+    assert (best.get_markeredgecolor(), best.get_markerfacecolor()) == (GREEN, "none")
+    (note,) = bottom.texts
+    assert note.get_text() == "best 50.00 at step 20" and note.xy == (20, 50) and note.get_position() == (10, -12)
+    assert (note.get_ha(), note.get_va(), note.anncoords) == ("left", "top", "offset points")
+    assert bottom.get_ylabel() == "dev × 100" and (top.get_xlabel(), bottom.get_xlabel()) == ("", "step")
+    assert top.get_shared_x_axes().joined(top, bottom) and tuple(figure.get_size_inches()) == (6.4, 4.6)
+    assert top.get_gridspec().get_height_ratios() == [3, 2]
+
+
+def test_the_note_of_a_late_best_score_is_to_its_left_and_many_scores_have_no_dots():
+    scores = {step: step / 100 for step in range(1, 60)}
+    for most, marker in ((58, "."), (59, "")):
+        figure, _ = _curve(60, {step: score for step, score in scores.items() if step <= most})
+        bottom = figure.axes[1]
+        assert bottom.lines[0].get_marker() == marker  # with that of step 0, 59 and 60 scores
+        assert bottom.texts[0].get_position() == (-10, -12) and bottom.texts[0].get_ha() == "right"
+
+
+def test_a_score_of_step_0_alone_is_marked_and_equal_losses_have_the_limits_of_matplotlib():
+    pytest.importorskip("matplotlib")
+    from likewise.train.output.curve import curve_axes
+
+    lines = [{"step": 0, "scores": {"dev": 0.9}}, *({"step": i, "loss": 1.0, "learning_rate": 1e-3} for i in (1, 2))]
+    figure = curve_axes(lines)
+    assert figure.axes[1].texts[0].get_text() == "best 90.00 at step 0"
+    low, high = figure.axes[0].get_ylim()
+    assert low < 1 < high
+
+
+def test_the_smoothed_loss_is_an_average_with_weights_that_halve_over_a_twentieth_of_the_run():
+    np = pytest.importorskip("numpy")
+    pytest.importorskip("matplotlib")
+    from likewise.train.output.curve import moving_average
+
+    for count, memory in ((10, 2.0), (100, 5.0)):
+        values, keep = np.random.default_rng(0).normal(size=count), 1 - 1 / memory
+        for i, found in enumerate(moving_average(values)):
+            weights = keep ** np.arange(i, -1, -1)
+            assert found == pytest.approx(np.average(values[: i + 1], weights=weights))
+
+
 @pytest.fixture
 def record(own):
     embedder, objective = Embedder.load(own(), device="cpu"), Contrastive()
@@ -242,3 +346,85 @@ def test_the_measure_is_spearman_of_cosine(tiny):
 def test_pairs_that_measure_nothing_are_told(columns, said):
     with pytest.raises(BadInput, match=said):
         SpearmanEvaluator(columns, "dev")
+
+
+def test_tensorboard_gets_every_step_and_is_flushed_where_there_are_scores(tmp_path, monkeypatch):
+    calls = []
+
+    class Writer:
+        def __init__(self, folder, purge_step):
+            calls.append((folder, purge_step))
+
+        def add_scalar(self, *what):
+            calls.append(what)
+
+        def flush(self):
+            calls.append("flushed")
+
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", types.SimpleNamespace(SummaryWriter=Writer))
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+    board = TensorBoard(tmp_path)
+    assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "3" and not calls
+    board(state_of(4))
+    scalars = [("train/loss", 0.25, 4), ("train/learning_rate", 1e-3, 4), ("train/gradient_norm", 0.5, 4)]
+    assert calls == [(str(tmp_path), 4), *scalars, ("train/epoch", 0.8, 4)]
+    calls.clear()
+    board(state_of(5, scores={"x": 0.5}))
+    assert calls[-2:] == [("dev/x", 0.5, 5), "flushed"] and len(calls) == 6
+    board(state_of(10))
+    assert calls[-1] == "flushed"
+    calls.clear()
+    TensorBoard(tmp_path)(StepState(step=0, max_steps=9, scores={"x": 0.25}))
+    assert calls == [(str(tmp_path), 0), ("dev/x", 0.25, 0), "flushed"]
+
+
+@pytest.mark.parametrize("torn", ['{"step": 2, "lo', "[3]", '{"loss": 1}', '{"step": "2"}'])
+def test_a_log_is_read_up_to_a_line_that_is_none(torn, tmp_path):
+    assert read_log(tmp_path / "none") == []
+    (tmp_path / "log.jsonl").write_text('{"step": 1}\n' + torn + '\n{"step": 3}\n')
+    assert read_log(tmp_path / "log.jsonl") == [{"step": 1}]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.4, "0 seconds"), (119.4, "119 seconds"), (120, "2 minutes"), (7199, "120 minutes"), (7200, "2.0 hours")],
+)
+def test_a_duration_is_in_seconds_minutes_or_hours(seconds, shown):
+    assert model_card_module._duration(seconds) == shown
+
+
+def test_the_card_of_a_reranker_names_its_labels(record):
+    model = {**record["model"], "kind": "CrossEncoder", "labels": ["no", "yes"]}
+    text = model_card({**record, "model": model}, "m")
+    assert "A reranker. Reads two texts together, and returns the probabilities of no, yes. Trained from" in text
+    assert '["A kitten naps.", "Shares fell."], label="no"))' in text and "- Scores are good for ranking" in text
+    assert "pipeline_tag: text-ranking\ntags:\n- sentence-transformers\n- cross-encoder" in text
+    one = model_card({**record, "model": {**model, "kind": "PolyEncoder", "labels": ["score"]}}, "m")
+    assert "Reads two texts separately and combines them late, and returns a score. Trained" in one
+    assert "label=" not in one and "because of its late combination of the texts; likewise can." in one
+    assert "library_name: likewise" in one
+
+
+def test_a_card_has_what_is_known_and_leaves_out_what_is_not(record):
+    best = {**record["result"], "best_step": 1234, "initial_scores": {"a": 0.1}, "seconds": 90.0, "steps": 2000}
+    data = [
+        {
+            **record["data"][0],
+            "rows": None,
+            "licence": "MIT",
+            "sha256": None,
+            "hub": None,
+            "objective": {"objective": "CoSENT"},
+        }
+    ]
+    full = {**record, "result": best, "data": data, "scores": {"a": {"value": 0.5}, "b": {"value": 0.25}}}
+    text = model_card({**full, "leaks": ["one leak", "another"], "recipe": None}, "m")
+    assert "2,000 steps over" in text and ", 90 seconds on" in text
+    assert "; the weights are those of step 1,234, which scored best. Backbone" in text
+    assert "| a | 50.00 | — | — | 10.00 |\n| b | 25.00 | — | — | — |" in text
+    assert "The best step was chosen by a, so that score is slightly optimistic." in text
+    assert "| pairs\\|1.csv | a stream | CoSENT | MIT | — |" in text and "- one leak\n- another" in text
+    assert "The licence is unknown" not in text and "datasets:" not in text and "recipe" not in text
+    none = model_card({**full, "result": {**best, "best_step": None}, "scores": {}}, "m")
+    assert "## Scores\n\nThe model was not evaluated." in none and "scored best" not in none
+    assert "optimistic" not in model_card({**full, "result": {**best, "best_step": None}}, "m")

@@ -11,17 +11,20 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.evaluate.reports import plot
+from likewise.evaluate.reports import report as report_module
 from likewise.evaluate.reports.report import (
     compare_two,
     comparison_lines,
     format_csv,
     format_markdown,
     format_report,
+    report_notes,
     winners,
 )
 from likewise.evaluate.reports.text_table import TextTable, fit_to_width
 from likewise.evaluate.results import Cell, Results
 from likewise.evaluate.runner import evaluate
+from likewise.evaluate.statistics.significance import Interval
 from likewise.evaluate.task import EvaluationSettings, Evidence, Result, Score
 from likewise.evaluate.tasks.registry import SUITES
 from tests.evaluate.toys import LOST, ONE, TWO, WORDS, model, read, task
@@ -176,6 +179,89 @@ def test_a_picture_of_another_kind_is_refused(five, tmp_path):
         plot.draw_results(five, tmp_path / "scores.txt")
 
 
+def of_scores(models, tasks, best=None):
+    """Results of so many models and tasks by hand: model k has (50 + 10 k + task) ± 2, the last on no second task."""
+    names, cells = tuple(f"m{k}" for k in range(models)), {}
+    for k, name in enumerate(names):
+        for i, one in enumerate(tasks):
+            value = 0.5 + 0.1 * k + i / 100
+            interval = Interval(value, value - 0.02, value + 0.02) if one.name != best else None
+            result = Result(one.name, (Score("spearman/dot", value, 40, None, interval),), "by hand")
+            missing = k == models - 1 and i == 1
+            cells[name, one.name] = Cell(name, one.name, None if missing else result, error="no" if missing else "")
+    return Results(names, tasks, cells, RESAMPLES_100)
+
+
+def test_a_picture_has_a_dot_and_whiskers_for_every_score(monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    tasks = (SURE, task("two", "pairs/two"), task("three", "pairs/one"))
+    monkeypatch.setattr(plot, "winners", lambda results: {"sure": "m1"})
+    with matplotlib.rc_context(plot.PLOT_STYLE):
+        figure = plot.results_figure(of_scores(3, tasks, best="three"))
+    (axes,) = figure.axes
+    drawn = [(list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines if len(line.get_xdata())]
+    wanted = []
+    for k in range(3):
+        for i in range(3):
+            if (k, i) != (2, 1):
+                value, place = 50 + 10 * k + i, i + 0.6 * (k / 2 - 0.5)
+                wanted += [*([([value - 2, value + 2], [place, place])] if i < 2 else []), ([value], [place])]
+    for (x, y), (right_x, right_y) in zip(drawn, wanted, strict=True):
+        assert (x, y) == (pytest.approx(right_x), pytest.approx(right_y))
+    whisker, dot = axes.lines[:2]
+    assert (whisker.get_color(), whisker.get_linewidth(), whisker.get_solid_capstyle()) == ("#0072b2", 1.3, "butt")
+    assert (dot.get_marker(), dot.get_color(), dot.get_markerfacecolor()) == ("o", "#0072b2", "white")
+    assert (dot.get_markersize(), dot.get_markeredgewidth()) == (5, 1.2)
+    faces = [line.get_markerfacecolor() for line in axes.lines if line.get_color() == "#d55e00"]
+    assert faces[1] == "#d55e00" and faces[3] == "white"  # the winner of the first task, and of it alone
+    named = {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
+    assert [(line.get_marker(), line.get_linestyle()) for line in named.values()] == [
+        ("o", "-"),
+        ("s", "-"),
+        ("D", "-"),
+    ]
+    assert all((line.get_markersize(), line.get_markerfacecolor()) == (5, "white") for line in named.values())
+    assert [text.get_text() for text in figure.legends[0].texts] == [*named] == ["m0", "m1", "m2"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["sure", "two", "three"]
+    assert axes.get_ylim() == (2.5, -0.5) and list(axes.get_yticks()) == [0, 1, 2]
+    (band,) = axes.patches
+    assert (band.get_y(), band.get_height(), band.get_facecolor(), band.get_zorder(), band.get_linewidth()) == (
+        *(0.5, 1, (0.96, 0.96, 0.96, 1)),
+        *(0, 0),
+    )
+    assert axes.get_xlabel() == "× 100, with 95 % intervals; filled: significantly better than the next best"
+    assert tuple(figure.get_size_inches()) == pytest.approx((7, 1.1 + 0.2 + 3 * (0.2 + 0.09 * 3)))
+    line = axes.get_xgridlines()[0]
+    assert line.get_color() == "0.88" and line.get_linewidth() == 0.7 and axes.get_axisbelow() is True
+    assert axes.yaxis.get_tick_params()["length"] == 0 and not axes.spines["left"].get_visible()
+    legend = figure.legends[0]
+    assert (legend._ncols, legend.handletextpad, legend.columnspacing) == (3, 0.4, 1.4)
+    assert plot.PLOT_STYLE["savefig.dpi"] == 200
+
+
+def test_a_picture_of_one_model_has_its_name_above_and_filled_dots():
+    pytest.importorskip("matplotlib")
+    figure = plot.results_figure(of_scores(1, (SURE,)))
+    (axes,) = figure.axes
+    whisker, dot, _ = axes.lines
+    assert axes.get_title("left") == "m0" and not figure.legends and not axes.patches
+    assert axes.title.get_text() == "" and axes._left_title.get_fontsize() == 9
+    assert dot.get_markerfacecolor() == "#0072b2" == axes.lines[2].get_markerfacecolor()
+    assert list(dot.get_ydata()) == [0] and list(whisker.get_ydata()) == [0, 0]
+    assert axes.get_xlabel() == "× 100, with 95 % intervals"
+
+
+def test_a_picture_of_many_models_begins_again_with_colours_and_has_three_names_a_line():
+    pytest.importorskip("matplotlib")
+    figure = plot.results_figure(of_scores(8, (SURE,)))
+    axes, legend = figure.axes[0], figure.legends[0]
+    assert len(legend.texts) == 8 and legend._ncols == 3
+    first, last = axes.lines[0], axes.lines[-1]
+    assert first.get_color() == last.get_color() == "#0072b2" and last.get_marker() == "o"
+    assert figure.get_size_inches()[1] == pytest.approx(1.1 + 0.2 * 3 + 0.2 + 0.09 * 8)
+    assert plot.results_figure(of_scores(2, (SURE,))).legends[0]._ncols == 2
+
+
 def failing(texts):
     raise RuntimeError("nothing works here")
 
@@ -237,3 +323,40 @@ def test_a_figure_that_is_nan_takes_no_part():
     good = of_numbers([1, 2, 3, 4], [1, 2, 3, 4])
     cells = {(name, "sure"): Cell(name, "sure", result) for name, result in (("a", nan), ("b", good))}
     assert nothing_compared(format_report(Results(("a", "b"), (SURE,), cells, RESAMPLES_100)))
+
+
+def test_published_figures_have_an_average_where_a_suite_and_a_model_are_whole(monkeypatch):
+    monkeypatch.setitem(SUITES, "toys", ("sure", "two"))
+    tasks = (SURE, task("two", "pairs/two", published={"somebody": 98.0, "somebody else": 50.0}))
+    text = format_report(of_scores(2, tasks), width=80, published=True)
+    below = text[text.index("As printed in papers") :]
+    assert "99.00" in below and "98.00" in below
+    assert rows(below)["somebody"].split()[1:] == ["99.00", "98.00", "98.50"]
+    assert below.count("–") >= 2 and "98.50" not in format_report(of_scores(2, tasks[:1]), published=True)
+    monkeypatch.setitem(SUITES, "toys", ("sure", "two", "three"))
+    assert "98.50" not in format_report(of_scores(2, tasks), published=True)
+    assert "There are no published scores" in format_report(of_scores(2, (TWO,)), published=True)
+
+
+def test_a_note_is_said_once_with_its_tasks_and_models():
+    tasks = (ONE, TWO)
+
+    def noted(notes):
+        cells = {
+            key: Cell(*key, Result(key[1], (Score("x", 0.5, 4),), "p", (note,) if note else ()))
+            for key, note in notes.items()
+        }
+        return list(report_notes(Results(("a", "b"), tasks, cells, RESAMPLES_100)))[-1]
+
+    keys = [("a", "one"), ("a", "two"), ("b", "one"), ("b", "two")]
+    assert noted(dict.fromkeys(keys, "n")) == "· all tasks: n"
+    assert noted(dict(zip(keys, ("n", None, "n", None), strict=True))) == "· one: n"
+    assert noted(dict(zip(keys, ("n", "n", None, None), strict=True))) == "· a · all tasks: n"
+    assert noted(dict(zip(keys, ("n", None, None, "m"), strict=True))) == "· a · one: n\n· b · two: m"
+
+
+@pytest.mark.parametrize(
+    ("p", "shown"), [(1.0, "1.0000"), (0.0001, "0.0001"), (0.00009, "<0.0001"), (0.04567, "0.0457")]
+)
+def test_a_p_is_shown_with_four_digits_or_as_smaller(p, shown):
+    assert report_module._p(p) == shown

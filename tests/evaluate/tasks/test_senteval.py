@@ -335,3 +335,22 @@ def test_a_problem_of_one_part_has_all_its_rows_scored(three_folds):
         )
         == 60
     )
+
+
+def test_the_tasks_are_those_of_sentevals_files_classes_and_protocols():
+    found = {task.name: task.run.keywords for task in SENTEVAL_TASKS}
+    ways = {name: {"NESTED": "nested", "CROSS": "on train", "SPLIT": "on dev"}[way] for name, way in {
+        **dict.fromkeys(("mr", "cr", "subj", "mpqa"), "NESTED"), **dict.fromkeys(("trec", "mrpc"), "CROSS"),
+        **dict.fromkeys(("sst2", "sick-e", "sst2-sentence", "sst5"), "SPLIT")}.items()}  # fmt: skip
+    assert set(found) == set(ways)
+    for name, way in ways.items():
+        protocol = found[name]["protocol"]
+        assert way in protocol.description and protocol.uses_folds is (way != "on dev")
+    classes = {name: keywords["source"].classes for name, keywords in found.items()}
+    assert classes["subj"] == (1, 0) and classes["sst5"] == (0, 1, 2, 3, 4) and classes["mr"] == (0, 1)
+    assert len(classes["trec"]) == 6 and len(classes["sick-e"]) == 3
+    assert [name for name, keywords in found.items() if keywords["source"].f1] == ["mrpc"]
+
+
+def test_settings_of_an_evaluation_begin_as_sentevals():
+    assert EvaluationSettings() == EvaluationSettings("fast", 1111, 0, False, 10_000)

@@ -262,3 +262,17 @@ def test_a_set_of_pairs_has_the_size_of_its_file():
     for name, one in STS_SETS.items():
         assert one.pairs == dataset_entry(one.data)[1].published, name
         assert one.subsets == (name in STS_NAMES[:5]), name
+
+
+def test_the_rows_of_sbert_wks_table_have_their_averages():
+    """Computed once from the printed rows; the paper prints its averages over other columns."""
+    means = {"Avg. GloVe": 58.40, "InferSent": 70.65, "USE": 72.57, "BERT CLS": 38.96, "Avg. BERT": 61.50}
+    means |= {"SBERT-NLI-base": 72.59, "SBERT-WK (bert-base-nli)": 76.09}
+    rows = {model: [PUBLISHED_STS[name][model] for name in SBERT_WK_NAMES] for model in PUBLISHED_STS["stsb-regressor"]}
+    assert set(rows) == set(means)
+    for model, mean in means.items():
+        assert sum(rows[model]) / 7 == pytest.approx(mean, abs=0.0051)
+    assert {task.name: task.published for task in STS_TASKS if task.name != "stsb-dev"} == {
+        name: PUBLISHED_STS[name] for name in (*STS_NAMES, *SBERT_WK_NAMES[:5])
+    }
+    assert next(task for task in STS_TASKS if task.name == "stsb-dev").published == {}

@@ -11,7 +11,7 @@ from likewise.data.column_names import NLI_LABELS, ColumnNames
 from likewise.errors import BadInput
 from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import read_rows, sha256
-from likewise.train.objectives import Classification, Contrastive, CoSENT, Triplet
+from likewise.train.objectives import Classification, Contrastive, CoSENT, MarginMSE, Regression, Triplet
 from likewise.train.settings import TrainSettings
 from tests.train.run_trainer import run_trainer
 
@@ -222,3 +222,23 @@ def test_numbers_of_a_column_are_not_changed_in_place():
         {"sentence1": ["a", "b"], "sentence2": ["c", "d"], "score": scores}, CoSENT(), ColumnNames({"score": "score/5"})
     )
     assert scores.tolist() == [1.0, 5.0]
+
+
+def test_rows_that_are_all_the_same_or_whose_texts_are_teach_nothing():
+    same = {"sentence1": ["a", "a"], "sentence2": ["b", "b"]}
+    with pytest.raises(BadInput, match=r"all 2 rows are the same, \['a', 'b'\]"):
+        read_rows({**same, "score": [0.5, 0.5]}, Regression())
+    assert len(read_rows({**same, "score": [0.5, 0.25]}, Regression())) == 2
+    triples = {"anchor": ["a", "b"], "positive": ["a", "b"], "negative": ["c", "d"], "margin": [1.0, 2.0]}
+    with pytest.raises(BadInput, match="in all 2 rows both texts are the same, so no pair"):
+        read_rows(triples, MarginMSE())
+    assert len(read_rows({**triples, "positive": ["a", "x"]}, MarginMSE())) == 2
+
+
+def test_where_no_name_fits_a_file_gives_its_first_columns_of_texts(tmp_path):
+    path = tmp_path / "x.jsonl"
+    rows = [{"id": i, "q": f"q{i}", "a": f"a{i}", "note": f"n{i}", "score": i} for i in range(2)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = read_rows(path, CoSENT())
+    assert found.texts == {"sentence1": ["q0", "q1"], "sentence2": ["a0", "a1"]}
+    assert found.numbers["score"].tolist() == [0, 1]

@@ -1,12 +1,14 @@
 """TSDAE: what is deleted, what the decoder may see, and that padding costs nothing."""
 
+import math
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
 from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
-from likewise.train.objectives import TSDAE, pad_token_ids
+from likewise.train.objectives import TSDAE, denoising, pad_token_ids
 from likewise.train.step.embedder_step import tokenized_batch
 from tests.train.objectives.test_values import drawn, near
 
@@ -71,3 +73,39 @@ def test_settings_that_cannot_be_are_refused():
             TSDAE(**wrong)
     with pytest.raises(BadInput, match="not divisible by decoder_heads=4"):
         TSDAE().initialize(6, 7)
+
+
+@pytest.mark.parametrize("width", [6, 5])
+def test_positions_are_vaswanis_waves_of_length_below_one(width):
+    found = denoising._sinusoidal_positions(9, torch.zeros(1, width, dtype=torch.float64))
+    for t in range(9):
+        for i in range(width):
+            angle = t / 10_000 ** ((i - i % 2) / width)
+            near(found[t, i], (math.cos if i % 2 else math.sin)(angle) / math.sqrt(width))
+
+
+def test_the_decoder_is_a_causal_transformer_with_tied_words_and_no_dropout():
+    torch.manual_seed(0)
+    made = TSDAE(decoder_layers=2, decoder_heads=3)
+    made.initialize(6, 500)
+    decoder = made.decoder
+    assert decoder.words.weight.shape == (501, 6) and len(decoder.blocks) == 2
+    assert float(decoder.words.weight.detach().std()) == pytest.approx(6**-0.5, rel=0.05)
+    for block in decoder.blocks:
+        assert block.linear1.out_features == 12 and block.self_attn.num_heads == 3 and block.norm_first
+        assert (block.dropout.p, block.self_attn.dropout) == (0, 0) and block.activation is torch.nn.functional.gelu
+    made.train()
+    ids = torch.tensor([[3, 4, 5]])
+    logits = made.double().decoder(drawn(1, 6), ids)
+    previous = decoder.words(torch.tensor([[500, 3, 4]])) + denoising._sinusoidal_positions(3, drawn(1, 6))
+    mask = torch.ones(3, 3).triu(1).bool()
+    for block in decoder.blocks:
+        previous = block(previous, drawn(1, 6)[:, None], tgt_mask=mask)
+    torch.testing.assert_close(logits, decoder.norm(previous) @ decoder.words.weight[:500].T)
+
+
+def test_ids_of_one_length_need_no_padding_and_shorter_ones_get_it_on_the_right():
+    assert pad_token_ids([[1, 2, 3], [4]], torch.device("cpu")).tolist() == [[1, 2, 3], [4, -1, -1]]
+    with pytest.raises(BadInput, match="vocabulary of 0 tokens"):
+        TSDAE().initialize(8)
+    assert TSDAE(decoder_heads=1).add_noise([5]) == [5]

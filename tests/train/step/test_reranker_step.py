@@ -30,7 +30,7 @@ from likewise.train.objectives import (
 from likewise.train.settings import TrainSettings
 from likewise.train.step import reranker_step
 from likewise.train.step.memory import StepOptions, TokenBudget
-from likewise.train.step.trainable import backward, check_objective
+from likewise.train.step.trainable import backward, check_objective, tokens_per_step
 from tests.train.columns import TEXTS, batch_for, columns_for
 from tests.train.run_trainer import run_trainer
 
@@ -455,3 +455,10 @@ def test_prompts_stand_before_contexts_in_training_as_they_do_in_scoring(begun):
         else:
             found = reranker(reranker.tokens([TEXTS[0]]), reranker.tokens([TEXTS[1]], prompt="")).detach().numpy()
         np.testing.assert_allclose(found, reranker.logits([(TEXTS[0], TEXTS[1])]), atol=1e-5)
+
+
+@every
+def test_the_tokens_of_a_step_are_counted_without_making_it(kind, name, begun):
+    reranker, objective = begun(kind, name)
+    batch = batch_for(objective)
+    assert tokens_per_step(reranker, objective, batch) == backward(reranker, objective, batch).tokens > 0

@@ -1,5 +1,8 @@
 """What is drawn in training hangs on seed, step and process, and on nothing before it."""
 
+from contextlib import contextmanager
+
+import pytest
 import torch
 
 from likewise import Embedder
@@ -41,3 +44,55 @@ def test_training_gives_the_callers_generators_back_and_does_not_ask_where_they_
         assert torch.equal(before, torch.get_rng_state())
         found.append(torch.cat([p.detach().flatten() for p in embedder.parameters()]))
     assert torch.equal(*found)
+
+
+class Generators:
+    """Stands in for the generators of the devices of one kind, each of which has a state."""
+
+    def __init__(self, several):
+        self.several, self.states, self.chosen, self.calls = several, {}, None, []
+
+    def manual_seed(self, number):
+        self.calls.append(("seeded", self.chosen, number))
+
+    def get_rng_state(self, *device):
+        assert bool(device) == self.several
+        return self.states[device]
+
+    def set_rng_state(self, state, *device):
+        assert bool(device) == self.several
+        self.states[device] = state
+
+    @contextmanager
+    def device(self, device):
+        self.chosen = device
+        yield
+        self.chosen = None
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+def test_of_another_device_the_generator_is_seeded_and_given_back_beside_the_cpus(kind, monkeypatch):
+    device, theirs = torch.device(kind, 1) if kind == "cuda" else torch.device(kind), Generators(kind == "cuda")
+    key = (device,) if kind == "cuda" else ()
+    monkeypatch.setattr(torch, "get_device_module", lambda asked: {device: theirs}[asked])
+    monkeypatch.setattr(torch.cuda, "device", theirs.device)
+    monkeypatch.setattr(torch.cuda, "manual_seed", theirs.manual_seed)
+    theirs.states[key] = torch.tensor([4])
+    before = torch.get_rng_state()
+    with seeding.borrowed_generators(device):
+        seeding.seed(device, 1, 2)
+        theirs.states[key] = torch.tensor([5])
+        assert not torch.equal(before, torch.get_rng_state())
+        own = torch.initial_seed()
+    assert theirs.calls == [("seeded", device if kind == "cuda" else None, own)]
+    assert torch.equal(before, torch.get_rng_state()) and theirs.states == {key: torch.tensor([4])}
+    states = seeding.generator_states(device)
+    assert len(states) == 2 and states[1].tolist() == [4] and len(seeding.generator_states(CPU)) == 1
+
+
+def test_seeds_are_those_of_numpys_seed_sequence():
+    import numpy as np
+
+    with seeding.borrowed_generators(CPU):
+        seeding.seed(CPU, 3, 4, 5)
+        assert torch.initial_seed() == int(np.random.SeedSequence((3, 4, 5)).generate_state(1, np.uint64)[0])

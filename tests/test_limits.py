@@ -1,0 +1,64 @@
+"""Sizes and limits that bound memory and time, or decide what is refused: another one has to be meant."""
+
+from likewise.encoders import attention, config
+from likewise.encoders.architectures import deep_averaging, mpnet, transformers_model, word_table
+from likewise.evaluate import cache, cached_encode
+from likewise.evaluate.classifiers import batched
+from likewise.evaluate.classifiers import ridge as ridge_regression
+from likewise.evaluate.reports import plot, text_table
+from likewise.evaluate.statistics import bootstrap, t_distribution
+from likewise.evaluate.tasks import duplicates, retrieval, sentence_pairs, triplets
+from likewise.mine import negative_search
+from likewise.mine import settings as mine_settings
+from likewise.model_files import folder, hub
+from likewise.model_files.word_vectors import fasttext, text_files, word_tables
+from likewise.pooling import dissection
+from likewise.search import exact, pairs
+from likewise.text import inputs, tokenizer, tokenizer_checks
+from likewise.train.data import examples, grouping
+from likewise.train.distillation import unlabelled_examples
+from likewise.train.layers import fusion_training
+from likewise.train.objectives import distillation, listing
+from likewise.train.objectives.contrastive import MIN_TEMPERATURE
+from likewise.train.output import console
+from likewise.train.step import processes
+
+
+def test_what_is_done_at_once_fits_caches_and_memory_as_measured():
+    assert dissection.CHUNK == {"cpu": 2**20, "cuda": 2**28}
+    assert (attention.SHORT_LENGTH, attention.TINY_LENGTH, attention.BLOCK) == (96, 16, 512)
+    assert (exact.BLOCK, exact.QUERIES, pairs.BLOCK) == (8192, 1024, 2048)
+    assert (negative_search.BLOCK, negative_search.MAX_BLOCK_CANDIDATES) == (1024, 2**22)
+    assert (negative_search.FIRST_DEPTH, negative_search.DEPTH_FACTOR) == (64, 4)
+    assert (inputs.TEXTS, inputs.CHARACTERS) == (16_384, 2**24)
+    assert (cached_encode.SLICE, cached_encode.MAX_BYTES, cache.MAX_BYTES) == (8192, 2**30, 2**32)
+    assert (bootstrap._BLOCK, batched._GATHERED, triplets._BLOCK, duplicates.BLOCK) == (2**16, 2**18, 4096, 4096)
+    assert (retrieval.QUERY_BATCH, unlabelled_examples._BLOCK) == (64, 2048)
+
+
+def test_what_is_larger_than_any_real_model_is_refused():
+    assert (config.MAX_SIZE, config.MAX_DEPTH) == (10**8, 200)
+    assert (transformers_model.MOST_LABELS, transformers_model.MOST_BUFFERS) == (100_000, 2**29)
+    assert (transformers_model.UNBOUNDED, word_table.UNBOUNDED, folder.UNLIMITED) == (2**20, 2**20, 2**30)
+    assert (folder.MAX_MODULES, text_files.WIDEST, mine_settings.MAX_NEGATIVES) == (100, 100_000, 2**20)
+    assert (tokenizer.MAX_FILE_SIZE, tokenizer_checks.MAX_STEPS, tokenizer_checks.MAX_GROWTH) == (2**28, 100, 10_000)
+    assert (tokenizer_checks.MAX_PATTERN_LENGTH, tokenizer_checks.MAX_REPETITIONS) == (10_000, 20)
+
+
+def test_numbers_of_papers_and_file_formats_are_theirs():
+    assert (dissection.START, dissection.LEAST_AGREEMENT, dissection.NO_VARIANCE) == (4, 0.05, 1e-12)
+    assert (mpnet.FAR, deep_averaging._MULTIPLIERS) == (128, (0x9E3779B1, 0x85EBCA77))
+    assert (fasttext.MAGIC, fasttext.VERSIONS, fasttext.SUPERVISED) == (793_712_314, (11, 12), 3)
+    assert (word_tables.FORMAT, hub.RETRY_AFTER, tokenizer.OVERLAP) == (1, 600.0, 8)
+    assert (mine_settings.DEFAULT_RATIO, MIN_TEMPERATURE) == (0.95, 0.01)
+    assert distillation.DEFAULT_TEMPERATURE == 0.05
+    assert (examples.MIN_EXAMPLES, examples.MIN_HELD_OUT, grouping.WINDOW) == (20, 5, 32)
+    assert (unlabelled_examples.NEAREST, fusion_training.RIDGE) == (50, 1e-3)
+    assert (ridge_regression._NEGLIGIBLE, sentence_pairs._LARGEST) == (1e-10, 1e100)
+    assert (t_distribution._TINY, t_distribution._STEPS) == (1e-300, 500)
+    assert (cache.KEY_BYTES, processes.TIMEOUT.total_seconds()) == (16, 7200)
+
+
+def test_what_is_shown_is_laid_out_as_designed():
+    assert (plot.SPREAD, text_table.MIN_WRAP_WIDTH, listing._LABEL_WIDTH) == (0.6, 10, 12)
+    assert (console.SMOOTHING, console.MIN_SECONDS) == (0.95, 0.1)
