@@ -118,7 +118,7 @@ def test_a_reranker_filters(model, data, tmp_path, capsys):
     ("words", "told"),
     [
         (["-k", "0"], "k is 0"),
-        (["-o", "x.npy"], "no kind that is written here"),
+        (["-o", "x.npy"], "expected an output that ends in .parquet, .csv"),
         (["--ratio", "2"], "expected a ratio above 0"),
         (["--rank", "5", "2"], "removes every candidate"),
         (["--reranker", "x"], "found one without the other"),

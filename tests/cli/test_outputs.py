@@ -35,6 +35,24 @@ def refused(words, told, capsys):
     assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["encode", "p.jsonl"],
+        ["pairs", "p.jsonl"],
+        ["duplicates", "p.jsonl"],
+        ["mine", UNREAD, "p.jsonl"],
+        ["dissect", UNREAD],
+        ["fuse", UNREAD, "--pairs", "p.jsonl"],
+        ["train", UNREAD, "--data", "p.jsonl@contrastive"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_dash_is_not_standard_output(words, capsys):
+    refused([*words, "-o", "-"], "the output is -, and results are not written to standard output", capsys)
+    assert not Path("-").exists()
+
+
 @pytest.mark.parametrize("command", [ENCODE, MINE, CORPUS])
 @pytest.mark.parametrize("output", ["p.jsonl", "symbolic.jsonl", "hard.jsonl", "folder/p.jsonl"])
 def test_the_output_may_not_be_an_input(command, output, capsys):

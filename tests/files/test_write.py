@@ -58,7 +58,7 @@ def test_a_failure_leaves_the_old_file_and_no_other(kind, error, tmp_path):
 
 
 def test_unknown_kinds_folders_and_places_that_cannot_be_written_to_are_refused(tmp_path):
-    with pytest.raises(BadInput, match="of no kind"):
+    with pytest.raises(BadInput, match="expected an output that ends in .npy"):
         writer(tmp_path / "out.xyz", 3, {})
     (tmp_path / "out.npy").mkdir()
     with pytest.raises(BadInput, match="is a folder"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..runtime.atomic_files import atomic_file, check_not_input, check_writable_file
+from ..runtime.atomic_files import atomic_file, check_ending, check_not_input, check_writable_file
 from ..runtime.installation import missing_extra
 
 Values = Mapping[str, Sequence[Any]]
@@ -33,8 +33,7 @@ def write_table(path: Path, columns: Values) -> None:
 
 def check_table(path: Path, inputs: Iterable[Path] = ()) -> None:
     """Check, before the table is computed, that it can be written under this name, which must not be an input's."""
-    if path.suffix.lower() not in TABLES:
-        raise BadInput(f"{path} is of no kind that is written here; there are {', '.join(TABLES)}")
+    check_ending(path, TABLES)
     check_not_input(path, inputs)
     check_writable_file(path)
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import BadInput
-from ..runtime.atomic_files import atomic_file, check_not_input, check_writable_file
+from ..runtime.atomic_files import atomic_file, check_ending, check_not_input, check_writable_file
 from ..runtime.installation import missing_extra
 
 Write = Callable[[Sequence[str], Float[np.ndarray, "n E"]], None]
@@ -28,8 +28,7 @@ def writer(path: Path, width: int, about: dict[str, str]) -> AbstractContextMana
 
 def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
     """Check, before vectors are computed, that they can be written under this name, which must not be an input's."""
-    if path.suffix.lower() not in WRITABLE:
-        raise BadInput(f"{path} is of no kind that is written here; there are {', '.join(WRITABLE)}")
+    check_ending(path, WRITABLE)
     check_not_input(path, inputs)
     check_writable_file(path)
 

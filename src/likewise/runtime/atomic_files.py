@@ -65,12 +65,32 @@ def followed(path: Path) -> Path:
     return target
 
 
+def check_ending(path: Path, known: Iterable[str]) -> None:
+    """Check that a file's name ends as one of the formats that can be written.
+
+    Raises:
+        BadInput: it does not, or is "-", which elsewhere means standard output.
+    """
+    _check_named(path)
+    if path.suffix.lower() not in known:
+        raise BadInput(f"{path} ends in {path.suffix!r}; expected an output that ends in {', '.join(known)}")
+
+
+def _check_named(path: Path) -> None:
+    if str(path) == "-":
+        raise BadInput(
+            "the output is -, and results are not written to standard output; expected the name of a file or folder "
+            "(./- for one that is named so)"
+        )
+
+
 def check_writable_file(path: Path) -> None:
     """Check, before a long computation, that its output file can be written; the check leaves nothing behind.
 
     Raises:
         BadInput: it cannot be written; the message gives the reason.
     """
+    _check_named(path)
     followed(path)
     _check_replaceable(path)
     _check_place(path, followed(path).parent)
@@ -82,6 +102,7 @@ def check_writable_folder(folder: Path) -> None:
     Raises:
         BadInput: it cannot be written to; the message gives the reason.
     """
+    _check_named(folder)
     place = followed(folder)
     check_is_folder(folder)
     _check_place(folder, place)
