@@ -51,6 +51,7 @@ def data_task(
     expected = _expected_columns(renamed, title)
     values = {column: renamed[column] for column in expected}
     _check_texts(values, places, title)
+    _check_numbers(values, places, title)
     unused = [column for column in ("score", "label", *SIDES) if column in renamed and column not in expected]
     notes = [f"not used: {', '.join(unused)}"] if unused else []
     summary, run = MEASURES[expected]
@@ -102,8 +103,30 @@ def _check_texts(columns: DatasetColumns, places: Sequence[str], title: str) -> 
     for column in (name for name in columns if name in TEXT_COLUMNS):
         for row, text in enumerate(columns[column]):
             if not isinstance(text, str) or not text.strip():
-                place = places[row] if places else f"row {row}"
-                raise BadInput(f"{title}, {place}: {column} is {text!r}; expected a text")
+                raise _bad_value(title, places, row, f"{column} is {text!r}; expected a text")
+
+
+def _check_numbers(columns: DatasetColumns, places: Sequence[str], title: str) -> None:
+    """Scores are numbers or missing, labels are 0 or 1."""
+    for row, value in enumerate(columns.get("score", ())):
+        if not _is_score(value):
+            raise _bad_value(title, places, row, f"score is {value!r}; expected a number")
+    for row, value in enumerate(columns.get("label", ())):
+        if _label(value) is None:
+            expected = "expected 1 (same meaning) or 0. For degrees of similarity, name the column score"
+            raise _bad_value(title, places, row, f"label is {value!r}; {expected}")
+
+
+def _bad_value(title: str, places: Sequence[str], row: int, problem: str) -> BadInput:
+    return BadInput(f"{title}, {places[row] if places else f'row {row}'}: {problem}")
+
+
+def _is_score(value: Any) -> bool:
+    """Whether it is a number, or missing: such a pair is left out, and counted in the notes."""
+    try:
+        return value is None or value == "" or float(value) is not None
+    except (TypeError, ValueError):
+        return False
 
 
 def _scored_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
@@ -113,7 +136,7 @@ def _scored_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationS
 def _labelled_pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
     case = str.lower if settings.lowercase else str
     first, second = ([case(text) for text in columns[column]] for column in ("sentence1", "sentence2"))
-    labels = np.array([_label(value, title) for value in columns["label"]], bool)
+    labels = np.array([_label(value) for value in columns["label"]], bool)
     if labels.all() or not labels.any():
         raise BadInput(f"{title}: all {len(labels):,} labels are {int(labels[0])}; expected some of 1 and some of 0")
     pairs = LabelledPairs(first, second, labels)
@@ -123,15 +146,10 @@ def _labelled_pairs(encode: Encode, columns: DatasetColumns, settings: Evaluatio
     return Result(title, scores, protocol, (*vectors.notes, baseline_note(pairs)))
 
 
-def _label(value: Any, title: str) -> int:
-    """A label as 0 or 1."""
+def _label(value: Any) -> int | None:
+    """A label as 0 or 1; None if it is neither."""
     text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().lower()
-    if text not in BOOLEANS:
-        raise BadInput(
-            f"{title} has the label {value!r}; expected 1 (same meaning) or 0. For degrees of similarity, name the "
-            "column score"
-        )
-    return BOOLEANS[text]
+    return BOOLEANS.get(text)
 
 
 def _triplets(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
