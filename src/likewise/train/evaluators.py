@@ -20,6 +20,20 @@ from .step.trainable import Trainable
 
 SCORED_PAIRS = ("sentence1", "sentence2", "score")
 LABELLED_PAIRS = ("sentence1", "sentence2", "label")
+TRAINING_PAIRS = (("anchor", "positive"),)
+TEXT_PAIRS = (
+    *TRAINING_PAIRS,
+    *(
+        ("query", "document"),
+        ("question", "answer"),
+        ("text1", "text2"),
+        ("premise", "hypothesis"),
+        ("first", "second"),
+    ),
+)
+"""Other names of the columns of two texts, suggested for sentence1 and sentence2."""
+NUMBERS = ("score", "label", "similarity", "relatedness", "rating")
+"""Names of the columns of scores and labels, each suggested for the other."""
 
 PairColumns = Mapping[str, Sequence[Any]]
 FinalScores = dict[str, dict[str, Any]]
@@ -173,5 +187,17 @@ def _check_present(columns: PairColumns, expected: Sequence[str], name: str) -> 
     if missing:
         raise BadInput(
             f"{name} has no column {missing[0]!r}; expected {', '.join(expected)}, found {', '.join(columns)}. "
-            f"Rename columns with --dev-columns {missing[0]}=COLUMN"
+            + _rename_hint(columns, missing, name)
         )
+
+
+def _rename_hint(columns: PairColumns, missing: Sequence[str], name: str) -> str:
+    """The columns that are probably meant; or that there are none, where nothing looks like a score or a label."""
+    texts = next((pair for pair in TEXT_PAIRS if set(pair) <= set(columns)), ("COLUMN", "COLUMN"))
+    number = next((column for column in NUMBERS if column in columns), "")
+    if missing[-1] in NUMBERS and not number and texts in TRAINING_PAIRS:
+        hint = f"Pairs without a {missing[-1]} cannot be evaluated on in training: choose others, such as stsb/dev"
+        triplets = f"; triplets are evaluated afterwards: likewise evaluate MODEL --data {name}"
+        return hint + triplets * ("negative" in columns)
+    meant = dict.fromkeys(missing, number or "COLUMN") | dict(zip(SCORED_PAIRS[:2], texts, strict=True))
+    return "Rename columns with --dev-columns " + ",".join(f"{column}={meant[column]}" for column in missing)
