@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import likewise
-from likewise.runtime.installation import install_command
+from likewise.runtime.installation import install_hint
 
 WITHOUT = "import sys; sys.modules['torch'] = None; "  # importing it is then a ModuleNotFoundError
 
@@ -24,7 +24,7 @@ def test_what_needs_torch_says_what_to_install(name):
         "except LikewiseError as error: print(type(error).__name__, error)"
     )
     assert done.stderr == ""
-    told = f"likewise.{name} needs the package torch; install it with: {install_command('torch')}"
+    told = f"likewise.{name} needs the package torch; install it with: {install_hint('torch')}"
     assert done.stdout.strip() == f"MissingExtra {told}"
 
 

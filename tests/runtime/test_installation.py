@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from likewise.runtime import installation
-from likewise.runtime.installation import EXTRAS, checkout, install_command
+from likewise.runtime.installation import EXTRAS, TORCH_FOR_CPUS, checkout, install_command, install_hint
 
 ROOT = Path(__file__).parents[2]
 SHOWN = [
@@ -55,6 +55,12 @@ def test_the_extras_are_those_of_the_project():
 def test_from_a_checkout_its_own_path_is_named():
     assert checkout() == ROOT
     assert install_command("torch") == f'pip install "{ROOT}[torch]"'
+
+
+def test_a_hint_for_torch_names_the_smaller_one_for_cpus_as_the_readme_does():
+    assert install_hint("torch").startswith(install_command("torch") + " (for CPUs alone, ")
+    assert TORCH_FOR_CPUS in install_hint("torch") and f"{TORCH_FOR_CPUS} && " in (ROOT / "README.md").read_text()
+    assert install_hint("map") == install_command("map")
 
 
 @pytest.mark.parametrize("editable", [{"editable": True}, {}])

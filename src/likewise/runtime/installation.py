@@ -20,11 +20,12 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "completion": ("argcomplete>=3.5",),
 }
 """The optional packages by the name of the extra, as in pyproject.toml."""
+TORCH_FOR_CPUS = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> MissingExtra:
     """The error for an optional package that is not installed."""
-    return MissingExtra(f"{purpose} needs the package {package}; install it with: {install_command(extra)}")
+    return MissingExtra(f"{purpose} needs the package {package}; install it with: {install_hint(extra)}")
 
 
 def install_command(extra: str) -> str:
@@ -34,6 +35,13 @@ def install_command(extra: str) -> str:
     if folder is not None:
         return f'pip install "{folder}[{extra}]"'
     return "pip install " + " ".join(f'"{package}"' for package in packages)
+
+
+def install_hint(extra: str) -> str:
+    """The command that installs an extra; for torch, also how to have the smaller one that computes on CPUs alone."""
+    return install_command(extra) + (
+        f" (for CPUs alone, which is smaller, first: {TORCH_FOR_CPUS})" * (extra == "torch")
+    )
 
 
 def checkout() -> Path | None:

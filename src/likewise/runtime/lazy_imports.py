@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
-from .installation import install_command, missing_extra
+from .installation import install_hint, missing_extra
 
 
 def lazy_names(
@@ -63,4 +63,4 @@ def torch_hint() -> str:
     """A hint to install torch, for errors about what the NumPy engine does not support."""
     if has_torch():
         return 'engine="torch", which is installed here, computes every model on every device'
-    return f"For every model and device: {install_command('torch')}"
+    return f"For every model and device: {install_hint('torch')}"

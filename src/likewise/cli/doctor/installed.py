@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ...runtime.installation import EXTRAS, checkout, install_command
+from ...runtime.installation import EXTRAS, checkout, install_command, install_hint
 
 CORE = ("numpy", "tokenizers", "safetensors", "jaxtyping", "rich")
 TEXT = "Does it work?"
@@ -66,7 +66,7 @@ def _numpy() -> dict[str, Any]:
 def _torch() -> dict[str, Any]:
     """Torch is imported, because a broken installation shows only then."""
     if find_spec("torch") is None:
-        return {"usable": False, "problem": f"not installed; to have it: {install_command('torch')}"}
+        return {"usable": False, "problem": f"not installed; to have it: {install_hint('torch')}"}
     try:
         import torch
 
