@@ -118,7 +118,7 @@ def test_a_stream_that_is_left_early_still_tells_what_was_cut(tiny, monkeypatch)
     monkeypatch.setattr(inputs, "TEXTS", 2)
     stream = tiny.encode_stream([LONG, "a", "b", "c"])
     next(stream)
-    with pytest.warns(UserWarning, match="1 of 2 texts were truncated"):
+    with pytest.warns(UserWarning, match="1 of 2 texts was truncated"):
         stream.close()
 
 
@@ -127,7 +127,7 @@ def test_a_warning_points_at_the_line_that_asked(call, folders):
     folder = str(folders("bert"))
     script = f"from likewise import Embedder\nm = Embedder.load({folder!r})\ntexts = ['a b ' * 99]\n{call}"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "<string>:4: UserWarning: 1 of 1 texts were truncated" in ran.stderr
+    assert "<string>:4: UserWarning: 1 of 1 text was truncated" in ran.stderr
 
 
 @pytest.mark.parametrize("text", ["query", "Query"])
@@ -330,7 +330,7 @@ def test_layers_and_tokens_follow_the_policies_too(tiny):
         tiny.encode_layers([LONG], overflow="mean")
     with pytest.raises(TooLong, match=r"texts\[0\]"):
         tiny.encode_tokens([LONG], overflow="error")
-    with pytest.warns(UserWarning, match="1 of 1 texts were truncated"):
+    with pytest.warns(UserWarning, match="1 of 1 text was truncated"):
         assert tiny.encode_tokens([LONG])[0].shape == (66, 32)
     assert tiny.encode_layers([LONG], overflow="truncate")[0].shape == (4, 66, 32)
 
@@ -389,7 +389,7 @@ def test_words_too_long_for_the_tokenizer_are_counted_as_lost(engine, folders):
 
 def test_tokens_and_layers_tell_of_words_that_are_too_long_too(tiny):
     for verb in (tiny.encode_tokens, tiny.encode_layers):
-        with pytest.warns(UserWarning, match="1 of 2 texts have words of more than 100"):
+        with pytest.warns(UserWarning, match="1 of 2 texts has words of more than 100"):
             verb(["a", "b" * 101])
         with pytest.raises(TooLong, match=r"texts\[1\] has a word of 101 characters"):
             verb(["a", "b" * 101], overflow="error")

@@ -15,6 +15,8 @@ from likewise import Embedder
 from likewise.cli import main
 from likewise.cli.main import VERBS
 from likewise.cli.model_options import THREADS, allowed_cpus, restore_threads, set_numpy_threads
+from likewise.cli.models.architectures import NAMES, OTHERS, encoder_in_words, encoder_name
+from likewise.encoders.families import FAMILIES
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def test_encode_reads_lines_from_standard_input(model, tmp_path, monkeypatch, ca
 def test_truncation_is_said_on_the_command_line_too(model, tmp_path, capsys):
     (tmp_path / "in.txt").write_text("the cat and the dog " * 60 + "\n")
     assert main(["encode", str(tmp_path / "in.txt"), "-o", str(tmp_path / "o.npy"), "--model", model]) == 0
-    assert "1 of 1 texts were truncated" in capsys.readouterr().err
+    assert "1 of 1 text was truncated" in capsys.readouterr().err
 
 
 def test_similarity_shows_a_matrix_and_gives_it_as_json(model, capsys):
@@ -76,7 +78,24 @@ def test_info_tells_what_a_model_is_made_of(model, capsys):
     told = json.loads(capsys.readouterr().out)
     assert (told["encoder"], told["layers"], told["width"]) == ("bert", 3, 32)
     assert main(["info", model]) == 0
-    assert told["fingerprint"] in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert told["fingerprint"] in shown and "encoder        transformer (BERT's architecture)" in shown
+
+
+def test_every_family_of_encoders_has_a_name_and_is_described():
+    assert {*NAMES, *OTHERS} == {*FAMILIES}
+    assert encoder_in_words("electra") == "transformer (ELECTRA's architecture)"
+    assert encoder_in_words("words") == encoder_name("words") == "table of word vectors"
+    assert encoder_in_words("nomic_bert") == "nomic_bert (by the transformers library)"
+
+
+def test_models_have_a_header_and_the_encoder_of_a_model_in_eight_bits_is_its_own(capsys):
+    assert main(["models"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    mini = next(line for line in lines if line.startswith("likewise-mini (default)"))
+    assert head.split() == ["name", "encoder", "size", "folder"]
+    assert mini[head.index("encoder") :].startswith("ELECTRA ") and mini[head.index("folder") :].startswith("/")
+    assert head.index("size") + len("size") == mini.index(" MB") + len(" MB")
 
 
 def test_models_lists_what_is_carried_and_what_lies_in_the_folder(model, monkeypatch, capsys):
@@ -129,7 +148,7 @@ def test_a_device_and_threads_that_cannot_be_are_one_line(options, told, model, 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["-o", "o.xyz"], "o.xyz is of no kind that is written here"),
+        (["-o", "o.xyz"], "o.xyz ends in '.xyz'; expected an output that ends in .npy, .jsonl, .parquet"),
         (["-o", "o.npy", "--batch-tokens", "0"], "--batch-tokens is 0; expected 1 or more"),
     ],
 )

@@ -200,7 +200,7 @@ def test_what_cannot_be_scored_is_refused(polys):
 
 def test_overflow_is_counted_warned_of_refused_or_silent(polys):
     reranker = polys()
-    with pytest.warns(UserWarning, match="1 of 2 distinct documents were truncated to the 64 tokens"):
+    with pytest.warns(UserWarning, match="1 of 2 distinct documents was truncated to the 64 tokens"):
         loud = reranker.score([("a", LONG), ("a", "b")])
     assert np.array_equal(reranker.score([("a", LONG), ("a", "b")], overflow="truncate"), loud)
     with pytest.raises(TooLong, match=r"contexts\[1\] has"):
@@ -212,8 +212,8 @@ def test_words_too_long_for_the_tokenizer_are_told(polys):
     with pytest.warns(UserWarning) as caught:
         reranker.score(pairs)
     told = [str(one.message) for one in caught]
-    assert any("distinct documents have words of more than 100 characters" in note for note in told)
-    assert any("distinct queries have words" in note and "the longest word has 300 characters" in note for note in told)
+    assert any("distinct documents has words of more than 100 characters" in note for note in told)
+    assert any("distinct queries has words" in note and "the longest word has 300 characters" in note for note in told)
     with pytest.raises(TooLong, match=r"candidates\[1\] has a word of 120 characters"):
         reranker.encode_candidates(["a", "b" * 120], overflow="error")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..runtime.lazy_imports import require_torch
+from ..wording import counted
 from .model_options import MODEL, add_running, prepare_runtime
 
 if TYPE_CHECKING:
@@ -227,13 +228,14 @@ def print_mining_report(result: "MiningResult", args: argparse.Namespace) -> Non
 
     report = result.report
     print(
-        f"{report.rows:,} rows of {report.anchors:,} anchors; {report.candidates:,} candidates of "
-        f"{report.corpus_texts:,} texts\n"
+        f"{counted(report.rows, 'row')} of {counted(report.anchors, 'anchor')}; "
+        f"{counted(report.candidates, 'candidate')} of {counted(report.corpus_texts, 'text')}\n"
     )
     _print_rules(report)
     print()
     aligned(
-        f"{report.complete:,} rows have {report.k} negative{'s' * (report.k > 1)}, {report.partial:,} have fewer, "
+        f"{counted(report.complete, 'row has', 'rows have')} {counted(report.k, 'negative')}, "
+        f"{counted(report.partial, 'has', 'have')} fewer, "
         f"{report.empty:,} none. {_row_summary(report, args.missing)}"
     )
     if report.largest_group > max(100, LARGE_GROUP * (report.anchors + report.candidates)):
@@ -263,14 +265,22 @@ def _print_rules(report: "MiningReport") -> None:
 def _row_summary(report: "MiningReport", missing: str) -> str:
     if not report.partial and not report.empty:
         return "All rows are kept."
-    filled = f"{report.filled:,} negatives were filled up with weaker ones. " if report.filled else ""
-    dropped = f"{report.dropped:,} rows are left out" if report.dropped else "All rows are kept"
+    filled = (
+        f"{counted(report.filled, 'negative was', 'negatives were')} filled up with weaker ones. "
+        if report.filled
+        else ""
+    )
+    dropped = f"{counted(report.dropped, 'row is', 'rows are')} left out" if report.dropped else "All rows are kept"
     return f"{filled}{dropped}{'; --missing fill keeps them.' if missing == 'drop' else '.'}"
 
 
 def _output_summary(result: "MiningResult", triplets: bool) -> str:
     k = result.report.k
-    return f"{len(result) * k:,} triplets" if triplets else f"{len(result):,} rows, {k} negative{'s' * (k > 1)} each"
+    return (
+        counted(len(result) * k, "triplet")
+        if triplets
+        else f"{counted(len(result), 'row')}, {counted(k, 'negative')} each"
+    )
 
 
 def _print_scores(result: "MiningResult") -> None:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from ..errors import BadInput, DataNotFound, MissingExtra
 from ..files import Table, Texts
+from ..wording import counted, counted_of
 from .catalogue import DATASETS, Completeness, Dataset, DatasetFile
 from .columns import DatasetColumns, read_columns
 from .downloads import download_files
@@ -170,7 +171,12 @@ def _load_files(name: str, paths: tuple[Path, ...], stamps: tuple[int, ...], rem
     rows = sum(len(table.places) for table in tables) + dropped
     state, notes = _compare(file, rows, None if remote else _digest(paths[0], stamps[0]))
     if dropped:
-        notes = (*notes, f"{dropped:,} of {rows:,} rows have no score and were left out")
+        notes = (
+            *notes,
+            counted_of(
+                dropped, counted(rows, "row"), "has no score and was left out", "have no score and were left out"
+            ),
+        )
     if dropped or (state == "changed" and rows not in (file.rows, file.published)):
         warnings.warn(f"{name}: {'; '.join(notes)}", stacklevel=4)
     return LoadedDataset(columns, notes)
@@ -207,4 +213,4 @@ def _compare(file: DatasetFile, rows: int, sha256: str | None) -> tuple[DatasetS
         return file.kind, partial_note
     if rows in (file.rows, file.published):
         return "changed", ("as many rows as the catalogue's copy, but different bytes", *partial_note)
-    return "changed", partial_note or (f"{rows:,} rows; the catalogue's copy has {file.rows:,}",)
+    return "changed", partial_note or (f"{counted(rows, 'row')}; the catalogue's copy has {file.rows:,}",)

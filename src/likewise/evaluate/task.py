@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 
 from ..data.columns import DatasetColumns
 from ..errors import BadInput
+from ..wording import counted, counted_of
 from .statistics.significance import RESAMPLES, Interval
 
 Encode = Callable[[Sequence[str]], np.ndarray]
@@ -121,7 +122,12 @@ class TaskVectors:
         not_finite = ~np.isfinite(values).all(axis=1)
         if not not_finite.any():
             return cls(rows, values, ())
-        note = f"{int(not_finite.sum()):,} of {len(rows):,} vectors were not finite and were replaced by zeros"
+        note = counted_of(
+            int(not_finite.sum()),
+            counted(len(rows), "vector"),
+            "was not finite and was replaced by zeros",
+            "were not finite and were replaced by zeros",
+        )
         return cls(rows, np.where(not_finite[:, None], 0, values), (note,))
 
     def __getitem__(self, texts: Sequence[str]) -> Float[np.ndarray, "n E"]:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..files import write_table
+from ..wording import counted, counted_of
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,10 @@ class MiningReport:
     def __str__(self) -> str:
         rules = "; ".join(f"{stats.rule} removed {stats.removed:,}" for stats in self.rule_stats)
         rows = (
-            f"{self.complete:,} of {self.rows:,} rows have {self.k} negatives, {self.partial:,} have fewer, "
-            f"{self.empty:,} none"
+            f"{counted_of(self.complete, counted(self.rows, 'row'), 'has', 'have')} {counted(self.k, 'negative')}, "
+            f"{counted(self.partial, 'has', 'have')} fewer, {self.empty:,} none"
         )
-        return f"{rows}. Of {self.examined:,} candidates examined, {rules}"
+        return f"{rows}. Of {counted(self.examined, 'candidate')} examined, {rules}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """Truncation: which tokens of a text the model reads and which it does not; nothing is truncated silently."""
 
+import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ..errors import BadInput, TooLong
+from ..wording import counted, counted_of
 
 Overflow = Literal["error", "warn", "truncate", "mean"]
 
@@ -113,7 +115,7 @@ class TruncationCounter:
         """Warn of truncated texts under "warn", of over-long words, and of texts without any known word."""
         if self.unread and self.overflow in ("warn", "mean"):
             warnings.warn(
-                f"{self.unread:,} of {self.texts:,} {self.what} have words of more than {self.word_limit} characters, "
+                f"{self._subject(self.unread, 'has', 'have')} words of more than {self.word_limit} characters, "
                 "which the tokenizer does not split: the model reads one unknown token in place of each (the "
                 f"first is {self.what}[{self.first_unread}], the longest word has {self.longest_word:,} characters). "
                 'overflow="truncate" silences this',
@@ -121,19 +123,24 @@ class TruncationCounter:
             )
         if self.empty:
             warnings.warn(
-                f"{self.empty:,} of {self.texts:,} texts contain no word that this model knows (the first is "
+                f"{self._subject(self.empty, 'contains', 'contain')} no word that this model knows (the first is "
                 f"texts[{self.first_empty}]); each is encoded as the unknown word, whose vector is zero",
                 stacklevel=caller_stacklevel(),
             )
         if self.cut and self.overflow == "warn":
             alternative = 'overflow="mean" reads all of them, ' if self.windows else ""
             warnings.warn(
-                f"{self.cut:,} of {self.texts:,} {self.what} were truncated to the {self.limit} tokens that the model "
+                f"{self._subject(self.cut, 'was', 'were')} truncated to the {self.limit} tokens that the model "
                 "reads, special ones not counted "
                 f"(the first is {self.what}[{self.first}], the longest has {self.longest:,} tokens). "
                 f'{alternative}overflow="truncate" silences this',
                 stacklevel=caller_stacklevel(),
             )
+
+    def _subject(self, count: int, singular: str, plural: str) -> str:
+        """`1 of 5 texts was`, `2 of 5 texts were`, `1 of 1 text was`."""
+        noun = re.sub("s$", "", re.sub("ies$", "y", self.what))
+        return counted_of(count, counted(self.texts, noun, self.what), singular, plural)
 
 
 def longest_words(

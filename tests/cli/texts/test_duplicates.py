@@ -26,7 +26,7 @@ def test_groups_are_given_as_json_and_printed(words, capsys):
     assert main([*words, "-k", "1"]) == 0
     shown, summary = capsys.readouterr()
     assert shown.splitlines() == ["1         A cat", "3  1.000  a cat", "4  1.000  A cat", "",
-                                  "1 more groups are not shown: -k 2 shows them all"]  # fmt: skip
+                                  "1 more group is not shown: -k 2 shows them all"]  # fmt: skip
     assert "3 of 6 texts are copies, in 2 groups (cosine 1 or more)" in summary
 
 
@@ -66,7 +66,7 @@ def test_a_text_of_two_lines_does_not_become_two_texts(words, tmp_path, capsys):
     [
         (["--above", "2"], "--above is 2.0; expected a cosine from -1 to 1"),
         (["-k", "-1"], "-k is -1; expected 0 or more groups"),
-        (["-o", "out.npy"], "out.npy is of no kind"),
+        (["-o", "out.npy"], "out.npy ends in '.npy'"),
     ],
 )
 def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):

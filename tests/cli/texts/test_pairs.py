@@ -56,7 +56,7 @@ def test_one_text_has_no_pairs(words, tmp_path, capsys):
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["pairs"] == []
     assert main(words) == 0
-    assert "0 of the 0 pairs among 1 distinct texts" in capsys.readouterr().err
+    assert "0 of the 0 pairs among 1 distinct text; 1 equal or blank one left out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_one_text_has_no_pairs(words, tmp_path, capsys):
         (["-k", "0"], "-k is 0; expected 1 or more pairs"),
         (["--above", "1.5"], "--above is 1.5; expected a cosine from -1 to 1"),
         (["--above", "nan"], "--above is nan; expected a cosine"),
-        (["-o", "pairs.npy"], "pairs.npy is of no kind"),
+        (["-o", "pairs.npy"], "pairs.npy ends in '.npy'"),
     ],
 )
 def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):

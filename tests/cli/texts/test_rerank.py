@@ -50,7 +50,7 @@ def test_documents_come_from_standard_input_and_columns_too(model, tmp_path, mon
 def test_what_is_cut_is_said(model, tmp_path, capsys):
     (tmp_path / "in.txt").write_text("a b " * 99 + "\n")
     assert main(["rerank", "-m", model, "--query", "a", str(tmp_path / "in.txt")]) == 0
-    assert "1 of 1 pairs were truncated" in capsys.readouterr().err
+    assert "1 of 1 pair was truncated" in capsys.readouterr().err
     assert main(["rerank", "-m", model, "--query", "a", str(tmp_path / "in.txt"), "--overflow", "error"]) == 2
 
 

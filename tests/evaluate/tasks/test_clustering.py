@@ -49,7 +49,7 @@ def test_a_model_that_knows_is_told_from_one_that_guesses(task):
 def test_a_text_counts_once_and_one_of_several_labels_not_at_all():
     texts, labels, notes = distinct_labelled([("a", "x"), ("b", "y"), ("a", "x"), ("c", "x"), ("c", "y")])
     assert (texts, labels.tolist()) == (["a", "b"], ["x", "y"])
-    assert notes == ("1 texts have several labels and were left out",)
+    assert notes == ("1 text has several labels and was left out",)
 
 
 def test_one_label_is_no_grouping():

@@ -243,7 +243,7 @@ def test_vectors_that_are_not_finite_are_counted(three_folds):
         return vectors
 
     result = BY_NAME["cr"].run(broken, DATA.__getitem__, EvaluationSettings())
-    assert any("1 of 130 vectors were not finite" in note for note in result.notes)
+    assert any("1 of 130 vectors was not finite" in note for note in result.notes)
     assert 0.4 < result["accuracy"] <= 1
 
 

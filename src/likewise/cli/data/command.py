@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ...errors import BadInput
+from ...wording import counted
 from ..output import print_json
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _all(as_json: bool) -> None:
 def _rows(name: str, files: Sequence["DatasetCheck"]) -> Iterator[tuple[str, ...]]:
     """One row per file; a single row for many files that are all missing."""
     if len(files) > MAX_MISSING and all(check.state == "missing" for check in files):
-        yield f"{name}, {len(files)} files", "", "", _state("missing")
+        yield f"{name}, {counted(len(files), 'file')}", "", "", _state("missing")
         return
     for check in files:
         yield check.name, _number(check.rows), _number(check.published), _state(check.state)
@@ -156,7 +157,7 @@ def _print_file(check: "DatasetCheck", dataset: "Dataset") -> None:
     file = dataset.files[check.name.partition("/")[2]]
     notes = [check.state, *check.notes, *filter(None, [file.note.rstrip(".")])]
     if check.rows is not None and check.published in (None, check.rows):
-        notes.insert(0, f"{check.rows:,} rows")
+        notes.insert(0, counted(check.rows, "row"))
     aligned(f"\n{check.name}: {'; '.join(notes)}")
     first, error = _first_rows(check).values()
     if error:

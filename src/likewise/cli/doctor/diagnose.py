@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ...wording import counted
 from ..output import print_json
 
 EPILOG = """examples:
@@ -90,7 +91,7 @@ def _cpu(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _threads(report: Mapping[str, Any]) -> Iterator[str]:
     threads = report["threads"]
-    limits = [f"{threads['cpus']} CPUs"]
+    limits = [counted(threads["cpus"], "CPU")]
     limits += [f"{threads['affinity']} allowed by affinity"] if threads["affinity"] is not None else []
     limits += [f"quota of {threads['quota']:g}"] if threads["quota"] is not None else ["no quota"]
     limits += [f"{name}={value}" for name, value in threads["environment"].items()]

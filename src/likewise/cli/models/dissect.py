@@ -12,6 +12,7 @@ from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file, check_not_input, check_writable_folder
 from ...runtime.installation import missing_extra
 from ...runtime.lazy_imports import require_torch
+from ...wording import counted
 from ..model_options import output_folder
 from ..output import print_json
 
@@ -91,8 +92,8 @@ def anatomy_report(measured: "Anatomy", name: str) -> str:
     """The anatomy as text for a terminal of 80 columns or more."""
     return "\n\n".join(
         [
-            f"{name}: {len(measured.novelty)} layers with the embeddings, measured on {measured.texts:,} texts, "
-            f"{measured.tokens:,} word pieces",
+            f"{name}: {len(measured.novelty)} layers with the embeddings, measured on "
+            f"{counted(measured.texts, 'text')}, {counted(measured.tokens, 'word piece')}",
             "Cosine of a word at one layer with itself at another\n" + _matrix(measured),
             "Layer by layer (layer 0 is the embeddings)\n" + _layers(measured),
             LEGEND,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import BadInput
 from ...runtime.atomic_files import check_not_input, check_writable_folder
 from ...runtime.lazy_imports import require_torch
+from ...wording import counted
 from ..model_options import output_folder
 from ..sources import model_folders
 
@@ -50,7 +51,7 @@ tags:
 
 A sentence encoder: `{model}` with a learned fusion of its layers, trained by `likewise fuse` on
 {examples:,} examples of {texts:,} distinct texts from {source}. The encoder's weights are
-unchanged; it has {blocks} blocks and the pooling `{pooling}`.
+unchanged; it has {blocks} and the pooling `{pooling}`.
 
 ## Use
 
@@ -133,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
 def _fuse(args: argparse.Namespace, embedder: "TorchEmbedder", depths: Sequence[int]) -> dict[str, Any]:
     """The record of what was tried; the chosen model is saved."""
     texts, examples = read_examples(args)
-    print(f"{len(examples):,} examples of {len(texts):,} distinct texts; encoding each once")
+    print(f"{counted(len(examples), 'example')} of {counted(len(texts), 'distinct text')}; encoding each once")
     exits, scores = _try_depths(args, embedder, depths, texts, examples)
     chosen, loss = _choose(exits)
     best = chosen.embedder
@@ -248,7 +249,7 @@ def _teacher_examples(path: Path, teacher: str, seed: int) -> tuple[list[str], "
     from ...train.distillation.unlabelled_examples import unlabelled_examples
 
     texts = list(dict.fromkeys(_texts(path)))
-    print(f"{teacher} encodes {len(texts):,} texts")
+    print(f"{teacher} encodes {counted(len(texts), 'text')}")
     return texts, unlabelled_examples(load_torch_embedder(teacher).encode(texts), TEACHER_PAIRS * len(texts), seed=seed)
 
 
@@ -295,15 +296,16 @@ def _exit_scores(trained: "ExitResult", texts: list[str]) -> dict[str, Any]:
 def _print_exit(scores: Mapping[str, Any], blocks: int) -> None:
     note = "; no significant gain, so the baseline is kept" if scores["kept_baseline"] else ""
     print(
-        f"{scores['blocks']} of {blocks} blocks, {scores['held_out']:,} held-out pairs: fused {scores['fused']}; "
+        f"{scores['blocks']} of {counted(blocks, 'block')}, {counted(scores['held_out'], 'held-out pair')}: "
+        f"fused {scores['fused']}; "
         f"baseline {scores['baseline']}; gain {scores['gain']}; {scores['texts_per_second']:,.0f} texts/s{note}"
     )
 
 
 def _print_choice(depth: int, loss: "Interval") -> None:
     print(
-        f"chosen: {depth} blocks; difference to all blocks {loss} on held-out pairs. Other kinds of text may lose "
-        "more: measure with `likewise evaluate`"
+        f"chosen: {counted(depth, 'block')}; difference to all blocks {loss} on held-out pairs. Other kinds of "
+        "text may lose more: measure with `likewise evaluate`"
     )
 
 
@@ -313,6 +315,11 @@ def _write_card(folder: Path, record: Mapping[str, Any], scores: Mapping[str, An
 
     source = f"the similarities of `{record['teacher']}`" if record["teacher"] else f"`{Path(record['pairs']).name}`"
     kept = " The gain was not significant, so the baseline was kept." if scores["kept_baseline"] else ""
-    card = CARD.format(**{**record, **scores}, name=folder.resolve().name, source=source, kept=kept)
+    card = CARD.format(
+        **{**record, **scores, "blocks": counted(scores["blocks"], "block")},
+        name=folder.resolve().name,
+        source=source,
+        kept=kept,
+    )
     with atomic_file(folder / "README.md") as partial:
         partial.write_text(card, "utf-8")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...model_files.names import DEFAULT_MODEL
 from ..model_options import MODEL, add_loading, load_from_options
+from .architectures import encoder_in_words
 
 if TYPE_CHECKING:
     from ...embedder import Embedder
@@ -38,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print(args.model)
     for name, value in description.items():
-        print(f"  {name.replace('_', ' '):{LABEL}} {_shown(value)}")
+        shown = encoder_in_words(value) if name == "encoder" else _shown(value)
+        print(f"  {name.replace('_', ' '):{LABEL}} {shown}")
     return 0
 
 

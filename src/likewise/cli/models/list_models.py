@@ -14,7 +14,7 @@ random(NAME(pooling=cls)).
 InferSent and the Universal Sentence Encoder's two architectures are created untrained by likewise.baselines.untrained,
 because their published weights are pickles or TensorFlow's. Skip-Thought is not supported."""
 
-NAME_COLUMNS = 24
+NAME_COLUMNS, ENCODER_COLUMNS = 24, 22
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -47,14 +47,16 @@ def show_models(rows: list[dict[str, Any]], baselines: dict[str, str]) -> None:
     """A line for each model, with its folder, and for each baseline."""
     from ...model_files.names import DEFAULT_MODEL, how_to_install
     from ..terminal_tables import fill
+    from .architectures import encoder_name
 
+    print(f"{'name':{NAME_COLUMNS}} {'encoder':{ENCODER_COLUMNS}} {'size':>9}  folder")
     for row in rows:
         default = " (default)" if row["name"] == DEFAULT_MODEL else ""
         name = f"{row['name'] + default:{NAME_COLUMNS}} "
         if row["folder"] is None:
             print(f"{name}not installed; to get it: {how_to_install(row['name'])}")
         else:
-            size = f"{row['kind']:14} {row['megabytes']:6.0f} MB  "
+            size = f"{encoder_name(row['kind']):{ENCODER_COLUMNS}} {row['megabytes']:6.0f} MB  "
             print(f"{name}{size}{row['folder']}")
     print("\nBaselines, which need no folder of their own:")
     for form, about in baselines.items():
@@ -63,9 +65,9 @@ def show_models(rows: list[dict[str, Any]], baselines: dict[str, str]) -> None:
 
 
 def _row(name: str, folder: Path | None) -> dict[str, Any]:
+    from ...encoders.config import read_config
     from ...errors import BadModel
     from ...model_files import PACKAGED_MODELS, read_manifest
-    from ...runtime.untrusted_files import read_json
 
     if folder is None:
         return {"name": name, "folder": None}
@@ -75,7 +77,7 @@ def _row(name: str, folder: Path | None) -> dict[str, Any]:
         return {"name": name, "kind": "words", "megabytes": round(size, 1), "folder": str(folder)}
     try:
         encoder = read_manifest(folder).encoder
-        kind = str(read_json(encoder / "config.json", {}).get("model_type", "?"))
+        kind = str(read_config(encoder).get("model_type", "?"))
     except (BadModel, AttributeError):
         encoder, kind = folder, "broken"
     size = sum(path.stat().st_size for path in encoder.glob("*.safetensors")) / 1e6

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ...wording import counted, counted_of
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import print_json
 from ..sources import input_files
@@ -142,7 +143,8 @@ def show_groups(groups: Sequence[DuplicateGroup], most: int) -> None:
             print(f"{copy.row:>{digits}}  {copy.score:5.3f}  {fit_line(_shown(copy.text), indent=digits + 9)}")
         print()
     if len(groups) > most:
-        print(f"{len(groups) - most:,} more groups are not shown: -k {len(groups)} shows them all")
+        more = counted(len(groups) - most, "more group is", "more groups are")
+        print(f"{more} not shown: -k {len(groups)} shows them all")
 
 
 def _shown(text: str) -> str:
@@ -150,5 +152,6 @@ def _shown(text: str) -> str:
 
 
 def _summary(texts: int, copies: int, groups: int, args: argparse.Namespace) -> str:
-    result = f"{copies:,} of {texts:,} texts are copies, in {groups:,} groups (cosine {args.above:g} or more)"
+    found = counted_of(copies, counted(texts, "text"), "is a copy", "are copies")
+    result = f"{found}, in {counted(groups, 'group')} (cosine {args.above:g} or more)"
     return result + (f"; {args.output} has the other {texts - copies:,}" if args.output is not None else "")

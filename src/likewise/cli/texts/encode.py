@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...wording import counted
 from ..model_options import add_model, add_overflow, load_from_options
 from ..sources import input_files
 from .text_file import FORMATS, STDIN, add_file, read_texts
@@ -75,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({**summary, **_provenance(embedder, args.model)}))
     elif not args.quiet:
         speed = f"{seconds:.1f} s ({rows / seconds:,.0f} texts/s)"
-        print(f"{args.output}: {rows:,} vectors of {embedder.width} numbers in {speed}", file=sys.stderr)
+        print(f"{args.output}: {counted(rows, 'vector')} of {embedder.width} numbers in {speed}", file=sys.stderr)
     return 0
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...wording import counted
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import print_json
 from ..sources import input_files
@@ -118,7 +119,7 @@ def show_pairs(columns: dict[str, list[Any]]) -> None:
 def _summary(pairs: int, texts: int, distinct: int, args: argparse.Namespace) -> str:
     where = f"{args.output}: " if args.output is not None else ""
     bound = f" with a cosine of {args.above:g} or more" if args.above is not None else ""
-    of = f"the {distinct * (distinct - 1) // 2:,} pairs among {distinct:,} distinct texts"
-    equal = f"; {texts - distinct:,} equal or blank ones left out" if distinct < texts else ""
+    of = f"the {counted(distinct * (distinct - 1) // 2, 'pair')} among {counted(distinct, 'distinct text')}"
+    equal = f"; {counted(texts - distinct, 'equal or blank one')} left out" if distinct < texts else ""
     more = "; there may be more: -k N" if args.above is not None and pairs == (args.k or MOST) else ""
     return f"{where}{pairs:,} of {of}{bound}{equal}{more}"

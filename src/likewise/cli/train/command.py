@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...runtime.atomic_files import check_not_input, check_writable_file, check_writable_folder
 from ...runtime.lazy_imports import require_torch
+from ...wording import counted
 from ..output import print_json
 from ..sources import input_files, model_folders
 from .config import add_flags, train_command
@@ -171,7 +172,7 @@ def _print_result(record: dict[str, Any], folder: Path, as_json: bool) -> None:
         print(f"{name} × 100: {before}{100 * score['value']:.2f}{between}{items}")
     best = f", best score at step {result['best_step']:,}" if result["best_step"] else ""
     early = "; stopped early because the score no longer improved" if result["stopped_early"] else ""
-    print(f"{result['steps']:,} steps in {result['seconds']:,.0f} s{best}{early}")
+    print(f"{counted(result['steps'], 'step')} in {result['seconds']:,.0f} s{best}{early}")
     print(f"saved in {folder}: the model, README.md, run.json, log.jsonl{_curve(folder)}")
 
 

@@ -10,6 +10,7 @@ from ...train.optimization.freeze import prepared_for_training
 from ...train.output.run_folder import CHECKPOINTS, TrainingJob
 from ...train.plan import Plan
 from ...train.step.trainable import tokens_per_step
+from ...wording import counted
 from ..output import print_json
 from ..terminal_tables import aligned, escape, printable, table
 from .build import ReadyToTrain
@@ -47,29 +48,34 @@ def _describe(prepared: ReadyToTrain, schedule: BatchSchedule, plan: Plan) -> di
     evaluated = "not at all: no --dev"
     if prepared.evaluator is not None:
         pairs = len(prepared.evaluator.columns["sentence1"])
-        evaluated = f"{options.dev}, {pairs:,} pairs, every {plan.eval_steps:,} steps and before training"
+        evaluated = f"{options.dev}, {counted(pairs, 'pair')}, every {_steps(plan.eval_steps)} and before training"
     return {
         "model": f"{options.model}: {job.model.tokenizer.max_length} tokens to {_output_of(prepared)}",
         "data": "; ".join(
-            f"{one['name']}: {one['rows']:,} rows for {_objective(one['objective'])}" for one in job.data
+            f"{one['name']}: {counted(one['rows'], 'row')} for {_objective(one['objective'])}" for one in job.data
         ),
         "steps": f"{plan.max_steps:,}" + (f", {plan.steps_per_epoch:,.0f} per epoch" if plan.steps_per_epoch else ""),
-        "learning rate": f"{settings.learning_rate:g} after {plan.warmup_steps:,} warm-up steps, "
+        "learning rate": f"{settings.learning_rate:g} after {counted(plan.warmup_steps, 'warm-up step')}, "
         f"then {settings.lr_schedule}",
         "batch": _describe_batch(job, schedule, plan),
         "trained": _trained_weights(job),
         "evaluated on": evaluated,
         "saved in": options.output or "nowhere: no --output",
-        "checkpoints": f"{CHECKPOINTS}/ in it, every {settings.save_steps:,} steps" if settings.save_steps else "one",
+        "checkpoints": f"{CHECKPOINTS}/ in it, every {_steps(settings.save_steps)}" if settings.save_steps else "one",
         "device": f"{job.model.device}, matrix products in {settings.precision}",
     }
+
+
+def _steps(count: int) -> str:
+    """Completes "every": step, or 5 steps."""
+    return "step" if count == 1 else counted(count, "step")
 
 
 def _describe_batch(job: TrainingJob, schedule: BatchSchedule, plan: Plan) -> str:
     accumulate = job.settings.gradient_accumulation_steps
     sampled = schedule.batches(0, min(SAMPLED_BATCHES, plan.max_steps * accumulate))
     tokens = [tokens_per_step(job.model, source.objective, batch) for source, batch in sampled]
-    described = f"{job.settings.batch_size} rows, about {sum(tokens) / len(tokens):,.0f} tokens"
+    described = f"{counted(job.settings.batch_size, 'row')}, about {sum(tokens) / len(tokens):,.0f} tokens"
     return described + (f"; {accumulate} batches per step" if accumulate > 1 else "")
 
 
@@ -105,7 +111,7 @@ def _objective(described: Mapping[str, Any]) -> str:
 def _show_batch(job: TrainingJob, source: DataSource, batch: "Batch") -> None:
     """Some rows of the first batch in word pieces, and which candidates are not used as negatives."""
     names = list(getattr(source.rows, "texts", ()))
-    aligned(f"\nThe first batch, {len(batch)} rows of {source.name}, starts like this; the model reads:")
+    aligned(f"\nThe first batch, {counted(len(batch), 'row')} of {source.name}, starts like this; the model reads:")
     rows = table(">row", "column", "word pieces")
     for i in range(min(SHOWN_ROWS, len(batch))):
         for name, column in zip(names, batch.texts, strict=False):

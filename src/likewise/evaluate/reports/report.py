@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ...errors import BadInput
+from ...wording import counted
 from ..results import Cell, Results
 from ..statistics.comparison import ALPHA, Comparison, comparable, compare, holm_adjusted
 from ..tasks.registry import SUITES
@@ -118,8 +119,8 @@ def _wins_line(results: Results, comparisons: Mapping[str, Comparison]) -> str:
     missing = f" On {left} of {len(results.tasks)} tasks they could not be compared." if left else ""
     equal = len(comparisons) - better - worse
     return (
-        f"Of {len(comparisons)} tasks A is better in {better}, B in {worse}; in {equal} there is no significant "
-        f"difference.{missing}"
+        f"Of {counted(len(comparisons), 'task')} A is better in {better}, B in {worse}; in {equal} there is no "
+        f"significant difference.{missing}"
     )
 
 

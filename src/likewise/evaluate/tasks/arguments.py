@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from ...arrays.correlation import Numbers
 from ...arrays.similarity import PAIRWISE
 from ...data.splits import TrainTestSplit, count_leaked, folds, train_test_splits, without_shared_sentences
+from ...wording import counted
 from ..classifiers.ridge import ridge
 from ..task import Encode, EvaluationSettings, ReadDataset, Result, Score, Task
 from .sentence_pairs import (
@@ -231,7 +232,9 @@ def _notes(
             f"each test pair's model was trained on {trained:.0f} pairs on average"
         )
         if missing := int(np.isnan(predicted[name]).sum()):
-            result.append(f"{name}: {missing:,} pairs are left out because there was nothing to learn from")
+            result.append(
+                f"{name}: {counted(missing, 'pair is', 'pairs are')} left out because there was nothing to learn from"
+            )
         else:
             result += undefined_notes(name, predicted[name], pairs)
     return tuple(result)

@@ -8,6 +8,7 @@ from jaxtyping import Shaped
 
 from ...arrays.kmeans import kmeans
 from ...errors import BadInput
+from ...wording import counted
 from ..metrics.cluster_agreement import ClusterAgreement, cluster_agreement
 from ..task import Encode, EvaluationSettings, ReadDataset, Result, Score, Task, TaskVectors
 
@@ -36,7 +37,8 @@ def clustering_task(encode: Encode, read: ReadDataset, settings: EvaluationSetti
         Score(metric, float(mean), len(texts)) for metric, mean in zip(ClusterAgreement._fields, means, strict=True)
     )
     protocol = (
-        f"{len(texts):,} texts, {k} labels; spherical k-means with k = {k}, best of 4 runs, mean of {SEEDS} seeds"
+        f"{counted(len(texts), 'text')}, {k} labels; spherical k-means with k = {k}, best of 4 runs, "
+        f"mean of {SEEDS} seeds"
     )
     spread = f"standard deviation over seeds: V-measure {sd[0]:.4f}, adjusted Rand {sd[3]:.4f}"
     return Result(name, scores, protocol, (*vectors.notes, spread, *notes))
@@ -63,7 +65,8 @@ def distinct_labelled(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], Shap
     if len(set(unambiguous.values())) < 2:
         raise BadInput(f"clustering needs at least two labels to compare with; found {len(set(unambiguous.values()))}")
     dropped = len(labels_of) - len(unambiguous)
-    notes = (f"{dropped:,} texts have several labels and were left out",) if dropped else ()
+    left_out = counted(dropped, "text has several labels and was", "texts have several labels and were")
+    notes = (f"{left_out} left out",) if dropped else ()
     return list(unambiguous), np.array(list(unambiguous.values())), notes
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from ...arrays.correlation import Numbers, pearson, spearman
 from ...data.columns import DatasetColumns
 from ...errors import BadInput
+from ...wording import counted
 from ..task import Encode, EvaluationSettings, Evidence, ReadDataset, Score, TaskVectors
 
 Correlation = Literal["spearman", "pearson"]
@@ -74,8 +75,13 @@ def read_pairs(
         np.array([names.index(parts[i]) for i in rated]),
         tuple(names),
         tuple(ratings[i] for i in rated),
-        (f"{missing:,} pairs of {name} have no {gold} and were left out",) if missing else (),
+        (_unrated_note(missing, name, gold),) if missing else (),
     )
+
+
+def _unrated_note(missing: int, name: str, gold: str) -> str:
+    singular, plural = f"pair of {name} has no {gold} and was", f"pairs of {name} have no {gold} and were"
+    return f"{counted(missing, singular, plural)} left out"
 
 
 def pair_column(columns: DatasetColumns, key: str, name: str) -> Sequence[Any]:

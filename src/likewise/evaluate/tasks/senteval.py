@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 
 from ...data.columns import DatasetColumns
 from ...errors import BadInput
+from ...wording import counted
 from ..classifiers import protocols
 from ..classifiers.classifier import ClassifierRecipe, Problem
 from ..classifiers.folds import Indices
@@ -151,7 +152,7 @@ def _check_classes(part: SentEvalSplit, source: SentEvalData) -> None:
 def _small_classes(part: SentEvalSplit, source: SentEvalData) -> Iterable[str]:
     for label, count in enumerate(np.bincount(part.y, minlength=len(source.classes))):
         if count < FOLDS:
-            yield f"class {source.classes[label]!r} has {count} rows, fewer than the number of folds"
+            yield f"class {source.classes[label]!r} has {counted(int(count), 'row')}, fewer than the number of folds"
 
 
 def _description(

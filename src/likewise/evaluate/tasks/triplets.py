@@ -13,6 +13,7 @@ from jaxtyping import Float
 from ...arrays.similarity import PAIRWISE
 from ...data.columns import DatasetColumns
 from ...errors import BadInput
+from ...wording import counted, counted_of
 from ..task import Encode, EvaluationSettings, Evidence, ReadDataset, Result, Score, Task, TaskVectors
 from .sentence_pairs import pair_column, text_casing
 
@@ -91,7 +92,7 @@ def _articles(columns: DatasetColumns) -> np.ndarray | None:
 def _tie_notes(margins: dict[str, Float[np.ndarray, " N"]], n: int) -> Iterator[str]:
     for kind, margin in margins.items():
         if ties := int((margin == 0).sum()):
-            yield f"{kind}: {ties:,} of {n:,} triplets are ties, counted as wrong"
+            yield f"{kind}: {counted_of(ties, counted(n, 'triplet'), 'is a tie', 'are ties')}, counted as wrong"
 
 
 TRIPLET_TASKS: tuple[Task, ...] = (

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ...wording import counted
 from ..setting_fields import settings_of
 from ..settings import REPORTING_ONLY, TrainSettings
 
@@ -136,7 +137,8 @@ def _training(record: Mapping[str, Any]) -> str:
     best = f"; the weights are those of step {result['best_step']:,}, which scored best" if result["best_step"] else ""
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     words = (
-        f"{result['steps']:,} steps over {trained}, {_duration(result['seconds'])} on {machine['device']}{best}. "
+        f"{counted(result['steps'], 'step')} over {trained}, "
+        f"{_duration(result['seconds'])} on {machine['device']}{best}. "
         f"Backbone fingerprint `{record['backbone']['fingerprint']}`, this model's "
         f"`{record['model']['fingerprint']}`. {versions}. Finished {record['finished']}."
     )
