@@ -85,7 +85,10 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, monkeypatch):
         ([MODEL, "--plot", "x.gif"], "expected a file name that ends with"),
         (["no-such-model", "-q"], "there is no model 'no-such-model'"),
         (["tests.evaluate.toys:nothing"], "cannot be imported"),
-        (["tests.evaluate.broken:encode"], "broken:encode cannot be imported: RuntimeError: a bug of its own ("),
+        (
+            ["tests.evaluate.broken_module:encode"],
+            "broken_module:encode cannot be imported: RuntimeError: a bug of its own (",
+        ),
         (["tests.evaluate.toys:Unmakeable"], "toys:Unmakeable cannot be imported: KeyError: 'x' ("),
     ],
 )

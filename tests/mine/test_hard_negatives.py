@@ -27,7 +27,7 @@ from likewise.mine import (
 from likewise.text.normalization import normalized
 from likewise.train.data.sources import read_rows as rows_of
 from likewise.train.objectives import Contrastive, Triplet
-from tests.mine.slowly import Model, Reader, friends, mined, vector
+from tests.mine.slow_reference import Model, Reader, friends, mined, vector
 
 WORDS = st.sampled_from(["a", "A ", "b", "c", "d", "e", "f", "F", "g g", "g  G", "h", "i", "j"])
 ROWS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=14)

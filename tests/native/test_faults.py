@@ -21,7 +21,7 @@ from likewise.engines.native.library import (
 )
 from likewise.errors import BadInput, BadModel
 from tests.native.conftest import ROOT, compiling
-from tests.native.described import described
+from tests.native.descriptions import described
 from tests.tiny import config_of, random_encoder
 
 IDS, LENGTHS = np.arange(10), np.asarray([4, 6])

@@ -12,7 +12,7 @@ from likewise.arrays import reductions
 from likewise.encoders import layers
 from likewise.engines.native import library as native
 from likewise.engines.native.library import Execution, Library, Model
-from tests.native.described import described
+from tests.native.descriptions import described
 from tests.tiny import CONFIGS, TRANSFORMERS, config_of, random_encoder
 
 FAMILIES = [*TRANSFORMERS, "words"]

@@ -18,7 +18,7 @@ from likewise.evaluate.classifiers.classifier import (
 )
 from likewise.evaluate.classifiers.folds import splits
 from likewise.evaluate.classifiers.trainers import classifier_trainer
-from tests.evaluate.transcription import Slow
+from tests.evaluate.slow_senteval import Slow
 
 L2 = (1e-5, 1e-4, 1e-3, 1e-2)
 RECIPES = {

@@ -11,7 +11,7 @@ from likewise.errors import BadInput
 from likewise.evaluate.classifiers.ridge import ridge
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.arguments import ARGUMENT_SETS, ARGUMENT_TASKS, FOLD_SCHEMES, _pairs
-from tests.evaluate.made import letters, made, parquet
+from tests.evaluate.sample_pairs import letters, made, parquet
 
 TASKS = {task.name: task for task in ARGUMENT_TASKS}
 LABELLED_FILES = ["DTORCD", "NS", "SS", "HS"]

@@ -6,8 +6,8 @@ import pytest
 from likewise.errors import BadInput
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.clustering import CLUSTERING_TASKS, LABELLED_FILES, distinct_labelled, labelled_texts
-from tests.evaluate.real import needs_data
-from tests.evaluate.real import read as real
+from tests.evaluate.real_data import needs_data
+from tests.evaluate.real_data import read as real
 
 KINDS = ("one", "two", "three")
 ROWS = [(f"{kind} {i}", kind) for i in range(12) for kind in KINDS]

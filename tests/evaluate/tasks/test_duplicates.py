@@ -9,8 +9,8 @@ from likewise.evaluate.metrics.binary_classification import average_precision, b
 from likewise.evaluate.task import EvaluationSettings, TaskVectors
 from likewise.evaluate.tasks import duplicates
 from likewise.evaluate.tasks.duplicates import DUPLICATE_TASKS, labelled_pairs
-from tests.evaluate.real import needs_data
-from tests.evaluate.real import read as real
+from tests.evaluate.real_data import needs_data
+from tests.evaluate.real_data import read as real
 
 TASKS = {task.name: task for task in DUPLICATE_TASKS}
 

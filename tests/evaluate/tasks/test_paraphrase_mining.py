@@ -16,8 +16,8 @@ from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import paraphrase_mining
 from likewise.evaluate.tasks.duplicates import LabelledPairs
 from likewise.evaluate.tasks.paraphrase_mining import MINING_TASKS, transitive_closure
-from tests.evaluate.real import needs_data
-from tests.evaluate.real import read as real
+from tests.evaluate.real_data import needs_data
+from tests.evaluate.real_data import read as real
 
 [TASK] = MINING_TASKS
 DATA = {

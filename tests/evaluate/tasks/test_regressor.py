@@ -15,7 +15,7 @@ from likewise.errors import MissingExtra
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.regressor import REGRESSOR_TASKS, fit_regressor, in_order, soft_labels
 from likewise.evaluate.tasks.sentence_pairs import pair_features, read_pairs
-from tests.evaluate.made import letters, made, parquet
+from tests.evaluate.sample_pairs import letters, made, parquet
 
 TASKS = {task.name: task for task in REGRESSOR_TASKS}
 

@@ -21,7 +21,7 @@ from likewise.evaluate.tasks.senteval import (
     SentEvalSplit,
     senteval_average,
 )
-from tests.evaluate import transcription
+from tests.evaluate import slow_senteval
 from tests.evaluate.classifiers.test_classifier import noisy
 
 BY_NAME = {task.name: task for task in SENTEVAL_TASKS}
@@ -86,7 +86,7 @@ def outcome_of(found: protocols.ProtocolResult):
 @pytest.mark.parametrize(("hidden", "limit"), [(0, 60), (4, 12)])
 def test_the_nested_protocol_is_that_of_the_slow_transcription(hidden, limit, three_folds):
     problem = noisy(100, noise=1.5, classes=2)
-    slow = transcription.nested(problem.x, problem.y, 2, three_folds, {"hidden": hidden, "limit": limit})
+    slow = slow_senteval.nested(problem.x, problem.y, 2, three_folds, {"hidden": hidden, "limit": limit})
     for mode in MODES:
         recipe = ClassifierRecipe(hidden=hidden, max_epochs=limit)
         assert (
@@ -106,11 +106,11 @@ def test_nested_folds_are_those_of_1111_whatever_the_seed_of_the_recipe(three_fo
         protocols.nested_cross_validation(
             problem, [np.arange(100)], watched, [ClassifierRecipe(max_epochs=0, seed=seed)]
         )
-    outer = transcription.folds(problem.x, problem.y, three_folds)
+    outer = slow_senteval.folds(problem.x, problem.y, three_folds)
     inner = [
         (train[kept].tolist(), train[held].tolist())
         for train, _ in outer
-        for kept, held in transcription.folds(problem.x[train], problem.y[train], three_folds)
+        for kept, held in slow_senteval.folds(problem.x[train], problem.y[train], three_folds)
     ]
     assert asked == [inner, [(train.tolist(), None) for train, _ in outer]] * 2
 
@@ -118,7 +118,7 @@ def test_nested_folds_are_those_of_1111_whatever_the_seed_of_the_recipe(three_fo
 @pytest.mark.parametrize("classes", [2, 4])
 def test_cross_validation_is_that_of_the_slow_transcription(classes):
     problem = noisy(150, noise=1.5, classes=classes, seed=5)
-    slow = transcription.cross_validated(problem.x, problem.y, 110, classes, 10, {"limit": 8})
+    slow = slow_senteval.cross_validated(problem.x, problem.y, 110, classes, 10, {"limit": 8})
     for mode in MODES:
         parts = [np.arange(110), np.arange(110, 150)]
         assert (
@@ -132,7 +132,7 @@ def test_cross_validation_is_that_of_the_slow_transcription(classes):
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_split_protocol_is_that_of_the_slow_transcription(seed):
     problem = noisy(200, noise=1.5, seed=seed)
-    slow = transcription.split(problem.x, problem.y, 100, 140, 3, {})
+    slow = slow_senteval.split(problem.x, problem.y, 100, 140, 3, {})
     for mode in MODES:
         parts = [np.arange(100), np.arange(100, 140), np.arange(140, 200)]
         assert (

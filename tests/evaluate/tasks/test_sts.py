@@ -14,7 +14,7 @@ from likewise.data.datasets import dataset_entry
 from likewise.errors import BadInput
 from likewise.evaluate.task import EvaluationSettings, Result, Score
 from likewise.evaluate.tasks.sts import PUBLISHED_STS, SBERT_WK_NAMES, STS_NAMES, STS_SETS, STS_TASKS, sts_average
-from tests.evaluate.made import letters, made, parquet
+from tests.evaluate.sample_pairs import letters, made, parquet
 
 TASKS = {task.name: task for task in STS_TASKS}
 

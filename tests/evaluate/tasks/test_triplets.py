@@ -10,7 +10,7 @@ from likewise.errors import BadInput
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks import triplets as module
 from likewise.evaluate.tasks.triplets import DATA, MAX_ACCURACY, TRIPLET_TASKS
-from tests.evaluate.made import letters, made, parquet
+from tests.evaluate.sample_pairs import letters, made, parquet
 
 
 def columns(n=60):

@@ -21,12 +21,12 @@ from likewise.train.objectives import OBJECTIVES
 from likewise.train.step import processes as module
 from likewise.train.step.processes import SINGLE_PROCESS, Processes, process_group
 from tests.tiny import model_folder
-from tests.train.together import gradient
-from tests.train.whole_run import whole
+from tests.train.torchrun_embedder_step import gradient
+from tests.train.torchrun_runs import whole
 
 ROOT = Path(__file__).parents[3]
 SPECS = [name if name != "tsdae" else "tsdae:deletion_ratio=0" for name in OBJECTIVES]  # noise is each process's own
-WHOLE = str(ROOT / "tests/train/whole_run.py")
+WHOLE = str(ROOT / "tests/train/torchrun_runs.py")
 TWO = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
 
 
@@ -61,7 +61,7 @@ def _found(out):
 
 def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
     folder, out = str(own()), tmp_path / "found.pt"
-    _run(str(ROOT / "tests/train/together.py"), folder, str(out), *SPECS)
+    _run(str(ROOT / "tests/train/torchrun_embedder_step.py"), folder, str(out), *SPECS)
     found = torch.load(out, weights_only=True)
     for name in SPECS:
         wanted = gradient(folder, name, SINGLE_PROCESS, None)

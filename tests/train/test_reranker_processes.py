@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from likewise.train.step.processes import SINGLE_PROCESS
-from tests.train.rerankers_together import gradient
+from tests.train.torchrun_reranker_step import gradient
 
 ROOT = Path(__file__).parents[2]
 SPECS = ["cross/regression", "cross/ranking", "poly/regression:temperature=8", "poly/ranking", "poly/in-batch"]
@@ -19,7 +19,7 @@ def test_two_processes_have_the_loss_and_the_gradient_of_one(own, tmp_path):
     folder, out = str(own()), tmp_path / "found.pt"
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
     made = subprocess.run(
-        [*torchrun, str(ROOT / "tests/train/rerankers_together.py"), folder, str(out), *SPECS],
+        [*torchrun, str(ROOT / "tests/train/torchrun_reranker_step.py"), folder, str(out), *SPECS],
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

@@ -1,6 +1,6 @@
 """Run by torchrun: whole runs over a folder's model; the leader writes weights, moments and what it found.
 
-torchrun … tests/train/whole_run.py '[["MODEL", "OUT", "OBJECTIVE", {"accumulate": 2}], …]'
+torchrun … tests/train/torchrun_runs.py '[["MODEL", "OUT", "OBJECTIVE", {"accumulate": 2}], …]'
 """
 
 import hashlib
