@@ -17,7 +17,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    found = []
+    results = []
     for precision in ("fp32", "bf16"):
         embedder = Embedder.load(precision=precision, device="cpu")
         for corpus, texts in {
@@ -34,9 +34,9 @@ def main() -> None:
                 }
                 seconds = in_turn(contenders, args.rounds)
                 rates = {n: len(texts) / median(s) for n, s in seconds.items()}
-                found.append({"precision": precision, "corpus": corpus, "threads": threads, "texts_per_s": rates})
+                results.append({"precision": precision, "corpus": corpus, "threads": threads, "texts_per_s": rates})
                 print(precision, corpus, threads, {n: round(rate) for n, rate in rates.items()})
-    save("budget", found)
+    save("budget", results)
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ UNTRAINED = "untrained"
 
 @dataclass(frozen=True)
 class Claim:
-    """Of two kinds of runs on one backbone the first is said to score higher; `alike` is what else they must share."""
+    """Of two kinds of runs on one backbone the first should score higher; `alike` is what else they must share."""
 
-    said: str
+    statement: str
     ours: Mapping[str, Any]
     theirs: Mapping[str, Any]
     column: str
@@ -87,10 +87,10 @@ class Tested:
         """The difference with its interval over seeds, and whether the claim holds."""
         differences = [a - b for a, b in self.figures.values()]
         if len(differences) < 2:
-            return f"{differences[0]:+.2f}", "one seed: not told"
-        found = over_seeds(differences)
-        told = "yes" if found.low > 0 else "no, the other way" if found.high < 0 else "not told apart"
-        return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]", told
+            return f"{differences[0]:+.2f}", "one seed: unknown"
+        result = over_seeds(differences)
+        verdict = "yes" if result.low > 0 else "no, the other way" if result.high < 0 else "not distinguishable"
+        return f"{result.mean:+.2f} [{result.low:+.2f}, {result.high:+.2f}]", verdict
 
 
 def tested(groups: Sequence[Group]) -> Iterator[Tested]:
@@ -103,17 +103,17 @@ def tested(groups: Sequence[Group]) -> Iterator[Tested]:
         some = groups if "rate" in claim.alike else best
         for a in some:
             for b in some:
-                if claim.compares(a[0], b[0]) and (found := by_seed(a, b, claim.column)):
-                    yield Tested(claim, a, b, found)
+                if claim.compares(a[0], b[0]) and (result := by_seed(a, b, claim.column)):
+                    yield Tested(claim, a, b, result)
 
 
 def at_their_best_rates(groups: Sequence[Group]) -> list[Group]:
     """Of groups that differ in their rate alone: of those with the most seeds, the best on STS-B's development."""
-    found: dict[tuple[Any, ...], list[Group]] = {}
+    result: dict[tuple[Any, ...], list[Group]] = {}
     for group in groups:
-        told = (group[0].get(key) for key in BUT_THE_RATE)
-        found.setdefault(tuple(v if isinstance(v, int | float) else str(v) for v in told), []).append(group)
-    return [max(alike, key=_seeds_and_quality) for alike in found.values()]
+        settings = (group[0].get(key) for key in BUT_THE_RATE)
+        result.setdefault(tuple(v if isinstance(v, int | float) else str(v) for v in settings), []).append(group)
+    return [max(alike, key=_seeds_and_quality) for alike in result.values()]
 
 
 def _seeds_and_quality(group: Group) -> tuple[int, float]:
@@ -134,6 +134,6 @@ def _figures(runs: Group, column: str) -> dict[int, float]:
     return {line["seed"]: line[column] for line in runs if line.get(column) is not None}
 
 
-def _is(line: Line, wanted: Mapping[str, Any]) -> bool:
-    told = {**line, "parts": list(line["objective"].get("concatenation", line["objective"].get("parts", ())))}
-    return all(told.get(key) == value for key, value in wanted.items())
+def _is(line: Line, expected: Mapping[str, Any]) -> bool:
+    described = {**line, "parts": list(line["objective"].get("concatenation", line["objective"].get("parts", ())))}
+    return all(described.get(key) == value for key, value in expected.items())

@@ -55,13 +55,13 @@ def main(rounds: int = 5) -> None:
             taken = timed(command)
             if round_:
                 times[name].append(taken)
-    found = {
+    result = {
         name: {"wall_s": median(w for w, _ in taken), "cpu_s": median(c for _, c in taken)}
         for name, taken in times.items()
     }
-    for name, told in found.items():
-        print(f"{name:38} {told['wall_s']:.3f} s wall, {told['cpu_s']:.3f} s CPU")
-    save("cold_start", found)
+    for name, record in result.items():
+        print(f"{name:38} {record['wall_s']:.3f} s wall, {record['cpu_s']:.3f} s CPU")
+    save("cold_start", result)
 
 
 if __name__ == "__main__":

@@ -101,10 +101,10 @@ def speed_up(name: str, embedder: Embedder, spec: str, texts: list[str]) -> Spee
     )
     slow: list[np.ndarray] = []
     start = pooling.start  # type: ignore[attr-defined]
-    took = cpu_seconds(lambda: slow.extend(word_by_word(x[start:], t) for x, t in zip(layers, batches, strict=True)))
+    elapsed = cpu_seconds(lambda: slow.extend(word_by_word(x[start:], t) for x, t in zip(layers, batches, strict=True)))
     gap = max(float(np.abs(a.numpy() - b).max()) for a, b in zip(fast, slow, strict=True))
     tokens = sum(len(batch.values) for batch in batches)
-    return SpeedUp(name, pooling.spec, tokens, took, quick, took / quick, gap)
+    return SpeedUp(name, pooling.spec, tokens, elapsed, quick, elapsed / quick, gap)
 
 
 def word_by_word(layers: list[torch.Tensor], tokens: Ragged, window: int = 2) -> np.ndarray:
@@ -150,14 +150,14 @@ def random_base(like: Embedder) -> Embedder:
 
 def save(results: list[Overhead | SpeedUp]) -> None:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout
-    told = {
+    described = {
         "date": str(date.today()),
         "commit": commit.strip(),
         "machine": {"processor": processor(), "threads": torch.get_num_threads(), "torch": torch.__version__},
         "results": [asdict(result) for result in results],
     }
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+    RESULTS.write_text(json.dumps(described, indent=2) + "\n", "utf-8")
 
 
 def processor() -> str:

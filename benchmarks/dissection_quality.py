@@ -43,8 +43,8 @@ def encode_all(embedder: Embedder, texts: list[str]) -> dict[str, np.ndarray]:
     """Vectors by every pooling, of length 1, from one pass through the encoder."""
     tokenizer, poolings = embedder.tokenizer, {}
     for spec in POOLINGS:
-        made = pooling_of(spec, embedder.encoder.depth)
-        poolings[made.spec] = made
+        built = pooling_of(spec, embedder.encoder.depth)
+        poolings[built.spec] = built
     vectors = {name: np.empty((len(texts), embedder.encoder.width), np.float32) for name in poolings}
     ids = [
         tokenizer.with_special_tokens(content[: tokenizer.max_content_length]) for content in tokenizer.token_ids(texts)
@@ -53,8 +53,8 @@ def encode_all(embedder: Embedder, texts: list[str]) -> dict[str, np.ndarray]:
         tokens = Ragged.of([ids[i] for i in batch])
         layers = list(embedder.encoder(tokens))
         for name, pooling in poolings.items():
-            made = pooling(iter(layers), tokens)
-            vectors[name][batch] = torch.nn.functional.normalize(made, dim=1).numpy()
+            built = pooling(iter(layers), tokens)
+            vectors[name][batch] = torch.nn.functional.normalize(built, dim=1).numpy()
     return vectors
 
 
@@ -63,14 +63,14 @@ def measure(name: str, sets: dict[str, tuple[list[str], list[str], np.ndarray]])
     embedder = Embedder.load(name, pooling="mean", precision="fp32", device="cpu")
     texts = list(dict.fromkeys(text for first, second, _ in sets.values() for text in (*first, *second)))
     row = {text: i for i, text in enumerate(texts)}
-    found: dict[str, dict[str, float]] = {}
+    result: dict[str, dict[str, float]] = {}
     for pooling, vectors in encode_all(embedder, texts).items():
         scores = {}
         for title, (first, second, gold) in sets.items():
             a, b = (vectors[[row[text] for text in side]] for side in (first, second))
             scores[title] = 100 * float(spearmanr((a * b).sum(1), gold).statistic)
-        found[pooling] = {**scores, "mean of seven": float(np.mean(list(scores.values())))}
-    return found
+        result[pooling] = {**scores, "mean of seven": float(np.mean(list(scores.values())))}
+    return result
 
 
 def save(name: str, found: dict[str, dict[str, float]]) -> None:
@@ -87,11 +87,11 @@ def main(names: list[str]) -> None:
     sets = {title: read(place if "." in place else f"{place}/test.parquet") for title, place in SETS.items()}
     for name in names:
         began = time.perf_counter()
-        found = measure(name, sets)
-        save(name, found)
-        for pooling, scores in found.items():
-            told = {title: round(score, 2) for title, score in scores.items()}
-            print(json.dumps({"model": Path(name).name, "pooling": pooling, **told}), flush=True)
+        result = measure(name, sets)
+        save(name, result)
+        for pooling, scores in result.items():
+            described = {title: round(score, 2) for title, score in scores.items()}
+            print(json.dumps({"model": Path(name).name, "pooling": pooling, **described}), flush=True)
         print(f"# {Path(name).name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
 
 

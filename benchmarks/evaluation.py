@@ -38,9 +38,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="what is measured anew; the tables always are")
     for part in parser.parse_args().parts:
-        told = read()
-        told[part] = {"machine": machine(), "results": PARTS[part]()}
-        FILE.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+        output = read()
+        output[part] = {"machine": machine(), "results": PARTS[part]()}
+        FILE.write_text(json.dumps(output, indent=2) + "\n", "utf-8")
     draw(read())
 
 
@@ -50,7 +50,7 @@ def read() -> dict[str, Any]:
 
 def aggregates() -> dict[str, dict[str, float]]:
     """Each STS set by every aggregate of cosines, and by a trained regressor where that is what some report."""
-    found = evaluate(
+    result = evaluate(
         [MODEL],
         ["sts", "stsb-regressor", "sick-r-regressor"],
         cache=Cache.of_user(),
@@ -58,11 +58,11 @@ def aggregates() -> dict[str, dict[str, float]]:
     )
     scores = {
         name: {score.name: score.value for score in cell.result.scores if score.name in AGGREGATES}
-        for (_, name), cell in found.cells.items()
+        for (_, name), cell in result.cells.items()
         if cell.result and name in STS_NAMES
     }
     for name in ("stsb", "sick-r"):
-        cell = found[MODEL, f"{name}-regressor"]
+        cell = result[MODEL, f"{name}-regressor"]
         assert cell.result, cell.error
         scores[name]["pearson/regressor"] = cell.result["pearson/regressor"]
     return scores
@@ -70,12 +70,12 @@ def aggregates() -> dict[str, dict[str, float]]:
 
 def baselines() -> dict[str, Any]:
     """The headlines of the papers' baselines, with their intervals."""
-    told: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     for suite, models in {"sts": FIELD, "senteval": QUICK}.items():
-        found = evaluate(models, suite, cache=Cache.of_user())
-        for model in found.models:
-            told.setdefault(model, {}).update({t.name: _headline(found, model, t.name) for t in found.tasks})
-    return told
+        result = evaluate(models, suite, cache=Cache.of_user())
+        for model in result.models:
+            record.setdefault(model, {}).update({t.name: _headline(result, model, t.name) for t in result.tasks})
+    return record
 
 
 def _headline(found: Results, model: str, task: str) -> dict[str, Any]:
@@ -102,11 +102,11 @@ def timed() -> dict[str, float]:
 def shared() -> dict[str, Any]:
     """What STS-B's training split holds of the other years, and what folds of argument pairs hold of each other."""
     years = {name: read_data(f"{name}/test") for name in STS_NAMES[:5]}
-    found = find_leaks({"stsb/train": read_data("stsb/train")}, years)
+    result = find_leaks({"stsb/train": read_data("stsb/train")}, years)
     cell = evaluate(["avg-glove"], ["ukp-aspect-10-fold"], settings=FEW)["avg-glove", "ukp-aspect-10-fold"]
     assert cell.result, cell.error
     notes = [note for note in cell.result.notes if "trained on" in note]
-    return {"pairs": {one.test: [one.pairs, one.of_pairs] for one in found}, "folds": notes}
+    return {"pairs": {one.test: [one.pairs, one.of_pairs] for one in result}, "folds": notes}
 
 
 PARTS: dict[str, Callable[[], Any]] = {
@@ -117,7 +117,7 @@ PARTS: dict[str, Callable[[], Any]] = {
 }
 
 
-def draw(told: dict[str, Any]) -> None:
+def draw(record: dict[str, Any]) -> None:
     """Puts the tables into the page."""
     text = PAGE.read_text("utf-8")
     tables = {
@@ -128,8 +128,8 @@ def draw(told: dict[str, Any]) -> None:
         "shared": (shared_table, "shared"),
     }
     for name, (table, part) in tables.items():
-        if part in told:
-            lines = "\n".join([*table(told[part]["results"]), "", _when(told[part]["machine"])])
+        if part in record:
+            lines = "\n".join([*table(record[part]["results"]), "", _when(record[part]["machine"])])
             begin, end = f"<!-- table: {name} -->", "<!-- end -->"
             text = re.sub(rf"{begin}\n.*?{end}", lambda _, b=begin, t=lines, e=end: f"{b}\n{t}\n{e}", text, flags=re.S)
     agreement = RESULTS / "senteval_agreement.json"
@@ -144,15 +144,15 @@ def _filled(text: str, name: str, lines: Sequence[str]) -> str:
     return re.sub(rf"{begin}\n.*?{end}", lambda _: "\n".join([begin, *lines, end]), text, flags=re.S)
 
 
-def agreement_table(told: dict[str, Any]) -> list[str]:
+def agreement_table(record: dict[str, Any]) -> list[str]:
     """Both modes' accuracies, and how long each took, of the processor."""
     lines = ["| task | fast | faithful | items that differ | CPU time, fast | faithful |", "|---|---|---|---|---|---|"]
-    for name, row in told["results"]["tasks"].items():
+    for name, row in record["results"]["tasks"].items():
         if "faithful" in row:
             spent = f"{row['fast_cpu_seconds']:.0f} s | {row['faithful_cpu_seconds']:,.0f} s"
             figures = f"{row['fast']:.2f} | {row['faithful']:.2f} | {row['items_that_differ']} of {row['items']:,}"
             lines.append(f"| {name} | {figures} | {spent} |")
-    return [*lines, "", _when(told["machine"])]
+    return [*lines, "", _when(record["machine"])]
 
 
 def aggregates_table(scores: dict[str, dict[str, float]]) -> list[str]:
@@ -187,10 +187,10 @@ def time_table(seconds: dict[str, float]) -> list[str]:
     return ["| suite | seconds |", "|---|---|", *(f"| {suite} | {value:.0f} |" for suite, value in seconds.items())]
 
 
-def shared_table(told: dict[str, Any]) -> list[str]:
+def shared_table(record: dict[str, Any]) -> list[str]:
     lines = ["| test set | distinct pairs | of these in STS-B's training split |", "|---|---|---|"]
-    lines += [f"| {name} | {of:,} | {count:,} |" for name, (count, of) in told["pairs"].items()]
-    return [*lines, "", "Argument pairs, ten folds: " + "; ".join(told["folds"]) + "."]
+    lines += [f"| {name} | {of:,} | {count:,} |" for name, (count, of) in record["pairs"].items()]
+    return [*lines, "", "Argument pairs, ten folds: " + "; ".join(record["folds"]) + "."]
 
 
 def _when(where: dict[str, Any]) -> str:

@@ -82,10 +82,10 @@ def through(fusion, depth: int):
 
 def compared(vectors: Vectors, examples: Examples, ours, theirs=plain) -> dict:
     a, b, gold = cosines(vectors, examples, ours), cosines(vectors, examples, theirs), examples.scores
-    said = {"n": len(gold), "plain": interval(b, gold), "fused": interval(a, gold), "gain": difference(a, b, gold)}
+    described = {"n": len(gold), "plain": interval(b, gold), "fused": interval(a, gold), "gain": difference(a, b, gold)}
     return {
         name: value if name == "n" else [round(100 * x, 2) for x in (value.value, value.low, value.high)]
-        for name, value in said.items()
+        for name, value in described.items()
     }
 
 
@@ -112,7 +112,7 @@ def main() -> None:
     seen = set(texts([stsb["train"]]))
     fresh = stsb["test"][~stsb["test"].sentence1.isin(seen) & ~stsb["test"].sentence2.isin(seen)]
     test, train = b.pairs(stsb["test"]), b.pairs(stsb["train"])
-    found = {
+    result = {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}, "
         f"{torch.get_num_threads()} threads",
         "date": str(date.today()),
@@ -130,7 +130,7 @@ def main() -> None:
         )
         return outcome, time.perf_counter() - began
 
-    found["stsb"] = []
+    result["stsb"] = []
     for seed in range(3):
         outcome, seconds = trained(seed)
         ours = through(outcome.fusion, 6)
@@ -145,11 +145,11 @@ def main() -> None:
             "stsb test, no sentence in train": compared(b, b.pairs(fresh), ours),
             "sick test": compared(s, s.pairs(sick), ours),
         }
-        found["stsb"].append(row)
+        result["stsb"].append(row)
         print(row, flush=True)
         if seed == 0:
             whole = ours
-    keep(found)
+    keep(result)
     began = time.perf_counter()
     outcome = train_fusion(
         FusionInputs(n.rows, Stack(MEAN, 0, 6), 384), n.triplets(triplets), FusionEvaluation(spearman)
@@ -168,11 +168,11 @@ def main() -> None:
     row["mean of STS12-16 and SICK"] = {
         k: round(float(np.mean([r[k][0] for r in sets])), 2) for k in ("plain", "fused")
     }
-    found["nli"] = row
+    result["nli"] = row
     print(row, flush=True)
-    keep(found)
+    keep(result)
     sample = list(stsb["test"].sentence1)[:500]
-    found["depth"] = []
+    result["depth"] = []
     labelled = np.unique(train.rows)
     unlabelled = np.concatenate([b.rows[labelled], n.rows])
     for depth in range(5, 1, -1):
@@ -203,9 +203,9 @@ def main() -> None:
         rates = [(texts_per_second(small, sample, 1), texts_per_second(embedder, sample, 1)) for _ in range(5)]
         fast, full = (max(column) for column in zip(*rates, strict=True))
         row |= {"texts/s": round(fast), "times faster": round(fast / full, 2)}
-        found["depth"].append(row)
+        result["depth"].append(row)
         print(row, flush=True)
-        keep(found)
+        keep(result)
 
 
 def commit() -> str:

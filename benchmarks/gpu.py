@@ -47,16 +47,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     assert torch.cuda.is_available(), "a CUDA device is wanted"
-    found: dict[str, Any] = {"families": families()}
-    print_rows(found["families"])
+    result: dict[str, Any] = {"families": families()}
+    print_rows(result["families"])
     folder = locate(args.model)
     for corpus, texts in {"STS-B sentences": sts_sentences(), "SciFact abstracts": abstracts()}.items():
-        found[corpus] = measure(folder, texts, args.rounds)
+        result[corpus] = measure(folder, texts, args.rounds)
         print(corpus)
-        print_rows(found[corpus])
-    found["budgets"] = budgets(folder, sts_sentences(), args.rounds)
-    print_rows(found["budgets"])
-    save("gpu", found, device="cuda")
+        print_rows(result[corpus])
+    result["budgets"] = budgets(folder, sts_sentences(), args.rounds)
+    print_rows(result["budgets"])
+    save("gpu", result, device="cuda")
 
 
 def families() -> dict[str, dict[str, float]]:
@@ -64,22 +64,22 @@ def families() -> dict[str, dict[str, float]]:
     generator = torch.Generator().manual_seed(0)
     lengths = tuple(torch.randint(1, 200, (24,), generator=generator).tolist())
     ids = torch.randint(5, 1000, (sum(lengths),), generator=generator)
-    told = {}
+    described = {}
     for name, family in FAMILIES.items():
         torch.manual_seed(0)
         encoder = initialize_weights(family.build(SMALL), 0.05).eval()
         with torch.inference_mode():
             right = [x.clone() for x in encoder(Ragged(ids, lengths))]
-            told[name] = {}
+            described[name] = {}
             for precision, dtype in (("fp32", torch.float32), ("fp16", torch.float16), ("bf16", torch.bfloat16)):
                 moved = encoder.to("cuda", dtype)
                 got = [x.float().cpu() for x in moved(Ragged(ids.cuda(), lengths))]
                 pairs = zip(got, right, strict=True)
-                told[name][precision] = max(float((a - b).abs().max() / b.abs().max()) for a, b in pairs)
+                described[name][precision] = max(float((a - b).abs().max() / b.abs().max()) for a, b in pairs)
                 encoder.to("cpu", torch.float32)
                 torch.manual_seed(0)
                 initialize_weights(encoder, 0.05)
-    return told
+    return described
 
 
 def sts_sentences() -> list[str]:

@@ -56,18 +56,18 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
         model_folder(root / "model")
         began = time.perf_counter()
-        finish(lambda: live(root, root / "whole", asked.steps))
-        finish(lambda: live(root, root / "warm", asked.steps))
+        finish(lambda: live(root, root / "whole", options.steps))
+        finish(lambda: live(root, root / "warm", options.steps))
         whole = (time.perf_counter() - began) / 2
         expected = digests(root / "whole")
         print(f"never killed: weights {expected[0]}, log {expected[1]}")
-        same = torture(root, asked.kills, asked.steps, whole, random.Random(asked.seed), expected)
+        same = torture(root, options.kills, options.steps, whole, random.Random(options.seed), expected)
     return 0 if same else 1
 
 
@@ -84,10 +84,10 @@ def torture(
                 went_on += any(folder.glob("checkpoints/step-*"))
                 torn += any(folder.glob("checkpoints/.step-*"))
         finish(lambda folder=folder: live(root, folder, steps))
-        found = digests(folder)
-        same &= found == expected
-        verdict = "the same" if found == expected else "NOT THE SAME"
-        print(f"killed {here} times: weights {found[0]}, log {found[1]}: {verdict}")
+        result = digests(folder)
+        same &= result == expected
+        verdict = "the same" if result == expected else "NOT THE SAME"
+        print(f"killed {here} times: weights {result[0]}, log {result[1]}: {verdict}")
         rounds += 1
     print(
         f"{spent} kills over {rounds} runs of {steps} steps: {went_on} left a checkpoint to go on from, "
@@ -165,12 +165,12 @@ def model_folder(folder: Path) -> None:
     encoder.config = BERT
     save_encoder(initialize_weights(encoder, 0.1), folder)
     known = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS])}
-    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token="[UNK]"))
-    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    made.post_processor = tokenizers.processors.TemplateProcessing(
+    built = tokenizers.Tokenizer(tokenizers.models.WordLevel(known, unk_token="[UNK]"))
+    built.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    built.post_processor = tokenizers.processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    made.save(str(folder / "tokenizer.json"))
+    built.save(str(folder / "tokenizer.json"))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ TEXTS = {
 def main() -> None:
     from sentence_transformers import SentenceTransformer
 
-    found = []
+    results = []
     ours, half = Embedder.load(precision="fp32"), Embedder.load(precision="bf16")
     peer = SentenceTransformer(str(locate(RECOMMENDED_MODEL)), device="cpu")
     for threads in (1, 2):
@@ -33,13 +33,13 @@ def main() -> None:
                 },
                 rounds=100,
             )
-            told = {
+            described = {
                 who: {"median_ms": 1e3 * median(s), "p95_ms": 1e3 * quantiles(s, n=20)[-1]}
                 for who, s in seconds.items()
             }
-            found.append({"text": name, "threads": threads, "contenders": told})
-            print(name, f"{threads} thread(s):", {who: round(t["median_ms"], 2) for who, t in told.items()}, "ms")
-    save("latency", found)
+            results.append({"text": name, "threads": threads, "contenders": described})
+            print(name, f"{threads} thread(s):", {who: round(t["median_ms"], 2) for who, t in described.items()}, "ms")
+    save("latency", results)
 
 
 if __name__ == "__main__":

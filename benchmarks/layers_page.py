@@ -41,9 +41,9 @@ def figures(name: str) -> None:
     from likewise.explain import anatomy
     from likewise.explain.plots import plot_layers, plot_path
 
-    found, short = anatomy(Embedder.load(name, device="cpu"), sample()), Path(name).name
+    result, short = anatomy(Embedder.load(name, device="cpu"), sample()), Path(name).name
     for kind, draw in {"layers": plot_layers, "path": plot_path}.items():
-        figure = draw(found, short)
+        figure = draw(result, short)
         target = PAGE.parent / "figures" / f"{short}-{kind}.png"
         target.parent.mkdir(exist_ok=True)
         figure.savefig(target, dpi=110, bbox_inches="tight")
@@ -56,17 +56,17 @@ def read(name: str) -> Any:
 
 def quality() -> list[str]:
     lines = [f"| model | pooling | {' | '.join(SETS)} |", "|---|---|" + "---|" * len(SETS)]
-    for model, told in read("dissection_quality").items():
-        best = max(told["spearman"], key=lambda pooling: told["spearman"][pooling]["mean of seven"])
-        for pooling, scores in told["spearman"].items():
+    for model, record in read("dissection_quality").items():
+        best = max(record["spearman"], key=lambda pooling: record["spearman"][pooling]["mean of seven"])
+        for pooling, scores in record["spearman"].items():
             mark = "**" if pooling == best else ""
             lines.append(f"| {model} | {mark}{pooling}{mark} | " + " | ".join(f"{scores[s]:.2f}" for s in SETS) + " |")
     return lines
 
 
 def overhead() -> list[str]:
-    told = read("dissection")
-    rows = told["results"]
+    output = read("dissection")
+    rows = output["results"]
     by_word = {(row["model"], row["pooling"]): row["times"] for row in rows if "times" in row}
     lines = [
         "| model | layers read | cost on top of mean pooling, CPU time | beside word by word |",
@@ -78,8 +78,8 @@ def overhead() -> list[str]:
             times = by_word[row["model"], row["pooling"]]
             cost = f"{row['overhead_percent']:.1f} % ({span})"
             lines.append(f"| {row['model']} | {row['layers']} | {cost} | {times:.0f} × faster |")
-    where = told["machine"]["processor"]
-    return [*lines, "", f"{where}, one thread, {told['date']}, commit {told['commit']}."]
+    where = output["machine"]["processor"]
+    return [*lines, "", f"{where}, one thread, {output['date']}, commit {output['commit']}."]
 
 
 def _interval(row: dict[str, Any], key: str) -> str:
@@ -98,18 +98,18 @@ def _head(first: str) -> list[str]:
 
 
 def fusion() -> list[str]:
-    told = read("fusion")
+    output = read("fusion")
     lines = _head("seed, set")
-    for run in told["stsb"]:
+    for run in output["stsb"]:
         lines += [_row(f"{run['seed']}, {name}", run[name]) for name in run if isinstance(run[name], dict)]
-    seconds = " / ".join(f"{run['seconds']:.0f}" for run in told["stsb"])
-    return [*lines, "", f"Training took {seconds} s. {told['machine']}, {told['date']}, commit {told['commit']}."]
+    seconds = " / ".join(f"{run['seconds']:.0f}" for run in output["stsb"])
+    return [*lines, "", f"Training took {seconds} s. {output['machine']}, {output['date']}, commit {output['commit']}."]
 
 
 def nli() -> list[str]:
-    told = read("fusion")["nli"]
-    mean = told["mean of STS12-16 and SICK"]
-    lines = [*_head("set"), *(_row(name, row) for name, row in told.items() if isinstance(row, dict) and "n" in row)]
+    output = read("fusion")["nli"]
+    mean = output["mean of STS12-16 and SICK"]
+    lines = [*_head("set"), *(_row(name, row) for name, row in output.items() if isinstance(row, dict) and "n" in row)]
     change = mean["fused"] - mean["plain"]
     return [*lines, f"| mean of STS12–16 and SICK-R | | {mean['plain']:.2f} | {mean['fused']:.2f} | {change:+.2f} |"]
 

@@ -44,24 +44,24 @@ def main() -> None:
     embedder = Embedder.load(precision=args.precision)
     embedder.encode(["one text, so that everything is in place"])
     before, rows = resident(), 0
-    noted: dict[int, float] = {}
+    recorded: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "vectors.npy"
         with writer(out, embedder.width, {}) as write:
             for block in embedder.encode_stream(texts(args.count), progress=True):
                 write([], block)
                 rows += len(block)
-                if rows * STEPS >= args.count * (len(noted) + 1):
-                    noted[rows] = round(resident() - before, 1)
+                if rows * STEPS >= args.count * (len(recorded) + 1):
+                    recorded[rows] = round(resident() - before, 1)
         rows = len(np.load(out, mmap_mode="r"))
     assert rows == args.count, rows
-    half = min(n for n in noted if 2 * n >= rows)
-    growth = noted[max(noted)] - noted[half]
+    half = min(n for n in recorded if 2 * n >= rows)
+    growth = recorded[max(recorded)] - recorded[half]
     added = peak() - before
     print(f"{rows:,} texts: {before:.0f} MB with the model, {peak():.0f} MB at most, {added:.0f} MB more")
-    print(f"more than the model after so many texts: {noted}; over the second half {growth:+.0f} MB")
-    found = {"model_mb": before, "peak_mb": peak(), "added_mb": added, "added_mb_by_texts": noted}
-    save("memory", {"texts": rows, "precision": args.precision, **found, "second_half_mb": growth})
+    print(f"more than the model after so many texts: {recorded}; over the second half {growth:+.0f} MB")
+    result = {"model_mb": before, "peak_mb": peak(), "added_mb": added, "added_mb_by_texts": recorded}
+    save("memory", {"texts": rows, "precision": args.precision, **result, "second_half_mb": growth})
 
 
 if __name__ == "__main__":

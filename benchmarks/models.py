@@ -52,29 +52,29 @@ def main() -> None:
     parser.add_argument("--only", choices=("speed", "quality", "draw"), help="one part; the rest is as it was")
     args = parser.parse_args()
     path = RESULTS / "models.json"
-    told = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    records = json.loads(path.read_text("utf-8")) if path.exists() else {}
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "quality": lambda: quality(args.models, TASKS[args.tasks]),
         "speed": lambda: speed(args.models, args),
     }
     for part, measure in parts.items():
         if args.only in (None, part):
-            results = {**told.get(part, {}).get("results", {}), **measure()}
-            told[part] = {"machine": machine(), "threads": args.threads, "results": results}
-            path.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
-    if {*parts} <= {*told}:
-        draw(told)
+            results = {**records.get(part, {}).get("results", {}), **measure()}
+            records[part] = {"machine": machine(), "threads": args.threads, "results": results}
+            path.write_text(json.dumps(records, indent=2) + "\n", "utf-8")
+    if {*parts} <= {*records}:
+        draw(records)
 
 
 def quality(names: Sequence[str], tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Each model's averages, and the tasks that they are of."""
     line = StatusLine()
     models = {short(name): name for name in names}
-    found = evaluate(models, list(tasks), cache=Cache.of_user(), load=load_named_embedder, callback=line)
+    result = evaluate(models, list(tasks), cache=Cache.of_user(), load=load_named_embedder, callback=line)
     line.close("measured")
-    for cell in found.failed:
+    for cell in result.failed:
         print(f"{cell.model} on {cell.task}: {cell.error}")
-    return {name: {**_scores(found, name), "machine": machine()} for name in models}
+    return {name: {**_scores(result, name), "machine": machine()} for name in models}
 
 
 def short(name: str) -> str:
@@ -94,8 +94,8 @@ def _scores(found: Results, name: str) -> dict[str, Any]:
 
 def _interval(result: Result) -> list[float] | None:
     """95 %, × 100."""
-    found = result.headline.interval
-    return None if found is None else [100 * found.low, 100 * found.high]
+    results = result.headline.interval
+    return None if results is None else [100 * results.low, 100 * results.high]
 
 
 def speed(names: Sequence[str], args: argparse.Namespace) -> dict[str, dict[str, float]]:
@@ -126,11 +126,13 @@ def _weights(model: Embedder) -> int:
     return sum(path.stat().st_size for place in {*places} for path in Path(place).glob("*.safetensors"))
 
 
-def draw(told: Mapping[str, Any]) -> None:
+def draw(record: Mapping[str, Any]) -> None:
     """The page's tables, and the picture."""
-    rows = {name: {**told["speed"]["results"].get(name, {}), **row} for name, row in told["quality"]["results"].items()}
+    rows = {
+        name: {**record["speed"]["results"].get(name, {}), **row} for name, row in record["quality"]["results"].items()
+    }
     page = PAGE.read_text("utf-8")
-    for name, lines in {"models": table(rows, told), "tasks": every_task(told["quality"])}.items():
+    for name, lines in {"models": table(rows, record), "tasks": every_task(record["quality"])}.items():
         begin, end = f"<!-- {name}: drawn by benchmarks/models.py -->", "<!-- end -->"
         drawn = "\n".join([begin, *lines, end])
         page = re.sub(f"{begin}.*?{end}", lambda _, drawn=drawn: drawn, page, flags=re.DOTALL)
@@ -141,9 +143,9 @@ def draw(told: Mapping[str, Any]) -> None:
     print(f"written: {PAGE}, {PICTURE}")
 
 
-def table(rows: Mapping[str, Mapping[str, Any]], told: Mapping[str, Any]) -> list[str]:
+def table(rows: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> list[str]:
     """Models by falling STS average."""
-    where, threads = told["speed"]["machine"], told["speed"]["threads"]
+    where, threads = record["speed"]["machine"], record["speed"]["threads"]
     lines = [
         "| model | weights | texts/s | times MiniLM-L6 | STS, mean of 7 | SentEval, mean of 7 | SciFact nDCG@10 |",
         "|---|---|---|---|---|---|---|",

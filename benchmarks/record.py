@@ -38,7 +38,7 @@ def machine(device: str = "cpu") -> dict[str, Any]:
     """Where and when, as far as a figure depends on it."""
     import torch
 
-    told: dict[str, Any] = {
+    machine: dict[str, Any] = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _commit(),
         "cpu": _cpu(),
@@ -47,8 +47,8 @@ def machine(device: str = "cpu") -> dict[str, Any]:
         "torch": torch.__version__,
     }
     if device != "cpu":
-        told["gpu"] = torch.cuda.get_device_name()
-    return told
+        machine["gpu"] = torch.cuda.get_device_name()
+    return machine
 
 
 def save(name: str, results: Any, device: str = "cpu") -> Path:
@@ -70,8 +70,8 @@ def data(*parts: str) -> Path:
 
 def _commit() -> str:
     try:
-        told = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True)
-        return told.stdout.strip()
+        git = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True)
+        return git.stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return os.environ.get("LIKEWISE_COMMIT", "unknown")
 

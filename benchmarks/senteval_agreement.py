@@ -80,35 +80,35 @@ def main() -> None:
     parser.add_argument("--vectors", type=Path, help="an .npz file of vectors, kept between runs; one for a model")
     parser.add_argument("--fast-only", action="store_true")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    asked = parser.parse_args()
-    if unknown := set(asked.tasks) - set(BY_NAME):
+    options = parser.parse_args()
+    if unknown := set(options.tasks) - set(BY_NAME):
         parser.error(f"no such task: {', '.join(sorted(unknown))}; there are {', '.join(BY_NAME)}")
-    torch.set_num_threads(asked.threads)
-    modes: tuple[Mode, ...] = ("fast",) if asked.fast_only else ("fast", "faithful")
-    remembered, rows, results = Remembered(asked.model, asked.vectors), {}, []
-    for name in asked.tasks:
+    torch.set_num_threads(options.threads)
+    modes: tuple[Mode, ...] = ("fast",) if options.fast_only else ("fast", "faithful")
+    remembered, rows, results = Remembered(options.model, options.vectors), {}, []
+    for name in options.tasks:
         task = BY_NAME[name]
         encode_ahead(task, remembered)
         row, result = measure(task, remembered, modes)
-        rows[name] = {**row, "threads": asked.threads, "commit": machine()["commit"], "date": machine()["date"]}
+        rows[name] = {**row, "threads": options.threads, "commit": machine()["commit"], "date": machine()["date"]}
         results.append(result)
         print(row, flush=True)
-        if not asked.fast_only:  # an hour's work is kept task by task, and joined with what other runs found
-            save("senteval_agreement", {"model": asked.model, "tasks": {**known(asked.model), name: rows[name]}})
-    if asked.fast_only:
-        found: dict[str, Any] = {"model": asked.model, "tasks": rows}
-        if set(SENTEVAL_NAMES) <= set(asked.tasks):
-            found["average_of_seven"] = round(100 * senteval_average(results), 2)
-        found["fast_seconds"] = round(sum(row["fast_seconds"] for row in rows.values()), 1)
-        print({key: value for key, value in found.items() if key != "tasks"})
-        save("senteval_fast", found)
+        if not options.fast_only:  # an hour's work is kept task by task, and joined with what other runs found
+            save("senteval_agreement", {"model": options.model, "tasks": {**known(options.model), name: rows[name]}})
+    if options.fast_only:
+        computed: dict[str, Any] = {"model": options.model, "tasks": rows}
+        if set(SENTEVAL_NAMES) <= set(options.tasks):
+            computed["average_of_seven"] = round(100 * senteval_average(results), 2)
+        computed["fast_seconds"] = round(sum(row["fast_seconds"] for row in rows.values()), 1)
+        print({key: value for key, value in computed.items() if key != "tasks"})
+        save("senteval_fast", computed)
 
 
 def known(model: str) -> dict[str, Any]:
     """The rows of earlier runs on this model."""
     path = RESULTS / "senteval_agreement.json"
-    found = json.loads(path.read_text("utf-8"))["results"] if path.exists() else {}
-    return dict(found["tasks"]) if found.get("model") == model else {}
+    result = json.loads(path.read_text("utf-8"))["results"] if path.exists() else {}
+    return dict(result["tasks"]) if result.get("model") == model else {}
 
 
 def encode_ahead(task: Task, remembered: Remembered) -> None:

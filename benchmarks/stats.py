@@ -51,12 +51,12 @@ class Module:
 
 def modules(source: Path = SOURCE) -> dict[str, Module]:
     """Every module of the package by its dotted name."""
-    found = {}
+    results = {}
     for path in sorted(source.rglob("*.py")):
         parts = path.relative_to(source.parent).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[name] = Module(name, path, ast.parse(path.read_text("utf-8")))
-    return found
+        results[name] = Module(name, path, ast.parse(path.read_text("utf-8")))
+    return results
 
 
 def functions(module: Module) -> Iterator[Function]:

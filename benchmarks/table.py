@@ -11,19 +11,19 @@ BEGIN, END = "<!-- numbers: drawn by benchmarks/table.py -->", "<!-- end of numb
 
 
 def read(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
-    return found
+    result: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    return result
 
 
 def throughput() -> list[str]:
     rows = []
-    for told in read("throughput")["results"]:
-        peer = told["contenders"]["sentence-transformers fp32"]["texts_per_s"]
+    for record in read("throughput")["results"]:
+        peer = record["contenders"]["sentence-transformers fp32"]["texts_per_s"]
         for precision in ("fp32", "bf16"):
-            ours = told["contenders"][f"likewise {precision}"]
-            threads = f"{told['threads']} thread" + "s" * (told["threads"] > 1)
+            ours = record["contenders"][f"likewise {precision}"]
+            threads = f"{record['threads']} thread" + "s" * (record["threads"] > 1)
             rows.append(
-                f"| {told['corpus']}, {precision}, {threads} | {ours['texts_per_s']:,.0f} texts/s "
+                f"| {record['corpus']}, {precision}, {threads} | {ours['texts_per_s']:,.0f} texts/s "
                 f"| {peer:,.0f} texts/s (fp32) | **{ours['times_peer']:.2f} ×** |"
             )
     return rows
@@ -31,37 +31,37 @@ def throughput() -> list[str]:
 
 def latency() -> list[str]:
     rows = []
-    for told in read("latency")["results"]:
-        if told["threads"] == 1:
+    for record in read("latency")["results"]:
+        if record["threads"] == 1:
             ours, peer = (
-                told["contenders"][f"{who} fp32"]["median_ms"] for who in ("likewise", "sentence-transformers")
+                record["contenders"][f"{who} fp32"]["median_ms"] for who in ("likewise", "sentence-transformers")
             )
-            rows.append(f"| {told['text']}, fp32, warm | {ours:.1f} ms | {peer:.1f} ms | **{peer / ours:.2f} ×** |")
+            rows.append(f"| {record['text']}, fp32, warm | {ours:.1f} ms | {peer:.1f} ms | **{peer / ours:.2f} ×** |")
     return rows
 
 
 def cold_start() -> list[str]:
-    told = read("cold_start")["results"]
-    ours, peer = (told[f"{who}: first vector"]["wall_s"] for who in ("likewise", "sentence-transformers"))
+    output = read("cold_start")["results"]
+    ours, peer = (output[f"{who}: first vector"]["wall_s"] for who in ("likewise", "sentence-transformers"))
     return [f"| first vector of a new process | {ours:.2f} s | {peer:.2f} s | **{peer / ours:.1f} ×** |"]
 
 
 def memory() -> list[str]:
-    told = read("memory")["results"]
-    return [f"| memory beyond the model, {told['texts']:,} texts to .npy | {told['added_mb']:.0f} MB | – | |"]
+    output = read("memory")["results"]
+    return [f"| memory beyond the model, {output['texts']:,} texts to .npy | {output['added_mb']:.0f} MB | – | |"]
 
 
 def training() -> list[str]:
     if not (RESULTS / "training.json").exists():
         return []
     rows = []
-    for told in read("training")["results"]:
-        peers = {p: told["contenders"][f"sentence-transformers {p}"] for p in ("fp32", "bf16")}
+    for record in read("training")["results"]:
+        peers = {p: record["contenders"][f"sentence-transformers {p}"] for p in ("fp32", "bf16")}
         for precision, peer in peers.items():
-            ours = told["contenders"][f"likewise {precision}"]
-            threads = f"{told['threads']} thread" + "s" * (told["threads"] > 1)
+            ours = record["contenders"][f"likewise {precision}"]
+            threads = f"{record['threads']} thread" + "s" * (record["threads"] > 1)
             rows.append(
-                f"| training, {told['question']}, batches of {told['batch']}, {precision}, {threads} "
+                f"| training, {record['question']}, batches of {record['batch']}, {precision}, {threads} "
                 f"| {ours['rows_per_s']:,.1f} rows/s, {ours['peak_mb'] / 1e3:.2f} GB "
                 f"| {peer['rows_per_s']:,.1f} rows/s, {peer['peak_mb'] / 1e3:.2f} GB "
                 f"| **{ours['times_peer_same_precision']:.2f} ×** |"
@@ -73,7 +73,7 @@ def main() -> None:
     where = read("throughput")["machine"]
     lines = ["| | likewise | sentence-transformers 6.2 | |", "|---|---|---|---|"]
     lines += [*throughput(), *latency(), *cold_start(), *memory(), *training()]
-    limits = [told["share_of_limit_fp32"] for told in read("throughput")["results"]]
+    limits = [record["share_of_limit_fp32"] for record in read("throughput")["results"]]
     lines += [
         "",
         f"all-MiniLM-L6-v2, training an untuned model of its shape; contenders in turn in one run, medians; "

@@ -30,20 +30,21 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    found = []
+    results = []
     for threads in args.threads:
         torch.set_num_threads(threads)
         for corpus, texts in {"STS-B test sentences": sts_sentences(), "SciFact abstracts": abstracts(100)}.items():
-            found.append({"corpus": corpus, "threads": threads, **measure(texts, args.rounds)})
-            told = found[-1]
-            print(f"{corpus}, {threads} thread(s): {told['sentences']} texts, {told['tokens']} tokens")
-            for name, row in told["contenders"].items():
+            results.append({"corpus": corpus, "threads": threads, **measure(texts, args.rounds)})
+            record = results[-1]
+            print(f"{corpus}, {threads} thread(s): {record['sentences']} texts, {record['tokens']} tokens")
+            for name, row in record["contenders"].items():
                 print(f"  {name:34} {row['texts_per_s']:8.1f} texts/s {row['tokens_per_s']:9.0f} tokens/s", end="")
                 print(f"   {row['times_peer']:.2f} × sentence-transformers" if "times_peer" in row else "")
             print(
-                f"  share of the limit: fp32 {told['share_of_limit_fp32']:.3f}, bf16 {told['share_of_limit_bf16']:.3f}"
+                f"  share of the limit: fp32 {record['share_of_limit_fp32']:.3f}, "
+                f"bf16 {record['share_of_limit_bf16']:.3f}"
             )
-    save("throughput", found)
+    save("throughput", results)
 
 
 def sts_sentences() -> list[str]:
@@ -91,11 +92,11 @@ def measure(texts: list[str], rounds: int) -> dict[str, Any]:
 
 def row(name: str, seconds: dict[str, list[float]], texts: int, tokens: int) -> dict[str, float]:
     middle = median(seconds[name])
-    told = {"seconds": middle, "texts_per_s": texts / middle, "tokens_per_s": tokens / middle}
+    described = {"seconds": middle, "texts_per_s": texts / middle, "tokens_per_s": tokens / middle}
     if name.startswith("likewise"):
-        told["times_peer"] = ratio(seconds, name, "sentence-transformers fp32")
-        told["times_peer_same_precision"] = ratio(seconds, name, name.replace("likewise", "sentence-transformers"))
-    return told
+        described["times_peer"] = ratio(seconds, name, "sentence-transformers fp32")
+        described["times_peer_same_precision"] = ratio(seconds, name, name.replace("likewise", "sentence-transformers"))
+    return described
 
 
 def framed(embedder: Embedder, texts: list[str]) -> list[list[int]]:

@@ -37,12 +37,12 @@ LABELS = ("contradiction", "entailment", "neutral")
 class Question:
     """What is learned: from which file, by which objective of ours, with so many rows a batch."""
 
-    told: str
+    title: str
     file: tuple[str, str]
     columns: tuple[str, ...]
     objective: str
     batch: int
-    steps: int  # unless told otherwise
+    steps: int  # unless others are given
 
 
 QUESTIONS = {
@@ -62,17 +62,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="of each run, those of the warm-up among them")
     parser.add_argument("--warm", type=int, default=5)
-    parser.add_argument("--one", choices=CONTENDERS, help="one run in this process, told as JSON")
+    parser.add_argument("--one", choices=CONTENDERS, help="one run in this process, printed as JSON")
     args = parser.parse_args()
     if args.one:
         print(json.dumps(one(args.one, args.objectives[0], args.threads[0], args.steps, args.warm)))
         return
-    found = []
+    results = []
     for name in args.objectives:
         for threads in args.threads:
-            found.append(compared(name, threads, args.rounds, args.steps or QUESTIONS[name].steps, args.warm))
-            say(found[-1])
-    save("training", [*others(found), *found])
+            results.append(compared(name, threads, args.rounds, args.steps or QUESTIONS[name].steps, args.warm))
+            show(results[-1])
+    save("training", [*others(results), *results])
 
 
 def others(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -91,10 +91,10 @@ def compared(name: str, threads: int, rounds: int, steps: int, warm: int) -> dic
     for _ in range(rounds):
         for contender in CONTENDERS:
             runs[contender].append(apart(contender, name, threads, steps, warm))
-    seconds = {contender: [run["seconds"] for run in told] for contender, told in runs.items()}
+    seconds = {contender: [run["seconds"] for run in some] for contender, some in runs.items()}
     question = QUESTIONS[name]
     return {
-        "question": question.told,
+        "question": question.title,
         "batch": question.batch,
         "threads": threads,
         "rounds": rounds,
@@ -107,33 +107,33 @@ def compared(name: str, threads: int, rounds: int, steps: int, warm: int) -> dic
 
 def row(name: str, runs: list[dict[str, float]], seconds: dict[str, list[float]]) -> dict[str, float]:
     """Medians, and how many times faster than the peer in the same round."""
-    told = {key: median(run[key] for run in runs) for key in ("rows_per_s", "peak_mb", "last_loss")}
+    described = {key: median(run[key] for run in runs) for key in ("rows_per_s", "peak_mb", "last_loss")}
     if name.startswith("likewise"):
-        told["times_peer"] = ratio(seconds, name, "sentence-transformers fp32")
-        told["times_peer_same_precision"] = ratio(seconds, name, name.replace("likewise", "sentence-transformers"))
-    return told
+        described["times_peer"] = ratio(seconds, name, "sentence-transformers fp32")
+        described["times_peer_same_precision"] = ratio(seconds, name, name.replace("likewise", "sentence-transformers"))
+    return described
 
 
-def say(told: dict[str, Any]) -> None:
-    print(f"{told['question']}, batches of {told['batch']}, {told['threads']} thread(s)")
-    for name, found in told["contenders"].items():
-        print(f"  {name:28} {found['rows_per_s']:8.1f} rows/s  {found['peak_mb']:6.0f} MB at most", end="")
-        print(f"   {found['times_peer']:.2f} × sentence-transformers fp32" if "times_peer" in found else "")
+def show(question: dict[str, Any]) -> None:
+    print(f"{question['question']}, batches of {question['batch']}, {question['threads']} thread(s)")
+    for name, result in question["contenders"].items():
+        print(f"  {name:28} {result['rows_per_s']:8.1f} rows/s  {result['peak_mb']:6.0f} MB at most", end="")
+        print(f"   {result['times_peer']:.2f} × sentence-transformers fp32" if "times_peer" in result else "")
 
 
 def apart(contender: str, name: str, threads: int, steps: int, warm: int) -> dict[str, float]:
     """One run in a fresh process."""
-    asked = ["--one", contender, "--objectives", name, "--threads", threads, "--steps", steps, "--warm", warm]
-    made = subprocess.run(
-        [sys.executable, "-m", "benchmarks.training", *map(str, asked)],
+    requested = ["--one", contender, "--objectives", name, "--threads", threads, "--steps", steps, "--warm", warm]
+    built = subprocess.run(
+        [sys.executable, "-m", "benchmarks.training", *map(str, requested)],
         env={**os.environ, "OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1"},
         capture_output=True,
         text=True,
     )
-    if made.returncode:
-        raise SystemExit(f"{contender}, {name}: {made.stderr[-2000:]}")
-    found: dict[str, float] = json.loads(made.stdout.splitlines()[-1])
-    return found
+    if built.returncode:
+        raise SystemExit(f"{contender}, {name}: {built.stderr[-2000:]}")
+    result: dict[str, float] = json.loads(built.stdout.splitlines()[-1])
+    return result
 
 
 def one(contender: str, name: str, threads: int, steps: int, warm: int) -> dict[str, float]:
@@ -153,10 +153,10 @@ def one(contender: str, name: str, threads: int, steps: int, warm: int) -> dict[
 def columns(question: Question, steps: int) -> dict[str, list[Any]]:
     """As many rows as the run reads, from the file's beginning; labels as their numbers."""
     table = pq.read_table(data(*question.file), columns=list(question.columns)).slice(0, steps * question.batch)
-    found = table.to_pydict()
-    if "label" in found:
-        found["label"] = [LABELS.index(label) if isinstance(label, str) else label for label in found["label"]]
-    return found
+    result = table.to_pydict()
+    if "label" in result:
+        result["label"] = [LABELS.index(label) if isinstance(label, str) else label for label in result["label"]]
+    return result
 
 
 def model() -> Path:

@@ -75,8 +75,8 @@ def main(lines: Path = LINES, page: Path = PAGE) -> None:
 
 def read(path: Path) -> list[Line]:
     """Its lines, of equal runs the last one."""
-    found = [_completed(json.loads(text)) for text in path.read_text("utf-8").splitlines() if text.strip()]
-    return list({(*_row(line), line["seed"], tuple(line["data"])): line for line in found}.values())
+    result = [_completed(json.loads(text)) for text in path.read_text("utf-8").splitlines() if text.strip()]
+    return list({(*_row(line), line["seed"], tuple(line["data"])): line for line in result}.values())
 
 
 def _completed(line: dict[str, Any]) -> Line:
@@ -112,7 +112,7 @@ def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator
     recipes = dict.fromkeys(line["recipe"] for line in runs)
     for recipe in recipes:
         for group in _groups([line for line in runs if line["recipe"] == recipe]):
-            yield _cells([*_told(group), *(_figure(group, key) for key in COLUMNS)])
+            yield _cells([*_description(group), *(_figure(group, key) for key in COLUMNS)])
         for model, average in PAPERS.get(recipe, {}).items() if papers else ():
             row = (*(PUBLISHED_STS[task][model] for task in STS), average)
             theirs = "sbert-nli" if model.startswith("SBERT-NLI") else recipe
@@ -130,7 +130,7 @@ def _alone(runs: Sequence[Line], papers: bool) -> Iterator[str]:
         of = [line for line in runs if line["recipe"] == recipe]
         for group in _groups(of):
             keys = [key for key in group[0] if key.startswith(OWN) and isinstance(group[0][key], float)]
-            rows += [_cells([*_told(group), key, _figure(group, key)]) for key in keys]
+            rows += [_cells([*_description(group), key, _figure(group, key)]) for key in keys]
         key, known = ALONE.get(recipe, ("", {}))
         for model, value in known.items() if papers else ():
             rows.append(_cells([f"*{recipe}*", f"*{model}*", "*the paper's*", "", "", f"*{key}*", f"*{value}*"]))
@@ -140,9 +140,9 @@ def _alone(runs: Sequence[Line], papers: bool) -> Iterator[str]:
         yield ""
 
 
-def _short(told: str) -> str:
+def _short(text: str) -> str:
     """distil, distil, distil: distil × 3."""
-    return STAGES.sub(lambda found: f"{found[1]} × {1 + found[0].count(',')}", told)
+    return STAGES.sub(lambda result: f"{result[1]} × {1 + result[0].count(',')}", text)
 
 
 def _ablation(runs: Sequence[Line]) -> Iterator[str]:
@@ -155,16 +155,16 @@ def _ablation(runs: Sequence[Line]) -> Iterator[str]:
     for group in _groups(runs):
         recipe, pooling, parts = (group[0]["recipe"], group[0]["pooling"], " ".join(_parts(group[0])))
         theirs = None if group[0]["other_data"] else ABLATION.get((recipe, pooling, parts))
-        told = [recipe.removeprefix("ablation-"), pooling, parts and f"`{parts}`", group[0]["backbone"]]
+        cells = [recipe.removeprefix("ablation-"), pooling, parts and f"`{parts}`", group[0]["backbone"]]
         settings = [f"{group[0]['rows']:,}", f"{group[0]['steps']:,}", f"{group[0]['rate']:g}", str(len(group))]
         figures = [*settings, _figure(group, "stsb-dev")]
-        yield _cells([*told, *figures, "" if theirs is None else f"*{theirs:.2f}*"])
+        yield _cells([*cells, *figures, "" if theirs is None else f"*{theirs:.2f}*"])
     yield ""
 
 
 def _claims(runs: Sequence[Line]) -> Iterator[str]:
-    found = list(tested(_groups(runs)))
-    if not found:
+    result = list(tested(_groups(runs)))
+    if not result:
         return
     yield "## The papers' claims, tested on these runs\n"
     yield (
@@ -177,20 +177,20 @@ def _claims(runs: Sequence[Line]) -> Iterator[str]:
     yield from _table(
         ("claim", "backbone", "rows", "rates", "measure", "seeds", "first", "second", "difference", "holds?")
     )
-    for one in found:
+    for one in result:
         line, key = one.ours[0], one.claim.column
         rates = ", ".join(f"{side[0]['rate']:g}" if side[0]["steps"] else "–" for side in (one.ours, one.theirs))
-        told = (one.claim.said, line["backbone"], f"{line['rows']:,}", rates, key, str(len(one.figures)))
-        yield _cells((*told, *(_spread(side) for side in zip(*one.figures.values(), strict=True)), *one.verdict()))
+        cells = (one.claim.statement, line["backbone"], f"{line['rows']:,}", rates, key, str(len(one.figures)))
+        yield _cells((*cells, *(_spread(side) for side in zip(*one.figures.values(), strict=True)), *one.verdict()))
     yield ""
 
 
 def _groups(runs: Sequence[Line]) -> list[list[Line]]:
     """Runs that differ in nothing but the seed."""
-    found: dict[tuple[Any, ...], list[Line]] = {}
+    result: dict[tuple[Any, ...], list[Line]] = {}
     for line in runs:
-        found.setdefault(_row(line), []).append(line)
-    return list(found.values())
+        result.setdefault(_row(line), []).append(line)
+    return list(result.values())
 
 
 def _row(line: Line) -> tuple[Any, ...]:
@@ -213,14 +213,14 @@ def _parts(line: Line) -> list[str]:
     return list(line["objective"].get("concatenation", line["objective"].get("parts", ())))
 
 
-def _told(group: Sequence[Line]) -> list[str]:
+def _description(group: Sequence[Line]) -> list[str]:
     one = group[0]
-    told = [f"batch {one['batch']}, rate {one['rate']:g}, {one['steps']:,} steps"] if one["steps"] else []
+    steps = [f"batch {one['batch']}, rate {one['rate']:g}, {one['steps']:,} steps"] if one["steps"] else []
     note = [one["note"]] if one.get("note") else []
     scale = [f"scale {one['objective']['scale']:g}"] if one["objective"].get("scale") else []
-    told_already = one.get("note", "").split(", ")  # a fused model's note has its pooling
-    pooling = [] if one["pooling"] in told_already else [one["pooling"]]
-    settings = ", ".join([*note, *pooling, *scale, *told, one.get("precision", "fp32")])
+    in_note = one.get("note", "").split(", ")  # a fused model's note has its pooling
+    pooling = [] if one["pooling"] in in_note else [one["pooling"]]
+    settings = ", ".join([*note, *pooling, *scale, *steps, one.get("precision", "fp32")])
     dagger = " †" if one["stsb_train"] else ""
     return [_short(one["recipe"]) + dagger, one["backbone"], _short(settings), f"{one['rows']:,}", str(len(group))]
 

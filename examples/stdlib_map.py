@@ -43,13 +43,13 @@ console = Console(highlight=False)
 
 def sentences(root: Path) -> dict[str, str]:
     """Distinct sentences of all docstrings below the folder, and the module where each was first seen."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for path in sorted(root.rglob("*.py")):
         place = path.relative_to(root)
         if TESTS.isdisjoint(place.parts):
             for sentence in docstring_sentences(path):
-                found.setdefault(sentence, ".".join(place.with_suffix("").parts))
-    return found
+                result.setdefault(sentence, ".".join(place.with_suffix("").parts))
+    return result
 
 
 def docstring_sentences(path: Path) -> Iterator[str]:
@@ -186,8 +186,8 @@ def main() -> None:
 
     console.rule("[bold]What does Python's standard library talk about?")
     with clock.step("read the docstrings"):
-        found = sentences(Path(sysconfig.get_path("stdlib")))
-        texts, homes = list(found)[: args.limit], list(found.values())[: args.limit]
+        result = sentences(Path(sysconfig.get_path("stdlib")))
+        texts, homes = list(result)[: args.limit], list(result.values())[: args.limit]
     console.print(f"{len(texts):,} distinct sentences from {len(set(homes)):,} modules. Embedding them …")
     with clock.step("load the model"):
         embedder = Embedder.load(args.model)

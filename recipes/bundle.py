@@ -74,23 +74,23 @@ def write_bundle(place: Path, run: Path, record: Mapping[str, Any], tasks: str) 
     model = Embedder.load(place, device="cpu")
     data = [{**one, "licence": TEACHERS} if one["name"] == VOCABULARY else one for one in record["data"]]
     changed = {"fingerprint": model.fingerprint, "only_likewise": model.only_here(weights="int8")}
-    told = {**record, "data": data, "model": {**record["model"], **changed}}
-    told["scores"] = measured(place.name, model, tasks)
-    (place / "README.md").write_text(shipped(told, model, place.name, size), "utf-8")
+    described = {**record, "data": data, "model": {**record["model"], **changed}}
+    described["scores"] = measured(place.name, model, tasks)
+    (place / "README.md").write_text(shipped(described, model, place.name, size), "utf-8")
     return place
 
 
 def measured(name: str, model: Embedder, tasks: str) -> dict[str, Any]:
     """The scores of what ships: first what chose the best step, then the means, then each task."""
     line = StatusLine()
-    found = evaluate({name: model}, f"stsb-dev,{tasks}", cache=Cache.of_user(), callback=line)
+    result = evaluate({name: model}, f"stsb-dev,{tasks}", cache=Cache.of_user(), callback=line)
     line.close("measured")
     means: dict[str, Any] = {}
     scores: dict[str, Any] = {}
     for mean, names in (("mean of the seven STS sets", STS_NAMES), ("mean of SentEval's seven", SENTEVAL)):
-        average = found.average(name, tuple(names))
+        average = result.average(name, tuple(names))
         means |= {} if np.isnan(average) else {mean: {"value": average}}
-    for cell in found.cells.values():
+    for cell in result.cells.values():
         if cell.result is not None:
             head = cell.result.headline
             between = {k: v for k, v in asdict(head.interval).items() if k != "value"} if head.interval else {}
@@ -100,9 +100,9 @@ def measured(name: str, model: Embedder, tasks: str) -> dict[str, Any]:
 
 def shipped(record: Mapping[str, Any], model: Embedder, name: str, size: int) -> str:
     """The run's card, and what is to be said of a model that comes with the package."""
-    told = model_card(record, name).replace("  # the folder with this file", "  # comes with the package")
-    told = told.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
-    head, limits = told.split("## Limits\n", 1)
+    card = model_card(record, name).replace("  # the folder with this file", "  # comes with the package")
+    card = card.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
+    head, limits = card.split("## Limits\n", 1)
     return f"""{head}## Bundled with the package
 
 Weights of {size / 1e6:.1f} MB in eight bits (a step for each row of a matrix), turned into fp32 when they are read. The
@@ -111,17 +111,17 @@ scores are of these weights. English, lower-cased. The vectors are compared by c
 The teacher, {RECOMMENDED_MODEL}, is under Apache-2.0, and so is this model. It was trained on texts under other terms,
 listed above with the data, without their labels: who may not use a model trained on such texts may not use this one.
 Texts of the tests were left out, compared by letters and digits, with two exceptions. Single words of the vocabulary
-were not compared, and are the texts of some: {words_told(model)}.
+were not compared, and are the texts of some: {single_words_note(model)}.
 And some tasks are made of texts that were read (of MRPC, those of its training split): {", ".join(touched())}.
 
 ## Limits
 {limits}"""
 
 
-def words_told(model: Embedder) -> str:
+def single_words_note(model: Embedder) -> str:
     """Which tests have single words of the vocabulary as texts, and how many."""
-    found = single_words(model).items()
-    return ", ".join(f"{shared:,} of the {whole:,} of {file}" for file, (shared, whole) in found) or "none"
+    result = single_words(model).items()
+    return ", ".join(f"{shared:,} of the {whole:,} of {file}" for file, (shared, whole) in result) or "none"
 
 
 if __name__ == "__main__":

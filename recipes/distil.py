@@ -62,8 +62,8 @@ def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape
 
 def with_blocks(parser: ArgumentParser, usual: str = "all") -> ArgumentParser:
     """Which blocks a student keeps."""
-    told = f"blocks of the backbone that stay, from 0 ({usual})"
-    parser.add_argument("--keep", type=_numbers, metavar="N,…", help=told)
+    message = f"blocks of the backbone that stay, from 0 ({usual})"
+    parser.add_argument("--keep", type=_numbers, metavar="N,…", help=message)
     return parser
 
 
@@ -72,8 +72,8 @@ def with_teacher(parser: ArgumentParser) -> ArgumentParser:
     add = parser.add_argument
     add("--teacher", default=RECOMMENDED_MODEL, metavar="MODEL", help="whose vectors are learned (%(default)s)")
     add("--to", choices=("pca", "map"), default="pca", help="how widths are made to fit (%(default)s)")
-    told = f"whose texts are read ({', '.join(SOURCES)}, without the spaces)"
-    add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help=told)
+    message = f"whose texts are read ({', '.join(SOURCES)}, without the spaces)"
+    add("--sentences", type=_names, default=SOURCES, metavar="DATA,…", help=message)
     return parser
 
 
@@ -86,10 +86,10 @@ def kept(whole: Embedder, blocks: Sequence[int] | None) -> Embedder:
     """The model with these blocks of its encoder alone."""
     if blocks is None:
         return whole
-    made = TorchEmbedder(
+    built = TorchEmbedder(
         whole.tokenizer, prune_layers(whole.encoder, blocks), whole.pooling, whole.heads, whole.manifest
     )
-    return made.to(whole.device).eval()
+    return built.to(whole.device).eval()
 
 
 def unit(student: Embedder) -> Embedder:
@@ -114,18 +114,20 @@ def taught(
     teacher: Embedder, args: Namespace, objective: Distillation, width: int | None = None
 ) -> Iterator[DataSource]:
     """The texts with the teacher's vectors, a course a data set; encoded once, and kept for other students."""
-    found = unlabelled(args.sentences, teacher)
-    total = sum(map(len, found.values()))
-    if args.rows is not None and not lessons_file(teacher, args, found).exists():
-        found = {name: _some(texts, args.rows, total) for name, texts in found.items()}  # so few need not wait for all
-        total = sum(map(len, found.values()))
-    file = lessons_file(teacher, args, found)
-    texts = [text for one in found.values() for text in one]
-    said: Mapping[str, Any] = teacher_outputs({"sentence": texts}, teacher, Distillation(), file=file)
-    vectors = np.array(said["teacher"])
+    result = unlabelled(args.sentences, teacher)
+    total = sum(map(len, result.values()))
+    if args.rows is not None and not lessons_file(teacher, args, result).exists():
+        result = {
+            name: _some(texts, args.rows, total) for name, texts in result.items()
+        }  # so few need not wait for all
+        total = sum(map(len, result.values()))
+    file = lessons_file(teacher, args, result)
+    texts = [text for one in result.values() for text in one]
+    outputs: Mapping[str, Any] = teacher_outputs({"sentence": texts}, teacher, Distillation(), file=file)
+    vectors = np.array(outputs["teacher"])
     vectors = vectors if width is None else principal(vectors, width)
     begin = 0
-    for name, of in found.items():
+    for name, of in result.items():
         rows = TrainingRows.of({"sentence": of, "teacher": vectors[begin : begin + len(of)]}, objective)
         begin += len(of)
         yield DataSource(
@@ -146,14 +148,14 @@ def _share(rows: int, of: int, total: int) -> int:
 
 
 def _some(texts: list[str], rows: int, total: int) -> list[str]:
-    found = sample_rows(TrainingRows({"sentence": texts}, {}), _share(rows, len(texts), total))
-    return list(found.texts["sentence"])
+    result = sample_rows(TrainingRows({"sentence": texts}, {}), _share(rows, len(texts), total))
+    return list(result.texts["sentence"])
 
 
 def principal(vectors: np.ndarray, width: int) -> np.ndarray:
     """The vectors in their first `width` principal axes about the origin, (N, width) float32."""
-    found = torch.from_numpy(vectors)
-    return (found @ principal_axes(found)[:, :width]).numpy()
+    result = torch.from_numpy(vectors)
+    return (result @ principal_axes(result)[:, :width]).numpy()
 
 
 def principal_axes(x: Float[Tensor, "N D"]) -> Float[Tensor, "D D"]:

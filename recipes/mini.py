@@ -80,10 +80,10 @@ def narrowed(whole: Embedder, width: int, inner: int) -> Embedder:
     for i in range(encoder.depth):
         state |= slimmer(state, f"blocks.{i}.", inner)
     state |= {f"embeddings.{name}": tensor for name, tensor in narrower(encoder.embeddings, width).items()}
-    made = FAMILIES["electra"].build(config)
-    made.load_state_dict(state)
-    made.config = config
-    return TorchEmbedder(whole.tokenizer, made, whole.pooling, whole.heads, whole.manifest).to(whole.device).eval()
+    built = FAMILIES["electra"].build(config)
+    built.load_state_dict(state)
+    built.config = config
+    return TorchEmbedder(whole.tokenizer, built, whole.pooling, whole.heads, whole.manifest).to(whole.device).eval()
 
 
 def slimmer(state: dict[str, Tensor], at: str, inner: int) -> dict[str, Tensor]:
@@ -115,7 +115,7 @@ def narrower(whole: Embeddings, width: int) -> dict[str, Tensor]:
     moved = (positions - positions[at]) / given.std(1).mean() * gain @ axes
     normal = layer_norm(narrow, (width,))
     fit = least_squares(torch.cat([normal, torch.ones_like(normal[:, :1])], 1), x)
-    found = {
+    result = {
         "words.weight": narrow / scale,
         "positions.weight": moved / scale,
         "norm.weight": torch.ones(width),
@@ -124,8 +124,8 @@ def narrower(whole: Embeddings, width: int) -> dict[str, Tensor]:
         "widen.bias": fit[-1],
     }
     if whole.segments is not None:
-        found["segments.weight"] = torch.zeros(len(whole.segments.weight), width)
-    return {name: tensor.float().contiguous() for name, tensor in found.items()}
+        result["segments.weight"] = torch.zeros(len(whole.segments.weight), width)
+    return {name: tensor.float().contiguous() for name, tensor in result.items()}
 
 
 def least_squares(a: Float[Tensor, "N I"], b: Float[Tensor, "N O"]) -> Float[Tensor, "I O"]:

@@ -261,17 +261,17 @@ class Recipe:
                 for task, file in files.items()
             }
         line = StatusLine()
-        found = evaluate({name: model}, self._tasks(), settings=EvaluationSettings(resamples=1_000), callback=line)
-        line.close(f"measured on {len(found.cells) - len(found.failed)} tasks")
+        result = evaluate({name: model}, self._tasks(), settings=EvaluationSettings(resamples=1_000), callback=line)
+        line.close(f"measured on {len(result.cells) - len(result.failed)} tasks")
         scores = {}
-        for cell in found.cells.values():
+        for cell in result.cells.values():
             if cell.result is None:
                 print(f"likewise: note: {cell.task} was not measured: {cell.error}", file=sys.stderr)
                 continue
             head = cell.result.headline
             between = {k: v for k, v in asdict(head.interval).items() if k != "value"} if head.interval else {}
             scores[KEYS.get(cell.task, cell.task)] = {**between, "value": head.value, "n": head.n}
-        average = found.average(name, STS_NAMES)
+        average = result.average(name, STS_NAMES)
         return scores | ({} if np.isnan(average) else {"avg": {"value": average}})
 
     def _line(self, record: Mapping[str, Any]) -> dict[str, Any]:

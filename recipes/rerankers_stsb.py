@@ -41,8 +41,8 @@ def standardised(below: Embedder, codes: int) -> PairRegression:
     They are one seed's, so that runs of all seeds are of one setting.
     """
     pairs = {name: column[:FIRST] for name, column in read_dataset("stsb/train").items()}
-    said = predict_scores(PolyEncoder.start(below, codes), pairs)
-    return PairRegression(temperature=float(said.std()), offset=float(said.mean() / said.std()))
+    scores = predict_scores(PolyEncoder.start(below, codes), pairs)
+    return PairRegression(temperature=float(scores.std()), offset=float(scores.mean() / scores.std()))
 
 
 if __name__ == "__main__":

@@ -32,9 +32,9 @@ def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]
     not compared: some tests hold single words as well (MPQA, SST-2).
     """
     seen = tested(sources)
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for source in sources:
-        found[source] = texts = []
+        result[source] = texts = []
         if source == VOCABULARY:
             texts += words(teacher)
             continue
@@ -43,7 +43,7 @@ def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]
             if form not in seen:
                 seen.add(form)
                 texts.append(text)
-    return found
+    return result
 
 
 def tested(sources: Sequence[str] = ()) -> set[str]:
@@ -60,19 +60,19 @@ def single_words(model: Embedder, sources: Sequence[str] = SOURCES) -> dict[str,
 
 def _others(sources: Sequence[str]) -> list[str]:
     """The files of tests at hand that are not made of the sources."""
-    ours = _with_made(sources)
+    ours = _with_derived(sources)
     files = dict.fromkeys(file for task in TASKS.values() for file in task.data)
     return [file for file in files if file not in ours and check_dataset(file).state != "missing"]
 
 
 def touched(sources: Sequence[str] = SOURCES) -> list[str]:
-    """The tasks that read a source, or what is made of it."""
-    ours = _with_made(sources)
+    """The tasks that read a source, or what is derived from it."""
+    ours = _with_derived(sources)
     return [name for name, task in TASKS.items() if ours & {*task.data}]
 
 
-def _with_made(sources: Sequence[str]) -> set[str]:
-    """The sources, and the data that are made of their texts."""
+def _with_derived(sources: Sequence[str]) -> set[str]:
+    """The sources, and the data that are derived from their texts."""
     return {*sources, *(ALIKE[source] for source in sources if source in ALIKE)}
 
 

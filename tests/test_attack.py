@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from benchmarks.attack import commands, kills
 from benchmarks.attack.attempt import FAILURES, GOOD, Attempt, Failed, Result, Setup, changed, leftovers
-from benchmarks.attack.command import Said, judged
+from benchmarks.attack.command import CommandOutput, outcome_of
 from benchmarks.attack.report import show, table
 from benchmarks.attack.sandbox import GIB, Limits, distinct, run
 
@@ -169,7 +169,7 @@ def test_a_folder_that_loads_as_neither_model_is_found(tmp_path, monkeypatch):
     ],
 )
 def test_rows_that_a_command_loses_are_found(name, rows, outcome, tmp_path, monkeypatch):
-    monkeypatch.setattr(commands, "cli", lambda *_: Said(0, "", ""))
+    monkeypatch.setattr(commands, "cli", lambda *_: CommandOutput(0, "", ""))
     reading = commands.Reading(lambda *_: (), lambda _: rows, (".csv",))
     monkeypatch.setitem(commands.READINGS, "planted", reading)
     found = tried(lambda: commands._try_file(Setup(tmp_path), "planted", ".csv", name), ("*.csv",))
@@ -179,16 +179,19 @@ def test_rows_that_a_command_loses_are_found(name, rows, outcome, tmp_path, monk
 @pytest.mark.parametrize(
     ("said", "outcome"),
     [
-        (Said(0, "", "Traceback (most recent call last):\n"), "traceback"),
-        (Said(7, "", "what"), "crash"),
-        (Said(2, "", ""), "wrong answer"),
+        (CommandOutput(0, "", "Traceback (most recent call last):\n"), "traceback"),
+        (CommandOutput(7, "", "what"), "crash"),
+        (CommandOutput(2, "", ""), "wrong answer"),
     ],
 )
-def test_what_a_command_says_is_judged(said, outcome):
+def test_the_outcome_of_a_command_is_that_of_its_output(said, outcome):
     with pytest.raises(Failed, match=outcome):
-        judged(said)
-    assert judged(Said(1, "a task failed", "")) == "refused"
-    assert judged(Said(0, "", "")) == "answered" and judged(Said(2, "", "likewise: no")) == "refused"
+        outcome_of(said)
+    assert outcome_of(CommandOutput(1, "a task failed", "")) == "refused"
+    assert (
+        outcome_of(CommandOutput(0, "", "")) == "answered"
+        and outcome_of(CommandOutput(2, "", "likewise: no")) == "refused"
+    )
 
 
 def test_several_at_once_end_each_as_alone_and_names_differ():

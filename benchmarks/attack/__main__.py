@@ -34,31 +34,31 @@ KINDS = {"inputs": inputs, "arguments": arguments, "configs": configs, "commands
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Attacks, prints, and says by its exit status whether all went well."""
-    asked = _arguments(argv)
+    options = _arguments(argv)
     torch.set_num_threads(1)
     models.preload()
     with tempfile.TemporaryDirectory(prefix="likewise-models-") as place:
-        setup = Setup(Path(place), asked.seed, asked.quick)
+        setup = Setup(Path(place), options.seed, options.quick)
         in_child(lambda: models.make(setup.models))
-        wanted = _wanted(setup, asked.only)
-        if not wanted:
-            print(f"no attempt is named {asked.only!r}; --list shows all", file=sys.stderr)
+        expected = _wanted(setup, options.only)
+        if not expected:
+            print(f"no attempt is named {options.only!r}; --list shows all", file=sys.stderr)
             return 2
-        if asked.list:
-            print("\n".join(attempt.name for attempt in wanted))
+        if options.list:
+            print("\n".join(attempt.name for attempt in expected))
             return 0
-        in_child(lambda: kills.prepare(setup, [attempt.name for attempt in wanted]))
-        print(f"{len(wanted):,} attempts on {Path(likewise.__file__).parent}", flush=True)
+        in_child(lambda: kills.prepare(setup, [attempt.name for attempt in expected]))
+        print(f"{len(expected):,} attempts on {Path(likewise.__file__).parent}", flush=True)
         began = time.monotonic()
-        progress = Progress(len(wanted))
-        results = run(wanted, Limits(seconds=asked.seconds), asked.jobs, progress)
+        progress = Progress(len(expected))
+        results = run(expected, Limits(seconds=options.seconds), options.jobs, progress)
         progress.end()
     if not models.OTHERS:
         print("transformers is not installed: models that need it were left out")
-    if len(results) < len(wanted):
-        print(f"stopped after {len(results):,} of {len(wanted):,} attempts")
-    failed = _conclude(results, asked, time.monotonic() - began)
-    return failed or int(len(results) < len(wanted))
+    if len(results) < len(expected):
+        print(f"stopped after {len(results):,} of {len(expected):,} attempts")
+    failed = _conclude(results, options, time.monotonic() - began)
+    return failed or int(len(results) < len(expected))
 
 
 def _conclude(results: list[Result], asked: argparse.Namespace, seconds: float) -> int:
@@ -70,11 +70,11 @@ def _conclude(results: list[Result], asked: argparse.Namespace, seconds: float) 
 
 def _wanted(setup: Setup, only: str | None) -> list[Attempt]:
     """The attempts of a name, of a pattern, or of all kinds."""
-    made = distinct(attempt for module in KINDS.values() for attempt in module.attempts(setup))
+    built = distinct(attempt for module in KINDS.values() for attempt in module.attempts(setup))
     if only is None:
-        return made
-    exact = [attempt for attempt in made if attempt.name == only]
-    return exact or [attempt for attempt in made if fnmatch(attempt.name, only)]
+        return built
+    exact = [attempt for attempt in built if attempt.name == only]
+    return exact or [attempt for attempt in built if fnmatch(attempt.name, only)]
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -83,9 +83,9 @@ def _table(rows: int = 6, width: int = 4, kind: Any = np.float32) -> np.ndarray:
 
 
 def _with(value: float) -> np.ndarray:
-    found = _table()
-    found[2, 1] = value
-    return found
+    result = _table()
+    result[2, 1] = value
+    return result
 
 
 def _frame() -> Any:
@@ -162,12 +162,12 @@ def _function(module: str, name: str) -> Callable[..., Any]:
     def call(_: Setup, **arguments: Any) -> Any:
         from importlib import import_module
 
-        found = getattr(import_module(module), name) if "." not in name else None
-        if found is None:
+        result = getattr(import_module(module), name) if "." not in name else None
+        if result is None:
             table, _, key = name.partition(".")
-            found = getattr(import_module(module), table)[key]
+            result = getattr(import_module(module), table)[key]
         positional = [arguments.pop(key) for key in ("a", "b") if key in arguments]
-        return found(*positional, **arguments)
+        return result(*positional, **arguments)
 
     return call
 
@@ -178,12 +178,12 @@ def _load(model: str, engine: str) -> Callable[..., Any]:
 
         given = {"name": setup.models / model, **arguments}
         if model in ("cross-bert", "poly"):
-            made = Reranker.load(**given)
-            return made.rank("a cat", ["a dog"])
-        made = Embedder.load(**({"engine": engine} | given))
-        found = made.encode(["a cat", ""])
-        expect(found.shape[0] == 2 and np.isfinite(found).all(), "wrong answer", f"{found.shape}, finite or not")
-        return found
+            built = Reranker.load(**given)
+            return built.rank("a cat", ["a dog"])
+        built = Embedder.load(**({"engine": engine} | given))
+        result = built.encode(["a cat", ""])
+        expect(result.shape[0] == 2 and np.isfinite(result).all(), "wrong answer", f"{result.shape}, finite or not")
+        return result
 
     return call
 
@@ -194,9 +194,9 @@ def _mine(setup: Setup, **arguments: Any) -> Any:
     model = arguments.pop("model", None) or loader("bert")(setup.models / "bert")
     texts = {name: arguments.pop(name) for name in ("anchors", "positives", "corpus", "progress") if name in arguments}
     prompts = MiningPrompts(arguments.pop("prompt", None), corpus=arguments.pop("corpus_prompt", None))
-    found = mine_negatives(model=model, **texts, prompts=prompts, settings=MiningSettings(**arguments))
-    expect(len(found.anchors) + found.report.dropped == 5, "lost rows", str(found.report))
-    return found
+    result = mine_negatives(model=model, **texts, prompts=prompts, settings=MiningSettings(**arguments))
+    expect(len(result.anchors) + result.report.dropped == 5, "lost rows", str(result.report))
+    return result
 
 
 _TEXTS = ["a cat", "a dog", "rain falls", "the cat naps", "dogs bark"]
@@ -235,11 +235,11 @@ def _encoding(name: str, engine: str) -> Call:
 
 def calls() -> dict[str, Call]:
     """Every public call by a name."""
-    found: dict[str, Call] = {}
+    result: dict[str, Call] = {}
     for engine in ENGINES:
-        found[f"encode/{engine}"] = _encoding("encode", engine)
-        found[f"encode_report/{engine}"] = _encoding("encode_report", engine)
-        found[f"load/{engine}"] = Call(
+        result[f"encode/{engine}"] = _encoding("encode", engine)
+        result[f"encode_report/{engine}"] = _encoding("encode_report", engine)
+        result[f"load/{engine}"] = Call(
             _load("bert", engine),
             lambda _: {},
             {
@@ -248,8 +248,8 @@ def calls() -> dict[str, Call]:
             },
             outputs=("cache/*",),
         )  # fmt: skip
-    found |= {name: _encoding(name, "torch") for name in ("encode_tokens", "encode_layers")}
-    found["load/reranker"] = Call(
+    result |= {name: _encoding(name, "torch") for name in ("encode_tokens", "encode_layers")}
+    result["load/reranker"] = Call(
         _load("cross-bert", "torch"),
         lambda _: {},
         {"name": PATHS, "precision": NAMES, "device": DEVICES, "max_length": NUMBERS},
@@ -257,73 +257,73 @@ def calls() -> dict[str, Call]:
     )
     folders = {key: value for key, value in PATHS.items() if key != "dot"}
     for model in ("bert", "cross-bert", "poly"):
-        found[f"save/{model}"] = Call(
+        result[f"save/{model}"] = Call(
             _method(model, "save"),
             lambda _: {},
             {"folder": folders},
             refuses=("empty", "none", "number", "nul"),
             outputs=("*",),
         )
-    found["save/weights"] = Call(
+    result["save/weights"] = Call(
         _method("bert", "save"), lambda _: {"folder": "out"}, {"weights": NAMES}, outputs=("out*",)
     )
-    return found | _of_vectors() | _of_rerankers() | _of_mining()
+    return result | _of_vectors() | _of_rerankers() | _of_mining()
 
 
 def _of_vectors() -> dict[str, Call]:
-    found: dict[str, Call] = {}
+    result: dict[str, Call] = {}
     both = {"a": VECTORS, "b": VECTORS}
     for name in ("cosine", "dot", "euclidean", "manhattan"):
-        found[f"similarity/{name}"] = Call(
+        result[f"similarity/{name}"] = Call(
             _function("likewise.arrays.similarity", name), lambda _: {"a": _table(), "b": _table()}, both
         )
-        found[f"pairwise/{name}"] = Call(
+        result[f"pairwise/{name}"] = Call(
             _function("likewise.arrays.similarity", f"PAIRWISE.{name}"),
             lambda _: {"a": _table(), "b": _table()},
             {"a": VECTORS},
         )
-    found["search"] = Call(
+    result["search"] = Call(
         _function("likewise.search", "search"),
         lambda _: {"queries": _table(), "corpus": _table(6), "k": 3},
         {"queries": VECTORS, "corpus": VECTORS, "k": NUMBERS, "metric": NAMES},
         refuses=(*NOT_FINITE, "ragged", "other-width"),
     )
-    found["closest_pairs"] = Call(
+    result["closest_pairs"] = Call(
         _function("likewise.search", "closest_pairs"),
         lambda _: {"vectors": _table(), "k": 3},
         {"vectors": VECTORS, "k": NUMBERS, "below": SHARES},
         refuses=(*NOT_FINITE, "ragged", "vector", "cube"),
     )
-    found["communities"] = Call(
+    result["communities"] = Call(
         _function("likewise.cluster", "communities"),
         lambda _: {"vectors": _table(), "min_size": 2},
         {"vectors": VECTORS, "threshold": SHARES, "min_size": NUMBERS},
         refuses=(*NOT_FINITE, "ragged", "vector", "cube"),
     )
-    return found
+    return result
 
 
 def _of_rerankers() -> dict[str, Call]:
-    found: dict[str, Call] = {}
+    result: dict[str, Call] = {}
     for model in ("cross-bert", "cross-labels", "poly"):
         good = {"query": "a cat", "documents": _TEXTS} | ({"label": 1} if model == "cross-labels" else {})
         odd = {
             "query": TEXTS, "k": NUMBERS, "label": {**NAMES, **NUMBERS}, "prompt": PROMPTS, "overflow": NAMES,
             "batch_tokens": NUMBERS, "progress": NAMES,
         }  # fmt: skip
-        found[f"rank/{model}"] = Call(_method(model, "rank"), lambda _, good=good: dict(good), odd)
+        result[f"rank/{model}"] = Call(_method(model, "rank"), lambda _, good=good: dict(good), odd)
         pairs = {"pairs": [("a", "b"), ("c", "d")]} | ({"label": 1} if model == "cross-labels" else {})
         rows = {
             "triples": [("a", "b", "c")], "numbers": [(1, 2)], "texts": ["a", "b"],
             "two-letters": ["ab", "cd"], "none": None,
             "str": "ab", "dict": {"a": "b"}, "empty": [], "nulls": [("a", None)], "bytes": [(b"a", b"b")], "number": 3,
         }  # fmt: skip
-        found[f"score/{model}"] = Call(
+        result[f"score/{model}"] = Call(
             _method(model, "score"),
             lambda _, pairs=pairs: dict(pairs),
             {"pairs": rows, "documents": {**NAMES, "short": ["a"]}},
         )
-    return found
+    return result
 
 
 def _of_mining() -> dict[str, Call]:
@@ -353,9 +353,9 @@ def _try(setup: Setup, name: str, argument: str, label: str) -> None:
     value = call.odd[argument][label]
     if call.odd[argument] is VECTORS:
         value = value()
-    found = call.do(setup, **(call.good(setup) | {argument: value}))
+    result = call.do(setup, **(call.good(setup) | {argument: value}))
     expect(
-        label not in call.refuses or argument == "k", "wrong answer", f"{argument}={value!r:.80} gave {found!r:.200}"
+        label not in call.refuses or argument == "k", "wrong answer", f"{argument}={value!r:.80} gave {result!r:.200}"
     )
     if argument == "prompt" and name.startswith("encode/"):
-        expect(len(found) == len(_TEXTS), "lost rows", f"{len(found)} rows")
+        expect(len(result) == len(_TEXTS), "lost rows", f"{len(result)} rows")

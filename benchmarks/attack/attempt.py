@@ -81,11 +81,11 @@ class Result:
 
 def listing(folder: Path) -> dict[str, str]:
     """Every path below a folder, and the digest of each regular file; links are not followed."""
-    found = {}
+    results = {}
     for path in _below(folder):
         regular = path.is_file() and not path.is_symlink() and os.access(path, os.R_OK)
-        found[str(path.relative_to(folder))] = digest(path) if regular else "no file"
-    return found
+        results[str(path.relative_to(folder))] = digest(path) if regular else "no file"
+    return results
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -105,7 +105,7 @@ def digest(path: Path) -> str:
 def leftovers(before: dict[str, str], after: dict[str, str], outputs: tuple[str, ...]) -> list[str]:
     """Paths that are new and match no pattern; hidden files are leftovers wherever they lie, as is all in tmp/."""
     new = [path for path in after if path not in before]
-    return [path for path in new if _temporary(path) or not any(fnmatch(path, wanted) for wanted in outputs)]
+    return [path for path in new if _temporary(path) or not any(fnmatch(path, expected) for expected in outputs)]
 
 
 def _temporary(path: str) -> bool:
@@ -115,7 +115,7 @@ def _temporary(path: str) -> bool:
 
 def changed(before: dict[str, str], after: dict[str, str], outputs: tuple[str, ...]) -> list[str]:
     """Paths that were there before, are no outputs, and are gone or hold something else."""
-    kept = [path for path in before if not any(fnmatch(path, wanted) for wanted in outputs)]
+    kept = [path for path in before if not any(fnmatch(path, expected) for expected in outputs)]
     return [path for path in kept if after.get(path) != before[path]]
 
 

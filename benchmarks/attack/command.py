@@ -1,4 +1,4 @@
-"""A command line, and whether what it says is an answer, a refusal or neither."""
+"""A command line, and whether what it prints is an answer, a refusal or neither."""
 
 import contextlib
 import io
@@ -18,15 +18,15 @@ TINY_RUN = ("--max-steps", 1, "--batch-size", 4, "--threads", 1)
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a command gave."""
+class CommandOutput:
+    """Exit code and output of a command."""
 
     code: int
     out: str
     err: str
 
 
-def cli(*arguments: object) -> Said:
+def cli(*arguments: object) -> CommandOutput:
     """A command in this process, its output kept."""
     from likewise.cli import main
 
@@ -36,16 +36,16 @@ def cli(*arguments: object) -> Said:
             code = main([str(argument) for argument in arguments])
         except SystemExit as error:  # argparse's
             code = error.code if isinstance(error.code, int) else 1
-    return Said(code, out.getvalue(), err.getvalue())
+    return CommandOutput(code, out.getvalue(), err.getvalue())
 
 
-def judged(said: Said) -> str:
+def outcome_of(output: CommandOutput) -> str:
     """Whether that was an answer or a refusal; a traceback or another code is neither."""
-    expect("Traceback (most recent call last)" not in said.err, "traceback", said.err[-1500:])
-    expect(said.code in GOOD_CODES, "crash", f"exit code {said.code}: {said.err[-500:]}")
-    told = said.err.strip() or said.out.strip()  # evaluate's report has the tasks that failed
-    expect(said.code == 0 or told, "wrong answer", f"exit code {said.code}, and nothing was said")
-    return GOOD_CODES[said.code]
+    expect("Traceback (most recent call last)" not in output.err, "traceback", output.err[-1500:])
+    expect(output.code in GOOD_CODES, "crash", f"exit code {output.code}: {output.err[-500:]}")
+    shown = output.err.strip() or output.out.strip()  # evaluate's report has the tasks that failed
+    expect(output.code == 0 or shown, "wrong answer", f"exit code {output.code}, and nothing was printed")
+    return GOOD_CODES[output.code]
 
 
 def stsb() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import lines, outputs, streams
 from .attempt import Attempt, Setup, expect
-from .command import TINY_RUN, Said, cli, judged
+from .command import TINY_RUN, CommandOutput, cli, outcome_of
 from .tables import FILES, PARQUETS, PLACES, N, Table, text
 
 
@@ -24,17 +24,17 @@ class Reading:
     """The command for a file, what it may write, and from what it said, rows; None where it does not say."""
 
     command: Callable[[Setup, Path], Sequence[object]]
-    rows: Callable[[Said], int | None]
+    rows: Callable[[CommandOutput], int | None]
     endings: tuple[str, ...]
     outputs: tuple[str, ...] = ()
     whole: bool = True  # whether every row of the table counts, blank ones too
 
 
-def _vectors(_: Said) -> int:
+def _vectors(_: CommandOutput) -> int:
     return len(np.load("v.npy"))
 
 
-def _lines(path: str) -> Callable[[Said], int]:
+def _lines(path: str) -> Callable[[CommandOutput], int]:
     return lambda _: len(Path(path).read_bytes().splitlines())
 
 
@@ -116,17 +116,17 @@ def _try_file(setup: Setup, verb: str, suffix: str, name: str) -> str:
 
 
 def _checked(setup: Setup, reading: Reading, path: Path, table: Table | None) -> str:
-    said = cli(*reading.command(setup, path))
-    outcome = judged(said)
+    output = cli(*reading.command(setup, path))
+    outcome = outcome_of(output)
     if outcome == "refused":
-        made = [
+        built = [
             str(p)
             for p in Path().rglob("*")
             if p.name in ("v.npy", "v.jsonl", "m.jsonl") or str(p) == "out/config.json"
         ]
-        expect(not made, "partial file", f"refused, and there is {', '.join(made)}")
+        expect(not built, "partial file", f"refused, and there is {', '.join(built)}")
         return outcome
-    rows = reading.rows(said)
+    rows = reading.rows(output)
     refuse = table is None or (table.rows is None and (reading.whole or "columns" not in str(path)))
     expect(
         not (refuse and reading.whole and table is not None),
@@ -134,7 +134,7 @@ def _checked(setup: Setup, reading: Reading, path: Path, table: Table | None) ->
         f"{rows} rows of a file that must be refused",
     )
     if table is not None and table.rows is not None and table.rows >= 0 and rows is not None:
-        expect(rows >= table.rows, "lost rows", f"{rows} rows of {table.rows}: {said.err[-300:]}")
+        expect(rows >= table.rows, "lost rows", f"{rows} rows of {table.rows}: {output.err[-300:]}")
         expect(rows == table.rows, "wrong answer", f"{rows} rows of {table.rows}")
     return outcome
 
@@ -150,12 +150,12 @@ def _try_stdin(setup: Setup, verb: str, name: str) -> str:
     table = FILES[name]
     table.write(Path("given.txt"))
     sys.stdin = open("given.txt")  # noqa: PTH123, SIM115
-    said = cli(*STDIN[verb](setup))
-    outcome = judged(said)
+    output = cli(*STDIN[verb](setup))
+    outcome = outcome_of(output)
     if outcome == "answered":
-        told = json.loads(said.out)
+        records = json.loads(output.out)
         rows = {"encode": "rows", "rerank": "documents"}.get(verb)
-        number = told[rows] if rows else len(told["matrix"])
+        number = records[rows] if rows else len(records["matrix"])
         expect(
             table.rows is not None,
             "lost rows" if number < N else "wrong answer",

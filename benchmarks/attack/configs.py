@@ -121,9 +121,9 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
         )
 
 
-def _made(wanted: Sequence[str], setup: Setup) -> list[str]:
+def _made(expected: Sequence[str], setup: Setup) -> list[str]:
     """Those that are there (some need transformers), or two of them."""
-    return [name for name in wanted if name in names()][: 2 if setup.quick else None]
+    return [name for name in expected if name in names()][: 2 if setup.quick else None]
 
 
 def _fields(setup: Setup) -> Iterator[Attempt]:
@@ -182,11 +182,11 @@ def _copy(setup: Setup, name: str, change: Callable[[Path], None]) -> Path:
 def _refused(setup: Setup, name: str, change: Callable[[Path], None]) -> str:
     folder = _copy(setup, name, change)
     try:
-        made = loader(name)(folder)
+        built = loader(name)(folder)
     except BadModel:
         remove_tree(folder)
         return "refused"
-    raise Failed("wrong answer", f"{made!r:.200} was loaded")
+    raise Failed("wrong answer", f"{built!r:.200} was loaded")
 
 
 def _try(setup: Setup, name: str, change: Callable[[Path], None]) -> str:
@@ -202,26 +202,26 @@ def _try(setup: Setup, name: str, change: Callable[[Path], None]) -> str:
 def _loaded(name: str, folder: Path, engine: str) -> str:
     """Loads, encodes, saves and loads again."""
     try:
-        made = loader(name, engine)(folder)
+        built = loader(name, engine)(folder)
     except BadModel:
         return "refused"
     try:
-        found = _vectors(made)
+        result = _vectors(built)
     except LikewiseError:
         return "refused"
     if engine == "torch":
-        _saved(name, made, found)
+        _saved(name, built, result)
     return "answered"
 
 
 def _vectors(made: Any) -> np.ndarray:
     if hasattr(made, "encode"):
-        found = np.asarray(made.encode(TEXTS))
-        expect(len(found) == len(TEXTS), "lost rows", f"{found.shape} for {len(TEXTS)} texts")
+        result = np.asarray(made.encode(TEXTS))
+        expect(len(result) == len(TEXTS), "lost rows", f"{result.shape} for {len(TEXTS)} texts")
     else:
-        found = np.asarray(made.probabilities([(a, b) for a in TEXTS for b in TEXTS[:2]]))
-    expect(np.isfinite(found).all(), "wrong answer", "numbers that are not finite")
-    return found
+        result = np.asarray(made.probabilities([(a, b) for a in TEXTS for b in TEXTS[:2]]))
+    expect(np.isfinite(result).all(), "wrong answer", "numbers that are not finite")
+    return result
 
 
 def _saved(name: str, made: Any, found: np.ndarray) -> None:

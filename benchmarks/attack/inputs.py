@@ -170,12 +170,12 @@ def random_texts(seed: int, count: int) -> dict[str, str]:
     """Texts drawn from all of Unicode, halves of surrogate pairs among them."""
     draw = random.Random(seed)
     pools = [string.printable, "".join(map(chr, range(0x80, 0x3000))), "\ud800\udfff\0\u200d\u0301 "]
-    found = {}
+    results = {}
     for i in range(count):
         parts = [draw.choice(draw.choice(pools)) if draw.random() < 0.7 else chr(draw.randrange(0x110000))
                  for _ in range(draw.randrange(1, 400))]  # fmt: skip
-        found[f"random-{i}"] = "".join(parts)
-    return found
+        results[f"random-{i}"] = "".join(parts)
+    return results
 
 
 def attempts(setup: Setup) -> Iterator[Attempt]:
@@ -192,9 +192,9 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
                     yield Attempt(
                         f"inputs/{engine}/{model}/{call}/{name}", partial(_try_text, setup, model, engine, do, text)
                     )
-        for name, made in list(CONTAINERS.items())[:: 3 if setup.quick else 1]:
-            yield Attempt(f"inputs/{engine}/containers/{name}", partial(_try_container, setup, engine, made))
-            yield Attempt(f"inputs/{engine}/report/{name}", partial(_try_report, setup, engine, made))
+        for name, built in list(CONTAINERS.items())[:: 3 if setup.quick else 1]:
+            yield Attempt(f"inputs/{engine}/containers/{name}", partial(_try_container, setup, engine, built))
+            yield Attempt(f"inputs/{engine}/report/{name}", partial(_try_report, setup, engine, built))
     yield from _rerankers(setup, texts, step)
 
 
@@ -202,8 +202,8 @@ def _rerankers(setup: Setup, texts: dict[str, str], step: int) -> Iterator[Attem
     for model in ("cross-bert", "poly"):
         for name, text in list(texts.items())[::step]:
             yield Attempt(f"inputs/{model}/rank/{name}", partial(_try_rank, setup, model, text))
-        for name, made in list(CONTAINERS.items())[:: 3 if setup.quick else 1]:
-            yield Attempt(f"inputs/{model}/documents/{name}", partial(_try_documents, setup, model, made))
+        for name, built in list(CONTAINERS.items())[:: 3 if setup.quick else 1]:
+            yield Attempt(f"inputs/{model}/documents/{name}", partial(_try_documents, setup, model, built))
     for name, text in list(texts.items())[::step]:
         yield Attempt(f"inputs/torch/mine/{name}", partial(_try_mine, setup, text))
 
@@ -214,30 +214,30 @@ def _try_text(setup: Setup, model: str, engine: str, do: Callable[[Any, list[str
 
 def _encode(embedder: Any, texts: list[str], **how: Any) -> None:
     """Rows in the order given: finite, equal texts equal, the same alone."""
-    found = embedder.encode(texts, **how)
-    expect(found.shape == (len(texts), embedder.width), "lost rows", f"{found.shape} for {len(texts)} texts")
-    expect(np.isfinite(found).all(), "wrong answer", "the vectors are not finite")
-    expect((found[1] == found[3]).all(), "wrong answer", "one text twice has two vectors")
+    result = embedder.encode(texts, **how)
+    expect(result.shape == (len(texts), embedder.width), "lost rows", f"{result.shape} for {len(texts)} texts")
+    expect(np.isfinite(result).all(), "wrong answer", "the vectors are not finite")
+    expect((result[1] == result[3]).all(), "wrong answer", "one text twice has two vectors")
     alone = embedder.encode(texts[1:2], **how)
-    expect(np.allclose(alone[0], found[1], atol=1e-5), "wrong answer", "alone, the text has another vector")
+    expect(np.allclose(alone[0], result[1], atol=1e-5), "wrong answer", "alone, the text has another vector")
 
 
 def _encode_tokens(embedder: Any, texts: list[str]) -> None:
-    found, pieces = embedder.encode_tokens(texts), embedder.pieces(texts)
-    expect(len(found) == len(texts) == len(pieces), "lost rows", f"{len(found)} arrays for {len(texts)} texts")
-    expect(all(np.isfinite(x).all() for x in found), "wrong answer", "the vectors are not finite")
+    result, pieces = embedder.encode_tokens(texts), embedder.pieces(texts)
+    expect(len(result) == len(texts) == len(pieces), "lost rows", f"{len(result)} arrays for {len(texts)} texts")
+    expect(all(np.isfinite(x).all() for x in result), "wrong answer", "the vectors are not finite")
 
 
 def _encode_layers(embedder: Any, texts: list[str]) -> None:
-    found = embedder.encode_layers(texts)
-    expect(len(found) == len(texts), "lost rows", f"{len(found)} arrays for {len(texts)} texts")
-    expect(all(len(x) == embedder.encoder.depth + 1 for x in found), "wrong answer", "layers are missing")
+    result = embedder.encode_layers(texts)
+    expect(len(result) == len(texts), "lost rows", f"{len(result)} arrays for {len(texts)} texts")
+    expect(all(len(x) == embedder.encoder.depth + 1 for x in result), "wrong answer", "layers are missing")
 
 
 def _encode_report(embedder: Any, texts: list[str]) -> None:
-    found = embedder.encode_report(texts)
-    expect(len(found.tokens) == len(texts), "lost rows", f"{len(found.tokens)} counts for {len(texts)} texts")
-    expect((found.used <= found.tokens).all(), "wrong answer", "more tokens used than there are")
+    result = embedder.encode_report(texts)
+    expect(len(result.tokens) == len(texts), "lost rows", f"{len(result.tokens)} counts for {len(texts)} texts")
+    expect((result.used <= result.tokens).all(), "wrong answer", "more tokens used than there are")
 
 
 CALLS: dict[str, Callable[[Any, list[str]], Any]] = {
@@ -255,9 +255,9 @@ def _check_rows(made: Made, rows: int) -> None:
     if made[1] is None:
         expect(False, "wrong answer", f"{rows} rows for what is no list of texts")
     given = made[0]()
-    wanted = len(list(given)) if made[1] == -1 else made[1]
-    expect(rows >= wanted, "lost rows", f"{rows} rows for {wanted} texts")
-    expect(rows == wanted, "wrong answer", f"{rows} rows for {wanted} texts")
+    expected = len(list(given)) if made[1] == -1 else made[1]
+    expect(rows >= expected, "lost rows", f"{rows} rows for {expected} texts")
+    expect(rows == expected, "wrong answer", f"{rows} rows for {expected} texts")
 
 
 def _try_container(setup: Setup, engine: str, made: Made) -> None:
@@ -276,10 +276,10 @@ def _try_rank(setup: Setup, model: str, text: str) -> None:
     reranker = loader(model)(setup.models / model)
     documents = ["a cat", text, "", text]
     for query in (text, "a cat"):
-        found = reranker.rank(query, documents)
-        expect(sorted(i for i, _ in found) == [0, 1, 2, 3], "lost rows", f"ranks {found}")
-        scores = dict(found)
-        expect(np.isfinite(list(scores.values())).all(), "wrong answer", f"scores {found}")
+        result = reranker.rank(query, documents)
+        expect(sorted(i for i, _ in result) == [0, 1, 2, 3], "lost rows", f"ranks {result}")
+        scores = dict(result)
+        expect(np.isfinite(list(scores.values())).all(), "wrong answer", f"scores {result}")
         expect(scores[1] == scores[3], "wrong answer", "one text twice has two scores")
 
 
@@ -288,6 +288,6 @@ def _try_mine(setup: Setup, text: str) -> None:
 
     texts = ["a cat", "a dog", "rain", text]
     model, settings = loader("bert")(setup.models / "bert"), MiningSettings(missing="fill")
-    found = mine_negatives(texts, [f"{t} too" for t in texts], model, settings=settings)
-    kept: Iterable[str] = found.anchors
-    expect(len(list(kept)) + found.report.dropped == 4, "lost rows", f"{found.report}")
+    result = mine_negatives(texts, [f"{t} too" for t in texts], model, settings=settings)
+    kept: Iterable[str] = result.anchors
+    expect(len(list(kept)) + result.report.dropped == 4, "lost rows", f"{result.report}")

@@ -64,12 +64,12 @@ class Victim:
 
 
 def _run(*arguments: object) -> None:
-    said = cli(*arguments)
-    if said.code != 0:
-        print(f"exit code {said.code}: {said.err[-2000:]}", file=sys.stderr)
-        raise SystemExit(said.code)
+    output = cli(*arguments)
+    if output.code != 0:
+        print(f"exit code {output.code}: {output.err[-2000:]}", file=sys.stderr)
+        raise SystemExit(output.code)
     if "--json" in arguments:
-        Path("said.json").write_text(said.out)
+        Path("said.json").write_text(output.out)
 
 
 def _texts(_: Setup) -> None:
@@ -224,21 +224,21 @@ def _again(setup: Setup, victim: Victim, whole: Path, before: dict[str, str]) ->
             Path(file).read_bytes() == (whole / file).read_bytes(), "wrong answer", f"{file} is another than unharmed"
         )
     for folder in victim.folders:
-        found, wanted = _seen(Path(folder)), _seen(whole / folder)
-        expect(_same(found, wanted), "neither model", f"after the next run, {folder} is {found!r:.200}")
+        result, expected = _seen(Path(folder)), _seen(whole / folder)
+        expect(_same(result, expected), "neither model", f"after the next run, {folder} is {result!r:.200}")
     if (whole / "said.json").exists():
-        found, wanted = (_scores(json.loads(path.read_text())) for path in (Path("said.json"), whole / "said.json"))
-        expect(found == wanted, "wrong answer", f"scores {found} instead of {wanted}")
+        result, expected = (_scores(json.loads(path.read_text())) for path in (Path("said.json"), whole / "said.json"))
+        expect(result == expected, "wrong answer", f"scores {result} instead of {expected}")
 
 
 def _check(victim: Victim, whole: Path, old: dict[str, Any], old_files: dict[str, Any], when: str) -> None:
     for file in victim.files:
-        found = Path(file).read_bytes() if Path(file).exists() else None
-        fine = found in (old_files[file], (whole / file).read_bytes())
+        result = Path(file).read_bytes() if Path(file).exists() else None
+        fine = result in (old_files[file], (whole / file).read_bytes())
         expect(fine, "partial file", f"{when}: {file} is neither the old nor the new one")
     for folder in victim.folders:
-        found = _seen(Path(folder))
-        fine = isinstance(found, str) or _same(found, old[folder]) or _same(found, _seen(whole / folder))
+        result = _seen(Path(folder))
+        fine = isinstance(result, str) or _same(result, old[folder]) or _same(result, _seen(whole / folder))
         expect(fine, "neither model", f"{when}: {folder} loads, and gives the vectors of neither model")
 
 
@@ -254,8 +254,8 @@ def _same(a: Any, b: Any) -> bool:
     return not isinstance(a, str) and not isinstance(b, str) and a.shape == b.shape and np.allclose(a, b, atol=1e-6)
 
 
-def _scores(told: Mapping[str, Any]) -> Any:
-    return [(cell.get("task"), cell.get("scores")) for cell in told["cells"]]
+def _scores(results: Mapping[str, Any]) -> Any:
+    return [(cell.get("task"), cell.get("scores")) for cell in results["cells"]]
 
 
 # processes
@@ -269,7 +269,7 @@ def _forked(work: Callable[[], Any]) -> int:
     if child:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         return child
-    code, noted = 1, _noting_signals()
+    code, recorded = 1, _noting_signals()
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -279,7 +279,7 @@ def _forked(work: Callable[[], Any]) -> int:
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 1
     except BaseException:
-        if _interrupted(noted):
+        if _interrupted(recorded):
             code = 130  # outside of the command line's own main, as in a program; torch's code makes it a ValueError
         else:
             traceback.print_exc()
@@ -297,9 +297,9 @@ def _noting_signals() -> int:
     return end
 
 
-def _interrupted(noted: int) -> bool:
+def _interrupted(recorded: int) -> bool:
     try:
-        return signal.SIGINT in os.read(noted, 1 << 10)
+        return signal.SIGINT in os.read(recorded, 1 << 10)
     except BlockingIOError:
         return False
 

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from .attempt import Attempt, Setup
-from .command import cli, judged
+from .command import cli, outcome_of
 from .tables import text
 
 LINES: Mapping[str, Callable[[Setup], Sequence[object]]] = {
@@ -103,7 +103,7 @@ LINES: Mapping[str, Callable[[Setup], Sequence[object]]] = {
 
 def _try_line(setup: Setup, name: str) -> str:
     Path("x.csv").write_text(text(".csv"))
-    outcome = judged(cli(*LINES[name](setup)))
+    outcome = outcome_of(cli(*LINES[name](setup)))
     Path("x.csv").unlink()
     return outcome
 

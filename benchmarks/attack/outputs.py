@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .attempt import Attempt, Setup, expect
-from .command import TINY_RUN, cli, judged, stsb
+from .command import TINY_RUN, cli, outcome_of, stsb
 from .tables import PARQUETS, text
 
 
@@ -153,14 +153,18 @@ def _try_output(setup: Setup, name: str) -> str:
     output.ready()
     links = {path: path.readlink() for path in Path().iterdir() if path.is_symlink()}
     kept = {path: path.read_bytes() for path in Path().glob("given.*")}
-    said = cli(*output.command(setup))
-    outcome = judged(said)
+    printed = cli(*output.command(setup))
+    outcome = outcome_of(printed)
     for path, data in kept.items():
-        expect(path.exists() and path.read_bytes() == data, "lost rows", f"{path} was changed; exit code {said.code}")
+        expect(
+            path.exists() and path.read_bytes() == data, "lost rows", f"{path} was changed; exit code {printed.code}"
+        )
     for path, target in links.items():
         expect(path.is_symlink() and path.readlink() == target, "wrong answer", f"the link {path} was replaced")
     expect(
-        said.code in output.codes, "wrong answer", f"exit code {said.code}; wanted {output.codes}: {said.err[-300:]}"
+        printed.code in output.codes,
+        "wrong answer",
+        f"exit code {printed.code}; wanted {output.codes}: {printed.err[-300:]}",
     )
     for path in [*Path().glob("given.*"), *Path().glob("link.*"), *Path().glob("real*"), *Path().glob("data/*/*")]:
         path.unlink()

@@ -80,22 +80,22 @@ def table(results: Sequence[Result]) -> str:
 
 def _grouped(failed: Sequence[Result]) -> dict[str, list[Result]]:
     """Failures by outcome and by what is alike in their details: the last line, without digits and quotations."""
-    found: dict[str, list[Result]] = {}
+    results: dict[str, list[Result]] = {}
     for result in failed:
         lines = result.detail.strip().splitlines() or [""]
         cause = lines[-1].split(":")[0][:80] if result.outcome == "traceback" else FAILURES[result.outcome]
-        found.setdefault(f"{result.outcome.upper()}, {cause}", []).append(result)
-    return found
+        results.setdefault(f"{result.outcome.upper()}, {cause}", []).append(result)
+    return results
 
 
 def write(path: Path, results: Sequence[Result], seed: int, seconds: float) -> None:
     """Everything as JSON."""
     counts = Counter(result.outcome for result in results)
-    told = {
+    described = {
         "seed": seed,
         "seconds": round(seconds, 1),
         "attempts": len(results),
         "outcomes": {outcome: counts[outcome] for outcome in OUTCOMES},
         "results": [asdict(result) for result in results],
     }
-    path.write_text(json.dumps(told, indent=1) + "\n", "utf-8")
+    path.write_text(json.dumps(described, indent=1) + "\n", "utf-8")

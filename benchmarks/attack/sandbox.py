@@ -30,7 +30,7 @@ SIGNS = ("Traceback (most recent call last)", "Exception ignored in", "PanicExce
 NO_MEMORY = ("memory allocation of", "cannot allocate", "not enough memory", "can't allocate", "unable to allocate")
 GIB = 1 << 30
 START = struct.Struct("<Q")
-"""The first thing that an attempt says: the bytes of memory that it begins with."""
+"""The first thing that an attempt writes: the bytes of memory that it begins with."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class _Running:
     folder: Path
     log: Path
     began: float
-    said: bytearray = field(default_factory=bytearray)
+    received: bytearray = field(default_factory=bytearray)
 
 
 def run(
-    attempts: Sequence[Attempt], limits: Limits, jobs: int = 1, tell: Callable[[Result], None] = lambda _: None
+    attempts: Sequence[Attempt], limits: Limits, jobs: int = 1, callback: Callable[[Result], None] = lambda _: None
 ) -> list[Result]:
     """The results in the order in which attempts ended."""
     results: list[Result] = []
@@ -61,7 +61,7 @@ def run(
     with tempfile.TemporaryDirectory(prefix="likewise-attack-") as place, stopped:
         for result in _results(attempts, Path(place), limits, jobs):
             results.append(result)
-            tell(result)
+            callback(result)
     return results
 
 
@@ -85,7 +85,7 @@ def _heard(running: dict[int, _Running], limits: Limits) -> list[int]:
     done = []
     for end in ready:
         data = os.read(end, 1 << 16)
-        running[end].said.extend(data)
+        running[end].received.extend(data)
         if not data:
             done.append(end)
     late = [end for end, one in running.items() if time.monotonic() - one.began >= limits.seconds]
@@ -118,29 +118,29 @@ def _ended(end: int, one: _Running, limits: Limits) -> Result:
         os.killpg(one.pid, signal.SIGKILL)  # what it has left running
     os.close(end)
     log = one.log.read_text("utf-8", "replace") if one.log.exists() else ""
-    said, grown = bytes(one.said[START.size :]), _grown(one.said, used.ru_maxrss * 1024)
-    outcome, detail = _outcome(said, status, log, hangs, grown, limits)
+    received, grown = bytes(one.received[START.size :]), _grown(one.received, used.ru_maxrss * 1024)
+    outcome, detail = _outcome(received, status, log, hangs, grown, limits)
     _remove(one.folder)
     one.log.unlink(missing_ok=True)
     return Result(one.attempt.name, outcome, detail, round(seconds, 3), round(grown / 2**20, 1))
 
 
-def _grown(said: bytearray, peak: int) -> int:
+def _grown(received: bytearray, peak: int) -> int:
     """Bytes that an attempt took beside those that it was forked with, which the child says first."""
-    start = START.unpack(said[: START.size])[0] if len(said) >= START.size else 0
+    start = START.unpack(received[: START.size])[0] if len(received) >= START.size else 0
     return max(0, peak - start)
 
 
-def _outcome(said: bytes, status: int, log: str, hangs: bool, used: int, limits: Limits) -> tuple[str, str]:
+def _outcome(received: bytes, status: int, log: str, hangs: bool, used: int, limits: Limits) -> tuple[str, str]:
     if hangs:
         return "hang", f"not done after {limits.seconds:g} s; {_last(log)}"
     if used > limits.memory:
         return "memory", f"{used / GIB:.2f} GiB, more than {limits.memory / GIB:g}; {_last(log)}"
-    if not said:
-        found = signal.Signals(-os.waitstatus_to_exitcode(status)).name if os.WIFSIGNALED(status) else str(status)
+    if not received:
+        result = signal.Signals(-os.waitstatus_to_exitcode(status)).name if os.WIFSIGNALED(status) else str(status)
         starved = any(sign in log.lower() for sign in NO_MEMORY)
-        return "memory" if starved else "crash", f"the process ended with {found}; {_last(log)}"
-    outcome, detail = json.loads(said)
+        return "memory" if starved else "crash", f"the process ended with {result}; {_last(log)}"
+    outcome, detail = json.loads(received)
     sign = next((sign for sign in SIGNS if sign in log), None)
     if outcome in ("answered", "refused") and sign:
         return "traceback", log[log.index(sign) :][-1500:]
@@ -164,17 +164,17 @@ def _live(attempt: Attempt, folder: Path, log: Path, far: int, limits: Limits) -
     try:
         os.write(far, START.pack(_pages(1)))
         _confine(folder, log, limits)
-        outcome, detail = judged(attempt, folder)
+        outcome, detail = outcome_of(attempt, folder)
     except BaseException as error:
-        outcome, detail = "traceback", f"the attack itself failed: {_told(error)}"
+        outcome, detail = "traceback", f"the attack itself failed: {_described(error)}"
     with contextlib.suppress(Exception):
         sys.stderr.flush()
     os.write(far, json.dumps([outcome, detail[-4000:]]).encode())
     os._exit(0)
 
 
-def judged(attempt: Attempt, folder: Path) -> tuple[str, str]:
-    """Does the work in the current folder, which is `folder`; its outcome and what is to be said of it."""
+def outcome_of(attempt: Attempt, folder: Path) -> tuple[str, str]:
+    """Does the work in the current folder, which is `folder`; its outcome and what to report of it."""
     before = listing(folder)
     try:
         outcome, detail = attempt.work() or "answered", ""
@@ -184,8 +184,8 @@ def judged(attempt: Attempt, folder: Path) -> tuple[str, str]:
         outcome, detail = "refused", f"{type(error).__name__}: {error}"[:300]
     except BaseException as error:
         if isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in NO_MEMORY):
-            return "memory", _told(error)
-        return "traceback", _told(error)
+            return "memory", _described(error)
+        return "traceback", _described(error)
     left = leftovers(before, listing(folder), attempt.outputs)
     if left:
         return "leftover", f"{outcome}, and these stay: {', '.join(left[:5])}"
@@ -193,7 +193,7 @@ def judged(attempt: Attempt, folder: Path) -> tuple[str, str]:
     return ("lost rows", f"{outcome}, and changed are: {', '.join(lost[:5])}") if lost else (outcome, detail)
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     """The traceback's end; then, in one line, the kind of error and the last place of ours that it went through."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/likewise/" in frame.filename] or frames
@@ -261,9 +261,9 @@ def in_child(work: Callable[[], object]) -> None:
 
 def distinct(attempts: Iterable[Attempt]) -> list[Attempt]:
     """The attempts, whose names must differ, since a name repeats an attempt."""
-    found: dict[str, Attempt] = {}
+    result: dict[str, Attempt] = {}
     for attempt in attempts:
-        if attempt.name in found:
+        if attempt.name in result:
             raise ValueError(f"two attempts have the name {attempt.name}")
-        found[attempt.name] = attempt
-    return list(found.values())
+        result[attempt.name] = attempt
+    return list(result.values())

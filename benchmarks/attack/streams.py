@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .attempt import Attempt, Setup, expect
-from .command import GOOD_CODES, ROOT, TINY_RUN, Said, judged, stsb
+from .command import GOOD_CODES, ROOT, TINY_RUN, CommandOutput, outcome_of, stsb
 from .tables import N, text
 
 STREAMED: Mapping[str, Callable[[Setup], Sequence[object]]] = {
@@ -56,19 +56,19 @@ def _try_stream(setup: Setup, verb: str, stream: str) -> str:
     stsb()
     how = STREAMS[stream]
     env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}", **how.get("env", {})}
-    said = _process([str(part) for part in STREAMED[verb](setup)], how, env)
+    output = _process([str(part) for part in STREAMED[verb](setup)], how, env)
     for path in [*Path().glob("given.*"), Path("data/stsb/test.csv")]:
         path.unlink()
     shutil.rmtree("data")
-    silent = how.get("broken") and said.code == 1  # as Python advises for a reader that has gone away
+    silent = how.get("broken") and output.code == 1  # as Python advises for a reader that has gone away
     if silent or 2 in how.get("close", ()) or how.get("err"):
-        return GOOD_CODES.get(said.code) or judged(said)
-    if verb == "encode" and said.code == 0:
+        return GOOD_CODES.get(output.code) or outcome_of(output)
+    if verb == "encode" and output.code == 0:
         expect(Path("v.npy").exists() and len(np.load("v.npy")) == N, "lost rows", "v.npy is not there, or short")
-    return judged(said)
+    return outcome_of(output)
 
 
-def _process(arguments: list[str], how: Mapping[str, Any], env: Mapping[str, str]) -> Said:
+def _process(arguments: list[str], how: Mapping[str, Any], env: Mapping[str, str]) -> CommandOutput:
     """A real process with streams closed, full or broken."""
 
     def close() -> None:
@@ -93,7 +93,7 @@ def _process(arguments: list[str], how: Mapping[str, Any], env: Mapping[str, str
     out, err = ((Path("tmp") / name).read_text("utf-8", "replace") for name in ("out", "err"))
     shutil.rmtree("tmp")
     Path("tmp").mkdir()
-    return Said(code, out, err)
+    return CommandOutput(code, out, err)
 
 
 def attempts(setup: Setup, step: int) -> Iterator[Attempt]:
