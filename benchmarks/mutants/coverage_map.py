@@ -7,6 +7,7 @@ Lines of a file that has changed since are found again by comparing its texts.
 import difflib
 import json
 import os
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -81,8 +82,14 @@ def _importing(file: str) -> list[str]:
     """The files of tests that import this module, or from its room."""
     module = file.removesuffix(".py").replace("/", ".")
     room = module.rpartition(".")[0]
-    paths = (path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests").rglob("test_*.py")))
-    return [path for path in paths if _imports((ROOT / path).read_text("utf-8"), module, room)]
+    return [path for path in _files_of_the_suite() if _imports((ROOT / path).read_text("utf-8"), module, room)]
+
+
+def _files_of_the_suite() -> list[str]:
+    """All files of tests but those in folders that are a step of their own, and may need packages that are not here."""
+    configured = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"]
+    files = (path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("test_*.py")))
+    return [path.as_posix() for path in files if not {*path.parts} & {*configured["norecursedirs"]}]
 
 
 def _imports(text: str, module: str, room: str) -> bool:

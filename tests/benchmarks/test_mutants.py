@@ -123,3 +123,12 @@ def test_a_draw_is_that_of_its_seed_and_leaves_out_what_changes_no_result():
 )
 def test_a_failed_test_and_a_crash_catch_a_slip_and_what_else_ends_a_process_is_unclear(code, outcome):
     assert outcome_of(code) == outcome
+
+
+def test_what_no_map_knows_of_is_the_suites_and_imports_the_module():
+    known = Map(["tests/text/test_packing.py::a"], [1.0], {}, {})
+    files = known.unknown_files("likewise/text/packing.py")
+    assert "tests/train/step/test_embedder_step.py" in files and "tests/text/test_packing.py" not in files
+    others = ("encoders/checkpoint", "train/objectives/registry", "evaluate/tasks/registry", "text/tokenizer")
+    every = {file for name in others for file in known.unknown_files(f"likewise/{name}.py")}
+    assert len(every) > 20 and not any(file.startswith(("tests/parity", "tests/native")) for file in every)

@@ -210,3 +210,44 @@ def test_each_device_has_its_way(kind, dtype, more, way, monkeypatch):
     settings = {"bias": None, "window": None, "dropout": 0.0, **more}
     wanted = (settings["window"],) if way == "_variable" else tuple(settings.values())
     assert asked == [(way, (q, k, v, "tokens", *wanted))]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "length", "more", "kernels"),
+    [  # of a whole block of sentences, and of one sentence more
+        (torch.bfloat16, 16, {}, ["products", "tiny"]),
+        (torch.bfloat16, 17, {}, ["products", "fused"]),
+        (torch.bfloat16, 96, {}, ["products", "fused"]),
+        (torch.bfloat16, 97, {}, ["fused"]),
+        (torch.bfloat16, 16, {"window": 15}, ["products", "tiny"]),
+        (torch.bfloat16, 16, {"window": 14}, ["masked"]),
+        (torch.bfloat16, 16, {"bias": lambda length: torch.zeros(HEADS, length, length)}, ["masked"]),
+        (torch.bfloat16, 16, {"dropout": 0.5}, ["dropping"]),
+        (torch.float32, 16, {}, ["fused"]),
+        (torch.float32, 16, {"window": 15}, ["fused"]),
+    ],
+)
+def test_each_block_has_the_kernel_that_is_fastest_for_it(dtype, length, more, kernels, monkeypatch):
+    called = []
+    fused, products, dropping = attention.scaled_dot_product_attention, attention._products, attention._dropping
+
+    def sdpa(q, k, v, attn_mask=None):
+        tiny = q.dtype == torch.float32 != dtype
+        called.append("masked" if attn_mask is not None else "tiny" if tiny else "fused")
+        return fused(q, k, v, attn_mask=attn_mask)
+
+    monkeypatch.setattr(attention, "scaled_dot_product_attention", sdpa)
+    monkeypatch.setattr(attention, "_products", lambda *x: called.append("products") or products(*x))
+    monkeypatch.setattr(attention, "_dropping", lambda *x: called.append("dropping") or dropping(*x))
+    q, k, v = _qkv([length] * (BLOCK // length + 1), dtype)
+    attend(q.values, k.values, v.values, q, **more)
+    assert called == kernels
+
+
+def test_a_window_that_reaches_everywhere_needs_no_mask():
+    like = torch.zeros(4, 1)
+    assert all(attention._mask(4, like, None, window) is None for window in (None, 3, 9))
+    near = attention._mask(4, like, None, 2)
+    assert (near == -torch.inf).nonzero().tolist() == [[0, 3], [3, 0]] and near[0, 0] == 0
+    bias = torch.ones(HEADS, 4, 4)
+    assert torch.equal(attention._mask(4, like, lambda length: bias, 3), bias)

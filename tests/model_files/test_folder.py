@@ -16,7 +16,9 @@ from likewise.arrays.reductions import NEWER_NAMES, POOLING_FLAGS
 from likewise.cli import main
 from likewise.errors import BadInput, BadModel, ModelNotFound
 from likewise.model_files import atomic_folder, local_models, locate, names, read_manifest, write_manifest
-from likewise.model_files.folder import LENGTH_FILES
+from likewise.model_files import folder as folder_module
+from likewise.model_files.folder import LENGTH_FILES, Manifest
+from likewise.model_files.reranker_folder import PairManifest
 from likewise.runtime.atomic_files import atomic_file, check_writable_file, check_writable_folder
 from likewise.runtime.untrusted_files import read_json
 from tests.tiny import amend, model_folder, write
@@ -548,3 +550,13 @@ def test_a_setting_of_the_model_can_be_changed_in_its_json(own):
     amend(folder / "sentence_bert_config.json", max_seq_length=9)
     assert Embedder.load(folder).tokenizer.max_length == 9
     assert Embedder.load(folder, max_length=7).tokenizer.max_length == 7
+
+
+def test_a_manifest_that_would_be_read_back_as_another_is_refused():
+    one, other = Manifest(Path("a"), max_length=5), Manifest(Path("b"), max_length=6)
+    folder_module.check_same(one, Manifest(Path("b"), max_length=5))
+    with pytest.raises(BadModel, match="its max_length is 6, and would be 5 when it is loaded again"):
+        folder_module.check_same(one, other)
+    with pytest.raises(BadModel, match="the pooling 'mean\\+other' has no flag in a model folder"):
+        folder_module._described("mean+other", 4)
+    assert (one.include_prompt, one.lowercase, PairManifest(Path("a")).lowercase) == (True, False, False)

@@ -95,3 +95,35 @@ def test_an_error_of_the_hub_is_told_in_one_line(message, asked, monkeypatch):
     monkeypatch.setattr(sys.modules["huggingface_hub"], "snapshot_download", fails)
     with pytest.raises(ModelNotFound, match=f"ConnectionError: {message.strip().partition(chr(10))[0] or 'no more'}"):
         locate("owner/model")
+
+
+def test_without_its_client_the_hub_is_not_asked(monkeypatch):
+    monkeypatch.setattr(hub, "find_spec", lambda name: None)
+    tried = []
+    assert hub.snapshot("a/b", tried) is None
+    assert len(tried) == 1 and "not asked, since huggingface_hub is missing: pip install" in tried[0]
+
+
+@pytest.mark.parametrize(
+    ("offline", "asks", "waits", "said"),
+    [
+        ("1", False, False, "not in its cache, and HF_HUB_OFFLINE is set"),
+        ("0", False, False, "not in its cache, and out of reach"),
+        ("0", False, True, "not in its cache, and out of reach a moment ago, so not asked again"),
+        ("0", True, False, "ValueError: one"),
+    ],
+)
+def test_a_reason_is_short_and_says_whether_the_hub_was_asked(offline, asks, waits, said, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", offline)
+    assert hub._why(ValueError("one\ntwo"), asks, waits) == said
+    assert len(hub._why(ValueError("x" * 500), True, False)) == 160 + len("ValueError: ") or offline == "1"
+    if offline == "0":
+        assert hub._why(ValueError(), True, False) == "ValueError: no more is known"
+
+
+@pytest.mark.parametrize("value", ["1", "on", "YES", "true"])
+def test_offline_is_said_in_any_of_the_hubs_ways(value, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", value)
+    assert hub._offline() and not hub._has_address()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    assert not hub._offline()

@@ -19,6 +19,7 @@ from likewise.errors import BadModel
 from likewise.heads import Normalize
 from likewise.model_files import Manifest
 from likewise.pooling import Dissection, pooling_of
+from likewise.pooling import dissection as module
 from likewise.pooling.dissection import Dissected, cosines_between, rounding_noise
 from likewise.text.tokenizer import Tokenizer
 
@@ -559,3 +560,53 @@ def test_in_half_precision_vectors_stay_near(precision: str) -> None:
 def test_cosines_may_be_off_by_sixteen_roundings_of_single_precision_or_better(dtype):
     eps = 2**-52 if dtype == torch.float64 else 2**-23
     assert rounding_noise(dtype) == 16 * eps
+
+
+@pytest.mark.parametrize("robust", [True, False])
+def test_shares_of_a_sentence_are_those_of_its_tokens_but_the_last(robust: bool) -> None:
+    tokens = Ragged(torch.zeros(9), (4, 3, 2))
+    importance = torch.tensor([1.0, 2, 5, 7, 3, 1, 9, 4, 2], dtype=torch.float64)
+    wanted = torch.tensor([1 / 8, 2 / 8, 5 / 8, 0, 3 / 4, 1 / 4, 0, 1, 0], dtype=torch.float64)
+    torch.testing.assert_close(module.shares_in_sentence(importance, tokens, robust), wanted)
+
+
+def test_where_no_word_moves_all_but_the_last_share_alike_up_to_a_variance() -> None:
+    tokens = Ragged(torch.zeros(4), (3, 1))
+    limit = 2 * module.NO_VARIANCE  # of two words
+    for total, first in ((0.0, 0.5), (limit, 0.5), (limit * 1.001, 1.0)):
+        importance = torch.tensor([total, 0, 5, 5])
+        with pytest.warns(UserWarning, match="leaves out a sentence's last token"):
+            found = module.shares_in_sentence(importance, tokens)
+        torch.testing.assert_close(found, torch.tensor([first, 1 - first, 0, 0]))
+
+
+def test_shares_over_layers_are_those_given_where_the_sum_is_about_nothing() -> None:
+    x = torch.tensor([[1.0, 0.25, 0], [3, 0.25, 0]], dtype=torch.float64)
+    otherwise = torch.full_like(x, 0.125)
+    wanted = torch.tensor([[0.25, 0.125, 0.125], [0.75, 0.125, 0.125]], dtype=torch.float64)
+    torch.testing.assert_close(module._shares(x, 0.5, otherwise), wanted)
+    torch.testing.assert_close(module._shares(x, 0.49, otherwise)[:, 1], torch.full((2,), 0.5, dtype=torch.float64))
+
+
+def test_a_root_of_nothing_is_nothing_and_so_is_its_gradient() -> None:
+    x = torch.tensor([-1.0, 0, 1e-30, 4], dtype=torch.float64, requires_grad=True)
+    root = module._root(x)
+    root.sum().backward()  # type: ignore[no-untyped-call]
+    assert root.tolist() == pytest.approx([0, 0, 1e-15, 2], rel=1e-12)
+    assert x.grad is not None and x.grad.tolist()[:2] == [0, 0] and x.grad.tolist()[3] == 0.25
+    below = module._root(torch.tensor([1e-40], dtype=torch.float64))
+    assert float(below) == pytest.approx(1e-15)
+
+
+@pytest.mark.parametrize(("text", "value"), [("4", 4), ("-4", "-4"), ("true", True), ("false", False), ("no", "no")])
+def test_settings_of_a_name_are_numbers_booleans_or_texts(text: str, value: object) -> None:
+    assert module._value(text) == value and type(module._value(text)) is type(value)
+
+
+@pytest.mark.parametrize(("size", "lengths"), [(1, [1] * 5), (2 * 3 * 4 * 4, [2, 2, 1]), (10**6, [5])])
+def test_words_are_looked_at_in_chunks_that_fit(size: int, lengths: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(module.CHUNK, "cpu", size)
+    paths = [torch.randn(5, 4) for _ in range(3)]  # of three layers, four numbers each
+    chunks = list(module._chunks(paths))
+    assert [len(chunk) for chunk in chunks] == lengths and chunks[0].shape[1:] == (3, 4)
+    assert torch.equal(torch.cat(chunks), torch.stack(paths, 1))

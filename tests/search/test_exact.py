@@ -132,3 +132,20 @@ def test_copies_have_cosine_one_and_come_in_the_order_of_the_corpus(size):
     assert hits.indices[:, :3].tolist() == [[i, i + 20, i + 40] for i in range(20)]
     assert (hits.scores[:, :3] == 1).all()
     assert (hits.scores[:, 3] < 1).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_numbers_whose_products_have_no_value_are_refused():
+    huge = np.array([[3e38, -3e38]], np.float32)
+    with pytest.raises(BadInput, match="the numbers are too large: the dot of a query and a row is NaN"):
+        search(huge, huge[:, ::-1] * np.array([[1, -1]], np.float32) * -1, k=1, metric="dot")
+
+
+def test_blocks_of_queries_change_nothing(monkeypatch):
+    draw = np.random.default_rng(0)
+    queries, corpus = draw.normal(size=(7, 4)).astype(np.float32), draw.normal(size=(30, 4)).astype(np.float32)
+    whole = search(queries, corpus, k=5)
+    for size in (1, 3, 7):
+        monkeypatch.setattr(exact, "QUERIES", size)
+        found = search(queries, corpus, k=5)
+        assert np.array_equal(found.indices, whole.indices) and np.allclose(found.scores, whole.scores)

@@ -99,3 +99,27 @@ def test_pairs_between_two_bounds():
 def test_what_cannot_be_compared_is_refused(given, said):
     with pytest.raises(BadInput, match=said):
         closest_pairs(**{"vectors": np.eye(2), "k": 1, **given})
+
+
+@pytest.mark.parametrize("block", [3, 7, 2048])
+@pytest.mark.parametrize("k", [1, 4, 20])
+def test_bounds_hold_in_every_block(block, k, monkeypatch):
+    monkeypatch.setattr("likewise.search.pairs.BLOCK", block)
+    vectors = np.random.default_rng(2).normal(size=(20, 3))
+    vectors[7], vectors[15], vectors[16] = vectors[3], 2 * vectors[4], -vectors[4]
+    every = [pair for pair in closest_pairs(vectors, 1000) if 0.1 <= pair.score < 0.95]
+    found = closest_pairs(vectors, k, above=0.1, below=0.95)
+    assert [(p.i, p.j) for p in found] == [(p.i, p.j) for p in every[:k]] and len(every) > 20
+    assert [p.score for p in found] == pytest.approx([p.score for p in every[:k]])
+    for most in (1, 2, 5):  # bounds that some cosine just meets: at least `above`, less than `below`
+        edge = every[most].score
+        assert closest_pairs(vectors, 1, below=edge)[0].score < edge
+        assert closest_pairs(vectors, 1000, above=edge)[-1].score >= edge
+
+
+def test_one_vector_fills_no_tile_and_the_last_of_equals_is_kept_by_its_row(monkeypatch):
+    for block in (1, 2, 5):
+        monkeypatch.setattr("likewise.search.pairs.BLOCK", block)
+        vectors = np.array([[1.0, 0], [0, 1], [1, 0], [0, 1], [1, 0]])
+        found = [(p.i, p.j) for p in closest_pairs(vectors, 5)]
+        assert found == [(0, 2), (0, 4), (1, 3), (2, 4), (0, 1)]

@@ -88,3 +88,25 @@ def test_a_window_holds_few_texts_and_few_letters(monkeypatch):
     found = list(text_chunks(given))
     assert [t for window in found for t in window] == given
     assert [len(window) for window in found] == [3, 3, 2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "rows"),
+    [
+        (["a"], True), ((), True), (iter("a"), True), ({"a": 1}.keys(), True), (np.zeros(3), True),
+        ("a", False), (b"a", False), (bytearray(b"a"), False), (list, False), ({"a": 1}, False), ({1}, False),
+        (3, False), (None, False), (np.array(3), False), (np.zeros((2, 2)), False),
+    ],
+)  # fmt: skip
+def test_what_holds_rows_in_an_order(given, rows):
+    assert inputs.is_list_of_rows(given) is rows
+
+
+def test_an_array_of_rows_may_have_as_many_dimensions_as_asked_for():
+    assert [inputs.is_list_of_rows(np.zeros((1,) * n), 2) for n in range(4)] == [False, True, True, False]
+
+
+def test_a_value_is_shown_whole_up_to_forty_letters():
+    assert inputs.describe_value("a" * 38) == f"'{'a' * 38}' (str)"
+    assert inputs.describe_value("a" * 39) == f"'{'a' * 36}… (str)"
+    assert inputs.count_texts(np.array("a")) is None and inputs.count_texts(iter("a")) is None

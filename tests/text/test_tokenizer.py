@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BadInput, BadModel
-from likewise.text.tokenizer import OVERLAP, PairFrame, Tokenizer, truncate_longest_first
+from likewise.text.tokenizer import OVERLAP, PairFrame, Tokenizer, max_input_length, truncate_longest_first
+from likewise.text.windows import first_windows, overlapping_windows
 from tests.tiny import wordpieces
 
 
@@ -219,3 +220,79 @@ def test_a_tokenizer_that_would_not_be_read_again_as_it_is_is_not_saved(same, tm
     (tmp_path / "again").mkdir()
     with pytest.raises(BadModel, match="cannot be saved: it would"):
         made.save(tmp_path / "again")
+
+
+def test_a_window_knows_its_text_its_tokens_and_what_stands_before_them(plain):
+    contents, lead = [[7, 8, 9], list(range(100, 130)), []], [7, 8]
+    first = first_windows(plain, contents, lead)
+    assert [w.ids for w in first] == [plain.framed(c) for c in ([7, 8, 9], list(range(100, 118)), [])]
+    assert [(w.owner, w.weight, w.lead) for w in first] == [(0, 3, 3), (1, 18, 3), (2, 0, 3)]
+
+
+def test_later_windows_begin_with_what_a_prompt_and_a_text_with_it_have_in_common(plain):
+    lead, text = [7, 8, 9], [7, 8, 50, *range(100, 130)]  # the prompt's last token was merged with the text's first
+    windows = overlapping_windows(plain, [[7, 8, 9, 1], text], lead)
+    assert (windows[0].ids, windows[0].owner, windows[0].weight, windows[0].lead) == (
+        plain.framed([7, 8, 9, 1]),
+        0,
+        4,
+        4,
+    )
+    later = windows[1:]
+    assert [w.ids for w in later] == [plain.framed(window) for window in plain.windows(text, [7, 8])]
+    assert len(later) == 3 and all(w.owner == 1 and w.weight == 18 and w.ids[1:3] == [7, 8] for w in later)
+    assert [w.lead for w in later] == [4, 3, 3]
+
+
+def test_windows_are_evenly_spread_from_the_first_token_to_the_last(plain):
+    body = list(range(1000))
+    windows = plain.windows(body)
+    last, stride = 1000 - 18, 18 - 18 // 8
+    count = -(-last // stride) + 1
+    assert [w[0] for w in windows] == [round(i * last / (count - 1)) for i in range(count)]
+    assert plain.windows(body[:18]) == [body[:18]] and len(plain.windows(body[:19])) == 2
+
+
+@pytest.mark.parametrize(
+    ("requested", "configured", "found"),
+    [(None, None, 512), (None, 128, 128), (64, 128, 64), (None, 900, 512), (512, 1, 512)],
+)
+def test_the_longest_input_is_as_asked_for_or_as_configured_or_as_the_encoder_reads(requested, configured, found):
+    assert max_input_length(requested, configured, 512) == found
+    for wrong in (0, -1, 513, 5000):
+        with pytest.raises(BadInput, match=f"max_length is {wrong}; this encoder reads 1 to 512 tokens"):
+            max_input_length(wrong, configured, 512)
+
+
+@pytest.mark.parametrize("pad", ["[PAD]", "<pad>", None])
+def test_a_folder_without_a_config_gets_the_least_that_others_need(pad, tmp_path):
+    backend = wordpieces(pad == "<pad>")
+    if pad is None:
+        backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
+    made = _tokenizer(tmp_path, backend)
+    wanted = {"tokenizer_class": "PreTrainedTokenizerFast", **({"pad_token": pad} if pad else {})}
+    assert json.loads(made.companions["tokenizer_config.json"]) == wanted
+
+
+def test_ids_beyond_an_encoders_vocabulary_are_found_and_special_ones_refused(plain):
+    assert plain.strange([[5], [3, plain.vocabulary - 1], [plain.vocabulary - 1]], plain.vocabulary) is None
+    found = plain.strange([[5], [], [3, plain.vocabulary - 1], [plain.vocabulary - 1]], plain.vocabulary - 1)
+    assert found == (2, plain.backend.id_to_token(plain.vocabulary - 1))
+    assert plain.strange([[5], []], plain.vocabulary - 1) is None
+    plain.check(4)  # the special tokens have the ids 2 and 3
+    with pytest.raises(BadModel, match=r"adds the ids \(2, 3\) to every text, but the encoder has vectors for 3 ids"):
+        plain.check(3)
+
+
+def test_an_older_folder_says_how_letters_are_treated(tmp_path):
+    (tmp_path / "vocab.txt").write_text("[CLS]\n[SEP]\n[UNK]\na\nA\né\ne\nÉ\n中", "utf-8")
+
+    def pieces(text, **settings):
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+        made = Tokenizer.load(tmp_path, 20)
+        return [made.backend.id_to_token(i) for i in made.contents([text])[0]]
+
+    assert pieces("A É") == ["a", "e"]  # lower-cased, and with that without accents
+    assert pieces("A É", strip_accents=False) == ["a", "é"]
+    assert pieces("A É", do_lower_case=False) == ["A", "É"]
+    assert pieces("中中") == ["中", "中"] and pieces("中中", tokenize_chinese_chars=False) == ["[UNK]"]

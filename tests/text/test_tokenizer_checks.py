@@ -8,6 +8,7 @@ import tokenizers
 from tokenizers import Regex, normalizers, pre_tokenizers, processors
 
 from likewise.errors import BadModel
+from likewise.text import tokenizer_checks
 from likewise.text.tokenizer import Tokenizer
 from likewise.text.tokenizer_checks import library_errors, nested_repeat
 from tests.tiny import wordpieces
@@ -156,3 +157,80 @@ def test_junk_among_added_tokens_is_refused(added, tmp_path):
     (tmp_path / "added_tokens.json").write_text(added)
     with pytest.raises(BadModel, match="added_tokens.json"):
         Tokenizer.load(tmp_path, 20)
+
+
+def test_what_is_just_within_the_limits_is_read(tmp_path, monkeypatch):
+    steps = [normalizers.NFC()] * 98  # and BERT's splitting, which is two
+    made = _normalised(*steps)
+    assert _load(tmp_path, made)
+    monkeypatch.setattr(tokenizer_checks, "MAX_STEPS", 98)
+    with pytest.raises(BadModel, match="in 99 steps; expected at most 98"):
+        _load(tmp_path, made)
+    monkeypatch.setattr(tokenizer_checks, "MAX_PATTERN_LENGTH", 7)
+    for length in (7, 8):
+        if length == 7:
+            assert _load(tmp_path, _normalised(Replace(Regex("z" * length), "")))
+        else:
+            with pytest.raises(BadModel, match="a pattern of 8 letters; expected at most 7"):
+                _load(tmp_path, _normalised(Replace(Regex("z" * length), "")))
+    monkeypatch.setattr(tokenizer_checks, "MAX_GROWTH", 6)
+    assert _load(tmp_path, _normalised(Replace("z", "yy"), Replace("zz", "y" * 6)))
+    with pytest.raises(BadModel, match="8 times as long; expected at most 6"):
+        _load(tmp_path, _normalised(Replace("z", "yy"), Replace("z", "y" * 4)))
+
+
+@pytest.mark.parametrize(
+    ("step", "growth"),
+    [
+        (Replace("ab", "c" * 5), 2.5),
+        (Replace("ab", "c"), 1.0),
+        (Replace(Regex("a+"), "cc"), 3.0),
+        (Replace(Regex("a+"), ""), 1.0),
+        (normalizers.Prepend("abc"), 4.0),
+        (normalizers.ByteLevel(), 4.0),
+        (normalizers.NFC(), 1.0),
+    ],
+)
+def test_a_step_makes_a_text_so_many_times_as_long(step, growth):
+    (described,) = tokenizer_checks._steps(tokenizer_checks._described(step))
+    assert tokenizer_checks._growth(described) == growth
+
+
+@pytest.mark.parametrize(
+    ("pattern", "atoms"),
+    [  # begin, end without and with the quantifier, whether its length varies, whether without bound
+        ("ab*", [(0, 1, 1, False, False), (1, 2, 3, True, True)]),
+        ("a?b", [(0, 1, 2, False, False), (2, 3, 3, False, False)]),
+        ("a{3}b{2,}c{1,9}", [(0, 1, 4, False, False), (4, 5, 9, True, True), (9, 10, 15, True, False)]),
+        ("a{20}b{21}", [(0, 1, 5, False, False), (5, 6, 10, False, True)]),
+        ("a{0,20}b{0,21}", [(0, 1, 7, True, False), (7, 8, 14, True, True)]),
+        ("a++b*?", [(0, 1, 3, False, False), (3, 4, 6, True, True)]),
+        (r"\p{L}+\w", [(0, 5, 6, True, True), (6, 8, 8, False, False)]),
+        (r"[a[b\]]c]*d", [(0, 9, 10, True, True), (10, 11, 11, False, False)]),
+        ("(?i)a", [(0, 4, 4, False, False), (4, 5, 5, False, False)]),
+        ("(?:a)", [(0, 3, 3, False, False), (3, 4, 4, False, False), (4, 5, 5, False, False)]),
+        ("[a", [(0, 2, 2, False, False)]),
+    ],
+)
+def test_a_pattern_has_these_parts(pattern, atoms):
+    assert list(tokenizer_checks._atoms(pattern)) == atoms
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("x(a+b+)+y", "(a+b+)+"),
+        ("((a+)b)*", "((a+)b)*"),
+        ("(a+-)*", None),
+        ("(a+|-)*", "(a+|-)*"),
+        ("(?>a+)*", None),
+        ("((?>a+))*", None),
+        ("(a*)?", None),
+        ("(a)+", None),
+        (")a+", None),
+        ("(a{2}b{3})+", None),
+        ("(-?a+)*", "(-?a+)*"),
+    ],
+)
+def test_the_repeated_group_that_repeats_is_named(pattern, found):
+    assert nested_repeat(pattern) == found

@@ -1,12 +1,19 @@
 """What is counted of texts that are too long."""
 
+import inspect
 from typing import get_args
 
 import numpy as np
 import pytest
 
 from likewise.errors import BadInput, TooLong
-from likewise.text.truncation import Overflow, TruncationCounter, TruncationReport
+from likewise.text.truncation import (
+    Overflow,
+    TruncationCounter,
+    TruncationReport,
+    caller_stacklevel,
+    longest_words,
+)
 
 
 def test_a_report_says_what_is_lost_and_where():
@@ -54,3 +61,61 @@ def test_texts_that_fit_are_never_spoken_of(overflow):
 def test_an_unknown_policy_is_refused_with_the_list_of_them():
     with pytest.raises(BadInput, match="expected one of error, warn, truncate, mean"):
         TruncationCounter(10, "cut")  # type: ignore[arg-type]
+
+
+def test_long_words_are_counted_with_their_first_text_and_longest_word():
+    counter = TruncationCounter(10, "mean", word_limit=100)
+    counter.add([1, 2, 3], {2: 150, 1: 120})
+    counter.add([4], {0: 130})
+    assert (counter.unread, counter.first_unread, counter.longest_word, counter.texts) == (3, 1, 150, 4)
+    told = r"3 of 4 texts have words of more than 100 characters.*texts\[1\], the longest word has 150 characters"
+    with pytest.warns(UserWarning, match=told):
+        counter.warn()
+    silent = TruncationCounter(10, "truncate", word_limit=100)
+    silent.add([1], {0: 120})
+    silent.warn()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "words", "said"),
+    [
+        (
+            [1, 5, 99],
+            {1: 120},
+            r"texts\[1\] has a word of 120 characters, and the tokenizer accepts words of up to 100",
+        ),
+        ([1, 99, 5], {2: 120}, r"texts\[1\] has 99 tokens, and the model reads 10"),
+        ([1, 99, 5], {1: 120}, r"texts\[1\] has 99 tokens"),
+        ([1, 2], {0: 120}, r"texts\[0\] has a word"),
+    ],
+)
+def test_the_first_text_that_loses_something_is_named(lengths, words, said):
+    with pytest.raises(TooLong, match=said):
+        TruncationCounter(10, "error", word_limit=100).add(lengths, words)
+
+
+def test_texts_without_a_known_word_are_counted_where_they_are_skipped():
+    counter = TruncationCounter(10, "warn", skips=True)
+    counter.add([1, 0, 2, 0])
+    counter.add([0])
+    assert (counter.empty, counter.first_empty) == (3, 1)
+    with pytest.warns(UserWarning, match=r"3 of 5 texts contain no word .*texts\[1\]\)"):
+        counter.warn()
+    other = TruncationCounter(10, "warn")
+    other.add([0])
+    assert other.empty == 0
+
+
+def test_the_longest_unread_word_of_each_text_is_looked_up_through_repeated_texts():
+    unread = {0: [(1, 120), (4, 150)], 2: [(0, 101)]}
+    assert longest_words(unread) == {0: 150, 2: 101}
+    assert longest_words(unread, np.array([1, 2, 0, 2])) == {1: 101, 2: 150, 3: 101}
+    assert longest_words({}, np.array([0])) == {}
+
+
+def test_a_warning_points_at_the_line_that_called_the_package():
+    plain = inspect.unwrap(caller_stacklevel)  # without the check of types, which is a frame of its own
+    names = {"__name__": "likewise.somewhere", "plain": plain}
+    exec("def inner():\n    return plain()\ndef outer():\n    return inner()", names)
+    assert names["outer"]() == 3 and names["inner"]() == 2
+    assert plain() == 1

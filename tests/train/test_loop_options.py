@@ -14,11 +14,12 @@ from likewise.encoders.layers import without_dropout
 from likewise.errors import BadInput
 from likewise.model_files import atomic_folder
 from likewise.train.data.batch import TrainingRows
-from likewise.train.data.schedule import DataSource
-from likewise.train.objectives import Contrastive, Regression
+from likewise.train.data.schedule import BatchSchedule, DataSource
+from likewise.train.objectives import Classification, Contrastive, Regression
 from likewise.train.optimization.ema import EMA
 from likewise.train.output import checkpoint as checkpoints
 from likewise.train.output.interrupt import stop_requested
+from likewise.train.plan import ABOVE_ZERO, FRACTIONS, NOT_NEGATIVE, Plan, check_ranges
 from likewise.train.settings import TrainSettings
 from tests.runtime.test_temporary_files import left_by
 from tests.train.columns import columns_for
@@ -259,3 +260,108 @@ def test_a_checkpoint_that_is_not_whole_is_refused_and_leaves_the_model_as_it_wa
     with pytest.raises(BadInput, match="checkpoint|belongs to a run with"):
         run_trainer(embedder, course, TrainSettings(max_steps=1, batch_size=8), checkpoint_folder=tmp_path)
     assert all(torch.equal(before[name], tensor) for name, tensor in embedder.state_dict().items())
+
+
+def _schedule(rows=24, batch=8):
+    return BatchSchedule(_course(rows), batch)
+
+
+@pytest.mark.parametrize(
+    ("how", "steps", "epoch", "evaluations", "warmup"),
+    [  # of three batches a pass
+        ({}, 3, 3.0, 3, 0),
+        ({"epochs": 2.5}, 8, 3.0, 3, 1),
+        ({"epochs": 0.1}, 1, 3.0, 3, 0),
+        ({"epochs": 4.0, "gradient_accumulation_steps": 2}, 6, 1.5, 2, 1),
+        ({"epochs": 9.0, "gradient_accumulation_steps": 9}, 3, 1 / 3, 1, 0),
+        ({"max_steps": 40, "warmup_ratio": 0.25, "eval_steps": 7}, 40, 3.0, 7, 10),
+    ],
+)
+def test_the_plan_of_a_run(how, steps, epoch, evaluations, warmup):
+    plan = Plan.of(_schedule(), TrainSettings(batch_size=8, **how))
+    assert (plan.max_steps, plan.eval_steps, plan.warmup_steps) == (steps, evaluations, warmup)
+    assert plan.steps_per_epoch == pytest.approx(epoch)
+
+
+@pytest.mark.parametrize("name", ABOVE_ZERO)
+def test_what_is_above_nothing(name, unchecked):
+    check_ranges(replace(TrainSettings(), **{name: 1e-9}))
+    for value in (0, -1, float("nan")):
+        with pytest.raises(BadInput, match=f"{name} is {value}; expected a number above 0"):
+            check_ranges(replace(TrainSettings(), **{name: value}))
+
+
+@pytest.mark.parametrize("name", NOT_NEGATIVE)
+def test_what_is_nothing_or_more(name, unchecked):
+    check_ranges(replace(TrainSettings(), **{name: 0}))
+    for value in (-1e-9, float("nan")):
+        with pytest.raises(BadInput, match=f"{name} is {value}; expected 0 or more"):
+            check_ranges(replace(TrainSettings(), **{name: value}))
+
+
+@pytest.mark.parametrize("name", FRACTIONS)
+def test_what_is_a_fraction(name, unchecked):
+    for value in (0, 0.999):
+        check_ranges(replace(TrainSettings(), **{name: value}))
+    for value in (-1e-9, 1, float("nan")):
+        with pytest.raises(BadInput, match=f"{name} is {value}; expected a fraction"):
+            check_ranges(replace(TrainSettings(), **{name: value}))
+
+
+def test_a_checkpoint_every_so_many_steps_and_scores_every_so_many(own, tmp_path):
+    saved, scored = [], []
+    run = TrainSettings(max_steps=7, batch_size=8, save_steps=3, eval_steps=2)
+
+    def watch(state):
+        scored.extend([state.step] if state.scores else [])
+        latest = checkpoints.latest_checkpoint(tmp_path)
+        saved.append(None if latest is None else latest.step)  # before that of this step
+
+    run_trainer(
+        *(Embedder.load(own(), device="cpu"), _course(), run),
+        evaluator=lambda _: {"x": 1.0}, callbacks=[watch], checkpoint_folder=tmp_path,
+    )  # fmt: skip
+    assert scored == [0, 2, 4, 6, 7] and saved == [None, None, None, None, 3, 3, 3, 6]
+    assert checkpoints.latest_checkpoint(tmp_path).step == 7
+
+
+@pytest.mark.parametrize("budget", [None, 30])
+def test_over_a_frozen_encoder_an_objective_learns_its_own_weights(budget, own):
+    embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
+    course = [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)]
+    before, losses = _weights(embedder), []
+    run = TrainSettings(max_steps=9, batch_size=24, learning_rate=0.1, freeze=("encoder",), max_tokens_per_step=budget)
+    run_trainer(embedder, course, run, callbacks=[lambda state: losses.append(state.loss)])
+    assert losses[-1] < losses[0] and all(torch.equal(w, before[n]) for n, w in _weights(embedder).items())
+
+
+def test_a_run_counts_its_weights_and_its_steps(own):
+    embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
+    course = [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)]
+    seen = []
+    result = run_trainer(
+        embedder, course, TrainSettings(max_steps=2, batch_size=8, freeze=("encoder",)), callbacks=[seen.append]
+    )
+    sizes = [sum(p.numel() for p in part.parameters()) for part in (embedder, objective)]
+    assert (result.trained_parameters, result.parameters) == (sizes[1], sum(sizes)) and result.steps == 2
+    assert (result.best_score, result.best_step, result.stopped_early, result.interrupted) == (None, None, False, False)
+    assert [(m.step, m.max_steps, m.rows, m.epoch) for m in seen] == [(1, 2, 8, 1 / 3), (2, 2, 8, 2 / 3)]
+    assert all(m.tokens > 100 and m.gradient_norm > 0 and m.scores == {} for m in seen)
+
+
+@pytest.mark.parametrize(("norm", "clipped"), [(1e-3, True), (0.0, False), (1e6, False)])
+def test_gradients_are_clipped_to_a_norm_unless_it_is_nothing(norm, clipped, own, monkeypatch):
+    found = []
+    step = torch.optim.AdamW.step
+
+    def watched(self, *given):
+        gradients = [p.grad for group in self.param_groups for p in group["params"] if p.grad is not None]
+        found.append(float(torch.cat([g.flatten() for g in gradients]).norm()))
+        return step(self, *given)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", watched)
+    told = []
+    run = TrainSettings(max_steps=1, batch_size=8, max_grad_norm=norm)
+    run_trainer(Embedder.load(own(), device="cpu"), _course(), run, callbacks=[told.append])
+    assert told[0].gradient_norm > 1e-2
+    assert found[0] == pytest.approx(norm if clipped else told[0].gradient_norm, rel=1e-3)

@@ -6,18 +6,22 @@ import sys
 import types
 
 import pytest
+import torch
 
 from likewise import Embedder
 from likewise.errors import BadInput, MissingExtra
+from likewise.runtime.progress import StatusLine
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
+from likewise.train.data.stream import Stream
 from likewise.train.evaluators import SpearmanEvaluator
 from likewise.train.objectives import Contrastive
 from likewise.train.output import model_card as model_card_module
-from likewise.train.output.console import ConsoleProgress
+from likewise.train.output import record as record_module
+from likewise.train.output.console import ConsoleProgress, StepRate, _first_rate
 from likewise.train.output.log import TIMING_FIELDS, Log, TensorBoard, read_log
 from likewise.train.output.model_card import model_card
-from likewise.train.output.record import RunDescription, append_result_line, training_record
+from likewise.train.output.record import RunDescription, append_result_line, data_description, training_record
 from likewise.train.settings import TrainSettings
 from likewise.train.step_state import StepState
 from tests.train.columns import columns_for
@@ -428,3 +432,99 @@ def test_a_card_has_what_is_known_and_leaves_out_what_is_not(record):
     none = model_card({**full, "result": {**best, "best_step": None}, "scores": {}}, "m")
     assert "## Scores\n\nThe model was not evaluated." in none and "scored best" not in none
     assert "optimistic" not in model_card({**full, "result": {**best, "best_step": None}}, "m")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time that progress is told by."""
+    now = [100.0]
+    monkeypatch.setattr("likewise.runtime.progress.time.perf_counter", lambda: now[0])
+    return now
+
+
+def test_the_line_of_a_step_has_its_smoothed_loss_what_is_left_and_the_rates(clock):
+    rate = StepRate(1_000, began=100.0, first=2)
+    assert StepRate(1_000, began=100.0).left is None
+    for step in (3, 4):
+        rate.update(state_of(step, 1_000))
+    clock[0] += 0.1
+    assert "rows/s" not in str(rate)
+    clock[0] += 7.9
+    assert (rate.texts, rate.rows, rate.tokens, rate.epoch) == (4, 16, 200, 0.8)
+    assert rate.left == pytest.approx(8.0 * 996 / 2)
+    loss = (0.95 * 0.05 / 3 + 0.05 / 4) / (0.95 * 0.05 + 0.05)
+    rates = "2 rows/s · 25 tokens/s · learning rate 1.0e-03"
+    assert str(rate) == f"step 4 of 1,000 (epoch 0.80) · loss {loss:.4f} · 1:06:24 left · {rates}"
+    rate.best = "best 0.5000"
+    assert f"1:06:24 left · best 0.5000 · {rates}" in str(rate)
+    rate.update(StepState(step=1_000, max_steps=1_000, loss=1.0, learning_rate=2e-5))
+    assert "left" not in str(rate) and "epoch" not in str(rate) and "step 1,000 of 1,000 · loss" in str(rate)
+
+
+def test_the_first_step_shown_begins_the_rate_where_its_duration_is_known(clock):
+    first = _first_rate(state_of(1))
+    assert (first.began, first.first, first.rows, first.tokens) == (98.0, 0, 8, 100)
+    later = _first_rate(state_of(5))
+    assert (later.began, later.first, later.rows, later.tokens, later.texts) == (100.0, 5, 0, 0, 5)
+
+
+def test_what_is_shown_of_steps_and_evaluations():
+    shown = []
+
+    class Line(StatusLine):
+        def __call__(self, state):
+            self.wrote = True
+            shown.append(str(state)[:9])
+
+        def note(self, text):
+            shown.append(text)
+
+        def close(self, state):
+            shown.append(f"closed {str(state)[:7]}")
+
+    live = ConsoleProgress(line=Line())
+    live.close()
+    live(StepState(step=0, max_steps=4, scores={"a": 0.25, "b": 0.5}))
+    live(state_of(1, 4))
+    live(state_of(2, 4, {"a": 0.5}, 0.5))
+    live(state_of(3, 4, {"a": 0.25}, 0.5))
+    assert live.rate.best == "best 0.5000"
+    live(state_of(4, 4, {"a": float("nan")}, None))
+    assert live.rate.best == "" and live.line.wrote is False
+    wanted = ["before training: a 0.2500, b 0.5000", "step 1 of", "step 2: a 0.5000, the best so far", "step 2 of"]
+    assert shown == [*wanted, "step 3: a 0.2500", "step 3 of", "step 4: a nan", "closed step 4 "]
+
+
+def test_a_line_of_finished_runs_has_sums_and_rounded_figures(record, tmp_path):
+    data = [{"name": "a", "rows": 24}, {"name": "stsb/dev", "rows": None}, {"name": "train", "rows": 3}]
+    scores = {"x": {"value": 0.123456}, "y": {"value": 0.5}}
+    result = {**record["result"], "seconds": 12.345, "steps": 7}
+    full = {**record, "data": data, "scores": scores, "result": result}
+    append_result_line(tmp_path / "runs.jsonl", full, "m", whole=True)
+    line = json.loads((tmp_path / "runs.jsonl").read_text())
+    machine = {"device": record["machine"]["device"], "commit": record["machine"]["commit"]}
+    assert line == {
+        **{
+            "model": "m",
+            "recipe": "mine",
+            "backbone": "bert-base-uncased",
+            "seed": 0,
+            "data": ["a", "stsb/dev", "train"],
+        },
+        **{"rows": 27, "steps": 7, "stsb_train": False, "x": 12.35, "y": 50.0, "whole": True, "seconds": 12.3},
+        **{**machine, "finished": record["finished"]},
+    }
+
+
+def test_what_is_known_of_data_and_machine(record):
+    objective = Contrastive()
+    rows = TrainingRows.of(columns_for(objective, 24), objective)
+    found = data_description(DataSource(rows, objective, "x", {"licence": "MIT"}), hub="me/x", licence=None)
+    assert found["columns"] == [*rows.texts, *rows.numbers] and found["rows"] == 24 and len(found["digest"]) == 64
+    assert (found["licence"], found["hub"], found["where"], found["sha256"]) == (None, "me/x", None, None)
+    stream = data_description(DataSource(Stream(lambda: [], objective), objective))
+    assert (stream["rows"], stream["columns"], stream["digest"]) == (None, [], None)
+    machine = record["machine"]
+    assert machine["cores"] == os.cpu_count() and machine["threads"] == torch.get_num_threads()
+    assert set(machine["versions"]) == {"likewise", "python", "torch", "tokenizers", "safetensors"}
+    assert machine["device"] == record_module._cpu_name()

@@ -1,9 +1,11 @@
 """Names and values of settings, as flags and TOML files have them."""
 
+from typing import Literal
+
 import pytest
 
 from likewise.errors import BadInput
-from likewise.train.setting_fields import from_settings, parse_value, settings_of
+from likewise.train.setting_fields import Setting, describe_type, from_settings, parse_value, settings_of
 from likewise.train.settings import CHANGEABLE, REPORTING_ONLY, TrainSettings
 
 
@@ -60,3 +62,29 @@ def test_text_and_values_of_toml_mean_the_same():
 def test_an_unknown_setting_or_a_wrong_value_is_reported(values, said):
     with pytest.raises(BadInput, match=said.replace("?", r"\?")):
         from_settings(TrainSettings, values, "run.toml")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (int | None, "a whole number"), (float, "a number"), (tuple[str, ...], "a list, each item a text"),
+        (tuple[float, float], "2 numbers"), (Literal["a", "b"], "a or b"), (bool, "true or false"),
+    ],
+)  # fmt: skip
+def test_a_type_is_told_in_words(kind, said):
+    assert describe_type(kind) == said
+
+
+def test_values_are_read_as_their_types():
+    def read(kind, value):
+        return parse_value(Setting("x", kind, None, "help"), value, "here")
+
+    assert read(int | None, None) is None and read(int | None, "3") == 3 and read(float, 2) == 2.0
+    assert isinstance(read(float, 2), float) and read(tuple[str, ...], " a, ,b ") == ("a", "b")
+    assert read(tuple[float, float], [1, "2"]) == (1.0, 2.0) and read(bool, True) is True
+    for kind, value in ((float, True), (bool, "true"), (str, 3), (int, 2.0), (tuple[float, float], "1,2,3")):
+        with pytest.raises(BadInput, match="here: x is .*; expected"):
+            read(kind, value)
+    assert (
+        Setting("x", Literal["a", "b"], None, "help").choices == ("a", "b") and Setting("x", int, 0, "").choices == ()
+    )

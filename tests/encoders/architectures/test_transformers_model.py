@@ -188,3 +188,36 @@ def test_a_reranker_of_another_kind_is_refused_before_its_weights_are_read(saved
     monkeypatch.setattr(transformers_model, "AutoEncoder", None)
     with pytest.raises(BadModel, match="a 'gpt2' encoder, and rerankers are built on bert"):
         Reranker.load(saved("gpt2"))
+
+
+class Recorded:
+    """As much of a model as is tried when it is loaded: its layers are zeros of some width."""
+
+    def __init__(self, vocabulary, width, found):
+        self.vocabulary, self.width, self.found, self.read = vocabulary, width, found, []
+
+    def __call__(self, tokens):
+        self.read.append(tokens.values.tolist())
+        yield from (torch.zeros(1, 1), torch.zeros(len(tokens.values), self.found))
+
+
+@pytest.mark.parametrize(("vocabulary", "ids"), [(9, [1, 2, 1]), (2, [1, 0, 1]), (1, [0, 0, 0])])
+def test_a_model_is_tried_on_three_tokens_that_it_has(vocabulary, ids, tmp_path):
+    model = Recorded(vocabulary, 4, 4)
+    transformers_model.AutoEncoder._try(model, tmp_path)
+    assert model.read == [ids]
+    with pytest.raises(BadModel, match=r"gives 3 tokens a layer of shape \(3, 5\); expected \(3, 4\)"):
+        transformers_model.AutoEncoder._try(Recorded(vocabulary, 4, 5), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "largest"),
+    [("num_layers", 200), ("n_layer", 200), ("depth", 200), ("num_labels", 100_000), ("vocab_size", 10**8)],
+)
+def test_a_size_is_bounded_wherever_it_stands_in_a_config(key, largest):
+    most = transformers_model._most(key)
+    assert most == largest
+    for within in (lambda value: value, lambda value: {"inner": {key: value}}):
+        transformers_model._check_setting(key, within(most))
+        with pytest.raises(BadModel, match=f"{key} = .*; expected at most"):
+            transformers_model._check_setting(key, within(most + 1))

@@ -7,7 +7,7 @@ from likewise import Embedder
 from likewise.errors import OutOfMemory
 from likewise.text.packing import plan_batches
 from likewise.train.objectives import Classification, Contrastive, Regression
-from likewise.train.step import embedder_step
+from likewise.train.step import embedder_step, memory
 from likewise.train.step.embedder_step import embedder_backward, packed_forward, tokenized_batch
 from likewise.train.step.memory import StepOptions, TokenBudget
 from likewise.train.step.processes import Processes
@@ -211,3 +211,33 @@ def test_bf16_meets_few_numbers_of_rows_in_training_and_fp32_meets_them_as_they_
         for count in range(60, 90):
             packed_forward(embedder, [[5] * 40, [5] * (count - 40)], dtype)
     assert seen[:30] == list(range(60, 90)) and len(set(seen[30:])) < 8
+
+
+@pytest.mark.parametrize(
+    ("room", "given", "budgets", "parts"),
+    [  # eight texts of four tokens; how many fit, the budget at first, and those after each failure
+        (32, None, [None], 1),
+        (9, None, [None, 16, 8], 4),
+        (4, 30, [30, 15, 7], 8),
+        (3, None, [None, 16, 8, 4], None),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_where_memory_runs_out_the_budget_is_halved_until_the_parts_fit(room, given, budgets, parts):
+    model, objective, tried = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1), []
+    budget = TokenBudget(given)
+
+    def forward(planned):
+        tried.append(budget.tokens)
+        if max(4 * len(part) for part in planned) > room:
+            raise torch.OutOfMemoryError("out of memory, says the test")
+        return planned
+
+    step = memory.SplittableStep("text", [4] * 8, forward, lambda outputs: outputs, len)
+    if parts is None:
+        with pytest.raises(OutOfMemory, match="memory does not suffice for one text of 4 tokens"):
+            memory.retry_smaller(model, objective, step, budget, Processes())
+    else:
+        result = memory.retry_smaller(model, objective, step, budget, Processes())
+        assert (result.loss, result.tokens, result.parts) == (parts, 32, parts)
+    assert tried == budgets

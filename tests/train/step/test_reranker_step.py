@@ -344,6 +344,17 @@ def test_parts_of_a_reranker_are_frozen_or_adapted_as_an_embedders(begun):
         moved(freeze=("pooling",))
 
 
+@pytest.mark.parametrize("budget", [None, 30])
+def test_over_a_frozen_encoder_a_poly_encoder_learns_its_own_weights(budget, begun):
+    reranker, objective = begun("poly", "in-batch")
+    rows = TrainingRows.of(columns_for(objective, 8), objective)
+    before = {name: p.clone() for name, p in reranker.state_dict().items()}
+    run = TrainSettings(max_steps=2, batch_size=4, **FAST, freeze=("encoder",), max_tokens_per_step=budget)
+    run_trainer(reranker, [DataSource(rows, objective)], run)
+    moved = {name for name, p in reranker.state_dict().items() if not torch.equal(p, before[name])}
+    assert moved and not any(name.startswith("encoder") for name in moved)
+
+
 # what a run is measured by
 
 

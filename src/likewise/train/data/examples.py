@@ -98,7 +98,7 @@ def split_without_overlap(examples: Examples, fraction: float, seed: int) -> tup
 
 
 def _constant(part: Examples) -> bool:
-    return part.scores is not None and len(part) > 0 and bool(np.ptp(part.scores) == 0)
+    return part.scores is not None and bool(np.ptp(part.scores) == 0)
 
 
 def _groups(rows: Int[np.ndarray, "N c"]) -> Int[np.ndarray, " N"]:

@@ -127,6 +127,12 @@ def like_vectors(vectors: Tensor, values: Tensor) -> Tensor:
     return values.to(vectors.device, vectors.dtype if values.is_floating_point() else values.dtype)
 
 
+def backward_if_trained(vectors: Tensor, gradient: Tensor) -> None:
+    """Go backward from the vectors; nothing is to be done where all weights below them are frozen."""
+    if vectors.requires_grad:
+        vectors.backward(gradient)  # type: ignore[no-untyped-call]
+
+
 @dataclass
 class _EncoderPart:
     """Below the cut: forward to the vectors of M texts, and backward from their gradient, in one part or several."""
@@ -153,13 +159,13 @@ class _EncoderPart:
 
     def backward(self, gradient: Float[Tensor, "M E"]) -> None:
         if self.vectors is not None:
-            self.vectors.backward(gradient)  # type: ignore[no-untyped-call]
+            backward_if_trained(self.vectors, gradient)
             return
         device = self.embedder.device
         generators_after = seeding.generator_states(device)
         for part, states in zip(self.parts, self.generators, strict=True):
             seeding.restore_generators(states, device)  # dropout drops the same words as in the forward pass
-            self._forward_part(part).backward(gradient[part])  # type: ignore[no-untyped-call]
+            backward_if_trained(self._forward_part(part), gradient[part])
         seeding.restore_generators(generators_after, device)
 
     def _forward_part(self, part: list[int]) -> Tensor:

@@ -21,7 +21,7 @@ from ...reranker.poly_encoder import score_candidates, score_own_candidates
 from ..data.batch import Batch
 from ..objectives import Objective, RerankerObjective
 from . import seeding
-from .embedder_step import like_vectors
+from .embedder_step import backward_if_trained, like_vectors
 from .memory import SplittableStep, StepOptions, StepParts, StepResult, retry_smaller
 
 
@@ -173,7 +173,7 @@ def poly_encoder_step(reranker: PolyEncoder, inputs: RerankerStepInputs) -> Spli
             if not part.has_graph:
                 seeding.restore_generators(part.generators, device)  # dropout drops the same as in the forward pass
             output = part.vectors if part.has_graph else vectors(part)
-            output.backward(gradient[part.side][part.texts])  # type: ignore[no-untyped-call]
+            backward_if_trained(output, gradient[part.side][part.texts])
         seeding.restore_generators(generators_after, device)
         return loss
 
