@@ -1,0 +1,1 @@
+"""The arena: every engine of ours and of others in turn in one run, each in a process of its own."""

@@ -1,0 +1,142 @@
+"""The arena: engines of ours and of others in turn in one run, each in a process of its own.
+
+make bench-peers                                   installs the peers apart and runs everything (about 20 minutes)
+python -m benchmarks.peers --quick                 the same in little: does everything work?
+python -m benchmarks.peers --only native --only "sentence-transformers fp32" --skip quality
+python -m benchmarks.peers --draw                  tables and plot from the last results; nothing is measured
+
+A full run writes benchmarks/results/peers.json and draws docs/speed.md and docs/figures/peers.png; a quick one, or one
+of a few contenders, writes into build/peers and leaves those alone. Nothing else should run on the machine meanwhile.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from likewise.model_files.names import RECOMMENDED_MODEL
+
+from ..record import RESULTS, machine
+from .process import ROOT
+from .report import markdown, tables
+from .run import PARTS, run
+from .targets import targets
+from .texts import FULL, QUICK
+
+PAGE = ROOT / "docs" / "speed.md"
+FIGURE = ROOT / "docs" / "figures" / "peers.png"
+BEGIN, END = "<!-- peers: drawn by benchmarks/peers -->", "<!-- end of peers -->"
+SCRATCH = ROOT / "build" / "peers"
+
+
+def main(argv: list[str] | None = None) -> None:
+    args = parser().parse_args(argv)
+    whole = not (args.quick or args.only or args.skip) and args.model == RECOMMENDED_MODEL
+    out = args.out or (RESULTS if whole or args.draw else SCRATCH) / "peers.json"
+    found = json.loads(out.read_text("utf-8")) if args.draw else measure(args, out)
+    show(found)
+    draw(found, PAGE if whole or args.draw else None, FIGURE if whole or args.draw else out.with_suffix(".png"))
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(
+        prog="python -m benchmarks.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    made.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only contenders with this in their name; repeat for more",
+    )
+    made.add_argument(
+        "--skip",
+        action="append",
+        default=[],
+        choices=PARTS,
+        help="leave out a part of the measurements; repeat for more",
+    )
+    made.add_argument(
+        "--rounds",
+        type=int,
+        metavar="N",
+        help=f"rounds of all contenders (default: {FULL.rounds}; quick: {QUICK.rounds})",
+    )
+    made.add_argument(
+        "--threads", type=int, nargs="+", default=[1, 2], metavar="N", help="numbers of threads (default: 1 2)"
+    )
+    made.add_argument(
+        "--model",
+        default=RECOMMENDED_MODEL,
+        metavar="NAME",
+        help=f"model that all compute (default: {RECOMMENDED_MODEL})",
+    )
+    made.add_argument("--quick", action="store_true", help="few texts, one round; figures mean nothing then")
+    made.add_argument(
+        "--venvs",
+        type=Path,
+        default=ROOT / "build",
+        metavar="FOLDER",
+        help="where venv-peers and venv-peers-onnx are (default: build)",
+    )
+    made.add_argument("--out", type=Path, metavar="FILE", help="JSON file to write, or to draw from")
+    made.add_argument("--draw", action="store_true", help="draw the tables of a finished run, and measure nothing")
+    return made
+
+
+def measure(args: argparse.Namespace, out: Path) -> dict[str, Any]:
+    """Runs the arena; what is known after each round lies in build/peers/partial.json."""
+    sizes = QUICK if args.quick else FULL
+    if args.rounds is not None:
+        if args.rounds < 1:
+            raise SystemExit(f"--rounds {args.rounds}: expected at least 1")
+        sizes = replace(sizes, rounds=args.rounds)
+    where = {**machine(), "load": os.getloadavg()[0]}
+    if where["load"] > 0.5:
+        print(f"load is {where['load']:.1f}: something else runs here, and figures will be too low", file=sys.stderr)
+
+    def keep(found: Mapping[str, Any], path: Path = SCRATCH / "partial.json") -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"machine": where, **found}, indent=2) + "\n", "utf-8")
+
+    found = run(args, sizes, SCRATCH, keep)
+    keep(found, out)
+    print(f"written: {out}", file=sys.stderr)
+    return {"machine": where, **found}
+
+
+def show(found: Mapping[str, Any]) -> None:
+    """The tables, and the promises of the native engine if it took part."""
+    print("\n".join(tables(found)))
+    lines = [target for target in targets(found) if target.measured is not None]
+    if any(name.startswith("likewise native") for name in found["contenders"]) and lines:
+        marks = {True: "met", False: "missed"}
+        rows = [[t.what, t.wanted, str(t.measured), marks[bool(t.met)]] for t in lines]
+        print("\n" + "\n".join(markdown(["target", "wanted", "measured", ""], rows)))
+
+
+def draw(found: Mapping[str, Any], page: Path | None, figure: Path) -> None:
+    """Writes the plot, and the tables into the page between its marks."""
+    from .plot import draw as draw_plot
+
+    if draw_plot(found, figure):
+        print(f"written: {figure}", file=sys.stderr)
+    if page is not None:
+        page.write_text(replaced(page.read_text("utf-8"), found, figure.exists()), "utf-8")
+        print(f"written: {page}", file=sys.stderr)
+
+
+def replaced(text: str, found: Mapping[str, Any], plotted: bool) -> str:
+    """A page with these tables between its marks."""
+    before, rest = text.split(BEGIN)
+    lines = [*tables(found), *(["", "![speed against quality](figures/peers.png)"] if plotted else [])]
+    return before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + rest.split(END)[1]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""The measurements: cold starts in turn, then rounds in which every contender encodes every corpus, then quality."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .contenders import Contender
+from .failures import FailureNote, available_mb, rotated, slug
+from .limit import Probe
+from .process import ContenderFailed, Process, cold_start, processors
+from .progress import Progress
+from .spec import Spec
+from .texts import CORPORA, Sizes
+
+TRIAL = 8
+"""Texts that show how fast a contender is before it takes part."""
+SLOWEST = 60.0
+"""Seconds that one corpus may take; a contender that would take longer is left out of the rounds."""
+ONCE = 20.0
+"""A contender that takes longer than this for a corpus is measured in one round only."""
+SPARE_MB = 1500
+"""Memory that has to be free before another process starts."""
+
+Record = dict[str, Any]
+
+
+@dataclass
+class Arena:
+    """A run: who takes part, what is encoded, and the records so far, by the contenders' names."""
+
+    rows: Mapping[str, Contender]
+    spec_of: Callable[[Contender, int], Spec]
+    pythons: Mapping[str, str]
+    sizes: Sizes
+    counts: Mapping[str, int]
+    """Texts of each corpus."""
+    threads: tuple[int, ...]
+    folder: Path
+    """Where texts, vectors and logs lie while it runs."""
+    probe: Probe
+    progress: Progress
+    records: dict[str, Record] = field(default_factory=dict)
+    limits: list[Record] = field(default_factory=list)
+    processes: dict[tuple[str, int], Process] = field(default_factory=dict)
+
+    def start_cold(self) -> None:
+        """Cold starts in turn; the first round fills the disk's cache and is not counted."""
+        for round_ in range(self.sizes.starts + 1):
+            for name, row in list(self.rows.items()):
+                record = self.records.setdefault(name, {})
+                if "error" in record:
+                    continue
+                with self._noting_failure(name, "at a cold start"):
+                    log = self.folder / "logs" / f"{slug(name)}-cold.txt"
+                    start = cold_start(self.pythons[row.venv], self.spec_of(row, self.threads[0]), log)
+                    if round_:
+                        record.setdefault("cold", []).append({"wall_s": start.wall_s, "cpu_s": start.cpu_s})
+            self.progress.say(f"cold starts: {'warmed up' if not round_ else f'{round_} of {self.sizes.starts}'}")
+
+    def load(self) -> None:
+        """A process for each contender and number of threads; loading is not timed, so two load at a time."""
+        jobs = [(row, threads) for threads in self.threads for row in self.rows.values()]
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda job: self._load(*job), jobs))
+
+    def _load(self, row: Contender, threads: int) -> None:
+        record = self.records.setdefault(row.name, {})
+        if "error" in record:
+            return
+        with self._noting_failure(row.name, "when it was loaded", threads):
+            if available_mb() < SPARE_MB:
+                raise ContenderFailed(f"not started: less than {SPARE_MB} MB of memory are free (try --threads 1)")
+            log = self.folder / "logs" / f"{slug(row.name)}-{threads}.txt"
+            process = Process(self.pythons[row.venv], self.spec_of(row, threads), log)
+            self.processes[row.name, threads] = process
+            loaded = process.ask("load", texts=str(self.folder / "texts.json"))
+            record.setdefault("versions", loaded["facts"])
+            record.setdefault("loaded_mb", loaded["resident_mb"])
+            self.progress.say(f"loaded {row.name}, {threads} thread(s), in {loaded['seconds']:.1f} s")
+
+    def try_out(self) -> None:
+        """Sizes of batches chosen, and an estimate of each contender's seconds; the hopelessly slow are left out."""
+        for (name, threads), process in list(self.processes.items()):
+            record = self.records[name]
+            with self._noting_failure(name, "when it was tried out", threads):
+                process.ask("encode", corpus="sentences", count=TRIAL)
+                trial = process.ask("encode", corpus="sentences", count=TRIAL)["seconds"] / TRIAL
+                guess = trial * self.counts["sentences"]
+                record.setdefault("guess_s", {})[str(threads)] = guess
+                if guess > SLOWEST:
+                    raise ContenderFailed(f"too slow: about {1 / trial:,.1f} texts/s where others need seconds in all")
+                count = min(self.counts["sentences"], 16 * self.sizes.rounds * TRIAL)
+                record["chosen"] = process.ask("prepare", corpus="sentences", count=count)["chosen"]
+        total = sum(sum(self.records[n]["guess_s"].values()) for n, r in self.rows.items() if self.takes_part(n))
+        self.progress.left = total * len(CORPORA) * self.sizes.rounds + self._quality_guess()
+
+    def run_rounds(self, keep: Callable[[], None]) -> None:
+        """Every contender in turn, in every corpus and number of threads; the order moves on by one each round."""
+        for round_ in range(self.sizes.rounds):
+            for corpus in CORPORA:
+                for threads in self.threads:
+                    self._measure_limit(round_, corpus, threads)
+                    for name in rotated(list(self.rows), round_ * 5):
+                        self._turn(name, threads, corpus, round_)
+            for name in self.rows:
+                self._ask_queries(name)
+            self.progress.say(f"round {round_ + 1} of {self.sizes.rounds} is done")
+            keep()
+
+    def _turn(self, name: str, threads: int, corpus: str, round_: int) -> None:
+        process, record = self.processes.get((name, threads)), self.records[name]
+        if process is None or not self.takes_part(name):
+            return
+        turns = record.setdefault("turns", {}).setdefault(corpus, {}).setdefault(str(threads), [])
+        if turns and turns[0]["seconds"] > ONCE:
+            return
+        with self._noting_failure(name, f"in {corpus}", threads):
+            turns.append({"round": round_, **process.ask("encode", corpus=corpus)})
+            self.progress.done(turns[-1]["seconds"])
+
+    def _measure_limit(self, round_: int, corpus: str, threads: int) -> None:
+        found = self.probe.measure(threads, processors(threads))
+        self.limits.append({"round": round_, "corpus": corpus, "threads": threads, "g_per_s": found})
+
+    def _ask_queries(self, name: str) -> None:
+        process, record = self.processes.get((name, self.threads[0])), self.records[name]
+        if process is None or not self.takes_part(name):
+            return
+        with self._noting_failure(name, "in single queries"):
+            answer = process.ask("queries", corpus="queries", count=self.sizes.queries)
+            record.setdefault("queries_s", []).extend(answer["seconds"])
+
+    def encode_quality(self, corpora: tuple[str, ...]) -> None:
+        """The vectors that quality is computed from, and the most memory used; nothing is timed, two at a time."""
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda name: self._encode_quality(name, corpora), self.rows))
+
+    def _encode_quality(self, name: str, corpora: tuple[str, ...]) -> None:
+        process = self.processes.get((name, self.threads[0]))
+        if process is None or not self.takes_part(name):
+            return
+        with self._noting_failure(name, "in texts of quality"):
+            self.records[name]["peak_mb"] = process.ask("memory")["peak_mb"]
+            for corpus in corpora:
+                process.ask("vectors", corpus=corpus, to=str(self.vectors(name, corpus)))
+            self.progress.done(self._quality_guess(name))
+            self.progress.say(f"vectors of {name}")
+
+    def vectors(self, name: str, corpus: str) -> Path:
+        """The file of a contender's vectors."""
+        return self.folder / f"{slug(name)}-{slug(corpus)}.npy"
+
+    def takes_part(self, name: str) -> bool:
+        """Whether nothing has failed yet."""
+        return "error" not in self.records[name]
+
+    def stop(self) -> None:
+        """Ends all processes."""
+        for process in self.processes.values():
+            process.stop()
+
+    def _quality_guess(self, only: str | None = None) -> float:
+        """Seconds of the texts of quality, two contenders at a time; people's pairs are most of them."""
+        texts = sum(count for corpus, count in self.counts.items() if "/" in corpus)
+        guesses = {n: r["guess_s"] for n, r in self.records.items() if "guess_s" in r and self.takes_part(n)}
+        seconds = [next(iter(g.values())) for n, g in guesses.items() if only in (None, n)]
+        return sum(seconds) * texts / self.counts["sentences"] / 2
+
+    def _noting_failure(self, name: str, where: str, threads: int | None = None) -> FailureNote:
+        place = where if threads is None else f"{where}, {threads} thread(s)"
+        return FailureNote(self.records[name], name, place, self.progress)

@@ -1,0 +1,36 @@
+"""CTranslate2 by hand: it takes ids and removes padding itself; our batches."""
+
+from typing import Any
+
+import numpy as np
+
+from ..exports import ctranslate2_folder
+from ..spec import Spec
+from .padded import ByHand
+
+TYPES = {"fp32": "float32", "int8": "int8_float32"}
+
+
+class CTranslate2(ByHand):
+    def __init__(self, spec: Spec) -> None:
+        import ctranslate2
+
+        super().__init__(spec)
+        self.version = ctranslate2.__version__
+        self.encoder = ctranslate2.Encoder(
+            str(ctranslate2_folder(spec)),
+            device="cpu",
+            compute_type=TYPES[spec.precision],
+            inter_threads=1,
+            intra_threads=spec.threads,
+        )
+
+    def compute(self, ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        rows = [row[: int(size)].tolist() for row, size in zip(ids, mask.sum(1), strict=True)]
+        return np.array(self.encoder.forward_batch(rows).last_hidden_state)
+
+    def facts(self) -> dict[str, Any]:
+        return {"ctranslate2": self.version}
+
+
+load = CTranslate2

@@ -1,0 +1,30 @@
+"""An engine of ours, through the interface that everyone has."""
+
+from typing import Any
+
+from ..spec import Spec
+
+
+class Engine:
+    def __init__(self, spec: Spec) -> None:
+        from likewise import Embedder
+
+        engine = spec.options["engine"]
+        if engine == "torch":
+            import torch
+
+            torch.set_num_threads(spec.threads)
+        self.embedder: Any = Embedder.load(spec.folder, engine=engine, precision=spec.precision)
+        if self.embedder.precision != spec.precision:
+            raise ValueError(f"{spec.precision} was asked for, and {self.embedder.precision} loaded")
+
+    def encode(self, texts: list[str]) -> Any:
+        return self.embedder.encode(texts, overflow="truncate", progress=False)
+
+    def facts(self) -> dict[str, Any]:
+        from importlib.metadata import version
+
+        return {"likewise": version("likewise")}
+
+
+load = Engine

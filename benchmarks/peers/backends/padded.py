@@ -1,0 +1,91 @@
+"""What every library by hand shares: our tokenizer, batches by tokens of texts sorted by length, mean pooling."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likewise.model_files import read_manifest
+from likewise.text.packing import plan_batches
+from likewise.text.tokenizer import Tokenizer
+
+from ..spec import Spec
+
+BUDGETS = (256, 512, 1024, 2048, 4096)
+"""Tokens per batch that a library is tried with; it keeps the fastest."""
+Ids = Sequence[list[int]]
+Batch = tuple[list[int], np.ndarray, np.ndarray]
+"""The indices of its texts, their ids (padded to the longest) and 1 where there is a token."""
+
+
+class Texts:
+    """Texts to padded batches, and hidden states to vectors."""
+
+    def __init__(self, spec: Spec) -> None:
+        manifest = read_manifest(Path(spec.folder))
+        heads = [head.kind for head in manifest.heads]
+        if manifest.pooling != "mean" or heads not in ([], ["Normalize"]):
+            raise ValueError(
+                f"this model has the pooling {manifest.pooling} and the heads {heads}; mean pooling is known"
+            )
+        self.tokenizer = Tokenizer.load(manifest.encoder, manifest.max_length or 512, manifest.lowercase)
+        self.normalizes, self.budget = bool(heads), 2048
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, truncated, with special tokens."""
+        room = self.tokenizer.room
+        return [self.tokenizer.framed(content[:room]) for content in self.tokenizer.contents(texts)]
+
+    def batches(self, ids: Ids) -> Iterator[Batch]:
+        """Batches of texts of similar length, none with more than `budget` tokens."""
+        for rows in plan_batches([len(row) for row in ids], self.budget):
+            padded = np.zeros((len(rows), len(ids[rows[0]])), np.int64)
+            mask = np.zeros_like(padded)
+            for at, row in enumerate(rows):
+                padded[at, : len(ids[row])], mask[at, : len(ids[row])] = ids[row], 1
+            yield rows, padded, mask
+
+    def pooled(self, states: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """The mean over tokens, of length 1 if the model says so."""
+        weights = mask.astype(np.float32)
+        vectors = np.matmul(weights[:, None], states)[:, 0] / weights.sum(1, keepdims=True)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True) if self.normalizes else vectors
+
+    def gathered(self, count: int, blocks: Iterable[tuple[list[int], np.ndarray]]) -> np.ndarray:
+        """Rows in the order of the texts."""
+        found: dict[int, np.ndarray] = {}
+        for rows, block in blocks:
+            found.update(zip(rows, block, strict=True))
+        return np.stack([found[i] for i in range(count)])
+
+
+class ByHand:
+    """A library that computes one padded batch at a time; `compute(ids, mask)` gives hidden states."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.texts = Texts(spec)
+
+    def compute(self, ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        batches = self.texts.batches(self.texts.ids(texts))
+        blocks = ((rows, self.texts.pooled(self.compute(ids, mask), mask)) for rows, ids, mask in batches)
+        return self.texts.gathered(len(texts), blocks)
+
+    def tune(self, texts: list[str]) -> dict[str, Any]:
+        """Keeps the size of batches that is fastest here."""
+        return {"batch_tokens": fastest_budget(self.texts, lambda: self.encode(texts))}
+
+
+def fastest_budget(texts: Texts, work: Callable[[], Any]) -> int:
+    """Sets and returns the budget under which `work` takes the least time, each tried twice."""
+    seconds = {}
+    for budget in BUDGETS * 2:
+        texts.budget, began = budget, time.perf_counter()
+        work()
+        seconds[budget] = min(seconds.get(budget, float("inf")), time.perf_counter() - began)
+    texts.budget = min(seconds, key=lambda budget: seconds[budget])
+    return texts.budget

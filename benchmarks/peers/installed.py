@@ -1,0 +1,70 @@
+"""How many MB are installed for some packages and for all that they need.
+
+python -m benchmarks.peers.installed PACKAGE …   prints JSON: the size, the packages counted, those missing
+"""
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+NAME = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
+
+
+def closure(packages: Sequence[str]) -> tuple[dict[str, Distribution], list[str]]:
+    """The installed packages that these need, themselves included, by name; and the names that are not installed."""
+    found: dict[str, Distribution] = {}
+    missing, pending = [], list(packages)
+    while pending:
+        name = normal(pending.pop())
+        if name in found or name in missing:
+            continue
+        try:
+            found[name] = distribution(name)
+        except PackageNotFoundError:
+            missing.append(name)
+            continue
+        pending += [required for line in found[name].requires or [] if (required := needed(line))]
+    return found, missing
+
+
+def needed(requirement: str) -> str | None:
+    """The name in a requirement, or None if it holds for an extra or another system only."""
+    from packaging.requirements import Requirement
+
+    parsed = Requirement(requirement)
+    return parsed.name if parsed.marker is None or parsed.marker.evaluate({"extra": ""}) else None
+
+
+def normal(name: str) -> str:
+    """A package's name as indexes compare it."""
+    match = NAME.match(name)
+    return re.sub(r"[-_.]+", "-", match[1] if match else name).lower()
+
+
+def megabytes(package: Distribution) -> float:
+    """The size of a package's files as pip lists them, compiled bytecode included."""
+    files = [Path(str(package.locate_file(file))) for file in package.files or []]
+    return sum(path.stat().st_size for path in files if path.is_file()) / 1e6
+
+
+def folder_megabytes(folder: Path) -> float:
+    """The size of the files in a folder."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sum(path.stat().st_size for path in files) / 1e6
+
+
+def report(packages: Sequence[str]) -> dict[str, Any]:
+    """Sizes by package, largest first."""
+    found, missing = closure(packages)
+    sizes = {name: round(megabytes(package), 1) for name, package in found.items()}
+    ordered = dict(sorted(sizes.items(), key=lambda item: -item[1]))
+    versions = {name: package.version for name, package in found.items()}
+    return {"mb": round(sum(sizes.values()), 1), "packages": ordered, "versions": versions, "missing": missing}
+
+
+if __name__ == "__main__":
+    print(json.dumps(report(sys.argv[1:])))

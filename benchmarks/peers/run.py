@@ -1,0 +1,184 @@
+"""A run from beginning to end: texts and exports prepared, sizes read, contenders measured, all of it summed up."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likewise.model_files import locate, read_manifest
+from likewise.text.tokenizer import Tokenizer
+
+from . import quality, summary
+from .arena import Arena
+from .contenders import NOT_TRIED, REFERENCE, Contender, chosen, contenders
+from .exports import exports_folder
+from .installed import folder_megabytes
+from .limit import Probe, Work, work_of
+from .process import ROOT, environment, processors
+from .progress import Progress
+from .spec import Spec
+from .texts import CORPORA, Material, Sizes, material, token_counts
+
+PARTS = ("size", "cold", "speed", "quality")
+VENVS = ("peers", "peers-onnx")
+QUALITY = ("odd", "stsb/1", "stsb/2", "sick/1", "sick/2")
+Found = dict[str, Any]
+
+
+def run(args: argparse.Namespace, sizes: Sizes, folder: Path, keep: Callable[[Found], None]) -> Found:
+    """Measures; an interruption ends the run early with what there is."""
+    model = Path(locate(args.model))
+    manifest = read_manifest(model)
+    tokenizer = Tokenizer.load(manifest.encoder, manifest.max_length or 512, manifest.lowercase)
+    work = work_of(manifest.encoder / "config.json")
+    texts = material(tokenizer, sizes)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "texts.json").write_text(json.dumps(texts.texts), "utf-8")
+    arena = _arena(args, sizes, folder, model, texts, work)
+    tokens = token_counts(tokenizer, texts.texts)
+    corpora = {name: {"texts": len(texts.texts[name]), "tokens": tokens[name]} for name in CORPORA}
+
+    def so_far() -> Found:
+        return collect(arena, args, corpora, work)
+
+    try:
+        _measure(arena, args, texts, lambda: keep(so_far()))
+    except KeyboardInterrupt:
+        arena.progress.say("interrupted: what was measured so far follows")
+    finally:
+        arena.stop()
+    return so_far()
+
+
+def _arena(args: argparse.Namespace, sizes: Sizes, folder: Path, model: Path, texts: Material, work: Work) -> Arena:
+    exports = exports_folder(model)
+
+    def spec_of(row: Contender, threads: int) -> Spec:
+        options, cpus = dict(row.options), processors(threads)
+        values = (row.name, row.backend, row.precision, args.model, str(model), str(exports))
+        return Spec(*values, threads=threads, cpus=cpus, options=options)
+
+    pythons = {"ours": sys.executable, **{venv: str(args.venvs / f"venv-{venv}" / "bin" / "python") for venv in VENVS}}
+    counts = {name: len(part) for name, part in texts.texts.items()}
+    rows, threads = chosen(contenders(work.depth), args.only), tuple(args.threads)
+    return Arena(rows, spec_of, pythons, sizes, counts, threads, folder, Probe(folder), Progress())
+
+
+def _measure(arena: Arena, args: argparse.Namespace, texts: Material, keep: Callable[[], None]) -> None:
+    prepare(arena)
+    if "size" not in args.skip:
+        read_sizes(arena)
+    if "cold" not in args.skip:
+        arena.start_cold()
+        keep()
+    if "speed" in args.skip and "quality" in args.skip:
+        return
+    arena.load()
+    arena.try_out()
+    if "speed" not in args.skip:
+        arena.run_rounds(keep)
+    if "quality" not in args.skip:
+        arena.encode_quality(QUALITY)
+        judge(arena, texts)
+
+
+def prepare(arena: Arena) -> None:
+    """The model in other libraries' formats; a missing environment or a failed export leaves its contenders out."""
+    for name, row in arena.rows.items():
+        record = arena.records.setdefault(name, {})
+        python = arena.pythons[row.venv]
+        if not Path(python).exists():
+            record.update(error=f"there is no {python}; make bench-peers installs it", failed="before the start")
+        elif not row.ours and not row.own_model:
+            arena.progress.say(f"files of {name}")
+            spec = arena.spec_of(row, arena.threads[-1])
+            command = [python, "-m", "benchmarks.peers.exports", spec.text(), str(arena.folder / "texts.json")]
+            done = subprocess.run(
+                command, env=environment(os.cpu_count() or 1), cwd=ROOT, capture_output=True, text=True
+            )
+            if done.returncode:
+                lines = [line for line in done.stderr.splitlines() if line.strip()]
+                record.update(error=lines[-1].strip() if lines else "no message", failed="when its files were made")
+
+
+def read_sizes(arena: Arena) -> None:
+    """Megabytes installed for each contender; ours count the package itself with its bundled models."""
+    for name, row in arena.rows.items():
+        if "error" in arena.records[name]:
+            continue
+        command = [arena.pythons[row.venv], "-m", "benchmarks.peers.installed", *row.packages]
+        done = subprocess.run(command, env=environment(1), cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            arena.progress.say(f"the size of {name} is not known: {done.stderr.strip().splitlines()[-1:]}")
+            continue
+        found = json.loads(done.stdout)
+        if row.ours:
+            found["packages"]["likewise"] = round(folder_megabytes(ROOT / "src" / "likewise"), 1)
+            found["mb"] = round(found["mb"] + found["packages"]["likewise"], 1)
+        arena.records[name]["installed"] = {key: found[key] for key in ("mb", "packages", "missing")}
+
+
+def judge(arena: Arena, texts: Material) -> None:
+    """Cosines with the reference's vectors and correlations with people's scores, from the files of vectors."""
+    vectors: dict[str, dict[str, np.ndarray]] = {}
+    for name in arena.rows:
+        paths = {corpus: arena.vectors(name, corpus) for corpus in QUALITY}
+        if arena.takes_part(name) and all(path.exists() for path in paths.values()):
+            vectors[name] = {corpus: np.load(path) for corpus, path in paths.items()}
+    some_row = next(iter(arena.rows.values()))
+    kept = quality.KeptReference(Path(arena.spec_of(some_row, 1).exports, "reference"), REFERENCE)
+    if REFERENCE in vectors:
+        kept.keep(texts.texts, vectors[REFERENCE])
+    reference = kept.read(texts.texts)
+    for name, found in vectors.items():
+        record = arena.records[name]
+        record["quality"] = {"spearman": quality.correlations(found, texts.scores)}
+        if not arena.rows[name].own_model:
+            record["quality"] |= quality.agreement(found, reference)
+
+
+def collect(arena: Arena, args: argparse.Namespace, corpora: Mapping[str, Mapping[str, int]], work: Work) -> Found:
+    """The results as they are written."""
+    speeds = summary.speeds(arena.records, arena.rows, corpora, arena.limits, work)
+    unknown = dict(arena.probe.unknown) | ({"all": work.unknown} if work.unknown else {})
+    failed = {n: f"{r['error']} ({r['failed']})" for n, r in arena.records.items() if "error" in r}
+    return {
+        "model": args.model,
+        "reference": REFERENCE,
+        "quick": args.quick,
+        "rounds": arena.sizes.rounds,
+        "threads": list(arena.threads),
+        "corpora": dict(corpora),
+        "limits": summary.limit_rows(arena.limits, corpora, work),
+        "limits_unknown": unknown,
+        "contenders": {name: _row(arena, name, speeds.get(name, {})) for name in arena.rows if name in arena.records},
+        "left_out": {**failed, **({} if args.only else NOT_TRIED)},
+    }
+
+
+def _row(arena: Arena, name: str, speed: Found) -> Found:
+    row, record = arena.rows[name], arena.records[name]
+    few, many = arena.threads[0], arena.threads[-1]
+    memory = {key: record.get(key) for key in ("loaded_mb", "peak_mb")}
+    return {
+        "precision": row.precision,
+        "ours": row.ours,
+        "same_batching": row.same_batching,
+        "note": row.note,
+        "versions": record.get("versions", {}),
+        "chosen": record.get("chosen", {}),
+        "speed": speed,
+        "two_threads": summary.by_threads(record, few, many) if few != many and "turns" in record else {},
+        "query": summary.queries(record),
+        "cold": summary.cold(record),
+        "memory": memory if "loaded_mb" in record else None,
+        "installed": record.get("installed"),
+        "quality": record.get("quality"),
+        "error": record.get("error"),
+    }

@@ -1,0 +1,111 @@
+"""From what was noted to figures: medians over rounds, ratios within a round, shares of the limit, percentiles."""
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+from statistics import median
+from typing import Any
+
+from .contenders import REFERENCE, Contender
+from .limit import Work
+
+Record = Mapping[str, Any]
+Turns = Sequence[Mapping[str, Any]]
+
+
+def speeds(
+    records: Mapping[str, Record],
+    rows: Mapping[str, Contender],
+    corpora: Mapping[str, Mapping[str, int]],
+    limits: Sequence[Record],
+    work: Work,
+) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
+    """By contender, corpus and number of threads; for those that failed too, as far as they came."""
+    found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    for name, record in records.items():
+        for corpus, by_threads in record.get("turns", {}).items():
+            for threads, turns in by_threads.items():
+                if not turns:
+                    continue
+                reference = records.get(REFERENCE, {}).get("turns", {}).get(corpus, {}).get(threads, [])
+                cell = speed(turns, corpora[corpus], rows[name].depth_factor)
+                cell["times_reference"] = times(turns, reference, rows[name].depth_factor)
+                known = limits_of(limits, corpus, int(threads), rows[name].precision)
+                cell["share_of_limit"] = share(turns, corpora[corpus]["tokens"], known, work)
+                found.setdefault(name, {}).setdefault(corpus, {})[threads] = cell
+    return found
+
+
+def speed(turns: Turns, corpus: Mapping[str, int], factor: float = 1.0) -> dict[str, Any]:
+    """Texts and tokens a second at the median of the rounds."""
+    seconds = median(turn["seconds"] for turn in turns)
+    return {
+        "texts_per_s": factor * corpus["texts"] / seconds,
+        "tokens_per_s": factor * corpus["tokens"] / seconds,
+        "seconds": [turn["seconds"] for turn in turns],
+    }
+
+
+def times(turns: Turns, reference: Turns, factor: float = 1.0) -> float | None:
+    """How many times faster than the reference, the median over the rounds that both have."""
+    theirs = {turn["round"]: turn["seconds"] for turn in reference}
+    ratios = [theirs[turn["round"]] / turn["seconds"] for turn in turns if turn["round"] in theirs]
+    return factor * median(ratios) if ratios else None
+
+
+def limits_of(limits: Sequence[Record], corpus: str, threads: int, precision: str) -> dict[int, float]:
+    """The machine's limit in each round, in thousand millions a second."""
+    same = [one for one in limits if one["corpus"] == corpus and one["threads"] == threads]
+    return {one["round"]: one["g_per_s"][precision] for one in same if precision in one["g_per_s"]}
+
+
+def share(turns: Turns, tokens: int, limits: Mapping[int, float], work: Work) -> float | None:
+    """Products done for the model's tokens as a share of what the machine could do in that round; None: not known."""
+    if work.per_token is None:
+        return None
+    done = [(work.per_token * tokens / turn["seconds"], turn["round"]) for turn in turns if turn["round"] in limits]
+    return median(rate / (limits[round_] * 1e9) for rate, round_ in done) if done else None
+
+
+def limit_rows(
+    limits: Sequence[Record], corpora: Mapping[str, Mapping[str, int]], work: Work
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """By precision and number of threads: the limit, and the texts a second of each corpus that it allows."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for precision in ("fp32", "bf16", "int8"):
+        for threads in dict.fromkeys(one["threads"] for one in limits):
+            known = [one["g_per_s"].get(precision) for one in limits if one["threads"] == threads]
+            values = [value for value in known if value is not None]
+            if values:
+                cell: dict[str, Any] = {"g_per_s": median(values), "least": min(values), "most": max(values)}
+                allowed = work.tokens_per_s(cell["g_per_s"])
+                if allowed is not None:
+                    cell["texts_per_s"] = {c: allowed * v["texts"] / v["tokens"] for c, v in corpora.items()}
+                found.setdefault(precision, {})[str(threads)] = cell
+    return found
+
+
+def percentile(values: Sequence[float], share_below: float) -> float:
+    """The smallest of the values that this share of them does not exceed (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[max(0, ceil(share_below * len(ordered)) - 1)]
+
+
+def queries(record: Record) -> dict[str, float] | None:
+    """Milliseconds of one warm query: half of them, and all but one in a hundred, take no longer."""
+    seconds = record.get("queries_s")
+    if not seconds:
+        return None
+    return {"p50_ms": 1e3 * percentile(seconds, 0.5), "p99_ms": 1e3 * percentile(seconds, 0.99), "count": len(seconds)}
+
+
+def cold(record: Record) -> dict[str, float] | None:
+    """Medians over cold starts."""
+    starts = record.get("cold")
+    return {key: median(start[key] for start in starts) for key in ("wall_s", "cpu_s")} if starts else None
+
+
+def by_threads(record: Record, few: int, many: int) -> dict[str, float]:
+    """How many times faster with more threads in the same round, by corpus."""
+    turns = {corpus: (cells.get(str(many), []), cells.get(str(few), [])) for corpus, cells in record["turns"].items()}
+    found = {corpus: times(fast, slow) for corpus, (fast, slow) in turns.items()}
+    return {corpus: ratio for corpus, ratio in found.items() if ratio is not None}

@@ -1,0 +1,133 @@
+"""What is encoded: STS-B sentences, paragraphs of 230 tokens, a long-tailed mix, odd texts, pairs with scores."""
+
+import random
+import string
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from likewise.text.tokenizer import Tokenizer
+
+from ..record import data
+
+PARAGRAPH = 230  # tokens, special ones included
+MEDIAN, SPREAD, LEAST, MOST = 24, 1.0, 5, 250
+"""Of the mix: lengths in tokens are lognormal, cut off at both ends."""
+ODD = 200
+SEED = 14
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    sentences: int
+    paragraphs: int
+    mix: int
+    rounds: int
+    queries: int
+    """Single texts in each round."""
+    pairs: int | None
+    """Pairs of each rank correlation; None: all."""
+    starts: int
+
+
+FULL = Sizes(sentences=851, paragraphs=40, mix=300, rounds=3, queries=120, pairs=None, starts=3)
+QUICK = Sizes(sentences=96, paragraphs=6, mix=32, rounds=1, queries=20, pairs=60, starts=1)
+CORPORA = ("sentences", "paragraphs", "mix")
+TITLES = {"sentences": "STS-B sentences", "paragraphs": "paragraphs of 230 tokens", "mix": "long-tailed mix"}
+
+
+@dataclass(frozen=True)
+class Material:
+    """All texts by name, and people's scores of the pairs `name/1` and `name/2`."""
+
+    texts: dict[str, list[str]]
+    scores: dict[str, list[float]]
+
+
+def material(tokenizer: Tokenizer, sizes: Sizes) -> Material:
+    """The texts of a run; the same ones every time."""
+    texts: dict[str, list[str]] = {}
+    scores: dict[str, list[float]] = {}
+    for name, folder in (("stsb", "stsb"), ("sick", "sick")):
+        rows = pq.read_table(data(folder, "test.parquet")).slice(0, sizes.pairs).to_pydict()
+        texts[f"{name}/1"], texts[f"{name}/2"] = rows["sentence1"], rows["sentence2"]
+        scores[name] = [float(score) for score in rows["score"]]
+    whole = pq.read_table(data("stsb", "test.parquet")).to_pydict()
+    sentences = list(dict.fromkeys(whole["sentence1"] + whole["sentence2"]))
+    step = max(1, len(sentences) // sizes.sentences)
+    texts["sentences"] = sentences[::step][: sizes.sentences]
+    running = RunningText(tokenizer)
+    texts["paragraphs"] = [running.piece(PARAGRAPH) for _ in range(sizes.paragraphs)]
+    texts["mix"] = [running.piece(tokens) for tokens in mixed_lengths(sizes.mix)]
+    short = [text for text in sentences if 6 <= len(text.split()) <= 9]
+    texts["queries"] = short[:: max(1, len(short) // 20)][:20]
+    texts["odd"] = odd_texts(sentences)
+    dev = pq.read_table(data("stsb", "dev.parquet")).to_pydict()
+    texts["calibration"] = list(dict.fromkeys(dev["sentence1"] + dev["sentence2"]))[:300]
+    return Material(texts, scores)
+
+
+def mixed_lengths(count: int) -> list[int]:
+    """Lengths in tokens: most are short, few are very long."""
+    drawn = np.random.default_rng(SEED).lognormal(np.log(MEDIAN), SPREAD, count)
+    return [int(length) for length in np.clip(drawn, LEAST, MOST)]
+
+
+class RunningText:
+    """SciFact's abstracts one after the other, cut into pieces of so many tokens; no two pieces overlap."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        abstracts = pq.read_table(data("scifact", "corpus.parquet")).to_pydict()["text"]
+        self.tokenizer, self.abstracts, self.rest = tokenizer, iter(abstracts), ""
+
+    def piece(self, tokens: int) -> str:
+        """The next text of this many tokens, special ones included."""
+        room = tokens - len(self.tokenizer.prefix) - len(self.tokenizer.suffix)
+        while True:
+            spans = self.tokenizer.backend.encode(self.rest, add_special_tokens=False).offsets
+            cuts = [begin for (_, end), (begin, _) in pairwise(spans[room - 1 :]) if begin > end]
+            if cuts:
+                found, self.rest = self.rest[: cuts[0]].strip(), self.rest[cuts[0] :]
+                return found
+            self.rest = f"{self.rest} {next(self.abstracts)}".strip()
+
+
+def odd_texts(sentences: list[str]) -> list[str]:
+    """Two hundred texts unlike the sentences that models and their quantisation are made for."""
+    fixed = ["a", "?", "👩‍👩‍👧‍👦 family", "שלום עולם", "مرحبا بالعالم", "漢字かな交じり文", "naïve café e\u0301",
+             "tab\tand\nnewline", "[MASK]", "1" * 60, "UPPER lower", "The " * 60, "!" * 40, "0.1 + 0.2 != 0.3",
+             "def f(x): return x ** 2", "https://example.org/a?b=c&d=e#f", "SELECT * FROM t WHERE a = 'b';", "E = mc²",
+             "<div class=\"a\">b</div>", "Привет, мир", "γνῶθι σεαυτόν", "C8H10N4O2", "+49 30 1234567"]  # fmt: skip
+    draw = random.Random(SEED)
+    kinds = (
+        lambda: "".join(draw.choices(string.ascii_letters, k=draw.randint(1, 40))),
+        lambda: "".join(draw.choices(string.punctuation + string.digits + " ", k=draw.randint(2, 60))),
+        lambda: " ".join(draw.choices(draw.choice(sentences).split(), k=draw.randint(1, 60))),
+        lambda: draw.choice(sentences).upper(),
+        lambda: " ".join(draw.sample(sentences, draw.randint(3, 12))),
+        lambda: draw.choice(sentences)[:: draw.choice((-1, 2))],
+    )
+    found = dict.fromkeys(fixed)
+    while len(found) < ODD:
+        found[kinds[len(found) % len(kinds)]()] = None
+    return list(found)
+
+
+def token_counts(tokenizer: Tokenizer, texts: dict[str, list[str]]) -> dict[str, int]:
+    """Tokens of each corpus, special ones included, truncated as the model does."""
+    return {
+        name: sum(
+            min(len(ids), tokenizer.room) + tokenizer.max_length - tokenizer.room for ids in _ids(tokenizer, part)
+        )
+        for name, part in texts.items()
+        if name in CORPORA
+    }
+
+
+def _ids(tokenizer: Tokenizer, texts: list[str]) -> list[Any]:
+    return tokenizer.contents(texts)

@@ -1,0 +1,122 @@
+"""The process of one contender: a line of JSON comes in, the work is done, a line of JSON goes out.
+
+python -m benchmarks.peers.worker SPEC          serves until its input ends
+python -m benchmarks.peers.worker SPEC --cold   the first vector of a new process, and no more
+"""
+
+import json
+import os
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TextIO
+
+from .spec import Spec
+
+FIRST_TEXT = "A first text."
+WAKE = 8
+"""Texts encoded before the clock starts, after other contenders had the processor and its caches."""
+
+
+def main() -> None:
+    spec = Spec.read(sys.argv[1])
+    if spec.cpus and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, spec.cpus)
+    answers = own_output()
+    if "--cold" in sys.argv:
+        vectors = load(spec).encode([FIRST_TEXT])
+        assert len(vectors) == 1, f"one text gave {len(vectors)} vectors"
+        return
+    serve(spec, answers)
+
+
+def own_output() -> TextIO:
+    """Standard output for answers alone; what libraries print goes to standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
+
+
+def load(spec: Spec) -> Any:
+    """The contender; it has `encode(texts)` and perhaps `facts()`."""
+    return import_module(f"{__package__}.backends.{spec.backend}").load(spec)
+
+
+def serve(spec: Spec, answers: TextIO) -> None:
+    """Answers each request; what is raised is an answer too."""
+    worker = Worker(spec)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = getattr(worker, request.pop("do"))(**request)
+        except Exception as error:  # whatever another library raises is this contender's result
+            answer = {"error": f"{type(error).__name__}: {str(error).strip() or 'without a message'}"}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+class Worker:
+    """The requests; each method takes and returns plain values."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec, self.corpora = spec, {}
+
+    def load(self, texts: str) -> dict[str, Any]:
+        """Loads the model and reads the texts of all corpora from a file."""
+        self.corpora = json.loads(Path(texts).read_text("utf-8"))
+        began = time.perf_counter()
+        self.contender = load(self.spec)
+        facts = self.contender.facts() if hasattr(self.contender, "facts") else {}
+        return {"seconds": time.perf_counter() - began, "resident_mb": memory_mb("VmRSS"), "facts": facts}
+
+    def prepare(self, corpus: str, count: int) -> dict[str, Any]:
+        """Chooses what the contender can choose for itself on some texts (sizes of batches), or only warms up."""
+        texts = self.corpora[corpus][:count]
+        if hasattr(self.contender, "tune"):
+            return {"chosen": self.contender.tune(texts)}
+        self.contender.encode(texts)
+        return {"chosen": {}}
+
+    def encode(self, corpus: str, count: int | None = None) -> dict[str, Any]:
+        """Wall and CPU seconds of encoding a corpus, or its first texts."""
+        texts = self.corpora[corpus][:count]
+        self.contender.encode(texts[:WAKE])
+        cpu, began = time.process_time(), time.perf_counter()
+        self.contender.encode(texts)
+        return {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu}
+
+    def queries(self, corpus: str, count: int) -> dict[str, Any]:
+        """Seconds of each of so many single texts."""
+        texts, seconds = self.corpora[corpus], []
+        for text in texts[:WAKE]:
+            self.contender.encode([text])
+        for i in range(count):
+            began = time.perf_counter()
+            self.contender.encode([texts[i % len(texts)]])
+            seconds.append(time.perf_counter() - began)
+        return {"seconds": seconds}
+
+    def vectors(self, corpus: str, to: str) -> dict[str, Any]:
+        """Writes the vectors of a corpus as a .npy file."""
+        import numpy as np
+
+        vectors = np.asarray(self.contender.encode(self.corpora[corpus]), np.float32)
+        np.save(to, vectors)
+        return {"shape": list(vectors.shape)}
+
+    def memory(self) -> dict[str, Any]:
+        """The most memory that this process has had, in MB."""
+        return {"peak_mb": memory_mb("VmHWM")}
+
+
+def memory_mb(field: str) -> float | None:
+    """A line of /proc/self/status in MB; None where there is no such file."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return None
+    line = next(line for line in status.read_text().splitlines() if line.startswith(field + ":"))
+    return int(line.split()[1]) * 1024 / 1e6
+
+
+if __name__ == "__main__":
+    main()
