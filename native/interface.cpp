@@ -59,7 +59,8 @@ void product(const Kernels& kernels, int32_t precision, const float* a, const fl
     lw_linear linear{};
     linear.weight = {int8 ? static_cast<const void*>(bytes.data()) : b, ones.data(), n, k, int8 ? LW_INT8 : LW_FP32};
     if (bias) linear.bias = {bias, nullptr, 1, n, LW_FP32};
-    const Weights weights({{&linear, 0, n}}, k, scheme, int8, "b");
+    Arena arena;
+    const Weights weights({{&linear, 0, n}}, k, scheme, int8, "b", arena);
     const int inputs = padded(k), outputs = padded(n);
     std::vector<float> x(static_cast<size_t>(m) * inputs), y(static_cast<size_t>(m) * outputs), scales(m);
     std::vector<uint8_t> rows(x.size() * scheme.row_bytes);

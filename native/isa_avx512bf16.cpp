@@ -30,7 +30,7 @@ struct Bf16 {
     using Weight = uint16_t;
     using Sum = Floats;
     static constexpr int GROUP = 2;
-    static Sum zero() { return splat(0.0F); }
+    static Sum start(const Packed& w, int column) { return load(w.bias + column); }
     static Bits spread(const Row* p) { return {spread_four_bytes(p)}; }
     static Bits weights(const Weight* p) { return {_mm512_loadu_si512(p)}; }
     static Sum step(Sum sum, Bits x, Bits w) { return {_mm512_dpbf16_ps(sum.v, (__m512bh)x.v, (__m512bh)w.v)}; }

@@ -12,7 +12,7 @@ struct Packed {
     const void* panels = nullptr;
     const float* bias = nullptr;       // of each output, 0 where there is none
     const float* scales = nullptr;     // int8: of each output
-    const int32_t* offsets = nullptr;  // int8: what activations stored above zero add to each output
+    const int32_t* starts = nullptr;  // int8: where sums start, so that activations may be stored above zero
 };
 
 // out = rows * weights + bias (+ residual). Rows may have any count and distance.

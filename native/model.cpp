@@ -115,7 +115,7 @@ void Model::read_embeddings(const lw_description& d) {
     norm = read_norm(d.norm, word_width, "the embeddings' norm");
     if (d.widen.weight.data) {
         widen =
-            Weights({{&d.widen, 0, width}}, word_width, scheme, d.precision == LW_AS_INT8, "the embeddings' widening");
+            Weights({{&d.widen, 0, width}}, word_width, scheme, d.precision == LW_AS_INT8, "the embeddings' widening", arena);
     }
     if (d.relative.data) read_relative(d.relative);
 }
@@ -135,7 +135,7 @@ void Model::read_relative(const lw_tensor& tensor) {
     }
 }
 
-Block Model::read_block(const lw_block& b) const {
+Block Model::read_block(const lw_block& b) {
     Block made;
     const bool int8 = scheme.weight_bytes == 1;
     const bool apart = b.key.weight.data != nullptr;
@@ -144,10 +144,10 @@ Block Model::read_block(const lw_block& b) const {
         {&b.query, 0, width}, {key, apart ? 0 : width, width}, {value, apart ? 0 : 2 * width, width}};
     std::vector<Part> up = {{&b.up, 0, inner}};
     if (gated) up.push_back({&b.up, inner, inner});
-    made.qkv = Weights(qkv, width, scheme, int8, "queries, keys and values");
-    made.out = Weights({{&b.out, 0, width}}, width, scheme, int8, "attention's output");
-    made.up = Weights(up, width, scheme, int8, "the network's first layer");
-    made.down = Weights({{&b.down, 0, width}}, inner, scheme, int8, "the network's second layer");
+    made.qkv = Weights(qkv, width, scheme, int8, "queries, keys and values", arena);
+    made.out = Weights({{&b.out, 0, width}}, width, scheme, int8, "attention's output", arena);
+    made.up = Weights(up, width, scheme, int8, "the network's first layer", arena);
+    made.down = Weights({{&b.down, 0, width}}, inner, scheme, int8, "the network's second layer", arena);
     made.norm1 = read_norm(b.norm1, width, "a block's first norm");
     made.norm2 = read_norm(b.norm2, width, "a block's second norm");
     made.theta = b.theta, made.reach = b.reach < 0 ? -1 : b.reach;

@@ -42,6 +42,7 @@ public:
     std::vector<float> positions, segments;  // [rows][word_stride]; empty where there are none
     std::vector<float> relative;             // [head][2 * longest], for powers of two; empty where there are none
     Norm norm, last_norm;
+    Arena arena;  // of what follows
     Weights widen;
     std::vector<Block> blocks;
     std::vector<int> order;  // of blocks
@@ -55,7 +56,7 @@ public:
 private:
     void read_embeddings(const lw_description&);
     void read_relative(const lw_tensor&);
-    Block read_block(const lw_block&) const;
+    Block read_block(const lw_block&);
 
     mutable std::mutex guard_;
     mutable std::vector<std::unique_ptr<Workspace>> spare_;

@@ -103,13 +103,16 @@ void Weights::check_size(const Part& part, int inputs, const char* what) const {
     }
 }
 
-Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& scheme, bool int8, const char* what) {
+Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& scheme, bool int8, const char* what,
+                 Arena& arena) {
     packed_.inputs = padded(inputs);
     for (const Part& part : parts) packed_.outputs += padded(part.rows);
     const size_t columns = static_cast<size_t>((packed_.outputs + scheme.panel - 1) / scheme.panel) * scheme.panel;
-    storage_.resize(columns * packed_.inputs * scheme.weight_bytes + 64);
-    base_ = storage_.data() + (64 - reinterpret_cast<uintptr_t>(storage_.data()) % 64) % 64;
-    bias_.resize(columns), scales_.resize(int8 ? columns : 0), offsets_.resize(int8 ? columns : 0);
+    const size_t panels = columns * packed_.inputs * scheme.weight_bytes, numbers = columns * sizeof(float);
+    panels_ = arena.of(panels), bytes_ = panels + numbers * (int8 ? 3 : 1);
+    bias_ = reinterpret_cast<float*>(arena.of(numbers));
+    if (int8) scales_ = reinterpret_cast<float*>(arena.of(numbers));
+    if (int8) starts_ = reinterpret_cast<int32_t*>(arena.of(numbers));
     std::vector<float> row(inputs);
     std::vector<uint8_t> packed;
     int output = 0;
@@ -119,7 +122,7 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
         const lw_tensor& bias = part.linear->bias;
         const std::vector<float> all =
             read_all(bias, 1, static_cast<int>(weight.rows), static_cast<int>(weight.rows), what);
-        std::copy_n(all.begin() + part.first, part.rows, bias_.begin() + output);
+        std::copy_n(all.begin() + part.first, part.rows, bias_ + output);
         for (int i = 0; i < part.rows; i++) {
             const int64_t from = part.first + i;
             if (int8 && weight.type == LW_INT8) {
@@ -134,8 +137,7 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
         }
         output += padded(part.rows);
     }
-    packed_.panels = base_, packed_.bias = bias_.data(), packed_.scales = scales_.data();
-    packed_.offsets = offsets_.data();
+    packed_.panels = panels_, packed_.bias = bias_, packed_.scales = scales_, packed_.starts = starts_;
 }
 
 // Bytes are rounded so that a row's largest magnitude is 127.
@@ -164,7 +166,7 @@ void Weights::place_bytes(const Scheme& scheme, int output, const int8_t* row, i
     int32_t sum = 0;
     for (int i = 0; i < inputs; i++) sum += row[i];
     scales_[output] = scale;
-    offsets_[output] = scheme.offset * sum;
+    starts_[output] = -scheme.offset * sum;
     place_groups(scheme, output, reinterpret_cast<const uint8_t*>(row), inputs);
 }
 
@@ -174,16 +176,12 @@ void Weights::place_groups(const Scheme& scheme, int output, const uint8_t* row,
     const size_t panel =
         static_cast<size_t>(output / scheme.panel) * scheme.panel * packed_.inputs * scheme.weight_bytes;
     const size_t bytes = static_cast<size_t>(inputs) * scheme.weight_bytes;
-    uint8_t* to = base_ + panel + (output % scheme.panel) * group;
+    uint8_t* to = panels_ + panel + (output % scheme.panel) * group;
     size_t at = 0;
     if (group == 4) {
         for (; at + 4 <= bytes; at += 4, to += step) std::memcpy(to, row + at, 4);
     }
     for (; at < bytes; at += group, to += step) std::memcpy(to, row + at, std::min(group, bytes - at));
-}
-
-size_t Weights::bytes() const {
-    return storage_.size() + (bias_.size() + scales_.size()) * sizeof(float) + offsets_.size() * sizeof(int32_t);
 }
 
 }  // namespace likewise

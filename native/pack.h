@@ -7,6 +7,7 @@
 
 #include "kernels.h"
 #include "likewise_native.h"
+#include "memory.h"
 
 namespace likewise {
 
@@ -20,16 +21,14 @@ struct Part {
     int first, rows;  // of the matrix
 };
 
-// One or more matrices with the same inputs, packed as one; it owns the memory that `packed` points into.
+// One or more matrices with the same inputs, packed as one into memory of the arena, which must outlive it.
 class Weights {
 public:
     Weights() = default;
-    Weights(const std::vector<Part>& parts, int inputs, const Scheme& scheme, bool int8, const char* what);
-    Weights(Weights&&) = default;
-    Weights& operator=(Weights&&) = default;
-    Weights(const Weights&) = delete;
+    Weights(const std::vector<Part>& parts, int inputs, const Scheme& scheme, bool int8, const char* what,
+            Arena&);
     const Packed& packed() const { return packed_; }
-    size_t bytes() const;
+    size_t bytes() const { return bytes_; }
 
 private:
     void place_row(const Scheme&, int output, const float* row, int inputs, std::vector<uint8_t>& packed);
@@ -38,10 +37,10 @@ private:
     void check_size(const Part&, int inputs, const char* what) const;
 
     Packed packed_;
-    std::vector<uint8_t> storage_;
-    uint8_t* base_ = nullptr;  // in storage_, at a multiple of 64
-    std::vector<float> bias_, scales_;
-    std::vector<int32_t> offsets_;
+    size_t bytes_ = 0;
+    uint8_t* panels_ = nullptr;
+    float *bias_ = nullptr, *scales_ = nullptr;
+    int32_t* starts_ = nullptr;
 };
 
 // Whether none is NaN or infinite.

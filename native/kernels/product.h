@@ -17,11 +17,10 @@ constexpr int PANEL = TILE_VECTORS * WIDTH;  // columns whose weights lie togeth
 constexpr long LINE = 64;                    // bytes that a cache takes at once
 constexpr int STEPS = 8;                     // between requests for what is ahead
 
-// Sums that are results but for the column's bias.
+// Sums that started from the column's bias are results.
 struct FloatColumn {
-    Floats bias;
-    FloatColumn(const Packed& weights, int column) : bias(load(weights.bias + column)) {}
-    Floats operator()(Floats sum, const Product&, int) const { return add(sum, bias); }
+    FloatColumn(const Packed&, int) {}
+    Floats operator()(Floats sum, const Product&, int) const { return sum; }
 };
 
 // Memory to ask for while a tile is computed, a line every few steps: asked for at once, it would keep others waiting.
@@ -35,7 +34,10 @@ template <class Scheme, int ROWS>
 void tile(const Product& p, int row, int column, Ahead ahead) {
     using Row = typename Scheme::Row;
     typename Scheme::Sum sums[ROWS][TILE_VECTORS];
-    each<ROWS>([&](auto r) { each<TILE_VECTORS>([&](auto c) { sums[r][c] = Scheme::zero(); }); });
+    each<TILE_VECTORS>([&](auto c) {
+        const auto start = Scheme::start(*p.weights, column + c * WIDTH);
+        each<ROWS>([&](auto r) { sums[r][c] = start; });
+    });
     const long inputs = p.weights->inputs;
     const Row* rows[ROWS];
     each<ROWS>([&](auto r) { rows[r] = static_cast<const Row*>(p.rows) + (row + r) * p.row_stride; });
@@ -58,46 +60,47 @@ void tile(const Product& p, int row, int column, Ahead ahead) {
         const int at = column + c * WIDTH;
         if (at >= p.weights->outputs) return;
         const typename Scheme::Column values(*p.weights, at);
-        each<ROWS>([&](auto r) {
-            Floats y = values(sums[r][c], p, row + r);
-            if (p.residual) y = add(y, load(p.residual + (row + r) * p.out_stride + at));
-            store(p.out + (row + r) * p.out_stride + at, y);
-        });
+        float* out = p.out + row * p.out_stride + at;
+        if (p.residual) {
+            const float* more = p.residual + row * p.out_stride + at;
+            each<ROWS>([&](auto r) {
+                store(out + r * p.out_stride, add(values(sums[r][c], p, row + r), load(more + r * p.out_stride)));
+            });
+        } else {
+            each<ROWS>([&](auto r) { store(out + r * p.out_stride, values(sums[r][c], p, row + r)); });
+        }
     });
 }
 
 template <class Scheme, int ROWS>
-void tail(const Product& p, int row, int column, int rows, Ahead ahead) {
+void tile_of(int rows, const Product& p, int row, int column, Ahead ahead) {
     if (rows == ROWS) return tile<Scheme, ROWS>(p, row, column, ahead);
-    if constexpr (ROWS > 1) tail<Scheme, ROWS - 1>(p, row, column, rows, ahead);
+    if constexpr (ROWS > 1) tile_of<Scheme, ROWS - 1>(rows, p, row, column, ahead);
 }
 
 // The share of the next panel, of these weights or the next, that is asked for while these rows pass this one.
 template <class Scheme>
-Ahead ahead_of(const Product& p, int column, int row) {
+Ahead ahead_of(const Product& p, int column, int row, int rows) {
     const bool last = column + PANEL >= p.weights->outputs;
     const Packed* weights = last ? p.next : p.weights;
     if (weights == nullptr) return {nullptr, nullptr, 0};
     constexpr long BYTES = sizeof(typename Scheme::Weight);
     const char* panel = static_cast<const char*>(weights->panels);
     if (!last) panel += static_cast<long>(column + PANEL) * weights->inputs * BYTES;
-    const long lines = PANEL * weights->inputs * BYTES / LINE, from = lines * row / p.count;
-    const long to = lines * std::min(row + TILE_ROWS, p.count) / p.count;
+    const long lines = PANEL * weights->inputs * BYTES / LINE;
+    const long from = lines * row / p.count, to = lines * (row + rows) / p.count;
     const long times = (p.weights->inputs + STEPS * Scheme::GROUP - 1) / (STEPS * Scheme::GROUP);
     return {panel + from * LINE, panel + to * LINE, static_cast<int>((to - from + times - 1) / times)};
 }
 
-// Weights outside, rows inside: a panel stays in the nearest cache while the rows pass.
+// Weights outside, rows inside: a panel stays in the nearest cache while the rows pass, in tiles of nearly one size.
 template <class Scheme>
 void multiply(const Product& p) {
     for (int column = 0; column < p.weights->outputs; column += PANEL) {
-        for (int row = 0; row < p.count; row += TILE_ROWS) {
-            const Ahead ahead = ahead_of<Scheme>(p, column, row);
-            if (row + TILE_ROWS <= p.count) {
-                tile<Scheme, TILE_ROWS>(p, row, column, ahead);
-            } else {
-                tail<Scheme, TILE_ROWS - 1>(p, row, column, p.count - row, ahead);
-            }
+        for (int row = 0, tiles = (p.count + TILE_ROWS - 1) / TILE_ROWS; tiles > 0; tiles--) {
+            const int rows = (p.count - row + tiles - 1) / tiles;
+            tile_of<Scheme, TILE_ROWS>(rows, p, row, column, ahead_of<Scheme>(p, column, row, rows));
+            row += rows;
         }
     }
 }

@@ -14,7 +14,7 @@ struct Fp32 {
     using Weight = float;
     using Sum = Floats;
     static constexpr int GROUP = 1;
-    static Sum zero() { return splat(0.0F); }
+    static Sum start(const Packed& w, int column) { return load(w.bias + column); }
     static Floats spread(const Row* p) { return splat(*p); }
     static Floats weights(const Weight* p) { return load(p); }
     static Sum step(Sum sum, Floats x, Floats w) { return fma(x, w, sum); }
@@ -25,14 +25,12 @@ struct Bits {
     __m256i v;
 };
 
-// Sums of whole numbers, made floats: (sum - offset of the column) * scale of the row * scale of the column + bias.
+// Sums of whole numbers, made floats: the sum * scale of the row * scale of the column + bias.
 struct WholeColumn {
     Floats scale, bias;
-    __m256i offset;
-    WholeColumn(const Packed& w, int column)
-        : scale(load(w.scales + column)), bias(load(w.bias + column)), offset(load_whole(w.offsets + column)) {}
+    WholeColumn(const Packed& w, int column) : scale(load(w.scales + column)), bias(load(w.bias + column)) {}
     Floats operator()(Bits sum, const Product& p, int row) const {
-        const Floats exact = {_mm256_cvtepi32_ps(_mm256_sub_epi32(sum.v, offset))};
+        const Floats exact = {_mm256_cvtepi32_ps(sum.v)};
         return fma(mul(exact, splat(p.row_scales[row])), scale, bias);
     }
 };
@@ -41,7 +39,7 @@ struct Whole {
     using Weight = int8_t;
     using Sum = Bits;
     using Column = WholeColumn;
-    static Sum zero() { return {_mm256_setzero_si256()}; }
+    static Sum start(const Packed& w, int column) { return {load_whole(w.starts + column)}; }
 };
 
 // 16 bits by 16 bits in pairs, which cannot overflow 32 bits. (Bytes in pairs, vpmaddubsw, overflow 16 and saturate.)
@@ -64,7 +62,7 @@ struct Bf16Wide {
         __m256 even, odd;
     };
     static constexpr int GROUP = 2;
-    static Sum zero() { return splat(0.0F); }
+    static Sum start(const Packed& w, int column) { return load(w.bias + column); }
     static Pair halves(__m256i x) {
         return {_mm256_castsi256_ps(_mm256_slli_epi32(x, 16)),
                 _mm256_castsi256_ps(_mm256_and_si256(x, _mm256_set1_epi32(static_cast<int32_t>(0xFFFF0000U))))};

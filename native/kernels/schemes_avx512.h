@@ -12,7 +12,7 @@ struct Fp32 {
     using Weight = float;
     using Sum = Floats;
     static constexpr int GROUP = 1;
-    static Sum zero() { return splat(0.0F); }
+    static Sum start(const Packed& w, int column) { return load(w.bias + column); }
     static Floats spread(const Row* p) { return splat(*p); }
     static Floats weights(const Weight* p) { return load(p); }
     static Sum step(Sum sum, Floats x, Floats w) { return fma(x, w, sum); }
@@ -23,14 +23,12 @@ struct Bits {
     __m512i v;
 };
 
-// Sums of whole numbers, made floats: (sum - offset of the column) * scale of the row * scale of the column + bias.
+// Sums of whole numbers, made floats: the sum * scale of the row * scale of the column + bias.
 struct WholeColumn {
     Floats scale, bias;
-    __m512i offset;
-    WholeColumn(const Packed& w, int column)
-        : scale(load(w.scales + column)), bias(load(w.bias + column)), offset(_mm512_loadu_si512(w.offsets + column)) {}
+    WholeColumn(const Packed& w, int column) : scale(load(w.scales + column)), bias(load(w.bias + column)) {}
     Floats operator()(Bits sum, const Product& p, int row) const {
-        const Floats exact = {_mm512_cvtepi32_ps(_mm512_sub_epi32(sum.v, offset))};
+        const Floats exact = {_mm512_cvtepi32_ps(sum.v)};
         return fma(mul(exact, splat(p.row_scales[row])), scale, bias);
     }
 };
@@ -39,7 +37,7 @@ struct Whole {
     using Weight = int8_t;
     using Sum = Bits;
     using Column = WholeColumn;
-    static Sum zero() { return {_mm512_setzero_si512()}; }
+    static Sum start(const Packed& w, int column) { return {_mm512_loadu_si512(w.starts + column)}; }
 };
 
 // Without VNNI: 16 bits by 16 bits in pairs, which cannot overflow 32 bits (bytes in pairs can overflow 16).
@@ -62,7 +60,7 @@ struct Bf16Wide {
         __m512 even, odd;
     };
     static constexpr int GROUP = 2;
-    static Sum zero() { return splat(0.0F); }
+    static Sum start(const Packed& w, int column) { return load(w.bias + column); }
     static Pair halves(__m512i x) {
         return {_mm512_castsi512_ps(_mm512_slli_epi32(x, 16)),
                 _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32(static_cast<int32_t>(0xFFFF0000U))))};

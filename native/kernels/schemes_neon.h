@@ -12,7 +12,7 @@ struct Fp32 {
     using Weight = float;
     using Sum = Floats;
     static constexpr int GROUP = 1;
-    static Sum zero() { return splat(0.0F); }
+    static Sum start(const Packed& w, int column) { return load(w.bias + column); }
     static Floats spread(const Row* p) { return splat(*p); }
     static Floats weights(const Weight* p) { return load(p); }
     static Sum step(Sum sum, Floats x, Floats w) { return fma(x, w, sum); }
@@ -37,7 +37,7 @@ struct Whole {
     using Weight = int8_t;
     using Sum = Bits;
     using Column = WholeColumn;
-    static Sum zero() { return {vdupq_n_s32(0)}; }
+    static Sum start(const Packed& w, int column) { return {vld1q_s32(w.starts + column)}; }
 };
 
 // 16 bits by 16 bits, pairs added: for processors without the dot product.
@@ -62,7 +62,7 @@ struct Bf16Wide {
         float32x4_t even, odd;
     };
     static constexpr int GROUP = 2;
-    static Sum zero() { return splat(0.0F); }
+    static Sum start(const Packed& w, int column) { return load(w.bias + column); }
     static Pair halves(int32x4_t x) {
         return {vreinterpretq_f32_s32(vshlq_n_s32(x, 16)),
                 vreinterpretq_f32_s32(vandq_s32(x, vdupq_n_s32(static_cast<int32_t>(0xFFFF0000U))))};

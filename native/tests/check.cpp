@@ -58,7 +58,8 @@ Vector product(const Scheme& scheme, bool int8, Sizes s, const Vector& a, const 
     linear.weight = {int8 ? static_cast<const void*>(bytes.data()) : b.data(), ones.data(), s.outputs, s.inputs,
                      int8 ? LW_INT8 : LW_FP32};
     linear.bias = {bias.data(), nullptr, 1, s.outputs, LW_FP32};
-    const Weights weights({{&linear, 0, s.outputs}}, s.inputs, scheme, int8, "b");
+    Arena arena;
+    const Weights weights({{&linear, 0, s.outputs}}, s.inputs, scheme, int8, "b", arena);
     const int inputs = padded(s.inputs), outputs = padded(s.outputs);
     Vector x(static_cast<size_t>(s.rows) * inputs), y(static_cast<size_t>(s.rows) * outputs, 0.5F), scales(s.rows);
     std::vector<uint8_t> rows(x.size() * scheme.row_bytes);

@@ -67,7 +67,7 @@ public:
                 const std::vector<float> w(static_cast<size_t>(c.inputs) * c.outputs, 0.01F);
                 lw_linear linear{};
                 linear.weight = {w.data(), nullptr, c.outputs, c.inputs, LW_FP32};
-                weights_.emplace_back(std::vector<Part>{{&linear, 0, c.outputs}}, c.inputs, scheme, int8, "w");
+                weights_.emplace_back(std::vector<Part>{{&linear, 0, c.outputs}}, c.inputs, scheme, int8, "w", arena_);
                 work_ += 2.0 * c.inputs * c.outputs * rows;
             }
         }
@@ -93,6 +93,7 @@ private:
     const Scheme& scheme_;
     int rows_;
     double work_ = 0;
+    Arena arena_;
     std::vector<Weights> weights_;
     std::vector<uint8_t> x_;
     std::vector<float> scales_, y_;
