@@ -56,7 +56,7 @@ def preload() -> None:
     )
     more += ("likewise.encoders.architectures.transformers_model",) if OTHERS else ()
     more += tuple(f"transformers.models.{name}.modeling_{name}" for name in (n.replace("-", "_") for n in OTHERS))
-    for name in (*(f"likewise.cli.{verb}" for verb in VERBS.values()), *more):
+    for name in (*(f"likewise.cli.{verb.module}" for verb in VERBS.values()), *more):
         importlib.import_module(name)
 
 

@@ -1,6 +1,7 @@
 """Errors of the command line name the nearest flag or verb, and help fills the terminal."""
 
 import argparse
+import subprocess
 import sys
 
 import pytest
@@ -110,6 +111,19 @@ def test_prose_fills_the_terminal_and_examples_stay(columns, monkeypatch):
 def test_every_option_is_explained_by_a_phrase(verb):
     for action in verb_parsers()[verb]._actions:
         assert action.help and len(action.help.split()) > 1, (verb, action.option_strings or action.dest)
+
+
+def test_the_list_of_verbs_imports_none_of_them():
+    script = (
+        "import sys\nfrom likewise.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+        "print(sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    for verb, row in VERBS.items():
+        assert f"likewise.cli.{row.module}'" not in done.stderr
+        assert f" {verb} " in done.stdout and row.help.split()[0] in done.stdout
+    for heavy in ("numpy", "torch", "tokenizers", "hashlib", "socket"):
+        assert f"'{heavy}'" not in done.stderr
 
 
 def test_completion_costs_nothing_where_it_is_not_asked_for(monkeypatch):

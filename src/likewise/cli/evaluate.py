@@ -52,7 +52,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the verb and its options."""
     parser = verbs.add_parser(
         "evaluate",
-        help="evaluate models on tasks or your own data, with confidence intervals and tests",
         description="Evaluates models on tasks or on your own data, and prints one table: scores with\n"
         "95 % confidence intervals, and a star where a model is significantly better than\n"
         "the next best one.",

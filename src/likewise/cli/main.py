@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from .. import __version__
 from ..errors import LikewiseError
@@ -15,24 +16,33 @@ from .model_options import restore_threads, set_numpy_threads
 from .parser import Parser, nearest_verb
 from .process import Stop, prepared, silence
 
+
+class Verb(NamedTuple):
+    """A verb of the command line."""
+
+    module: str
+    """In this folder; it adds the verb's options."""
+    help: str
+    """Its line in `likewise --help`, which imports no module of a verb."""
+
+
 VERBS = {
-    "encode": "texts.encode",
-    "similarity": "texts.similarity",
-    "pairs": "texts.pairs",
-    "duplicates": "texts.duplicates",
-    "rerank": "texts.rerank",
-    "models": "models.list_models",
-    "info": "models.info",
-    "download": "models.download",
-    "dissect": "models.dissect",
-    "fuse": "models.fuse",
-    "data": "data.command",
-    "mine": "mine",
-    "train": "train.command",
-    "evaluate": "evaluate",
-    "doctor": "doctor.diagnose",
+    "encode": Verb("texts.encode", "encode a file of texts into a file of vectors"),
+    "similarity": Verb("texts.similarity", "show how similar texts are, as a matrix or one after another"),
+    "pairs": Verb("texts.pairs", "find the most similar pairs of texts in a file"),
+    "duplicates": Verb("texts.duplicates", "find equal and nearly equal texts; write a file without the copies"),
+    "rerank": Verb("texts.rerank", "rank the documents of a file for a query, with a reranker"),
+    "models": Verb("models.list_models", "list the models that can be used by name"),
+    "info": Verb("models.info", "show a model's architecture, sizes, pooling and fingerprint"),
+    "download": Verb("models.download", "download a published model"),
+    "dissect": Verb("models.dissect", "how words change through a model's layers"),
+    "fuse": Verb("models.fuse", "train a map over all layers, in seconds; the encoder does not change"),
+    "data": Verb("data.command", "list data sets, describe one, and find test data in training data"),
+    "mine": Verb("mine", "find hard negatives for pairs"),
+    "train": Verb("train.command", "train a model on pairs, triplets or scores"),
+    "evaluate": Verb("evaluate", "evaluate models on tasks or your own data, with confidence intervals and tests"),
+    "doctor": Verb("doctor.diagnose", "report versions, engines, CPU, memory, models and data"),
 }
-"""Each verb, and the module in this folder that adds it."""
 
 TRACEBACK = "LIKEWISE_TRACEBACK"
 """Environment variable: if it is set to anything, errors show their traceback."""
@@ -59,8 +69,8 @@ Tab completion in bash and zsh: pip install argcomplete, then add this line to t
 An error is one line; LIKEWISE_TRACEBACK=1 shows where it was raised. Versions, engines and models: likewise doctor."""
 
 
-def parser(verbs: Iterable[str] = VERBS) -> argparse.ArgumentParser:
-    """The parser of these verbs and their options."""
+def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.ArgumentParser:
+    """The parser of these verbs, with or without their options."""
     top = Parser(
         prog="likewise",
         description="Sentence embeddings: encode texts, compare them, find pairs and duplicates, evaluate and train "
@@ -68,10 +78,20 @@ def parser(verbs: Iterable[str] = VERBS) -> argparse.ArgumentParser:
         epilog=EPILOG,
     )
     top.add_argument("--version", action="version", version=f"likewise {__version__}")
-    subparsers = top.add_subparsers(title="verbs", metavar="VERB", required=True)
+    subparsers = top.add_subparsers(title="verbs", metavar="VERB", required=True, action=_VerbsAction)
     for verb in verbs:
-        import_module(f".{VERBS[verb]}", __package__).add(subparsers)
+        if options:
+            import_module(f".{VERBS[verb].module}", __package__).add(subparsers)
+        else:
+            subparsers.add_parser(verb)
     return top
+
+
+class _VerbsAction(argparse._SubParsersAction):  # type: ignore[type-arg]  # generic in stubs alone
+    """Subparsers of verbs, each with its line of help."""
+
+    def add_parser(self, name: str, **options: Any) -> Any:
+        return super().add_parser(name, help=VERBS[name].help, **options)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -106,7 +126,7 @@ def _run(argv: list[str]) -> int:
         args = parser([verb]).parse_args(argv)
         set_numpy_threads(args)
         return int(args.run(args))
-    top = parser()
+    top = parser(options=False)
     if verb and not verb.startswith("-"):
         nearest = nearest_verb(verb, [*VERBS, "help"])
         hint = f"; did you mean: likewise {nearest}?" if nearest else ""

@@ -34,7 +34,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the verb and its options."""
     parser = verbs.add_parser(
         "mine",
-        help="find hard negatives for pairs",
         description="Find hard negatives: for each anchor, texts that a model holds similar and that are not known "
         "positives.",
         epilog=EXAMPLES,

@@ -3,7 +3,6 @@
 `avg-glove(PATH)` and `avg-fasttext(PATH)` name the model folder that a file of word vectors is converted into, once.
 """
 
-import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from ..errors import BadModel, ModelNotFound
 from ..runtime.installation import install_command
-from .hub import snapshot
 
 if TYPE_CHECKING:
     from .word_vectors.word_tables import WordVectors
@@ -264,6 +262,8 @@ def check_weights(weights: Path, model: PackagedModel) -> None:
     Raises:
         BadModel: they are missing, or have another sha256.
     """
+    import hashlib  # imported here, as most calls check no weights
+
     if not weights.is_file():
         raise BadModel(f"{weights} is not there; fetch it again")
     with weights.open("rb") as file:
@@ -279,5 +279,7 @@ def _hub(name: str, tried: list[str]) -> Path | None:
     parts = name.split("/")
     if len(parts) > 2 or name.startswith((".", "/", "~")) or not all(parts) or "(" in name:
         return None
+    from .hub import snapshot  # imported here, as most models are local
+
     repository = name if len(parts) == 2 else f"sentence-transformers/{name}"
     return snapshot(repository, tried, allow_patterns=DOWNLOAD_PATTERNS, ignore_patterns=IGNORED_PATTERNS)

@@ -48,7 +48,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the verb and its options."""
     parser = verbs.add_parser(
         "data",
-        help="list data sets, describe one, and find test data in training data",
         description="Lists all data sets and which of their files you have; or describes one in full;\n"
         "or, with --leaks, reports which test texts occur in training data.",
         epilog=EPILOG,

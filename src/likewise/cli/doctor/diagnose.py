@@ -20,7 +20,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
         "doctor",
-        help="report versions, engines, CPU, memory, models and data",
         description="Reports what is installed, what the machine has, and whether the default model works here.",
         epilog=EPILOG,
     )

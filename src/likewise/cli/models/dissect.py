@@ -50,7 +50,6 @@ importance  a word's weight in SBERT-WK relative to an equal share in its senten
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = verbs.add_parser(
         "dissect",
-        help="how words change through a model's layers",
         description="Measure, on plain text without labels, how words change through the layers of a model: which "
         "layers are similar, what each adds, which words SBERT-WK finds important, and whether that is safe.",
         epilog="columns of what is printed:\n" + "\n".join("  " + line for line in LEGEND.splitlines()),

@@ -21,7 +21,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
         "download",
-        help="download a published model",
         description="Downloads a published model: all-MiniLM-L6-v2 (91 MB), which is recommended where quality counts.",
         epilog=EPILOG,
     )

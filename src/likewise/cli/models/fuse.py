@@ -81,7 +81,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the verb and its options."""
     verb = verbs.add_parser(
         "fuse",
-        help="train a map over all layers, in seconds; the encoder does not change",
         description="Learned fusion: every text is encoded once, then one linear map over the pooled vectors of all "
         "layers is trained and regularized towards plain pooling. The result is chosen on held-out pairs; without a "
         "significant gain there, the model's pooling stays as it was.",

@@ -19,7 +19,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
         "info",
-        help="show a model's architecture, sizes, pooling and fingerprint",
         description="Shows a model's architecture, its longest input, its pooling and heads, and its fingerprint.",
         epilog="examples:\n  likewise info\n  likewise info all-MiniLM-L6-v2\n  likewise info ./my-model --json",
     )

@@ -21,7 +21,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
         "models",
-        help="list the models that can be used by name",
         description="Lists bundled, installed and downloaded models, and baselines.",
         epilog=EPILOG,
     )

@@ -33,7 +33,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
         "duplicates",
-        help="find equal and nearly equal texts; write a file without the copies",
         description="Finds groups of texts that say the same, and the text that represents each group.",
         epilog=EPILOG,
     )

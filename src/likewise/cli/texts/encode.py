@@ -36,7 +36,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
         "encode",
-        help="encode a file of texts into a file of vectors",
         description="Encodes texts into vectors, in the order given.",
         epilog=EPILOG,
     )

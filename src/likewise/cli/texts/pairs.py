@@ -33,7 +33,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
         "pairs",
-        help="find the most similar pairs of texts in a file",
         description="Compares all texts of a file with each other by cosine, and shows the most similar pairs, best "
         "first.",
         epilog=EPILOG,

@@ -23,7 +23,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
         "rerank",
-        help="rank the documents of a file for a query, with a reranker",
         description="Scores each document together with the query, and prints the best.",
         epilog=EPILOG,
     )

@@ -26,7 +26,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """The verb's options."""
     parser = verbs.add_parser(
         "similarity",
-        help="show how similar texts are, as a matrix or one after another",
         description="Compares every text with every other. Higher is more similar; distances are negated.",
         epilog=EPILOG,
     )

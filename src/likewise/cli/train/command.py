@@ -45,7 +45,6 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the verb and its flags."""
     verb = verbs.add_parser(
         "train",
-        help="train a model on pairs, triplets or scores",
         usage="likewise train MODEL|CONFIG.toml --data FILE@OBJECTIVE [--data …] --output FOLDER [options]",
         description="Train a sentence encoder or a reranker, and save it with its log, curve, record and model card.",
         epilog=EXAMPLES,
