@@ -6,7 +6,7 @@ import sys
 from types import FrameType
 
 
-def start() -> int:
+def main() -> int:
     """Run the command line; ctrl-C during imports or at exit shows no traceback."""
     before = signal.getsignal(signal.SIGINT)
     ours = before is signal.default_int_handler
@@ -29,8 +29,5 @@ def _leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     os._exit(128 + number)
 
 
-main = start  # the name that the installed command calls
-
-
 if __name__ == "__main__":
-    sys.exit(start())
+    sys.exit(main())

@@ -367,12 +367,9 @@ class Embedder(ABC):
         batch_tokens: int | None = None,
     ) -> list[Float[np.ndarray, "t D"]]:
         """The last layer's vector of every token (special ones included; `pieces` names them), one array per text."""
-        counter = self._token_counter(overflow)
-        run = self._run(counter, count_texts(texts), progress, batch_tokens)
-        text_prompt = self._prompt(prompt, prompt_name)
-        with run as started:
-            found = self._encode_layers(texts, text_prompt, started, only_last=True)
-            return [layers[-1] for layers in found]
+        run = self._token_run(texts, overflow, progress, batch_tokens)
+        layers = self._encode_layers(texts, self._prompt(prompt, prompt_name), run, only_last=True)
+        return [vectors[-1] for vectors in layers]
 
     @explains_unknown_options("encode_layers", ENCODE_ADVICE)
     def encode_layers(
@@ -386,11 +383,8 @@ class Embedder(ABC):
         batch_tokens: int | None = None,
     ) -> list[Float[np.ndarray, "L t D"]]:
         """Every layer's vector of every token, the embeddings first, one array per text; options as in `encode`."""
-        counter = self._token_counter(overflow)
-        run = self._run(counter, count_texts(texts), progress, batch_tokens)
-        text_prompt = self._prompt(prompt, prompt_name)
-        with run as started:
-            return list(self._encode_layers(texts, text_prompt, started, only_last=False))
+        run = self._token_run(texts, overflow, progress, batch_tokens)
+        return list(self._encode_layers(texts, self._prompt(prompt, prompt_name), run, only_last=False))
 
     def encode_report(
         self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
@@ -438,6 +432,8 @@ class Embedder(ABC):
     def _encode_layers(
         self, texts: Iterable[str], text_prompt: str, run: Any, only_last: bool
     ) -> Iterator[Float[np.ndarray, "L t D"]]:
+        """Every layer of each text's tokens, or the last one alone."""
+
         def tokenize(distinct: list[str], rows: Rows) -> list[list[int]]:
             start = run.counter.texts
             contents = self._counted_token_ids(distinct, rows, text_prompt, run.counter)
@@ -445,8 +441,10 @@ class Embedder(ABC):
             self._check_vocabulary(pieces, rows, start)
             return [piece.ids for piece in pieces]
 
-        for layers in infer(text_chunks(texts), tokenize, lambda ids, b: self._layers(ids, only_last, b), run):
-            yield from layers
+        with run as started:
+            chunks = text_chunks(texts)
+            for layers in infer(chunks, tokenize, lambda ids, b: self._layers(ids, only_last, b), started):
+                yield from layers
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
         return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
@@ -466,13 +464,14 @@ class Embedder(ABC):
         skips = tokenizer.unknown is not None
         return TruncationCounter(tokenizer.max_content_length, overflow, skips=skips, word_limit=tokenizer.longest_word)
 
-    def _token_counter(self, overflow: Overflow) -> TruncationCounter:
+    def _token_run(self, texts: Iterable[str], overflow: Overflow, progress: Progress, batch_tokens: int | None) -> Any:
+        """A run for vectors of tokens, which windows do not have."""
         if overflow == "mean":
             raise BadInput(
                 'overflow="mean" averages windows into one vector; for tokens and layers it can be "error", "warn" or '
                 '"truncate"'
             )
-        return self._counter(overflow)
+        return self._run(self._counter(overflow), count_texts(texts), progress, batch_tokens)
 
     def _counted_token_ids(
         self, texts: list[str], rows: Rows, text_prompt: str, counter: TruncationCounter

@@ -7,6 +7,7 @@ import pytest
 
 from likewise import Embedder, Reranker
 from likewise.cli.train.config import Kind
+from likewise.cli.train.model_kinds import KINDS
 from likewise.errors import BadInput
 from likewise.reranker import CrossEncoder, PolyEncoder
 from likewise.train.distillation.teacher_outputs import teacher_outputs
@@ -34,7 +35,18 @@ def toy(tiny):
 
 
 def test_every_kind_that_the_command_trains_is_a_row():
-    assert set(TRAINING_STRATEGIES) == set(get_args(Kind))
+    assert set(TRAINING_STRATEGIES) == set(get_args(Kind)) == set(KINDS)
+
+
+def test_each_kind_describes_its_models(tiny):
+    cross, poly = Reranker.start(tiny, ["a", "b", "c"]), PolyEncoder.start(tiny, 2)
+    described = [training_strategy(model).description for model in (tiny, cross, poly)]
+    outputs = [one.output(model) for one, model in zip(described, (tiny, cross, poly), strict=True)]
+    assert outputs == [f"{tiny.width} numbers", "3 labels", "the score of a poly-encoder"]
+    assert described[0].record(tiny)["width"] == tiny.width and described[1].record(cross) == {
+        "labels": ["a", "b", "c"]
+    }
+    assert described[1].pieces(cross, ["the cat"]) == described[0].pieces(tiny, ["the cat"]) == tiny.pieces(["the cat"])
 
 
 def test_a_model_is_known_by_the_kind_of_its_class(tiny):

@@ -12,7 +12,7 @@ from ...train.output.run_folder import TrainingJob
 from ...train.run import training_job
 from ..model_options import prepare_runtime
 from .config import DataOptions, Kind, TrainCommand
-from .model_kinds import OBJECTIVES_OF_KIND, expected_labels, start_model
+from .model_kinds import KINDS, expected_labels, start_model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ def prepare_training(command: TrainCommand) -> ReadyToTrain:
 def data_source(one: DataOptions, kind: Kind = "embedder") -> DataSource:
     """The rows of one --data with their objective."""
     columns = ColumnNames.parse(one.columns, one.labels, one.where)
-    objectives = OBJECTIVES_OF_KIND[kind]
+    objectives = KINDS[kind].objectives
     return load_data(one.file, one.objective, columns, objectives=objectives, licence=one.licence, hub=one.hub)
 
 

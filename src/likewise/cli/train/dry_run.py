@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...embedder import Embedder
 from ...train.data.schedule import BatchSchedule, DataSource
 from ...train.objectives.contrastive import false_negative_mask
 from ...train.optimization.freeze import prepared_for_training
 from ...train.output.run_folder import CHECKPOINTS, TrainingJob
 from ...train.plan import Plan
+from ...train.step.strategies import training_strategy
 from ...train.step.trainable import tokens_per_step
 from ...wording import counted
 from ..output import print_json
@@ -45,12 +45,13 @@ def dry_run(prepared: ReadyToTrain, *, as_json: bool) -> None:
 def _describe(prepared: ReadyToTrain, schedule: BatchSchedule, plan: Plan) -> dict[str, Any]:
     job, options = prepared.job, prepared.command.options
     settings = job.settings
+    output = training_strategy(job.model).description.output(job.model)
     evaluated = "not at all: no --dev"
     if prepared.evaluator is not None:
         pairs = len(prepared.evaluator.columns["sentence1"])
         evaluated = f"{options.dev}, {counted(pairs, 'pair')}, every {_steps(plan.eval_steps)} and before training"
     return {
-        "model": f"{options.model}: {job.model.tokenizer.max_length} tokens to {_output_of(prepared)}",
+        "model": f"{options.model}: {job.model.tokenizer.max_length} tokens to {output}",
         "data": "; ".join(
             f"{one['name']}: {counted(one['rows'], 'row')} for {_objective(one['objective'])}" for one in job.data
         ),
@@ -79,21 +80,8 @@ def _describe_batch(job: TrainingJob, schedule: BatchSchedule, plan: Plan) -> st
     return described + (f"; {accumulate} batches per step" if accumulate > 1 else "")
 
 
-def _output_of(prepared: ReadyToTrain) -> str:
-    model = prepared.job.model
-    if isinstance(model, Embedder):
-        return f"{model.width} numbers"
-    return (
-        f"the score of a {prepared.command.options.kind}" if len(model.labels) == 1 else f"{len(model.labels)} labels"
-    )
-
-
 def _pieces(job: TrainingJob, texts: Sequence[str]) -> list[list[str]]:
-    """The word pieces that the model reads of each text; a cross-encoder cuts pairs that are too long further."""
-    if isinstance(job.model, Embedder):
-        return job.model.pieces(texts)
-    tokenizer = job.model.tokenizer
-    return [tokenizer.tokens(content[: tokenizer.max_content_length]) for content in tokenizer.token_ids(list(texts))]
+    return training_strategy(job.model).description.pieces(job.model, texts)
 
 
 def _trained_weights(job: TrainingJob) -> str:

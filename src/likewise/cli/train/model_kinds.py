@@ -1,22 +1,17 @@
 """The kinds of model that `likewise train` trains: how each is started, and the objectives for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ... import Reranker
 from ...data.column_names import NLI_LABELS
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput, BadModel
-from ...reranker import CrossEncoder, PolyEncoder
+from ...reranker import PolyEncoder
 from ...runtime.devices import device_and_dtype
 from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, ObjectiveTable, RerankerObjective
 from ...train.step.trainable import Trainable
 from .config import CommandOptions, Kind, TrainCommand
-
-OBJECTIVES_OF_KIND: Mapping[Kind, ObjectiveTable] = {
-    "embedder": OBJECTIVES,
-    "cross-encoder": RERANKER_OBJECTIVES,
-    "poly-encoder": RERANKER_OBJECTIVES,
-}
 
 
 def expected_labels(command: TrainCommand, objectives: Sequence[Objective]) -> Sequence[str]:
@@ -37,15 +32,19 @@ def expected_labels(command: TrainCommand, objectives: Sequence[Objective]) -> S
 
 def start_model(command: TrainCommand, labels: Sequence[str]) -> Trainable:
     """The model to train: the saved one, if it is of the kind to train with as many labels; else a new one from it."""
-    options, seed = command.options, command.settings.seed
-    if options.kind == "embedder":
-        return _embedder(options)
+    return KINDS[command.options.kind].start(command.options, labels, command.settings.seed)
+
+
+def _start_poly_encoder(options: CommandOptions, labels: Sequence[str], seed: int) -> Trainable:  # noqa: ARG001
     reranker = _saved_reranker(options)
-    if options.kind == "poly-encoder":
-        if isinstance(reranker, PolyEncoder):
-            return reranker
-        return PolyEncoder.start(_embedder(options), options.poly_codes, seed=seed)
-    if isinstance(reranker, CrossEncoder) and len(reranker.labels) == len(labels):
+    if reranker is not None and reranker.kind == options.kind:
+        return reranker
+    return PolyEncoder.start(_embedder(options), options.poly_codes, seed=seed)
+
+
+def _start_cross_encoder(options: CommandOptions, labels: Sequence[str], seed: int) -> Trainable:
+    reranker = _saved_reranker(options)
+    if reranker is not None and reranker.kind == options.kind and len(reranker.labels) == len(labels):
         _check_label_order(reranker.labels, labels)
         return reranker
     source = options.model or "" if reranker is None else reranker
@@ -81,3 +80,19 @@ def _check_label_order(model_labels: Sequence[str], data_labels: Sequence[str]) 
             f"the model's labels are {', '.join(model_labels)}, and the data's are numbered as "
             f"{', '.join(data_labels)}; use --labels {','.join(model_labels)}"
         )
+
+
+@dataclass(frozen=True)
+class TrainableKind:
+    """A kind of model: the objectives for it, and how one is started from the model of the command."""
+
+    objectives: ObjectiveTable
+    start: Callable[[CommandOptions, Sequence[str], int], Trainable]
+
+
+KINDS: Mapping[Kind, TrainableKind] = {
+    "embedder": TrainableKind(OBJECTIVES, lambda options, labels, seed: _embedder(options)),  # noqa: ARG005
+    "cross-encoder": TrainableKind(RERANKER_OBJECTIVES, _start_cross_encoder),
+    "poly-encoder": TrainableKind(RERANKER_OBJECTIVES, _start_poly_encoder),
+}
+"""The choices of --kind."""

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 
 from ... import __version__
-from ...engines.torch.torch_embedder import TorchEmbedder
 from ...runtime.atomic_files import atomic_file
 from ..data.batch import TrainingRows
 from ..data.schedule import DataSource
 from ..data.sources import rows_digest
 from ..settings import TrainSettings
+from ..step.strategies import training_strategy
 from ..step.trainable import Trainable, model_kind
 from ..step_state import TrainResult
 
@@ -69,16 +69,12 @@ def training_record(
 
 
 def _model_description(model: Trainable) -> dict[str, Any]:
-    described = {
+    return {
         "kind": model_kind(model),
         "fingerprint": model.fingerprint,
         "max_length": model.tokenizer.max_length,
+        **training_strategy(model).description.record(model),
     }
-    if isinstance(model, TorchEmbedder):
-        heads = [type(head).__name__ for head in model.heads.children()]
-        parts = {"width": model.width, "pooling": model.pooling.spec, "heads": heads}
-        return {**described, **parts, "only_likewise": model.only_here()}
-    return {**described, "labels": list(model.labels)}
 
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:
