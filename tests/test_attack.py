@@ -79,9 +79,9 @@ PLANTED = {
 @pytest.mark.parametrize("what", PLANTED)
 def test_what_is_planted_is_found(what):
     work, outcome = PLANTED[what]
-    found = tried(work, ("v.npy",), SHORT if outcome == "hang" else LIMITS)
-    assert found.outcome == outcome, found
-    assert found.failed == (outcome not in GOOD)
+    result = tried(work, ("v.npy",), SHORT if outcome == "hang" else LIMITS)
+    assert result.outcome == outcome, result
+    assert result.failed == (outcome not in GOOD)
 
 
 def test_an_output_that_was_asked_for_is_no_leftover_and_a_hidden_one_is():
@@ -143,8 +143,8 @@ def test_what_a_kill_leaves_is_found(what, tmp_path, monkeypatch):
     monkeypatch.setitem(kills.VICTIMS, "planted", kills.Victim(work, files=("v.txt",), outputs=("v.txt", "out", "w")))
     event = 2 if what == "a next run that fails" else 1
     attempt = kills._attempt(Setup(tmp_path), "planted", signal.SIGKILL, f"before-change-{event}")
-    found = tried(attempt.work, attempt.outputs)
-    assert found.outcome == outcome, found
+    result = tried(attempt.work, attempt.outputs)
+    assert result.outcome == outcome, result
 
 
 def test_a_folder_that_loads_as_neither_model_is_found(tmp_path, monkeypatch):
@@ -172,21 +172,21 @@ def test_rows_that_a_command_loses_are_found(name, rows, outcome, tmp_path, monk
     monkeypatch.setattr(commands, "cli", lambda *_: CommandOutput(0, "", ""))
     reading = commands.Reading(lambda *_: (), lambda _: rows, (".csv",))
     monkeypatch.setitem(commands.READINGS, "planted", reading)
-    found = tried(lambda: commands._try_file(Setup(tmp_path), "planted", ".csv", name), ("*.csv",))
-    assert found.outcome == outcome, found
+    result = tried(lambda: commands._try_file(Setup(tmp_path), "planted", ".csv", name), ("*.csv",))
+    assert result.outcome == outcome, result
 
 
 @pytest.mark.parametrize(
-    ("said", "outcome"),
+    ("message", "outcome"),
     [
         (CommandOutput(0, "", "Traceback (most recent call last):\n"), "traceback"),
         (CommandOutput(7, "", "what"), "crash"),
         (CommandOutput(2, "", ""), "wrong answer"),
     ],
 )
-def test_the_outcome_of_a_command_is_that_of_its_output(said, outcome):
+def test_the_outcome_of_a_command_is_that_of_its_output(message, outcome):
     with pytest.raises(Failed, match=outcome):
-        outcome_of(said)
+        outcome_of(message)
     assert outcome_of(CommandOutput(1, "a task failed", "")) == "refused"
     assert (
         outcome_of(CommandOutput(0, "", "")) == "answered"
@@ -197,8 +197,8 @@ def test_the_outcome_of_a_command_is_that_of_its_output(said, outcome):
 def test_several_at_once_end_each_as_alone_and_names_differ():
     works = {"a": lambda: time.sleep(0.2), "b": lambda: _raise(KeyError(1)), "c": lambda: None}
     attempts = [Attempt(f"planted/{name}", work) for name, work in works.items()]
-    found = {result.name: result.outcome for result in run(attempts, LIMITS, jobs=3)}
-    assert found == {"planted/a": "answered", "planted/b": "traceback", "planted/c": "answered"}
+    results = {result.name: result.outcome for result in run(attempts, LIMITS, jobs=3)}
+    assert results == {"planted/a": "answered", "planted/b": "traceback", "planted/c": "answered"}
     with pytest.raises(ValueError, match="two attempts have the name planted/a"):
         distinct([*attempts, attempts[0]])
 
@@ -206,8 +206,8 @@ def test_several_at_once_end_each_as_alone_and_names_differ():
 def test_the_table_counts_and_each_failure_has_the_command_that_repeats_it(capsys):
     results = [Result("a/1", "answered"), Result("a/2", "hang", "not done"), Result("b/1", "refused")]
     show(results, "--seed 3", 1.0, whole=False)
-    told = capsys.readouterr().out
-    assert "python -m benchmarks.attack --seed 3 --only 'a/2'" in told
-    assert "3 attempts in 1 s" in told and "1 failed" in told
+    output = capsys.readouterr().out
+    assert "python -m benchmarks.attack --seed 3 --only 'a/2'" in output
+    assert "3 attempts in 1 s" in output and "1 failed" in output
     assert table(results).splitlines()[-1].split()[:4] == ["all", "3", "1", "1"]
     assert all(name in table(results).splitlines()[0] for name in FAILURES)

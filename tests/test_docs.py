@@ -17,12 +17,12 @@ LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
 
 def blocks(language: str) -> list[tuple[str, str]]:
     """Page and text of each code block of a language."""
-    found = []
+    results = []
     for page in PAGES:
         for name, text in BLOCK.findall(page.read_text("utf-8")):
             if name == language and page.name not in ("CHANGELOG.md", "logbook.md"):
-                found.append((page.name, text))
-    return found
+                results.append((page.name, text))
+    return results
 
 
 def commands() -> list[tuple[str, str]]:

@@ -23,12 +23,12 @@ def test_a_plain_name_is_the_folder(folders, tiny):
 @pytest.mark.parametrize(("form", "pooling"), [("bert-avg", "mean"), ("bert-cls", "cls")])
 def test_bert_avg_and_bert_cls_are_poolings(form, pooling, folders):
     folder = folders("roberta")
-    found = load_named_embedder(f"{form}({folder})")
-    assert found.fingerprint == Embedder.load(folder, pooling=pooling).fingerprint
+    result = load_named_embedder(f"{form}({folder})")
+    assert result.fingerprint == Embedder.load(folder, pooling=pooling).fingerprint
 
 
 @pytest.mark.parametrize(
-    ("told", "options"),
+    ("message", "options"),
     [
         ("pooling=max", {"pooling": "max"}),
         ("pooling=cls+mean,truncate=7", {"pooling": "cls+mean", "truncate": 7}),
@@ -36,9 +36,9 @@ def test_bert_avg_and_bert_cls_are_poolings(form, pooling, folders):
          {"max_length": 9, "pooling": "sbert-wk:start=1,window=1", "precision": "bf16"}),
     ],
 )  # fmt: skip
-def test_options_in_a_name_are_those_of_load(told, options, folders):
+def test_options_in_a_name_are_those_of_load(message, options, folders):
     folder = folders("bert")
-    assert load_named_embedder(f"{folder}({told})").fingerprint == Embedder.load(folder, **options).fingerprint
+    assert load_named_embedder(f"{folder}({message})").fingerprint == Embedder.load(folder, **options).fingerprint
 
 
 def test_random_weights_are_drawn_from_the_seed(folders, tiny):
@@ -66,7 +66,7 @@ def test_tf_idf_has_a_width():
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "told"),
+    ("name", "options", "message"),
     [
         ("bert-cls(x)", {"pooling": "mean"}, "pooling=cls, and the option pooling=mean contradicts it"),
         ("x(truncate=3)", {"truncate": 4}, "truncate=3, and the option truncate=4"),
@@ -80,8 +80,8 @@ def test_tf_idf_has_a_width():
         ("bert-avg(tf-idf:9)", {}, "fitted on the texts of a task"),
     ],
 )
-def test_a_name_that_contradicts_itself_is_refused(name, options, told):
-    with pytest.raises(BadInput, match=told):
+def test_a_name_that_contradicts_itself_is_refused(name, options, message):
+    with pytest.raises(BadInput, match=message):
         load_model(name, **options)
 
 
@@ -108,5 +108,5 @@ def test_every_form_that_is_listed_is_one(folders, tmp_path, monkeypatch):
 
 
 def test_the_file_tells_of_every_form_and_option():
-    told = Path(str(model_names.__file__)).read_text().split('"""')[1]
-    assert all(form in told for form in BASELINES) and all(option in told for option in OPTIONS)
+    reported = Path(str(model_names.__file__)).read_text().split('"""')[1]
+    assert all(form in reported for form in BASELINES) and all(option in reported for option in OPTIONS)

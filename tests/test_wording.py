@@ -20,8 +20,8 @@ def test_duplicates_count_their_groups_and_copies(texts, tmp_path, capsys):
     assert main(["duplicates", str(tmp_path / "texts.txt"), "-k", "1"]) == 0
     shown = capsys.readouterr()
     one = len(texts) == 3
-    wanted = "1 of 3 texts is a copy, in 1 group (" if one else "3 of 5 texts are copies, in 2 groups ("
-    assert wanted in shown.err
+    expected = "1 of 3 texts is a copy, in 1 group (" if one else "3 of 5 texts are copies, in 2 groups ("
+    assert expected in shown.err
     assert ("1 more group is not shown: -k 2 shows them all" in shown.out) == (not one)
 
 

@@ -118,18 +118,18 @@ def wordpieces(rounded: bool = False, lowercase: bool = True) -> tokenizers.Toke
     letters = [*string.ascii_lowercase, *string.digits, *".,!?:'", *string.ascii_uppercase]
     words = ["the", "cat", "dog", "##ing", "and", "on", "quick", "query"]
     vocabulary = [*special, *letters, *(f"##{c}" for c in string.ascii_lowercase + string.digits), *words]
-    made = tokenizers.Tokenizer(
+    built = tokenizers.Tokenizer(
         tokenizers.models.WordPiece({w: i for i, w in enumerate(vocabulary)}, unk_token=unknown)
     )
-    made.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase)
-    made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    made.add_special_tokens(special)
-    made.post_processor = tokenizers.processors.TemplateProcessing(
+    built.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lowercase)
+    built.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    built.add_special_tokens(special)
+    built.post_processor = tokenizers.processors.TemplateProcessing(
         single=f"{begin} $A {end}",
         pair=f"{begin} $A {end} {end} $B {end}" if rounded else f"{begin} $A {end} $B:1 {end}:1",
-        special_tokens=[(begin, made.token_to_id(begin)), (end, made.token_to_id(end))],
+        special_tokens=[(begin, built.token_to_id(begin)), (end, built.token_to_id(end))],
     )
-    return made
+    return built
 
 
 def model_folder(

@@ -27,9 +27,9 @@ def test_weights_are_scikit_learns(sublinear):
     rows, columns = exact(TEXTS, sublinear)
     model = TfIdf(sublinear=sublinear).fitted(TEXTS).__self__
     for row, text in zip(rows, TEXTS, strict=True):
-        found = model.weights(text)
-        np.testing.assert_allclose([found.get(word, 0) for word in columns], row, atol=1e-12)
-        assert set(found) <= set(columns)
+        result = model.weights(text)
+        np.testing.assert_allclose([result.get(word, 0) for word in columns], row, atol=1e-12)
+        assert set(result) <= set(columns)
 
 
 def test_where_no_two_words_share_a_place_similarities_are_exact():
@@ -46,8 +46,8 @@ def test_hashed_similarities_are_exact_on_average():
     rows, _ = exact(texts)
     right = (rows @ rows.T)[np.triu_indices(60, 1)]
     vectors = TfIdf(256).fitted(texts)(texts)
-    found = (vectors @ vectors.T)[np.triu_indices(60, 1)]
-    assert abs(found.mean() - right.mean()) < 0.01 and np.abs(found - right).max() < 0.4
+    result = (vectors @ vectors.T)[np.triu_indices(60, 1)]
+    assert abs(result.mean() - right.mean()) < 0.01 and np.abs(result - right).max() < 0.4
 
 
 def test_words_not_met_in_fitting_are_left_out():
@@ -110,8 +110,8 @@ def test_on_sts_b_hashing_to_the_default_width_costs_little():
     encode = TfIdf().fitted(texts)
     a, b = encode(first), encode(second)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    found = (a * b).sum(1) / np.maximum(lengths, 1e-9)
-    print(f"\nexact {spearmanr(right, gold).statistic:.4f} hashed {spearmanr(found, gold).statistic:.4f}")
-    print(f"largest {np.abs(found - right).max():.4f} mean {np.abs(found - right).mean():.5f}")
-    assert abs(spearmanr(found, gold).statistic - spearmanr(right, gold).statistic) < 0.01
-    assert np.abs(found - right).mean() < 0.01
+    result = (a * b).sum(1) / np.maximum(lengths, 1e-9)
+    print(f"\nexact {spearmanr(right, gold).statistic:.4f} hashed {spearmanr(result, gold).statistic:.4f}")
+    print(f"largest {np.abs(result - right).max():.4f} mean {np.abs(result - right).mean():.5f}")
+    assert abs(spearmanr(result, gold).statistic - spearmanr(right, gold).statistic) < 0.01
+    assert np.abs(result - right).mean() < 0.01

@@ -35,12 +35,12 @@ def test_the_table_is_printed_and_the_second_run_is_read_from_disk(capsys):
     first = capsys.readouterr().out
     assert "average sts" in first
     assert main(["evaluate", MODEL, "--resamples", "100", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert all(cell["cached"] for cell in told["cells"])
+    records = json.loads(capsys.readouterr().out)
+    assert all(cell["cached"] for cell in records["cells"])
     assert main(["evaluate", MODEL, "--resamples", "100", "--json", "--no-cache"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert not any(cell["cached"] for cell in again["cells"])
-    assert [cell["scores"] for cell in again["cells"]] == [cell["scores"] for cell in told["cells"]]
+    assert [cell["scores"] for cell in again["cells"]] == [cell["scores"] for cell in records["cells"]]
 
 
 def test_a_missing_cell_is_exit_code_1_and_the_others_are_shown(capsys):
@@ -77,7 +77,7 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
         (["--tasks", "stsx"], "there is no task or suite 'stsx'"),
         ([MODEL, "--compare"], "--compare needs two models"),
@@ -92,9 +92,9 @@ def test_tasks_are_listed_with_the_state_of_their_data(capsys, monkeypatch):
         (["tests.evaluate.toys:Unmakeable"], "toys:Unmakeable cannot be imported: KeyError: 'x' ("),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_exit_code_2(argv, said, capsys):
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(argv, message, capsys):
     assert main(["evaluate", *argv]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_stopping_keeps_what_is_there(monkeypatch, capsys):

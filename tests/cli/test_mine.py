@@ -36,40 +36,52 @@ def data(tmp_path):
 def test_prompts_are_texts_or_names_of_the_models_own(own, data, tmp_path, capsys):
     model = str(own(spoken={"prompts": {"query": "query: ", "document": "text: "}}))
     out = tmp_path / "out.parquet"
-    asked = ["mine", model, data, "--columns", "anchor=q,positive=a", "-o", str(out), "--missing", "fill", "-q"]
-    asked += ["--rank", "1", "6", "--margin", "0.01"]
+    command = ["mine", model, data, "--columns", "anchor=q,positive=a", "-o", str(out), "--missing", "fill", "-q"]
+    command += ["--rank", "1", "6", "--margin", "0.01"]
     how = {"missing": "fill", "rules": [ExcludeKnownPositives(), RankBetween(1, 6), BelowPositive(margin=0.01)]}
     prompts = MiningPrompts(anchor="query: ", corpus="text: ")
-    wanted = mine_negatives(ANCHORS, POSITIVES, Embedder.load(model), settings=MiningSettings(**how), prompts=prompts)
+    expected = mine_negatives(ANCHORS, POSITIVES, Embedder.load(model), settings=MiningSettings(**how), prompts=prompts)
     for options in (
         ["--prompt-name", "query", "--corpus-prompt-name", "document"],
         ["--prompt", "query: ", "--corpus-prompt", "text: "],
     ):
-        assert main([*asked, *options]) == 0
-        assert Table.read(out, list).columns == wanted.columns()
+        assert main([*command, *options]) == 0
+        assert Table.read(out, list).columns == expected.columns()
     for option in ("--prompt-name", "--corpus-prompt-name"):
-        assert main([*asked, option, "qurey"]) == 2
+        assert main([*command, option, "qurey"]) == 2
         assert "no prompt named 'qurey'; its prompts are 'query', 'document'" in capsys.readouterr().err
 
 
 def test_the_file_holds_what_the_library_finds(model, data, tmp_path, capsys):
     out = tmp_path / "out.parquet"
-    asked = ["mine", model, data, "--columns", "anchor=q,positive=a", "-k", "2", "-o", str(out), "--missing", "fill"]
-    assert main([*asked, "--rank", "1", "6", "--margin", "0.01", "--strategy", "spread", "--json"]) == 0
+    command = [
+        "mine",
+        model,
+        data,
+        "--columns",
+        "anchor=q,positive=a",
+        "-k",
+        "2",
+        "-o",
+        str(out),
+        "--missing",
+        "fill",
+    ]
+    assert main([*command, "--rank", "1", "6", "--margin", "0.01", "--strategy", "spread", "--json"]) == 0
     rules = [ExcludeKnownPositives(), RankBetween(1, 6), BelowPositive(margin=0.01)]
     settings = MiningSettings(k=2, rules=rules, strategy="spread", missing="fill")
-    wanted = mine_negatives(ANCHORS, POSITIVES, Embedder.load(model), settings=settings)
-    assert Table.read(out, list).columns == wanted.columns()
-    told = json.loads(capsys.readouterr().out)
-    assert (told["rows"], told["kept"], told["k"], told["output"]) == (12, 12, 2, str(out))
-    assert [stats["rule"] for stats in told["rule_stats"]] == [str(rule) for rule in rules]
-    assert told["fingerprint"] == Embedder.load(model).fingerprint
+    expected = mine_negatives(ANCHORS, POSITIVES, Embedder.load(model), settings=settings)
+    assert Table.read(out, list).columns == expected.columns()
+    records = json.loads(capsys.readouterr().out)
+    assert (records["rows"], records["kept"], records["k"], records["output"]) == (12, 12, 2, str(out))
+    assert [stats["rule"] for stats in records["rule_stats"]] == [str(rule) for rule in rules]
+    assert records["fingerprint"] == Embedder.load(model).fingerprint
 
 
 def test_the_report_tells_rules_rows_and_examples(model, data, tmp_path, capsys):
     out = tmp_path / "out.csv"
     assert main(["mine", model, data, "--missing", "fill", "-o", str(out), "--triplets", "--no-scores"]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     for part in (
         "12 rows of 12 anchors",
         "ExcludeKnownPositives()",
@@ -77,8 +89,8 @@ def test_the_report_tells_rules_rows_and_examples(model, data, tmp_path, capsys)
         "negatives",
         "12 triplets",
     ):
-        assert part in told
-    assert told.count("\n  + ") == told.count("\n  − ") == 5
+        assert part in output
+    assert output.count("\n  + ") == output.count("\n  − ") == 5
     assert list(Table.read(out, list).columns) == ["anchor", "positive", "negative", "group"]
 
 
@@ -93,11 +105,11 @@ def test_without_a_file_nothing_is_written(model, data, tmp_path, capsys):
 
 def test_a_corpus_and_a_condition_narrow_what_is_mined(model, data, tmp_path, capsys):
     (tmp_path / "corpus.txt").write_text("one\ntwo\n\nthree\n")
-    asked = ["mine", model, data, "--where", "label==True", "--corpus", str(tmp_path / "corpus.txt"), "--json"]
-    assert main([*asked, "--score", "-1", "1", "--direct"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["rows"], told["candidates"], told["corpus_texts"]) == (9, 3, 4)
-    assert told["rule_stats"][0]["rule"] == "ExcludeKnownPositives(transitive=False)"
+    command = ["mine", model, data, "--where", "label==True", "--corpus", str(tmp_path / "corpus.txt"), "--json"]
+    assert main([*command, "--score", "-1", "1", "--direct"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert (records["rows"], records["candidates"], records["corpus_texts"]) == (9, 3, 4)
+    assert records["rule_stats"][0]["rule"] == "ExcludeKnownPositives(transitive=False)"
 
 
 def test_a_reranker_filters(model, data, tmp_path, capsys):
@@ -115,7 +127,7 @@ def test_a_reranker_filters(model, data, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["-k", "0"], "k is 0"),
         (["-o", "x.npy"], "expected an output that ends in .parquet, .csv"),
@@ -132,8 +144,8 @@ def test_a_reranker_filters(model, data, tmp_path, capsys):
     ],
 )
 @pytest.mark.usefixtures("unchecked")
-def test_an_error_is_one_line_and_exit_2(words, told, model, data, capsys):
+def test_an_error_is_one_line_and_exit_2(words, message, model, data, capsys):
     assert main(["mine", model, data, *words]) == 2
     error = capsys.readouterr().err
-    assert told in error
+    assert message in error
     assert error.count("\n") == 1

@@ -28,10 +28,10 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "folder").symlink_to(".")
 
 
-def refused(words, told, capsys):
+def refused(words, reported, capsys):
     before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     assert main(words) == 2
-    assert told in capsys.readouterr().err
+    assert reported in capsys.readouterr().err
     assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
 
 
@@ -107,7 +107,7 @@ def test_training_adds_no_lines_to_its_data(record, capsys):
         ["evaluate", UNREAD, "--plot", "other.jsonl/plot.png"],
     ],
 )
-def test_a_place_that_cannot_be_written_is_told_before_the_work(words, capsys):
+def test_a_place_that_cannot_be_written_is_reported_before_the_work(words, capsys):
     if words[0] in ("dissect", "evaluate"):
         pytest.importorskip("matplotlib")
     refused(words, "other.jsonl", capsys)

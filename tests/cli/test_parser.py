@@ -60,7 +60,7 @@ def test_a_misspelt_flag_before_any_verb_names_the_nearest(flag, capsys):
     assert f"unknown flag {flag}; did you mean --version?" in refused([flag], capsys)
 
 
-def test_a_flag_of_a_verb_before_the_verb_is_told_its_place(capsys):
+def test_a_flag_of_a_verb_before_the_verb_is_reported_its_place(capsys):
     error = refused(["--model", "m", "encode", "f.txt"], capsys)
     assert "unknown flag --model; the verb comes before its flags: likewise VERB --model" in error
 

@@ -43,7 +43,7 @@ def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         ("similarity - <&-", 2, "likewise: standard input is closed; expected texts there"),
         ("models >&-", 2, "likewise: standard output is closed, and the result goes there"),
@@ -51,10 +51,10 @@ def shell(words: str, **env: str) -> subprocess.CompletedProcess[str]:
         ("models --json >/dev/full", 2, "likewise: standard output cannot be written: No space left on device"),
     ],
 )
-def test_a_stream_that_cannot_be_used_is_one_line(words, code, told):
+def test_a_stream_that_cannot_be_used_is_one_line(words, code, message):
     done = shell(words)
     assert (done.returncode, done.stdout) == (code, "")
-    assert done.stderr.startswith(told) and done.stderr.count("\n") == 1
+    assert done.stderr.startswith(message) and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "<&- 2>&-"])
@@ -95,9 +95,9 @@ def test_an_unforeseen_error_is_one_line_that_says_how_to_see_more(verb, monkeyp
 
     verb(fail)
     assert main(["models"]) == UNEXPECTED_ERROR == 70
-    told = capsys.readouterr().err
-    assert told.startswith("likewise: unexpected error: TypeError: unheard of (test_process.py, line ")
-    assert f"again with {TRACEBACK}=1" in told and told.count("\n") == 1
+    output = capsys.readouterr().err
+    assert output.startswith("likewise: unexpected error: TypeError: unheard of (test_process.py, line ")
+    assert f"again with {TRACEBACK}=1" in output and output.count("\n") == 1
     monkeypatch.setenv(TRACEBACK, "1")
     assert main(["models"]) == UNEXPECTED_ERROR
     assert "Traceback (most recent call last)" in capsys.readouterr().err

@@ -35,8 +35,8 @@ def test_a_cross_encoder_is_begun_trained_measured_saved_and_goes_on_from_labels
     command = ["train", "tiny", "--kind", "cross-encoder", *nli, *RUN, "--epochs", "2", "-o", "nli"]
     assert main(command) == 0
     assert "nli.csv accuracy × 100:" in capsys.readouterr().out
-    found = Reranker.load("nli", device="cpu")
-    assert isinstance(found, CrossEncoder) and list(found.labels) == ["contradiction", "entailment", "neutral"]
+    result = Reranker.load("nli", device="cpu")
+    assert isinstance(result, CrossEncoder) and list(result.labels) == ["contradiction", "entailment", "neutral"]
     card = (place / "nli/README.md").read_text()
     assert "A reranker. Reads two texts together, and returns the probabilities of contradiction" in card
     assert main(command) == 0
@@ -52,8 +52,8 @@ def test_a_cross_encoder_is_begun_trained_measured_saved_and_goes_on_from_labels
 def test_a_poly_encoder_learns_from_its_batch_and_a_saved_one_is_trained_on(place, capsys):
     command = ["--kind", "poly-encoder", "--poly-codes", "3", *RUN, "--max-steps", "2"]
     assert main(["train", "tiny", *command, "--data", "found.csv@in-batch", "-o", "poly"]) == 0
-    found = Reranker.load("poly", device="cpu")
-    assert isinstance(found, PolyEncoder) and len(found.codes) == 3
+    result = Reranker.load("poly", device="cpu")
+    assert isinstance(result, PolyEncoder) and len(result.codes) == 3
     assert main(["train", "poly", *command, *SCORED, "-o", "again"]) == 0
     assert "pairs.csv spearman" in capsys.readouterr().out
 
@@ -61,14 +61,14 @@ def test_a_poly_encoder_learns_from_its_batch_and_a_saved_one_is_trained_on(plac
 @pytest.mark.parametrize("kind", ["cross-encoder", "poly-encoder"])
 def test_a_dry_run_of_a_reranker_shows_plan_and_batch_and_trains_nothing(kind, place, capsys):
     assert main(["train", "tiny", "--kind", kind, *SCORED, *RUN, "--dry-run"]) == 0
-    told = capsys.readouterr().out
-    assert f"the score of a {kind}" in told and "the dog" in told and "dry run" in told
+    output = capsys.readouterr().out
+    assert f"the score of a {kind}" in output and "the dog" in output and "dry run" in output
     assert main(["train", "tiny", "--kind", kind, *SCORED, *RUN, "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["first batch"]
 
 
 def test_what_does_not_go_together_is_refused(place, capsys):
-    for flags, told in [
+    for flags, reported in [
         (["--kind", "cross-encoder", "--data", "found.csv@in-batch"], "expected a PolyEncoder"),
         (["--kind", "cross-encoder", "--data", "found.csv@contrastive"], "the objective 'contrastive' is unknown"),
         (["--kind", "poly-encoder", "--data", "nli.csv@classification"], "needs 3 labels"),
@@ -79,4 +79,4 @@ def test_what_does_not_go_together_is_refused(place, capsys):
         (["--kind", "cross-encoder", *(2 * ["--data", "nli.csv@classification"]), *FOUR], "models of 3 and 4 labels"),
     ]:
         assert main(["train", "tiny", *flags, *RUN, "-o", "out"]) == 2
-        assert told in capsys.readouterr().err
+        assert reported in capsys.readouterr().err

@@ -20,8 +20,8 @@ def bundles(seed: int = 0) -> np.ndarray:
 
 
 def test_bundles_are_found_largest_first():
-    found = communities(bundles(), threshold=0.8, min_size=5)
-    assert [sorted(group.tolist()) for group in found] == [list(range(9)), list(range(9, 15)), list(range(15, 20))]
+    result = communities(bundles(), threshold=0.8, min_size=5)
+    assert [sorted(group.tolist()) for group in result] == [list(range(9)), list(range(9, 15)), list(range(15, 20))]
 
 
 def test_small_groups_dissolve():
@@ -31,10 +31,10 @@ def test_small_groups_dissolve():
 @given(st.integers(0, 1000), st.floats(0.1, 0.95), st.integers(1, 6))
 def test_groups_are_disjoint_and_near_their_centre(seed, threshold, smallest):
     vectors = np.random.default_rng(seed).normal(size=(40, 3))
-    found = communities(vectors, threshold=threshold, min_size=smallest)
-    members = [int(i) for group in found for i in group]
+    result = communities(vectors, threshold=threshold, min_size=smallest)
+    members = [int(i) for group in result for i in group]
     assert len(members) == len(set(members))
-    for group in found:
+    for group in result:
         assert len(group) >= smallest
         assert cosine(vectors[group[:1]], vectors[group]).min() >= threshold - 1e-9
 
@@ -59,10 +59,10 @@ def test_vectors_are_normalised_once(monkeypatch):
 
 def groups_of_copies(rows: np.ndarray) -> set[frozenset[int]]:
     """Two or more equal rows, by looking at their bytes."""
-    found: dict[bytes, set[int]] = {}
+    result: dict[bytes, set[int]] = {}
     for i, row in enumerate(rows):
-        found.setdefault(row.tobytes(), set()).add(i)
-    return {frozenset(group) for group in found.values() if len(group) > 1}
+        result.setdefault(row.tobytes(), set()).add(i)
+    return {frozenset(group) for group in result.values() if len(group) > 1}
 
 
 @given(st.integers(0, 10_000), st.sampled_from([3, 64, 384]), st.sampled_from([np.float32, np.float64]))
@@ -70,8 +70,8 @@ def test_all_groups_of_copies_are_found_at_threshold_one(seed, width, dtype):
     draw = np.random.default_rng(seed)
     rows = (draw.normal(size=(20, width)) * 10.0 ** draw.integers(-30, 30, (20, 1))).astype(dtype)
     rows = rows[draw.permutation(np.repeat(np.arange(20), draw.integers(1, 5, 20)))]
-    found = communities(rows, threshold=1.0, min_size=2)
-    assert {frozenset(group.tolist()) for group in found} == groups_of_copies(rows)
+    result = communities(rows, threshold=1.0, min_size=2)
+    assert {frozenset(group.tolist()) for group in result} == groups_of_copies(rows)
 
 
 @given(st.integers(0, 10_000), st.sampled_from([np.float32, np.float64]))
@@ -79,8 +79,10 @@ def test_copies_of_other_lengths_are_one_group(seed, dtype):
     draw = np.random.default_rng(seed)
     rows = draw.normal(size=(10, 100)).astype(dtype)
     lengths = (draw.uniform(0.1, 10, (40, 1)) * 10.0 ** draw.integers(-25, 25, (40, 1))).astype(dtype)
-    found = communities(np.concatenate([rows] * 4) * lengths, threshold=1.0, min_size=2)
-    assert {frozenset(group.tolist()) for group in found} == {frozenset((i, i + 10, i + 20, i + 30)) for i in range(10)}
+    result = communities(np.concatenate([rows] * 4) * lengths, threshold=1.0, min_size=2)
+    assert {frozenset(group.tolist()) for group in result} == {
+        frozenset((i, i + 10, i + 20, i + 30)) for i in range(10)
+    }
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -99,7 +101,7 @@ def test_options_out_of_bounds_are_refused(how):
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"vectors": object()}, "vectors is a object"),
         ({"vectors": np.eye(2)[0]}, "got the shape"),
@@ -107,6 +109,6 @@ def test_options_out_of_bounds_are_refused(how):
         ({"min_size": 1.5}, "min_size is 1.5; expected a whole number"),
     ],
 )
-def test_what_cannot_be_grouped_is_refused(given, said):
-    with pytest.raises(BadInput, match=said):
+def test_what_cannot_be_grouped_is_refused(given, message):
+    with pytest.raises(BadInput, match=message):
         communities(**{"vectors": np.eye(2), **given})

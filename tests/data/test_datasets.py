@@ -51,8 +51,8 @@ def place(tmp_path, monkeypatch):
 def test_a_file_of_any_kind_gives_its_columns_in_its_order(ending, place):
     place(f"sts12/test{ending}", PAIRS)
     with pytest.warns(UserWarning, match=r"sts12/test: 2 of 3,108 published rows"):
-        found = read_dataset("sts12/test")
-    assert {name: list(found[name]) for name in PAIRS} == PAIRS
+        result = read_dataset("sts12/test")
+    assert {name: list(result[name]) for name in PAIRS} == PAIRS
 
 
 def test_what_was_read_can_be_changed_without_harm(place):
@@ -75,8 +75,8 @@ def test_rows_without_a_score_are_left_out_and_counted(ending, place):
     none = None if ending in (".parquet", ".jsonl") else ""
     place(f"mine{ending}", {"sentence1": ["a", "b", "c"], "sentence2": ["d", "e", "f"], "score": [1.0, none, 3.0]})
     with pytest.warns(UserWarning, match="mine: 1 of 3 rows has no score and was left out"):
-        found = read_dataset("mine")
-    assert (list(found["sentence1"]), found["score"]) == (["a", "c"], [1.0, 3.0])
+        result = read_dataset("mine")
+    assert (list(result["sentence1"]), result["score"]) == (["a", "c"], [1.0, 3.0])
     assert load_dataset("mine").notes == ("1 of 3 rows has no score and was left out",)
 
 
@@ -95,7 +95,7 @@ def test_published_names_of_columns_and_spelled_labels_are_understood(place):
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         (
             {"s1": ["a"], "s2": ["b"], "score": [1]},
@@ -108,18 +108,18 @@ def test_published_names_of_columns_and_spelled_labels_are_understood(place):
         ),
     ],
 )
-def test_wrong_columns_and_values_are_named(columns, told, place):
+def test_wrong_columns_and_values_are_named(columns, message, place):
     place("sts13/test.parquet", columns)
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=message):
         read_dataset("sts13/test")
 
 
 def test_missing_data_says_where_it_was_looked_for_and_how_to_get_it(place, tmp_path):
     with pytest.raises(DataNotFound) as raised:
         read_dataset("stsb/test")
-    told = str(raised.value)
+    message = str(raised.value)
     for part in (str(tmp_path / "stsb/test"), "HF_HUB_OFFLINE", "Stsbenchmark.tar.gz", "sentence1, sentence2, score"):
-        assert part in told
+        assert part in message
     for name, part in (
         ("stsb/tset", "stsb has the files stsb/train, stsb/dev, stsb/test"),
         ("stbs/test", "Did you mean stsb/test"),
@@ -158,9 +158,9 @@ def test_a_check_tells_complete_partial_changed_unchecked_unreadable_and_missing
     assert datasets._compare(DatasetFile(("text",), 3, known, 4, kind="partial"), 4, "1" * 64) == ("complete", ())
     assert datasets._compare(DatasetFile(("text",), 2, known, 2), 2, None) == ("complete", ())
     path.write_bytes(b"PAR1 no")
-    found = check_dataset("t/a")
-    assert found.state == "unreadable"
-    assert "no Parquet file" in found.notes[0]
+    result = check_dataset("t/a")
+    assert result.state == "unreadable"
+    assert "no Parquet file" in result.notes[0]
 
 
 @pytest.fixture
@@ -168,14 +168,14 @@ def hub(tmp_path, monkeypatch):
     """A hub that gives a folder; what it was asked for."""
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.delenv("LIKEWISE_DATA", raising=False)
-    asked = []
+    requested = []
     module = types.ModuleType("huggingface_hub")
     module.__spec__ = types.SimpleNamespace()
-    module.snapshot_download = lambda repository, **how: (asked.append((repository, how)), str(tmp_path))[1]
+    module.snapshot_download = lambda repository, **how: (requested.append((repository, how)), str(tmp_path))[1]
     monkeypatch.setitem(sys.modules, "huggingface_hub", module)
     monkeypatch.setattr("likewise.model_files.hub._has_address", lambda: True)
     monkeypatch.setattr("likewise.model_files.hub._quiet_until", [0.0])
-    return asked
+    return requested
 
 
 def test_the_hub_s_packed_lines_are_read_at_the_pinned_revision(hub, tmp_path):
@@ -194,11 +194,11 @@ def test_files_of_the_hub_are_joined_and_their_names_fill_a_column(hub, tmp_path
     (tmp_path / "qrels").mkdir()
     for split in ("train", "test"):
         (tmp_path / f"qrels/{split}.tsv").write_text("query-id\tcorpus-id\tscore\n1\t2\t1\n")
-    found = read_dataset("scifact/qrels")
-    assert (found["split"], found["doc_id"], found["score"]) == (["train", "test"], ["2", "2"], [1.0, 1.0])
+    result = read_dataset("scifact/qrels")
+    assert (result["split"], result["doc_id"], result["score"]) == (["train", "test"], ["2", "2"], [1.0, 1.0])
 
 
-def test_a_hub_that_fails_or_lacks_the_file_is_told(hub, monkeypatch):
+def test_a_hub_that_fails_or_lacks_the_file_is_reported(hub, monkeypatch):
     with pytest.raises(DataNotFound, match=r"no file matches \*test\* at revision 7e90230"):
         read_dataset("sts13/test")
 
@@ -267,16 +267,16 @@ def test_sick_s_hub_copy_is_not_read_for_its_test_set():
 @REAL
 @pytest.mark.parametrize("name", [name for name in dataset_names() if (FOLDER / f"{name}.parquet").is_file()])
 def test_the_real_files_are_read_and_recognised(name):
-    found = check_dataset(name)
+    result = check_dataset(name)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore" if found.state == "changed" else "error")
+        warnings.simplefilter("ignore" if result.state == "changed" else "error")
         columns = read_dataset(name)
     assert set(entry_columns(name)) <= set(columns)
-    assert {len(values) for values in columns.values()} == {found.rows}
+    assert {len(values) for values in columns.values()} == {result.rows}
     assert all(
         isinstance(text, str) for column in entry_columns(name) if column in TEXT_COLUMNS for text in columns[column]
     )
-    assert found.state in ("complete", "partial", "look-alike", "changed")
+    assert result.state in ("complete", "partial", "look-alike", "changed")
 
 
 def entry_columns(name):

@@ -42,9 +42,9 @@ def test_leaks_are_counted_as_a_slow_search_counts_them(train, test, punctuation
     (leak,) = find_leaks({"train": train}, {"test": test}, punctuation=punctuation)
     here, there = texts_of(train, punctuation), texts_of(test, punctuation)
     assert (leak.texts, leak.of_texts) == (len(here & there), len(there))
-    known, asked = pairs_of(train, punctuation), pairs_of(test, punctuation)
-    assert (leak.pairs, leak.of_pairs) == (len(known & asked), len(asked))
-    assert leak.known == sum(a in here and b in here for a, b in asked)
+    known, requested = pairs_of(train, punctuation), pairs_of(test, punctuation)
+    assert (leak.pairs, leak.of_pairs) == (len(known & requested), len(requested))
+    assert leak.known == sum(a in here and b in here for a, b in requested)
     assert leak.pairs <= leak.known
     assert bool(leak.examples) == bool(leak.texts)
 
@@ -86,11 +86,11 @@ def test_triplets_captions_and_plain_texts_are_compared_too():
     triplets = {"anchor": ["a"], "positive": ["b"], "negative": ["c"]}
     captions = {f"caption{i}": [text] for i, text in enumerate("abcde", 1)}
     texts = {"text": ["c", "z"], "label": [0, 1]}
-    found = {(x.train, x.test): x for x in find_leaks({"t": triplets, "x": texts}, {"c": captions, "x": texts})}
-    assert (found["t", "c"].pairs, found["t", "c"].of_pairs, found["t", "c"].known) == (2, 10, 3)
-    assert (found["t", "x"].texts, found["t", "x"].of_pairs) == (1, 0)
-    assert found["t", "x"].examples == (("c",),)
-    assert found["x", "c"].pairs == 0
+    result = {(x.train, x.test): x for x in find_leaks({"t": triplets, "x": texts}, {"c": captions, "x": texts})}
+    assert (result["t", "c"].pairs, result["t", "c"].of_pairs, result["t", "c"].known) == (2, 10, 3)
+    assert (result["t", "x"].texts, result["t", "x"].of_pairs) == (1, 0)
+    assert result["t", "x"].examples == (("c",),)
+    assert result["x", "c"].pairs == 0
 
 
 def test_tokenised_copies_are_found_by_their_letters():
@@ -109,8 +109,8 @@ def test_columns_without_texts_are_refused():
 @REAL
 def test_sts_benchmark_s_training_pairs_are_in_the_older_test_sets():
     tests = {f"sts{year}": read_dataset(f"sts{year}/test") for year in range(12, 17)}
-    found = find_leaks({"stsb": read_dataset("stsb/train")}, tests)
-    assert [leak.pairs for leak in found] == [996, 596, 1822, 1102, 197]
+    result = find_leaks({"stsb": read_dataset("stsb/train")}, tests)
+    assert [leak.pairs for leak in result] == [996, 596, 1822, 1102, 197]
 
 
 @REAL
@@ -149,8 +149,8 @@ def test_mrpc_is_in_sts_benchmark_s_test():
 def test_flickr_s_captions_are_in_sts15():
     columns = read_dataset("flickr30k_captions/train")
     captions = {"text": [text for i in range(1, 6) for text in columns[f"caption{i}"]]}
-    found = [
+    result = [
         find_leaks({"f": captions}, {"t": read_dataset("sts15/test")}, punctuation=exact)[0].texts
         for exact in (True, False)
     ]
-    assert found == [1168, 1210]
+    assert result == [1168, 1210]

@@ -52,8 +52,8 @@ def test_every_way_equals_the_loop(way, biased, window):
     lengths = [9, 9, 4, 1, 1, 1, 6, 2]
     q, k, v = _qkv(lengths)
     bias = _bias if biased else None
-    found = WAYS[way](q.values, k.values, v.values, q, bias, window, 0.0)
-    torch.testing.assert_close(found.double(), _slow(q.values, k.values, v.values, q, bias, window), atol=2e-6, rtol=0)
+    result = WAYS[way](q.values, k.values, v.values, q, bias, window, 0.0)
+    torch.testing.assert_close(result.double(), _slow(q.values, k.values, v.values, q, bias, window), atol=2e-6, rtol=0)
 
 
 @pytest.mark.parametrize("window", [None, 2])
@@ -62,16 +62,16 @@ def test_attention_that_drops_equals_the_loop_where_nothing_happens_to_be_droppe
     """With a probability that rounds to none; and with one of a half, the mean over many draws is near."""
     q, k, v = (x.values.requires_grad_() for x in _qkv([9, 9, 4, 1, 6]))
     tokens, bias = packed([9, 9, 4, 1, 6]), _bias if biased else None
-    wanted = _slow(q, k, v, tokens, bias, window)
-    found = _by_length(q, k, v, tokens, bias, window, 1e-9)
-    torch.testing.assert_close(found.double(), wanted, atol=2e-6, rtol=0)
-    slopes = [torch.autograd.grad((x * wanted.detach()).sum(), [q, k, v]) for x in (found.double(), wanted)]
+    expected = _slow(q, k, v, tokens, bias, window)
+    result = _by_length(q, k, v, tokens, bias, window, 1e-9)
+    torch.testing.assert_close(result.double(), expected, atol=2e-6, rtol=0)
+    slopes = [torch.autograd.grad((x * expected.detach()).sum(), [q, k, v]) for x in (result.double(), expected)]
     for one, other in zip(*slopes, strict=True):
         torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
     torch.manual_seed(0)
     with torch.no_grad():
         drawn = torch.stack([_by_length(q, k, v, tokens, bias, window, 0.5) for _ in range(400)])
-    assert (drawn.mean(0) - wanted).abs().max() < 0.5 and drawn.std(0).max() > 0.1
+    assert (drawn.mean(0) - expected).abs().max() < 0.5 and drawn.std(0).max() > 0.1
 
 
 @given(st.lists(st.integers(0, 7), max_size=6), st.one_of(st.none(), st.integers(0, 4)))
@@ -87,9 +87,9 @@ def test_gradients_are_those_of_the_loop(way, window):
     lengths = [5, 3, 3, 1]
     q, k, v = [x.values.requires_grad_() for x in _qkv(lengths)]
     tokens, weights = packed(lengths), packed(lengths, HEADS, WIDTH, seed=9).values
-    found = torch.autograd.grad((WAYS[way](q, k, v, tokens, _bias, window, 0.0) * weights).sum(), [q, k, v])
-    wanted = torch.autograd.grad((_slow(q, k, v, tokens, _bias, window) * weights).sum(), [q, k, v])
-    for one, other in zip(found, wanted, strict=True):
+    result = torch.autograd.grad((WAYS[way](q, k, v, tokens, _bias, window, 0.0) * weights).sum(), [q, k, v])
+    expected = torch.autograd.grad((_slow(q, k, v, tokens, _bias, window) * weights).sum(), [q, k, v])
+    for one, other in zip(result, expected, strict=True):
         torch.testing.assert_close(one, other, atol=5e-6, rtol=1e-5)
         assert one.abs().max() > 0
 
@@ -143,8 +143,8 @@ def _slow_bucket(offset: int, buckets: int, far: int = 128) -> int:
 def test_relative_buckets_are_those_of_the_rule(buckets):
     at = torch.arange(300)
     offsets = at[None] - at[:, None]
-    wanted = {o: _slow_bucket(o, buckets) for o in range(-299, 300)}
-    assert bucket(offsets, buckets).tolist() == [[wanted[o] for o in row] for row in offsets.tolist()]
+    expected = {o: _slow_bucket(o, buckets) for o in range(-299, 300)}
+    assert bucket(offsets, buckets).tolist() == [[expected[o] for o in row] for row in offsets.tolist()]
 
 
 def test_the_relative_bias_depends_on_the_distance_alone_and_is_made_once_a_length():
@@ -202,14 +202,14 @@ class _On:
     ],
 )
 def test_each_device_has_its_way(kind, dtype, more, way, monkeypatch):
-    asked = []
+    requested = []
     for name in ("_variable", "_by_length", "_padded"):
-        monkeypatch.setattr(attention, name, lambda *given, n=name: asked.append((n, given)))
+        monkeypatch.setattr(attention, name, lambda *given, n=name: requested.append((n, given)))
     q, k, v = (_On(kind, dtype) for _ in range(3))
     attend(q, k, v, "tokens", **more)
     settings = {"bias": None, "window": None, "dropout": 0.0, **more}
-    wanted = (settings["window"],) if way == "_variable" else tuple(settings.values())
-    assert asked == [(way, (q, k, v, "tokens", *wanted))]
+    expected = (settings["window"],) if way == "_variable" else tuple(settings.values())
+    assert requested == [(way, (q, k, v, "tokens", *expected))]
 
 
 @pytest.mark.parametrize(

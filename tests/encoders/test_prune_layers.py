@@ -42,13 +42,13 @@ def whole(family, extra):
 def test_its_layers_are_the_first_of_the_whole_one_and_saving_keeps_them(family, extra, depth, tmp_path):
     encoder = whole(family, extra)
     smaller = prune_layers(encoder, depth)
-    wanted = list(encoder(TOKENS))[: depth + 1]
+    expected = list(encoder(TOKENS))[: depth + 1]
     if not encoder.nested and depth < encoder.depth:
-        wanted[-1] = encoder.last_norm(wanted[-1])
+        expected[-1] = encoder.last_norm(expected[-1])
     save_encoder(smaller, tmp_path)
-    for found in (list(smaller(TOKENS)), list(load_encoder(tmp_path)(TOKENS))):
-        assert smaller.depth == depth and len(found) == depth + 1
-        for ours, theirs in zip(found, wanted, strict=True):
+    for result in (list(smaller(TOKENS)), list(load_encoder(tmp_path)(TOKENS))):
+        assert smaller.depth == depth and len(result) == depth + 1
+        for ours, theirs in zip(result, expected, strict=True):
             torch.testing.assert_close(ours, theirs)
 
 
@@ -64,8 +64,8 @@ def test_blocks_from_here_and_there_are_kept_in_their_order(family, tmp_path):
     moved.block(1).load_state_dict(encoder.block(3).state_dict())
     smaller = prune_layers(encoder, [0, 3])
     save_encoder(smaller, tmp_path)
-    for found in (smaller, load_encoder(tmp_path)):
-        for ours, theirs in zip(found(TOKENS), list(moved(TOKENS))[:3], strict=True):
+    for result in (smaller, load_encoder(tmp_path)):
+        for ours, theirs in zip(result(TOKENS), list(moved(TOKENS))[:3], strict=True):
             torch.testing.assert_close(ours, theirs)
 
 

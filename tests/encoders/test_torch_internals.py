@@ -18,26 +18,26 @@ OVERRIDDEN = "_apply"
 def private_uses(text):
     """The private names of torch that a file uses, by line."""
     tree = ast.parse(text)
-    found = []
+    results = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             name = ast.unparse(node)
             private = name.startswith(("torch._", "torch.ops")) and not name.startswith("torch.__")
             own = ast.unparse(node.value) == "self"  # a class of ours may have such a name
             if private or (node.attr in PRIVATE_OF_OBJECTS and not own):
-                found.append(f"{node.lineno}: {name}")
+                results.append(f"{node.lineno}: {name}")
         elif isinstance(node, ast.FunctionDef) and node.name == OVERRIDDEN:
-            found.append(f"{node.lineno}: def {node.name}")
+            results.append(f"{node.lineno}: def {node.name}")
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "torch":
             parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
-            found += [f"{node.lineno}: {part}" for part in parts if part.startswith("_") or part == "ops"]
-    return found
+            results += [f"{node.lineno}: {part}" for part in parts if part.startswith("_") or part == "ops"]
+    return results
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_private_names_of_torch_are_used_in_one_file(path):
-    found = private_uses(path.read_text("utf-8"))
-    assert bool(found) == (path == SOURCE / HOME), found
+    result = private_uses(path.read_text("utf-8"))
+    assert bool(result) == (path == SOURCE / HOME), result
 
 
 @pytest.mark.parametrize(

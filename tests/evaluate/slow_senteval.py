@@ -44,8 +44,8 @@ class Slow:
                 mixed = np.random.permutation(len(x))
                 for at in range(0, len(x), 64):
                     batch = mixed[at : at + 64]
-                    said = self.model(torch.tensor(x[batch]))
-                    loss = nn.CrossEntropyLoss()(said, torch.tensor(y[batch]))
+                    predicted = self.model(torch.tensor(x[batch]))
+                    loss = nn.CrossEntropyLoss()(predicted, torch.tensor(y[batch]))
                     self.adam.zero_grad()
                     loss.backward()
                     self.adam.step()
@@ -91,7 +91,7 @@ def cross_validate(x: np.ndarray, y: np.ndarray, classes: int, k: int, how: dict
 
 def nested(x: np.ndarray, y: np.ndarray, classes: int, k: int, how: dict[str, Any]) -> Any:
     """Accuracy, dev accuracy, strengths and predictions."""
-    results, devs, chosen, said = [], [], [], np.zeros(len(y), int)
+    results, devs, chosen, predicted = [], [], [], np.zeros(len(y), int)
     for train, test in folds(x, y, k):
         l2, dev = cross_validate(x[train], y[train], classes, k, how)
         clf = Slow(x.shape[1], classes, l2, **how)
@@ -99,8 +99,8 @@ def nested(x: np.ndarray, y: np.ndarray, classes: int, k: int, how: dict[str, An
         results.append(round(100 * clf.score(x[test], y[test]), 2))
         devs.append(dev)
         chosen.append(l2)
-        said[test] = clf.predict(x[test])
-    return round(np.mean(results), 2), round(np.mean(devs), 2), tuple(chosen), said.tolist()
+        predicted[test] = clf.predict(x[test])
+    return round(np.mean(results), 2), round(np.mean(devs), 2), tuple(chosen), predicted.tolist()
 
 
 def cross_validated(x: np.ndarray, y: np.ndarray, n: int, classes: int, k: int, how: dict[str, Any]) -> Any:

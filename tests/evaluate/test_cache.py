@@ -118,9 +118,9 @@ def test_an_entry_that_another_process_used_since_it_was_listed_stays(tmp_path, 
     listed = Cache._entries
 
     def then_used(self):
-        found = list(listed(self))
+        result = list(listed(self))
         assert Cache(tmp_path).result(key)  # by another process
-        return found
+        return result
 
     monkeypatch.setattr(Cache, "_entries", then_used)
     cache.prune()
@@ -153,11 +153,11 @@ def test_a_result_that_is_not_what_was_written_is_computed_again(written, tmp_pa
             {"m": Counting()}, [ONE], read=read, settings=EvaluationSettings(resamples=50), cache=Cache(tmp_path)
         )["m", "one"]
 
-    wanted = run().value
+    expected = run().value
     (path,) = (tmp_path / SUBFOLDER / "results").iterdir()
     path.write_text(written)
-    found = run()
-    assert not found.error and not found.cached and found.value == wanted
+    result = run()
+    assert not result.error and not result.cached and result.value == expected
 
 
 def test_vectors_that_are_not_a_row_for_each_text_are_not_used(tmp_path):
@@ -216,6 +216,6 @@ def test_vectors_of_many_texts_are_found_row_by_row_and_known_again(tmp_path):
     vectors.add(["a", "b"], rows[:2])
     vectors.add(["c", "d"], rows[2:])
     for one in (vectors, Cache(tmp_path).vectors("a" * 32)):
-        found = one.find(["d", "b", "x", "a", "c"])
-        assert sorted(found) == ["a", "b", "c", "d"]
-        assert all(np.array_equal(found[text], row) for text, row in zip("abcd", rows, strict=True))
+        result = one.find(["d", "b", "x", "a", "c"])
+        assert sorted(result) == ["a", "b", "c", "d"]
+        assert all(np.array_equal(result[text], row) for text, row in zip("abcd", rows, strict=True))

@@ -9,7 +9,7 @@ from likewise.evaluate.cache import CACHE_VARIABLE, Cache
 
 
 @pytest.mark.parametrize(
-    ("system", "set_to", "wanted"),
+    ("system", "set_to", "expected"),
     [
         ("linux", {}, ".cache/likewise"),
         ("linux", {"XDG_CACHE_HOME": "{home}/elsewhere"}, "elsewhere/likewise"),
@@ -21,12 +21,12 @@ from likewise.evaluate.cache import CACHE_VARIABLE, Cache
         ("darwin", {CACHE_VARIABLE: "{home}/mine"}, "mine"),
     ],
 )
-def test_it_lies_in_the_folder_that_the_system_has_for_caches(system, set_to, wanted, monkeypatch, tmp_path):
+def test_it_lies_in_the_folder_that_the_system_has_for_caches(system, set_to, expected, monkeypatch, tmp_path):
     for name in (CACHE_VARIABLE, "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(sys, "platform", system)
     for name, value in set_to.items():
         monkeypatch.setenv(name, value.format(home=tmp_path))
-    assert Cache.of_user().folder == Path(tmp_path, wanted)
+    assert Cache.of_user().folder == Path(tmp_path, expected)
     assert Cache.of_user().limit == 4 << 30

@@ -23,11 +23,11 @@ def test_a_folder_says_it_in_likewise_json(own):
     assert provenance(Embedder.load(folder)) == Provenance(("stsb", "nli"), ("mrpc",))
 
 
-@pytest.mark.parametrize("told", ["stsb", [3], {"stsb": 1}])
+@pytest.mark.parametrize("message", ["stsb", [3], {"stsb": 1}])
 @pytest.mark.parametrize("key", ["trained_on", "less_tests"])
-def test_what_is_no_list_of_names_is_told(own, key, told):
+def test_what_is_no_list_of_names_is_reported(own, key, message):
     folder = own()
-    (folder / "likewise.json").write_text(json.dumps({key: told}))
+    (folder / "likewise.json").write_text(json.dumps({key: message}))
     with pytest.raises(BadModel, match=f"{key} = .*expected a list of names"):
         provenance(Embedder.load(folder))
 

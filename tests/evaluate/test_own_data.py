@@ -33,9 +33,12 @@ def headline(data, *columns, **how):
 
 
 def test_scores_labels_and_triplets_each_have_their_measure():
-    said = cosines(PAIRS)
-    assert headline({**PAIRS, "score": SCORES}) == ("spearman/cosine/all", pytest.approx(spearmanr(said, SCORES)[0]))
-    precision = pytest.approx(average_precision_score(LABELS, said))
+    scores = cosines(PAIRS)
+    assert headline({**PAIRS, "score": SCORES}) == (
+        "spearman/cosine/all",
+        pytest.approx(spearmanr(scores, SCORES)[0]),
+    )
+    precision = pytest.approx(average_precision_score(LABELS, scores))
     assert headline({**PAIRS, "label": LABELS}) == ("average_precision/cosine", precision)
     assert headline(TRIPLETS) == ("accuracy/cosine", 1.0)
 
@@ -49,17 +52,17 @@ def test_columns_have_any_names_in_the_grammar_of_train(tmp_path):
     path = tmp_path / "faq.csv"
     rows = zip(PAIRS["sentence1"], PAIRS["sentence2"], SCORES, strict=True)
     path.write_text("q,a,rating\n" + "".join(f"{a},{b},{score}\n" for a, b, score in rows))
-    wanted = headline({**PAIRS, "score": SCORES})
-    assert headline(path, {"sentence1": "q", "sentence2": "a", "score": "rating/5"}) == wanted
-    assert headline(str(path), ["sentence1=q", "sentence2=a", "score=rating"]) == wanted
+    expected = headline({**PAIRS, "score": SCORES})
+    assert headline(path, {"sentence1": "q", "sentence2": "a", "score": "rating/5"}) == expected
+    assert headline(str(path), ["sentence1=q", "sentence2=a", "score=rating"]) == expected
 
 
 def test_results_are_listed_under_the_name_of_the_file(tmp_path):
     path = tmp_path / "pairs.jsonl"
     rows = zip(*PAIRS.values(), SCORES, strict=True)
     path.write_text("".join(f'{{"sentence1": "{a}", "sentence2": "{b}", "score": {s}}}\n' for a, b, s in rows))
-    found = evaluate({"m": encode}, data_task(path), settings=EvaluationSettings(resamples=50))
-    assert np.isfinite(found["m", str(path)].value) and found["m", str(path)].result.headline.interval
+    result = evaluate({"m": encode}, data_task(path), settings=EvaluationSettings(resamples=50))
+    assert np.isfinite(result["m", str(path)].value) and result["m", str(path)].result.headline.interval
 
 
 def test_a_missing_score_is_left_out_and_an_unused_column_reported():

@@ -19,8 +19,8 @@ def test_bootstrap_and_tests_have_the_usual_levels():
     usual = {"resamples": 10_000, "seed": 0, "level": 0.95}
     assert vars(significance.BootstrapSettings()) == usual
     for function in (significance.interval, significance.difference):
-        found = {name: one.default for name, one in inspect.signature(function).parameters.items()}
-        assert {name: found[name] for name in usual} == usual
+        result = {name: one.default for name, one in inspect.signature(function).parameters.items()}
+        assert {name: result[name] for name in usual} == usual
     for function in (significance.intervals, significance.paired):
         assert inspect.signature(function).parameters["bootstrap"].default is None  # which means the usual settings
 

@@ -23,22 +23,22 @@ def first_pairs(encode, read_dataset, settings):
     columns = {name: list(values)[:COUNT] for name, values in read_dataset("stsb/test").items()}
     a, b = columns["sentence1"], columns["sentence2"]
     vectors = TaskVectors.of(encode, a, b)
-    said, gold = PAIRWISE["cosine"](vectors[a], vectors[b]).astype(float), np.asarray(columns["score"], float)
-    score = Score("spearman/cosine", spearman(said, gold), COUNT, Evidence(said, gold, statistic="spearman"))
+    predicted, gold = PAIRWISE["cosine"](vectors[a], vectors[b]).astype(float), np.asarray(columns["score"], float)
+    score = Score("spearman/cosine", spearman(predicted, gold), COUNT, Evidence(predicted, gold, statistic="spearman"))
     return Result("first", (score,), f"the first {COUNT} pairs", vectors.notes)
 
 
 def test_sts_b_by_the_carried_model_and_one_without_training():
-    found = evaluate(
+    result = evaluate(
         {"MiniLM": "all-MiniLM-L6-v2", "letters": lambda texts: [[t.count(c) for c in "aeinost"] for t in texts]},
         [Task("first", "made", ("stsb/test",), "", first_pairs)],
         read=read_dataset,
         settings=EvaluationSettings(resamples=1000),
     )
-    assert not found.failed
-    good, poor = (found[name, "first"].result.headline for name in ("MiniLM", "letters"))
+    assert not result.failed
+    good, poor = (result[name, "first"].result.headline for name in ("MiniLM", "letters"))
     assert good.value > 0.7 > poor.interval.high
     assert good.interval.low < good.value < good.interval.high
-    assert found.notes == (
+    assert result.notes == (
         "MiniLM has seen sentences of the published data of these tasks in training: first (flickr30k_captions, nli)",
     )

@@ -33,13 +33,13 @@ def run(models, tasks=(ONE, TWO), **how):
 
 
 def test_each_model_meets_each_task_and_the_headline_has_an_interval():
-    found = run({"a": model(0), "b": model(1)})
-    assert found.models == ("a", "b")
-    assert set(found.cells) == {("a", "one"), ("a", "two"), ("b", "one"), ("b", "two")}
-    for cell in found.cells.values():
+    result = run({"a": model(0), "b": model(1)})
+    assert result.models == ("a", "b")
+    assert set(result.cells) == {("a", "one"), ("a", "two"), ("b", "one"), ("b", "two")}
+    for cell in result.cells.values():
         assert not cell.error
         assert all(score.interval.low <= score.value <= score.interval.high for score in cell.result.scores)
-    assert found["a", "one"].value == alike(model(0), read, EvaluationSettings(), name="pairs/one").headline.value
+    assert result["a", "one"].value == alike(model(0), read, EvaluationSettings(), name="pairs/one").headline.value
 
 
 def test_a_text_that_tasks_share_is_encoded_once():
@@ -78,21 +78,21 @@ def failing(texts):
     ],
 )
 def test_a_model_that_breaks_leaves_a_reason_and_costs_no_other_cell(broken, reason):
-    found = run({"broken": broken, "sound": model(0)}, [ONE, LOST, TWO])
-    assert found["sound", "one"].result
-    assert found["sound", "two"].result
-    assert "data are not at hand" in found["sound", "lost"].error
+    result = run({"broken": broken, "sound": model(0)}, [ONE, LOST, TWO])
+    assert result["sound", "one"].result
+    assert result["sound", "two"].result
+    assert "data are not at hand" in result["sound", "lost"].error
     for name in ("one", "two"):
-        assert found["broken", name].result is None
-        assert "\n" not in found["broken", name].error
-        assert re.search(reason, found["broken", name].error)
-    assert len(found.failed) == 4
+        assert result["broken", name].result is None
+        assert "\n" not in result["broken", name].error
+        assert re.search(reason, result["broken", name].error)
+    assert len(result.failed) == 4
 
 
 def test_a_model_that_is_not_there_costs_no_other_and_all_of_them_are_an_error():
-    found = run(["no-such-model", model(0)])
-    assert "there is no model 'no-such-model'" in found["no-such-model", "one"].error
-    assert found["encode", "one"].result
+    result = run(["no-such-model", model(0)])
+    assert "there is no model 'no-such-model'" in result["no-such-model", "one"].error
+    assert result["encode", "one"].result
     with pytest.raises(ModelNotFound):
         run(["no-such-model", "nor-this"])
 
@@ -106,16 +106,16 @@ def test_a_stopped_run_goes_on_with_the_missing_cells_alone(known, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run({"m": stopped}, [ONE, task("two", "pairs/two", run=stop)], cache=cache)
     again = Counting()
-    found = run({"m": again}, cache=cache)
-    assert found["m", "one"].cached
-    assert not found["m", "two"].cached
+    result = run({"m": again}, cache=cache)
+    assert result["m", "one"].cached
+    assert not result["m", "two"].cached
     assert set(again.asked) == set(WORDS[:41]) - set(stopped.asked)
     third = Counting()
     kept = run({"other name": third}, cache=cache)
     assert third.asked == []
     assert all(cell.cached for cell in kept.cells.values())
     for name in ("one", "two"):
-        a, b = found["m", name].result, kept["other name", name].result
+        a, b = result["m", name].result, kept["other name", name].result
         assert to_json(a) == to_json(b)
         assert (a.headline.evidence.values == b.headline.evidence.values).all()
 
@@ -130,8 +130,8 @@ def test_another_model_setting_number_of_resamples_or_copy_of_the_data_is_anothe
     ].cached
     assert not run({"m": Counting()}, [ONE], cache=replace(cache, recompute=True))["m", "one"].cached
     changed = {**read("pairs/one"), "score": [*read("pairs/one")["score"][:-1], 9.0]}
-    found = run({"m": Counting()}, [ONE], read=lambda name: changed, cache=cache)
-    assert not found["m", "one"].cached
+    result = run({"m": Counting()}, [ONE], read=lambda name: changed, cache=cache)
+    assert not result["m", "one"].cached
     assert not run({"m": Counting()}, [ONE], settings=EvaluationSettings(resamples=51), cache=cache)["m", "one"].cached
 
 
@@ -163,9 +163,9 @@ def test_a_folder_that_cannot_be_written_costs_only_the_keeping(known, tmp_path)
 
 
 def test_a_model_that_learns_from_the_texts_is_fitted_on_each_task_and_the_result_says_so():
-    found = run(Fitting())
+    result = run(Fitting())
     for name in ("one", "two"):
-        assert any("transductive" in note for note in found["letters", name].result.notes)
+        assert any("transductive" in note for note in result["letters", name].result.notes)
 
 
 def test_warnings_become_notes():
@@ -194,7 +194,7 @@ def test_a_warning_that_counts_is_a_note_once(monkeypatch):
     assert other == "something else"
 
 
-def test_steps_are_told():
+def test_steps_are_reported():
     steps = []
     run({"m": model(0)}, callback=steps.append)
     assert [(s.task, s.done) for s in steps if s.texts == s.total_texts == 0] == [("one", 0), ("two", 1)]
@@ -256,12 +256,12 @@ def test_the_callers_own_code_is_found_in_the_working_folder_and_its_errors_are_
     before = list(sys.path)
     assert module._imported("mine_at_hand:Box.f")([]) == "found"
     assert sys.path == before and "mine_at_hand" in sys.modules
-    told = {
+    described = {
         "mine_wrong:f": r"ValueError: no luck \(.*mine_wrong.py, line 2\)",
         "mine_torn:f": "SyntaxError: .*mine_torn",
     }
-    told |= {"mine_none:f": "No module named 'mine_none'", "mine_at_hand:g": ".* has no attribute 'g'"}
-    for name, reason in (told | {"mine_leaving:f": r"SystemExit: 3 \(.*line 2\)"}).items():
+    described |= {"mine_none:f": "No module named 'mine_none'", "mine_at_hand:g": ".* has no attribute 'g'"}
+    for name, reason in (described | {"mine_leaving:f": r"SystemExit: 3 \(.*line 2\)"}).items():
         with pytest.raises(BadInput, match=f"{name} cannot be imported: {reason}"):
             module._imported(name)
         assert sys.path == before
@@ -317,27 +317,27 @@ def test_a_model_is_named_after_its_folder_its_name_its_function_or_its_class(tm
 
 
 def test_no_texts_have_an_empty_matrix_and_known_ones_are_counted():
-    asked, told = [], []
-    encode = cached_encode.CachedEncode(lambda texts: asked.append(texts) or np.ones((len(texts), 3), np.float32))
-    assert encode([], lambda *told: None).shape == (0, 0)
-    assert encode(["a", "b", "a"], lambda *now: told.append(now)).shape == (3, 3)
-    encode(["c", "a"], lambda *now: told.append(now))
-    assert asked == [["a", "b"], ["c"]] and told == [(0, 2), (2, 2), (1, 2), (2, 2)]
+    requested, predicted = [], []
+    encode = cached_encode.CachedEncode(lambda texts: requested.append(texts) or np.ones((len(texts), 3), np.float32))
+    assert encode([], lambda *predicted: None).shape == (0, 0)
+    assert encode(["a", "b", "a"], lambda *now: predicted.append(now)).shape == (3, 3)
+    encode(["c", "a"], lambda *now: predicted.append(now))
+    assert requested == [["a", "b"], ["c"]] and predicted == [(0, 2), (2, 2), (1, 2), (2, 2)]
 
 
 def test_memory_is_forgotten_beyond_its_limit(monkeypatch):
-    asked = []
-    encode = cached_encode.CachedEncode(lambda texts: asked.append(texts) or np.ones((len(texts), 2), np.float32))
+    requested = []
+    encode = cached_encode.CachedEncode(lambda texts: requested.append(texts) or np.ones((len(texts), 2), np.float32))
     monkeypatch.setattr(cached_encode, "MAX_BYTES", 16)
     for texts in (["a", "b"], ["a", "c"], ["a"]):
         encode(texts, lambda *_: None)
-    assert asked == [["a", "b"], ["c"], ["a"]]  # 16 bytes are kept, 24 are not
+    assert requested == [["a", "b"], ["c"], ["a"]]  # 16 bytes are kept, 24 are not
 
 
 def test_the_time_left_is_the_mean_of_cells_times_those_left(monkeypatch):
-    clock, told = [0.0], []
+    clock, predicted = [0.0], []
     monkeypatch.setattr("likewise.evaluate.runner.time.perf_counter", lambda: clock[0])
-    progress = runner._Progress(told.append, 5)
+    progress = runner._Progress(predicted.append, 5)
     for seconds in (10.0, 0.04, 20.0):
         with progress.cell("m", "t"):
             clock[0] += seconds
@@ -347,26 +347,28 @@ def test_the_time_left_is_the_mean_of_cells_times_those_left(monkeypatch):
         report(3, 9)
         clock[0] += 10.5
         report(9, 9)
-    assert [p.seconds_left for p in told] == [None, 40.0, 30.0, 15.0, 11.0, None]  # cells of 0.04 s were cached
-    assert [(p.done, p.total, p.texts, p.total_texts) for p in told[-2:]] == [(4, 5, 3, 9), (4, 5, 9, 9)]
-    assert str(told[-2]) == "m · last (5 of 5) · 3 of 9 texts · about 0:11 left" and "left" not in str(told[-1])
+    assert [p.seconds_left for p in predicted] == [None, 40.0, 30.0, 15.0, 11.0, None]  # cells of 0.04 s were cached
+    assert [(p.done, p.total, p.texts, p.total_texts) for p in predicted[-2:]] == [(4, 5, 3, 9), (4, 5, 9, 9)]
+    assert str(predicted[-2]) == "m · last (5 of 5) · 3 of 9 texts · about 0:11 left" and "left" not in str(
+        predicted[-1]
+    )
     with runner._Progress(None, 1).cell("m", "t") as report:
         report(1, 2)
 
 
 def test_intervals_of_other_scores_than_the_headline_have_fewer_resamples(monkeypatch):
-    asked = []
+    requested = []
 
     def estimates(evidence, resamples):
-        asked.append((len(evidence), resamples))
+        requested.append((len(evidence), resamples))
         return [Interval(0.5, 0.4, 0.6)] * len(evidence)
 
     monkeypatch.setattr(runner, "estimates", estimates)
     evidence = Evidence(np.ones(3))
     values = (0.5, 0.5 + 9e-4, 0.5 + 1.1e-3, float("nan"), 0.5)
     scores = tuple(Score(str(i), v, 3, evidence if i < 4 else None) for i, v in enumerate(values))
-    found = runner._with_all_intervals(Result("t", scores, ""), 5000)
-    assert asked == [(1, 5000), (2, 1000)]
-    assert [score.interval is not None for score in found.scores] == [True, True, False, False, False]
+    result = runner._with_all_intervals(Result("t", scores, ""), 5000)
+    assert requested == [(1, 5000), (2, 1000)]
+    assert [score.interval is not None for score in result.scores] == [True, True, False, False, False]
     runner._with_all_intervals(Result("t", scores, ""), 300)
-    assert asked[2:] == [(1, 300), (2, 300)]
+    assert requested[2:] == [(1, 300), (2, 300)]

@@ -22,11 +22,11 @@ def read(name):
 def alike(encode, read, settings, *, name):
     columns = read(name)
     vectors = TaskVectors.of(encode, columns["a"], columns["b"])
-    said = (vectors[columns["a"]] * vectors[columns["b"]]).sum(1).astype(np.float64)
+    predicted = (vectors[columns["a"]] * vectors[columns["b"]]).sum(1).astype(np.float64)
     gold = np.asarray(columns["score"], float)
     scores = (
-        Score("spearman/dot", spearman(said, gold), len(gold), Evidence(said, gold, statistic="spearman")),
-        Score("pearson/dot", pearson(said, gold), len(gold), Evidence(said, gold, statistic="pearson")),
+        Score("spearman/dot", spearman(predicted, gold), len(gold), Evidence(predicted, gold, statistic="spearman")),
+        Score("pearson/dot", pearson(predicted, gold), len(gold), Evidence(predicted, gold, statistic="pearson")),
     )
     return Result(name, scores, "spearman/dot, raw, n = 40", vectors.notes)
 

@@ -33,13 +33,13 @@ def written(folder, kind, texts, column="text"):
 @pytest.mark.parametrize("kind", READABLE)
 def test_texts_come_back_counted_and_more_than_once(kind, tmp_path):
     texts = [t for t in TEXTS if "\n" not in t] if kind == ".txt" else TEXTS
-    found = Texts(written(tmp_path, kind, texts))
-    assert len(found) == len(texts)
-    assert list(found) == texts == list(found)
+    result = Texts(written(tmp_path, kind, texts))
+    assert len(result) == len(texts)
+    assert list(result) == texts == list(result)
 
 
 @pytest.mark.parametrize("kind", [k for k in READABLE if k != ".txt"])
-def test_a_column_can_be_named_and_a_wrong_one_is_told_the_right_ones(kind, tmp_path):
+def test_a_column_can_be_named_and_a_wrong_one_is_reported_the_right_ones(kind, tmp_path):
     path = written(tmp_path, kind, ["a", "b"], column="odd name")
     assert list(Texts(path, "odd name")) == ["a", "b"]
     with pytest.raises(BadInput, match=r"no column 'x'.*odd name"):
@@ -55,7 +55,7 @@ def test_a_json_line_may_be_a_bare_text(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("t.jsonl", b'{"text": 3}\n', "line 1: expected a text, found '3'"),
         ("t.jsonl", b'"a"\n{broken\n', "line 2 is no JSON"),
@@ -69,9 +69,9 @@ def test_a_json_line_may_be_a_bare_text(tmp_path):
         ("t.parquet", b"PAR1 no", "no Parquet file"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(name, content, told, tmp_path):
+def test_what_is_wrong_is_named_with_its_place(name, content, message, tmp_path):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=message):
         list(Texts(tmp_path / name))
 
 
@@ -83,12 +83,12 @@ def test_a_null_in_parquet_is_named(tmp_path):
 
 def test_missing_files_folders_and_unknown_kinds_are_refused(tmp_path):
     (tmp_path / "folder.txt").mkdir()
-    for name, told in (
+    for name, reported in (
         ("nowhere.txt", "not there"),
         ("folder.txt", "no file"),
         ("t.docx", "ends in '.docx'; expected one of .txt"),
     ):
-        with pytest.raises(BadInput, match=told):
+        with pytest.raises(BadInput, match=reported):
             Texts(tmp_path / name)
 
 
@@ -175,11 +175,11 @@ STRAY = {
 @pytest.mark.parametrize("name", STRAY)
 @pytest.mark.parametrize("kind", [".csv", ".tsv"])
 def test_a_stray_quote_is_an_error_that_names_the_line_where_it_opens(name, kind, tmp_path):
-    written, told = STRAY[name]
+    written, reported = STRAY[name]
     path = tmp_path / f"q{kind}"
     path.write_text(written if kind == ".csv" else written.replace(",", "\t"))
     for read in (lambda: list(Texts(path, "text")), lambda: len(Texts(path, "text")), lambda: Table.read(path, list)):
-        with pytest.raises(BadInput, match=re.escape(f"{path}, {told}")):
+        with pytest.raises(BadInput, match=re.escape(f"{path}, {reported}")):
             read()
 
 

@@ -53,13 +53,13 @@ def mined(
         {normalized(text): text for text in reversed(corpus or [p for _, p in rows]) if normalized(text)}.values()
     )[::-1]
     pool.sort(key=(corpus or [p for _, p in rows]).index)
-    found = []
+    results = []
     for anchor, positive in rows:
         left = sorted(pool, key=lambda text: -alike(anchor, text))[:max_candidates]
         for rule in rules:
             left = ruled(rule, left, anchor, positive, rows)
-        found.append(left[:k])
-    return found
+        results.append(left[:k])
+    return results
 
 
 def alike(one: str, other: str) -> float:

@@ -78,24 +78,24 @@ def columns(rows: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
 def test_they_are_those_that_one_would_find_by_hand(rows, corpus, rules, k, max_candidates):
     if not any(normalized(text) for text in (corpus or columns(rows)[1])):
         return
-    said = (
+    reported = (
         rules if any(isinstance(rule, ExcludeKnownPositives) for rule in rules) else [ExcludeKnownPositives(), *rules]
     )
-    wanted = mined(rows, corpus, said, k, max_candidates)
-    whole = [i for i, texts in enumerate(wanted) if len(texts) == k]
+    expected = mined(rows, corpus, reported, k, max_candidates)
+    whole = [i for i, texts in enumerate(expected) if len(texts) == k]
     how = {"corpus": corpus, "k": k, "rules": rules, "max_candidates": max_candidates, "metric": "dot"}
     if not whole:
         with pytest.raises(BadInput, match="ExcludeKnownPositives.* removed"):
             mine(*columns(rows), Model(), **how)
         return
-    found = mine(*columns(rows), Model(), **how)
-    assert found.rows.tolist() == whole
-    assert found.negatives == [wanted[i] for i in whole]
-    report = found.report
-    counts = [len(texts) for texts in wanted]
+    result = mine(*columns(rows), Model(), **how)
+    assert result.rows.tolist() == whole
+    assert result.negatives == [expected[i] for i in whole]
+    report = result.report
+    counts = [len(texts) for texts in expected]
     assert (report.complete, report.empty) == (len(whole), counts.count(0))
     assert report.complete + report.partial + report.empty == report.rows == len(rows)
-    assert report.dropped == len(rows) - len(found)
+    assert report.dropped == len(rows) - len(result)
     assert sum(stats.removed for stats in report.rule_stats) <= report.examined
 
 
@@ -103,17 +103,17 @@ def test_they_are_those_that_one_would_find_by_hand(rows, corpus, rules, k, max_
 def test_nothing_that_is_said_to_be_alike_is_a_negative(rows, corpus, strategy, transitive, missing):
     rules = [ExcludeKnownPositives(transitive), BelowPositive(margin=0.5)]
     try:
-        found = mine(
+        result = mine(
             *columns(rows), Model(), corpus=corpus, k=2, rules=rules, strategy=strategy, missing=missing, metric="dot"
         )
     except BadInput:
         return
-    for anchor, texts in zip(found.anchors, found.negatives, strict=True):
+    for anchor, texts in zip(result.anchors, result.negatives, strict=True):
         known = friends(normalized(anchor), rows, 10**6 if transitive else 1)
         assert known.isdisjoint(normalized(text) for text in texts)
         assert len({normalized(text) for text in texts}) == 2
-    assert (np.diff(found.scores, axis=1) <= 0).all()
-    assert (found.scores[~found.filled] < found.positive_scores.repeat(2).reshape(-1, 2)[~found.filled] - 0.5).all()
+    assert (np.diff(result.scores, axis=1) <= 0).all()
+    assert (result.scores[~result.filled] < result.positive_scores.repeat(2).reshape(-1, 2)[~result.filled] - 0.5).all()
 
 
 MANY = [(f"anchor {i}", f"positive {i}") for i in range(30)]
@@ -147,19 +147,19 @@ def test_random_is_seeded_by_row_and_stays_among_the_nearest():
 
 def test_spread_reaches_from_near_to_far():
     nearest = mine(*columns(MANY), Model(), k=9, rules=[], metric="dot").negatives
-    found = mine(*columns(MANY), Model(), k=3, strategy="spread", pool_size=9, rules=[], metric="dot").negatives
-    assert found == [[near[1], near[4], near[7]] for near in nearest]
+    result = mine(*columns(MANY), Model(), k=3, strategy="spread", pool_size=9, rules=[], metric="dot").negatives
+    assert result == [[near[1], near[4], near[7]] for near in nearest]
 
 
 def test_filling_takes_the_least_alike_and_says_so():
     rules = [ExcludeKnownPositives(), RankBetween(0, 1)]
     strict = mine(*columns(MANY), Model(), rules=rules, metric="dot")
-    found = mine(*columns(MANY), Model(), k=3, rules=rules, missing="fill", metric="dot", max_candidates=20)
+    result = mine(*columns(MANY), Model(), k=3, rules=rules, missing="fill", metric="dot", max_candidates=20)
     far = mined(MANY, None, [ExcludeKnownPositives()], 20, 20)
-    assert [texts[0] for texts in found.negatives] == [texts[0] for texts in strict.negatives]
-    assert found.filled.tolist() == [[False, True, True]] * 30
-    assert [texts[1:] for texts in found.negatives] == [others[-2:] for others in far]
-    assert (found.report.filled, found.report.partial, found.report.dropped) == (60, 30, 0)
+    assert [texts[0] for texts in result.negatives] == [texts[0] for texts in strict.negatives]
+    assert result.filled.tolist() == [[False, True, True]] * 30
+    assert [texts[1:] for texts in result.negatives] == [others[-2:] for others in far]
+    assert (result.report.filled, result.report.partial, result.report.dropped) == (60, 30, 0)
 
 
 def test_missing_ones_are_an_error_where_that_is_wanted():
@@ -169,7 +169,7 @@ def test_missing_ones_are_an_error_where_that_is_wanted():
         mine(*columns(rows), Model(), k=40, rules=rules, missing="error", metric="dot")
 
 
-def test_rules_that_leave_nothing_are_told_with_what_they_took():
+def test_rules_that_leave_nothing_are_reported_with_what_they_took():
     with pytest.raises(BadInput, match=r"ExcludeKnownPositives\(\) removed 2; ScoreBetween\(low=99\) removed 58"):
         mine(
             *columns(MANY),
@@ -182,12 +182,12 @@ def test_rules_that_leave_nothing_are_told_with_what_they_took():
 
 def test_an_anchor_of_several_rows_and_texts_of_several_spellings_are_one():
     rows = [("Ask", "one"), ("ask ", "two"), ("other", "three"), ("far", "Three")]
-    found = mine(*columns(rows), Model(), rules=[], metric="dot", missing="fill")
-    assert found.report.candidates == 3
-    assert found.report.anchors == 3
-    assert {text for texts in found.negatives[:2] for text in texts} == {"three"}
-    assert found.groups is not None
-    assert found.groups[0] == found.groups[1] != found.groups[2] == found.groups[3]
+    result = mine(*columns(rows), Model(), rules=[], metric="dot", missing="fill")
+    assert result.report.candidates == 3
+    assert result.report.anchors == 3
+    assert {text for texts in result.negatives[:2] for text in texts} == {"three"}
+    assert result.groups is not None
+    assert result.groups[0] == result.groups[1] != result.groups[2] == result.groups[3]
 
 
 def test_what_pairs_join_is_no_negative_unless_only_pairs_count():
@@ -203,14 +203,14 @@ def test_what_pairs_join_is_no_negative_unless_only_pairs_count():
 def test_each_pair_is_read_once_and_only_where_it_counts():
     reader = Reader()
     rows = [*MANY, *MANY[:5]]
-    found = mine(
+    result = mine(
         *columns(rows),
         Model(),
         k=4,
         rules=[RankBetween(0, 9), RerankerScoreBelow(reader, ScoreBetween(high=0))],
         metric="dot",
     )
-    assert all(Reader.of(a, n) <= 0 for a, row in zip(found.anchors, found.negatives, strict=True) for n in row)
+    assert all(Reader.of(a, n) <= 0 for a, row in zip(result.anchors, result.negatives, strict=True) for n in row)
     again = len(reader.read) - len({*reader.read})
     assert again <= 6 * 9 + 6  # the five rows that come twice, in other blocks than before
     assert len(reader.read) <= 10 * len(rows)
@@ -261,36 +261,36 @@ def test_ready_vectors_find_what_the_model_finds(rows, corpus, metric):
     ready = Precomputed(vectors[0], vectors[1], vectors[2] if corpus else None)
     how = {"corpus": corpus, "k": 1, "rules": [], "metric": metric, "missing": "fill"}
     try:
-        wanted = mine(anchors, positives, Model(), **how)
+        expected = mine(anchors, positives, Model(), **how)
     except BadInput:
         with pytest.raises(BadInput):
             mine(anchors, positives, ready, **how)
         return
-    assert mine(anchors, positives, ready, **how).negatives == wanted.negatives
+    assert mine(anchors, positives, ready, **how).negatives == expected.negatives
 
 
 def test_an_embedder_does(tiny: Embedder):
-    found = mine(*columns(MANY), tiny, k=2, rules=[ExcludeKnownPositives()])
-    wanted = tiny.encode(found.anchors[:1]) @ tiny.encode(found.negatives[0]).T
-    assert found.scores[0] == pytest.approx(wanted[0], abs=1e-5)
+    result = mine(*columns(MANY), tiny, k=2, rules=[ExcludeKnownPositives()])
+    expected = tiny.encode(result.anchors[:1]) @ tiny.encode(result.negatives[0]).T
+    assert result.scores[0] == pytest.approx(expected[0], abs=1e-5)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv", ".jsonl"])
 def test_training_reads_what_was_written(suffix, tmp_path: Path):
-    found = mine(*columns(MANY), Model(), k=2, rules=[], metric="dot")
+    result = mine(*columns(MANY), Model(), k=2, rules=[], metric="dot")
     path = tmp_path / f"mined{suffix}"
-    found.write(path)
+    result.write(path)
     read = rows_of(path, Contrastive())
     assert [*read.texts] == ["anchor", "positive", "negative_1", "negative_2"]
     assert [
         list(row) for row in zip(read.texts["negative_1"], read.texts["negative_2"], strict=True)
-    ] == found.negatives
-    assert read.numbers["group"].tolist() == list(found.groups)
-    assert Table.read(path, list).numbers("score_negative_2") == pytest.approx(found.scores[:, 1].tolist())
-    found.write(path, triplets=True, scores=False)
+    ] == result.negatives
+    assert read.numbers["group"].tolist() == list(result.groups)
+    assert Table.read(path, list).numbers("score_negative_2") == pytest.approx(result.scores[:, 1].tolist())
+    result.write(path, triplets=True, scores=False)
     read = rows_of(path, Triplet())
     assert list(zip(*read.texts.values(), strict=True)) == [
-        (a, p, n) for a, p, row in zip(found.anchors, found.positives, found.negatives, strict=True) for n in row
+        (a, p, n) for a, p, row in zip(result.anchors, result.positives, result.negatives, strict=True) for n in row
     ]
 
 
@@ -298,7 +298,7 @@ GOOD = {"anchors": ["a", "b"], "positives": ["x", "y"], "model": Model()}
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"anchors": []}, "0 anchors and 2 positives"),
         ({"anchors": [], "positives": []}, "at least one"),
@@ -341,11 +341,11 @@ GOOD = {"anchors": ["a", "b"], "positives": ["x", "y"], "model": Model()}
     ],
 )
 @pytest.mark.usefixtures("unchecked")
-def test_what_cannot_be_mined_is_said(changes, told):
+def test_what_cannot_be_mined_is_said(changes, message):
     given = {**GOOD, **changes}
     if "vectors" in given:
         given["model"] = Precomputed(*given.pop("vectors"))
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=message):
         mine(given.pop("anchors"), given.pop("positives"), given.pop("model"), **given)
 
 
@@ -378,7 +378,7 @@ def test_a_reranker_that_gives_no_number_is_refused():
         mine(*columns(MANY), Model(), rules=[RerankerScoreBelow(Broken(), ScoreBetween(high=1))], metric="dot")
 
 
-def test_rules_are_told_as_they_are_written():
+def test_rules_are_reported_as_they_are_written():
     rules = [
         ExcludeKnownPositives(),
         ExcludeKnownPositives(False),
@@ -404,8 +404,8 @@ def _by_scores(scores: list[float], positive: float, *rules: Rule, **how) -> lis
     texts = [f"scored {score}, the {i}th" for i, score in enumerate(scores)]
     given = (np.array([[1.0]]), np.array([[positive]]), np.array(scores)[:, None])
     ready = Precomputed(*(vectors.astype(np.float32) for vectors in given))
-    found = mine(["anchor"], ["positive"], ready, corpus=texts, rules=[*rules], metric="dot", **how)
-    return [text.split(",")[0].removeprefix("scored ") for text in found.negatives[0]]
+    result = mine(["anchor"], ["positive"], ready, corpus=texts, rules=[*rules], metric="dot", **how)
+    return [text.split(",")[0].removeprefix("scored ") for text in result.negatives[0]]
 
 
 def test_a_share_of_a_positive_below_nothing_is_taken_away_and_not_given():
@@ -427,9 +427,9 @@ def test_bounds_are_among_what_scores_between_them_however_deep_equal_scores_lie
 
 
 def test_triplets_are_the_rows_of_the_columns_one_below_the_other():
-    found = mine(*columns(MANY), Model(), k=3, rules=[], metric="dot")
-    wide, long = found.columns(), found.triplets()
-    assert found.report.kept == len(found) == 30 and len(long["anchor"]) == 90
+    result = mine(*columns(MANY), Model(), k=3, rules=[], metric="dot")
+    wide, long = result.columns(), result.triplets()
+    assert result.report.kept == len(result) == 30 and len(long["anchor"]) == 90
     for i in range(30):
         for j in range(3):
             row = {name: values[3 * i + j] for name, values in long.items()}
@@ -438,8 +438,8 @@ def test_triplets_are_the_rows_of_the_columns_one_below_the_other():
                 "negative": wide[f"negative_{j + 1}"][i],
                 "score_negative": wide[f"score_negative_{j + 1}"][i],
             }
-    assert [*found.triplets(scores=False)] == ["anchor", "positive", "negative", "group"]
-    assert [*found.columns(scores=False)] == [*(n for n in wide if not n.startswith("score"))]
+    assert [*result.triplets(scores=False)] == ["anchor", "positive", "negative", "group"]
+    assert [*result.columns(scores=False)] == [*(n for n in wide if not n.startswith("score"))]
 
 
 def test_what_is_kept_is_what_is_not_dropped():
@@ -462,17 +462,17 @@ def test_what_is_kept_is_what_is_not_dropped():
 )
 def test_so_many_candidates_are_examined(how, examined, monkeypatch):
     monkeypatch.setattr("likewise.mine.negative_search.FIRST_DEPTH", 4)
-    found = mine(*columns(MANY), Model(), **{"rules": [], "metric": "dot", **how})
-    assert found.report.examined == 30 * examined
+    result = mine(*columns(MANY), Model(), **{"rules": [], "metric": "dot", **how})
+    assert result.report.examined == 30 * examined
 
 
 def test_a_rule_that_no_farther_candidate_can_meet_ends_the_search():
     rules = [RankBetween(0, 2)]  # two of three: there are no more, and no row is whole
     with pytest.raises(BadInput, match=r"RankBetween\(high=2\) removed"):
         mine(*columns(MANY), Model(), k=3, rules=rules, metric="dot", missing="error")
-    found = mine(*columns(MANY), Model(), k=3, rules=rules, metric="dot", missing="fill", max_candidates=9)
-    assert found.report.examined == 30 * 9 and found.report.partial == 30
-    stats = found.report.rule_stats
+    result = mine(*columns(MANY), Model(), k=3, rules=rules, metric="dot", missing="fill", max_candidates=9)
+    assert result.report.examined == 30 * 9 and result.report.partial == 30
+    stats = result.report.rule_stats
     assert [str(one.rule) for one in stats] == ["ExcludeKnownPositives()", "RankBetween(high=2)"]
     assert stats[1].rows_short == 30 and stats[0].rows_short == 0
     assert stats[0].removed + stats[1].removed == 30 * (9 - 2)
@@ -481,13 +481,13 @@ def test_a_rule_that_no_farther_candidate_can_meet_ends_the_search():
 def test_blocks_are_of_as_many_rows_as_fit(monkeypatch):
     search = "likewise.mine.negative_search"
     monkeypatch.setattr(f"{search}.BLOCK", 1024)
-    rows, found = columns(MANY), []
+    rows, result = columns(MANY), []
     monkeypatch.setattr(
         f"{search}.NegativeSearch.search",
-        lambda self, rows, state: found.append(self.block) or state.indices.fill(0),
+        lambda self, rows, state: result.append(self.block) or state.indices.fill(0),
     )
-    for most, room, wanted in ((1000, 1 << 22, 1024), (30, 300, 10), (7, 21, 3), (30, 5, 1)):
+    for most, room, expected in ((1000, 1 << 22, 1024), (30, 300, 10), (7, 21, 3), (30, 5, 1)):
         monkeypatch.setattr(f"{search}.MAX_BLOCK_CANDIDATES", room)
         mine(*rows, Model(), max_candidates=most, metric="dot")
-        assert found[-1] == wanted and len(found) == -(-30 // wanted)
-        found.clear()
+        assert result[-1] == expected and len(result) == -(-30 // expected)
+        result.clear()

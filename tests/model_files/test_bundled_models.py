@@ -55,8 +55,8 @@ def test_vectors_have_length_one_and_topics_lie_together(bundled):
 def test_a_question_finds_its_answer(bundled):
     answers = ["Use the zipfile module.", "Threads run a function in the background.", "A date is parsed by strptime."]
     questions = ["How do I run a function in the background?", "How is a date parsed?"]
-    found = search(bundled[1].encode(questions), bundled[1].encode(answers), k=1)
-    assert found.indices[:, 0].tolist() == [1, 2]
+    result = search(bundled[1].encode(questions), bundled[1].encode(answers), k=1)
+    assert result.indices[:, 0].tolist() == [1, 2]
 
 
 def test_numpy_gives_the_same_vectors(bundled):

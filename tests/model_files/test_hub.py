@@ -88,7 +88,7 @@ def test_a_proxy_may_know_names_that_this_machine_does_not(asked, monkeypatch):
 
 
 @pytest.mark.parametrize("message", ["", "\n", "first\nsecond"])
-def test_an_error_of_the_hub_is_told_in_one_line(message, asked, monkeypatch):
+def test_an_error_of_the_hub_is_reported_in_one_line(message, asked, monkeypatch):
     def fails(*_args, **_how):
         raise ConnectionError(message)
 
@@ -105,7 +105,7 @@ def test_without_its_client_the_hub_is_not_asked(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("offline", "asks", "waits", "said"),
+    ("offline", "asks", "waits", "message"),
     [
         ("1", False, False, "not in its cache, and HF_HUB_OFFLINE is set"),
         ("0", False, False, "not in its cache, and out of reach"),
@@ -113,9 +113,9 @@ def test_without_its_client_the_hub_is_not_asked(monkeypatch):
         ("0", True, False, "ValueError: one"),
     ],
 )
-def test_a_reason_is_short_and_says_whether_the_hub_was_asked(offline, asks, waits, said, monkeypatch):
+def test_a_reason_is_short_and_says_whether_the_hub_was_asked(offline, asks, waits, message, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", offline)
-    assert hub._why(ValueError("one\ntwo"), asks, waits) == said
+    assert hub._why(ValueError("one\ntwo"), asks, waits) == message
     assert len(hub._why(ValueError("x" * 500), True, False)) == 160 + len("ValueError: ") or offline == "1"
     if offline == "0":
         assert hub._why(ValueError(), True, False) == "ValueError: no more is known"

@@ -20,13 +20,13 @@ def test_files_count_as_their_data_sets_each_once_in_the_order_read():
     assert before == Provenance(("nli",), ("wiki",)) and UNKNOWN_PROVENANCE.after() == UNKNOWN_PROVENANCE
 
 
-@pytest.mark.parametrize("told", [Provenance(("a", "b"), ("c",)), Provenance(("a",)), Provenance((), ("c",))])
-def test_what_is_written_is_read_from_the_folder_or_the_one_above_it(told, tmp_path):
+@pytest.mark.parametrize("message", [Provenance(("a", "b"), ("c",)), Provenance(("a",)), Provenance((), ("c",))])
+def test_what_is_written_is_read_from_the_folder_or_the_one_above_it(message, tmp_path):
     inner = tmp_path / "0_Transformer"
     inner.mkdir()
-    write_provenance(tmp_path, told)
-    assert provenance(model(tmp_path)) == provenance(model(inner)) == told
-    assert set(json.loads((tmp_path / FILE).read_text())) == {name for name, value in vars(told).items() if value}
+    write_provenance(tmp_path, message)
+    assert provenance(model(tmp_path)) == provenance(model(inner)) == message
+    assert set(json.loads((tmp_path / FILE).read_text())) == {name for name, value in vars(message).items() if value}
 
 
 def test_where_nothing_is_known_no_file_is_left_not_even_an_older_one(tmp_path):

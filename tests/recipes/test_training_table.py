@@ -63,7 +63,7 @@ def test_an_ablation_on_a_part_of_the_data_tells_of_how_many_rows_it_is(drawn):
     assert "On a part" not in page
 
 
-def test_a_stage_made_again_is_told_once(drawn):
+def test_a_stage_made_again_is_reported_once(drawn):
     page = drawn({"recipe": "distil, distil, distil, distil-x, mini", "note": "after distil, distil on 9 rows"})
     assert "| distil × 3, distil-x, mini |" in page
     assert "after distil × 2 on 9 rows, " in page
@@ -78,11 +78,11 @@ TWO, ALL = {"objective": {"parts": ["u", "v"]}}, {"recipe": "ablation-nli"}
 
 
 @pytest.mark.parametrize(
-    ("theirs", "told"),
+    ("theirs", "message"),
     [((40.0, 41.0), "+9.50 [+3.15, +15.85] | yes |"), ((60.0, 61.0), "-10.50 [-16.85, -4.15] | no, the other way |"),
      ((40.0, 61.0), "-0.50 [-133.92, +132.92] | not distinguishable |")],
 )  # fmt: skip
-def test_a_claim_is_tested_seed_by_seed(drawn, theirs, told):
+def test_a_claim_is_tested_seed_by_seed(drawn, theirs, message):
     pairs = [{**ALL, **TWO, "seed": seed, "stsb-dev": value} for seed, value in enumerate(theirs)]
     page = drawn(ALL, {**ALL, "seed": 1}, {**ALL, "seed": 2}, *pairs)
     assert (
@@ -91,7 +91,7 @@ def test_a_claim_is_tested_seed_by_seed(drawn, theirs, told):
         )
         in page
     )
-    assert told in page
+    assert message in page
 
 
 def test_other_settings_are_not_compared_and_one_seed_tells_nothing(drawn):

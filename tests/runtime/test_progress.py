@@ -21,11 +21,11 @@ class _Screen(io.StringIO):
 @pytest.fixture
 def screen(monkeypatch):
     def make(live: bool) -> _Screen:
-        made = _Screen(live)
-        monkeypatch.setattr("sys.stderr", made)
+        built = _Screen(live)
+        monkeypatch.setattr("sys.stderr", built)
         monkeypatch.setattr(progress, "SHOW_AFTER", -1)
         monkeypatch.setattr(progress, "LINE_INTERVAL", -1)
-        return made
+        return built
 
     return make
 

@@ -42,10 +42,10 @@ STRANGE = {
 
 @pytest.mark.parametrize("kind", STRANGE)
 def test_what_is_no_file_of_settings_is_named_at_once(kind, tmp_path):
-    make, told = STRANGE[kind]
+    make, reported = STRANGE[kind]
     make(tmp_path / "config.json")
     began = time.perf_counter()
-    with pytest.raises(BadModel, match=f"config.json.*{told}"):
+    with pytest.raises(BadModel, match=f"config.json.*{reported}"):
         read_object(tmp_path / "config.json")
     assert time.perf_counter() - began < 2
 

@@ -35,9 +35,9 @@ sentences = st.lists(
 def test_the_nearest_have_the_scores_of_the_formula(texts, query, k):
     scores = slow(query, texts)
     order = sorted((i for i in range(len(texts)) if scores[i] > 0), key=lambda i: (-round(scores[i], 9), i))[:k]
-    indices, found = BM25Index.of(texts).nearest(query, k)
-    np.testing.assert_allclose(found, [scores[i] for i in order], rtol=1e-9)
-    np.testing.assert_allclose([scores[i] for i in indices], found, rtol=1e-9)
+    indices, result = BM25Index.of(texts).nearest(query, k)
+    np.testing.assert_allclose(result, [scores[i] for i in order], rtol=1e-9)
+    np.testing.assert_allclose([scores[i] for i in indices], result, rtol=1e-9)
 
 
 @given(st.lists(st.text(), max_size=5), st.text())

@@ -38,7 +38,7 @@ def test_a_small_or_empty_corpus_gives_what_it_has():
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"k": 0}, "k is 0; expected a whole number, 1 or more"),
         ({"k": float("inf")}, "k is inf"),
@@ -52,9 +52,9 @@ def test_a_small_or_empty_corpus_gives_what_it_has():
         ({"corpus": np.array([["a", "b"]])}, "corpus holds <U1; wanted a table of real numbers"),
     ],
 )
-def test_what_cannot_be_asked_is_said(wrong, said):
+def test_what_cannot_be_asked_is_said(wrong, message):
     good = {"queries": np.eye(2, dtype=np.float32), "corpus": np.eye(2, dtype=np.float32)}
-    with pytest.raises(BadInput, match=re.escape(said)):
+    with pytest.raises(BadInput, match=re.escape(message)):
         search(**{**good, **wrong})
 
 
@@ -71,8 +71,8 @@ def test_many_equal_scores_keep_the_order_of_the_corpus_where_only_a_stable_sort
     monkeypatch.setattr(exact, "BLOCK", block)
     corpus = np.random.default_rng(1).integers(0, 4, size=(300, 1)).astype(np.float32)
     hits = search(np.ones((2, 1), np.float32), corpus, k=k, metric="dot")
-    wanted = sorted(range(300), key=lambda i: (-corpus[i, 0], i))[:k]
-    assert hits.indices.tolist() == [wanted] * 2
+    expected = sorted(range(300), key=lambda i: (-corpus[i, 0], i))[:k]
+    assert hits.indices.tolist() == [expected] * 2
 
 
 def test_blocks_of_queries_change_nothing_and_bound_the_scores(monkeypatch):
@@ -105,11 +105,11 @@ def test_the_corpus_is_normalised_once(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("queries", "corpus", "told"),
+    ("queries", "corpus", "message"),
     [((3,), (4, 3), r"got \(3,\) and \(4, 3\)"), ((2, 3), (4, 5), r"got \(2, 3\) and \(4, 5\)")],
 )
-def test_shapes_that_do_not_fit_are_named(queries, corpus, told, unchecked):
-    with pytest.raises(BadInput, match=told):
+def test_shapes_that_do_not_fit_are_named(queries, corpus, message, unchecked):
+    with pytest.raises(BadInput, match=message):
         search(np.ones(queries, np.float32), np.ones(corpus, np.float32))
 
 
@@ -147,5 +147,5 @@ def test_blocks_of_queries_change_nothing(monkeypatch):
     whole = search(queries, corpus, k=5)
     for size in (1, 3, 7):
         monkeypatch.setattr(exact, "QUERIES", size)
-        found = search(queries, corpus, k=5)
-        assert np.array_equal(found.indices, whole.indices) and np.allclose(found.scores, whole.scores)
+        result = search(queries, corpus, k=5)
+        assert np.array_equal(result.indices, whole.indices) and np.allclose(result.scores, whole.scores)

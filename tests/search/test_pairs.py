@@ -13,8 +13,8 @@ from likewise.search import closest_pairs
 def every_pair(vectors: np.ndarray, k: int, below: float) -> list[tuple[int, int]]:
     matrix = cosine(vectors, vectors)
     n = len(vectors)
-    found = [(i, j) for i in range(n) for j in range(i + 1, n) if matrix[i, j] < below]
-    return sorted(found, key=lambda p: (-matrix[p], p))[:k]
+    result = [(i, j) for i in range(n) for j in range(i + 1, n) if matrix[i, j] < below]
+    return sorted(result, key=lambda p: (-matrix[p], p))[:k]
 
 
 @pytest.mark.parametrize("block", [2, 7, 2048])
@@ -41,8 +41,8 @@ def test_few_vectors_have_few_pairs():
 
 def test_equal_scores_keep_the_order_of_the_rows(monkeypatch):
     monkeypatch.setattr("likewise.search.pairs.BLOCK", 3)
-    found = closest_pairs(np.ones((8, 2)), 10)
-    assert [(p.i, p.j) for p in found] == [*((0, j) for j in range(1, 8)), (1, 2), (1, 3), (1, 4)]
+    result = closest_pairs(np.ones((8, 2)), 10)
+    assert [(p.i, p.j) for p in result] == [*((0, j) for j in range(1, 8)), (1, 2), (1, 3), (1, 4)]
 
 
 def test_memory_is_bounded_by_a_tile():
@@ -66,8 +66,8 @@ def test_rows_that_are_not_finite_are_refused_by_name(bad):
 
 def test_copies_have_cosine_one_and_are_left_out_below_one():
     rows = np.random.default_rng(3).normal(size=(40, 384)).astype(np.float32)
-    found = closest_pairs(np.concatenate([rows, rows * np.float32(3)]), 41)
-    assert [(p.i, p.j, p.score) for p in found[:40]] == [(i, i + 40, 1.0) for i in range(40)]
+    result = closest_pairs(np.concatenate([rows, rows * np.float32(3)]), 41)
+    assert [(p.i, p.j, p.score) for p in result[:40]] == [(i, i + 40, 1.0) for i in range(40)]
     assert closest_pairs(np.concatenate([rows, rows]), 1, below=1)[0].score < 0.9
 
 
@@ -88,7 +88,7 @@ def test_pairs_between_two_bounds():
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"vectors": object()}, "vectors is a object"),
         ({"vectors": np.eye(2)[0]}, "got the shape"),
@@ -96,8 +96,8 @@ def test_pairs_between_two_bounds():
         ({"below": "0.5"}, "below is '0.5'; expected a number"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(given, said):
-    with pytest.raises(BadInput, match=said):
+def test_what_cannot_be_compared_is_refused(given, message):
+    with pytest.raises(BadInput, match=message):
         closest_pairs(**{"vectors": np.eye(2), "k": 1, **given})
 
 
@@ -108,9 +108,9 @@ def test_bounds_hold_in_every_block(block, k, monkeypatch):
     vectors = np.random.default_rng(2).normal(size=(20, 3))
     vectors[7], vectors[15], vectors[16] = vectors[3], 2 * vectors[4], -vectors[4]
     every = [pair for pair in closest_pairs(vectors, 1000) if 0.1 <= pair.score < 0.95]
-    found = closest_pairs(vectors, k, above=0.1, below=0.95)
-    assert [(p.i, p.j) for p in found] == [(p.i, p.j) for p in every[:k]] and len(every) > 20
-    assert [p.score for p in found] == pytest.approx([p.score for p in every[:k]])
+    result = closest_pairs(vectors, k, above=0.1, below=0.95)
+    assert [(p.i, p.j) for p in result] == [(p.i, p.j) for p in every[:k]] and len(every) > 20
+    assert [p.score for p in result] == pytest.approx([p.score for p in every[:k]])
     for most in (1, 2, 5):  # bounds that some cosine just meets: at least `above`, less than `below`
         edge = every[most].score
         assert closest_pairs(vectors, 1, below=edge)[0].score < edge
@@ -121,5 +121,5 @@ def test_one_vector_fills_no_tile_and_the_last_of_equals_is_kept_by_its_row(monk
     for block in (1, 2, 5):
         monkeypatch.setattr("likewise.search.pairs.BLOCK", block)
         vectors = np.array([[1.0, 0], [0, 1], [1, 0], [0, 1], [1, 0]])
-        found = [(p.i, p.j) for p in closest_pairs(vectors, 5)]
-        assert found == [(0, 2), (0, 4), (1, 3), (2, 4), (0, 1)]
+        result = [(p.i, p.j) for p in closest_pairs(vectors, 5)]
+        assert result == [(0, 2), (0, 4), (1, 3), (2, 4), (0, 1)]

@@ -85,9 +85,9 @@ def test_a_window_holds_few_texts_and_few_letters(monkeypatch):
     monkeypatch.setattr(inputs, "TEXTS", 3)
     monkeypatch.setattr(inputs, "CHARACTERS", 10)
     given = ["a"] * 7 + ["b" * 9, "c", "d" * 50, "e"]
-    found = list(text_chunks(given))
-    assert [t for window in found for t in window] == given
-    assert [len(window) for window in found] == [3, 3, 2, 2, 1]
+    result = list(text_chunks(given))
+    assert [t for window in result for t in window] == given
+    assert [len(window) for window in result] == [3, 3, 2, 2, 1]
 
 
 @pytest.mark.parametrize(

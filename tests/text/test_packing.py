@@ -47,9 +47,9 @@ def test_memory_that_runs_out_costs_smaller_batches_and_loses_no_sentence(length
         tried.append((size, len(batch)))
         return None if size > memory else [lengths[i] for i in batch]
 
-    found = list(in_batches(lengths, budget, attempt))
-    assert sorted(i for batch, _ in found for i in batch) == list(range(len(lengths)))
-    assert all(made == [lengths[i] for i in batch] for batch, made in found)
+    result = list(in_batches(lengths, budget, attempt))
+    assert sorted(i for batch, _ in result for i in batch) == list(range(len(lengths)))
+    assert all(built == [lengths[i] for i in batch] for batch, built in result)
     failed = [size for size, _ in tried if size > memory]
     assert failed == sorted(set(failed), reverse=True), "a batch as large as one that failed was tried again"
 
@@ -67,5 +67,5 @@ def test_one_sentence_that_never_fits_says_how_long_it_is():
 def test_what_failed_once_is_not_tried_again_at_its_size():
     """Memory for one text of eight, which come in pairs: the first pair fails, and no other is tried."""
     failed = []
-    made = list(in_batches([4] * 8, 8, lambda batch: failed.append(batch) if len(batch) > 1 else batch))
-    assert failed == [[0, 1]] and [batch for batch, _ in made] == [[i] for i in range(8)]
+    built = list(in_batches([4] * 8, 8, lambda batch: failed.append(batch) if len(batch) > 1 else batch))
+    assert failed == [[0, 1]] and [batch for batch, _ in built] == [[i] for i in range(8)]

@@ -161,11 +161,11 @@ def test_junk_among_added_tokens_is_refused(added, tmp_path):
 
 def test_what_is_just_within_the_limits_is_read(tmp_path, monkeypatch):
     steps = [normalizers.NFC()] * 98  # and BERT's splitting, which is two
-    made = _normalised(*steps)
-    assert _load(tmp_path, made)
+    built = _normalised(*steps)
+    assert _load(tmp_path, built)
     monkeypatch.setattr(tokenizer_checks, "MAX_STEPS", 98)
     with pytest.raises(BadModel, match="in 99 steps; expected at most 98"):
-        _load(tmp_path, made)
+        _load(tmp_path, built)
     monkeypatch.setattr(tokenizer_checks, "MAX_PATTERN_LENGTH", 7)
     for length in (7, 8):
         if length == 7:

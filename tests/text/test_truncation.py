@@ -68,8 +68,8 @@ def test_long_words_are_counted_with_their_first_text_and_longest_word():
     counter.add([1, 2, 3], {2: 150, 1: 120})
     counter.add([4], {0: 130})
     assert (counter.unread, counter.first_unread, counter.longest_word, counter.texts) == (3, 1, 150, 4)
-    told = r"3 of 4 texts have words of more than 100 characters.*texts\[1\], the longest word has 150 characters"
-    with pytest.warns(UserWarning, match=told):
+    reported = r"3 of 4 texts have words of more than 100 characters.*texts\[1\], the longest word has 150 characters"
+    with pytest.warns(UserWarning, match=reported):
         counter.warn()
     silent = TruncationCounter(10, "truncate", word_limit=100)
     silent.add([1], {0: 120})
@@ -77,7 +77,7 @@ def test_long_words_are_counted_with_their_first_text_and_longest_word():
 
 
 @pytest.mark.parametrize(
-    ("lengths", "words", "said"),
+    ("lengths", "words", "message"),
     [
         (
             [1, 5, 99],
@@ -89,8 +89,8 @@ def test_long_words_are_counted_with_their_first_text_and_longest_word():
         ([1, 2], {0: 120}, r"texts\[0\] has a word"),
     ],
 )
-def test_the_first_text_that_loses_something_is_named(lengths, words, said):
-    with pytest.raises(TooLong, match=said):
+def test_the_first_text_that_loses_something_is_named(lengths, words, message):
+    with pytest.raises(TooLong, match=message):
         TruncationCounter(10, "error", word_limit=100).add(lengths, words)
 
 

@@ -39,13 +39,13 @@ def defaults(objective):
     return {name: one.default for name, one in given if one.default is not inspect.Parameter.empty}
 
 
-@pytest.mark.parametrize(("table", "wanted"), [(OBJECTIVES, OF_OBJECTIVES), (RERANKER_OBJECTIVES, OF_RERANKING)])
-def test_objectives_begin_with_the_settings_of_their_papers(table, wanted):
-    assert {name: defaults(entry.build) for name, entry in table.items()} == wanted
+@pytest.mark.parametrize(("table", "expected"), [(OBJECTIVES, OF_OBJECTIVES), (RERANKER_OBJECTIVES, OF_RERANKING)])
+def test_objectives_begin_with_the_settings_of_their_papers(table, expected):
+    assert {name: defaults(entry.build) for name, entry in table.items()} == expected
 
 
 @pytest.mark.parametrize(
-    ("kind", "wanted"),
+    ("kind", "expected"),
     [
         (
             TrainSettings,
@@ -71,5 +71,5 @@ def test_objectives_begin_with_the_settings_of_their_papers(table, wanted):
         ),
     ],
 )
-def test_runs_begin_with_the_settings_that_are_documented(kind, wanted):
-    assert {f.name: f.default for f in fields(kind) if f.default is not MISSING} == wanted
+def test_runs_begin_with_the_settings_that_are_documented(kind, expected):
+    assert {f.name: f.default for f in fields(kind) if f.default is not MISSING} == expected

@@ -94,11 +94,11 @@ def test_untrained_it_is_plain_pooling(tmp_path, reduce):
 
 @pytest.mark.parametrize("first", [0, 1, DEPTH])
 def test_a_saved_fusion_loads_with_equal_vectors_and_fingerprint(embedder, tmp_path, first):
-    made = fused_embedder(embedder, jolted(Fusion(Stack(Reduce.parse("mean"), first, DEPTH), WIDTH)))
-    made.save(tmp_path / "saved")
+    built = fused_embedder(embedder, jolted(Fusion(Stack(Reduce.parse("mean"), first, DEPTH), WIDTH)))
+    built.save(tmp_path / "saved")
     loaded = Embedder.load(tmp_path / "saved", device="cpu")
-    np.testing.assert_array_equal(loaded.encode(sentences(20)), made.encode(sentences(20)))
-    assert loaded.fingerprint == made.fingerprint != embedder.fingerprint
+    np.testing.assert_array_equal(loaded.encode(sentences(20)), built.encode(sentences(20)))
+    assert loaded.fingerprint == built.fingerprint != embedder.fingerprint
     rows = [row["type"] for row in json.loads((tmp_path / "saved/modules.json").read_text())]
     own = "likewise.pooling.Fusion" in rows
     assert own is (first < DEPTH) and ("sentence_transformers.models.Dense" in rows) is not own
@@ -112,16 +112,16 @@ def test_a_fusion_that_changes_nothing_is_written_as_plain_pooling(embedder):
 
 def test_a_fusion_runs_no_block_above_its_last_layer(embedder):
     embedder.encoder.blocks[2].forward = None
-    made = TorchEmbedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 2), WIDTH),
+    built = TorchEmbedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 2), WIDTH),
                     embedder.heads, embedder.manifest).eval()  # fmt: skip
-    assert made.encode(["a b"]).shape == (1, WIDTH)
+    assert built.encode(["a b"]).shape == (1, WIDTH)
 
 
 def test_a_fusion_of_more_layers_than_there_are_says_so(embedder):
-    made = TorchEmbedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 9), WIDTH),
+    built = TorchEmbedder(embedder.tokenizer, embedder.encoder, Fusion(Stack(Reduce.parse("mean"), 0, 9), WIDTH),
                     embedder.heads, embedder.manifest).eval()  # fmt: skip
     with pytest.raises(BadModel, match="too few layers"):
-        made.encode(["a b"])
+        built.encode(["a b"])
 
 
 def test_a_fusion_without_its_weights_is_a_bad_model(embedder, tmp_path):
@@ -240,17 +240,17 @@ def test_the_loss_of_a_batch_is_that_of_the_objectives_and_falls_where_vectors_a
     rows = np.arange(18).reshape(3, 6).T
     if scored:
         batch = Examples(rows[:, :2], np.arange(6.0))
-        wanted = cosent(a, p, torch.arange(6.0), 5.0)
+        expected = cosent(a, p, torch.arange(6.0), 5.0)
         right, wrong = (torch.nn.functional.normalize(torch.stack([torch.ones(6), x], 1)) for x in
                         (torch.arange(6.0).flip(0), torch.arange(6.0)))  # fmt: skip
         left = torch.tensor([[1.0, 0.0]]).repeat(6, 1)
         good, bad = ([left, side] for side in (right, wrong))
     else:
         batch = Examples(rows)
-        wanted = contrastive(a, [p, n], torch.from_numpy(rows), 5.0)
+        expected = contrastive(a, [p, n], torch.from_numpy(rows), 5.0)
         good, bad = [a, a, -a], [a, -a, a]
     given = [a, p] if scored else [a, p, n]
-    torch.testing.assert_close(fusion_training._loss(given, batch, 5.0), wanted)
+    torch.testing.assert_close(fusion_training._loss(given, batch, 5.0), expected)
     assert fusion_training._loss(good, batch, 5.0) < fusion_training._loss(bad, batch, 5.0)
 
 
@@ -258,32 +258,32 @@ def test_a_teacher_scores_pairs_of_different_texts_with_its_cosines():
     vectors = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
     examples = unlabelled_examples(vectors, 200)
     u, v = (vectors[examples.rows[:, side]] for side in (0, 1))
-    wanted = (u * v).sum(1) / np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1)
-    np.testing.assert_allclose(examples.scores, wanted, atol=1e-6)
+    expected = (u * v).sum(1) / np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1)
+    np.testing.assert_allclose(examples.scores, expected, atol=1e-6)
     assert (examples.rows[:, 0] != examples.rows[:, 1]).all()
 
 
 def test_an_imitation_is_the_ridge_regression_and_finds_what_is_linear():
     random = np.random.default_rng(0)
     x, aim = random.normal(size=(400, 12)), random.normal(size=(12, 5))
-    found = imitation(x, x @ aim + 3)
-    np.testing.assert_allclose(found.weight.numpy().T, aim, atol=0.01)
-    np.testing.assert_allclose(found.bias.numpy(), np.full(5, 3.0), atol=0.01)
+    result = imitation(x, x @ aim + 3)
+    np.testing.assert_allclose(result.weight.numpy().T, aim, atol=0.01)
+    np.testing.assert_allclose(result.bias.numpy(), np.full(5, 3.0), atol=0.01)
 
 
 @pytest.mark.parametrize("family", ["bert", "albert", "modernbert"])
 def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
     whole = tiny(tmp_path, family)
     texts, examples = labelled(120)
-    found = list(
+    result = list(
         try_exits(whole, texts, layer_vectors(whole, texts), examples, [1, 2, 3], FusionEvaluation(spearman), QUICK)
     )
-    assert [e.embedder.encoder.depth for e in found] == [1, 2, 3]
-    for e in found:
+    assert [e.embedder.encoder.depth for e in result] == [1, 2, 3]
+    for e in result:
         _, held = split_without_overlap(examples, QUICK.held_out, QUICK.seed)
         u, v = (e.embedder.encode([texts[i] for i in held.rows[:, side]]) for side in (0, 1))
         np.testing.assert_allclose((u * v).sum(1), e.result.fused, atol=1e-4)
-    assert smallest_exit(found, lambda a, b: False).depth == 1 and smallest_exit(found, lambda a, b: True).depth == 3
+    assert smallest_exit(result, lambda a, b: False).depth == 1 and smallest_exit(result, lambda a, b: True).depth == 3
 
 
 def test_half_of_unlabelled_pairs_are_near_neighbours_and_half_are_drawn_from_all_others():
@@ -314,8 +314,8 @@ def test_neighbours_are_the_same_in_blocks_and_a_vector_of_zeros_is_like_none(mo
 
 def test_the_learning_rate_of_a_fusion_rises_over_a_tenth_of_its_steps_and_falls_to_nothing():
     factor = fusion_training._warmup_then_linear_decay(40)
-    wanted = [min((i + 1) / 5, 1) * (40 - i) / 40 for i in range(41)]
-    assert [factor(i) for i in range(41)] == pytest.approx(wanted)
+    expected = [min((i + 1) / 5, 1) * (40 - i) / 40 for i in range(41)]
+    assert [factor(i) for i in range(41)] == pytest.approx(expected)
 
 
 def changed(x, narrow=3, seed=0):
@@ -337,11 +337,11 @@ def test_a_change_of_pooling_is_its_formula_and_can_be_folded_into_one_map():
     x[:, 3:6] = 2.0  # a layer that is the same for every text
     change = changed(x)
     sizes = [float((x[:, i : i + 3] - x[:, i : i + 3].mean(0)).square().mean().sqrt()) for i in (0, 3, 6)]
-    wanted = torch.tensor([max(size, 1e-12) for size in sizes]).repeat_interleave(3)
-    torch.testing.assert_close(change.size, wanted)
+    expected = torch.tensor([max(size, 1e-12) for size in sizes]).repeat_interleave(3)
+    torch.testing.assert_close(change.size, expected)
     torch.testing.assert_close(change.unit, x[:, -3:].square().mean().sqrt())
     assert torch.equal(change.center, x.mean(0))
-    moved = (x - x.mean(0)) / wanted @ change.map.weight.T + change.map.bias
+    moved = (x - x.mean(0)) / expected @ change.map.weight.T + change.map.bias
     torch.testing.assert_close(change(x), moved)
     for a in (0.0, 0.3, 1.0):
         torch.testing.assert_close(change.interpolated(a)(x), x[:, -3:] + a * change.unit * moved)
@@ -384,12 +384,12 @@ def test_of_the_epochs_the_best_is_kept_until_patience_ends(qualities, patience,
     plain = fusion_training._Candidate(3, 0.0, 0.0, 0, None)
     scorer = Scorer(q for pair in qualities for q in pair)
     settings = FusionSettings(patience=patience, interpolation=(0.5, 1.0))
-    found = fusion_training._train_candidates(scorer, change, Examples(np.zeros((1, 3), int)), 2.0, settings, plain)
+    result = fusion_training._train_candidates(scorer, change, Examples(np.zeros((1, 3), int)), 2.0, settings, plain)
     assert passed == list(range(1, epochs + 1))
-    assert (found.quality, found.interpolation, found.epochs) == best
-    assert found.regularization == (2.0 if found.map is not None else 0.0)
-    if found.map is not None:
-        torch.testing.assert_close(found.map.weight, change.folded(best[1]).weight)
+    assert (result.quality, result.interpolation, result.epochs) == best
+    assert result.regularization == (2.0 if result.map is not None else 0.0)
+    if result.map is not None:
+        torch.testing.assert_close(result.map.weight, change.folded(best[1]).weight)
 
 
 @pytest.mark.parametrize("size", [8, 100])
@@ -399,9 +399,9 @@ def test_a_fusion_is_trained_as_a_plain_loop_would(size):
     x = torch.from_numpy(draw.normal(size=(15, 6)).astype(np.float32))
     examples = Examples(draw.integers(15, size=(20, 2)), draw.normal(size=20))
     settings = FusionSettings(batch_size=size, epochs=2, seed=5, scale=3.0, learning_rate=0.1, weight_decay=0.5)
-    found, slow = changed(x), changed(x)
+    result, slow = changed(x), changed(x)
     scorer = fusion_training._HeldOutScorer(x, Normalize(), examples, spearman)
-    assert list(fusion_training._train_epochs(scorer, found, examples, 0.7, settings)) == [1, 2]
+    assert list(fusion_training._train_epochs(scorer, result, examples, 0.7, settings)) == [1, 2]
     order, batches = np.random.default_rng(5), 2 if size == 8 else 1
     optimizer = torch.optim.AdamW(slow.parameters(), lr=0.1, weight_decay=0.5)
     for step in range(2 * batches):
@@ -418,7 +418,7 @@ def test_a_fusion_is_trained_as_a_plain_loop_would(size):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    for a, b in zip(found.parameters(), slow.parameters(), strict=True):
+    for a, b in zip(result.parameters(), slow.parameters(), strict=True):
         torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-4)
 
 
@@ -429,10 +429,10 @@ def test_an_imitation_has_a_penalty_of_a_thousandth_of_the_mean_variance():
     gram = centred.T @ centred
     aim = whole - whole.mean(0, dtype=np.float64)
     weight = np.linalg.inv(gram + 1e-3 * np.trace(gram) / 12 * np.eye(12)) @ centred.T @ aim
-    found = imitation(x, whole)
-    np.testing.assert_allclose(found.weight.numpy().T, weight, atol=1e-5)
-    np.testing.assert_allclose(found(torch.from_numpy(x)).mean(0).numpy(), whole.mean(0), atol=1e-5)
-    assert not found.weight.requires_grad and not found.bias.requires_grad
+    result = imitation(x, whole)
+    np.testing.assert_allclose(result.weight.numpy().T, weight, atol=1e-5)
+    np.testing.assert_allclose(result(torch.from_numpy(x)).mean(0).numpy(), whole.mean(0), atol=1e-5)
+    assert not result.weight.requires_grad and not result.bias.requires_grad
 
 
 def test_speed_is_that_of_the_fastest_of_several_runs(embedder, monkeypatch):
@@ -444,7 +444,7 @@ def test_speed_is_that_of_the_fastest_of_several_runs(embedder, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("a.csv", "left,right\na,b\n", "left, right"),
         ("a.csv", "sentence1,sentence2,score\n" + "".join(f"a{i},b{i},1\n" for i in range(30)), "every score is 1"),
@@ -455,9 +455,9 @@ def test_speed_is_that_of_the_fastest_of_several_runs(embedder, monkeypatch):
         ("a.doc", "", "expected one of"),
     ],
 )
-def test_a_bad_file_is_named_and_what_is_wrong_with_it(tmp_path, name, content, said):
+def test_a_bad_file_is_named_and_what_is_wrong_with_it(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BadInput, match=message):
         examples_of(tmp_path / name)
 
 
@@ -479,7 +479,7 @@ def test_what_cannot_be_fused_or_read_is_refused(embedder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "scores", "said"),
+    ("rows", "scores", "message"),
     [
         (np.zeros((4, 3), int), np.arange(4.0), r"rows are of shape \(4, 3\); expected 2 columns with scores"),
         (np.zeros((4, 2), int), None, r"rows are of shape \(4, 2\)"),
@@ -490,8 +490,8 @@ def test_what_cannot_be_fused_or_read_is_refused(embedder, tmp_path):
     ],
 )
 @pytest.mark.usefixtures("unchecked")
-def test_examples_that_are_none_are_refused(rows, scores, said):
-    with pytest.raises(BadInput, match=said):
+def test_examples_that_are_none_are_refused(rows, scores, message):
+    with pytest.raises(BadInput, match=message):
         Examples.checked(rows, scores)
 
 

@@ -14,11 +14,11 @@ ROOT = Path(__file__).parents[2]
 def test_a_run_killed_four_times_at_random_moments_ends_with_the_weights_and_the_log_of_one_never_killed():
     """Runs benchmarks/kills.py, which compares digests; its warnings of a model without pooling are no errors."""
     command = [sys.executable, str(ROOT / "benchmarks/kills.py"), "--kills", "4", "--steps", "16"]
-    told = subprocess.run(
+    reported = subprocess.run(
         command,
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")},
     )
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert "4 kills" in told.stdout and "NOT" not in told.stdout
+    assert reported.returncode == 0, reported.stdout + reported.stderr
+    assert "4 kills" in reported.stdout and "NOT" not in reported.stdout

@@ -89,7 +89,7 @@ def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, 
     whole = Embedder.load(folder, device="cpu")
     run_trainer(whole, _course(), run)
     with stop_requested() as stop:
-        told = run_trainer(
+        reported = run_trainer(
             Embedder.load(folder, device="cpu"),
             _course(),
             run,
@@ -97,14 +97,14 @@ def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, 
             stop=stop,
             callbacks=[lambda m: signal.raise_signal(signal.SIGINT) if m.step == 3 else None],
         )
-    assert told.interrupted and told.steps == 3 and checkpoints.latest_checkpoint(tmp_path / "c").step == 3
+    assert reported.interrupted and reported.steps == 3 and checkpoints.latest_checkpoint(tmp_path / "c").step == 3
     again = Embedder.load(folder, device="cpu")
     assert not run_trainer(again, _course(), run, checkpoint_folder=tmp_path / "c").interrupted
     assert all(torch.equal(w, again.state_dict()[n]) for n, w in _weights(whole).items())
 
 
 def test_a_second_wish_to_stop_stops_at_once_and_the_handlers_are_put_back():
-    found = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    result = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
         with pytest.raises(KeyboardInterrupt), stop_requested() as stop:
             signal.raise_signal(signal.SIGINT)
@@ -112,7 +112,7 @@ def test_a_second_wish_to_stop_stops_at_once_and_the_handlers_are_put_back():
             signal.raise_signal(signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
-        signal.signal(signal.SIGINT, found)
+        signal.signal(signal.SIGINT, result)
 
 
 def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_from_it(own, tmp_path):
@@ -186,7 +186,7 @@ def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("run", "said"),
+    ("run", "message"),
     [
         (TrainSettings(batch_size=0), "batch_size is 0"),
         (TrainSettings(gradient_accumulation_steps=0), "gradient_accumulation_steps is 0"),
@@ -198,8 +198,8 @@ def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
         (TrainSettings(learning_rate=0.0), "learning_rate is 0"),
     ],
 )
-def test_numbers_that_make_no_sense_are_told(run, said, own):
-    with pytest.raises(BadInput, match=said):
+def test_numbers_that_make_no_sense_are_reported(run, message, own):
+    with pytest.raises(BadInput, match=message):
         run_trainer(Embedder.load(own(), device="cpu"), _course(), run)
 
 
@@ -351,17 +351,17 @@ def test_a_run_counts_its_weights_and_its_steps(own):
 
 @pytest.mark.parametrize(("norm", "clipped"), [(1e-3, True), (0.0, False), (1e6, False)])
 def test_gradients_are_clipped_to_a_norm_unless_it_is_nothing(norm, clipped, own, monkeypatch):
-    found = []
+    results = []
     step = torch.optim.AdamW.step
 
     def watched(self, *given):
         gradients = [p.grad for group in self.param_groups for p in group["params"] if p.grad is not None]
-        found.append(float(torch.cat([g.flatten() for g in gradients]).norm()))
+        results.append(float(torch.cat([g.flatten() for g in gradients]).norm()))
         return step(self, *given)
 
     monkeypatch.setattr(torch.optim.AdamW, "step", watched)
-    told = []
+    reported = []
     run = TrainSettings(max_steps=1, batch_size=8, max_grad_norm=norm)
-    run_trainer(Embedder.load(own(), device="cpu"), _course(), run, callbacks=[told.append])
-    assert told[0].gradient_norm > 1e-2
-    assert found[0] == pytest.approx(norm if clipped else told[0].gradient_norm, rel=1e-3)
+    run_trainer(Embedder.load(own(), device="cpu"), _course(), run, callbacks=[reported.append])
+    assert reported[0].gradient_norm > 1e-2
+    assert results[0] == pytest.approx(norm if clipped else reported[0].gradient_norm, rel=1e-3)

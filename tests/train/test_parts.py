@@ -40,7 +40,7 @@ def _changed(before, after):
 def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
     embedder, objective = Embedder.load(own(family), device="cpu").double(), Contrastive().double()
     batch = batch_for(objective)
-    found = []
+    results = []
     for checkpointing in (False, True):
         embedder.train()
         embedder.zero_grad()
@@ -48,8 +48,8 @@ def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
         with prepared_for_training(embedder, TrainSettings(gradient_checkpointing=checkpointing)):
             assert embedder.encoder.recomputes == checkpointing
             embedder_backward(embedder, objective, batch)
-        found.append([p.grad.clone() for p in embedder.parameters()])
-    for a, b in zip(*found, strict=True):
+        results.append([p.grad.clone() for p in embedder.parameters()])
+    for a, b in zip(*results, strict=True):
         torch.testing.assert_close(a, b, atol=1e-12, rtol=1e-10)
     assert not embedder.encoder.recomputes
 
@@ -78,7 +78,7 @@ def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "message"),
     [
         (("blocks:0-9",), "this model has blocks 0 to 2"),
         (("blocks:2-1",), "0 to 2"),
@@ -86,8 +86,8 @@ def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
         (("encoder",), "nothing to train"),
     ],
 )
-def test_what_cannot_be_frozen_is_told(names, said, own):
-    with pytest.raises(BadInput, match=said):
+def test_what_cannot_be_frozen_is_reported(names, message, own):
+    with pytest.raises(BadInput, match=message):
         run_trainer(Embedder.load(own(), device="cpu"), _course(), TrainSettings(max_steps=1, freeze=names))
 
 
@@ -115,16 +115,16 @@ def test_the_checkpoint_of_low_rank_changes_is_small_and_goes_on_bit_for_bit(own
     run = TrainSettings(max_steps=6, batch_size=8, **FAST, lora_rank=2, save_steps=2)
     whole = Embedder.load(folder, device="cpu")
     run_trainer(whole, _course(), run, evaluator=lambda e: {"x": float(e.encode(["a"]).sum())})
-    embedder, asked = Embedder.load(folder, device="cpu"), iter([False, False, True])
-    told = run_trainer(
+    embedder, requested = Embedder.load(folder, device="cpu"), iter([False, False, True])
+    reported = run_trainer(
         embedder,
         _course(),
         run,
         checkpoint_folder=tmp_path / "c",
         evaluator=lambda e: {"x": float(e.encode(["a"]).sum())},
-        stop=lambda: next(asked),
+        stop=lambda: next(requested),
     )
-    assert told.interrupted and told.steps == 3
+    assert reported.interrupted and reported.steps == 3
     kept = tmp_path / "c/step-00000003/model.safetensors"
     assert kept.stat().st_size < (folder / "model.safetensors").stat().st_size / 2
     again = Embedder.load(folder, device="cpu")
@@ -156,23 +156,23 @@ def test_frozen_blocks_get_no_low_rank_changes_and_objectives_train_beside_them(
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "message"),
     [
         ({"lora_rank": -1}, "above 0"),
         ({"lora_rank": 2, "lora_layers": ("key",)}, "there is no layer key; .* down, out, qkv, up"),
     ],
 )
-def test_low_rank_changes_that_make_no_sense_are_told(how, said, own):
-    with pytest.raises(BadInput, match=said):
+def test_low_rank_changes_that_make_no_sense_are_reported(how, message, own):
+    with pytest.raises(BadInput, match=message):
         run_trainer(Embedder.load(own(), device="cpu"), _course(), TrainSettings(max_steps=1, **how))
 
 
 def test_each_block_has_its_rate_by_depth(own):
     embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learn_temperature=True)
-    made = optimizer.make_optimizer(
+    built = optimizer.make_optimizer(
         embedder, [objective], TrainSettings(learning_rate=1.0, layer_lr_decay=0.5, objective_learning_rate=7.0)
     )
-    rates = {id(p): group["peak_lr"] for group in made.param_groups for p in group["params"]}
+    rates = {id(p): group["peak_lr"] for group in built.param_groups for p in group["params"]}
     for name, p in embedder.named_parameters():
         part = name.split(".")
         depth = int(part[2]) + 1 if "blocks" in part else 0
@@ -182,9 +182,9 @@ def test_each_block_has_its_rate_by_depth(own):
 
 
 def test_neither_biases_nor_norms_decay(own):
-    made = optimizer.make_optimizer(Embedder.load(own(), device="cpu"), [], TrainSettings(weight_decay=0.5))
+    built = optimizer.make_optimizer(Embedder.load(own(), device="cpu"), [], TrainSettings(weight_decay=0.5))
     assert all(
-        group["weight_decay"] == (0.5 if p.ndim > 1 else 0) for group in made.param_groups for p in group["params"]
+        group["weight_decay"] == (0.5 if p.ndim > 1 else 0) for group in built.param_groups for p in group["params"]
     )
 
 
@@ -193,17 +193,17 @@ def test_adam_without_correction_is_its_loop(decay):
     rate, (b1, b2), eps = 0.01, (0.8, 0.9), 1e-3
     torch.manual_seed(0)
     parameter = torch.nn.Parameter(torch.randn(3, 4, dtype=torch.float64))
-    wanted, mean, square = parameter.detach().clone(), 0.0, 0.0
+    expected, mean, square = parameter.detach().clone(), 0.0, 0.0
     group = {"params": [parameter], "lr": rate, "weight_decay": decay}
-    made = optimizer.AdamWithoutCorrection([group], lr=1.0, betas=(b1, b2), eps=eps)
+    built = optimizer.AdamWithoutCorrection([group], lr=1.0, betas=(b1, b2), eps=eps)
     for _ in range(3):
         gradient = torch.randn(3, 4, dtype=torch.float64)
         parameter.grad = gradient
-        made.step()
+        built.step()
         mean, square = b1 * mean + (1 - b1) * gradient, b2 * square + (1 - b2) * gradient**2
-        wanted = wanted - rate * mean / (square**0.5 + eps)
-        wanted = wanted - rate * decay * wanted  # after the step, as BERT's authors did
-        torch.testing.assert_close(parameter.detach(), wanted, atol=1e-12, rtol=0)
+        expected = expected - rate * mean / (square**0.5 + eps)
+        expected = expected - rate * decay * expected  # after the step, as BERT's authors did
+        torch.testing.assert_close(parameter.detach(), expected, atol=1e-12, rtol=0)
 
 
 def test_a_low_rank_change_is_alpha_over_rank_times_its_product_and_begins_at_nothing():
@@ -228,9 +228,9 @@ def test_a_low_rank_change_is_alpha_over_rank_times_its_product_and_begins_at_no
 )
 def test_the_learning_rate_rises_over_the_warm_up_and_falls_as_the_schedule_says(schedule, warm, left):
     settings = TrainSettings(warmup_ratio=0.2, lr_schedule=schedule)
-    found = [optimizer.learning_rate_factor(step, 20, settings) for step in range(21)]
-    wanted = [warm(i) for i in range(4)] + [left((i - 4) / 16) for i in range(4, 21)]
-    assert found == pytest.approx(wanted)
+    result = [optimizer.learning_rate_factor(step, 20, settings) for step in range(21)]
+    expected = [warm(i) for i in range(4)] + [left((i - 4) / 16) for i in range(4, 21)]
+    assert result == pytest.approx(expected)
     assert optimizer.learning_rate_factor(25, 20, TrainSettings()) == 0.0  # linear, and never below
 
 
@@ -241,8 +241,8 @@ def test_a_warm_up_of_less_than_a_step_is_none_and_one_of_a_step_is_one(schedule
     assert optimizer.learning_rate_factor(0, 5, whole) == {"linear": 0.0}.get(schedule, 0.5)
     assert optimizer.learning_rate_factor(1, 5, whole) == 1.0
     part = TrainSettings(warmup_ratio=0.25, lr_schedule=schedule)  # of 6 steps: 1.5
-    wanted = {"linear": [0, 1 / 1.5]}.get(schedule, [1 / 2.5, 2 / 2.5])
-    assert [optimizer.learning_rate_factor(step, 6, part) for step in (0, 1)] == pytest.approx(wanted)
+    expected = {"linear": [0, 1 / 1.5]}.get(schedule, [1 / 2.5, 2 / 2.5])
+    assert [optimizer.learning_rate_factor(step, 6, part) for step in (0, 1)] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("correction", [True, False])
@@ -251,21 +251,21 @@ def test_the_optimizer_has_the_settings_of_the_run(correction, own):
         **{"learning_rate": 0.3, "adam_betas": (0.7, 0.8), "adam_epsilon": 1e-3, "adam_bias_correction": correction}
     )
     embedder = Embedder.load(own(), device="cpu")
-    made = optimizer.make_optimizer(embedder, [Contrastive(learn_temperature=True)], run)
-    assert type(made) is (torch.optim.AdamW if correction else optimizer.AdamWithoutCorrection)
-    assert (made.defaults["lr"], made.defaults["betas"], made.defaults["eps"]) == (0.3, (0.7, 0.8), 1e-3)
-    for group in made.param_groups:
+    built = optimizer.make_optimizer(embedder, [Contrastive(learn_temperature=True)], run)
+    assert type(built) is (torch.optim.AdamW if correction else optimizer.AdamWithoutCorrection)
+    assert (built.defaults["lr"], built.defaults["betas"], built.defaults["eps"]) == (0.3, (0.7, 0.8), 1e-3)
+    for group in built.param_groups:
         assert (group["lr"], group["peak_lr"], group["betas"], group["eps"]) == (0.3, 0.3, (0.7, 0.8), 1e-3)
         assert group["params"]
-    assert sum(len(group["params"]) for group in made.param_groups) == len(list(embedder.parameters())) + 1
+    assert sum(len(group["params"]) for group in built.param_groups) == len(list(embedder.parameters())) + 1
 
 
 def test_parameters_without_a_gradient_stay_and_others_move():
     moved, still = (torch.nn.Parameter(torch.ones(2)) for _ in range(2))
     moved.grad = torch.ones(2)
-    made = optimizer.AdamWithoutCorrection([moved, still], lr=0.1, betas=(0.9, 0.999), eps=1e-8)
-    made.step()
-    assert still.tolist() == [1, 1] and moved[0] < 1 and still not in made.state
+    built = optimizer.AdamWithoutCorrection([moved, still], lr=0.1, betas=(0.9, 0.999), eps=1e-8)
+    built.step()
+    assert still.tolist() == [1, 1] and moved[0] < 1 and still not in built.state
     alone = optimizer.AdamWithoutCorrection([still], lr=0.1, betas=(0.9, 0.999), eps=1e-8)
     alone.step()
     assert not alone.state

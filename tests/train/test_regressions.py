@@ -91,20 +91,20 @@ def test_patience_that_ends_with_the_last_step_stopped_nothing(own):
     ).stopped_early
 
 
-def test_a_step_is_told_with_its_own_time(own):
-    told = []
-    run_trainer(Embedder.load(own()), [course()], TrainSettings(max_steps=2, batch_size=3), callbacks=[told.append])
-    assert 0 < told[0].seconds < told[1].seconds
+def test_a_step_is_reported_with_its_own_time(own):
+    reported = []
+    run_trainer(Embedder.load(own()), [course()], TrainSettings(max_steps=2, batch_size=3), callbacks=[reported.append])
+    assert 0 < reported[0].seconds < reported[1].seconds
 
 
 def test_gradients_can_be_restored_twice():
     model = torch.nn.Linear(2, 1)
     model(torch.ones(1, 2)).sum().backward()
     before, random = copied_gradients(model), generator_states(torch.device("cpu"))
-    wanted = model.weight.grad.clone()
+    expected = model.weight.grad.clone()
     for _ in range(2):
         restore_before_step(model, before, random)
-        assert torch.equal(model.weight.grad, wanted)
+        assert torch.equal(model.weight.grad, expected)
         model(torch.ones(1, 2)).sum().backward()
 
 
@@ -208,7 +208,7 @@ def test_in_another_thread_a_run_cannot_be_asked_to_stop():
         assert pool.submit(inside).result() == (False, before)
 
 
-def test_a_signal_is_told_unless_quiet_and_handled_once(capsys):
+def test_a_signal_is_reported_unless_quiet_and_handled_once(capsys):
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         for quiet in (False, True):
@@ -216,8 +216,8 @@ def test_a_signal_is_told_unless_quiet_and_handled_once(capsys):
                 assert not stop()
                 signal.raise_signal(signal.SIGTERM)
                 assert stop()
-            told = capsys.readouterr().err
-            assert told == (
+            output = capsys.readouterr().err
+            assert output == (
                 ""
                 if quiet
                 else "\nlikewise: stopping after this step, with a checkpoint; a second signal stops at once\n"

@@ -105,9 +105,9 @@ def test_tensorboard_reads_what_was_written_for_it(tmp_path):
     board = TensorBoard(tmp_path)
     for step in range(1, 11):
         board(state_of(step, scores={"spearman": 0.5} if step == 10 else None))
-    found = accumulator.EventAccumulator(str(tmp_path)).Reload()
-    assert [event.step for event in found.Scalars("train/loss")] == list(range(1, 11))
-    assert found.Scalars("dev/spearman")[0].value == 0.5
+    result = accumulator.EventAccumulator(str(tmp_path)).Reload()
+    assert [event.step for event in result.Scalars("train/loss")] == list(range(1, 11))
+    assert result.Scalars("dev/spearman")[0].value == 0.5
 
 
 def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
@@ -125,9 +125,9 @@ def test_progress_is_in_plain_lines_and_each_measure_has_one(capsys, monkeypatch
                 step, scores={"dev": step / 20} if step in (5, 10) else None, best_score=0.25 if step == 5 else 0.5
             )
         )
-    told = capsys.readouterr().err
-    assert "step 5: dev 0.2500, the best so far\n" in told and "step 10: dev 0.5000" in told
-    assert "\r" not in told and "step 10 of 10 (epoch 2.00) · loss" in told and "best 0.5000" in told
+    output = capsys.readouterr().err
+    assert "step 5: dev 0.2500, the best so far\n" in output and "step 10: dev 0.5000" in output
+    assert "\r" not in output and "step 10 of 10 (epoch 2.00) · loss" in output and "best 0.5000" in output
 
 
 def test_what_was_done_before_is_no_part_of_the_rate():
@@ -261,9 +261,9 @@ def test_the_smoothed_loss_is_an_average_with_weights_that_halve_over_a_twentiet
 
     for count, memory in ((10, 2.0), (100, 5.0)):
         values, keep = np.random.default_rng(0).normal(size=count), 1 - 1 / memory
-        for i, found in enumerate(moving_average(values)):
+        for i, result in enumerate(moving_average(values)):
             weights = keep ** np.arange(i, -1, -1)
-            assert found == pytest.approx(np.average(values[: i + 1], weights=weights))
+            assert result == pytest.approx(np.average(values[: i + 1], weights=weights))
 
 
 @pytest.fixture
@@ -333,13 +333,13 @@ def test_the_measure_is_spearman_of_cosine(tiny):
         "sentence2": ["a dog", "rain", "x", "on"],
         "score": [3, 1, 5, 2],
     }
-    found = SpearmanEvaluator(columns, "mine")(tiny)
+    result = SpearmanEvaluator(columns, "mine")(tiny)
     u, v = tiny.encode(columns["sentence1"]), tiny.encode(columns["sentence2"])
-    assert found["mine spearman"] == pytest.approx(spearmanr((u * v).sum(1), columns["score"]).statistic)
+    assert result["mine spearman"] == pytest.approx(spearmanr((u * v).sum(1), columns["score"]).statistic)
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         ({"sentence1": ["a"], "sentence2": ["b"]}, "no column 'score'"),
         ({"sentence1": ["a"], "sentence2": ["b"], "score": [1]}, "two or more"),
@@ -347,8 +347,8 @@ def test_the_measure_is_spearman_of_cosine(tiny):
         ({"sentence1": ["a"] * 2, "sentence2": ["b"] * 2, "score": [1, "x"]}, "not numeric"),
     ],
 )
-def test_pairs_that_measure_nothing_are_told(columns, said):
-    with pytest.raises(BadInput, match=said):
+def test_pairs_that_measure_nothing_are_reported(columns, message):
+    with pytest.raises(BadInput, match=message):
         SpearmanEvaluator(columns, "dev")
 
 
@@ -491,8 +491,8 @@ def test_what_is_shown_of_steps_and_evaluations():
     assert live.rate.best == "best 0.5000"
     live(state_of(4, 4, {"a": float("nan")}, None))
     assert live.rate.best == "" and live.line.wrote is False
-    wanted = ["before training: a 0.2500, b 0.5000", "step 1 of", "step 2: a 0.5000, the best so far", "step 2 of"]
-    assert shown == [*wanted, "step 3: a 0.2500", "step 3 of", "step 4: a nan", "closed step 4 "]
+    expected = ["before training: a 0.2500, b 0.5000", "step 1 of", "step 2: a 0.5000, the best so far", "step 2 of"]
+    assert shown == [*expected, "step 3: a 0.2500", "step 3 of", "step 4: a nan", "closed step 4 "]
 
 
 def test_a_line_of_finished_runs_has_sums_and_rounded_figures(record, tmp_path):
@@ -519,9 +519,9 @@ def test_a_line_of_finished_runs_has_sums_and_rounded_figures(record, tmp_path):
 def test_what_is_known_of_data_and_machine(record):
     objective = Contrastive()
     rows = TrainingRows.of(columns_for(objective, 24), objective)
-    found = data_description(DataSource(rows, objective, "x", {"licence": "MIT"}), hub="me/x", licence=None)
-    assert found["columns"] == [*rows.texts, *rows.numbers] and found["rows"] == 24 and len(found["digest"]) == 64
-    assert (found["licence"], found["hub"], found["where"], found["sha256"]) == (None, "me/x", None, None)
+    result = data_description(DataSource(rows, objective, "x", {"licence": "MIT"}), hub="me/x", licence=None)
+    assert result["columns"] == [*rows.texts, *rows.numbers] and result["rows"] == 24 and len(result["digest"]) == 64
+    assert (result["licence"], result["hub"], result["where"], result["sha256"]) == (None, "me/x", None, None)
     stream = data_description(DataSource(Stream(lambda: [], objective), objective))
     assert (stream["rows"], stream["columns"], stream["digest"]) == (None, [], None)
     machine = record["machine"]

@@ -44,7 +44,7 @@ def test_text_and_values_of_toml_mean_the_same():
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"warm_up_ratio": 0.1}, "unknown setting 'warm_up_ratio'; did you mean warmup_ratio?"),
         ({"lora-rank": 8}, "did you mean lora_rank?"),
@@ -59,20 +59,20 @@ def test_text_and_values_of_toml_mean_the_same():
         ({"learning_rate": None}, "expected a number"),
     ],
 )
-def test_an_unknown_setting_or_a_wrong_value_is_reported(values, said):
-    with pytest.raises(BadInput, match=said.replace("?", r"\?")):
+def test_an_unknown_setting_or_a_wrong_value_is_reported(values, message):
+    with pytest.raises(BadInput, match=message.replace("?", r"\?")):
         from_settings(TrainSettings, values, "run.toml")
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         (int | None, "a whole number"), (float, "a number"), (tuple[str, ...], "a list, each item a text"),
         (tuple[float, float], "2 numbers"), (Literal["a", "b"], "a or b"), (bool, "true or false"),
     ],
 )  # fmt: skip
-def test_a_type_is_told_in_words(kind, said):
-    assert describe_type(kind) == said
+def test_a_type_is_reported_in_words(kind, message):
+    assert describe_type(kind) == message
 
 
 def test_values_are_read_as_their_types():

@@ -21,12 +21,12 @@ def gradient(folder: str, name: str, processes, budget: int | None) -> dict[str,
     rows = TrainingRows.of(columns_for(objective), objective)
     own = processes.local_rows(len(rows))
     batch = rows.take(range(own.start, own.stop))
-    took = embedder_backward(
+    elapsed = embedder_backward(
         embedder, objective, batch, StepOptions(token_budget=TokenBudget(budget), processes=processes)
     )
     processes.sum_gradients(embedder.parameters())
     named = [*embedder.named_parameters(), *objective.named_parameters()]
-    return {"loss": torch.tensor(took.loss)} | {
+    return {"loss": torch.tensor(elapsed.loss)} | {
         f"{i}/{n}": p.grad for i, (n, p) in enumerate(named) if p.grad is not None
     }
 

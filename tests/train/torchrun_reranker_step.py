@@ -37,11 +37,11 @@ def gradient(folder: str, spec: str, processes, budget: int | None) -> dict[str,
     rows = TrainingRows.of(columns_for(objective), objective)
     own = processes.local_rows(len(rows))
     batch = rows.take(range(own.start, own.stop))
-    took = backward(reranker, objective, batch, StepOptions(token_budget=TokenBudget(budget), processes=processes))
+    elapsed = backward(reranker, objective, batch, StepOptions(token_budget=TokenBudget(budget), processes=processes))
     join_gradients(reranker, [objective], processes)
     every = [*reranker.named_parameters(), *objective.named_parameters("objective")]
     named = {name: p.grad for name, p in every if p.grad is not None}
-    return {"loss": torch.tensor(took.loss, dtype=torch.float64), **named}
+    return {"loss": torch.tensor(elapsed.loss, dtype=torch.float64), **named}
 
 
 if __name__ == "__main__":

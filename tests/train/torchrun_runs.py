@@ -37,13 +37,13 @@ def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
     objective = parse_objective(name)
     rows = TrainingRows.of(columns_for(objective, 24), objective)
     run = TrainSettings(**{"max_steps": 6, "batch_size": 8, "save_steps": 2, **STEADY, **how})
-    moments, made, before = [], [0], torch.get_rng_state()
+    moments, built, before = [], [0], torch.get_rng_state()
 
     def asked() -> bool:
-        made[0] += 1
-        if die and made[0] == die and os.environ.get("RANK") == "1":
+        built[0] += 1
+        if die and built[0] == die and os.environ.get("RANK") == "1":
             os._exit(9)
-        return made[0] == stop and os.environ.get("RANK", "1") == "1"  # the second alone is asked
+        return built[0] == stop and os.environ.get("RANK", "1") == "1"  # the second alone is asked
 
     def spread(model: Embedder) -> dict[str, float]:
         assert os.environ.get("RANK", "0") == "0"
@@ -66,9 +66,9 @@ def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
         same = not processes.any(digest != processes.broadcast(digest))
         if processes.is_main:
             save_file({n: t.contiguous() for n, t in weights.items()}, out / "weights.safetensors")
-            told = [{k: v for k, v in asdict(m).items() if k != "seconds"} for m in moments if m.step]
-            found = {**asdict(outcome), "same": same, "moments": told}
-            (out / "found.json").write_text(json.dumps(found), "utf-8")
+            reported = [{k: v for k, v in asdict(m).items() if k != "seconds"} for m in moments if m.step]
+            result = {**asdict(outcome), "same": same, "moments": reported}
+            (out / "found.json").write_text(json.dumps(result), "utf-8")
 
 
 def threads_of_groups() -> list[str]:

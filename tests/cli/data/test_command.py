@@ -59,12 +59,12 @@ def test_one_is_shown_whole(some, capsys):
     for part in ("S17-2001", "CC BY-SA 4.0", "A cat [sleeps].", "stsb/dev: missing", "Stsbenchmark.tar.gz"):
         assert part in shown
     assert main(["data", "stsb/test", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [file["name"] for file in told["files"]] == ["stsb/test"]
-    assert told["files"][0]["first"]["score"] == [3.0, 4.0]
+    records = json.loads(capsys.readouterr().out)
+    assert [file["name"] for file in records["files"]] == ["stsb/test"]
+    assert records["files"][0]["first"]["score"] == [3.0, 4.0]
 
 
-def test_files_that_cannot_be_read_are_told_in_place(place, tmp_path, capsys):
+def test_files_that_cannot_be_read_are_reported_in_place(place, tmp_path, capsys):
     place("sick/test", left=["a"], right=["b"])
     place("mr/all", text=["a"], label=[1]).write_bytes(b"PAR1 no")
     assert main(["data"]) == 0
@@ -117,7 +117,7 @@ def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_pa
 
 @pytest.mark.filterwarnings("ignore:stsb/")
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["nope"], "there is no data set 'nope'; available: sts12"),
         (["stsb/nope"], "there is no data set 'stsb/nope'; available: stsb/train"),
@@ -129,11 +129,11 @@ def test_a_file_of_one_s_own_is_compared_by_its_path(name, content, some, tmp_pa
         (["--leaks", "odd.csv"], "odd.csv has the columns n, m; expected text, sentence1"),
     ],
 )
-def test_what_cannot_be_is_an_error_that_helps(words, told, some, tmp_path, monkeypatch, capsys):
+def test_what_cannot_be_is_an_error_that_helps(words, message, some, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "odd.csv").write_text("n,m\n1,2\n")
     assert main(["data", *words]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_torch_is_not_loaded(some):

@@ -34,7 +34,7 @@ def test_the_report_is_printed_and_given_as_json(capsys):
     assert "yes: likewise-mini loaded and encoded a text into 384 numbers" in shown
 
 
-def test_a_broken_model_is_told_by_the_exit_code(monkeypatch, capsys):
+def test_a_broken_model_is_reported_by_the_exit_code(monkeypatch, capsys):
     def broken(name):
         raise ValueError("bad weights\nand more")
 

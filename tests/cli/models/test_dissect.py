@@ -21,8 +21,8 @@ def call(*words: str) -> int:
 
 def test_it_tells_what_is_in_the_layers(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("all-MiniLM-L6-v2") == 0
-    told = capsys.readouterr().out
-    assert told.startswith("all-MiniLM-L6-v2: 7 layers")
+    output = capsys.readouterr().out
+    assert output.startswith("all-MiniLM-L6-v2: 7 layers")
     for part in (
         "novelty",
         "alignment",
@@ -32,18 +32,18 @@ def test_it_tells_what_is_in_the_layers(capsys: pytest.CaptureFixture[str]) -> N
         "Do not use it",
         "Use the pooling mean",
     ):
-        assert part in told
-    assert dissect.LEGEND in told
+        assert part in output
+    assert dissect.LEGEND in output
 
 
 def test_json_holds_the_same_and_a_folder_the_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = tmp_path / "texts.txt"
     texts.write_text("\n\n".join(dissect.sample(40)), "utf-8")
     assert call("all-MiniLM-L6-v2", "--texts", str(texts), "--json", "-o", str(tmp_path / "out")) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["texts"] == 40
-    assert len(told["similarity"]) == len(told["novelty"]) == 7
-    assert told == json.loads((tmp_path / "out" / "anatomy.json").read_text("utf-8"))
+    records = json.loads(capsys.readouterr().out)
+    assert records["texts"] == 40
+    assert len(records["similarity"]) == len(records["novelty"]) == 7
+    assert records == json.loads((tmp_path / "out" / "anatomy.json").read_text("utf-8"))
     assert {path.name for path in (tmp_path / "out").glob("*.png")} == {"layers.png", "path.png", "importance.png"}
 
 

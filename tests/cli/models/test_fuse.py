@@ -39,23 +39,23 @@ def test_an_empty_file_says_what_is_wanted(tmp_path):
         examples_of(tmp_path / "t.jsonl")
 
 
-def test_what_was_tried_is_told_and_with_json_nothing_else_is_on_stdout(tmp_path, own, capsys):
+def test_what_was_tried_is_reported_and_with_json_nothing_else_is_on_stdout(tmp_path, own, capsys):
     model, pairs = own(), tmp_path / "pairs.csv"
     lines = [f"a cat {i} sleeps,the cat {i} naps,{i % 5}\n" for i in range(60)]
     pairs.write_text("sentence1,sentence2,score\n" + "".join(lines))
     command = ["fuse", str(model), "--pairs", str(pairs), "-o", str(tmp_path / "out"), "--depth", "auto", "--json"]
     assert main(command) == 0
-    told = capsys.readouterr()
-    found = json.loads(told.out)
-    assert [one["blocks"] for one in found["tried"]] == list(range(1, Embedder.load(model).encoder.depth + 1))
-    made = Embedder.load(tmp_path / "out")
-    assert (found["blocks"], found["pooling"]) == (made.encoder.depth, made.pooling.spec)
-    assert found["tried"][0]["fused"]["low"] <= found["tried"][0]["fused"]["value"]
-    assert "held-out pairs" in told.err and "saved in" in told.err
-    assert all(f"\n{name} " in told.err for name in ("fused", "baseline", "gain", "texts/s")), "the legend"
+    output = capsys.readouterr()
+    result = json.loads(output.out)
+    assert [one["blocks"] for one in result["tried"]] == list(range(1, Embedder.load(model).encoder.depth + 1))
+    built = Embedder.load(tmp_path / "out")
+    assert (result["blocks"], result["pooling"]) == (built.encoder.depth, built.pooling.spec)
+    assert result["tried"][0]["fused"]["low"] <= result["tried"][0]["fused"]["value"]
+    assert "held-out pairs" in output.err and "saved in" in output.err
+    assert all(f"\n{name} " in output.err for name in ("fused", "baseline", "gain", "texts/s")), "the legend"
     card = (tmp_path / "out" / "README.md").read_text("utf-8")
-    chosen = next(one for one in found["tried"] if one["blocks"] == found["blocks"])
-    assert card.startswith("---\n") and "pairs.csv" in card and found["pooling"] in card
+    chosen = next(one for one in result["tried"] if one["blocks"] == result["blocks"])
+    assert card.startswith("---\n") and "pairs.csv" in card and result["pooling"] in card
     assert (f"{chosen['held_out']:,} held-out pairs" in card and "was kept" in card) or not chosen["kept_baseline"]
 
 

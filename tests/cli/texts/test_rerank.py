@@ -25,12 +25,12 @@ def file(tmp_path):
 
 def test_the_best_documents_are_printed_with_their_scores(model, file, capsys):
     assert main(["rerank", "-m", model, "--query", "the cat", file, "-k", "2", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    records = json.loads(capsys.readouterr().out)
     reranker = Reranker.load(model)
-    wanted = reranker.rank("the cat", DOCUMENTS, k=2)
-    assert [(row["index"], row["text"]) for row in told["best"]] == [(i, DOCUMENTS[i]) for i, _ in wanted]
-    assert [row["score"] for row in told["best"]] == pytest.approx([score for _, score in wanted], abs=1e-6)
-    assert (told["documents"], told["fingerprint"]) == (4, reranker.fingerprint)
+    expected = reranker.rank("the cat", DOCUMENTS, k=2)
+    assert [(row["index"], row["text"]) for row in records["best"]] == [(i, DOCUMENTS[i]) for i, _ in expected]
+    assert [row["score"] for row in records["best"]] == pytest.approx([score for _, score in expected], abs=1e-6)
+    assert (records["documents"], records["fingerprint"]) == (4, reranker.fingerprint)
     assert main(["rerank", "-m", model, "--query", "the cat", file]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [int(line.split()[1]) - 1 for line in lines] == [i for i, _ in reranker.rank("the cat", DOCUMENTS)]
@@ -60,14 +60,14 @@ def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys):
     model = str(classifier_folder(tmp_path / "nli", labels=2, id2label=names))
     assert main(["rerank", "-m", model, "--query", "a", file, "--label", label, "--json"]) == 0
     best = json.loads(capsys.readouterr().out)["best"]
-    wanted = Reranker.load(model).rank("a", DOCUMENTS, label="entailment")
-    assert [row["index"] for row in best] == [i for i, _ in wanted]
+    expected = Reranker.load(model).rank("a", DOCUMENTS, label="entailment")
+    assert [row["index"] for row in best] == [i for i, _ in expected]
     assert main(["rerank", "-m", model, "--query", "a", file]) == 2
     assert "name the one that is the score" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["-k", "0"], "expected how many documents to keep"),
         (["--max-length", "3"], "leave no tokens for two texts"),
@@ -76,14 +76,14 @@ def test_a_label_is_chosen_by_name_or_number(label, file, tmp_path, capsys):
     ],
 )
 @pytest.mark.usefixtures("unchecked")
-def test_an_error_is_one_line_and_exit_2(words, told, model, file, capsys):
+def test_an_error_is_one_line_and_exit_2(words, message, model, file, capsys):
     assert main(["rerank", "-m", model, "--query", "a", file, *words]) == 2
     error = capsys.readouterr().err
-    assert told in error
+    assert message in error
     assert error.count("\n") == 1
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_an_embedder_is_told_from_a_reranker(folders, file, capsys):
+def test_an_embedder_is_reported_from_a_reranker(folders, file, capsys):
     assert main(["rerank", "-m", str(folders("bert")), "--query", "a", file]) == 2
     assert "Reranker.start(folder) makes an untrained one" in capsys.readouterr().err

@@ -49,8 +49,8 @@ def test_a_classifier_is_that_of_the_slow_transcription(way, recipe, held_out):
     folds = some_folds(problem)[:1]
     if held_out:
         folds = [Fold(fold.train, None, fold.l2) for fold in folds]
-    for fold, made in zip(folds, way(problem, folds, recipe), strict=True):
-        for l2, classifier in zip(fold.l2, made, strict=True):
+    for fold, built in zip(folds, way(problem, folds, recipe), strict=True):
+        for l2, classifier in zip(fold.l2, built, strict=True):
             slow = Slow(6, 3, l2, recipe.hidden, recipe.dropout, recipe.max_epochs)
             dev = None if held_out else (problem.x[fold.dev], problem.y[fold.dev])
             assert slow.fit(problem.x[fold.train], problem.y[fold.train], dev) == classifier.dev_accuracy
@@ -71,11 +71,11 @@ def test_company_changes_nothing(threads, gathered, monkeypatch):
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        made = batched.train_batched(problem, folds, recipe)
+        built = batched.train_batched(problem, folds, recipe)
         assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
-    for fold, classifiers in zip(folds, made, strict=True):
+    for fold, classifiers in zip(folds, built, strict=True):
         assert len(classifiers) == len(fold.l2)
         for alone, classifier in zip(sequential.train_sequential(problem, [fold], recipe)[0], classifiers, strict=True):
             assert alone.dev_accuracy == classifier.dev_accuracy
@@ -104,11 +104,11 @@ def test_together_agrees_with_logistic_regression():
     assert (ours.predict(x) == theirs.predict(x)).mean() > 0.95
 
 
-def test_classes_apart_are_told_apart_and_noise_is_not():
-    apart = noisy(300, noise=0.05)
-    [[classifier]] = batched.train_batched(apart, some_folds(apart, 2, (1e-5,))[:1], ClassifierRecipe())
+def test_classes_apart_are_reported_apart_and_noise_is_not():
+    separate = noisy(300, noise=0.05)
+    [[classifier]] = batched.train_batched(separate, some_folds(separate, 2, (1e-5,))[:1], ClassifierRecipe())
     assert classifier.dev_accuracy == 1
-    nothing = Problem(apart.x, np.random.default_rng(9).permutation(apart.y), 3)
+    nothing = Problem(separate.x, np.random.default_rng(9).permutation(separate.y), 3)
     fold = some_folds(nothing, 2, (1e-3,))[0]
     [[classifier]] = batched.train_batched(nothing, [Fold(fold.train, None, (1e-3,))], ClassifierRecipe())
     assert (classifier.predict(nothing.x[fold.dev]) == nothing.y[fold.dev]).mean() < 0.5

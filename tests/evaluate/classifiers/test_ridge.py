@@ -28,10 +28,10 @@ def test_prediction_and_penalty_are_those_of_refitting_every_fold(n, width, nois
     x, test = random.normal(size=(n, width)) * 3 + 1, random.normal(size=(7, width))
     y = x[:, :3].sum(1) + noise * random.normal(size=n)
     fold = random.integers(4, size=n)
-    said, penalty = ridge(x, y, test, fold)
-    wanted, best = slowly(x, y, test, fold)
+    predicted, penalty = ridge(x, y, test, fold)
+    expected, best = slowly(x, y, test, fold)
     assert penalty == best
-    np.testing.assert_allclose(said, wanted, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(predicted, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_without_folds_the_middle_penalty_is_taken():
@@ -44,7 +44,7 @@ def test_features_without_spread_and_repeated_ones_do_no_harm():
     x = random.normal(size=(30, 2))
     y = x[:, 0] + 0.1 * random.normal(size=30)
     more = np.hstack([x, x[:, :1], np.full((30, 1), 0.25)])
-    said, _ = ridge(more, y, more, np.arange(30) % 5)
-    assert np.isfinite(said).all() and np.corrcoef(said, y)[0, 1] > 0.9
+    predicted, _ = ridge(more, y, more, np.arange(30) % 5)
+    assert np.isfinite(predicted).all() and np.corrcoef(predicted, y)[0, 1] > 0.9
     flat, _ = ridge(np.ones((30, 2)), y, np.ones((3, 2)), np.arange(30) % 5)
     np.testing.assert_allclose(flat, y.mean())

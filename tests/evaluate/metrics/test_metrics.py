@@ -20,12 +20,12 @@ from likewise.evaluate.metrics.cluster_agreement import cluster_agreement
 from likewise.evaluate.metrics.ranking import RANKING_METRICS, ranking_metric
 
 
-def slow(metric: str, found: list[float], judged: list[float], k: int) -> float:
+def slow(metric: str, found: list[float], rated: list[float], k: int) -> float:
     """One query, read from the definitions."""
-    first, relevant = found[:k], sum(r > 0 for r in judged)
+    first, relevant = found[:k], sum(r > 0 for r in rated)
     if metric == "ndcg":
         gain = sum(max(r, 0) / math.log2(rank + 1) for rank, r in enumerate(first, 1))
-        best = sum(max(r, 0) / math.log2(rank + 1) for rank, r in enumerate(sorted(judged, reverse=True)[:k], 1))
+        best = sum(max(r, 0) / math.log2(rank + 1) for rank, r in enumerate(sorted(rated, reverse=True)[:k], 1))
         return gain / best if best else 0
     if metric == "recall":
         return sum(r > 0 for r in first) / relevant if relevant else 0
@@ -47,27 +47,27 @@ def table(rows: list[list[float]]) -> np.ndarray:
 @st.composite
 def rankings(draw):
     """Queries with relevances −1 … 3, of which some prefix of some order was found."""
-    judged = draw(st.lists(st.lists(st.integers(-1, 3), max_size=8), min_size=1, max_size=4))
-    found = [draw(st.permutations([*row, 0, 0])) for row in judged]
-    return [row[: draw(st.integers(0, len(row)))] for row in found], judged
+    rated = draw(st.lists(st.lists(st.integers(-1, 3), max_size=8), min_size=1, max_size=4))
+    result = [draw(st.permutations([*row, 0, 0])) for row in rated]
+    return [row[: draw(st.integers(0, len(row)))] for row in result], rated
 
 
 @pytest.mark.parametrize("metric", RANKING_METRICS)
 @given(rankings(), st.integers(1, 12))
 def test_a_ranking_has_the_figure_of_its_definition(metric, drawn, k):
-    found, judged = drawn
-    fast = ranking_metric(f"{metric}@{k}", table(found), table(judged))
-    np.testing.assert_allclose(fast, [slow(metric, f, j, k) for f, j in zip(found, judged, strict=True)], atol=1e-12)
+    result, rated = drawn
+    fast = ranking_metric(f"{metric}@{k}", table(result), table(rated))
+    np.testing.assert_allclose(fast, [slow(metric, f, j, k) for f, j in zip(result, rated, strict=True)], atol=1e-12)
     assert ((fast >= 0) & (fast <= 1 + 1e-12)).all()
 
 
 def test_graded_ndcg_is_scikit_learns_with_distinct_scores():
     truth = np.array([[3.0, 0, 2, 1, 0, 2]])
-    found = truth[:, [2, 1, 0, 5, 4, 3]]
+    result = truth[:, [2, 1, 0, 5, 4, 3]]
     scores = np.empty((1, 6))
     scores[0, [2, 1, 0, 5, 4, 3]] = np.arange(6, 0, -1)
     for k in (1, 3, 6, 20):
-        assert ranking_metric(f"ndcg@{k}", found, truth)[0] == pytest.approx(
+        assert ranking_metric(f"ndcg@{k}", result, truth)[0] == pytest.approx(
             sklearn.metrics.ndcg_score(truth, scores, k=k)
         )
 
@@ -79,8 +79,8 @@ def test_a_query_without_anything_relevant_or_found_scores_nothing(metric):
 
 
 def test_a_list_shorter_than_k_is_divided_by_k_in_precision_alone():
-    found, judged = np.array([[1.0, 1.0]]), np.ones((1, 2))
-    got = {metric: ranking_metric(f"{metric}@10", found, judged)[0] for metric in RANKING_METRICS}
+    result, rated = np.array([[1.0, 1.0]]), np.ones((1, 2))
+    got = {metric: ranking_metric(f"{metric}@10", result, rated)[0] for metric in RANKING_METRICS}
     assert got == {metric: 0.2 if metric == "precision" else 1.0 for metric in RANKING_METRICS}
 
 
@@ -101,44 +101,46 @@ few = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 1)), min_size=1, max
 
 
 def sides(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    said, gold = np.array(pairs, float).T
-    return said / 7, gold
+    predicted, gold = np.array(pairs, float).T
+    return predicted / 7, gold
 
 
 @given(few)
 def test_average_precision_and_auc_are_those_of_scikit_learn_ties_included(pairs):
-    said, gold = sides(pairs)
+    predicted, gold = sides(pairs)
     if gold.any():
-        assert average_precision(said, gold) == pytest.approx(sklearn.metrics.average_precision_score(gold, said))
+        assert average_precision(predicted, gold) == pytest.approx(
+            sklearn.metrics.average_precision_score(gold, predicted)
+        )
     else:
-        assert math.isnan(average_precision(said, gold))
+        assert math.isnan(average_precision(predicted, gold))
     if 0 < gold.sum() < len(gold):
-        assert auc(said, gold) == pytest.approx(sklearn.metrics.roc_auc_score(gold, said))
+        assert auc(predicted, gold) == pytest.approx(sklearn.metrics.roc_auc_score(gold, predicted))
     else:
-        assert math.isnan(auc(said, gold))
+        assert math.isnan(auc(predicted, gold))
 
 
 @given(few)
 def test_the_best_decision_is_the_best_of_every_threshold_tried(pairs):
-    said, gold = sides(pairs)
-    tries = [*np.unique(said), said.max() + 1]
-    f1 = [sklearn.metrics.f1_score(gold, said >= t, zero_division=0) for t in tries]
-    accuracy = [np.mean((said >= t) == gold) for t in tries]
-    assert best_f1(said, gold).value == pytest.approx(max(f1))
-    assert best_accuracy(said, gold).value == pytest.approx(max(accuracy))
+    predicted, gold = sides(pairs)
+    tries = [*np.unique(predicted), predicted.max() + 1]
+    f1 = [sklearn.metrics.f1_score(gold, predicted >= t, zero_division=0) for t in tries]
+    accuracy = [np.mean((predicted >= t) == gold) for t in tries]
+    assert best_f1(predicted, gold).value == pytest.approx(max(f1))
+    assert best_accuracy(predicted, gold).value == pytest.approx(max(accuracy))
 
 
 @given(few, st.floats(1e-300, 1e10))
 def test_a_threshold_applied_gives_what_it_promised(pairs, scale):
-    said, gold = sides(pairs)
-    said = said * scale
-    best = best_f1(said, gold)
-    taken = said >= best.threshold
-    assert binary_decisions(said, gold, best.threshold)[0] == pytest.approx(best.value)
+    predicted, gold = sides(pairs)
+    predicted = predicted * scale
+    best = best_f1(predicted, gold)
+    taken = predicted >= best.threshold
+    assert binary_decisions(predicted, gold, best.threshold)[0] == pytest.approx(best.value)
     assert best.precision == pytest.approx(sklearn.metrics.precision_score(gold, taken, zero_division=0))
     assert best.recall == pytest.approx(sklearn.metrics.recall_score(gold, taken, zero_division=0))
-    sure = best_accuracy(said, gold)
-    assert binary_decisions(said, gold, sure.threshold)[1].mean() == pytest.approx(sure.value)
+    sure = best_accuracy(predicted, gold)
+    assert binary_decisions(predicted, gold, sure.threshold)[1].mean() == pytest.approx(sure.value)
     assert math.isfinite(best.threshold) and math.isfinite(sure.threshold)
 
 
@@ -150,29 +152,29 @@ def test_a_threshold_lies_half_way_and_works_between_neighbouring_numbers():
 
 
 def test_where_nothing_or_everything_is_positive_the_answer_is_the_plain_one():
-    said = np.array([0.2, 0.7])
-    assert best_f1(said, np.zeros(2))[0] == 0
-    assert best_accuracy(said, np.zeros(2)) == (1, np.nextafter(0.7, 1), 0, 0)
-    assert best_f1(said, np.ones(2)) == best_accuracy(said, np.ones(2)) == (1, 0.2, 1, 1)
-    assert average_precision(said, np.ones(2)) == 1
+    predicted = np.array([0.2, 0.7])
+    assert best_f1(predicted, np.zeros(2))[0] == 0
+    assert best_accuracy(predicted, np.zeros(2)) == (1, np.nextafter(0.7, 1), 0, 0)
+    assert best_f1(predicted, np.ones(2)) == best_accuracy(predicted, np.ones(2)) == (1, 0.2, 1, 1)
+    assert average_precision(predicted, np.ones(2)) == 1
 
 
 @given(few, st.integers(0, 20))
 def test_positives_that_were_never_found_count_as_found_last_of_all(pairs, unseen):
-    said, gold = sides(pairs)
+    predicted, gold = sides(pairs)
     total = int(gold.sum()) + unseen
     if not total:
         return
-    taken = [said >= t for t in np.unique(said)[::-1]]
+    taken = [predicted >= t for t in np.unique(predicted)[::-1]]
     recalls = [0, *(gold[t].sum() / total for t in taken)]
     expected = sum((b - a) * gold[t].mean() for a, b, t in zip(recalls, recalls[1:], taken, strict=False))
-    assert average_precision(said, gold, positives=total) == pytest.approx(expected)
+    assert average_precision(predicted, gold, positives=total) == pytest.approx(expected)
     f1 = max(2 * gold[t].sum() / (t.sum() + total) for t in taken)
-    assert best_f1(said, gold, positives=total).value == pytest.approx(f1)
+    assert best_f1(predicted, gold, positives=total).value == pytest.approx(f1)
 
 
 @pytest.mark.parametrize(
-    ("said", "gold", "told"),
+    ("predicted", "gold", "printed"),
     [
         ([0.1, 0.2], [1], "as many scores"),
         ([], [], "at least one"),
@@ -181,10 +183,10 @@ def test_positives_that_were_never_found_count_as_found_last_of_all(pairs, unsee
     ],
 )
 @pytest.mark.usefixtures("unchecked")
-def test_what_is_no_decision_is_refused(said, gold, told):
+def test_what_is_no_decision_is_refused(predicted, gold, printed):
     for metric in (average_precision, best_f1, best_accuracy, auc):
-        with pytest.raises(BadInput, match=told):
-            metric(np.array(said), np.array(gold))
+        with pytest.raises(BadInput, match=printed):
+            metric(np.array(predicted), np.array(gold))
 
 
 def test_fewer_positives_than_were_seen_are_refused():

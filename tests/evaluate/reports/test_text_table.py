@@ -17,7 +17,7 @@ def test_a_name_in_lines_has_all_its_letters_and_no_line_is_too_long(name, width
 
 
 @pytest.mark.parametrize(
-    ("name", "width", "wanted"),
+    ("name", "width", "expected"),
     [
         ("abcdefghij", 4, ["abcd", "efgh", "ij"]),
         ("abcd", 4, ["abcd"]),
@@ -25,8 +25,8 @@ def test_a_name_in_lines_has_all_its_letters_and_no_line_is_too_long(name, width
         ("", 4, [""]),
     ],
 )
-def test_a_name_without_a_place_to_break_is_broken_where_the_line_ends(name, width, wanted):
-    assert _wrapped(name, width) == wanted
+def test_a_name_without_a_place_to_break_is_broken_where_the_line_ends(name, width, expected):
+    assert _wrapped(name, width) == expected
 
 
 def test_what_a_page_would_read_as_a_mark_is_escaped():
@@ -72,8 +72,8 @@ def test_a_grid_in_text_has_numbers_to_the_right_words_to_the_left_and_strong_ce
 
 
 def test_a_grid_in_markdown_leaves_out_lines_between_and_escapes():
-    made = SMALL.markdown(lambda cell: cell == "22.22").splitlines()
-    assert made == [
+    built = SMALL.markdown(lambda cell: cell == "22.22").splitlines()
+    assert built == [
         "| task | spearman | a-long-one | verdict |",
         "| :-- | --: | --: | :-- |",
         "| sts12 | 70.1 | 1 | better |",

@@ -12,18 +12,18 @@ NOISE = np.random.default_rng(1).normal(size=(2, 300))
 FINE, ROUGH = GOLD + NOISE[0], GOLD + 3 * NOISE[1]
 
 
-def correlated(said, **how):
-    return Evidence(said, GOLD, statistic="spearman", **how)
+def correlated(predicted, **how):
+    return Evidence(predicted, GOLD, statistic="spearman", **how)
 
 
 def test_a_better_model_is_named_and_all_tests_agree():
-    found = compare(correlated(FINE), correlated(ROUGH), resamples=999)
-    assert found.verdict("fine", "rough") == "fine is better"
-    assert set(found.tests) == {"williams", "steiger"}
-    assert max(found.tests.values()) < 0.01
+    result = compare(correlated(FINE), correlated(ROUGH), resamples=999)
+    assert result.verdict("fine", "rough") == "fine is better"
+    assert set(result.tests) == {"williams", "steiger"}
+    assert max(result.tests.values()) < 0.01
     other = compare(correlated(ROUGH), correlated(FINE), resamples=999)
     assert other.verdict("rough", "fine") == "fine is better"
-    assert other.difference.value == -found.difference.value
+    assert other.difference.value == -result.difference.value
 
 
 def test_equals_are_not_told_apart():
@@ -33,9 +33,9 @@ def test_equals_are_not_told_apart():
 def test_right_and_wrong_are_compared_by_mcnemar():
     random = np.random.default_rng(0)
     often, seldom = (random.random(400) < share for share in (0.9, 0.6))
-    found = compare(Evidence(often.astype(float)), Evidence(seldom.astype(float)), resamples=999)
-    assert found.tests["mcnemar"] < 1e-6
-    assert found.significant
+    result = compare(Evidence(often.astype(float)), Evidence(seldom.astype(float)), resamples=999)
+    assert result.tests["mcnemar"] < 1e-6
+    assert result.significant
 
 
 def test_groups_and_other_means_have_the_bootstrap_alone():

@@ -75,10 +75,10 @@ def test_holm_steps_down_and_keeps_the_order_given():
 
 
 def test_the_spread_over_seeds_is_students():
-    found = over_seeds([0.84, 0.85, 0.86, 0.83])
+    result = over_seeds([0.84, 0.85, 0.86, 0.83])
     low, high = scipy.stats.t.interval(0.95, 3, 0.845, scipy.stats.sem([0.84, 0.85, 0.86, 0.83]))
-    assert (found.low, found.high) == pytest.approx((low, high))
-    assert str(found) == "84.50 ± 1.29 (4 seeds)"
+    assert (result.low, result.high) == pytest.approx((low, high))
+    assert str(result) == "84.50 ± 1.29 (4 seeds)"
 
 
 @pytest.mark.parametrize(

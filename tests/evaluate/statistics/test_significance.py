@@ -43,8 +43,8 @@ def test_every_resample_has_the_figure_that_others_give_its_drawn_items(statisti
     counts = np.concatenate(list(draw_counts(40, 30, np.random.default_rng(3))), axis=1)
     assert (counts.sum(0) == 40).all()
     for b, items in enumerate(np.repeat(np.arange(40), c) for c in counts.T):
-        for side, said in enumerate((fine, rough)):
-            assert fast[side, b] == pytest.approx(SLOW[statistic](said[items], gold[items]), abs=1e-12)
+        for side, predicted in enumerate((fine, rough)):
+            assert fast[side, b] == pytest.approx(SLOW[statistic](predicted[items], gold[items]), abs=1e-12)
 
 
 @pytest.mark.parametrize("statistic", STATISTICS)
@@ -52,26 +52,26 @@ def test_with_groups_items_are_drawn_within_them_and_the_statistic_is_their_mean
     gold, fine, _ = noisy(n=90)
     groups = np.repeat([4, 0, 2], 30)
     truth = (gold > 2).astype(float) if statistic == "average_precision" else gold
-    found = intervals([fine], truth, groups, statistic=statistic, bootstrap=Bootstrap(resamples=500))[0]
+    result = intervals([fine], truth, groups, statistic=statistic, bootstrap=Bootstrap(resamples=500))[0]
     parts = [SLOW[statistic](fine[groups == g], gold[groups == g]) for g in (0, 2, 4)]
-    assert found.value == pytest.approx(np.mean(parts), abs=1e-12)
+    assert result.value == pytest.approx(np.mean(parts), abs=1e-12)
     shifted = fine + 100 * groups  # of no matter to a correlation inside a group, and all to one across them
     if statistic in ("pearson", "spearman"):
         assert intervals([shifted], truth, groups, statistic=statistic, bootstrap=Bootstrap(resamples=500))[
             0
-        ].low == pytest.approx(found.low, abs=1e-9)
-    assert found.low < found.value < found.high
+        ].low == pytest.approx(result.low, abs=1e-9)
+    assert result.low < result.value < result.high
 
 
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=12), st.sampled_from([*STATISTICS])
 )
 def test_few_items_with_many_ties_give_an_interval_or_none_and_never_an_error(pairs, statistic):
-    said, gold = np.array(pairs, float).T
-    found, p = paired(
-        said, said[::-1].copy(), np.minimum(gold, 1), statistic=statistic, bootstrap=Bootstrap(resamples=50)
+    predicted, gold = np.array(pairs, float).T
+    result, p = paired(
+        predicted, predicted[::-1].copy(), np.minimum(gold, 1), statistic=statistic, bootstrap=Bootstrap(resamples=50)
     )
-    assert np.isnan(found.low) == np.isnan(found.high)
+    assert np.isnan(result.low) == np.isnan(result.high)
     assert 0 < p <= 1
 
 
@@ -143,20 +143,22 @@ def test_an_interval_leaves_out_half_of_what_is_not_its_level_on_either_side(lev
     gold, fine, rough = noisy(n=60)
     draws = resample(STATISTICS["spearman"]([fine, rough], gold), 60, 400, np.random.default_rng(2))
     share = 100 * (1 - level) / 2
-    wanted = np.percentile(draws, [share, 100 - share], axis=1).T
-    found = intervals(
+    expected = np.percentile(draws, [share, 100 - share], axis=1).T
+    result = intervals(
         [fine, rough], gold, statistic="spearman", bootstrap=Bootstrap(resamples=400, seed=2, level=level)
     )
-    np.testing.assert_allclose([(one.low, one.high) for one in found], wanted, atol=1e-12)
+    np.testing.assert_allclose([(one.low, one.high) for one in result], expected, atol=1e-12)
     lead = np.percentile(draws[0] - draws[1], [share, 100 - share])
-    apart, _ = paired(fine, rough, gold, statistic="spearman", bootstrap=Bootstrap(resamples=400, seed=2, level=level))
-    np.testing.assert_allclose((apart.low, apart.high), lead, atol=1e-12)
+    between, _ = paired(
+        fine, rough, gold, statistic="spearman", bootstrap=Bootstrap(resamples=400, seed=2, level=level)
+    )
+    np.testing.assert_allclose((between.low, between.high), lead, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", range(3, 9))
 @pytest.mark.parametrize("statistic", ["pearson", "spearman"])
 def test_one_item_drawn_again_and_again_has_no_correlation(statistic, n):
     random = np.random.default_rng(n)
-    said, gold = random.normal(size=(2, n)) * 10.0 ** random.integers(-3, 4, size=(2, 1))
-    found = STATISTICS[statistic]([said], gold)(n * np.eye(n, dtype=np.int64))
-    assert np.isnan(found).all()
+    predicted, gold = random.normal(size=(2, n)) * 10.0 ** random.integers(-3, 4, size=(2, 1))
+    result = STATISTICS[statistic]([predicted], gold)(n * np.eye(n, dtype=np.int64))
+    assert np.isnan(result).all()

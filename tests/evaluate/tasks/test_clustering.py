@@ -34,7 +34,7 @@ def guessing(texts):
 
 
 @pytest.mark.parametrize("task", CLUSTERING_TASKS, ids=lambda task: task.name)
-def test_a_model_that_knows_is_told_from_one_that_guesses(task):
+def test_a_model_that_knows_is_reported_from_one_that_guesses(task):
     knows = task.run(knowing, DATA.__getitem__, EvaluationSettings())
     guesses = task.run(guessing, DATA.__getitem__, EvaluationSettings())
     assert knows.task == task.name
@@ -63,5 +63,5 @@ def test_one_label_is_no_grouping():
 )
 def test_the_real_texts_have_their_labels(name, texts, kinds):
     column, files, _ = LABELLED_FILES[name]
-    found, labels, _ = distinct_labelled(labelled_texts(real, files, column))
-    assert (len(found), len(set(labels))) == (texts, kinds)
+    result, labels, _ = distinct_labelled(labelled_texts(real, files, column))
+    assert (len(result), len(set(labels))) == (texts, kinds)

@@ -31,8 +31,8 @@ def encode(texts):
 
 def told(name: str, similarity: str = "cosine") -> tuple[np.ndarray, np.ndarray]:
     columns = DATA[name]
-    said = PAIRWISE[similarity](encode(columns["sentence1"]), encode(columns["sentence2"])).astype(np.float64)
-    return said, np.array(columns["label"], float)
+    predicted = PAIRWISE[similarity](encode(columns["sentence1"]), encode(columns["sentence2"])).astype(np.float64)
+    return predicted, np.array(columns["label"], float)
 
 
 @pytest.mark.parametrize(("task", "file"), [("qqp", "qqp_subset/pairs"), ("mrpc-pairs", "mrpc/test")])
@@ -52,13 +52,13 @@ def test_the_figures_are_those_of_the_metrics_on_the_pairs(task, file):
 def test_a_threshold_from_train_is_chosen_there_and_applied_to_test():
     result = TASKS["mrpc-pairs"].run(encode, DATA.__getitem__, EvaluationSettings())
     threshold = best_f1(*told("mrpc/train")).threshold
-    said, gold = told("mrpc/test")
-    yes = said >= threshold
+    predicted, gold = told("mrpc/test")
+    yes = predicted >= threshold
     assert result["f1/from-train/threshold"] == pytest.approx(threshold)
     assert result["f1/from-train"] == pytest.approx(2 * (yes @ gold) / (yes.sum() + gold.sum()))
     assert result["f1/from-train"] <= result["f1/oracle"]
     sure = best_accuracy(*told("mrpc/train")).threshold
-    assert result["accuracy/from-train"] == pytest.approx(((said >= sure) == gold).mean())
+    assert result["accuracy/from-train"] == pytest.approx(((predicted >= sure) == gold).mean())
 
 
 def test_blocks_change_nothing(monkeypatch):
@@ -75,12 +75,12 @@ def test_a_part_of_quoras_pairs_says_so():
 
 
 @pytest.mark.parametrize(
-    ("labels", "told"), [([1, 1], "its labels are 1"), ([0, 2], "its labels are 0, 2"), ([], "none")]
+    ("labels", "message"), [([1, 1], "its labels are 1"), ([0, 2], "its labels are 0, 2"), ([], "none")]
 )
-def test_labels_that_are_no_decision_are_refused(labels, told):
+def test_labels_that_are_no_decision_are_refused(labels, message):
     texts = ["a"] * len(labels)
     broken = {"qqp_subset/pairs": {"sentence1": texts, "sentence2": texts, "label": labels}}
-    with pytest.raises(BadInput, match=told):
+    with pytest.raises(BadInput, match=message):
         labelled_pairs(broken.__getitem__, "qqp_subset/pairs")
 
 

@@ -80,11 +80,11 @@ def test_the_figures_are_those_of_the_pairs_that_were_kept(kept, monkeypatch):
     result = TASK.run(encode, DATA.__getitem__, EvaluationSettings())
     matrix = cosine(encode("abcde"), encode("abcde"))
     ranked = sorted(combinations(range(5), 2), key=lambda pair: -matrix[pair])[:kept]
-    said = np.array([matrix[pair] for pair in ranked], float)
+    predicted = np.array([matrix[pair] for pair in ranked], float)
     gold = np.array([pair in {(0, 1), (0, 2), (1, 2), (3, 4)} for pair in ranked])
     assert result.headline.n == 4
-    assert result["average_precision"] == pytest.approx(average_precision(said, gold, positives=4))
-    assert result["f1/oracle"] == pytest.approx(best_f1(said, gold, positives=4).value)
+    assert result["average_precision"] == pytest.approx(average_precision(predicted, gold, positives=4))
+    assert result["f1/oracle"] == pytest.approx(best_f1(predicted, gold, positives=4).value)
     assert result["recall@known"] == gold[:4].sum() / 4
     assert result["recall@mined"] == gold.sum() / 4
 

@@ -49,8 +49,8 @@ def slow_fit(x, labels, dev, gold, test, seed):
                 torch.nn.functional.mse_loss(model(x[rows]), labels[rows]).backward()
                 adam.step()
         with torch.no_grad():
-            said = (model(torch.from_numpy(dev)) * torch.arange(1, 6)).sum(1)
-        seen.append(scipy.stats.pearsonr(said.double().numpy(), gold).statistic)
+            reported = (model(torch.from_numpy(dev)) * torch.arange(1, 6)).sum(1)
+        seen.append(scipy.stats.pearsonr(reported.double().numpy(), gold).statistic)
         if seen[-1] > best:
             best, kept = seen[-1], copy.deepcopy(model)
             continue
@@ -65,8 +65,8 @@ def drawn(seed, n=100, width=6, noise=1.0):
     direction = np.random.default_rng(7).normal(size=(1, width))
     random = np.random.default_rng(seed)
     gold = random.integers(0, 26, size=n) / 5
-    told = gold[:, None] * direction + noise * random.normal(size=(n, width))
-    return told.astype(np.float32), gold
+    reported = gold[:, None] * direction + noise * random.normal(size=(n, width))
+    return reported.astype(np.float32), gold
 
 
 def test_soft_labels_are_those_of_the_rule_below_one_too():
@@ -80,24 +80,24 @@ def test_soft_labels_are_those_of_the_rule_below_one_too():
 @pytest.mark.parametrize("seed", [1111, 3])
 def test_training_is_that_of_torchs_own_parts_and_stops_where_the_rule_says(seed):
     (x, gold), (dev, dev_gold), (test, _) = (drawn(seed + i, 100 - i, noise=8.0) for i in range(3))
-    wanted, seen = slow_fit(x, slow_labels(gold), dev, dev_gold, test, seed)
-    found = fit_regressor(x, soft_labels(gold), dev, dev_gold, test, seed)
-    assert found.epochs == 50 * len(seen)
-    assert found.dev_pearson == pytest.approx(max(seen), abs=1e-5)
-    np.testing.assert_allclose(found.predicted, wanted, atol=1e-3)
+    expected, seen = slow_fit(x, slow_labels(gold), dev, dev_gold, test, seed)
+    result = fit_regressor(x, soft_labels(gold), dev, dev_gold, test, seed)
+    assert result.epochs == 50 * len(seen)
+    assert result.dev_pearson == pytest.approx(max(seen), abs=1e-5)
+    np.testing.assert_allclose(result.predicted, expected, atol=1e-3)
 
 
 def test_failures_add_up_over_training_and_the_best_is_kept(monkeypatch):
-    told = iter([0.5, 0.4, 0.6, 0.6, 0.7, 0.1, 0.9, 0.2])
-    monkeypatch.setattr("likewise.evaluate.tasks.regressor.pearson", lambda *_: next(told))
+    reported = iter([0.5, 0.4, 0.6, 0.6, 0.7, 0.1, 0.9, 0.2])
+    monkeypatch.setattr("likewise.evaluate.tasks.regressor.pearson", lambda *_: next(reported))
     (x, gold), (dev, dev_gold) = drawn(0, 20), drawn(1, 20)
-    found = fit_regressor(x, soft_labels(gold), dev, dev_gold, dev, 0)
-    assert (found.dev_pearson, found.epochs) == (0.9, 400)
+    result = fit_regressor(x, soft_labels(gold), dev, dev_gold, dev, 0)
+    assert (result.dev_pearson, result.epochs) == (0.9, 400)
 
 
 def test_training_that_goes_on_rising_ends_after_1050_epochs(monkeypatch):
-    told = iter(np.linspace(0, 0.9, 40))
-    monkeypatch.setattr("likewise.evaluate.tasks.regressor.pearson", lambda *_: next(told))
+    reported = iter(np.linspace(0, 0.9, 40))
+    monkeypatch.setattr("likewise.evaluate.tasks.regressor.pearson", lambda *_: next(reported))
     x, gold = drawn(0, 10)
     assert fit_regressor(x, soft_labels(gold), x, gold, x, 0).epochs == 1050
 
@@ -105,10 +105,10 @@ def test_training_that_goes_on_rising_ends_after_1050_epochs(monkeypatch):
 def test_torchs_random_numbers_go_on_as_if_nothing_had_been_trained():
     x, gold = drawn(0, 10)
     torch.manual_seed(4)
-    wanted = torch.rand(3)
+    expected = torch.rand(3)
     torch.manual_seed(4)
     fit_regressor(x, soft_labels(gold), x, gold, x, 0)
-    assert torch.equal(torch.rand(3), wanted)
+    assert torch.equal(torch.rand(3), expected)
 
 
 def test_features_are_the_difference_and_the_product():

@@ -40,10 +40,10 @@ def bag(texts):
 
 
 def test_a_collection_has_the_test_queries_with_a_relevant_document():
-    asked = read_collection(DATA.__getitem__)
-    assert asked.queries == ("dog sleeps", "bird")
-    assert asked.documents == ("cat cat sleeps", "dog dog sleeps", "bird sleeps", "fish fish swims")
-    assert asked.judged == ({1: 1.0, 0: 1.0}, {2: 1.0})
+    requested = read_collection(DATA.__getitem__)
+    assert requested.queries == ("dog sleeps", "bird")
+    assert requested.documents == ("cat cat sleeps", "dog dog sleeps", "bird sleeps", "fish fish swims")
+    assert requested.judged == ({1: 1.0, 0: 1.0}, {2: 1.0})
 
 
 def test_scifact_is_reckoned_by_hand():

@@ -39,14 +39,14 @@ def encode(texts):
 def sentences(n, seed, labels=(0, 1)):
     """Sentences of good and of bad words, some labelled wrongly."""
     random = np.random.default_rng(seed)
-    found = {"text": [], "label": []}
+    result = {"text": [], "label": []}
     for i in range(n):
         kind = i % len(labels)
         liked = WORDS[kind * 6 // len(labels) : (kind + 1) * 6 // len(labels)]
         words = [*random.choice(liked, 2), *random.choice(WORDS[6:], random.integers(0, 8)), str(i)]
-        found["text"].append(" ".join(random.permutation(words)))
-        found["label"].append(labels[kind] if random.random() > 0.1 else labels[random.integers(len(labels))])
-    return found
+        result["text"].append(" ".join(random.permutation(words)))
+        result["label"].append(labels[kind] if random.random() > 0.1 else labels[random.integers(len(labels))])
+    return result
 
 
 def pairs(n, seed, labels=(0, 1)):
@@ -96,10 +96,10 @@ def test_the_nested_protocol_is_that_of_the_slow_transcription(hidden, limit, th
 
 
 def test_nested_folds_are_those_of_1111_whatever_the_seed_of_the_recipe(three_folds):
-    problem, asked = noisy(100, noise=1.5, classes=2), []
+    problem, requested = noisy(100, noise=1.5, classes=2), []
 
     def watched(problem, folds, recipe):
-        asked.append([(fold.train.tolist(), None if fold.dev is None else fold.dev.tolist()) for fold in folds])
+        requested.append([(fold.train.tolist(), None if fold.dev is None else fold.dev.tolist()) for fold in folds])
         return classifier_trainer("fast")(problem, folds, recipe)
 
     for seed in (1111, 7):
@@ -112,7 +112,7 @@ def test_nested_folds_are_those_of_1111_whatever_the_seed_of_the_recipe(three_fo
         for train, _ in outer
         for kept, held in slow_senteval.folds(problem.x[train], problem.y[train], three_folds)
     ]
-    assert asked == [inner, [(train.tolist(), None) for train, _ in outer]] * 2
+    assert requested == [inner, [(train.tolist(), None) for train, _ in outer]] * 2
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -145,8 +145,8 @@ def test_of_equal_strengths_and_recipes_the_first_is_taken():
     problem = noisy(90, noise=0.01, classes=2)
     parts = [np.arange(30), np.arange(30, 60), np.arange(60, 90)]
     recipes = [ClassifierRecipe(hidden=hidden, learning_rate=0.1) for hidden in (6, 3)]
-    found = protocols.given_splits(problem, parts, classifier_trainer("fast"), recipes)
-    assert (found.l2, found.recipe, found.dev_accuracy) == ((1e-5,), recipes[0], 100)
+    result = protocols.given_splits(problem, parts, classifier_trainer("fast"), recipes)
+    assert (result.l2, result.recipe, result.dev_accuracy) == ((1e-5,), recipes[0], 100)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -193,8 +193,8 @@ def test_f1_is_scikit_learns(short):
 
     random = np.random.default_rng(0)
     for share in (0.1, 0.5, 0.9):
-        said, truth = (random.random(57) < share).astype(int), random.integers(2, size=57)
-        assert protocols.f1(said, truth) == round(100 * f1_score(truth, said), 2)
+        reported, truth = (random.random(57) < share).astype(int), random.integers(2, size=57)
+        assert protocols.f1(reported, truth) == round(100 * f1_score(truth, reported), 2)
     assert protocols.f1(np.zeros(3, int), np.zeros(3, int)) == 0
     result = BY_NAME["mrpc"].run(encode, DATA.__getitem__, EvaluationSettings())
     assert [score.name for score in result.scores] == ["accuracy", "f1", "accuracy/dev"]
@@ -213,10 +213,10 @@ def test_rows_are_sorted_by_words_then_class_and_ties_keep_their_order():
 
 
 def test_classes_are_numbered_as_senteval_numbers_them():
-    told = {task.name: task.run.keywords["source"] for task in SENTEVAL_TASKS}
-    assert told["sick-e"].classes == ("contradiction", "neutral", "entailment")
-    assert told["trec"].classes == ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
-    assert told["subj"].classes == (1, 0)
+    described = {task.name: task.run.keywords["source"] for task in SENTEVAL_TASKS}
+    assert described["sick-e"].classes == ("contradiction", "neutral", "entailment")
+    assert described["trec"].classes == ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+    assert described["subj"].classes == (1, 0)
 
 
 def test_trec_loses_its_quotes_and_texts_may_be_lower_cased(short):
@@ -253,7 +253,7 @@ def test_one_class_alone_is_an_error():
         BY_NAME["mr"].run(encode, data.__getitem__, EvaluationSettings())
 
 
-def test_a_class_of_two_is_told_and_scored(three_folds, short):
+def test_a_class_of_two_is_reported_and_scored(three_folds, short):
     data = {"mr/all": {"text": DATA["mr/all"]["text"], "label": [0] * 128 + [1] * 2}}
     fast, faithful = (BY_NAME["mr"].run(encode, data.__getitem__, EvaluationSettings(mode=mode)) for mode in MODES)
     assert "class 1 has 2 rows, fewer than the number of folds" in fast.notes
@@ -338,18 +338,18 @@ def test_a_problem_of_one_part_has_all_its_rows_scored(three_folds):
 
 
 def test_the_tasks_are_those_of_sentevals_files_classes_and_protocols():
-    found = {task.name: task.run.keywords for task in SENTEVAL_TASKS}
+    result = {task.name: task.run.keywords for task in SENTEVAL_TASKS}
     ways = {name: {"NESTED": "nested", "CROSS": "on train", "SPLIT": "on dev"}[way] for name, way in {
         **dict.fromkeys(("mr", "cr", "subj", "mpqa"), "NESTED"), **dict.fromkeys(("trec", "mrpc"), "CROSS"),
         **dict.fromkeys(("sst2", "sick-e", "sst2-sentence", "sst5"), "SPLIT")}.items()}  # fmt: skip
-    assert set(found) == set(ways)
+    assert set(result) == set(ways)
     for name, way in ways.items():
-        protocol = found[name]["protocol"]
+        protocol = result[name]["protocol"]
         assert way in protocol.description and protocol.uses_folds is (way != "on dev")
-    classes = {name: keywords["source"].classes for name, keywords in found.items()}
+    classes = {name: keywords["source"].classes for name, keywords in result.items()}
     assert classes["subj"] == (1, 0) and classes["sst5"] == (0, 1, 2, 3, 4) and classes["mr"] == (0, 1)
     assert len(classes["trec"]) == 6 and len(classes["sick-e"]) == 3
-    assert [name for name, keywords in found.items() if keywords["source"].f1] == ["mrpc"]
+    assert [name for name, keywords in result.items() if keywords["source"].f1] == ["mrpc"]
 
 
 def test_settings_of_an_evaluation_begin_as_sentevals():

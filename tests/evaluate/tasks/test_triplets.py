@@ -14,8 +14,10 @@ from tests.evaluate.sample_pairs import letters, made, parquet
 
 
 def columns(n=60):
-    found = made(3 * n)
-    sides = {name: found["sentence1"][i * n : (i + 1) * n] for i, name in enumerate(("anchor", "positive", "negative"))}
+    result = made(3 * n)
+    sides = {
+        name: result["sentence1"][i * n : (i + 1) * n] for i, name in enumerate(("anchor", "positive", "negative"))
+    }
     return {**sides, "split": ["test", "train", "test"] * (n // 3), "article_id": [i // 7 for i in range(n)]}
 
 

@@ -50,22 +50,22 @@ def written(folder: Path, **how) -> Path:
 def test_known_and_unknown_words_have_fasttexts_own_vectors():
     embedder = Embedder.load(f"avg-fasttext({SMALL})")
     assert len(WHOLE) > 25 and {"dogs", "straßen", "日本", "I"} <= set(WHOLE)
-    found = embedder.encode(WHOLE)
-    np.testing.assert_allclose(found, [EXPECTED[word] for word in WHOLE], atol=1e-8, rtol=1e-5)
+    result = embedder.encode(WHOLE)
+    np.testing.assert_allclose(result, [EXPECTED[word] for word in WHOLE], atol=1e-8, rtol=1e-5)
 
 
 def test_the_table_holds_every_word_of_the_file_as_fasttext_gives_it():
-    found = read_fasttext(SMALL)
-    for word, row in zip(found.words, found.rows[1:], strict=False):
+    result = read_fasttext(SMALL)
+    for word, row in zip(result.words, result.rows[1:], strict=False):
         np.testing.assert_allclose(row, EXPECTED[word], atol=1e-8, rtol=1e-5)
-    assert (found.least, found.most, found.buckets) == (2, 4, 150) and "</s>" in found.words
+    assert (result.least, result.most, result.buckets) == (2, 4, 150) and "</s>" in result.words
 
 
 def test_a_sentence_is_the_mean_of_its_words_however_many_n_grams_they_have():
     embedder = Embedder.load(f"avg-fasttext({SMALL})")
     words = ["the", "treehouse", "dogs", "on"]
-    wanted = np.mean([EXPECTED[word] for word in words], axis=0)
-    np.testing.assert_allclose(embedder.encode([" ".join(words)])[0], wanted, atol=1e-8, rtol=1e-5)
+    expected = np.mean([EXPECTED[word] for word in words], axis=0)
+    np.testing.assert_allclose(embedder.encode([" ".join(words)])[0], expected, atol=1e-8, rtol=1e-5)
     assert embedder.pieces([" ".join(words)]) == [["the", "[UNK]", "[UNK]", "on"]]
     assert embedder.encode_tokens([" ".join(words)])[0].shape == (4, 6)
 
@@ -96,16 +96,16 @@ def test_a_table_written_here_is_read_row_by_row(tmp_path_factory, words, seed):
     data, rows = binary(tuple(words), seed=seed)
     path = tmp_path_factory.mktemp("any") / "m.bin"
     path.write_bytes(data)
-    found = read_fasttext(path)
+    result = read_fasttext(path)
     for i, word in enumerate(words):
         own = [i, *(len(words) + bucket for bucket in subword_buckets(word, 2, 3, 3))]
-        np.testing.assert_allclose(found.rows[1 + i], rows[own].mean(0), rtol=1e-5, atol=1e-6)
-    assert np.array_equal(found.rows[1 + len(words) :], rows[len(words) :])
+        np.testing.assert_allclose(result.rows[1 + i], rows[own].mean(0), rtol=1e-5, atol=1e-6)
+    assert np.array_equal(result.rows[1 + len(words) :], rows[len(words) :])
 
 
 def test_a_classifiers_labels_are_no_words_and_its_pairs_no_n_grams(tmp_path):
-    found = read_fasttext(written(tmp_path, labels=("__label__x",), kind=3, least=0, most=0))
-    assert list(found.words) == ["cat", "dog"] and found.buckets == 0
+    result = read_fasttext(written(tmp_path, labels=("__label__x",), kind=3, least=0, most=0))
+    assert list(result.words) == ["cat", "dog"] and result.buckets == 0
 
 
 def test_an_older_classifier_has_no_n_grams_of_letters(tmp_path):
@@ -114,7 +114,7 @@ def test_an_older_classifier_has_no_n_grams_of_letters(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "message"),
     [
         ({"quantised": True}, "quantised .* take the model from before"),
         ({"pruned": 5}, "pruned"),
@@ -122,8 +122,8 @@ def test_an_older_classifier_has_no_n_grams_of_letters(tmp_path):
         ({"magic": 5}, "no fastText model"),
     ],
 )
-def test_a_file_that_is_another_thing_is_refused_with_the_reason(tmp_path, how, told):
-    with pytest.raises(BadModel, match=told):
+def test_a_file_that_is_another_thing_is_refused_with_the_reason(tmp_path, how, message):
+    with pytest.raises(BadModel, match=message):
         read_fasttext(written(tmp_path, **how))
 
 

@@ -38,9 +38,9 @@ def file(folder: Path, text: str | bytes, name: str = "table.txt") -> Path:
 @pytest.mark.parametrize("head", ["", "4 3\n"], ids=["glove", "word2vec"])
 @pytest.mark.parametrize("end", ["\n", " \n", "\r\n"], ids=repr)
 def test_a_text_file_is_read_with_and_without_a_first_line(tmp_path, head, end):
-    found = read_text_vectors(file(tmp_path, head + TABLE.replace("\n", end)))
-    assert list(found.words) == ["cat", "dog", ",", "straße"]
-    assert found.rows.tolist() == np.float32([[0, 0, 0], [1, 2, 3], [4, 5, 6], [0.5, 0, -0.1], [7, 8, 9]]).tolist()
+    result = read_text_vectors(file(tmp_path, head + TABLE.replace("\n", end)))
+    assert list(result.words) == ["cat", "dog", ",", "straße"]
+    assert result.rows.tolist() == np.float32([[0, 0, 0], [1, 2, 3], [4, 5, 6], [0.5, 0, -0.1], [7, 8, 9]]).tolist()
 
 
 def test_words_of_several_parts_are_words(tmp_path):
@@ -48,7 +48,7 @@ def test_words_of_several_parts_are_words(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "1: '' is no word"),
         ("word\n", "1: 'word"),
@@ -65,8 +65,8 @@ def test_words_of_several_parts_are_words(tmp_path):
         ("5 99999999999\na 1\n", "1: '5 99999999999"),
     ],
 )
-def test_a_line_that_is_none_is_named_by_its_number(tmp_path, text, told):
-    with pytest.raises(BadModel, match=told):
+def test_a_line_that_is_none_is_named_by_its_number(tmp_path, text, message):
+    with pytest.raises(BadModel, match=message):
         read_text_vectors(file(tmp_path, text))
 
 
@@ -76,16 +76,16 @@ def test_any_bytes_are_a_table_or_an_error_of_ours(tmp_path_factory, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = read_text_vectors(path)
+            result = read_text_vectors(path)
         except LikewiseError:
             return
-    assert found.rows.shape == (len(found.words) + 1, found.rows.shape[1]) and np.isfinite(found.rows).all()
+    assert result.rows.shape == (len(result.words) + 1, result.rows.shape[1]) and np.isfinite(result.rows).all()
 
 
-def test_of_equal_words_the_first_counts_and_the_others_are_told(tmp_path):
+def test_of_equal_words_the_first_counts_and_the_others_are_reported(tmp_path):
     with pytest.warns(UserWarning, match="gives 2 words more than once"):
-        found = read_text_vectors(file(tmp_path, "4 1\na 1\nb 2\na 3\na 4\n"))
-    assert list(found.words) == ["a", "b"] and found.rows.tolist() == [[0], [1], [2]]
+        result = read_text_vectors(file(tmp_path, "4 1\na 1\nb 2\na 3\na 4\n"))
+    assert list(result.words) == ["a", "b"] and result.rows.tolist() == [[0], [1], [2]]
 
 
 def test_a_text_file_by_its_name_is_the_mean_of_its_known_words(tmp_path):
@@ -153,7 +153,7 @@ def test_without_a_setting_the_cache_is_in_the_users_own_folder(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("avg-glove(nowhere.txt)", "the file nowhere.txt: not there"),
         ("avg-glove()", r"avg-glove needs a file of word vectors: avg-glove\(PATH\)"),
@@ -161,8 +161,8 @@ def test_without_a_setting_the_cache_is_in_the_users_own_folder(tmp_path, monkey
         ("avg-fasttext(/)", "the file /: it is a folder"),
     ],
 )
-def test_a_name_without_its_file_says_so(name, told):
-    with pytest.raises(ModelNotFound, match=told):
+def test_a_name_without_its_file_says_so(name, message):
+    with pytest.raises(ModelNotFound, match=message):
         names.locate(name)
 
 

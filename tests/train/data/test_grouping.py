@@ -22,8 +22,8 @@ def order(labels: list[int], each: int, batch: int, seed: int = 0) -> list[int]:
 
 def batches(labels: list[int], each: int, batch: int, seed: int = 0) -> list[list[int]]:
     """The labels of every whole batch."""
-    found = [labels[i] for i in order(labels, each, batch, seed)]
-    return [found[i : i + batch] for i in range(0, len(found) - batch + 1, batch)]
+    result = [labels[i] for i in order(labels, each, batch, seed)]
+    return [result[i : i + batch] for i in range(0, len(result) - batch + 1, batch)]
 
 
 @given(LABELS, st.integers(2, 6), st.integers(1, 20), st.integers(0, 9))
@@ -39,25 +39,25 @@ def test_the_seed_decides_the_order(labels, each, batch):
 @given(st.integers(5, 40), st.integers(2, 5), st.integers(2, 5), st.integers(1, 6), st.integers(0, 9))
 def test_labels_of_equal_size_fill_batches_of_p_groups_of_k_rows(count, each, p, parts, seed):
     labels = [label for label in range(count) for _ in range(each * parts)]
-    found = batches(labels, each, each * p, seed)
-    assert len(found) == count * parts // p > 0
-    for batch in found:
+    result = batches(labels, each, each * p, seed)
+    assert len(result) == count * parts // p > 0
+    for batch in result:
         assert all(n % each == 0 for n in Counter(batch).values())
 
 
 @given(LABELS, st.integers(2, 6), st.integers(4, 20), st.integers(0, 9))
 def test_hardly_a_row_is_without_company(labels, each, batch, seed):
     many = Counter(labels)
-    found = batches(labels, each, batch, seed)
-    assert len(found) == len(labels) // batch
-    alone = [sum(n == 1 and many[label] > 1 for label, n in Counter(one).items()) for one in found]
-    assert sum(alone) <= 1 + len(found)  # a batch may end in an odd place, and the pass with what is left over
+    result = batches(labels, each, batch, seed)
+    assert len(result) == len(labels) // batch
+    alone = [sum(n == 1 and many[label] > 1 for label, n in Counter(one).items()) for one in result]
+    assert sum(alone) <= 1 + len(result)  # a batch may end in an odd place, and the pass with what is left over
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_batch_is_of_one_label_where_two_are_as_frequent(seed):
-    found = batches([0, 1] * 100, 4, 8, seed)
-    assert sum(len(set(one)) == 1 for one in found[:-3]) == 0
+    result = batches([0, 1] * 100, 4, 8, seed)
+    assert sum(len(set(one)) == 1 for one in result[:-3]) == 0
 
 
 def test_many_labels_give_pairs_where_chance_gives_none():

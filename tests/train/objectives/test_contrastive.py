@@ -72,11 +72,11 @@ def test_of_batches_joined_over_processes_the_names_are_those_of_one_batch():
 def test_names_are_compared_as_whole_numbers_of_63_bits():
     columns = drawn(2, 2, 5)
     large = 2**62
-    apart = Contrastive()(*columns, text_ids=torch.tensor([[1, large], [2, large + 1]]))
-    near(apart, float(Contrastive()(*columns, text_ids=torch.tensor([[1, 3], [2, 4]]))))
+    separate = Contrastive()(*columns, text_ids=torch.tensor([[1, large], [2, large + 1]]))
+    near(separate, float(Contrastive()(*columns, text_ids=torch.tensor([[1, 3], [2, 4]]))))
     assert Contrastive()(*columns, text_ids=torch.tensor([[1, large], [2, large]])) == 0
     groups = torch.tensor([2**53, 2**53 + 1])
-    near(Contrastive()(*columns, text_ids=torch.tensor([[1, 3], [2, 4]]), group=groups), float(apart))
+    near(Contrastive()(*columns, text_ids=torch.tensor([[1, 3], [2, 4]]), group=groups), float(separate))
 
 
 @pytest.mark.parametrize("symmetric", [False, True])

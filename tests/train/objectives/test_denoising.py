@@ -18,9 +18,9 @@ ROWS = [[3, 5, 1], [2], [4, 4, 0, 1, 6], [3, 5, 1, 1]]
 @pytest.fixture
 def objective():
     torch.manual_seed(0)
-    made = TSDAE(decoder_heads=2)
-    made.initialize(6, 7)
-    return made.double()
+    built = TSDAE(decoder_heads=2)
+    built.initialize(6, 7)
+    return built.double()
 
 
 def test_three_fifths_of_the_tokens_are_deleted_in_order_and_one_is_left():
@@ -35,9 +35,9 @@ def test_three_fifths_of_the_tokens_are_deleted_in_order_and_one_is_left():
 def test_the_model_is_shown_the_noise_and_the_decoder_the_whole_text(tiny):
     objective, texts = TSDAE(), ["the quick brown fox", "a cat and a dog"]
     batch = TrainingRows.of({"sentence": texts}, objective).take([0, 1])
-    shown, found = tokenized_batch(tiny, objective, batch)
+    shown, result = tokenized_batch(tiny, objective, batch)
     whole, _ = tokenized_batch(tiny, TSDAE(deletion_ratio=0.0), batch)
-    assert found.numbers["token_ids"].tolist() == pad_token_ids(whole, tiny.device).tolist()
+    assert result.numbers["token_ids"].tolist() == pad_token_ids(whole, tiny.device).tolist()
     for some, every in zip(shown, whole, strict=True):
         assert (some[0], some[-1]) == (every[0], every[-1]) and 2 < len(some) < len(every)
     torch.manual_seed(5)
@@ -77,26 +77,26 @@ def test_settings_that_cannot_be_are_refused():
 
 @pytest.mark.parametrize("width", [6, 5])
 def test_positions_are_vaswanis_waves_of_length_below_one(width):
-    found = denoising._sinusoidal_positions(9, torch.zeros(1, width, dtype=torch.float64))
+    result = denoising._sinusoidal_positions(9, torch.zeros(1, width, dtype=torch.float64))
     for t in range(9):
         for i in range(width):
             angle = t / 10_000 ** ((i - i % 2) / width)
-            near(found[t, i], (math.cos if i % 2 else math.sin)(angle) / math.sqrt(width))
+            near(result[t, i], (math.cos if i % 2 else math.sin)(angle) / math.sqrt(width))
 
 
 def test_the_decoder_is_a_causal_transformer_with_tied_words_and_no_dropout():
     torch.manual_seed(0)
-    made = TSDAE(decoder_layers=2, decoder_heads=3)
-    made.initialize(6, 500)
-    decoder = made.decoder
+    built = TSDAE(decoder_layers=2, decoder_heads=3)
+    built.initialize(6, 500)
+    decoder = built.decoder
     assert decoder.words.weight.shape == (501, 6) and len(decoder.blocks) == 2
     assert float(decoder.words.weight.detach().std()) == pytest.approx(6**-0.5, rel=0.05)
     for block in decoder.blocks:
         assert block.linear1.out_features == 12 and block.self_attn.num_heads == 3 and block.norm_first
         assert (block.dropout.p, block.self_attn.dropout) == (0, 0) and block.activation is torch.nn.functional.gelu
-    made.train()
+    built.train()
     ids = torch.tensor([[3, 4, 5]])
-    logits = made.double().decoder(drawn(1, 6), ids)
+    logits = built.double().decoder(drawn(1, 6), ids)
     previous = decoder.words(torch.tensor([[500, 3, 4]])) + denoising._sinusoidal_positions(3, drawn(1, 6))
     mask = torch.ones(3, 3).triu(1).bool()
     for block in decoder.blocks:

@@ -45,7 +45,7 @@ def test_text_and_toml_say_the_same():
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         (
             "contrast",
@@ -79,6 +79,6 @@ def test_text_and_toml_say_the_same():
         ({"name": ["contrastive"]}, "needs a name"),
     ],
 )
-def test_what_cannot_be_meant_is_named(spec, said):
-    with pytest.raises(BadInput, match=re.escape(said)):
+def test_what_cannot_be_meant_is_named(spec, message):
+    with pytest.raises(BadInput, match=re.escape(message)):
         parse_objective(spec)

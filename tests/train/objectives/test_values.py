@@ -162,8 +162,8 @@ def test_batch_triplets_are_chosen_as_one_would_by_hand(choose, distance, seed):
     margin = 0.3 if distance == "cosine" else 1.0
     d = [[APART[distance](a, b) for b in x] for a in x]
     costs = _chosen(choose, d, SAME, margin)
-    found = BatchTriplets(choose, margin, distance)(x, label=torch.tensor(SAME))
-    near(found, sum(costs) / len(costs))
+    result = BatchTriplets(choose, margin, distance)(x, label=torch.tensor(SAME))
+    near(result, sum(costs) / len(costs))
 
 
 @pytest.mark.parametrize("choose", ["hard", "semi-hard", "all"])
@@ -216,9 +216,9 @@ def test_margin_mse_compares_differences_of_similarities(three):
 def test_score_distillation_is_the_divergence_of_two_softmaxes(three):
     a, p, n = three
     scores = drawn(N, 2, seed=1)
-    found = ScoreDistillation(0.2, 0.5)(a, p, n, scores=scores)
+    result = ScoreDistillation(0.2, 0.5)(a, p, n, scores=scores)
     rows = [kl((scores[i] / 0.5).tolist(), [cos(a[i], p[i]) / 0.2, cos(a[i], n[i]) / 0.2]) for i in range(N)]
-    near(found, sum(rows) / N)
+    near(result, sum(rows) / N)
 
 
 @pytest.mark.parametrize("measure", ["kl", "mse"])
