@@ -29,8 +29,9 @@ LIMITS = {
     "files of one name, most": 2,
     "public names with two homes": 0,
 }
-FREE_NAMES = ("add", "run")
-"""What every verb of the command line has, as its interface: `add(parser)` and `run(arguments)`."""
+FREE_NAMES = ("add", "run", "main")
+"""What every verb of the command line has, as its interface: `add(parser)` and `run(arguments)`; and `main`, by which
+Python calls entry points: the process's, which calls the command line's."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -433,15 +433,15 @@ class Embedder(ABC):
         self, texts: Iterable[str], text_prompt: str, run: Any, only_last: bool
     ) -> Iterator[Float[np.ndarray, "L t D"]]:
         """Every layer of each text's tokens, or the last one alone."""
-
-        def tokenize(distinct: list[str], rows: Rows) -> list[list[int]]:
-            start = run.counter.texts
-            contents = self._counted_token_ids(distinct, rows, text_prompt, run.counter)
-            pieces = first_windows(self.tokenizer, contents, ())
-            self._check_vocabulary(pieces, rows, start)
-            return [piece.ids for piece in pieces]
-
         with run as started:
+
+            def tokenize(distinct: list[str], rows: Rows) -> list[list[int]]:
+                start = started.counter.texts
+                contents = self._counted_token_ids(distinct, rows, text_prompt, started.counter)
+                pieces = first_windows(self.tokenizer, contents, ())
+                self._check_vocabulary(pieces, rows, start)
+                return [piece.ids for piece in pieces]
+
             chunks = text_chunks(texts)
             for layers in infer(chunks, tokenize, lambda ids, b: self._layers(ids, only_last, b), started):
                 yield from layers
