@@ -16,10 +16,12 @@ from .texts import CORPORA, Sizes
 
 TRIAL = 8
 """Texts that show how fast a contender is before it takes part."""
+TUNED = 128
+"""Texts that the size of batches is chosen by."""
 SLOWEST = 60.0
 """Seconds that one corpus may take; a contender that would take longer is left out of the rounds."""
-ONCE = 20.0
-"""A contender that takes longer than this for a corpus is measured in one round only."""
+ONCE = 10.0
+"""A contender that takes longer than this for a corpus is measured in one round only, and not in SICK-R."""
 SPARE_MB = 1500
 """Memory that has to be free before another process starts."""
 
@@ -46,8 +48,8 @@ class Arena:
     processes: dict[tuple[str, int], Process] = field(default_factory=dict)
 
     def start_cold(self) -> None:
-        """Cold starts in turn; the first round fills the disk's cache and is not counted."""
-        for round_ in range(self.sizes.starts + 1):
+        """Cold starts in turn; where nothing was loaded before, a round that fills the disk's cache does not count."""
+        for round_ in range(bool(self.processes), self.sizes.starts + 1):
             for name, row in list(self.rows.items()):
                 record = self.records.setdefault(name, {})
                 if "error" in record:
@@ -91,8 +93,7 @@ class Arena:
                 record.setdefault("guess_s", {})[str(threads)] = guess
                 if guess > SLOWEST:
                     raise ContenderFailed(f"too slow: about {1 / trial:,.1f} texts/s where others need seconds in all")
-                count = min(self.counts["sentences"], 16 * self.sizes.rounds * TRIAL)
-                record["chosen"] = process.ask("prepare", corpus="sentences", count=count)["chosen"]
+                record["chosen"] = process.ask("prepare", corpus="sentences", count=TUNED)["chosen"]
         total = sum(sum(self.records[n]["guess_s"].values()) for n, r in self.rows.items() if self.takes_part(n))
         self.progress.left = total * len(CORPORA) * self.sizes.rounds + self._quality_guess()
 
@@ -143,8 +144,9 @@ class Arena:
             return
         with self._noting_failure(name, "in texts of quality"):
             self.records[name]["peak_mb"] = process.ask("memory")["peak_mb"]
-            for corpus in corpora:
+            for corpus in corpora[: -1 if self._slow(name) else None]:
                 process.ask("vectors", corpus=corpus, to=str(self.vectors(name, corpus)))
+                self.records[name].setdefault("encoded", []).append(corpus)
             self.progress.done(self._quality_guess(name))
             self.progress.say(f"vectors of {name}")
 
@@ -161,9 +163,12 @@ class Arena:
         for process in self.processes.values():
             process.stop()
 
+    def _slow(self, name: str) -> bool:
+        return bool(self.records[name]["guess_s"][str(self.threads[0])] > ONCE)
+
     def _quality_guess(self, only: str | None = None) -> float:
-        """Seconds of the texts of quality, two contenders at a time; people's pairs are most of them."""
-        texts = sum(count for corpus, count in self.counts.items() if "/" in corpus)
+        """Seconds of the texts of quality, two contenders at a time."""
+        texts = self.counts["stsb"] + self.counts["sick"]
         guesses = {n: r["guess_s"] for n, r in self.records.items() if "guess_s" in r and self.takes_part(n)}
         seconds = [next(iter(g.values())) for n, g in guesses.items() if only in (None, n)]
         return sum(seconds) * texts / self.counts["sentences"] / 2
