@@ -56,7 +56,8 @@ def made(target: Path, make: Callable[[Path], None]) -> Path:
     """Makes a folder once: under another name first, so that it is whole or not there."""
     if not target.exists():
         partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
-        shutil.rmtree(partial, ignore_errors=True)
+        for left in target.parent.glob(f"{target.name}.partial-*"):  # of a run that was killed
+            shutil.rmtree(left)
         partial.mkdir(parents=True)
         make(partial)
         partial.rename(target)
