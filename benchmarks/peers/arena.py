@@ -1,18 +1,18 @@
 """The measurements: cold starts in turn, then rounds in which every contender encodes every corpus, then quality."""
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .contenders import Contender
-from .failures import FailureNote, available_mb, rotated, slug
+from .failures import FailureNote, available_mb
 from .limit import Probe
 from .process import ContenderFailed, Process, cold_start, processors
 from .progress import Progress
 from .spec import Spec
-from .texts import CORPORA, Sizes
+from .texts import CORPORA, TITLES, Sizes
+from .turns import in_lanes, rotated, slug
 
 TRIAL = 8
 """Texts that show how fast a contender is before it takes part."""
@@ -64,10 +64,9 @@ class Arena:
     def load(self) -> None:
         """A process for each contender and number of threads; loading is not timed, so two load at a time."""
         jobs = [(row, threads) for threads in self.threads for row in self.rows.values()]
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda job: self._load(*job), jobs))
+        in_lanes(jobs, lambda job, cpus: self._load(*job, cpus))
 
-    def _load(self, row: Contender, threads: int) -> None:
+    def _load(self, row: Contender, threads: int, cpus: tuple[int, ...]) -> None:
         record = self.records.setdefault(row.name, {})
         if "error" in record:
             return
@@ -75,9 +74,15 @@ class Arena:
             if available_mb() < SPARE_MB:
                 raise ContenderFailed(f"not started: less than {SPARE_MB} MB of memory are free (try --threads 1)")
             log = self.folder / "logs" / f"{slug(row.name)}-{threads}.txt"
-            process = Process(self.pythons[row.venv], self.spec_of(row, threads), log)
+            spec, bound = self.spec_of(row, threads), processors(threads)
+            process = Process(self.pythons[row.venv], replace(spec, cpus=cpus if threads == 1 else bound), log)
+            try:
+                loaded = process.ask("load", texts=str(self.folder / "texts.json"))
+                process.ask("bind", cpus=bound)
+            except BaseException:
+                process.stop()
+                raise
             self.processes[row.name, threads] = process
-            loaded = process.ask("load", texts=str(self.folder / "texts.json"))
             record.setdefault("versions", loaded["facts"])
             record.setdefault("loaded_mb", loaded["resident_mb"])
             self.progress.say(f"loaded {row.name}, {threads} thread(s), in {loaded['seconds']:.1f} s")
@@ -86,6 +91,8 @@ class Arena:
         """Sizes of batches chosen, and an estimate of each contender's seconds; the hopelessly slow are left out."""
         for (name, threads), process in list(self.processes.items()):
             record = self.records[name]
+            if not self.takes_part(name):
+                continue
             with self._noting_failure(name, "when it was tried out", threads):
                 process.ask("encode", corpus="sentences", count=TRIAL)
                 trial = process.ask("encode", corpus="sentences", count=TRIAL)["seconds"] / TRIAL
@@ -105,9 +112,10 @@ class Arena:
                     self._measure_limit(round_, corpus, threads)
                     for name in rotated(list(self.rows), round_ * 5):
                         self._turn(name, threads, corpus, round_)
+                self.progress.say(f"round {round_ + 1} of {self.sizes.rounds}: {TITLES[corpus]}")
             for name in self.rows:
                 self._ask_queries(name)
-            self.progress.say(f"round {round_ + 1} of {self.sizes.rounds} is done")
+            self.progress.say(f"round {round_ + 1} of {self.sizes.rounds}: single queries")
             keep()
 
     def _turn(self, name: str, threads: int, corpus: str, round_: int) -> None:
@@ -135,15 +143,15 @@ class Arena:
 
     def encode_quality(self, corpora: tuple[str, ...]) -> None:
         """The vectors that quality is computed from, and the most memory used; nothing is timed, two at a time."""
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda name: self._encode_quality(name, corpora), self.rows))
+        in_lanes(list(self.rows), lambda name, cpus: self._encode_quality(name, corpora, cpus))
 
-    def _encode_quality(self, name: str, corpora: tuple[str, ...]) -> None:
+    def _encode_quality(self, name: str, corpora: tuple[str, ...], cpus: tuple[int, ...]) -> None:
         process = self.processes.get((name, self.threads[0]))
         if process is None or not self.takes_part(name):
             return
         with self._noting_failure(name, "in texts of quality"):
             self.records[name]["peak_mb"] = process.ask("memory")["peak_mb"]
+            process.ask("bind", cpus=cpus)
             for corpus in corpora[: -1 if self._slow(name) else None]:
                 process.ask("vectors", corpus=corpus, to=str(self.vectors(name, corpus)))
                 self.records[name].setdefault("encoded", []).append(corpus)

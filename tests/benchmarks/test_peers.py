@@ -9,13 +9,14 @@ import pytest
 from benchmarks.peers import installed, report, summary, targets
 from benchmarks.peers.__main__ import BEGIN, END, PAGE, replaced
 from benchmarks.peers.contenders import PRECISIONS, REFERENCE, chosen, contenders
-from benchmarks.peers.failures import FailureNote, rotated
+from benchmarks.peers.failures import FailureNote
 from benchmarks.peers.limit import Probe, Work, work_of
 from benchmarks.peers.process import ContenderFailed, Process
 from benchmarks.peers.progress import Progress
 from benchmarks.peers.quality import KeptReference, agreement, correlations
 from benchmarks.peers.spec import Spec
 from benchmarks.peers.texts import ODD, Pairs, RunningText, mixed_lengths, odd_texts
+from benchmarks.peers.turns import in_lanes, rotated
 
 from likewise import Embedder
 from likewise.engine_registry import ENGINES
@@ -274,6 +275,12 @@ def test_running_text_is_cut_into_pieces_of_a_given_length():
     lengths = [len(tokenizer.with_special_tokens(ids)) for ids in tokenizer.token_ids(pieces)]
     assert all(wanted <= length <= wanted + 8 for wanted, length in zip((30, 5, 80), lengths, strict=True))
     assert " ".join(words).startswith(" ".join(pieces))
+
+
+def test_every_job_is_done_once_whatever_the_lane():
+    done = []
+    in_lanes(range(5), lambda job, cpus: done.append((job, len(cpus) <= 1)))
+    assert sorted(done) == [(job, True) for job in range(5)]
 
 
 def test_the_order_moves_on():
