@@ -57,9 +57,10 @@ class Arena:
                 with self._noting_failure(name, "at a cold start"):
                     log = self.folder / "logs" / f"{slug(name)}-cold.txt"
                     start = cold_start(self.pythons[row.venv], self.spec_of(row, self.threads[0]), log)
+                    self.progress.done(start.wall_s)
+                    self.progress.say(f"{name}: first vector after {start.wall_s:.1f} s")
                     if round_:
                         record.setdefault("cold", []).append({"wall_s": start.wall_s, "cpu_s": start.cpu_s})
-            self.progress.say(f"cold starts: {'warmed up' if not round_ else f'{round_} of {self.sizes.starts}'}")
 
     def load(self) -> None:
         """A process for each contender and number of threads; loading is not timed, so two load at a time."""
@@ -85,6 +86,7 @@ class Arena:
             self.processes[row.name, threads] = process
             record.setdefault("versions", loaded["facts"])
             record.setdefault("loaded_mb", loaded["resident_mb"])
+            record.setdefault("load_s", loaded["seconds"])
             self.progress.say(f"loaded {row.name}, {threads} thread(s), in {loaded['seconds']:.1f} s")
 
     def try_out(self) -> None:
@@ -101,8 +103,9 @@ class Arena:
                 if guess > SLOWEST:
                     raise ContenderFailed(f"too slow: about {1 / trial:,.1f} texts/s where others need seconds in all")
                 record["chosen"] = process.ask("prepare", corpus="sentences", count=TUNED)["chosen"]
-        total = sum(sum(self.records[n]["guess_s"].values()) for n, r in self.rows.items() if self.takes_part(n))
-        self.progress.left = total * len(CORPORA) * self.sizes.rounds + self._quality_guess()
+        able = [record for name, record in self.records.items() if self.takes_part(name)]
+        rounds = sum(sum(record["guess_s"].values()) for record in able) * len(CORPORA) * self.sizes.rounds
+        self.progress.left = rounds + self.sizes.starts * sum(r["load_s"] for r in able) + self._quality_guess()
 
     def run_rounds(self, keep: Callable[[], None]) -> None:
         """Every contender in turn, in every corpus and number of threads; the order moves on by one each round."""
