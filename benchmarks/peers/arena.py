@@ -1,25 +1,27 @@
 """The measurements: cold starts in turn, then rounds in which every contender encodes every corpus, then quality."""
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .contenders import Contender
-from .failures import FailureNote, available_mb, rotated, slug
+from .failures import FailureNote, available_mb
 from .limit import Probe
 from .process import ContenderFailed, Process, cold_start, processors
 from .progress import Progress
 from .spec import Spec
-from .texts import CORPORA, Sizes
+from .texts import CORPORA, TITLES, Sizes
+from .turns import in_lanes, rotated, slug
 
 TRIAL = 8
 """Texts that show how fast a contender is before it takes part."""
+TUNED = 128
+"""Texts that the size of batches is chosen by."""
 SLOWEST = 60.0
 """Seconds that one corpus may take; a contender that would take longer is left out of the rounds."""
-ONCE = 20.0
-"""A contender that takes longer than this for a corpus is measured in one round only."""
+ONCE = 10.0
+"""A contender that takes longer than this for a corpus is measured in one round only, and not in SICK-R."""
 SPARE_MB = 1500
 """Memory that has to be free before another process starts."""
 
@@ -46,8 +48,8 @@ class Arena:
     processes: dict[tuple[str, int], Process] = field(default_factory=dict)
 
     def start_cold(self) -> None:
-        """Cold starts in turn; the first round fills the disk's cache and is not counted."""
-        for round_ in range(self.sizes.starts + 1):
+        """Cold starts in turn; where nothing was loaded before, a round that fills the disk's cache does not count."""
+        for round_ in range(bool(self.processes), self.sizes.starts + 1):
             for name, row in list(self.rows.items()):
                 record = self.records.setdefault(name, {})
                 if "error" in record:
@@ -55,17 +57,17 @@ class Arena:
                 with self._noting_failure(name, "at a cold start"):
                     log = self.folder / "logs" / f"{slug(name)}-cold.txt"
                     start = cold_start(self.pythons[row.venv], self.spec_of(row, self.threads[0]), log)
+                    self.progress.done(start.wall_s)
+                    self.progress.say(f"{name}: first vector after {start.wall_s:.1f} s")
                     if round_:
                         record.setdefault("cold", []).append({"wall_s": start.wall_s, "cpu_s": start.cpu_s})
-            self.progress.say(f"cold starts: {'warmed up' if not round_ else f'{round_} of {self.sizes.starts}'}")
 
     def load(self) -> None:
         """A process for each contender and number of threads; loading is not timed, so two load at a time."""
         jobs = [(row, threads) for threads in self.threads for row in self.rows.values()]
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda job: self._load(*job), jobs))
+        in_lanes(jobs, lambda job, cpus: self._load(*job, cpus))
 
-    def _load(self, row: Contender, threads: int) -> None:
+    def _load(self, row: Contender, threads: int, cpus: tuple[int, ...]) -> None:
         record = self.records.setdefault(row.name, {})
         if "error" in record:
             return
@@ -73,17 +75,26 @@ class Arena:
             if available_mb() < SPARE_MB:
                 raise ContenderFailed(f"not started: less than {SPARE_MB} MB of memory are free (try --threads 1)")
             log = self.folder / "logs" / f"{slug(row.name)}-{threads}.txt"
-            process = Process(self.pythons[row.venv], self.spec_of(row, threads), log)
+            spec, bound = self.spec_of(row, threads), processors(threads)
+            process = Process(self.pythons[row.venv], replace(spec, cpus=cpus if threads == 1 else bound), log)
+            try:
+                loaded = process.ask("load", texts=str(self.folder / "texts.json"))
+                process.ask("bind", cpus=bound)
+            except BaseException:
+                process.stop()
+                raise
             self.processes[row.name, threads] = process
-            loaded = process.ask("load", texts=str(self.folder / "texts.json"))
             record.setdefault("versions", loaded["facts"])
             record.setdefault("loaded_mb", loaded["resident_mb"])
+            record.setdefault("load_s", loaded["seconds"])
             self.progress.say(f"loaded {row.name}, {threads} thread(s), in {loaded['seconds']:.1f} s")
 
     def try_out(self) -> None:
         """Sizes of batches chosen, and an estimate of each contender's seconds; the hopelessly slow are left out."""
         for (name, threads), process in list(self.processes.items()):
             record = self.records[name]
+            if not self.takes_part(name):
+                continue
             with self._noting_failure(name, "when it was tried out", threads):
                 process.ask("encode", corpus="sentences", count=TRIAL)
                 trial = process.ask("encode", corpus="sentences", count=TRIAL)["seconds"] / TRIAL
@@ -91,10 +102,10 @@ class Arena:
                 record.setdefault("guess_s", {})[str(threads)] = guess
                 if guess > SLOWEST:
                     raise ContenderFailed(f"too slow: about {1 / trial:,.1f} texts/s where others need seconds in all")
-                count = min(self.counts["sentences"], 16 * self.sizes.rounds * TRIAL)
-                record["chosen"] = process.ask("prepare", corpus="sentences", count=count)["chosen"]
-        total = sum(sum(self.records[n]["guess_s"].values()) for n, r in self.rows.items() if self.takes_part(n))
-        self.progress.left = total * len(CORPORA) * self.sizes.rounds + self._quality_guess()
+                record["chosen"] = process.ask("prepare", corpus="sentences", count=TUNED)["chosen"]
+        able = [record for name, record in self.records.items() if self.takes_part(name)]
+        rounds = sum(sum(record["guess_s"].values()) for record in able) * len(CORPORA) * self.sizes.rounds
+        self.progress.left = rounds + self.sizes.starts * sum(r["load_s"] for r in able) + self._quality_guess()
 
     def run_rounds(self, keep: Callable[[], None]) -> None:
         """Every contender in turn, in every corpus and number of threads; the order moves on by one each round."""
@@ -104,9 +115,10 @@ class Arena:
                     self._measure_limit(round_, corpus, threads)
                     for name in rotated(list(self.rows), round_ * 5):
                         self._turn(name, threads, corpus, round_)
+                self.progress.say(f"round {round_ + 1} of {self.sizes.rounds}: {TITLES[corpus]}")
             for name in self.rows:
                 self._ask_queries(name)
-            self.progress.say(f"round {round_ + 1} of {self.sizes.rounds} is done")
+            self.progress.say(f"round {round_ + 1} of {self.sizes.rounds}: single queries")
             keep()
 
     def _turn(self, name: str, threads: int, corpus: str, round_: int) -> None:
@@ -134,17 +146,18 @@ class Arena:
 
     def encode_quality(self, corpora: tuple[str, ...]) -> None:
         """The vectors that quality is computed from, and the most memory used; nothing is timed, two at a time."""
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda name: self._encode_quality(name, corpora), self.rows))
+        in_lanes(list(self.rows), lambda name, cpus: self._encode_quality(name, corpora, cpus))
 
-    def _encode_quality(self, name: str, corpora: tuple[str, ...]) -> None:
+    def _encode_quality(self, name: str, corpora: tuple[str, ...], cpus: tuple[int, ...]) -> None:
         process = self.processes.get((name, self.threads[0]))
         if process is None or not self.takes_part(name):
             return
         with self._noting_failure(name, "in texts of quality"):
             self.records[name]["peak_mb"] = process.ask("memory")["peak_mb"]
-            for corpus in corpora:
+            process.ask("bind", cpus=cpus)
+            for corpus in corpora[: -1 if self._slow(name) else None]:
                 process.ask("vectors", corpus=corpus, to=str(self.vectors(name, corpus)))
+                self.records[name].setdefault("encoded", []).append(corpus)
             self.progress.done(self._quality_guess(name))
             self.progress.say(f"vectors of {name}")
 
@@ -161,9 +174,12 @@ class Arena:
         for process in self.processes.values():
             process.stop()
 
+    def _slow(self, name: str) -> bool:
+        return bool(self.records[name]["guess_s"][str(self.threads[0])] > ONCE)
+
     def _quality_guess(self, only: str | None = None) -> float:
-        """Seconds of the texts of quality, two contenders at a time; people's pairs are most of them."""
-        texts = sum(count for corpus, count in self.counts.items() if "/" in corpus)
+        """Seconds of the texts of quality, two contenders at a time."""
+        texts = self.counts["stsb"] + self.counts["sick"]
         guesses = {n: r["guess_s"] for n, r in self.records.items() if "guess_s" in r and self.takes_part(n)}
         seconds = [next(iter(g.values())) for n, g in guesses.items() if only in (None, n)]
         return sum(seconds) * texts / self.counts["sentences"] / 2

@@ -17,14 +17,17 @@ from pathlib import Path
 from .spec import Spec
 
 HERE = Path(__file__).parent
-REQUIREMENTS = {"peers": HERE / "requirements.txt", "peers-onnx": HERE / "requirements-onnx.txt"}
+REQUIREMENTS = {"peers": HERE / "requirements-peers.txt", "peers-onnx": HERE / "requirements-peers-onnx.txt"}
 
 
 def exports_folder(model: Path) -> Path:
     """A folder of the cache for this model's weights and these versions of the libraries."""
     digest = hashlib.sha256()
-    for path in (*sorted(model.rglob("*.safetensors")), *REQUIREMENTS.values()):
+    for path in sorted(model.rglob("*.safetensors")):
         digest.update(path.read_bytes())
+    for path in REQUIREMENTS.values():
+        lines = [line for line in path.read_text("utf-8").splitlines() if not line.startswith("#")]
+        digest.update("\n".join(lines).encode())
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "likewise-peers" / f"{model.name}-{digest.hexdigest()[:12]}"
 
@@ -53,7 +56,8 @@ def made(target: Path, make: Callable[[Path], None]) -> Path:
     """Makes a folder once: under another name first, so that it is whole or not there."""
     if not target.exists():
         partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
-        shutil.rmtree(partial, ignore_errors=True)
+        for left in target.parent.glob(f"{target.name}.partial-*"):  # of a run that was killed
+            shutil.rmtree(left)
         partial.mkdir(parents=True)
         make(partial)
         partial.rename(target)

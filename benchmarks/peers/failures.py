@@ -1,4 +1,4 @@
-"""A contender that fails is a row with its error, and the others go on; and small things that the arena needs."""
+"""A contender that fails is a row with its error, and the others go on."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,20 +22,10 @@ class FailureNote:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
         if not isinstance(error, ContenderFailed):
             return False
-        self.record.update(error=str(error), failed=self.where)
+        if "error" not in self.record:  # the first one counts
+            self.record.update(error=str(error), failed=self.where)
         self.progress.say(f"{self.name} failed {self.where}: {str(error)[:300]}")
         return True
-
-
-def rotated(names: list[str], by: int) -> list[str]:
-    """The same names, beginning elsewhere."""
-    by %= max(1, len(names))
-    return names[by:] + names[:by]
-
-
-def slug(name: str) -> str:
-    """A name as part of a file's name."""
-    return "".join(c if c.isalnum() else "-" for c in name).lower()
 
 
 def available_mb() -> float:

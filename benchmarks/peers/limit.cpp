@@ -1,5 +1,5 @@
 // How many multiplications and additions a second this processor can do in registers: fp32, bf16, int8.
-//   limit THREADS    prints one line a precision: its name, and thousand millions a second; or why it is not known
+//   limit THREADS    prints a line for each precision: its name, thousand millions a second or `unknown`, a note
 // Loops of one instruction on twelve independent sums. Threads run at the same time; the best of several moments counts.
 #include <algorithm>
 #include <atomic>
@@ -41,24 +41,32 @@ bool has(int leaf, int part, int reg, int bit) {
     return values[reg] >> bit & 1;
 }
 
-// Twelve instructions, STEPS times, each of so many multiplications.
+// Twelve instructions, STEPS times, each of so many multiplications; without a loop the limit is not known.
 using Loop = void (*)();
 struct Kind {
     const char* name;
     Loop loop;
     double products;
-    const char* unknown;
+    const char* note;
 };
 
 std::vector<Kind> kinds() {
-    const bool avx512 = __builtin_cpu_supports("avx512f"), avx2 = __builtin_cpu_supports("fma");
+    const bool avx512 = __builtin_cpu_supports("avx512f"), fma = __builtin_cpu_supports("fma");
     const bool bf16 = avx512 && has(7, 1, 0, 5), vnni = avx512 && has(7, 0, 2, 11), vnni256 = has(7, 1, 0, 4);
     const bool amx_bf16 = has(7, 0, 3, 22), amx_int8 = has(7, 0, 3, 25);
-    const char* amx = "the processor has AMX, which this probe does not use";
-    return {{"fp32", avx512 ? fp32_512 : fp32_256, avx512 ? 16. : 8., avx512 || avx2 ? nullptr : "no FMA instructions"},
-            {"bf16", bf16_512, 32, amx_bf16 ? amx : bf16 ? nullptr : "the processor has no bf16 instructions"},
-            {"int8", vnni ? int8_512 : int8_256, vnni ? 64. : 32.,
-             amx_int8 ? amx : vnni || vnni256 ? nullptr : "the processor has no int8 dot product instructions"}};
+    const char* amx = "no limit known: the processor has AMX, which this probe does not use";
+    const Kind fp32 = avx512 ? Kind{"fp32", fp32_512, 16, ""}
+                      : fma  ? Kind{"fp32", fp32_256, 8, ""}
+                             : Kind{"fp32", nullptr, 0, "no limit known: the processor has no FMA instructions"};
+    const Kind half = {"bf16", fp32.loop, fp32.products,
+                       "the processor has no instructions for it, so its limit is that of fp32"};
+    const Kind none = {"int8", nullptr, 0, "no limit known: the processor has no instructions for sums of four products"};
+    return {fp32,
+            amx_bf16 ? Kind{"bf16", nullptr, 0, amx} : bf16 ? Kind{"bf16", bf16_512, 32, ""} : half,
+            amx_int8  ? Kind{"int8", nullptr, 0, amx}
+            : vnni    ? Kind{"int8", int8_512, 64, ""}
+            : vnni256 ? Kind{"int8", int8_256, 32, ""}
+                      : none};
 }
 
 double seconds() {
@@ -94,13 +102,13 @@ int main(int count, char** arguments) {
     const int threads = count > 1 ? std::atoi(arguments[1]) : 1;
 #if defined(__x86_64__)
     for (const Kind& kind : kinds()) {
-        if (kind.unknown)
-            std::printf("%s unknown: %s\n", kind.name, kind.unknown);
+        if (kind.loop)
+            std::printf("%s %.3f %s\n", kind.name, rate(kind, threads) / 1e9, kind.note);
         else
-            std::printf("%s %.3f\n", kind.name, rate(kind, threads) / 1e9);
+            std::printf("%s unknown %s\n", kind.name, kind.note);
     }
 #else
     (void)threads;
-    for (const char* name : {"fp32", "bf16", "int8"}) std::printf("%s unknown: the probe knows x86 only\n", name);
+    for (const char* name : {"fp32", "bf16", "int8"}) std::printf("%s unknown no limit known: the probe knows x86 only\n", name);
 #endif
 }

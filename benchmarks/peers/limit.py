@@ -16,7 +16,7 @@ class Probe:
     """The compiled probe; `measure` gives thousand millions of multiplications and additions a second."""
 
     def __init__(self, folder: Path) -> None:
-        self.unknown: dict[str, str] = {}
+        self.notes: dict[str, str] = {}
         self.program: Path | None = folder / "limit"
         folder.mkdir(parents=True, exist_ok=True)
         compiler = os.environ.get("CXX", "c++").split()
@@ -24,10 +24,10 @@ class Probe:
             flags = ["-O2", "-std=c++17", "-pthread", str(SOURCE), "-o", str(self.program)]
             subprocess.run([*compiler, *flags], check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:
-            self.program, self.unknown["all"] = None, f"the probe was not compiled ({error})"
+            self.program, self.notes["all"] = None, f"no limit known, since the probe was not compiled ({error})"
 
     def measure(self, threads: int, cpus: Sequence[int]) -> dict[str, float]:
-        """By precision; those without an instruction are missing, and `unknown` says why."""
+        """By precision; those whose limit is not known are missing, and `notes` says why."""
         if self.program is None:
             return {}
         pin = (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
@@ -39,10 +39,10 @@ class Probe:
     def _read(self, text: str) -> dict[str, float]:
         found = {}
         for line in text.splitlines():
-            precision, _, value = line.partition(" ")
-            if value.startswith("unknown: "):
-                self.unknown[precision] = value.removeprefix("unknown: ")
-            else:
+            precision, value, note = line.split(" ", 2)
+            if note:
+                self.notes[precision] = note
+            if value != "unknown":
                 found[precision] = float(value)
         return found
 
@@ -65,7 +65,7 @@ def work_of(config: Path) -> Work:
     values = json.loads(config.read_text("utf-8")) if config.exists() else {}
     kind = values.get("model_type")
     if kind not in KINDS:
-        return Work(unknown=f"the products of a model of type {kind!r} are not counted here")
+        return Work(unknown=f"no limit known, since the products of a model of type {kind!r} are not counted here")
     width = values.get("hidden_size", values.get("dim"))
     inner = values.get("intermediate_size", values.get("hidden_dim"))
     depth = values.get("num_hidden_layers", values.get("n_layers"))

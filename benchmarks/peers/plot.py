@@ -51,6 +51,9 @@ def figure(shown: Mapping[str, tuple[float, float]], found: Mapping[str, Any]) -
         )
         axes.annotate(str(number), at, textcoords="offset points", xytext=(0, 6 if number % 2 else -12), ha="center")
     axes.set_xscale("log")
+    for axis in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+        axis(lambda value, _: f"{value:,.0f}")
+    axes.tick_params(axis="x", which="minor", labelsize=7)
     axes.set_xlabel(f"sentences a second (STS-B test, {found['threads'][0]} thread, log scale)")
     axes.set_ylabel("STS-B test, Spearman × 100")
     axes.margins(x=0.12, y=0.2)

@@ -5,6 +5,7 @@ import os
 import select
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,8 @@ class Process:
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
+            with suppress(OSError):  # what a dead process had not read
+                assert pipe is not None
                 pipe.close()
 
     def _death(self) -> str:

@@ -9,8 +9,11 @@ import numpy as np
 
 from likewise.arrays.correlation import spearman
 
+from .texts import Pairs
+
 Vectors = Mapping[str, np.ndarray]
-SENTENCES = ("stsb/1", "stsb/2")
+COMPARED = ("odd", "stsb")
+"""The corpora whose vectors are compared with the reference's."""
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
@@ -24,23 +27,21 @@ def cosines(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     return np.einsum("nd,nd->n", unit(ours.astype(np.float64)), unit(theirs.astype(np.float64)))
 
 
-def correlations(vectors: Vectors, scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
+def correlations(vectors: Vectors, pairs: Mapping[str, Pairs]) -> dict[str, float]:
     """Spearman × 100 of cosines with people's scores, by data set."""
-    pairs = {name: (vectors.get(f"{name}/1"), vectors.get(f"{name}/2")) for name in scores}
     return {
-        name: 100 * spearman(cosines(first, second), np.asarray(scores[name]))
-        for name, (first, second) in pairs.items()
-        if first is not None and second is not None
+        name: 100 * spearman(cosines(rows[some.first], rows[some.second]), np.asarray(some.scores, np.float64))
+        for name, some in pairs.items()
+        if (rows := vectors.get(name)) is not None
     }
 
 
 def agreement(vectors: Vectors, reference: Vectors) -> dict[str, Any]:
     """Least and mean cosine with the reference, over odd texts and STS-B sentences together and apart."""
-    found = {name: cosines(vectors[name], reference[name]) for name in ("odd", *SENTENCES) if name in reference}
-    if set(found) != {"odd", *SENTENCES}:
+    found = {name: cosines(vectors[name], reference[name]) for name in COMPARED if name in reference}
+    if set(found) != {*COMPARED}:
         return {}
-    sentences = np.concatenate([found[name] for name in SENTENCES])
-    parts = {"odd": found["odd"], "sentences": sentences, "all": np.concatenate([found["odd"], sentences])}
+    parts = {"odd": found["odd"], "sentences": found["stsb"], "all": np.concatenate([*found.values()])}
     cells = {name: {"least": float(part.min()), "mean": float(part.mean())} for name, part in parts.items()}
     largest = max(float(np.abs(vectors[name] - reference[name]).max()) for name in found)
     return {"cosine": cells, "largest_difference": largest}
@@ -60,7 +61,7 @@ class KeptReference:
 
     def read(self, texts: Mapping[str, Sequence[str]]) -> dict[str, np.ndarray]:
         """Those of these texts that are kept."""
-        paths = {corpus: self._path(texts[corpus]) for corpus in ("odd", *SENTENCES)}
+        paths = {corpus: self._path(texts[corpus]) for corpus in COMPARED}
         return {corpus: np.load(path) for corpus, path in paths.items() if path.exists()}
 
     def _path(self, texts: Sequence[str]) -> Path:

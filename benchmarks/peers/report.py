@@ -52,8 +52,8 @@ def speed_table(found: Results, threads: str) -> list[str]:
         allowed = by_threads.get(threads, {}).get("texts_per_s")
         if allowed:
             rows.append([f"*limit of {precision} products*", *(f"*{allowed[c]:,.0f}*" for c in found["corpora"])])
-    unknown = [f"{precision}: no limit known, {why}" for precision, why in found["limits_unknown"].items()]
-    return [*markdown(head, rows), *(["", *unknown] if unknown else [])]
+    notes = [f"{precision}: {note}." for precision, note in found["limit_notes"].items()]
+    return [*markdown(head, rows), *(["", *notes] if notes else [])]
 
 
 def _speed_cell(row: Mapping[str, Any], corpus: str, threads: str) -> str:

@@ -27,7 +27,7 @@ from .texts import CORPORA, Material, Sizes, material, token_counts
 
 PARTS = ("size", "cold", "speed", "quality")
 VENVS = ("peers", "peers-onnx")
-QUALITY = ("odd", "stsb/1", "stsb/2", "sick/1", "sick/2")
+QUALITY = ("odd", "stsb", "sick")
 Found = dict[str, Any]
 
 
@@ -74,15 +74,14 @@ def _measure(arena: Arena, args: argparse.Namespace, texts: Material, keep: Call
     prepare(arena)
     if "size" not in args.skip:
         read_sizes(arena)
+    if not {"speed", "quality"} <= {*args.skip}:
+        arena.load()
+        arena.try_out()
+    if "speed" not in args.skip:
+        arena.run_rounds(keep)
     if "cold" not in args.skip:
         arena.start_cold()
         keep()
-    if "speed" in args.skip and "quality" in args.skip:
-        return
-    arena.load()
-    arena.try_out()
-    if "speed" not in args.skip:
-        arena.run_rounds(keep)
     if "quality" not in args.skip:
         arena.encode_quality(QUALITY)
         judge(arena, texts)
@@ -126,11 +125,8 @@ def read_sizes(arena: Arena) -> None:
 
 def judge(arena: Arena, texts: Material) -> None:
     """Cosines with the reference's vectors and correlations with people's scores, from the files of vectors."""
-    vectors: dict[str, dict[str, np.ndarray]] = {}
-    for name in arena.rows:
-        paths = {corpus: arena.vectors(name, corpus) for corpus in QUALITY}
-        if arena.takes_part(name) and all(path.exists() for path in paths.values()):
-            vectors[name] = {corpus: np.load(path) for corpus, path in paths.items()}
+    encoded = {name: record["encoded"] for name, record in arena.records.items() if "encoded" in record}
+    vectors = {name: {c: np.load(arena.vectors(name, c)) for c in corpora} for name, corpora in encoded.items()}
     some_row = next(iter(arena.rows.values()))
     kept = quality.KeptReference(Path(arena.spec_of(some_row, 1).exports, "reference"), REFERENCE)
     if REFERENCE in vectors:
@@ -138,7 +134,7 @@ def judge(arena: Arena, texts: Material) -> None:
     reference = kept.read(texts.texts)
     for name, found in vectors.items():
         record = arena.records[name]
-        record["quality"] = {"spearman": quality.correlations(found, texts.scores)}
+        record["quality"] = {"spearman": quality.correlations(found, texts.pairs)}
         if not arena.rows[name].own_model:
             record["quality"] |= quality.agreement(found, reference)
 
@@ -146,7 +142,7 @@ def judge(arena: Arena, texts: Material) -> None:
 def collect(arena: Arena, args: argparse.Namespace, corpora: Mapping[str, Mapping[str, int]], work: Work) -> Found:
     """The results as they are written."""
     speeds = summary.speeds(arena.records, arena.rows, corpora, arena.limits, work)
-    unknown = dict(arena.probe.unknown) | ({"all": work.unknown} if work.unknown else {})
+    notes = dict(arena.probe.notes) | ({"all": work.unknown} if work.unknown else {})
     failed = {n: f"{r['error']} ({r['failed']})" for n, r in arena.records.items() if "error" in r}
     return {
         "model": args.model,
@@ -156,7 +152,7 @@ def collect(arena: Arena, args: argparse.Namespace, corpora: Mapping[str, Mappin
         "threads": list(arena.threads),
         "corpora": dict(corpora),
         "limits": summary.limit_rows(arena.limits, corpora, work),
-        "limits_unknown": unknown,
+        "limit_notes": notes,
         "contenders": {name: _row(arena, name, speeds.get(name, {})) for name in arena.rows if name in arena.records},
         "left_out": {**failed, **({} if args.only else NOT_TRIED)},
     }

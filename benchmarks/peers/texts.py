@@ -3,8 +3,7 @@
 import random
 import string
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from itertools import cycle, pairwise
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -35,28 +34,35 @@ class Sizes:
     starts: int
 
 
-FULL = Sizes(sentences=851, paragraphs=40, mix=300, rounds=3, queries=120, pairs=None, starts=3)
+FULL = Sizes(sentences=640, paragraphs=30, mix=220, rounds=3, queries=120, pairs=None, starts=2)
 QUICK = Sizes(sentences=96, paragraphs=6, mix=32, rounds=1, queries=20, pairs=60, starts=1)
 CORPORA = ("sentences", "paragraphs", "mix")
 TITLES = {"sentences": "STS-B sentences", "paragraphs": "paragraphs of 230 tokens", "mix": "long-tailed mix"}
 
 
 @dataclass(frozen=True)
+class Pairs:
+    """Pairs of a corpus, by the positions of their texts, and people's scores."""
+
+    first: list[int]
+    second: list[int]
+    scores: list[float]
+
+
+@dataclass(frozen=True)
 class Material:
-    """All texts by name, and people's scores of the pairs `name/1` and `name/2`."""
+    """All texts by name, and the pairs of those that people scored."""
 
     texts: dict[str, list[str]]
-    scores: dict[str, list[float]]
+    pairs: dict[str, Pairs]
 
 
 def material(tokenizer: Tokenizer, sizes: Sizes) -> Material:
     """The texts of a run; the same ones every time."""
     texts: dict[str, list[str]] = {}
-    scores: dict[str, list[float]] = {}
-    for name, folder in (("stsb", "stsb"), ("sick", "sick")):
-        rows = pq.read_table(data(folder, "test.parquet")).slice(0, sizes.pairs).to_pydict()
-        texts[f"{name}/1"], texts[f"{name}/2"] = rows["sentence1"], rows["sentence2"]
-        scores[name] = [float(score) for score in rows["score"]]
+    pairs = {}
+    for name in ("stsb", "sick"):
+        texts[name], pairs[name] = scored_pairs(name, sizes.pairs)
     whole = pq.read_table(data("stsb", "test.parquet")).to_pydict()
     sentences = list(dict.fromkeys(whole["sentence1"] + whole["sentence2"]))
     step = max(1, len(sentences) // sizes.sentences)
@@ -69,7 +75,15 @@ def material(tokenizer: Tokenizer, sizes: Sizes) -> Material:
     texts["odd"] = odd_texts(sentences)
     dev = pq.read_table(data("stsb", "dev.parquet")).to_pydict()
     texts["calibration"] = list(dict.fromkeys(dev["sentence1"] + dev["sentence2"]))[:300]
-    return Material(texts, scores)
+    return Material(texts, pairs)
+
+
+def scored_pairs(name: str, count: int | None) -> tuple[list[str], Pairs]:
+    """The distinct sentences of a test set, and its pairs."""
+    rows = pq.read_table(data(name, "test.parquet")).slice(0, count).to_pydict()
+    at = {text: i for i, text in enumerate(dict.fromkeys(rows["sentence1"] + rows["sentence2"]))}
+    first, second = ([at[text] for text in rows[column]] for column in ("sentence1", "sentence2"))
+    return list(at), Pairs(first, second, [float(score) for score in rows["score"]])
 
 
 def mixed_lengths(count: int) -> list[int]:
@@ -113,21 +127,16 @@ def odd_texts(sentences: list[str]) -> list[str]:
         lambda: draw.choice(sentences)[:: draw.choice((-1, 2))],
     )
     found = dict.fromkeys(fixed)
+    turn = cycle(kinds)  # one kind may run out of new texts
     while len(found) < ODD:
-        found[kinds[len(found) % len(kinds)]()] = None
+        found[next(turn)()] = None
     return list(found)
 
 
 def token_counts(tokenizer: Tokenizer, texts: dict[str, list[str]]) -> dict[str, int]:
     """Tokens of each corpus, special ones included, truncated as the model does."""
+    special = tokenizer.max_length - tokenizer.max_content_length
     return {
-        name: sum(
-            min(len(ids), tokenizer.room) + tokenizer.max_length - tokenizer.room for ids in _ids(tokenizer, part)
-        )
-        for name, part in texts.items()
-        if name in CORPORA
+        name: sum(min(len(ids), tokenizer.max_content_length) + special for ids in tokenizer.token_ids(texts[name]))
+        for name in CORPORA
     }
-
-
-def _ids(tokenizer: Tokenizer, texts: list[str]) -> list[Any]:
-    return tokenizer.contents(texts)

@@ -104,6 +104,13 @@ class Worker:
         np.save(to, vectors)
         return {"shape": list(vectors.shape)}
 
+    def bind(self, cpus: list[int]) -> dict[str, Any]:
+        """Moves the process, with the threads that libraries have started, to these processors; none: stays."""
+        tasks = Path("/proc/self/task")
+        for task in tasks.iterdir() if cpus and tasks.exists() else ():
+            os.sched_setaffinity(int(task.name), cpus)
+        return {}
+
     def memory(self) -> dict[str, Any]:
         """The most memory that this process has had, in MB."""
         return {"peak_mb": memory_mb("VmHWM")}

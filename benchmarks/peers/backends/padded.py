@@ -35,8 +35,8 @@ class Texts:
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text, truncated, with special tokens."""
-        room = self.tokenizer.room
-        return [self.tokenizer.framed(content[:room]) for content in self.tokenizer.contents(texts)]
+        room = self.tokenizer.max_content_length
+        return [self.tokenizer.with_special_tokens(content[:room]) for content in self.tokenizer.token_ids(texts)]
 
     def batches(self, ids: Ids) -> Iterator[Batch]:
         """Batches of texts of similar length, none with more than `budget` tokens."""
