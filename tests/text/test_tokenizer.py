@@ -94,6 +94,12 @@ def test_the_longest_word_is_as_the_tokenizer_itself_says(most, tmp_path):
     assert tokenizer.overlong_words(texts, tokenizer.token_ids(texts)) == {1: [(0, most + 1)]}
 
 
+def test_a_word_that_is_too_long_only_after_normalization_is_found(plain):
+    texts = ["한" * 60, "a b " + "한" * 34, "한" * 33, "a" * 60 + "\x00" * 60]  # three letters each; control letters go
+    found = plain.unread(texts, plain.contents(texts))
+    assert found == {0: [(0, 180)], 1: [(2, 102)]}
+
+
 def test_a_word_that_is_unknown_and_short_is_no_word_too_long(plain):
     texts = ["☃", "[UNK]", "☃ " * 200, "[UNK]" * 60, "a" * 99 + "☃"]
     contents = plain.token_ids(texts)
