@@ -96,7 +96,7 @@ def test_the_longest_word_is_as_the_tokenizer_itself_says(most, tmp_path):
 
 def test_a_word_that_is_too_long_only_after_normalization_is_found(plain):
     texts = ["한" * 60, "a b " + "한" * 34, "한" * 33, "a" * 60 + "\x00" * 60]  # three letters each; control letters go
-    found = plain.unread(texts, plain.contents(texts))
+    found = plain.overlong_words(texts, plain.contents(texts))
     assert found == {0: [(0, 180)], 1: [(2, 102)]}
 
 

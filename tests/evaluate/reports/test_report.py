@@ -449,5 +449,5 @@ def test_a_comparison_looks_like_this(three):
     wide = comparison_lines(three, "alpha", "gamma", compare_two(three, "alpha", "gamma"))
     assert wide.split("\n\n")[1] + "\n" == TESTED
     half = comparison_lines(three, "alpha", "beta", compare_two(three, "alpha", "beta"))
-    assert "Of 1 tasks A is better in 1, B in 0" in half and "On 1 of 2 tasks they could not be compared." in half
+    assert "Of 1 task A is better in 1, B in 0" in half and "On 1 of 2 tasks they could not be compared." in half
     assert rows(half)["two"].split() == ["two", "80.00", *"–––––", "not", "comparable"]
