@@ -7,7 +7,7 @@ from likewise.evaluate.classifiers import batched
 from likewise.evaluate.classifiers import ridge as ridge_regression
 from likewise.evaluate.reports import plot, text_table
 from likewise.evaluate.statistics import bootstrap, t_distribution
-from likewise.evaluate.tasks import duplicates, retrieval, sentence_pairs, triplets
+from likewise.evaluate.tasks import arguments, duplicates, probing, regressor, retrieval, sentence_pairs, triplets
 from likewise.mine import negative_search
 from likewise.mine import settings as mine_settings
 from likewise.model_files import folder, hub
@@ -38,6 +38,7 @@ def test_what_is_done_at_once_fits_caches_and_memory_as_measured():
 
 def test_what_is_larger_than_any_real_model_is_refused():
     assert (config.MAX_SIZE, config.MAX_DEPTH) == (10**8, 200)
+    assert (transformers_model.SPARE_NUMBERS, transformers_model.SPARE_PARTS) == (2**24, 2000)
     assert (transformers_model.MOST_LABELS, transformers_model.MOST_BUFFERS) == (100_000, 2**29)
     assert (transformers_model.UNBOUNDED, word_table.UNBOUNDED, folder.UNLIMITED) == (2**20, 2**20, 2**30)
     assert (folder.MAX_MODULES, text_files.WIDEST, mine_settings.MAX_NEGATIVES) == (100, 100_000, 2**20)
@@ -56,6 +57,12 @@ def test_numbers_of_papers_and_file_formats_are_theirs():
     assert (unlabelled_examples.NEAREST, fusion_training.RIDGE) == (50, 1e-3)
     assert (ridge_regression._NEGLIGIBLE, sentence_pairs._LARGEST) == (1e-10, 1e100)
     assert (t_distribution._TINY, t_distribution._STEPS) == (1e-300, 500)
+    assert (batched._FIRST, batched._SECOND, batched._EPSILON) == (0.9, 0.999, 1e-8)
+    assert (regressor._DECAY, regressor._SQUARE_DECAY, regressor._EPSILON) == (0.9, 0.999, 1e-8)
+    assert (regressor.LEARNING_RATE, regressor.BATCH_SIZE, regressor.EPOCHS_PER_EVALUATION) == (1e-3, 64, 50)
+    assert (regressor.MAX_EPOCHS, regressor.PATIENCE) == (1000, 3)
+    assert (arguments.FOLDS, arguments.INNER_FOLDS) == (10, 5)
+    assert (probing.HIDDEN, probing.DROPOUT) == ((50, 100, 200), (0.0, 0.1, 0.2))
     assert (cache.KEY_BYTES, processes.TIMEOUT.total_seconds()) == (16, 7200)
 
 

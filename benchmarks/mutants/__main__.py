@@ -13,7 +13,7 @@ from pathlib import Path
 from . import coverage_map
 from .coverage_map import KEPT, ROOT, SOURCE, Map
 from .slips import Mutant, is_another, of_folder, reach
-from .trial import Copy, Outcome, begin, preload, wait
+from .trial import Copy, Outcome, begin, breaks_import, preload, wait
 
 AREAS = ("pooling", "encoders", "text", "train", "evaluate", "search", "mine", "model_files")
 EQUIVALENT = ROOT / "benchmarks" / "equivalent_mutants.toml"
@@ -153,6 +153,8 @@ class _Attempt:
         found = self.trial.result()
         if found is None:
             return False
+        if found == "unclear" and breaks_import(self.copy.place, self.mutant.file):
+            found = "caught"
         if not (self.outcome == "unclear" and found == "survived"):  # what is unclear once stays so until it is caught
             self.outcome = found
         if found in ("survived", "unclear") and self.sets:

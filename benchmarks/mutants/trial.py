@@ -8,6 +8,7 @@ import importlib
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import traceback
@@ -111,6 +112,14 @@ def outcome_of(code: int) -> Outcome:
     if code in (1, 2) or -code in CRASHES:
         return "caught"
     return "survived" if code == 0 else "unclear"
+
+
+def breaks_import(source: Path, file: str) -> bool:
+    """Whether the module of this file cannot even be imported from the copy: then every test of it fails."""
+    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", f"import {module}"]
+    return subprocess.run(command, env=environment, capture_output=True, check=False).returncode != 0
 
 
 def begin(source: Path, tests: Sequence[str], limit: float, log: Path, *, write: bool = False) -> Trial:

@@ -7,7 +7,7 @@ from benchmarks.mutants import __main__ as command
 from benchmarks.mutants.__main__ import AREAS, difference, draw, equivalents
 from benchmarks.mutants.coverage_map import SOURCE, Map, joined
 from benchmarks.mutants.slips import is_another, mutants, of_folder, reach
-from benchmarks.mutants.trial import outcome_of
+from benchmarks.mutants.trial import breaks_import, outcome_of
 
 QUIET = '''"""A docstring with 1 < 2."""
 Alias = dict[str, int] | None
@@ -132,3 +132,10 @@ def test_what_no_map_knows_of_is_the_suites_and_imports_the_module():
     others = ("encoders/checkpoint", "train/objectives/registry", "evaluate/tasks/registry", "text/tokenizer")
     every = {file for name in others for file in known.unknown_files(f"likewise/{name}.py")}
     assert len(every) > 20 and not any(file.startswith(("tests/parity", "tests/native")) for file in every)
+
+
+def test_a_slip_with_which_a_module_cannot_be_imported_is_known(tmp_path):
+    for name, text in (("a/__init__.py", ""), ("a/fine.py", "x = 1"), ("a/broken.py", "x = 1 // 0")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert [breaks_import(tmp_path, f"a/{name}.py") for name in ("__init__", "fine", "broken")] == [False, False, True]

@@ -1,6 +1,7 @@
 """The layers, where they differ from torch's own."""
 
 import copy
+import math
 import pickle
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from likewise.encoders import layers
 from likewise.encoders.layers import (
     ACTIVATION_FUNCTIONS,
     Dropout,
@@ -17,6 +19,7 @@ from likewise.encoders.layers import (
     apply_dropout,
     gelu_low_memory,
     initialize_weights,
+    without_dropout,
 )
 
 
@@ -191,3 +194,86 @@ for _ in range(2):
 assert len(optimizer._global_optimizer_post_hooks) == int(HAS_PACKED_LINEAR)
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+@pytest.mark.skipif(not layers.HAS_PACKED_LINEAR, reason="needs oneDNN")
+def test_a_weight_is_packed_once_and_kept_until_it_changes():
+    linear = _linear()
+    first = linear.packed()
+    assert linear.packed() is first and linear._cached.state[0] == linear.weight.data_ptr()
+    assert linear._cached.source.data_ptr() == linear.weight.data_ptr()
+    _in_place(linear)
+    assert linear.packed() is not first
+    linear.half()
+    assert linear._cached is None
+
+
+@pytest.mark.skipif(not layers.HAS_PACKED_LINEAR, reason="needs oneDNN")
+@pytest.mark.parametrize(
+    ("dtype", "grad", "autocast", "packs"),
+    [
+        (torch.float32, False, False, True),
+        (torch.bfloat16, False, False, True),
+        (torch.float64, False, False, False),
+        (torch.float16, False, False, False),
+        (torch.float32, True, False, False),
+        (torch.float32, False, True, False),
+    ],
+)
+def test_the_packed_product_is_for_serving_in_two_precisions(dtype, grad, autocast, packs, monkeypatch):
+    linear, x, calls = _linear(dtype), torch.randn(5, 24).to(dtype), []
+    real = layers.packed_linear
+    monkeypatch.setattr(layers, "packed_linear", lambda *given: calls.append(1) or real(*given))
+    with torch.set_grad_enabled(grad), torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        found = linear(x)
+    assert bool(calls) is packs and found.shape == (5, 40)
+
+
+@pytest.mark.parametrize(
+    ("name", "formula"),
+    [
+        ("gelu", lambda x: x * 0.5 * (1 + math.erf(x / math.sqrt(2)))),
+        ("gelu_tanh", lambda x: x * 0.5 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))),
+        ("quick_gelu", lambda x: x / (1 + math.exp(-1.702 * x))),
+        ("mish", lambda x: x * math.tanh(math.log1p(math.exp(x)))),
+        ("relu", lambda x: max(x, 0)),
+        ("silu", lambda x: x / (1 + math.exp(-x))),
+        ("tanh", math.tanh),
+    ],
+)
+def test_activations_are_their_formulas(name, formula):
+    x = torch.linspace(-4, 4, 17, dtype=torch.float64)
+    wanted = torch.tensor([formula(float(value)) for value in x], dtype=torch.float64)
+    torch.testing.assert_close(ACTIVATION_FUNCTIONS[name](x), wanted, atol=1e-9, rtol=1e-9)
+
+
+@pytest.mark.parametrize("p", [1 / 65536, 0.1, 0.5, 1 - 1 / 65536])
+@pytest.mark.parametrize("shape", [(7,), (3, 5), (8,), (1, 1)])
+def test_dropout_draws_sixteen_bits_for_each_number(p, shape):
+    x = torch.rand(shape, dtype=torch.float64) + 1
+    torch.manual_seed(3)
+    found = apply_dropout(x, p)
+    torch.manual_seed(3)
+    draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+    parts = [((int(draw) >> (16 * k)) + 2**15) % 2**16 - 2**15 for draw in draws for k in range(4)]
+    kept = torch.tensor(parts[: x.numel()]).view(shape) + 2**15 >= round(p * 2**16)
+    torch.testing.assert_close(found, torch.where(kept, x / (1 - round(p * 2**16) / 2**16), 0))
+
+
+def test_without_dropout_no_part_drops_anything():
+    class Part(torch.nn.Module):
+        attention_dropout = 0.3
+
+    model = torch.nn.Sequential(torch.nn.Dropout(0.5), Dropout(0.1), Part(), torch.nn.Linear(1, 1))
+    without_dropout(model)
+    assert (model[0].p, model[1].p, model[2].attention_dropout) == (0, 0, 0)
+    assert not hasattr(model[3], "attention_dropout")
+
+
+def test_an_lstm_and_a_table_with_an_unknown_word_are_drawn_as_their_authors_did():
+    torch.manual_seed(0)
+    parts = torch.nn.ModuleList([torch.nn.LSTM(4, 100), torch.nn.Embedding(50, 40, padding_idx=3)])
+    lstm, table = initialize_weights(parts, 0.5).requires_grad_(False)
+    for weight in lstm.parameters():
+        assert 0.095 < float(weight.abs().max()) <= 0.1 and float(weight.min()) < 0 < float(weight.max())
+    assert table.weight[3].tolist() == [0] * 40 and float(table.weight.std()) == pytest.approx(0.5, rel=0.1)

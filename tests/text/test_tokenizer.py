@@ -94,6 +94,12 @@ def test_the_longest_word_is_as_the_tokenizer_itself_says(most, tmp_path):
     assert tokenizer.overlong_words(texts, tokenizer.token_ids(texts)) == {1: [(0, most + 1)]}
 
 
+def test_a_word_that_is_too_long_only_after_normalization_is_found(plain):
+    texts = ["한" * 60, "a b " + "한" * 34, "한" * 33, "a" * 60 + "\x00" * 60]  # three letters each; control letters go
+    found = plain.overlong_words(texts, plain.token_ids(texts))
+    assert found == {0: [(0, 180)], 1: [(2, 102)]}
+
+
 def test_a_word_that_is_unknown_and_short_is_no_word_too_long(plain):
     texts = ["☃", "[UNK]", "☃ " * 200, "[UNK]" * 60, "a" * 99 + "☃"]
     contents = plain.token_ids(texts)
@@ -225,23 +231,23 @@ def test_a_tokenizer_that_would_not_be_read_again_as_it_is_is_not_saved(same, tm
 def test_a_window_knows_its_text_its_tokens_and_what_stands_before_them(plain):
     contents, lead = [[7, 8, 9], list(range(100, 130)), []], [7, 8]
     first = first_windows(plain, contents, lead)
-    assert [w.ids for w in first] == [plain.framed(c) for c in ([7, 8, 9], list(range(100, 118)), [])]
-    assert [(w.owner, w.weight, w.lead) for w in first] == [(0, 3, 3), (1, 18, 3), (2, 0, 3)]
+    assert [w.ids for w in first] == [plain.with_special_tokens(c) for c in ([7, 8, 9], list(range(100, 118)), [])]
+    assert [(w.text_index, w.content_length, w.prefix_length) for w in first] == [(0, 3, 3), (1, 18, 3), (2, 0, 3)]
 
 
 def test_later_windows_begin_with_what_a_prompt_and_a_text_with_it_have_in_common(plain):
     lead, text = [7, 8, 9], [7, 8, 50, *range(100, 130)]  # the prompt's last token was merged with the text's first
     windows = overlapping_windows(plain, [[7, 8, 9, 1], text], lead)
-    assert (windows[0].ids, windows[0].owner, windows[0].weight, windows[0].lead) == (
-        plain.framed([7, 8, 9, 1]),
+    assert (windows[0].ids, windows[0].text_index, windows[0].content_length, windows[0].prefix_length) == (
+        plain.with_special_tokens([7, 8, 9, 1]),
         0,
         4,
         4,
     )
     later = windows[1:]
-    assert [w.ids for w in later] == [plain.framed(window) for window in plain.windows(text, [7, 8])]
-    assert len(later) == 3 and all(w.owner == 1 and w.weight == 18 and w.ids[1:3] == [7, 8] for w in later)
-    assert [w.lead for w in later] == [4, 3, 3]
+    assert [w.ids for w in later] == [plain.with_special_tokens(window) for window in plain.windows(text, [7, 8])]
+    assert len(later) == 3 and all(w.text_index == 1 and w.content_length == 18 and w.ids[1:3] == [7, 8] for w in later)
+    assert [w.prefix_length for w in later] == [4, 3, 3]
 
 
 def test_windows_are_evenly_spread_from_the_first_token_to_the_last(plain):
@@ -275,10 +281,15 @@ def test_a_folder_without_a_config_gets_the_least_that_others_need(pad, tmp_path
 
 
 def test_ids_beyond_an_encoders_vocabulary_are_found_and_special_ones_refused(plain):
-    assert plain.strange([[5], [3, plain.vocabulary - 1], [plain.vocabulary - 1]], plain.vocabulary) is None
-    found = plain.strange([[5], [], [3, plain.vocabulary - 1], [plain.vocabulary - 1]], plain.vocabulary - 1)
+    assert (
+        plain.first_out_of_vocabulary([[5], [3, plain.vocabulary - 1], [plain.vocabulary - 1]], plain.vocabulary)
+        is None
+    )
+    found = plain.first_out_of_vocabulary(
+        [[5], [], [3, plain.vocabulary - 1], [plain.vocabulary - 1]], plain.vocabulary - 1
+    )
     assert found == (2, plain.backend.id_to_token(plain.vocabulary - 1))
-    assert plain.strange([[5], []], plain.vocabulary - 1) is None
+    assert plain.first_out_of_vocabulary([[5], []], plain.vocabulary - 1) is None
     plain.check(4)  # the special tokens have the ids 2 and 3
     with pytest.raises(BadModel, match=r"adds the ids \(2, 3\) to every text, but the encoder has vectors for 3 ids"):
         plain.check(3)
@@ -290,7 +301,7 @@ def test_an_older_folder_says_how_letters_are_treated(tmp_path):
     def pieces(text, **settings):
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
         made = Tokenizer.load(tmp_path, 20)
-        return [made.backend.id_to_token(i) for i in made.contents([text])[0]]
+        return [made.backend.id_to_token(i) for i in made.token_ids([text])[0]]
 
     assert pieces("A É") == ["a", "e"]  # lower-cased, and with that without accents
     assert pieces("A É", strip_accents=False) == ["a", "é"]

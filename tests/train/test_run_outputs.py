@@ -528,3 +528,17 @@ def test_what_is_known_of_data_and_machine(record):
     assert machine["cores"] == os.cpu_count() and machine["threads"] == torch.get_num_threads()
     assert set(machine["versions"]) == {"likewise", "python", "torch", "tokenizers", "safetensors"}
     assert machine["device"] == record_module._cpu_name()
+
+
+def test_a_line_of_the_log_has_what_a_step_did_since_the_one_before(tmp_path):
+    log = Log(tmp_path / "log.jsonl", every=2)
+    one = {"max_steps": 9, "loss": 0.5, "learning_rate": 1e-3, "gradient_norm": 2.0, "rows": 8, "tokens": 100}
+    log(StepState(step=1, epoch=1 / 3, seconds=1.0, **one))
+    log(StepState(step=2, epoch=2 / 3, seconds=3.00049, **one))
+    log(StepState(step=3, epoch=1.0, seconds=3.00049, scores={"x": 0.5}, **one))
+    shared = {"loss": 0.5, "learning_rate": 1e-3, "gradient_norm": 2.0, "tokens": 100, "seconds": 3.0}
+    rates = [{"rows_per_second": 5.3, "tokens_per_second": 66.7}, {"rows_per_second": 8e9, "tokens_per_second": 1e11}]
+    assert read_log(tmp_path / "log.jsonl") == [
+        {"step": 2, "epoch": 0.666667, **shared, **rates[0]},
+        {"step": 3, "epoch": 1.0, **shared, **rates[1], "scores": {"x": 0.5}},
+    ]

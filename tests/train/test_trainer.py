@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -205,3 +206,29 @@ def test_the_classification_head_is_in_the_checkpoint(own, tmp_path: Path):
     )
     assert (tmp_path / "step-00000001/objective-0.safetensors").is_file()
     assert Classification().reads().texts == ("sentence1", "sentence2")
+
+
+def test_the_order_of_rows_and_sources_is_that_of_the_seed_pass_and_source():
+    """Written down once more: another order is another run, and published figures could not be had again."""
+    objective, sizes = Regression(), (9, 24)
+    sources = []
+    for name, n in zip("ab", sizes, strict=True):
+        columns = {"x": [f"{name}{i}" for i in range(n)], "y": ["y"] * n, "score": [0.5] * n}
+        sources.append(DataSource(TrainingRows.of(columns, objective), objective, name))
+    found = [(s.name, batch.texts[0]) for s, batch in BatchSchedule(sources, 4, seed=5).batches(0, 20)]
+    draw, read, wanted = np.random.default_rng([5, 1]), [0, 0], []
+    for _ in range(20):
+        k = int(draw.choice(2, p=[2 / 8, 6 / 8]))  # whole batches of each
+        epoch, place = divmod(read[k], sizes[k] // 4)
+        order = np.random.default_rng([5, 2, k, epoch]).permutation(sizes[k])
+        read[k] += 1
+        wanted.append(("ab"[k], tuple(f"{'ab'[k]}{i}" for i in order[4 * place : 4 * place + 4])))
+    assert found == wanted and read[0] > 2
+    alone = BatchSchedule(sources[:1], 20, seed=5).batches(0, 2)  # not one whole batch: all rows are one
+    assert [sorted(batch.texts[0]) for _, batch in alone] == [sorted(f"a{i}" for i in range(9))] * 2
+    turns = BatchSchedule(sources, 4, 0, "round-robin").batches(3, 9)
+    assert "".join(source.name for source, _ in turns) == "bababa"
+    assert BatchSchedule(sources, 4).batches_per_epoch == 8 and BatchSchedule(sources, 30).batches_per_epoch == 2
+    for wrong in ((sources, 0), ([], 4)):
+        with pytest.raises(BadInput, match="data sets and batch_size is .*; expected one or more"):
+            BatchSchedule(*wrong)

@@ -70,7 +70,7 @@ def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
     """The k greatest of each row, in the order of their columns; of equal scores at the cut-off, the earlier ones."""
     if k >= scores.shape[1]:
         return Hits(np.broadcast_to(np.arange(scores.shape[1]), scores.shape), scores)
-    edge = np.partition(scores, -k, axis=1)[:, -k, None]
+    edge = np.partition(scores, -k)[:, -k, None]
     above, level = scores > edge, scores == edge
     expected = k - above.sum(1, keepdims=True)
     tied = np.flatnonzero(level.sum(1) > expected[:, 0])

@@ -3,6 +3,7 @@
 import json
 import resource
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -221,3 +222,54 @@ def test_a_size_is_bounded_wherever_it_stands_in_a_config(key, largest):
         transformers_model._check_setting(key, within(most))
         with pytest.raises(BadModel, match=f"{key} = .*; expected at most"):
             transformers_model._check_setting(key, within(most + 1))
+
+
+def test_no_code_of_a_folder_is_run_nothing_is_downloaded_and_no_pickle_read(saved, monkeypatch):
+    asked = {}
+    for kind, name in (
+        ("AutoConfig", "from_pretrained"),
+        ("AutoModel", "from_config"),
+        ("AutoModel", "from_pretrained"),
+    ):
+        real = getattr(getattr(transformers, kind), name)
+
+        def watched(*given, real=real, at=f"{kind}.{name}", **how):
+            asked[at] = {key: value for key, value in how.items() if key != "config"}
+            return real(*given, **how)
+
+        monkeypatch.setattr(getattr(transformers, kind), name, watched)
+    load_encoder(saved("gpt2"))
+    alone = {"trust_remote_code": False, "local_files_only": True}
+    assert asked == {
+        "AutoConfig.from_pretrained": alone,
+        "AutoModel.from_config": {"trust_remote_code": False},
+        "AutoModel.from_pretrained": {
+            **alone, "dtype": torch.float32, "use_safetensors": True, "output_loading_info": True,
+        },
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("numbers", "parts", "fine"), [(43, 1, True), (44, 1, False), (10, 10, True), (10, 11, False)])
+def test_a_model_may_have_four_times_the_numbers_and_eight_times_the_parts_of_its_weights(
+    numbers, parts, fine, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(transformers_model, "SPARE_NUMBERS", 3)
+    monkeypatch.setattr(transformers_model, "SPARE_PARTS", 2)
+
+    def build():
+        made = torch.nn.Module()
+        for i in range(parts):
+            made.register_parameter(f"p{i}", torch.nn.Parameter(torch.zeros(numbers if i == 0 else 0)))
+        made.register_parameter("none", None)
+        return made
+
+    shapes = {"a": (2, 5)}  # ten numbers in one tensor
+    if fine:
+        with transformers_model._counted(shapes, tmp_path):
+            build()
+    else:
+        told = "asks for a model of more than .* numbers in .* parts, and its weights hold 10 numbers in 1 tensors"
+        with pytest.raises(BadModel, match=told), transformers_model._counted(shapes, tmp_path):
+            build()
+    with transformers_model._counted(shapes, tmp_path), ThreadPoolExecutor(1) as pool:
+        pool.submit(torch.nn.Linear, 100, 100).result()  # of another thread

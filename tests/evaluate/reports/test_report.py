@@ -360,3 +360,94 @@ def test_a_note_is_said_once_with_its_tasks_and_models():
 )
 def test_a_p_is_shown_with_four_digits_or_as_smaller(p, shown):
     assert report_module._p(p) == shown
+
+
+@pytest.fixture
+def three(monkeypatch):
+    """Three models on two tasks, right as often as one would like; one of them has no second score."""
+    monkeypatch.setitem(SUITES, "toys", ("one", "two"))
+    tasks, cells = (ONE, TWO), {}
+    for k, (name, share) in enumerate((("alpha", 180), ("beta", 120), ("gamma", 60))):
+        for i, one in enumerate(tasks):
+            right = (np.arange(200) < share - 20 * i).astype(float)
+            value = float(right.mean())
+            score = Score("accuracy", value, 200, Evidence(right), Interval(value, value - 0.02, value + 0.03))
+            result = Result(one.name, (score,), "by hand, n = 200", ("a note",) if k < 2 else ())
+            cells[name, one.name] = Cell(name, one.name, result, seconds=1200.6 * (k + 1))
+    cells["beta", "two"] = Cell("beta", "two", error="no data", seconds=0.4)
+    return Results(("alpha", "beta", "gamma"), tasks, cells, RESAMPLES_100, ("last",))
+
+
+WIDE = """\
+                      alpha           beta          gamma
+─────────────────────────────────────────────────────────
+one           90.00 ± 2.50*  60.00 ± 2.50   30.00 ± 2.50
+two           80.00 ± 2.50*      –          20.00 ± 2.50
+─────────────────────────────────────────────────────────
+average toys  85.00              –          25.00
+seconds       2,401          2,402          7,204
+"""
+NARROW = """\
+                               average
+              one         two     toys seconds
+──────────────────────────────────────────────
+alpha 90.00±2.50* 80.00±2.50*    85.00   2,401
+beta  60.00±2.50      –              –   2,402
+gamma 30.00±2.50  20.00±2.50     25.00   7,204
+"""
+BELOW = """\
+× 100; ± half the 95 % interval (100
+bootstrap resamples of the test items);
+* significantly better than the next
+best (paired bootstrap, Holm's
+correction over tasks, p < 0.05), among
+models that have a score
+
+– two: no data
+
+one  by hand, n = 200
+two  by hand, n = 200
+
+· alpha, beta · all tasks: a note
+· last
+"""
+COMPARED = """\
+        A     B            A − B [95 %]      p   Holm verdict
+─────────────────────────────────────────────────────────────────
+one 30.00 90.00 -60.00 [-67.26, -51.48] 0.0198 0.0396 B is better
+two 20.00 80.00 -60.00 [-66.00, -52.00] 0.0198 0.0396 B is better
+"""
+TESTED = """\
+         A      B             A − B [95 %]       p    Holm  test             verdict
+────────────────────────────────────────────────────────────────────────────────────────
+one  90.00  30.00  +60.00 [+51.48, +67.26]  0.0198  0.0396  McNemar <0.0001  A is better
+two  80.00  20.00  +60.00 [+52.00, +66.00]  0.0198  0.0396  McNemar <0.0001  A is better
+"""
+LISTED = """\
+model,task,score,value,low,high,n,seconds,error
+alpha,one,accuracy,0.9,0.88,0.93,200,1200.6,
+alpha,two,accuracy,0.8,0.78,0.8300000000000001,200,1200.6,
+beta,one,accuracy,0.6,0.58,0.63,200,2401.2,
+beta,two,,,,,,0.4,no data
+gamma,one,accuracy,0.3,0.27999999999999997,0.32999999999999996,200,3601.8,
+gamma,two,accuracy,0.2,0.18000000000000002,0.23,200,3601.8,
+"""
+
+
+def test_a_report_looks_like_this(three):
+    assert format_report(three).startswith(WIDE) and format_report(three, width=40) == (NARROW + "\n" + BELOW)[:-1]
+    lines = format_markdown(three).splitlines()
+    assert lines[2] == "| one | **90.00 ± 2.50\\*** | 60.00 ± 2.50  | 30.00 ± 2.50  |" and len(lines) == 8
+    assert format_csv(three) == LISTED
+
+
+def test_a_comparison_looks_like_this(three):
+    told = comparison_lines(three, "gamma", "alpha", compare_two(three, "gamma", "alpha"), width=60)
+    summary, table, method = told.split("\n\n")
+    assert table + "\n" == COMPARED and method.startswith("A − B × 100, its 95 % interval")
+    assert summary.startswith("A is gamma, B is alpha. Of 2 tasks A is better in 0, B in 2;\nin 0 there is no")
+    wide = comparison_lines(three, "alpha", "gamma", compare_two(three, "alpha", "gamma"))
+    assert wide.split("\n\n")[1] + "\n" == TESTED
+    half = comparison_lines(three, "alpha", "beta", compare_two(three, "alpha", "beta"))
+    assert "Of 1 task A is better in 1, B in 0" in half and "On 1 of 2 tasks they could not be compared." in half
+    assert rows(half)["two"].split() == ["two", "80.00", *"–––––", "not", "comparable"]

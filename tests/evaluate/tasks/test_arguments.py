@@ -1,6 +1,7 @@
 """Argument similarity: without training, in ten folds and across topics."""
 
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from likewise.data.splits import count_leaked, folds, topic_folds, train_test_sp
 from likewise.errors import BadInput
 from likewise.evaluate.classifiers.ridge import ridge
 from likewise.evaluate.task import EvaluationSettings
+from likewise.evaluate.tasks import arguments as module
 from likewise.evaluate.tasks.arguments import ARGUMENT_SETS, ARGUMENT_TASKS, FOLD_SCHEMES, _pairs
 from tests.evaluate.sample_pairs import letters, made, parquet
 
@@ -170,3 +172,43 @@ def test_published_figures_are_those_of_sentence_berts_table_3():
         "afs-10-fold": {"BERT-base": 74.84, "SBERT-base": 74.13, "BERT-large": 76.38, "SBERT-large": 75.93},
         "afs-cross-topic": {"BERT-base": 57.23, "SBERT-base": 50.65, "BERT-large": 60.34, "SBERT-large": 53.10},
     }
+
+
+def test_the_notes_count_leaks_pairs_and_training_sizes():
+    columns = arguments(60, 2)
+    notes = run("afs-10-fold", columns).notes
+    plain, aware, strict = (
+        next(n for n in notes if n.startswith(name)) for name in ("10-fold", "group-aware", "strict")
+    )
+    assert "each test pair's model was trained on 27 pairs on average" in plain  # nine tenths of a topic
+    assert "of 60 test pairs have a sentence that was trained on" in aware and aware.startswith("group-aware: 0 of 60")
+    assert strict.startswith("strict: 0 of 60")
+    across = run("afs-cross-topic", columns).notes
+    assert any("cross-topic: 0 of 60 test pairs" in n and "was trained on 30 pairs on average" in n for n in across)
+
+
+def test_pairs_without_a_prediction_and_folds_without_a_correlation_are_counted():
+    columns = arguments(60, 2)
+    columns["score"] = [
+        3.0 if topic == "topic 0" else score for topic, score in zip(columns["topic"], columns["score"], strict=True)
+    ]
+    result = run("afs-10-fold", columns)
+    assert any(n == "10-fold/folds: 10 of 20 folds have no correlation and are left out" for n in result.notes)
+    assert np.isnan(result.headline.value)
+    alone = run("afs-cross-topic", {key: values[:1] * 30 + values[30:] for key, values in columns.items()})
+    assert alone.headline.n <= 60
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_folds_are_too_uneven_where_a_component_has_more_than_two_folds_of_its_topic():
+    group = np.repeat([0, 1], 40)
+
+    def notes(sizes):
+        splits = [(np.arange(0), np.arange(n) + 40 * topic) for topic, n in enumerate(sizes)]
+        pairs = SimpleNamespace(group=group)
+        return list(module._uneven_folds(pairs, {"group-aware": splits}))
+
+    assert notes((8, 8)) == []
+    (note,) = notes((9, 8))
+    assert "in 1 of 2 topics one component is too large for 10 even folds (up to 22 % of a topic)" in note
+    assert "in 2 of 2 topics" in notes((9, 30))[0] and "(up to 75 % of a topic)" in notes((9, 30))[0]

@@ -13,7 +13,16 @@ from likewise.arrays.similarity import PAIRWISE
 from likewise.data.datasets import dataset_entry
 from likewise.errors import BadInput
 from likewise.evaluate.task import EvaluationSettings, Result, Score
-from likewise.evaluate.tasks.sts import PUBLISHED_STS, SBERT_WK_NAMES, STS_NAMES, STS_SETS, STS_TASKS, sts_average
+from likewise.evaluate.tasks import sentence_pairs
+from likewise.evaluate.tasks.sts import (
+    PUBLISHED_STS,
+    SBERT_WK_NAMES,
+    STS_NAMES,
+    STS_SETS,
+    STS_TASKS,
+    pairs_digest,
+    sts_average,
+)
 from tests.evaluate.sample_pairs import letters, made, parquet
 
 TASKS = {task.name: task for task in STS_TASKS}
@@ -276,3 +285,43 @@ def test_the_rows_of_sbert_wks_table_have_their_averages():
         name: PUBLISHED_STS[name] for name in (*STS_NAMES, *SBERT_WK_NAMES[:5])
     }
     assert next(task for task in STS_TASKS if task.name == "stsb-dev").published == {}
+
+
+@pytest.mark.parametrize(
+    ("predicted", "gold", "reason"),
+    [
+        ([1.0, 2.0], [0.0, 1.0], None),
+        ([1.0], [0.0], "there are fewer than two pairs"),
+        ([1.0, np.nan], [0.0, 1.0], "a similarity is not finite, or larger than 1e+100"),
+        ([1.0, -1e100], [0.0, 1.0], "a similarity is not finite, or larger than 1e+100"),
+        ([1.0, 0.99e100], [0.0, 1.0], None),
+        ([0.1, 0.1], [0.0, 1.0], "the model gives every pair the same number"),
+        ([0.1, 0.2], [3.0, 3.0], "people gave every pair the same score"),
+    ],
+)
+def test_a_correlation_is_undefined_for_a_reason(predicted, gold, reason):
+    assert sentence_pairs.undefined_reason(np.array(predicted), np.array(gold)) == reason
+    score = sentence_pairs.correlation_score("x", np.array(predicted), np.array(gold), "pearson")
+    assert (score.evidence is None) == (reason is not None) == bool(np.isnan(score.value)) and score.n == len(gold)
+
+
+def test_no_pair_is_finite_where_one_side_of_each_became_zeros():
+    zeros, ones = np.zeros(2), np.ones(2)
+    for a, b, found in (([ones], [ones], False), ([ones], [zeros], True), ([ones, ones], [zeros, ones], False)):
+        assert sentence_pairs.no_finite_pair(np.array(a), np.array(b), ["a note"]) is found
+        assert sentence_pairs.no_finite_pair(np.array(a), np.array(b), []) is False
+
+
+@pytest.mark.parametrize(("value", "number"), [(None, np.nan), ("", np.nan), ("1.5", 1.5), (2, 2.0), (0, 0.0)])
+def test_a_rating_is_a_number_or_missing(value, number):
+    np.testing.assert_equal(sentence_pairs._number(value, None, "x"), number)
+
+
+def test_the_digest_of_pairs_does_not_depend_on_their_order_sides_or_punctuation():
+    def digest(pairs):
+        columns = {"sentence1": [a for a, _ in pairs], "sentence2": [b for _, b in pairs], "score": [1.0] * len(pairs)}
+        return pairs_digest(sentence_pairs.read_pairs(lambda _: columns, "x", EvaluationSettings()))
+
+    one = digest([("A cat.", "dogs"), ("x", "y")])
+    assert len(one) == 16 and one == digest([("Y", "x"), ("dogs!", "a cat"), ("a  cat", "dogs")])
+    assert one != digest([("A cat.", "dogs"), ("x", "z")])

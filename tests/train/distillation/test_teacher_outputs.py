@@ -194,3 +194,25 @@ def test_an_embedder_that_numpy_computes_teaches_what_torchs_does(folders):
 def test_what_is_no_model_cannot_teach(unchecked):
     with pytest.raises(BadInput, match="a dict cannot be a teacher; expected an embedder or a reranker"):
         teacher_outputs({"sentence": TEXTS}, {}, Distillation())
+
+
+def test_progress_counts_the_rows_of_each_part(teachers):
+    seen = []
+    teacher_outputs(
+        TRIPLES, teachers["cross"], MarginMSE(), part_size=4, progress=lambda m: seen.append((m.texts, m.total))
+    )
+    rows = len(TRIPLES["anchor"])
+    assert seen == [(min(done, rows), rows) for done in range(4, rows + 4, 4)] and rows > 4
+
+
+def test_parts_are_kept_under_their_first_row_and_size_and_numbers_from_elsewhere_pass_through(
+    teachers, tmp_path, monkeypatch
+):
+    written = []
+    real = module._write_parquet
+    monkeypatch.setattr(module, "_write_parquet", lambda path, *more: written.append(path.name) or real(path, *more))
+    columns = {**PAIRS, "weight": [1.0] * len(PAIRS["sentence1"])}
+    found = teacher_outputs(PAIRS, teachers["cross"], CoSENT(), part_size=4, file=tmp_path / "x.parquet")
+    assert written == ["000000000-4.parquet", "000000004-4.parquet", "x.parquet"]
+    assert list(found) == ["sentence1", "sentence2", "score"] and found["score"].dtype == np.float32
+    assert list(teacher_outputs(columns, teachers["cross"], CoSENT())) == ["sentence1", "sentence2", "score"]

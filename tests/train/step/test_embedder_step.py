@@ -241,3 +241,20 @@ def test_where_memory_runs_out_the_budget_is_halved_until_the_parts_fit(room, gi
         result = memory.retry_smaller(model, objective, step, budget, Processes())
         assert (result.loss, result.tokens, result.parts) == (parts, 32, parts)
     assert tried == budgets
+
+
+def test_after_a_step_in_parts_random_numbers_go_on_as_after_the_whole_one(own):
+    """Where the loss itself draws some."""
+
+    class Drawing(Contrastive):
+        def forward(self, anchor, positive, *negatives, text_ids, group=None):
+            return super().forward(anchor, positive, text_ids=text_ids) + 0 * torch.rand(3).sum()
+
+    embedder, objective, states = Embedder.load(own(), device="cpu"), Drawing(), []
+    for budget in (None, 40):
+        torch.manual_seed(3)
+        embedder_backward(embedder, objective, batch_for(objective), StepOptions(token_budget=TokenBudget(budget)))
+        states.append(torch.get_rng_state())
+    torch.manual_seed(3)
+    torch.rand(3)
+    assert torch.equal(states[0], states[1]) and torch.equal(states[1], torch.get_rng_state())

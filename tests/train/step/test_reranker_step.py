@@ -473,3 +473,34 @@ def test_the_tokens_of_a_step_are_counted_without_making_it(kind, name, begun):
     reranker, objective = begun(kind, name)
     batch = batch_for(objective)
     assert tokens_per_step(reranker, objective, batch) == backward(reranker, objective, batch).tokens > 0
+
+
+@pytest.mark.parametrize("kind", ["cross", "poly"])
+def test_gradients_of_parts_of_a_loss_add_up(kind, begun):
+    reranker, objective = begun(kind)
+    reranker.double()
+    batch = batch_for(objective)
+    found = []
+    for scales in ((1.0,), (0.25, 0.75), (0.25,)):
+        reranker.zero_grad()
+        losses = [backward(reranker, objective, batch, StepOptions(loss_scale=scale)).loss for scale in scales]
+        assert losses == pytest.approx([losses[0]] * len(scales))
+        found.append(_gradients(reranker))
+    _same(found[1], found[0], atol=1e-12, rtol=1e-9)
+    _same([None if g is None else 4 * g for g in found[2]], found[0], atol=1e-12, rtol=1e-9)
+
+
+@pytest.mark.parametrize("budget", [None, 40])
+def test_after_a_step_of_a_poly_encoder_random_numbers_go_on_as_after_its_loss(budget, begun):
+    class Drawing(InBatch):
+        def forward(self, scores, *, text_ids, group=None):
+            return super().forward(scores, text_ids=text_ids) + 0 * torch.rand(3).sum()
+
+    reranker, _ = begun("poly")
+    objective = Drawing()
+    torch.manual_seed(3)
+    backward(reranker, objective, batch_for(objective), StepOptions(token_budget=TokenBudget(budget)))
+    seen = torch.get_rng_state()
+    torch.manual_seed(3)
+    torch.rand(3)
+    assert torch.equal(seen, torch.get_rng_state())

@@ -8,7 +8,7 @@ import torch
 from likewise import Embedder
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
-from likewise.train.objectives import Contrastive
+from likewise.train.objectives import Classification, Contrastive
 from likewise.train.settings import TrainSettings
 from likewise.train.step import seeding
 from tests.train.columns import columns_for
@@ -96,3 +96,20 @@ def test_seeds_are_those_of_numpys_seed_sequence():
     with seeding.borrowed_generators(CPU):
         seeding.seed(CPU, 3, 4, 5)
         assert torch.initial_seed() == int(np.random.SeedSequence((3, 4, 5)).generate_state(1, np.uint64)[0])
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_new_weights_and_each_step_are_drawn_from_the_seed_alone(number, own, monkeypatch):
+    objective, seeds = Classification(2), []
+    real = seeding.seed
+    monkeypatch.setattr(seeding, "seed", lambda device, *numbers: seeds.append(numbers) or real(device, *numbers))
+    run_trainer(
+        Embedder.load(own(), device="cpu"),
+        [DataSource(TrainingRows.of(columns_for(objective), objective), objective)],
+        TrainSettings(max_steps=2, batch_size=8, seed=number, objective_learning_rate=1e-12, weight_decay=0.0),
+    )
+    assert seeds == [(number,), (number, 0, 0), (number, 1, 0)]
+    with seeding.borrowed_generators(CPU):
+        real(CPU, number)
+        fresh = torch.nn.Linear(3 * 32, 2)
+    torch.testing.assert_close(objective.classifier.weight, fresh.weight, atol=1e-6, rtol=0)
