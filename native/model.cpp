@@ -49,6 +49,12 @@ const lw_description& checked(const lw_description& d) {
     return d;
 }
 
+// The steps of eight bits hide what the rough one is off by.
+Activation activation_of(const lw_description& d) {
+    const auto named = static_cast<Activation>(d.activation);
+    return d.precision == LW_AS_INT8 && named == Activation::gelu ? Activation::rough_gelu : named;
+}
+
 Norm read_norm(const lw_linear& norm, int width, const char* what) {
     if (norm.weight.data == nullptr) return {};
     return {read_all(norm.weight, 1, width, padded(width), what), read_all(norm.bias, 1, width, padded(width), what)};
@@ -85,7 +91,7 @@ Model::Model(const lw_description& d, const Kernels& kernels)
       stride(padded(d.width)),
       word_stride(padded(d.word_width)),
       inner_stride(padded(d.inner)),
-      activation(static_cast<Activation>(d.activation)),
+      activation(activation_of(d)),
       pre_norm(d.pre_norm != 0),
       gated(d.gated != 0),
       eps(d.eps),
@@ -114,8 +120,8 @@ void Model::read_embeddings(const lw_description& d) {
     }
     norm = read_norm(d.norm, word_width, "the embeddings' norm");
     if (d.widen.weight.data) {
-        widen =
-            Weights({{&d.widen, 0, width}}, word_width, scheme, d.precision == LW_AS_INT8, "the embeddings' widening", arena);
+        widen = Weights({{&d.widen, 0, width}}, word_width, scheme, d.precision == LW_AS_INT8,
+                        "the embeddings' widening", arena);
     }
     if (d.relative.data) read_relative(d.relative);
 }
