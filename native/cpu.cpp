@@ -72,18 +72,19 @@ std::vector<Kernels> usable() { return {portable::table}; }
 #endif
 
 const std::vector<Kernels>& all() {
-    static const std::vector<Kernels> found = usable();
+    // never destroyed: threads may outlive what is destroyed when a process ends
+    static const std::vector<Kernels>& found = *new std::vector<Kernels>(usable());
     return found;
 }
 
 }  // namespace
 
 const char* kernels_here() {
-    static const std::string names = [] {
+    static const std::string& names = *new std::string([] {
         std::string joined;
         for (const Kernels& kernels : all()) joined += (joined.empty() ? "" : " ") + std::string(kernels.name);
         return joined;
-    }();
+    }());
     return names.c_str();
 }
 
