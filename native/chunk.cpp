@@ -32,10 +32,12 @@ Chunk::Chunk(const Model& model, const lw_request& request, const Span& span, in
              Stopwatch& watch)
     : model_(model), request_(request), span_(span), all_tokens_(all_tokens), work_(work), watch_(watch) {
     const size_t tokens = span.tokens;
-    x_ = work.states.of(tokens * model.stride);
-    joined_ = work.joined.of((tokens + LANES) * 3 * model.stride + LANES);  // attention reads whole vectors of rows
-    context_ = work.context.of(tokens * model.stride);
-    largest_ = work.largest.of(tokens);
+    const int stride = model.stride;
+    x_ = work.states.of(tokens * stride);
+    joined_ = work.joined.of((tokens + LANES) * 3 * stride + LANES);  // attention reads whole vectors of rows
+    context_ = work.context.of(tokens * stride);
+    rows_ = rows_of(model.pre_norm ? context_ : x_, stride, stride, span.tokens, work.rows, work.scales);
+    context_rows_ = rows_of(context_, stride, stride, span.tokens, work.context_rows, work.context_scales);
 }
 
 void Chunk::run() {
@@ -45,7 +47,7 @@ void Chunk::run() {
         layer(model_.blocks[model_.order[i]],
               i + 1 < request_.last_layer ? &model_.blocks[model_.order[i + 1]] : nullptr);
         const bool last = i + 1 == model_.depth;
-        if (last && model_.last_norm.present()) norm(model_.last_norm, x_, x_, 0, span_.tokens);
+        if (last && model_.last_norm.present()) norm(model_.last_norm, x_, x_, 0, span_.tokens, {});
         write_layer(i + 1);
     }
     if (request_.pooled) pool();
@@ -80,66 +82,75 @@ void Chunk::embed() {
                 add_row(row, model_.positions.data() + at * stride, stride);
             }
             if (model_.norm.present()) {
-                largest_[token] =
-                    model_.kernels.layer_norm(row, row, model_.word_width, stride, model_.norm.weight.data(),
-                                              model_.norm.bias.data(), model_.eps);
-            } else {
-                largest_[token] = model_.kernels.largest(row, stride);
+                model_.kernels.layer_norm(row, row, model_.word_width, stride, model_.norm.weight.data(),
+                                          model_.norm.bias.data(), model_.eps);
             }
         }
     }
     watch_.lap(Work::embeddings);
-    if (!widens) return;
-    multiply(model_.widen, rows_of(words, stride, stride, 0, span_.tokens, false), span_.tokens, nullptr, x_,
-             model_.stride, nullptr);
-    for (int row = 0; row < span_.tokens; row++) {
-        largest_[row] = model_.kernels.largest(x_ + static_cast<size_t>(row) * model_.stride, model_.stride);
+    if (widens) {
+        const Rows rows = rows_of(words, stride, stride, span_.tokens, work_.wide_rows, work_.wide_scales);
+        round_all(rows, words, stride);
+        multiply(model_.widen, rows, span_.tokens, nullptr, x_, model_.stride, nullptr);
     }
+    if (!model_.pre_norm && model_.depth) round_all(rows_, x_, model_.stride);
 }
 
-void Chunk::norm(const Norm& norm, const float* from, float* to, int row, int count) {
-    for (int i = row; i < row + count; i++) {
-        const size_t at = static_cast<size_t>(i) * model_.stride;
+// Norms of some rows; they are rounded too, while they are at hand, where the result is what a product reads next.
+void Chunk::norm(const Norm& norm, const float* from, float* to, int row, int count, const Rows& rows) {
+    const int stride = model_.stride;
+    for (int i = 0; i < count; i++) {
+        const size_t at = static_cast<size_t>(row + i) * stride;
+        float largest = 0.0F;
         if (norm.present()) {
-            largest_[i] = model_.kernels.layer_norm(from + at, to + at, model_.width, model_.stride, norm.weight.data(),
-                                                    norm.bias.data(), model_.eps);
+            largest = model_.kernels.layer_norm(from + at, to + at, model_.width, stride, norm.weight.data(),
+                                                norm.bias.data(), model_.eps);
         } else {
-            if (from != to) std::memcpy(to + at, from + at, model_.stride * sizeof(float));
-            largest_[i] = model_.kernels.largest(to + at, model_.stride);
+            if (from != to) std::memcpy(to + at, from + at, stride * sizeof(float));
+            if (rows.rounded) largest = model_.kernels.largest(to + at, stride);
         }
+        round(rows, i, to + at, largest);
     }
     watch_.lap(Work::norms);
 }
 
-// Rows as the scheme's products read them; `largest_` holds their largest magnitudes.
-Chunk::Rows Chunk::rows_of(const float* x, int stride, int inputs, int row, int count, bool wide) {
-    const Scheme& scheme = model_.scheme;
-    if (scheme.prepare == nullptr) return {x, stride, nullptr};
-    uint8_t* rows = (wide ? work_.wide_rows : work_.rows).of(static_cast<size_t>(count) * inputs * scheme.row_bytes);
-    float* scales = (wide ? work_.wide_scales : work_.scales).of(count);
-    for (int i = 0; i < count; i++) {
-        uint8_t* to = rows + static_cast<size_t>(i) * inputs * scheme.row_bytes;
-        scheme.prepare(x + static_cast<size_t>(i) * stride, inputs, largest_[row + i], to, scales + i);
+Chunk::Rows Chunk::Rows::from(int row, int row_bytes) const {
+    if (rounded == nullptr) return {floats + row * stride, nullptr, nullptr, stride};
+    return {nullptr, rounded + row * stride * row_bytes, scales + row, stride};
+}
+
+// The rows of x as the scheme's products read them; those that are not floats are still to be rounded.
+Chunk::Rows Chunk::rows_of(const float* x, int stride, int inputs, int count, Buffer<uint8_t>& rows,
+                           Buffer<float>& scales) {
+    if (model_.scheme.prepare == nullptr) return {x, nullptr, nullptr, stride};
+    return {nullptr, rows.of(static_cast<size_t>(count) * inputs * model_.scheme.row_bytes), scales.of(count), inputs};
+}
+
+void Chunk::round(const Rows& rows, int row, const float* x, float largest) {
+    if (rows.rounded == nullptr) return;
+    const int inputs = static_cast<int>(rows.stride);
+    uint8_t* to = rows.rounded + static_cast<size_t>(row) * inputs * model_.scheme.row_bytes;
+    model_.scheme.prepare(x, inputs, largest, to, rows.scales + row);
+}
+
+void Chunk::round_all(const Rows& rows, const float* x, int stride) {
+    for (int i = 0; rows.rounded && i < span_.tokens; i++, x += stride) {
+        round(rows, i, x, model_.kernels.largest(x, stride));
     }
     watch_.lap(Work::rounding);
-    return {rows, inputs, scales};
 }
 
 void Chunk::multiply(const Weights& weights, const Rows& rows, int count, const float* residual, float* out,
                      long stride, const Weights* next) {
-    model_.scheme.multiply({rows.data, rows.stride, rows.scales, count, &weights.packed(), residual, out, stride,
+    const void* data = rows.rounded ? static_cast<const void*>(rows.rounded) : rows.floats;
+    model_.scheme.multiply({data, rows.stride, rows.scales, count, &weights.packed(), residual, out, stride,
                             next ? &next->packed() : nullptr});
     watch_.lap(Work::products);
 }
 
 void Chunk::layer(const Block& block, const Block* next) {
-    const float* from = x_;
-    if (model_.pre_norm) {
-        norm(block.norm1, x_, context_, 0, span_.tokens);
-        from = context_;
-    }
-    const Rows rows = rows_of(from, model_.stride, model_.stride, 0, span_.tokens, false);
-    multiply(block.qkv, rows, span_.tokens, nullptr, joined_, 3L * model_.stride, &block.out);
+    if (model_.pre_norm) norm(block.norm1, x_, context_, 0, span_.tokens, rows_);
+    multiply(block.qkv, rows_, span_.tokens, nullptr, joined_, 3L * model_.stride, &block.out);
     if (block.theta > 0.0F) rotate(block);
     attend(block);
     const int groups = (span_.tokens + GROUP - 1) / GROUP, size = (span_.tokens + groups - 1) / groups;
@@ -177,17 +188,19 @@ void Chunk::attend(const Block& block) {
     const int most = *std::max_element(lengths, lengths + span_.sentences), stride = model_.stride;
     float* work = work_.attention.of(attention_work(most, model_.head_width()));
     const float* relative = model_.relative.empty() ? nullptr : model_.relative.data();
+    const auto attend = model_.scheme.weight_bytes == 1 ? model_.kernels.attend_rounded : model_.kernels.attend;
     size_t token = 0;
     for (int64_t sentence = 0; sentence < span_.sentences; token += lengths[sentence++]) {
         const float* joined = joined_ + token * 3 * stride;
         float* out = context_ + token * stride;
-        model_.kernels.attend({joined, joined + stride, joined + 2 * stride, 3L * stride, lengths[sentence],
-                               model_.heads, model_.head_width(), block.reach, relative, model_.longest, out, stride,
-                               work});
+        attend({joined, joined + stride, joined + 2 * stride, 3L * stride, lengths[sentence], model_.heads,
+                model_.head_width(), block.reach, relative, model_.longest, out, stride, work});
         for (int i = 0; i < lengths[sentence]; i++) {
             float* row = out + static_cast<size_t>(i) * stride;
             std::fill(row + model_.width, row + stride, 0.0F);
-            if (model_.scheme.prepare) largest_[token + i] = model_.kernels.largest(row, stride);
+            if (context_rows_.rounded) {
+                round(context_rows_, static_cast<int>(token) + i, row, model_.kernels.largest(row, stride));
+            }
         }
     }
     watch_.lap(Work::attention);
@@ -196,23 +209,30 @@ void Chunk::attend(const Block& block) {
 // From attention's result to the end of the block, for some rows.
 void Chunk::finish(const Block& block, const Block* next, int row, int count) {
     const int stride = model_.stride, inner = model_.inner_stride, wide_stride = model_.gated ? 2 * inner : inner;
+    const int row_bytes = model_.scheme.row_bytes;
     float* x = x_ + static_cast<size_t>(row) * stride;
-    float* context = context_ + static_cast<size_t>(row) * stride;
+    float* normed = model_.pre_norm ? context_ : x_;
+    float* wide = work_.wide.of(static_cast<size_t>(count) * wide_stride);
     const bool last = row + count == span_.tokens;
-    float* wide = work_.wide.of(static_cast<size_t>(std::min(GROUP, span_.tokens)) * wide_stride);
-    multiply(block.out, rows_of(context, stride, stride, row, count, true), count, x, x, stride, &block.up);
-    norm(model_.pre_norm ? block.norm2 : block.norm1, x_, model_.pre_norm ? context_ : x_, row, count);
-    const Rows rows = rows_of(model_.pre_norm ? context : x, stride, stride, row, count, true);
-    multiply(block.up, rows, count, nullptr, wide, wide_stride, &block.down);
+    multiply(block.out, context_rows_.from(row, row_bytes), count, x, x, stride, &block.up);
+    const Rows rows = context_rows_.from(row, row_bytes);  // attention's result is used: room for the next rows
+    const Rows read = rows.rounded ? rows : Rows{normed + static_cast<size_t>(row) * stride, nullptr, nullptr, stride};
+    norm(model_.pre_norm ? block.norm2 : block.norm1, x_, normed, row, count, read);
+    multiply(block.up, read, count, nullptr, wide, wide_stride, &block.down);
+    const Rows inner_rows = rows_of(wide, wide_stride, inner, count, work_.wide_rows, work_.wide_scales);
     for (int i = 0; i < count; i++) {
         float* at = wide + static_cast<size_t>(i) * wide_stride;
-        largest_[row + i] = model_.gated ? model_.kernels.gate(at, at + inner, inner, model_.activation)
-                                         : model_.kernels.activate(at, inner, model_.activation);
+        round(inner_rows, i, at, activate(at));
     }
     watch_.lap(Work::activations);
-    multiply(block.down, rows_of(wide, wide_stride, inner, row, count, true), count, x, x, stride,
-             last ? (next ? &next->qkv : nullptr) : &block.out);
-    if (!model_.pre_norm) norm(block.norm2, x_, x_, row, count);
+    multiply(block.down, inner_rows, count, x, x, stride, last ? (next ? &next->qkv : nullptr) : &block.out);
+    if (!model_.pre_norm) norm(block.norm2, x_, x_, row, count, next ? rows_.from(row, row_bytes) : Rows{});
+}
+
+float Chunk::activate(float* row) {
+    const int inner = model_.inner_stride;
+    return model_.gated ? model_.kernels.gate(row, row + inner, inner, model_.activation)
+                        : model_.kernels.activate(row, inner, model_.activation);
 }
 
 void Chunk::write_layer(int layer) {

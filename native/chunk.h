@@ -20,11 +20,13 @@ public:
     void run();
 
 private:
-    // Rows as products read them, and what rounding needs.
+    // Rows as products read them: floats as they are, or room for as many rounded ones, and a scale for each.
     struct Rows {
-        const void* data;
-        long stride;
-        const float* scales;
+        const float* floats;
+        uint8_t* rounded;  // null where products read floats
+        float* scales;
+        long stride;  // elements
+        Rows from(int row, int row_bytes) const;
     };
 
     void embed();
@@ -33,8 +35,11 @@ private:
     void attend(const Block&);
     void rotate(const Block&);
     void finish(const Block&, const Block* next, int row, int count);
-    void norm(const Norm&, const float* from, float* to, int row, int count);
-    Rows rows_of(const float* x, int stride, int inputs, int row, int count, bool wide);
+    void norm(const Norm&, const float* from, float* to, int row, int count, const Rows&);
+    float activate(float* row);
+    Rows rows_of(const float* x, int stride, int inputs, int count, Buffer<uint8_t>&, Buffer<float>& scales);
+    void round(const Rows&, int row, const float* x, float largest);
+    void round_all(const Rows&, const float* x, int stride);
     void multiply(const Weights&, const Rows&, int count, const float* residual, float* out, long stride,
                   const Weights* next);
     void write_layer(int layer);
@@ -46,7 +51,8 @@ private:
     const int64_t all_tokens_;
     Workspace& work_;
     Stopwatch& watch_;
-    float *x_, *joined_, *context_, *largest_;
+    float *x_, *joined_, *context_;
+    Rows rows_, context_rows_;  // what queries, keys and values come from; attention's result
 };
 
 // One sentence's reductions, side by side in the order of lw_reduction.

@@ -36,7 +36,8 @@ std::vector<Kernels> usable() {
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
-    const Kernels full = with(avx512::table, "vnni", &vnni::int8);
+    Kernels full = with(avx512::table, "vnni", &vnni::int8);
+    full.attend_rounded = vnni::attend;
     std::vector<Kernels> found;
     if (vnni && has_leaf_7_1(5)) found.push_back(with(full, "avx512bf16", nullptr, &avx512bf16::bf16));
     if (vnni) found.push_back(full);
@@ -71,18 +72,19 @@ std::vector<Kernels> usable() { return {portable::table}; }
 #endif
 
 const std::vector<Kernels>& all() {
-    static const std::vector<Kernels> found = usable();
+    // never destroyed: threads may outlive what is destroyed when a process ends
+    static const std::vector<Kernels>& found = *new std::vector<Kernels>(usable());
     return found;
 }
 
 }  // namespace
 
 const char* kernels_here() {
-    static const std::string names = [] {
+    static const std::string& names = *new std::string([] {
         std::string joined;
         for (const Kernels& kernels : all()) joined += (joined.empty() ? "" : " ") + std::string(kernels.name);
         return joined;
-    }();
+    }());
     return names.c_str();
 }
 

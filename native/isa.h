@@ -18,7 +18,8 @@ namespace avx512 {
 extern const Kernels table;
 }
 namespace vnni {
-extern const Scheme int8;       // on top of avx512
+extern const Scheme int8;  // on top of avx512
+extern void (*const attend)(const Attention&);
 extern const Scheme int8_half;  // the same in vectors of avxvnni's width, to test its kernel where only AVX-512 is
 }  // namespace vnni
 namespace avx512bf16 {

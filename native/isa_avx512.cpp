@@ -39,6 +39,7 @@ const Kernels table = {
     gate,
     largest_of,
     attend,
+    attend,
 };
 }  // namespace avx512
 }  // namespace likewise

@@ -32,6 +32,7 @@ const Kernels table = {
     gate,
     largest_of,
     attend,
+    attend,
 };
 }  // namespace neon
 }  // namespace likewise

@@ -88,7 +88,8 @@ float logistic(float x) { return 1.0F / (1.0F + std::exp(-x)); }
 
 float activated(float x, Activation kind) {
     switch (kind) {
-        case Activation::gelu: return 0.5F * x * (1.0F + std::erf(x * 0.70710678F));
+        case Activation::gelu:
+        case Activation::rough_gelu: return 0.5F * x * (1.0F + std::erf(x * 0.70710678F));
         case Activation::gelu_tanh: return 0.5F * x * (1.0F + std::tanh(0.79788456F * (x + 0.044715F * x * x * x)));
         case Activation::relu: return std::max(x, 0.0F);
         case Activation::silu: return x * logistic(x);
@@ -152,6 +153,7 @@ const Kernels table = {
     activate,
     gate,
     largest,
+    attend,
     attend,
 };
 }  // namespace portable

@@ -6,6 +6,8 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -33,8 +35,23 @@ struct Int8 : Whole {
     static Bits weights(const Weight* p) { return {_mm512_loadu_si512(p)}; }
     static Sum step(Sum sum, Bits x, Bits w) { return {_mm512_dpbusd_epi32(sum.v, x.v, w.v)}; }
 };
+
+// Two numbers of 16 bits by the two at p, which every lane is multiplied by.
+inline Bits dot_pairs(Bits sum, Bits x, const void* p) {
+    return {_mm512_dpwssd_epi32(sum.v, x.v, spread_four_bytes(p))};
+}
+
+#include "kernels/exponential.h"
+#include "kernels/placing.h"
+#include "kernels/attention_pairs.h"
+
+void attend_whole(const Attention& a) {
+    if (a.tokens <= SHORT || a.width % WIDTH != 0) return avx512::table.attend(a);
+    attend_pairs(a);
+}
 }  // namespace
 
+extern void (*const attend)(const Attention&) = attend_whole;
 const Scheme int8 = {PANEL, 4, 1, 1, 128, multiply<Int8>, quantise<uint8_t>};
 }  // namespace vnni
 }  // namespace likewise

@@ -10,8 +10,8 @@ struct Packed {
     int inputs = 0;   // padded, a multiple of 16
     int outputs = 0;  // padded, a multiple of 16
     const void* panels = nullptr;
-    const float* bias = nullptr;       // of each output, 0 where there is none
-    const float* scales = nullptr;     // int8: of each output
+    const float* bias = nullptr;      // of each output, 0 where there is none
+    const float* scales = nullptr;    // int8: of each output
     const int32_t* starts = nullptr;  // int8: where sums start, so that activations may be stored above zero
 };
 
@@ -40,7 +40,8 @@ struct Scheme {
     void (*prepare)(const float* x, int count, float largest, void* out, float* scale);
 };
 
-enum class Activation { gelu, gelu_tanh, relu, silu, tanh, quick_gelu, mish };
+// The last, GELU to 5e-4 of max(1, |x|), is for products of bytes, whose steps are ten times as wide.
+enum class Activation { gelu, gelu_tanh, relu, silu, tanh, quick_gelu, mish, rough_gelu };
 
 // The attention of one sentence: where its queries, keys and values lie, and where the result goes.
 struct Attention {
@@ -60,7 +61,7 @@ struct Attention {
 // Floats that attention needs beside its inputs and outputs, for any instruction set.
 inline long attention_work(int tokens, int width) {
     const long padded = (width + 15) / 16 * 16;
-    return 16 * padded + 16L * tokens + 16 * padded + 2 * tokens * padded + 64;
+    return 16 * padded + 16L * (tokens + 1) + 16 * padded + 2L * (tokens + 1) * padded + 64;
 }
 
 struct Kernels {
@@ -74,6 +75,7 @@ struct Kernels {
     float (*gate)(float* x, const float* gate, int count, Activation);  // x = activation(x) * gate
     float (*largest)(const float* x, int count);
     void (*attend)(const Attention&);
+    void (*attend_rounded)(const Attention&);  // for models in eight bits: the same, or faster and rounded
 };
 
 // The kernels of that name, or the best that this processor has where the name is null; throws where it has none such.

@@ -49,6 +49,12 @@ const lw_description& checked(const lw_description& d) {
     return d;
 }
 
+// The steps of eight bits hide what the rough one is off by.
+Activation activation_of(const lw_description& d) {
+    const auto named = static_cast<Activation>(d.activation);
+    return d.precision == LW_AS_INT8 && named == Activation::gelu ? Activation::rough_gelu : named;
+}
+
 Norm read_norm(const lw_linear& norm, int width, const char* what) {
     if (norm.weight.data == nullptr) return {};
     return {read_all(norm.weight, 1, width, padded(width), what), read_all(norm.bias, 1, width, padded(width), what)};
@@ -85,7 +91,7 @@ Model::Model(const lw_description& d, const Kernels& kernels)
       stride(padded(d.width)),
       word_stride(padded(d.word_width)),
       inner_stride(padded(d.inner)),
-      activation(static_cast<Activation>(d.activation)),
+      activation(activation_of(d)),
       pre_norm(d.pre_norm != 0),
       gated(d.gated != 0),
       eps(d.eps),
@@ -100,7 +106,11 @@ Model::Model(const lw_description& d, const Kernels& kernels)
     last_norm = read_norm(d.last_norm, width, "the last norm");
 }
 
-Model::~Model() = default;
+Model::~Model() {
+    for (std::atomic<Workspace*>& spare : spare_) delete spare.load();
+    Pool* pool = pool_.load();
+    if (pool && pool->here()) delete pool;  // that of another process is left as it is
+}
 
 void Model::read_embeddings(const lw_description& d) {
     if (d.positions.data) {
@@ -114,8 +124,8 @@ void Model::read_embeddings(const lw_description& d) {
     }
     norm = read_norm(d.norm, word_width, "the embeddings' norm");
     if (d.widen.weight.data) {
-        widen =
-            Weights({{&d.widen, 0, width}}, word_width, scheme, d.precision == LW_AS_INT8, "the embeddings' widening", arena);
+        widen = Weights({{&d.widen, 0, width}}, word_width, scheme, d.precision == LW_AS_INT8,
+                        "the embeddings' widening", arena);
     }
     if (d.relative.data) read_relative(d.relative);
 }
@@ -166,18 +176,30 @@ size_t Model::bytes() const {
 }
 
 std::unique_ptr<Workspace> Model::borrow() const {
-    const std::lock_guard<std::mutex> lock(guard_);
-    if (spare_.empty()) return std::make_unique<Workspace>();
-    std::unique_ptr<Workspace> found = std::move(spare_.back());
-    spare_.pop_back();
-    return found;
+    for (std::atomic<Workspace*>& spare : spare_) {
+        if (Workspace* found = spare.exchange(nullptr)) return std::unique_ptr<Workspace>(found);
+    }
+    return std::make_unique<Workspace>();
 }
 
 void Model::give_back(std::unique_ptr<Workspace> workspace) const {
     constexpr size_t MOST_BYTES = 64U << 20U;  // what a very long text needed is not kept
     if (workspace->bytes() > MOST_BYTES) return;
-    const std::lock_guard<std::mutex> lock(guard_);
-    spare_.push_back(std::move(workspace));
+    for (std::atomic<Workspace*>& spare : spare_) {
+        Workspace* none = nullptr;
+        if (spare.compare_exchange_strong(none, workspace.get())) {
+            workspace.release();
+            return;
+        }
+    }
+}
+
+Pool& Model::pool() const {
+    Pool* found = pool_.load();
+    if (found && found->here()) return *found;
+    auto made = std::make_unique<Pool>();
+    if (pool_.compare_exchange_strong(found, made.get())) return *made.release();
+    return *found;  // another thread was faster
 }
 
 }  // namespace likewise

@@ -1,13 +1,15 @@
 // A model as it is computed: packed weights, norms and tables. It does not change once made, so threads may share it.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "kernels.h"
 #include "likewise_native.h"
 #include "pack.h"
+#include "pool.h"
 
 namespace likewise {
 
@@ -52,14 +54,16 @@ public:
     // Memory for a chunk, used again by the next call: mapping it anew costs more than a short sentence.
     std::unique_ptr<Workspace> borrow() const;
     void give_back(std::unique_ptr<Workspace>) const;
+    Pool& pool() const;
 
 private:
     void read_embeddings(const lw_description&);
     void read_relative(const lw_tensor&);
     Block read_block(const lw_block&);
 
-    mutable std::mutex guard_;
-    mutable std::vector<std::unique_ptr<Workspace>> spare_;
+    // No locks: a fork while another thread held one would find it locked for ever.
+    mutable std::array<std::atomic<Workspace*>, 64> spare_{};
+    mutable std::atomic<Pool*> pool_{nullptr};
 };
 
 }  // namespace likewise

@@ -25,8 +25,7 @@ struct Part {
 class Weights {
 public:
     Weights() = default;
-    Weights(const std::vector<Part>& parts, int inputs, const Scheme& scheme, bool int8, const char* what,
-            Arena&);
+    Weights(const std::vector<Part>& parts, int inputs, const Scheme& scheme, bool int8, const char* what, Arena&);
     const Packed& packed() const { return packed_; }
     size_t bytes() const { return bytes_; }
 

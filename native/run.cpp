@@ -6,7 +6,6 @@
 #include <exception>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "chunk.h"
@@ -121,18 +120,13 @@ void run(const Model& model, const lw_request& r) {
     const int64_t tokens = r.tokens;
     const std::vector<Span> spans = cut(r, tokens);
     Shared shared;
-    // Threads live as long as the call: none is left behind to idle, or to be missing after a fork.
-    std::vector<std::thread> helpers;
-    const size_t count = std::min<size_t>(r.threads, spans.size());
-    try {
-        for (size_t i = 1; i < count; i++) {
-            helpers.emplace_back([&] { take_chunks(model, r, spans, tokens, shared); });
-        }
-    } catch (const std::exception&) {
-        // no more threads are to be had: those that there are do the work
+    const size_t threads = std::min<size_t>(r.threads, spans.size());
+    const auto work = [&] { take_chunks(model, r, spans, tokens, shared); };
+    if (threads > 1) {
+        model.pool().run(threads - 1, work);
+    } else {
+        work();
     }
-    take_chunks(model, r, spans, tokens, shared);
-    for (std::thread& helper : helpers) helper.join();
     if (shared.failure) std::rethrow_exception(shared.failure);
 }
 

@@ -22,15 +22,15 @@ private:
 };
 
 struct Workspace {
-    Buffer<float> states, joined, context, wide, attention, words, largest;
+    Buffer<float> states, joined, context, wide, attention, words;
     Buffer<float> angles;
-    Buffer<uint8_t> rows, wide_rows;  // as products read them
-    Buffer<float> scales, wide_scales;
+    Buffer<uint8_t> rows, context_rows, wide_rows;  // as products read them
+    Buffer<float> scales, context_scales, wide_scales;
 
     size_t bytes() const {
         return states.bytes() + joined.bytes() + context.bytes() + wide.bytes() + attention.bytes() + words.bytes() +
-               largest.bytes() + angles.bytes() + rows.bytes() + wide_rows.bytes() + scales.bytes() +
-               wide_scales.bytes();
+               angles.bytes() + rows.bytes() + context_rows.bytes() + wide_rows.bytes() + scales.bytes() +
+               context_scales.bytes() + wide_scales.bytes();
     }
 };
 

@@ -2,7 +2,7 @@
 // Each lane is a query: maximum, exponentials and sums of the softmax are then plain vector operations, key by key.
 #pragma once
 
-constexpr int SHORT = 32;  // longer sentences copy a head's keys and values side by side, for the cache's sake
+#include "placing.h"
 
 // One head of one sentence while it is computed.
 struct Head {
@@ -29,12 +29,7 @@ Floats score(const Head& h, int query, int key, Floats most) {
         each<COUNT>([&](auto j) { sums[j] = fma(q, splat(keys[j * h.key_stride + d]), sums[j]); });
     }
     each<COUNT>([&](auto j) {
-        const int distance = query - (key + j);  // of the first lane
-        if (h.relative) sums[j] = add(sums[j], load(h.relative + distance));
-        if (h.reach >= 0 && (std::abs(distance) > h.reach || std::abs(distance + WIDTH - 1) > h.reach)) {
-            const Floats far = magnitude(add(counting(), splat(static_cast<float>(distance))));
-            sums[j] = where_less(splat(static_cast<float>(h.reach) + 0.5F), far, splat(-1e30F), sums[j]);
-        }
+        sums[j] = placed(sums[j], h.relative, h.reach, query - (key + j));
         store(h.scores + (key + j) * WIDTH, sums[j]);
         most = max(most, sums[j]);
     });
@@ -106,14 +101,7 @@ inline void attend_some(const Attention& a, const Head& h, const float* from, in
     store(totals, divide(splat(1.0F), soften(h.scores, begin, end, most)));
     for (int row = 0; row < rows; row += QUERIES)
         weigh_rows<QUERIES>(h, row, std::min(QUERIES, rows - row), begin, end);
-    for (int row = 0; row < rows; row++) {
-        const Floats share = splat(totals[row]);
-        const float* result = h.result + row * h.padded;
-        float* to = out + row * a.out_stride;
-        int d = 0;
-        for (; d + WIDTH <= h.width; d += WIDTH) store(to + d, mul(load(result + d), share));
-        for (; d < h.width; d++) to[d] = result[d] * totals[row];
-    }
+    write_rows(h.result, h.padded, h.width, rows, totals, out, a.out_stride);
 }
 
 inline void copy_rows(const float* from, long stride, int rows, int width, int padded, float* to) {

@@ -1,13 +1,24 @@
 // A row of floats as products in fewer bits read it.
 #pragma once
 
+template <class Element>
+inline void store_four(Element* p, Floats a, Floats b, Floats c, Floats d) {
+    store_whole(p, a), store_whole(p + WIDTH, b), store_whole(p + 2 * WIDTH, c), store_whole(p + 3 * WIDTH, d);
+}
+
 // A row as whole numbers from -127 to 127, and the step between them.
 template <class Element>
 void quantise(const float* x, int count, float largest, void* out, float* scale) {
     *scale = largest / 127.0F;
     const Floats steps = splat(largest > 0.0F ? 127.0F / largest : 0.0F);
     auto to = static_cast<Element*>(out);
-    for (int i = 0; i < count; i += WIDTH) store_whole(to + i, mul(load(x + i), steps));
+    int i = 0;
+    for (; i + 4 * WIDTH <= count; i += 4 * WIDTH) {
+        Floats part[4];
+        each<4>([&](auto j) { part[j] = mul(load(x + i + j * WIDTH), steps); });
+        store_four(to + i, part[0], part[1], part[2], part[3]);
+    }
+    for (; i < count; i += WIDTH) store_whole(to + i, mul(load(x + i), steps));
 }
 
 [[maybe_unused]] void to_bf16(const float* x, int count, float, void* out, float*) {

@@ -22,6 +22,15 @@ struct Fp32 {
 struct Bits {
     __m512i v;
 };
+inline Bits no_bits() { return {_mm512_setzero_si512()}; }
+inline Bits load_bits(const void* p) { return {_mm512_loadu_si512(p)}; }
+inline Floats floats(Bits x) { return {_mm512_cvtepi32_ps(x.v)}; }
+
+// a and b rounded to 16 bits: a's in the low half of each lane, b's in the high one.
+inline void store_pairs(int32_t* p, Floats a, Floats b) {
+    const __m512i high = _mm512_slli_epi32(_mm512_cvtps_epi32(b.v), 16);
+    _mm512_storeu_si512(p, _mm512_mask_blend_epi16(0xAAAAAAAAU, _mm512_cvtps_epi32(a.v), high));
+}
 
 // Sums of whole numbers, made floats: the sum * scale of the row * scale of the column + bias.
 struct WholeColumn {

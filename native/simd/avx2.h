@@ -21,6 +21,8 @@ inline Floats mul(Floats a, Floats b) { return {_mm256_mul_ps(a.v, b.v)}; }
 inline Floats max(Floats a, Floats b) { return {_mm256_max_ps(a.v, b.v)}; }
 inline Floats min(Floats a, Floats b) { return {_mm256_min_ps(a.v, b.v)}; }
 inline Floats divide(Floats a, Floats b) { return {_mm256_div_ps(a.v, b.v)}; }
+// x, or the limit with its sign where x is beyond it.
+inline Floats clamp(Floats x, Floats limit) { return max(min(x, limit), sub(splat(0.0F), limit)); }
 inline Floats magnitude(Floats x) { return {_mm256_andnot_ps(_mm256_set1_ps(-0.0F), x.v)}; }
 inline Floats counting() { return {_mm256_set_ps(7, 6, 5, 4, 3, 2, 1, 0)}; }
 
@@ -89,6 +91,15 @@ inline void store_whole(int16_t* p, Floats x) {
 inline void store_whole(uint8_t* p, Floats x) {
     const __m128i halves = narrowed(_mm256_add_epi32(_mm256_cvtps_epi32(x.v), _mm256_set1_epi32(128)));
     _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(halves, halves));
+}
+
+// Four vectors at once: halves, then bytes side by side, then their halves in order.
+inline void store_four(uint8_t* p, Floats a, Floats b, Floats c, Floats d) {
+    const __m256i left = _mm256_packs_epi32(_mm256_cvtps_epi32(a.v), _mm256_cvtps_epi32(b.v));
+    const __m256i right = _mm256_packs_epi32(_mm256_cvtps_epi32(c.v), _mm256_cvtps_epi32(d.v));
+    const __m256i order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
+    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(left, right), order);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_xor_si256(bytes, _mm256_set1_epi8(-128)));
 }
 
 // x rounded to bfloat16, ties to even.

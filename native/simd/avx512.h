@@ -20,6 +20,8 @@ inline Floats sub(Floats a, Floats b) { return {_mm512_sub_ps(a.v, b.v)}; }
 inline Floats mul(Floats a, Floats b) { return {_mm512_mul_ps(a.v, b.v)}; }
 inline Floats max(Floats a, Floats b) { return {_mm512_max_ps(a.v, b.v)}; }
 inline Floats min(Floats a, Floats b) { return {_mm512_min_ps(a.v, b.v)}; }
+// x, or the limit with its sign where x is beyond it.
+inline Floats clamp(Floats x, Floats limit) { return {_mm512_range_ps(x.v, limit.v, 2)}; }
 inline Floats magnitude(Floats x) { return {_mm512_abs_ps(x.v)}; }
 inline float sum(Floats x) { return _mm512_reduce_add_ps(x.v); }
 inline float largest(Floats x) { return _mm512_reduce_max_ps(x.v); }
@@ -77,6 +79,15 @@ inline void store_whole(uint8_t* p, Floats x) {
 }
 inline void store_whole(int16_t* p, Floats x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(x.v)));
+}
+
+// Four vectors at once: halves, then bytes side by side, then their quarters in order.
+inline void store_four(uint8_t* p, Floats a, Floats b, Floats c, Floats d) {
+    const __m512i left = _mm512_packs_epi32(_mm512_cvtps_epi32(a.v), _mm512_cvtps_epi32(b.v));
+    const __m512i right = _mm512_packs_epi32(_mm512_cvtps_epi32(c.v), _mm512_cvtps_epi32(d.v));
+    const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    const __m512i bytes = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(left, right));
+    _mm512_storeu_si512(p, _mm512_xor_si512(bytes, _mm512_set1_epi8(-128)));
 }
 
 // x rounded to bfloat16, ties to even.

@@ -32,6 +32,9 @@ inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
 inline Floats max(Floats a, Floats b) { return {vbslq_f32(vcgtq_f32(a.v, b.v), a.v, b.v)}; }
 inline Floats min(Floats a, Floats b) { return {vbslq_f32(vcltq_f32(a.v, b.v), a.v, b.v)}; }
 
+// x, or the limit with its sign where x is beyond it.
+inline Floats clamp(Floats x, Floats limit) { return max(min(x, limit), sub(splat(0.0F), limit)); }
+
 inline Floats counting() {
     const float lanes[4] = {0.0F, 1.0F, 2.0F, 3.0F};
     return load(lanes);
@@ -67,6 +70,13 @@ inline void store_whole(int8_t* p, Floats x) {
     const int16x4_t halves = vmovn_s32(vcvtnq_s32_f32(x.v));
     const int8x8_t bytes = vmovn_s16(vcombine_s16(halves, halves));
     std::memcpy(p, &bytes, 4);
+}
+
+// Four vectors at once.
+inline void store_four(int8_t* p, Floats a, Floats b, Floats c, Floats d) {
+    const int16x4_t w = vmovn_s32(vcvtnq_s32_f32(a.v)), x = vmovn_s32(vcvtnq_s32_f32(b.v));
+    const int16x4_t y = vmovn_s32(vcvtnq_s32_f32(c.v)), z = vmovn_s32(vcvtnq_s32_f32(d.v));
+    vst1q_s8(p, vcombine_s8(vmovn_s16(vcombine_s16(w, x)), vmovn_s16(vcombine_s16(y, z))));
 }
 
 // x rounded to bfloat16, ties to even.

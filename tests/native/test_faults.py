@@ -3,6 +3,8 @@
 import os
 import resource
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -218,14 +220,44 @@ def test_threads_are_limited_by_affinity_and_quota(tmp_path: Path) -> None:
     assert 1 <= native.cores() <= len(os.sched_getaffinity(0))
 
 
-def test_a_fork_may_compute_too(model: Model) -> None:
-    wanted = model.run(IDS, LENGTHS, reductions=["mean"], execution=Execution(threads=2)).pooled
+MANY = np.tile(IDS, 60), np.tile(LENGTHS, 60)  # enough for several chunks
+
+
+def mean(model: Model, threads: int) -> np.ndarray:
+    return model.run(*MANY, reductions=["mean"], execution=Execution(threads=threads, chunk_tokens=48)).pooled
+
+
+@pytest.mark.parametrize("freed", [False, True])
+def test_a_fork_may_compute_too_and_free_the_model(freed: bool, bert: Description, library: Library) -> None:
+    model = Model(bert, library=library)
+    wanted = mean(model, 2)  # whose helper is not in the fork
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
-        same = np.array_equal(
-            model.run(IDS, LENGTHS, reductions=["mean"], execution=Execution(threads=2)).pooled, wanted
-        )
+        same = freed or np.array_equal(mean(model, 3), wanted)
+        del model
         os.write(writer, b"same" if same else b"other")
         os._exit(0)
     os.waitpid(child, 0)
     assert os.read(reader, 10) == b"same"
+    assert np.array_equal(mean(model, 2), wanted)
+
+
+def test_several_threads_may_call_one_model_at_once(model: Model) -> None:
+    wanted = mean(model, 1)
+    with ThreadPoolExecutor(6) as pool:
+        for found in pool.map(lambda i: mean(model, 1 + i % 4), range(60)):
+            assert np.array_equal(found, wanted)
+
+
+def test_a_process_ends_while_a_models_threads_wait(library_path: Path) -> None:
+    code = (
+        "import ctypes, os, sys, numpy as np; from pathlib import Path; "
+        "from likewise.engines.native.library import *; "
+        "words = Tensor(np.ones((10, 64), np.float32)); "
+        "model = Model(Description(10, 64, 99, words), library=Library(Path(sys.argv[1]))); "
+        "ids = np.ones(4000, np.int32); lengths = np.full(100, 40, np.int32); "
+        "print(model.run(ids, lengths, reductions=['mean'], execution=Execution(threads=3)).pooled.sum()); "
+        "sys.modules['kept'] = model; sys.exit(7)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(library_path)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (7, "6400.0\n"), done.stderr

@@ -1,0 +1,167 @@
+// Attention of long sentences in whole numbers of 16 bits, multiplied in pairs: half the steps of floats, for models
+// whose products are in bytes and round more. Sums are exact in 32 bits; what is rounded depends on the sentence alone.
+#pragma once
+
+constexpr float SUMS = 2147483647.0F;  // the largest sum
+constexpr float ONE_EXPONENT = 12.0F;  // a weight of 1 is 2 to this
+constexpr int BLOCK = 256;             // keys, an even number, whose weighted values are added before they are floats
+constexpr float VALUES = 2000.0F;      // the largest value: BLOCK * 2^12 * VALUES is below SUMS
+
+// One head of one sentence while it is computed.
+struct PairedHead {
+    const int16_t* keys;    // [keys][width]
+    const int32_t* values;  // [pairs of keys][width]
+    int width, reach;
+    const float* relative;  // as Head has it
+    float query_scale;      // from a query's numbers to whole ones
+    float score_step;       // from a whole score to the exponent of two
+    float value_step;
+    int32_t* turned;  // [pairs of numbers][WIDTH]: the queries, one a lane
+    float* scores;    // [keys][WIDTH]; then, in pairs, the weights
+    float* result;    // [WIDTH][width]
+};
+
+template <int COUNT>
+Floats score_pairs(const PairedHead& h, int query, int key, Floats most) {
+    Bits sums[COUNT];
+    each<COUNT>([&](auto j) { sums[j] = no_bits(); });
+    const int16_t* keys = h.keys + static_cast<long>(key) * h.width;
+    for (int d = 0; d < h.width; d += 2) {
+        const Bits q = load_bits(h.turned + d / 2 * WIDTH);
+        each<COUNT>([&](auto j) { sums[j] = dot_pairs(sums[j], q, keys + j * h.width + d); });
+    }
+    each<COUNT>([&](auto j) {
+        const Floats score = placed(mul(floats(sums[j]), splat(h.score_step)), h.relative, h.reach, query - (key + j));
+        store(h.scores + (key + j) * WIDTH, score);
+        most = max(most, score);
+    });
+    return most;
+}
+
+template <int COUNT>
+Floats score_some_pairs(const PairedHead& h, int query, int key, int count, Floats most) {
+    if (count == COUNT) return score_pairs<COUNT>(h, query, key, most);
+    if constexpr (COUNT > 1) return score_some_pairs<COUNT - 1>(h, query, key, count, most);
+    return most;
+}
+
+// Scores to weights in pairs, 2^12 for the largest; their sums, one a lane. `from` is even.
+inline Floats soften_pairs(float* scores, int from, int to, Floats most) {
+    const Floats least = sub(most, splat(ONE_EXPONENT));
+    Floats total = splat(0.0F);
+    for (int key = from; key < to; key += 2) {
+        const Floats left = power_of_two(sub(load(scores + key * WIDTH), least));
+        const Floats right = key + 1 < to ? power_of_two(sub(load(scores + (key + 1) * WIDTH), least)) : splat(0.0F);
+        store_pairs(reinterpret_cast<int32_t*>(scores) + key / 2 * WIDTH, left, right);
+        total = add(total, add(left, right));
+    }
+    return total;
+}
+
+// The values weighted by the weights of `ROWS` queries, `VECTORS` vectors of them, from a block of pairs of keys.
+template <int ROWS, int VECTORS>
+void weigh_pairs(const PairedHead& h, int row, int column, int from, int to, bool more) {
+    Bits sums[ROWS][VECTORS];
+    each<ROWS>([&](auto r) { each<VECTORS>([&](auto c) { sums[r][c] = no_bits(); }); });
+    for (int pair = from; pair < to; pair++) {
+        const int32_t* value = h.values + static_cast<long>(pair) * h.width + column;
+        const auto weight = reinterpret_cast<const int32_t*>(h.scores) + pair * WIDTH + row;
+        Bits v[VECTORS];
+        each<VECTORS>([&](auto c) { v[c] = load_bits(value + c * WIDTH); });
+        each<ROWS>(
+            [&](auto r) { each<VECTORS>([&](auto c) { sums[r][c] = dot_pairs(sums[r][c], v[c], weight + r); }); });
+    }
+    each<ROWS>([&](auto r) {
+        each<VECTORS>([&](auto c) {
+            float* to = h.result + (row + r) * h.width + column + c * WIDTH;
+            store(to, more ? add(load(to), floats(sums[r][c])) : floats(sums[r][c]));
+        });
+    });
+}
+
+template <int VECTORS>
+void weigh_column(const PairedHead& h, int column, int from, int to) {
+    for (int block = from; block < to; block += BLOCK / 2) {
+        const int end = std::min(to, block + BLOCK / 2);
+        for (int row = 0; row < WIDTH; row += QUERIES)
+            weigh_pairs<QUERIES, VECTORS>(h, row, column, block, end, block > from);
+    }
+}
+
+// Up to WIDTH queries of a head, from `query` on, whose vectors are at `from`.
+inline void attend_some_pairs(const Attention& a, const PairedHead& h, const float* from, int query, float* out) {
+    const int rows = std::min(WIDTH, a.tokens - query);
+    float column[WIDTH * WIDTH];
+    for (int d = 0; d < h.width; d += WIDTH) {
+        transpose(from + d, a.stride, splat(h.query_scale), column);
+        for (int i = 0; i < WIDTH; i += 2) {
+            store_pairs(h.turned + (d + i) / 2 * WIDTH, load(column + i * WIDTH), load(column + (i + 1) * WIDTH));
+        }
+    }
+    const int begin = h.reach < 0 ? 0 : std::max(0, query - h.reach) / 2 * 2;
+    const int end = h.reach < 0 ? a.tokens : std::min(a.tokens, query + rows + h.reach);
+    Floats most = splat(-3e38F);
+    for (int key = begin, parts = (end - begin + KEYS - 1) / KEYS; parts > 0; parts--) {
+        const int count = (end - key + parts - 1) / parts;
+        most = score_some_pairs<KEYS>(h, query, key, count, most);
+        key += count;
+    }
+    float shares[WIDTH];
+    store(shares, divide(splat(h.value_step), soften_pairs(h.scores, begin, end, most)));
+    int d = 0;
+    for (; d + 2 * WIDTH <= h.width; d += 2 * WIDTH) weigh_column<2>(h, d, begin / 2, (end + 1) / 2);
+    if (d < h.width) weigh_column<1>(h, d, begin / 2, (end + 1) / 2);
+    write_rows(h.result, h.width, h.width, rows, shares, out, a.out_stride);
+}
+
+inline float largest_of_rows(const float* rows, long stride, int count, int width) {
+    Floats most = splat(1e-30F);
+    for (int row = 0; row < count; row++, rows += stride) {
+        for (int d = 0; d < width; d += WIDTH) most = max(magnitude(load(rows + d)), most);
+    }
+    return largest(most);
+}
+
+// Rows as whole numbers, `scale` times their own.
+inline void round_rows(const float* rows, long stride, int count, int width, float scale, int16_t* to) {
+    for (int row = 0; row < count; row++, rows += stride, to += width) {
+        for (int d = 0; d < width; d += WIDTH) store_whole(to + d, mul(load(rows + d), splat(scale)));
+    }
+}
+
+// The same, two rows side by side number by number; where there is no second one, it is zero.
+inline void round_pairs(const float* rows, long stride, int count, int width, float scale, int32_t* to) {
+    for (int row = 0; row < count; row += 2, rows += 2 * stride, to += width) {
+        for (int d = 0; d < width; d += WIDTH) {
+            const Floats second = row + 1 < count ? load(rows + stride + d) : splat(0.0F);
+            store_pairs(to + d, mul(load(rows + d), splat(scale)), mul(second, splat(scale)));
+        }
+    }
+}
+
+// As attend does it in floats, to which short sentences and odd widths are left.
+void attend_pairs(const Attention& a) {
+    PairedHead h{};
+    h.width = a.width, h.reach = a.reach;
+    h.turned = reinterpret_cast<int32_t*>(a.work);
+    h.scores = a.work + WIDTH * a.width;
+    h.result = h.scores + static_cast<long>(WIDTH) * (a.tokens + 1);
+    auto keys = reinterpret_cast<int16_t*>(h.result + static_cast<long>(WIDTH) * a.width);
+    auto values = reinterpret_cast<int32_t*>(keys + static_cast<long>(a.tokens) * a.width);
+    h.keys = keys, h.values = values;
+    const float most = std::min(8191.0F, std::floor(std::sqrt(SUMS / static_cast<float>(a.width))));
+    for (int head = 0; head < a.heads; head++) {
+        const long at = static_cast<long>(head) * a.width;
+        h.relative = a.relative ? a.relative + 2L * a.limit * head + a.limit : nullptr;
+        const float q = largest_of_rows(a.queries + at, a.stride, a.tokens, a.width);
+        const float k = largest_of_rows(a.keys + at, a.stride, a.tokens, a.width);
+        const float v = largest_of_rows(a.values + at, a.stride, a.tokens, a.width);
+        round_rows(a.keys + at, a.stride, a.tokens, a.width, most / k, keys);
+        round_pairs(a.values + at, a.stride, a.tokens, a.width, VALUES / v, values);
+        h.query_scale = most / q, h.value_step = v / VALUES;
+        h.score_step = q / most * (k / most) * 1.44269504F / std::sqrt(static_cast<float>(a.width));
+        for (int query = 0; query < a.tokens; query += WIDTH) {
+            attend_some_pairs(a, h, a.queries + at + query * a.stride, query, a.out + query * a.out_stride + at);
+        }
+    }
+}
