@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from likewise import Embedder
-from likewise.encoders import checkpoint
 from likewise.encoders.checkpoint import load_encoder
 from likewise.encoders.encoder import Encoder
 from likewise.encoders.families import FAMILIES
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, LikewiseError, MissingExtra
 from tests.tiny import CONFIGS, TEXTS, amend, config_of, pack, reweigh, write
 
@@ -38,7 +37,7 @@ def _shards(folder) -> None:
 def test_weights_stored_in_another_precision_are_turned_into_fp32(own, tiny, dtype, close):
     folder = own()
     reweigh(folder, lambda _, tensor: tensor.to(dtype))
-    embedder = Embedder.load(folder)
+    embedder = TorchEmbedder.load(folder)
     assert embedder.precision == "fp32"
     np.testing.assert_allclose(embedder.encode(TEXTS), tiny.encode(TEXTS), atol=close)
 
@@ -46,14 +45,14 @@ def test_weights_stored_in_another_precision_are_turned_into_fp32(own, tiny, dty
 def test_weights_in_shards_are_the_same_weights(own, tiny):
     folder = own()
     _shards(folder)
-    assert Embedder.load(folder).fingerprint == tiny.fingerprint
+    assert TorchEmbedder.load(folder).fingerprint == tiny.fingerprint
 
 
 @pytest.mark.parametrize("rename", [lambda n: f"bert.{n}", lambda n: f"model.deep.{n}"], ids=["bert.", "model.deep."])
 def test_any_prefix_may_stand_before_the_names(own, tiny, rename):
     folder = own()
     save_file({rename(n): t for n, t in load_file(folder / WEIGHTS).items()}, folder / WEIGHTS)
-    assert Embedder.load(folder).fingerprint == tiny.fingerprint
+    assert TorchEmbedder.load(folder).fingerprint == tiny.fingerprint
 
 
 def test_the_oldest_names_of_norms_are_known(own, tiny):
@@ -63,7 +62,7 @@ def test_the_oldest_names_of_norms_are_known(own, tiny):
         return name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
 
     save_file({older(n): t for n, t in load_file(folder / WEIGHTS).items()}, folder / WEIGHTS)
-    assert Embedder.load(folder).fingerprint == tiny.fingerprint
+    assert TorchEmbedder.load(folder).fingerprint == tiny.fingerprint
 
 
 def test_weights_that_are_not_used_do_no_harm(own, tiny):
@@ -74,7 +73,7 @@ def test_weights_that_are_not_used_do_no_harm(own, tiny):
         "embeddings.position_ids": torch.arange(4),
     }
     save_file({**load_file(folder / WEIGHTS), **extra}, folder / WEIGHTS)
-    assert Embedder.load(folder).fingerprint == tiny.fingerprint
+    assert TorchEmbedder.load(folder).fingerprint == tiny.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -107,7 +106,7 @@ def test_a_missing_shard_is_named(own):
         load_encoder(folder)
 
 
-@pytest.mark.parametrize("name", checkpoint.PICKLED)
+@pytest.mark.parametrize("name", weight_files.PICKLED)
 def test_a_pickle_is_refused_with_the_way_out(own, name):
     folder = own()
     (folder / WEIGHTS).rename(folder / name)
@@ -236,7 +235,7 @@ def test_any_value_in_a_config_gives_an_encoder_or_an_error_of_ours(family, data
 
 @pytest.mark.usefixtures("unchecked")
 def test_what_cannot_be_written_is_refused_before_anything_is(folders, tmp_path):
-    encoder = Embedder.load(folders("bert"), device="cpu").encoder
+    encoder = TorchEmbedder.load(folders("bert"), device="cpu").encoder
     with pytest.raises(BadInput, match="weights is 'int4'; expected \"int8\", or None"):
         checkpoint.check_writable(encoder, "int4")
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from likewise import Embedder, Ragged
+from likewise import Ragged
 from likewise.encoders.families import FAMILIES
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadModel
 from tests.tiny import CONFIGS, LONG, TEXTS, TRANSFORMERS, config_of, pack, random_encoder
 
@@ -65,7 +66,7 @@ def test_vectors_are_finite_unit_float32(family, embedders):
 @families
 def test_a_saved_model_loads_with_the_same_vectors_and_fingerprint(family, embedders, tmp_path):
     embedders(family).save(tmp_path / "saved")
-    again = Embedder.load(tmp_path / "saved")
+    again = TorchEmbedder.load(tmp_path / "saved")
     assert again.fingerprint == embedders(family).fingerprint
     assert np.array_equal(again.encode(TEXTS), embedders(family).encode(TEXTS))
 
@@ -130,7 +131,7 @@ def test_layers_and_tokens_have_a_row_a_piece(family, embedders):
 
 @families
 def test_gradients_reach_every_weight_and_the_read_words_alone(family, folders):
-    embedder = Embedder.load(folders(family)).eval()
+    embedder = TorchEmbedder.load(folders(family)).eval()
     tokens = Ragged.of([[5, 6, 7, 8, 9, 10, 11, 12], [20, 21, 22]])
     goal = torch.linspace(-1, 1, 32)
     (embedder(tokens) * goal).sum().backward()
@@ -142,7 +143,7 @@ def test_gradients_reach_every_weight_and_the_read_words_alone(family, folders):
 
 @families
 def test_with_gradients_and_without_vectors_are_the_same(family, folders):
-    embedder = Embedder.load(folders(family))
+    embedder = TorchEmbedder.load(folders(family))
     tokens = pack([11, 11, 4, 1])
     with torch.no_grad():
         without = embedder(tokens)
@@ -151,7 +152,7 @@ def test_with_gradients_and_without_vectors_are_the_same(family, folders):
 
 @families
 def test_dropout_is_there_in_training_and_gone_afterwards(family, folders):
-    embedder = Embedder.load(folders(family))
+    embedder = TorchEmbedder.load(folders(family))
     tokens = pack([11, 4])
     rates = [m.p for m in embedder.modules() if isinstance(m, torch.nn.Dropout)]
     before = embedder(tokens)
@@ -164,7 +165,7 @@ def test_dropout_is_there_in_training_and_gone_afterwards(family, folders):
 @families
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_half_precision_is_near_full_precision(family, precision, folders, embedders):
-    half = Embedder.load(folders(family), precision=precision)
+    half = TorchEmbedder.load(folders(family), precision=precision)
     assert half.precision == precision
     vectors = half.encode(TEXTS)
     assert vectors.dtype == np.float32

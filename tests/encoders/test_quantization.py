@@ -15,6 +15,7 @@ from likewise.encoders.config import EIGHT_BITS
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.quantization import LARGEST_INT8, dequantized, quantize_rows, quantized_tensors
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadModel
 from tests.tiny import CONFIGS, TEXTS, amend
 
@@ -47,7 +48,7 @@ def test_lone_numbers_stay_as_they_are():
 def test_every_family_can_be_kept_in_eight_bits(embedders, family, tmp_path):
     embedder = embedders(family)
     embedder.save(tmp_path / "small", weights="int8")
-    small = Embedder.load(tmp_path / "small")
+    small = TorchEmbedder.load(tmp_path / "small")
     assert small.precision == "fp32"
     ours, theirs = small.encode(TEXTS), embedder.encode(TEXTS)
     cosines = (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
@@ -56,21 +57,21 @@ def test_every_family_can_be_kept_in_eight_bits(embedders, family, tmp_path):
 
 
 def test_the_file_is_small_and_what_is_saved_anew_is_plain(own, tmp_path):
-    embedder = Embedder.load(own(changes={"hidden_size": 64}))
+    embedder = TorchEmbedder.load(own(changes={"hidden_size": 64}))
     embedder.save(tmp_path / "whole")
     embedder.save(tmp_path / "small", weights="int8")
     sizes = [(tmp_path / name / WEIGHTS).stat().st_size for name in ("small", "whole")]
     assert sizes[0] < 0.5 * sizes[1]
-    small = Embedder.load(tmp_path / "small")
+    small = TorchEmbedder.load(tmp_path / "small")
     small.save(tmp_path / "again")
     told = {name: json.loads((tmp_path / name / "config.json").read_text()) for name in ("whole", "small", "again")}
     assert told["small"]["model_type"] == EIGHT_BITS  # which no other library knows
     assert told["again"] == told["whole"]
-    assert Embedder.load(tmp_path / "again").fingerprint == small.fingerprint
+    assert TorchEmbedder.load(tmp_path / "again").fingerprint == small.fingerprint
 
 
 def _small(own, tmp_path):
-    Embedder.load(own()).save(tmp_path / "small", weights="int8")
+    TorchEmbedder.load(own()).save(tmp_path / "small", weights="int8")
     return tmp_path / "small"
 
 
@@ -90,14 +91,14 @@ def test_whole_numbers_without_sound_steps_are_refused(own, tmp_path, spoil):
     weights = load_file(folder / WEIGHTS)
     save_file(spoil(weights), folder / WEIGHTS)
     with pytest.raises(BadModel, match="steps|finite"):
-        Embedder.load(folder)
+        TorchEmbedder.load(folder)
 
 
 def test_others_eight_bits_are_refused(own, tmp_path):
     folder = _small(own, tmp_path)
     amend(folder / "config.json", quantization_config={"quant_method": "bitsandbytes"})
     with pytest.raises(BadModel, match="quantised"):
-        Embedder.load(folder)
+        TorchEmbedder.load(folder)
 
 
 @pytest.mark.parametrize("kind", [None, 3, "no such encoder", EIGHT_BITS])

@@ -41,7 +41,7 @@ def _built(encoder: Encoder, family: Family, homes: list[int], kept: Sequence[in
     """The smaller encoder: its block i is block `homes[i]` of the full one, its depth i that one's depth `kept[i]`."""
     config = _config(encoder.config, family.depth_key, kept, len(homes))
     with torch.device("meta"):
-        smaller = family.build(config)
+        smaller: Encoder = family.build(config)
     whole = encoder.state_dict()
     state = {name: whole[_renumbered(name, homes)] for name in smaller.state_dict()}
     smaller.load_state_dict(state, assign=True)

@@ -10,9 +10,7 @@ import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-from ..runtime.weight_files import ROW_STEP_SUFFIX
-
-LARGEST_INT8 = 127
+from ..runtime.weight_files import LARGEST_INT8, ROW_STEP_SUFFIX
 
 
 def quantized_tensors(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

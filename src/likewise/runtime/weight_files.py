@@ -1,20 +1,131 @@
-"""Weights in safetensors files: supported data types, names of tensors, and reading small files of known shapes."""
+"""Weights in safetensors files: which files, their tensors by name, and reading small files of known shapes."""
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from safetensors import SafetensorError, safe_open
 
 from ..errors import BadModel
-from .untrusted_files import regular_file_exists
+from .untrusted_files import read_object, regular_file_exists
 
 FLOAT_TYPES = ("F64", "F32", "F16", "BF16")
 """The types in which weights may be stored, as safetensors names them."""
 
 ROW_STEP_SUFFIX = ".step"
 """The suffix that turns the name of an int8 matrix into that of its quantization steps, one for each row."""
+
+
+WeightFormat = Literal["int8"]
+"""How weights may be written instead of as they are."""
+LARGEST_INT8 = 127
+
+PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.ckpt.index", "tf_model.h5", "flax_model.msgpack")
+
+
+class WeightReader:
+    """The tensors of a folder's safetensors file, or of the shards listed in its index, by name.
+
+    `framework` is safetensors' name of what tensors are read into: `"pt"` or `"numpy"`.
+    """
+
+    def __init__(self, folder: Path, stack: ExitStack, framework: str) -> None:
+        self.folder = folder
+        self.files = {path.name: _open(path, stack, framework) for path in weight_files(folder)}
+        self.home = {name: file for file, handle in self.files.items() for name in handle.keys()}  # noqa: SIM118
+        self.names: list[str] = sorted(self.home, key=len)
+
+    def find(self, name: str) -> str:
+        """The full name of the tensor in the file, with whatever prefix (`bert.`, `model.`) the file adds."""
+        found = match_tensor_name(name, self.names)
+        if found is None:
+            raise BadModel(f"{self.folder} lacks the tensor {name}; its weights hold {len(self.home)} others")
+        return found
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of the tensor, by the header of its file."""
+        return tuple(self._slice(name).get_shape())
+
+    def stored(self, name: str) -> str:
+        """The data type in which the tensor is stored."""
+        return str(self._slice(name).get_dtype())
+
+    def readable(self, name: str) -> bool:
+        """Whether the tensor can be read: it is stored as floats, or as int8 with its quantization steps."""
+        if self.stored(name) != "I8":
+            return self.stored(name) in FLOAT_TYPES
+        step, shape = name + ROW_STEP_SUFFIX, self.shape(name)
+        return (
+            step in self.home and len(shape) == 2 and self.shape(step) == shape[:1] and self.stored(step) in FLOAT_TYPES
+        )
+
+    def check(self, name: str, expected: tuple[int, ...]) -> None:
+        """Refuses a tensor that is stored in another shape than the config's, or in a type that is not read."""
+        if not self.readable(name):
+            raise BadModel(
+                f"{name} in {self.folder} is stored as {self.stored(name)}; expected {', '.join(FLOAT_TYPES)} "
+                '(or I8 with the steps of its rows beside it, as `save(weights="int8")` writes)'
+            )
+        if self.shape(name) != expected:
+            raise BadModel(
+                f"config.json in {self.folder} asks for {name} of shape {expected}, "
+                f"and the weights hold {self.shape(name)}"
+            )
+
+    def tensor(self, name: str) -> Any:
+        """The tensor as it is stored."""
+        return self.files[self.home[name]].get_tensor(name)
+
+    def not_finite(self, name: str) -> BadModel:
+        """The error for a tensor that holds NaN or infinity."""
+        return BadModel(f"the tensor {name} in {self.folder} is not finite; the file is damaged or training diverged")
+
+    def _slice(self, name: str) -> Any:
+        return self.files[self.home[name]].get_slice(name)
+
+
+def _open(path: Path, stack: ExitStack, framework: str) -> Any:
+    regular_file_exists(path)
+    try:
+        return stack.enter_context(safe_open(path, framework=framework))
+    except (SafetensorError, OSError) as error:
+        raise BadModel(f"{path} cannot be read ({error}); it may have been cut short: fetch it again") from error
+
+
+def weight_files(folder: Path, with_index: bool = False) -> list[Path]:
+    """The safetensors files that hold the weights of an encoder: one, or the shards in its index (and the index)."""
+    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if regular_file_exists(whole):
+        return [whole]
+    if regular_file_exists(index):
+        return [*(folder / name for name in _shards(index)), *([index] if with_index else [])]
+    pickled = [name for name in PICKLED if (folder / name).exists()]
+    if pickled:
+        raise BadModel(
+            f"{folder} holds {pickled[0]}, and only safetensors are read here: a pickle can run any code when it is "
+            "opened. Convert it once, where you trust it: transformers.AutoModel.from_pretrained(folder)"
+            ".save_pretrained(folder) writes model.safetensors."
+        )
+    raise BadModel(f"{folder} holds no model.safetensors")
+
+
+def _shards(index: Path) -> list[str]:
+    """The shard files listed in an index, after checking that all of them exist."""
+    homes = read_object(index).get("weight_map")
+    if not isinstance(homes, dict) or not homes:
+        raise BadModel(f"{index} names no shards: weight_map is {homes!r:.100}; expected the file of each tensor")
+    for name in homes.values():
+        if not isinstance(name, str) or Path(name).name != name:
+            raise BadModel(f"{index} names the shard {name!r:.100}, which is not a file of this folder")
+        if not name.endswith(".safetensors"):
+            raise BadModel(f"{index} names the shard {name!r:.100}, and only safetensors are read here")
+    names = sorted(set(homes.values()))
+    for name in names:
+        if not regular_file_exists(index.parent / name):
+            raise BadModel(f"{index.parent} lacks the shard {name}")
+    return names
 
 
 def match_tensor_name(name: str, names: Sequence[str]) -> str | None:

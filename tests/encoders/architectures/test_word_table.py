@@ -6,8 +6,9 @@ import torch
 from likewise.arrays.ragged import Ragged
 from likewise.encoders.architectures.bilstm import BiLSTM, TimeMajor
 from likewise.encoders.architectures.deep_averaging import DeepAveraging, pair_buckets
-from likewise.encoders.architectures.word_table import WordShape, WordTable
+from likewise.encoders.architectures.word_table import WordTable
 from likewise.encoders.layers import initialize_weights
+from likewise.encoders.shapes import BiLSTMShape, DeepAveragingShape, WordShape
 from tests.tiny import pack
 
 SHAPE = WordShape(vocabulary=30, width=6, buckets=20)
@@ -15,9 +16,9 @@ SPELLED = Ragged.of([[3, 30, 51, 52, 4], [35], [0], [33, 53, 34], [7, 7]])
 """Words 3, an unknown of three n-grams, 4; an unknown of one; nothing; two unknowns; a word twice."""
 
 
-def made(kind, *more, shape=SHAPE, seed=0):
+def made(kind, shape=SHAPE, seed=0):
     torch.manual_seed(seed)
-    return initialize_weights(kind(shape, *more), 0.5).eval()
+    return initialize_weights(kind(shape), 0.5).eval()
 
 
 def test_a_word_is_its_row_or_the_mean_of_its_n_grams_rows():
@@ -46,7 +47,7 @@ def test_the_unknown_words_row_is_zero_and_is_not_learned():
 
 @pytest.mark.parametrize("lengths", [[5, 1, 3, 3, 8], [1], [4, 4, 4]])
 def test_the_bilstm_reads_each_sentence_as_torchs_own_does_alone(lengths):
-    encoder = made(BiLSTM, 10, shape=WordShape(200, 6))
+    encoder = made(BiLSTM, BiLSTMShape(WordShape(200, 6), 10))
     tokens = pack(lengths)
     alone = [encoder.lstm(encoder.words.table(ids))[0] for ids in tokens.split()]
     torch.testing.assert_close(next(encoder(tokens)), torch.cat(alone))
@@ -58,7 +59,11 @@ def test_words_are_walked_first_ones_first_and_longest_sentence_first():
     assert time.sizes.tolist() == [3, 2, 1]
 
 
-@pytest.mark.parametrize("kind", [(BiLSTM, 10), (DeepAveraging, 50)], ids=lambda k: k[0].__name__)
+@pytest.mark.parametrize(
+    "kind",
+    [(BiLSTM, BiLSTMShape(SHAPE, 10)), (DeepAveraging, DeepAveragingShape(SHAPE, 50))],
+    ids=lambda k: k[0].__name__,
+)
 def test_spelled_words_are_words_to_the_encoders_above(kind):
     encoder = made(*kind)
     (layer,) = encoder(SPELLED)
@@ -68,7 +73,7 @@ def test_spelled_words_are_words_to_the_encoders_above(kind):
 
 
 def test_a_deep_averaging_networks_input_is_each_word_and_its_pair_with_the_next():
-    encoder = made(DeepAveraging, 50, shape=WordShape(200, 6))
+    encoder = made(DeepAveraging, DeepAveragingShape(WordShape(200, 6), 50))
     tokens = pack([4, 1, 2])
     wanted = []
     for ids in tokens.split():
@@ -92,7 +97,11 @@ def test_pairs_spread_over_their_buckets_and_know_their_order():
 
 @pytest.mark.parametrize(
     ("encoder", "frozen"),
-    [(made(BiLSTM, 10), False), (made(BiLSTM, 10), True), (made(DeepAveraging, 50), False)],
+    [
+        (made(BiLSTM, BiLSTMShape(SHAPE, 10)), False),
+        (made(BiLSTM, BiLSTMShape(SHAPE, 10)), True),
+        (made(DeepAveraging, DeepAveragingShape(SHAPE, 50)), False),
+    ],
     ids=["learned", "frozen", "dan"],
 )
 def test_gradients_reach_the_table_unless_it_is_frozen(encoder, frozen):

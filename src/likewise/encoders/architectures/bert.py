@@ -1,11 +1,10 @@
 """BERT and its variants (RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, ALBERT, MPNet): one post-norm transformer.
 
-Devlin et al. 2019. The fields of `Shape` hold the differences between them: the first position, whether there are
+Devlin et al. 2019. The fields of `BertShape` hold the differences between them: the first position, whether there are
 segments, the width of word vectors, whether blocks share weights, whether positions are also relative.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -15,39 +14,14 @@ from ...arrays.ragged import Ragged
 from ..attention import Bias, attend
 from ..encoder import Encoder
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear
+from ..shapes import BertShape
 from .mpnet import RelativeBias
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The sizes of a post-norm transformer."""
-
-    vocabulary: int
-    width: int
-    depth: int
-    heads: int
-    inner: int
-    positions: int
-    eps: float
-    activation: str = "gelu"
-    first_position: int = 0  # RoBERTa counts from 2
-    segments: int = 2  # 0: the model has none
-    word_width: int = 0  # 0: as wide as the model; ELECTRA and ALBERT may have narrower word vectors
-    groups: int = 0  # 0: every block has separate weights; ALBERT: the number of sets that blocks share
-    buckets: int = 0  # of relative positions (MPNet); 0: none
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-
-    @property
-    def longest(self) -> int:
-        """The maximum number of tokens: those that have a position."""
-        return self.positions - self.first_position
 
 
 class Embeddings(nn.Module):
     """Word + position + segment embeddings, normalised; tokens without given segments are all in segment 0."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: BertShape) -> None:
         super().__init__()
         width = shape.word_width or shape.width
         self.words = Embedding(shape.vocabulary, width)
@@ -70,7 +44,7 @@ class Embeddings(nn.Module):
 class Block(nn.Module):
     """Attention, then a two-layer network, each added to its input and normalised."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: BertShape) -> None:
         super().__init__()
         self.heads = shape.heads
         self.qkv = Linear(shape.width, 3 * shape.width)
@@ -98,7 +72,7 @@ class Bert(Encoder):
 
     can_recompute = True
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: BertShape) -> None:
         super().__init__()
         self.shape, self.width, self.depth = shape, shape.width, shape.depth
         self.vocabulary, self.longest = shape.vocabulary, shape.longest

@@ -14,7 +14,8 @@ from torch.nn.utils.rnn import PackedSequence
 
 from ...arrays.ragged import Ragged
 from ..encoder import Encoder
-from .word_table import UNBOUNDED, WordShape, WordTable
+from ..shapes import BiLSTMShape
+from .word_table import UNBOUNDED, WordTable
 
 
 class LSTM(nn.LSTM):
@@ -46,12 +47,12 @@ class BiLSTM(Encoder):
     depth = 0
     longest = UNBOUNDED
 
-    def __init__(self, shape: WordShape, width: int) -> None:
+    def __init__(self, shape: BiLSTMShape) -> None:
         super().__init__()
-        self.shape, self.width = shape, width
-        self.words = WordTable(shape)
+        self.shape, self.width = shape, shape.width
+        self.words = WordTable(shape.words)
         self.vocabulary = self.words.vocabulary
-        self.lstm = LSTM(shape.width, width // 2, bidirectional=True)
+        self.lstm = LSTM(shape.words.width, shape.width // 2, bidirectional=True)
 
     def units(self, tokens: Ragged) -> Ragged:
         return self.words.units(tokens)

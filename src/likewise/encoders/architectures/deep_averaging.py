@@ -14,7 +14,8 @@ from torch import Tensor
 from ...arrays.ragged import Ragged
 from ..encoder import Encoder
 from ..layers import Embedding
-from .word_table import UNBOUNDED, WordShape, WordTable
+from ..shapes import DeepAveragingShape
+from .word_table import UNBOUNDED, WordTable
 
 _MULTIPLIERS = (0x9E3779B1, 0x85EBCA77)  # odd and irregular, as in xxHash; both products stay within 63 bits
 
@@ -28,12 +29,12 @@ class DeepAveraging(Encoder):
     depth = 0
     longest = UNBOUNDED
 
-    def __init__(self, shape: WordShape, pairs: int) -> None:
+    def __init__(self, shape: DeepAveragingShape) -> None:
         super().__init__()
-        self.shape, self.width = shape, shape.width
-        self.words = WordTable(shape)
+        self.shape, self.width = shape, shape.words.width
+        self.words = WordTable(shape.words)
         self.vocabulary = self.words.vocabulary
-        self.pairs = Embedding(pairs, shape.width)
+        self.pairs = Embedding(shape.pairs, shape.words.width)
 
     def units(self, tokens: Ragged) -> Ragged:
         return self.words.units(tokens)

@@ -1,7 +1,6 @@
 """ModernBERT (Warner et al. 2024): pre-norm, rotary positions, gated networks, local attention in most blocks."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -11,34 +10,7 @@ from ...arrays.ragged import Ragged
 from ..attention import attend
 from ..encoder import Encoder
 from ..layers import ACTIVATION_FUNCTIONS, Dropout, Embedding, LayerNorm, Linear
-
-
-@dataclass(frozen=True)
-class ModernShape:
-    """The sizes of a ModernBERT."""
-
-    vocabulary: int
-    width: int
-    depth: int
-    heads: int
-    inner: int
-    positions: int
-    eps: float
-    reach: int  # a local block attends to this many tokens on either side
-    thetas: tuple[float, ...]  # the rotary base of each block
-    local: tuple[bool, ...]  # which blocks have local attention
-    activation: str = "gelu"
-    norm_bias: bool = False
-    attention_bias: bool = False
-    inner_bias: bool = False
-    dropout: float = 0.0
-    attention_dropout: float = 0.0
-
-    @property
-    def longest(self) -> int:
-        """The maximum number of tokens that the model was trained for."""
-        return self.positions
-
+from ..shapes import ModernBertShape
 
 Rotation = tuple[Float[Tensor, "T 1 K"], Float[Tensor, "T 1 K"]]
 
@@ -46,7 +18,7 @@ Rotation = tuple[Float[Tensor, "T 1 K"], Float[Tensor, "T 1 K"]]
 class ModernBlock(nn.Module):
     """x + attention(norm x), then x + gated(norm x)."""
 
-    def __init__(self, shape: ModernShape, i: int) -> None:
+    def __init__(self, shape: ModernBertShape, i: int) -> None:
         super().__init__()
         self.heads = shape.heads
         self.norm1 = LayerNorm(shape.width, shape.eps, shape.norm_bias) if i else nn.Identity()
@@ -76,7 +48,7 @@ class ModernBert(Encoder):
     nested = False
     can_recompute = True
 
-    def __init__(self, shape: ModernShape) -> None:
+    def __init__(self, shape: ModernBertShape) -> None:
         super().__init__()
         self.shape, self.width, self.depth = shape, shape.width, shape.depth
         self.vocabulary, self.longest = shape.vocabulary, shape.longest

@@ -4,7 +4,6 @@ Averaged, it is a usual baseline (avg. GloVe); `bilstm.py` and `deep_averaging.p
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -14,22 +13,10 @@ from torch.nn import functional as F
 from ...arrays.ragged import Ragged
 from ..encoder import Encoder
 from ..layers import Embedding
+from ..shapes import WordShape
 
 UNBOUNDED = 1 << 20
 """The maximum number of tokens in a text: practically unlimited, since there are no position embeddings."""
-
-
-@dataclass(frozen=True)
-class WordShape:
-    """The sizes of a table: rows of `vocabulary` words, the unknown one first, then of `buckets` n-grams (fastText)."""
-
-    vocabulary: int
-    width: int
-    buckets: int = 0
-
-    @property
-    def rows(self) -> int:
-        return self.vocabulary + self.buckets
 
 
 class WordTable(Encoder):

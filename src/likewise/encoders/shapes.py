@@ -1,0 +1,248 @@
+"""The sizes of encoders, and how config.json gives them for each architecture; no torch here.
+
+A shape is all that is needed to build an encoder with torch (`FAMILIES`) or to describe one to the engines that do
+without (`description`).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import BadModel
+from .config import Config, activation, boolean, fraction, number, require_supported, size
+
+
+@dataclass(frozen=True)
+class BertShape:
+    """The sizes of a post-norm transformer."""
+
+    vocabulary: int
+    width: int
+    depth: int
+    heads: int
+    inner: int
+    positions: int
+    eps: float
+    activation: str = "gelu"
+    first_position: int = 0  # RoBERTa counts from 2
+    segments: int = 2  # 0: the model has none
+    word_width: int = 0  # 0: as wide as the model; ELECTRA and ALBERT may have narrower word vectors
+    groups: int = 0  # 0: every block has separate weights; ALBERT: the number of sets that blocks share
+    buckets: int = 0  # of relative positions (MPNet); 0: none
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+
+    @property
+    def longest(self) -> int:
+        """The maximum number of tokens: those that have a position."""
+        return self.positions - self.first_position
+
+
+@dataclass(frozen=True)
+class ModernBertShape:
+    """The sizes of a ModernBERT."""
+
+    vocabulary: int
+    width: int
+    depth: int
+    heads: int
+    inner: int
+    positions: int
+    eps: float
+    reach: int  # a local block attends to this many tokens on either side
+    thetas: tuple[float, ...]  # the rotary base of each block
+    local: tuple[bool, ...]  # which blocks have local attention
+    activation: str = "gelu"
+    norm_bias: bool = False
+    attention_bias: bool = False
+    inner_bias: bool = False
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+
+    @property
+    def longest(self) -> int:
+        """The maximum number of tokens that the model was trained for."""
+        return self.positions
+
+
+@dataclass(frozen=True)
+class WordShape:
+    """The sizes of a table: rows of `vocabulary` words, the unknown one first, then of `buckets` n-grams (fastText)."""
+
+    vocabulary: int
+    width: int
+    buckets: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.vocabulary + self.buckets
+
+
+@dataclass(frozen=True)
+class BiLSTMShape:
+    """The sizes of a bidirectional LSTM over a table of words; `width` is that of both directions together."""
+
+    words: WordShape
+    width: int
+
+
+@dataclass(frozen=True)
+class DeepAveragingShape:
+    """The sizes of a deep averaging network: a table of words, and the rows for pairs of words."""
+
+    words: WordShape
+    pairs: int
+
+
+Shape = BertShape | ModernBertShape | WordShape | BiLSTMShape | DeepAveragingShape
+
+
+def bert_shape(config: Config, **more: Any) -> BertShape:
+    """BERT; `more` overrides fields in which a variant differs."""
+    require_supported(config, position_embedding_type="absolute", is_decoder=False)
+    shape = BertShape(
+        vocabulary=size(config, "vocab_size"),
+        width=size(config, "hidden_size"),
+        depth=size(config, "num_hidden_layers"),
+        heads=size(config, "num_attention_heads"),
+        inner=size(config, "intermediate_size"),
+        positions=size(config, "max_position_embeddings", 512),
+        eps=fraction(config, "layer_norm_eps", 1e-12),
+        activation=activation(config, "hidden_act", "gelu"),
+        dropout=fraction(config, "hidden_dropout_prob", 0.1),
+        attention_dropout=fraction(config, "attention_probs_dropout_prob", 0.1),
+        **{"segments": size(config, "type_vocab_size", 2, least=0), **more},
+    )
+    return _divisible(shape)
+
+
+def _divisible(shape: BertShape) -> BertShape:
+    if shape.width % shape.heads:
+        raise BadModel(
+            f"config.json asks for {shape.heads} heads in a width of {shape.width}, which they do not divide"
+        )
+    if shape.longest < 1:
+        raise BadModel(
+            f"config.json says max_position_embeddings = {shape.positions} and pad_token_id = "
+            f"{shape.first_position - 1}, which leaves no position for a token"
+        )
+    return shape
+
+
+def electra_shape(config: Config) -> BertShape:
+    """ELECTRA: word vectors may be narrower than the model."""
+    narrow, wide = size(config, "embedding_size", 128), size(config, "hidden_size")
+    return bert_shape(config, word_width=narrow if narrow != wide else 0)
+
+
+def albert_shape(config: Config) -> BertShape:
+    """ALBERT: blocks share weights in groups, and word vectors may be narrower."""
+    require_supported(config, inner_group_num=1)
+    groups = size(config, "num_hidden_groups", 1)
+    plain = {"hidden_act": "gelu_new", "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, **config}
+    return bert_shape(plain, word_width=size(config, "embedding_size", 128), groups=groups)
+
+
+def roberta_shape(config: Config) -> BertShape:
+    """RoBERTa, XLM-RoBERTa, CamemBERT: positions count from after the padding token."""
+    return bert_shape(config, first_position=size(config, "pad_token_id", 1, least=0) + 1)
+
+
+def mpnet_shape(config: Config) -> BertShape:
+    """MPNet: relative positions beside absolute ones, and no segments."""
+    buckets = size(config, "relative_attention_num_buckets", 32, least=4)
+    first = size(config, "pad_token_id", 1, least=0) + 1
+    return bert_shape(config, first_position=first, segments=0, buckets=buckets)
+
+
+def distilbert_shape(config: Config) -> BertShape:
+    """DistilBERT: no segments, and other names of the sizes."""
+    shape = BertShape(
+        vocabulary=size(config, "vocab_size"),
+        width=size(config, "dim"),
+        depth=size(config, "n_layers"),
+        heads=size(config, "n_heads"),
+        inner=size(config, "hidden_dim"),
+        positions=size(config, "max_position_embeddings", 512),
+        eps=1e-12,
+        activation=activation(config, "activation", "gelu"),
+        segments=0,
+        dropout=fraction(config, "dropout", 0.1),
+        attention_dropout=fraction(config, "attention_dropout", 0.1),
+    )
+    return _divisible(shape)
+
+
+def modernbert_shape(config: Config) -> ModernBertShape:
+    """ModernBERT."""
+    depth, every = size(config, "num_hidden_layers"), size(config, "global_attn_every_n_layers", 3)
+    kinds = config.get("layer_types")
+    if kinds is None:
+        kinds = ["sliding_attention" if i % every else "full_attention" for i in range(depth)]
+    known = ("sliding_attention", "full_attention")
+    if not isinstance(kinds, list) or len(kinds) != depth or any(kind not in known for kind in kinds):
+        raise BadModel(f"config.json says layer_types = {kinds!r}; expected {depth} times sliding_ or full_attention")
+    local = tuple(kind == "sliding_attention" for kind in kinds)
+    shape = ModernBertShape(
+        vocabulary=size(config, "vocab_size"),
+        width=size(config, "hidden_size"),
+        depth=depth,
+        heads=size(config, "num_attention_heads"),
+        inner=size(config, "intermediate_size"),
+        positions=size(config, "max_position_embeddings", 8192),
+        eps=fraction(config, "norm_eps", 1e-5),
+        reach=size(config, "local_attention", 128) // 2,
+        thetas=tuple(_theta(config, is_local) for is_local in local),
+        local=local,
+        activation=activation(config, "hidden_activation", "gelu"),
+        norm_bias=boolean(config, "norm_bias", False),
+        attention_bias=boolean(config, "attention_bias", False),
+        inner_bias=boolean(config, "mlp_bias", False),
+        dropout=fraction(config, "mlp_dropout", 0.0),
+        attention_dropout=fraction(config, "attention_dropout", 0.0),
+    )
+    if shape.width % (2 * shape.heads):
+        raise BadModel(f"config.json asks for {shape.heads} rotary heads in a width of {shape.width}")
+    return shape
+
+
+def _word_shape(config: Config, width_key: str) -> WordShape:
+    return WordShape(size(config, "vocab_size"), size(config, width_key), size(config, "ngram_buckets", 0, least=0))
+
+
+def word_shape(config: Config) -> WordShape:
+    """A table of word vectors."""
+    return _word_shape(config, "hidden_size")
+
+
+def bilstm_shape(config: Config) -> BiLSTMShape:
+    """A bidirectional LSTM over word vectors (InferSent)."""
+    width = size(config, "hidden_size", least=2)
+    if width % 2:
+        raise BadModel(f"config.json says hidden_size = {width}; two directions want an even number")
+    return BiLSTMShape(_word_shape(config, "word_size"), width)
+
+
+def deep_averaging_shape(config: Config) -> DeepAveragingShape:
+    """A deep averaging network: word vectors and vectors of bigrams."""
+    return DeepAveragingShape(_word_shape(config, "hidden_size"), size(config, "pair_buckets"))
+
+
+def _theta(config: Config, is_local: bool) -> float:
+    """The rotary base: under a separate key in older configs, in `rope_parameters` in newer ones."""
+    kind, key = ("sliding_attention", "local_rope_theta") if is_local else ("full_attention", "global_rope_theta")
+    ropes = _given(config, "rope_parameters", {})
+    newer = _given(ropes, kind, {}) if isinstance(ropes, dict) else ropes
+    if not isinstance(newer, dict):
+        raise BadModel(f"config.json says rope_parameters = {ropes!r}; expected an object for each kind of attention")
+    require_supported(newer, rope_type="default")
+    default = 10_000.0 if is_local else 160_000.0
+    theta = number({key: _given(config, key, _given(newer, "rope_theta", default))}, key, default)
+    if not theta:
+        raise BadModel(f"config.json says {key} = 0; expected a number above 0")
+    return theta
+
+
+def _given(settings: Config, key: str, default: Any) -> Any:
+    """The setting, or the default if it is missing or null."""
+    value = settings.get(key)
+    return default if value is None else value

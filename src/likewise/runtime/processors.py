@@ -1,0 +1,36 @@
+"""How many processors this process may use, and how many threads an engine should."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+CGROUP = Path("/sys/fs/cgroup")
+THREADS = "OMP_NUM_THREADS"
+"""The environment variable by which people limit threads, whatever the library."""
+
+
+def allowed_cpus(cgroup: Path = CGROUP) -> int:
+    """The number of CPUs that this process may use: its affinity, or the container's quota if that is less."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = cpu_quota(cgroup)
+    return cpus if quota is None else max(1, min(cpus, int(quota)))
+
+
+def cpu_quota(cgroup: Path = CGROUP) -> float | None:
+    """The CPU quota of the control group (version 2 or 1), as a number of processors; None: no limit."""
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
+        try:
+            quota, period = " ".join((cgroup / name).read_text() for name in names).split()
+            return None if quota in ("max", "-1") else int(quota) / int(period)
+        except (OSError, ValueError, ZeroDivisionError):
+            continue
+    return None
+
+
+def thread_count(environment: Mapping[str, str] = os.environ) -> int:
+    """Threads to compute with: OMP_NUM_THREADS if set, else the allowed CPUs, shared among torchrun's processes."""
+    given = environment.get(THREADS, "").partition(",")[0].strip()
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    processes = environment.get("LOCAL_WORLD_SIZE", "1")
+    return max(1, allowed_cpus() // (int(processes) if processes.isdecimal() and int(processes) else 1))

@@ -1,0 +1,47 @@
+"""Threads: as many as affinity, the container's quota and OMP_NUM_THREADS allow."""
+
+import os
+
+import pytest
+
+from likewise.runtime.processors import allowed_cpus, cpu_quota, thread_count
+
+
+@pytest.mark.parametrize(
+    ("quota", "most"), [("max 100000", None), ("100000 100000", 1), ("50000 100000", 1), ("x", None)]
+)
+def test_a_container_s_quota_bounds_the_cpus(quota, most, tmp_path):
+    (tmp_path / "cpu.max").write_text(quota)
+    free = allowed_cpus(tmp_path / "nowhere")
+    assert allowed_cpus(tmp_path) == (most or free)
+    assert 1 <= free <= (os.cpu_count() or 1)
+
+
+def test_the_quota_of_either_version_of_control_groups_is_read(tmp_path):
+    assert cpu_quota(tmp_path) is None
+    (tmp_path / "cpu.max").write_text("150000 100000\n")
+    assert cpu_quota(tmp_path) == 1.5
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    assert cpu_quota(tmp_path) is None
+    (tmp_path / "cpu.max").unlink()
+    (tmp_path / "cpu").mkdir()
+    (tmp_path / "cpu/cpu.cfs_quota_us").write_text("50000\n")
+    (tmp_path / "cpu/cpu.cfs_period_us").write_text("100000\n")
+    assert cpu_quota(tmp_path) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("environment", "threads"),
+    [
+        ({"OMP_NUM_THREADS": "3"}, 3),
+        ({"OMP_NUM_THREADS": "4,2"}, 4),
+        ({"OMP_NUM_THREADS": "3", "LOCAL_WORLD_SIZE": "2"}, 3),
+        ({"OMP_NUM_THREADS": "0"}, allowed_cpus()),
+        ({"OMP_NUM_THREADS": "many"}, allowed_cpus()),
+        ({}, allowed_cpus()),
+        ({"LOCAL_WORLD_SIZE": "1000"}, 1),
+        ({"LOCAL_WORLD_SIZE": "0"}, allowed_cpus()),
+    ],
+)
+def test_threads_are_those_of_the_environment_or_all_cpus(environment, threads):
+    assert thread_count(environment) == threads
