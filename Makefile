@@ -20,11 +20,11 @@ help:
 	@echo "make stats   the shape of the source: functions, cycles, rooms, names"
 	@echo "make attack  over a thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
-	@echo "make native  the compiled library (native/, not used by an engine yet): its tests"
+	@echo "make native  the compiled library by itself: its tests, and its own checks in C++"
 	@echo "make bench   measurements into benchmarks/results, and README's table from them"
 	@echo "make bench-peers  our engines and other libraries in turn (docs/speed.md); ARENA=--quick: does it all work?"
 
-setup: .venv/made .venv/$(RECOMMENDED)
+setup: .venv/made .venv/native .venv/$(RECOMMENDED)
 
 # torch first: a bare "torch" from an index can bring gigabytes of CUDA; a build that is there already is kept
 .venv/made: pyproject.toml
@@ -32,6 +32,11 @@ setup: .venv/made .venv/$(RECOMMENDED)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pip install --quiet -e ".[torch,glove,parquet,map]" --group test --group check
+	@touch $@
+
+# the installation compiles the native library; this does so again when its sources change
+.venv/native: .venv/made $(wildcard native/*.cpp native/*.h native/*/*.h native/compile.py)
+	-$(BIN)/python native/compile.py src/likewise/engines/native/likewise_native.so
 	@touch $@
 
 .venv/$(RECOMMENDED): .venv/made

@@ -1,6 +1,7 @@
-"""Compiles native/ into the wheel, or beside the sources of an editable installation, if LIKEWISE_NATIVE=1.
+"""Compiles native/ into the wheel, or beside the sources of an editable installation, where a C++ compiler is.
 
-No engine of the package uses the library yet, so it is left out by default, and the wheel is pure Python.
+Without one the wheel is pure Python, and NumPy or torch computes; `likewise doctor` says so. The environment decides
+otherwise: LIKEWISE_NATIVE=0 leaves the library out, and LIKEWISE_NATIVE=1 makes it an error if it cannot be compiled.
 """
 
 import importlib.util
@@ -12,25 +13,33 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PLACE = "likewise/engines/native"
+REQUESTS = {"": "where a compiler is", "0": "left out", "1": "required"}
+"""What LIKEWISE_NATIVE may be."""
 
 
 class NativeBuildHook(BuildHookInterface):
     """Adds the compiled library to what is built."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile if LIKEWISE_NATIVE asks for it."""
-        requested = os.environ.get("LIKEWISE_NATIVE", "0")
-        if requested not in ("0", "1"):
-            raise ValueError(f"LIKEWISE_NATIVE is {requested!r}; expected 0 (leave out) or 1 (build)")
+        """Compile, unless that is not wanted or not possible."""
+        requested = os.environ.get("LIKEWISE_NATIVE", "")
+        if requested not in REQUESTS:
+            meanings = ", ".join(f"{value or 'unset'} ({meaning})" for value, meaning in REQUESTS.items())
+            raise ValueError(f"LIKEWISE_NATIVE is {requested!r}; expected {meanings}")
         if self.target_name != "wheel" or requested == "0":
             return
         compiling = _load(Path(self.root, "native", "compile.py"))
-        name = compiling.library_name()
         editable = version == "editable"
         folder = Path(self.root, "src", PLACE) if editable else Path(self.root, "build", "native")
-        made = compiling.compile_library(folder / name)
+        try:
+            library = compiling.compile_library(folder / compiling.library_name())
+        except compiling.CompileError as error:
+            if requested == "1":
+                raise
+            self.app.display_warning(f"likewise: without its native library, and so slower on a CPU: {error}")
+            return
         if not editable:
-            build_data["force_include"][str(made)] = f"{PLACE}/{name}"
+            build_data["force_include"][str(library)] = f"{PLACE}/{library.name}"
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 

@@ -42,14 +42,16 @@ def compile_library(target: Path) -> Path:
     if compiler is None:
         raise CompileError("there is no C++ compiler: none of c++, g++, clang++ is on the path, and CXX names none")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         objects = [Path(folder, f"{source.stem}.o") for source in sorted(SOURCES.glob("*.cpp"))]
         commands = [[*FLAGS, "-c", str(SOURCES / f"{made.stem}.cpp"), "-o", str(made)] for made in objects]
         with ThreadPoolExecutor(_processes()) as pool:
             list(pool.map(lambda command: _run([*compiler.split(), *command]), commands))
         made = Path(folder, library_name())
         _run([*compiler.split(), "-shared", "-pthread", *_link_flags(), "-o", str(made), *map(str, objects)])
-        made.replace(target)
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        shutil.copy(made, beside)
+        beside.replace(target)
     return target
 
 

@@ -4,6 +4,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -12,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .arrays.similarity import PAIRWISE
-from .engine_registry import LoadOptions, choose_engine, engines_for
+from .engine_registry import LoadOptions, load_with_engine
 from .errors import BadInput
 from .inference import Rows, WindowBatches, infer, inference_run
 from .model_files import DEFAULT_MODEL, Manifest, locate, read_manifest
@@ -49,7 +50,7 @@ LOAD_ADVICE = {
     "model_name_or_path": "the name or folder comes first, without a name: Embedder.load('likewise-mini')",
     "max_seq_length": "it is called max_length here: max_length=256",
     "truncate_dim": "it is called truncate here: truncate=128",
-    "backend": "it is called engine here: engine='torch' or 'numpy'",
+    "backend": "it is called engine here: engine='native', 'torch' or 'numpy'",
     "dtype": "it is called precision here: precision='bf16'",
     "torch_dtype": "it is called precision here: precision='bf16'",
     "model_kwargs": "precision='bf16' chooses the precision; other settings are those of the model folder",
@@ -147,9 +148,10 @@ class Embedder(ABC):
 
         Args:
             name: a folder (sentence-transformers' or a plain Hugging Face one), a bundled model, or a hub name.
-            engine: what computes: `"torch"` or `"numpy"`; by default the first of ENGINES
-                (likewise/engine_registry.py) that is installed and supports the model.
-            precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA) or `"fp16"`.
+            engine: what computes: `"native"` (the compiled library), `"torch"` or `"numpy"`; by default the first of
+                them that is installed and supports the model and the options, but torch where there is a GPU.
+            precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA), `"fp16"` (torch only) or
+                `"int8"` (native only).
             device: `"cpu"`, `"cuda"` …; by default the first GPU if there is one.
             pooling: another pooling than the folder's: `"cls"`, `"mean+max"`, `"sbert-wk:start=2"` …
             max_length: another maximum input length, in tokens with the special ones.
@@ -163,11 +165,10 @@ class Embedder(ABC):
         """
         check_pooling(pooling)
         options = LoadOptions(precision, None if device is None else str(device), pooling, max_length, truncate)
-        candidates = engines_for(engine, options, None if cls is Embedder else cls)
-        manifest = read_manifest(locate(name))
-        if manifest.notice and pooling is None:
-            warnings.warn(manifest.notice, stacklevel=3)
-        loaded: Loaded = choose_engine(candidates, manifest, options).from_manifest(manifest, options)
+        manifest = cache(lambda: read_manifest(locate(name)))
+        loaded: Loaded = load_with_engine(engine, options, manifest, None if cls is Embedder else cls)
+        if manifest().notice and pooling is None:
+            warnings.warn(str(manifest().notice), stacklevel=3)
         return loaded
 
     @classmethod

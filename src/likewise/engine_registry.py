@@ -3,18 +3,28 @@
 Nothing here imports an engine before it is chosen.
 """
 
-from collections.abc import Callable, Sequence
+import platform
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import BadInput, LikewiseError
+from .errors import BadInput, BadModel, LikewiseError, NativeUnavailable
 from .runtime.arguments import known_name
 from .runtime.installation import missing_extra
 
 if TYPE_CHECKING:
     from .model_files import Manifest
+
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+"""Device files of a GPU that torch may use: NVIDIA's, AMD's, and that of Linux on Windows."""
+
+PRECISIONS = ("fp32", "bf16", "fp16", "int8")
+"""Of any engine; which of them an engine has is its own."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +38,24 @@ class LoadOptions:
     truncate: int | None = None
 
 
+def _no_gpu_for_torch(options: LoadOptions) -> bool:
+    """Whether torch, if it is installed, would find no GPU here; only device files are looked at."""
+    if options.device == "cpu" or find_spec("torch") is None:
+        return True
+    apple = sys.platform == "darwin" and platform.machine() == "arm64"
+    return not apple and not any(Path(device).exists() for device in GPU_DEVICES)
+
+
 @dataclass(frozen=True)
 class Engine:
-    """A row: the class of its embedders as `module:Class`, and the package that it needs beyond the core."""
+    """A row: the class of its embedders as `module:Class`, and the package that it needs beyond the core.
+
+    `is_default` tells whether it may be chosen where no engine is named.
+    """
 
     embedder: str
     requires: str | None = None
+    is_default: Callable[[LoadOptions], bool] = lambda _: True
 
     @property
     def installed(self) -> bool:
@@ -53,6 +75,7 @@ class Engine:
 
 
 ENGINES: dict[str, Engine] = {
+    "native": Engine("likewise.engines.native.native_embedder:NativeEmbedder", is_default=_no_gpu_for_torch),
     "torch": Engine("likewise.engines.torch.torch_embedder:TorchEmbedder", requires="torch"),
     "numpy": Engine("likewise.engines.numpy.numpy_embedder:NumpyEmbedder"),
 }
@@ -62,44 +85,51 @@ A new engine is a subclass of `Embedder` with `check_options`, `check_model` and
 """
 
 
-def engines_for(name: str | None, options: LoadOptions, only: Any = None) -> list[Any]:
-    """Classes of embedders that may load a model with these options, best first, or `only` this one; no model is read.
+def load_with_engine(
+    name: str | None, options: LoadOptions, manifest: "Callable[[], Manifest]", only: Any = None
+) -> Any:
+    """The model of a manifest, by the engine of this name, by this class of embedders, or by the best that supports it.
+
+    An engine is imported, and the manifest read, when it is its turn.
 
     Raises:
         BadInput: there is no engine of this name, or no engine supports the options.
+        BadModel: no engine supports the model.
         MissingExtra: the engine named needs a package that is not installed.
     """
+    if options.precision is not None:
+        known_name("precision", options.precision, PRECISIONS)
+    refusals: dict[str, LikewiseError] = {}
+    for engine, embedder_class in _candidates(name, options, only):
+        refusal = _refusal(partial(embedder_class.check_options, options))
+        described = None if refusal else manifest()  # which raises if there is no such model, whatever the engine
+        refusal = refusal or _refusal(partial(embedder_class.check_model, described, options))
+        if refusal is None:
+            return embedder_class.from_manifest(described, options)
+        refusals[engine] = refusal
+    raise refusals.get("torch", list(refusals.values())[-1])  # torch supports most; else the engine that needs least
+
+
+def _refusal(check: Callable[[], None]) -> LikewiseError | None:
+    """Why an engine does not support what was asked for; None: it does."""
+    try:
+        check()
+    except (BadInput, BadModel, NativeUnavailable) as error:
+        return error
+    return None
+
+
+def _candidates(name: str | None, options: LoadOptions, only: Any) -> Iterator[tuple[str, Any]]:
+    """The engines in question and their classes, best first, imported one by one."""
     if name is not None:
         known_name("engine", name, ENGINES)
-        candidates = [ENGINES[name].embedder_class()]
-        if only is not None and not issubclass(candidates[0], only):
+        found = ENGINES[name].embedder_class()
+        if only is not None and not issubclass(found, only):
             raise BadInput(f"{only.__name__} does not load with the engine {name!r}; Embedder.load does")
+        yield name, found
     elif only is not None:
-        candidates = [only]
+        yield only.__name__, only
     else:
-        candidates = [engine.embedder_class() for engine in ENGINES.values() if engine.installed]
-    return _without_refusal(candidates, lambda embedder_class: embedder_class.check_options(options))
-
-
-def choose_engine(candidates: Sequence[Any], manifest: "Manifest", options: LoadOptions) -> Any:
-    """The first of these classes of embedders that supports the model.
-
-    Raises:
-        BadModel: none does; the message is that of the first one.
-    """
-    return _without_refusal(candidates, lambda embedder_class: embedder_class.check_model(manifest, options))[0]
-
-
-def _without_refusal(candidates: Sequence[Any], check: Callable[[Any], None]) -> list[Any]:
-    """Those that pass the check; where none does, the first one's error."""
-    passed, refusals = [], []
-    for candidate in candidates:
-        try:
-            check(candidate)
-        except LikewiseError as error:
-            refusals.append(error)
-        else:
-            passed.append(candidate)
-    if not passed:
-        raise refusals[0]
-    return passed
+        for engine, row in ENGINES.items():
+            if row.installed and row.is_default(options):
+                yield engine, row.embedder_class()

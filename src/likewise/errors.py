@@ -49,3 +49,7 @@ class MissingExtra(LikewiseError, ImportError):
 
 class OutOfMemory(LikewiseError, MemoryError):
     """A single text does not fit into memory, so no smaller batch can help."""
+
+
+class NativeUnavailable(LikewiseError):
+    """The compiled library does not exist, or has another version."""

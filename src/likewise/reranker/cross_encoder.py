@@ -23,12 +23,12 @@ from ..encoders.checkpoint import (
     has_weights_for,
     load_encoder,
     load_module,
-    model_type,
     save_encoder,
     tensors_by_file_name,
 )
 from ..encoders.config import read_config
 from ..encoders.encoder import Encoder
+from ..encoders.families import model_type
 from ..encoders.layers import initialize_weights
 from ..errors import BadInput, BadModel
 from ..heads import ACTIVATIONS

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from ...errors import BadInput, BadModel, LikewiseError
+from ...errors import BadInput, BadModel, NativeUnavailable
+from ..description import Description, LinearWeights
+from ..stored_weights import StoredTensor
 
 Array = np.ndarray
 
@@ -25,31 +27,14 @@ VERSION = 1
 """The version of the interface; LW_VERSION in native/likewise_native.h."""
 FILE = "likewise_native" + {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 PRECISIONS = {"fp32": 0, "bf16": 1, "int8": 2}
-ACTIVATIONS = {
-    "gelu": 0,
-    "gelu_python": 0,
-    "gelu_tanh": 1,
-    "gelu_new": 1,
-    "gelu_pytorch_tanh": 1,
-    "gelu_fast": 1,
-    "relu": 2,
-    "silu": 3,
-    "swish": 3,
-    "tanh": 4,
-    "quick_gelu": 5,
-    "mish": 6,
-}
-"""Numbers of the activation functions, by their names in config.json."""
+ACTIVATIONS = {"gelu": 0, "gelu_tanh": 1, "relu": 2, "silu": 3, "tanh": 4, "quick_gelu": 5, "mish": 6}
+"""Numbers of the activation functions, by the names in `encoders.config.ENCODER_ACTIVATIONS`."""
 REDUCTIONS = {"cls": 1, "max": 2, "mean": 4, "mean-sqrt-len": 8, "weighted-mean": 16, "last-token": 32}
 """Bits of the reductions, concatenated in this order, which is that of `arrays.reductions.REDUCTIONS`."""
 KINDS = ("embeddings", "products", "attention", "activations", "norms", "rounding", "rest")
 """The kinds of work whose seconds `Model.run` measures."""
 MESSAGE = 1024  # bytes of an error message's buffer
 _BAD_INPUT, _NO_MEMORY = 3, 4
-
-
-class NativeUnavailable(LikewiseError):
-    """The compiled library does not exist, or has another version."""
 
 
 class _Tensor(ctypes.Structure):
@@ -95,69 +80,6 @@ class _Request(ctypes.Structure):
         *((name, c_int32) for name in ("threads", "chunk_tokens", "first_layer", "last_layer", "reductions")),
         *((name, c_void_p) for name in ("layers", "pooled", "seconds")),
     )
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """Stored weights: an fp32, fp16 or int8 array, or bfloat16 as `uint16`; int8 comes with a scale for each row."""
-
-    values: Array
-    scales: Array | None = None
-
-
-@dataclass(frozen=True)
-class LinearWeights:
-    """A linear layer (outputs by inputs) or a norm (one row), with or without a bias."""
-
-    weight: Tensor
-    bias: Tensor | None = None
-
-
-@dataclass(frozen=True)
-class BlockWeights:
-    """The weights of one block. If key and value are absent, `query` holds all three, concatenated by rows."""
-
-    query: LinearWeights
-    out: LinearWeights
-    up: LinearWeights
-    down: LinearWeights
-    key: LinearWeights | None = None
-    value: LinearWeights | None = None
-    norm1: LinearWeights | None = None
-    norm2: LinearWeights | None = None
-    theta: float = 0.0
-    """The base of rotary positions; 0: none."""
-    reach: int = -1
-    """The number of tokens on either side that a token attends to; −1: all."""
-
-
-@dataclass(frozen=True)
-class Description:
-    """A model: its sizes and weights; absent weights are None."""
-
-    vocabulary: int
-    width: int
-    longest: int
-    words: Tensor
-    depth: int = 0
-    heads: int = 1
-    inner: int = 0
-    word_width: int = 0
-    """The width of word vectors; 0: as wide as the model."""
-    first_position: int = 0
-    activation: str = "gelu"
-    pre_norm: bool = False
-    gated: bool = False
-    eps: float = 1e-12
-    positions: Tensor | None = None
-    segments: Tensor | None = None
-    relative: Tensor | None = None
-    norm: LinearWeights | None = None
-    widen: LinearWeights | None = None
-    last_norm: LinearWeights | None = None
-    blocks: Sequence[BlockWeights] = ()
-    order: Sequence[int] | None = None
-    """The index of the block that computes each layer; None: 0, 1, 2, …"""
 
 
 @dataclass(frozen=True)
@@ -346,24 +268,6 @@ def load() -> Library:
     return Library(path)
 
 
-def cores() -> int:
-    """The number of threads that are useful in this process, by its CPU affinity and its container's CPU quota."""
-    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota = _quota()
-    return mine if quota is None else max(1, min(mine, round(quota)))
-
-
-def _quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
-    """The CPU quota of the control group (version 2 or 1), as a number of processors; None: no limit."""
-    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
-        try:
-            quota, period = " ".join((root / name).read_text() for name in names).split()
-            return None if quota in ("max", "-1") else int(quota) / int(period)
-        except (OSError, ValueError, ZeroDivisionError):
-            continue
-    return None
-
-
 def _check(code: int, message: Any) -> None:
     """Raise the exception for an error code of the library, with its message."""
     if not code:
@@ -405,7 +309,7 @@ TYPES = {"float32": 0, "float16": 1, "uint16": 2, "int8": 3}
 """Numbers of the data types of stored weights, by NumPy's names; bfloat16, which NumPy lacks, is stored as uint16."""
 
 
-def _tensor(tensor: Tensor | None, alive: list[Any]) -> _Tensor:
+def _tensor(tensor: StoredTensor | None, alive: list[Any]) -> _Tensor:
     if tensor is None:
         return _Tensor()
     values = np.ascontiguousarray(tensor.values)

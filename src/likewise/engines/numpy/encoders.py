@@ -1,181 +1,186 @@
-"""BERT, ELECTRA and tables of words in NumPy alone: the last layer of packed sentences, in fp32.
+"""Transformers and tables of words in NumPy alone: every layer of packed sentences, in fp32.
 
-What `bert.py` and `words.py` compute, for where torch is not installed; and a second opinion on them where it is.
+What `encoders.architectures` computes with torch and native/ with compiled kernels, in the plainest way: the reference
+that both are compared with, and what computes where neither is installed.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from itertools import groupby
-from pathlib import Path
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, groupby
 
 import numpy as np
 from jaxtyping import Float
 
-from ...encoders.config import Config, activation, fraction, require_supported, size
-from ...errors import BadModel
-from ...runtime.lazy_imports import torch_hint
-from .weights import WeightFile
+from ...arrays.reductions import REDUCTIONS
+from ..description import BlockWeights, Description, LinearWeights, parameter_count
 
 Array = np.ndarray
 Ids = Sequence[Sequence[int]]
+Linear = tuple[Array, Array | float]
+"""The weights of a linear layer (inputs by outputs) or of a norm, and the bias."""
+FAR = 128  # distances from here on share the last bucket of relative positions
 
 
-@runtime_checkable
-class NumpyEncoder(Protocol):
-    """Sentences as ids to the last layer's vectors, laid end to end."""
+@dataclass(frozen=True)
+class Packed:
+    """Sentences end to end: how many tokens each has."""
 
-    width: int
-    vocabulary: int
-    longest: int
-    kind: str
-    depth: int
+    lengths: Array
 
-    def __call__(self, ids: Ids) -> Float[Array, "T D"]: ...
-    def layers(self, ids: Ids) -> Iterator[Float[Array, "T D"]]: ...
-    def arrays(self) -> Iterator[Array]: ...
-    def parameters(self) -> int: ...
-
-
-class NumpyWordTable:
-    """A table: each token's row."""
-
-    longest = 1 << 20
-    kind = "words"
-    depth = 0
-
-    def __init__(self, config: Config, arrays: WeightFile) -> None:
-        size(config, "ngram_buckets", 0, least=0)  # as torch's encoder reads it
-        require_supported(config, ngram_buckets=0)
-        self.vocabulary, self.width = size(config, "vocab_size"), size(config, "hidden_size")
-        self.table = arrays.read("table.weight", self.vocabulary, self.width)
-
-    def arrays(self) -> Iterator[Array]:
-        """Its weights."""
-        yield self.table
-
-    def parameters(self) -> int:
-        """How many numbers its weights are."""
-        return int(self.table.size)
-
-    def layers(self, ids: Ids) -> Iterator[Float[Array, "T D"]]:
-        """Its one layer."""
-        yield self(ids)
-
-    def __call__(self, ids: Ids) -> Float[Array, "T D"]:
-        """The last layer."""
-        return np.asarray(self.table[np.concatenate([np.asarray(i) for i in ids])])
-
-
-class NumpyBert:
-    """A post-norm transformer (Devlin et al. 2019), with narrower words where ELECTRA has them."""
-
-    def __init__(self, config: Config, arrays: WeightFile) -> None:
-        require_supported(config, position_embedding_type="absolute", is_decoder=False)
-        self.vocabulary, self.width = size(config, "vocab_size"), size(config, "hidden_size")
-        self.longest = size(config, "max_position_embeddings", 512)
-        self.heads, inner = size(config, "num_attention_heads"), size(config, "intermediate_size")
-        if self.width % self.heads:
-            raise BadModel(f"config.json asks for {self.heads} heads in a width of {self.width}")
-        self.eps = fraction(config, "layer_norm_eps", 1e-12)
-        for unused in ("hidden_dropout_prob", "attention_probs_dropout_prob"):  # which torch's encoder refuses
-            fraction(config, unused, 0.1)
-        self.activation = ACTIVATION_FUNCTIONS[activation(config, "hidden_act", "gelu")]
-        narrow = size(config, "embedding_size", 128) if config["model_type"] == "electra" else self.width
-        kinds = size(config, "type_vocab_size", 2, least=0)
-        self.words = arrays.read("embeddings.word_embeddings.weight", self.vocabulary, narrow)
-        self.positions = arrays.read("embeddings.position_embeddings.weight", self.longest, narrow)
-        self.segments = kinds * narrow  # numbers of segments' vectors, the first of which is added to positions'
-        if kinds:
-            self.positions = self.positions + arrays.read("embeddings.token_type_embeddings.weight", kinds, narrow)[0]
-        self.norm = _norm(arrays, "embeddings.LayerNorm", narrow)
-        self.widen = _linear(arrays, "embeddings_project", narrow, self.width) if narrow != self.width else None
-        self.kind, self.depth = str(config["model_type"]), size(config, "num_hidden_layers")
-        self.blocks = [_Block(arrays, f"encoder.layer.{i}.", self.width, inner) for i in range(self.depth)]
-
-    def arrays(self) -> Iterator[Array]:
-        """Its weights."""
-        yield from (self.words, self.positions, *self.norm, *(self.widen or ()))
-        for block in self.blocks:
-            yield from (array for pair in vars(block).values() for array in pair)
-
-    def parameters(self) -> int:
-        """How many numbers its weights are."""
-        return sum(array.size for array in self.arrays()) + self.segments
-
-    def __call__(self, ids: Ids) -> Float[Array, "T D"]:
-        """The last layer, none of the others kept."""
-        return deque(self.layers(ids), maxlen=1)[0]
-
-    def layers(self, ids: Ids) -> Iterator[Float[Array, "T D"]]:
-        """The embeddings, then the output of each block."""
-        lengths = [len(i) for i in ids]
-        places = np.concatenate([np.arange(n) for n in lengths])
-        x = self.words[np.concatenate([np.asarray(i) for i in ids])] + self.positions[places]
-        x = layer_norm(x, self.norm, self.eps)
-        if self.widen is not None:
-            x = _product(x, self.widen)
-        yield x
-        for block in self.blocks:
-            q, k, v = np.split(_product(x, block.qkv), 3, axis=1)
-            x = layer_norm(x + _product(attention(q, k, v, lengths, self.heads), block.out), block.norm1, self.eps)
-            wide = self.activation(_product(x, block.up))
-            x = layer_norm(x + _product(wide, block.down), block.norm2, self.eps)
-            yield x
-
-
-NUMPY_ENCODERS: dict[str, Callable[[Config, WeightFile], NumpyEncoder]] = {
-    "bert": NumpyBert,
-    "electra": NumpyBert,
-    "words": NumpyWordTable,
-}
-"""Kinds of encoders that NumPy computes here, by config.json's `model_type`."""
-
-
-def check_encoder_kind(folder: Path, config: Config) -> str:
-    """The kind of encoder in a folder; one that is not computed here is refused, with what would compute it."""
-    kind = config.get("model_type")
-    if not isinstance(kind, str) or kind not in NUMPY_ENCODERS:
-        known = ", ".join(NUMPY_ENCODERS)
-        raise BadModel(
-            f"{folder} holds a {kind!r} encoder, and without torch only {known} are computed. {torch_hint()}"
+    @cached_property
+    def position(self) -> Array:
+        """Each token's position in its sentence."""
+        return np.asarray(
+            np.arange(self.lengths.sum()) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
         )
-    return kind
 
 
-def load_encoder_arrays(folder: Path, config: Config) -> NumpyEncoder:
-    """The encoder of a folder, with its weights."""
-    kind = check_encoder_kind(folder, config)
-    with ExitStack() as stack:
-        return NUMPY_ENCODERS[kind](config, WeightFile(folder, stack))
+class NumpyEncoder:
+    """An encoder that NumPy computes: the embeddings, then the output of each block."""
+
+    precision = "fp32"
+
+    def __init__(self, description: Description) -> None:
+        d = description
+        self.heads, self.gated, self.first_position = d.heads, d.gated, d.first_position
+        self.order = list(d.order if d.order is not None else range(d.depth))
+        self.vocabulary, self.width, self.depth, self.longest = d.vocabulary, d.width, d.depth, d.longest
+        self.parameters = parameter_count(d)
+        self.eps, self.activation = d.eps, ACTIVATION_FUNCTIONS[d.activation]
+        self.words, self.blocks = d.words.fp32(), [_Block(block, d.pre_norm) for block in d.blocks]
+        self.positions = None if d.positions is None else d.positions.fp32()
+        self.segment = None if d.segments is None else d.segments.fp32()[0]
+        self.relative = None if d.relative is None else d.relative.fp32()
+        self.norm, self.widen, self.last_norm = (_linear(part) for part in (d.norm, d.widen, d.last_norm))
+
+    def pooled(self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None) -> Float[Array, "N W"]:
+        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens."""
+        (x,), packed = self.layers(ids, only_last=True), _packed(ids)
+        lengths, position = packed.lengths, packed.position
+        if skips is not None:
+            x, lengths, position = _without_first(x, lengths, position, np.asarray(skips))
+        return np.concatenate([REDUCTIONS[name].compute(x, lengths, position) for name in names], axis=1)
+
+    def layers(self, ids: Ids, only_last: bool) -> Float[Array, "L T D"]:
+        """Every layer of these sentences, or the last one alone."""
+        if not only_last:
+            return np.stack(list(self.states(ids)))
+        for x in self.states(ids):
+            last = x
+        return last[None]
+
+    def states(self, ids: Ids) -> Iterator[Float[Array, "T D"]]:
+        """The layers, one after the other."""
+        packed = _packed(ids)
+        x = self._embeddings(np.fromiter(chain.from_iterable(ids), np.int64), packed)
+        yield x
+        for i in range(self.depth):
+            x = self._output(x, self.blocks[self.order[i]], packed)
+            yield layer_norm(x, self.last_norm, self.eps) if self.last_norm and i == self.depth - 1 else x
+
+    def _embeddings(self, ids: Array, packed: Packed) -> Float[Array, "T D"]:
+        x = self.words[ids]
+        if self.positions is not None:
+            x = x + self.positions[packed.position + self.first_position]
+        if self.segment is not None:
+            x = x + self.segment
+        if self.norm is not None:
+            x = layer_norm(x, self.norm, self.eps)
+        return x if self.widen is None else _product(x, self.widen)
+
+    def _output(self, x: Float[Array, "T D"], block: "_Block", packed: Packed) -> Float[Array, "T D"]:
+        """Attention, then a two-layer network, each added to its input; norms before or after."""
+        if block.pre_norm:
+            x = x + self._attention(self._normed(x, block.norm1), block, packed)
+            return np.asarray(x + self._network(self._normed(x, block.norm2), block))
+        x = self._normed(x + self._attention(x, block, packed), block.norm1)
+        return self._normed(x + self._network(x, block), block.norm2)
+
+    def _normed(self, x: Array, norm: Linear | None) -> Array:
+        return x if norm is None else layer_norm(x, norm, self.eps)
+
+    def _network(self, x: Array, block: "_Block") -> Array:
+        wide = _product(x, block.up)
+        if not self.gated:
+            return _product(self.activation(wide), block.down)
+        values, gates = np.split(wide, 2, axis=1)
+        return _product(self.activation(values) * gates, block.down)
+
+    def _attention(self, x: Array, block: "_Block", packed: Packed) -> Array:
+        q, k, v = (part.reshape(len(x), self.heads, -1) for part in np.split(_product(x, block.qkv), 3, axis=1))
+        if block.theta:
+            q, k = (rotate(part, packed.position, block.theta) for part in (q, k))
+        attended = attention(q, k, v, packed.lengths, lambda length: self._bias(length, block.reach))
+        return _product(attended.reshape(x.shape), block.out)
+
+    def _bias(self, length: int, reach: int) -> Array | float:
+        """What is added to the scores of a sentence's tokens: of relative positions, or −∞ beyond the reach."""
+        offset = np.arange(length)[None] - np.arange(length)[:, None]
+        if self.relative is not None:
+            return np.asarray(self.relative[bucket(offset, len(self.relative))].transpose(2, 0, 1))
+        return 0.0 if reach < 0 else np.where(np.abs(offset) > reach, np.float32(-np.inf), np.float32(0))
 
 
 class _Block:
-    """The weights of one block; a linear layer is (weights, inputs first; bias), a norm is (scale, shift)."""
+    """The weights of one block as NumPy multiplies by them."""
 
-    def __init__(self, arrays: WeightFile, at: str, width: int, inner: int) -> None:
-        parts = [_linear(arrays, f"{at}attention.self.{part}", width, width) for part in ("query", "key", "value")]
-        self.qkv = np.concatenate([w for w, _ in parts], axis=1), np.concatenate([b for _, b in parts])
-        self.out = _linear(arrays, f"{at}attention.output.dense", width, width)
-        self.norm1 = _norm(arrays, f"{at}attention.output.LayerNorm", width)
-        self.up = _linear(arrays, f"{at}intermediate.dense", width, inner)
-        self.down = _linear(arrays, f"{at}output.dense", inner, width)
-        self.norm2 = _norm(arrays, f"{at}output.LayerNorm", width)
+    def __init__(self, block: BlockWeights, pre_norm: bool) -> None:
+        parts = [_linear(part) for part in (block.query, block.key, block.value)]
+        layers = [part for part in parts if part is not None]
+        self.qkv: Linear = np.concatenate([w for w, _ in layers], axis=1), _joined([b for _, b in layers])
+        self.out, self.up, self.down = (_required(part) for part in (block.out, block.up, block.down))
+        self.norm1, self.norm2 = _linear(block.norm1), _linear(block.norm2)
+        self.pre_norm, self.theta, self.reach = pre_norm, block.theta, block.reach
 
 
-def attention(q: Array, k: Array, v: Array, lengths: Sequence[int], heads: int) -> Float[Array, "T D"]:
-    """Each token looks at those of its own sentence; neighbours of equal length are one block."""
+def attention(
+    q: Float[Array, "T H K"],
+    k: Float[Array, "T H K"],
+    v: Float[Array, "T H K"],
+    lengths: Sequence[int] | Array,
+    bias: Callable[[int], Array | float] = lambda _: 0.0,
+) -> Float[Array, "T H K"]:
+    """Each token attends to those of its own sentence; `bias` of a length is added to the scores."""
     found, begin = np.empty_like(v), 0
-    for length, run in groupby(lengths):
+    for length, run in groupby(map(int, lengths)):
         count = len(list(run))
         rows = slice(begin, begin := begin + count * length)
-        a, b, c = (x[rows].reshape(count, length, heads, -1).transpose(0, 2, 1, 3) for x in (q, k, v))
-        scores = a @ b.transpose(0, 1, 3, 2) * np.float32(a.shape[-1] ** -0.5)
+        a, b, c = (x[rows].reshape(count, length, *x.shape[1:]).transpose(0, 2, 1, 3) for x in (q, k, v))
+        scores = a @ b.transpose(0, 1, 3, 2) * np.float32(a.shape[-1] ** -0.5) + bias(length)
         scores = np.exp(scores - scores.max(-1, keepdims=True))
         scores /= scores.sum(-1, keepdims=True)
-        found[rows] = (scores @ c).transpose(0, 2, 1, 3).reshape(count * length, -1)
+        found[rows] = (scores @ c).transpose(0, 2, 1, 3).reshape(count * length, *v.shape[1:])
     return found
+
+
+def rotate(x: Float[Array, "T H K"], position: Array, theta: float) -> Float[Array, "T H K"]:
+    """Each pair (x_i, x_{i+K/2}) turned by an angle that grows with the token's position (Su et al. 2021)."""
+    width = x.shape[-1]
+    speeds = np.float32(theta) ** -(np.arange(0, width, 2, dtype=np.float32) / np.float32(width))
+    angles = position[:, None, None].astype(np.float32) * speeds
+    (left, right), cos, sin = np.split(x, 2, axis=-1), np.cos(angles), np.sin(angles)
+    return np.concatenate([left * cos - right * sin, right * cos + left * sin], axis=-1)
+
+
+def bucket(offset: Array, buckets: int) -> Array:
+    """The bucket of each relative position: half of them per direction, far ones on a logarithmic scale (T5, MPNet)."""
+    half, near = buckets // 2, buckets // 4
+    distance = np.abs(offset)
+    scale = (half - near) / np.log(FAR / near)
+    far = near + (np.log(np.maximum(distance, 1).astype(np.float32) / near) * np.float32(scale)).astype(np.int64)
+    return np.asarray((offset > 0) * half + np.where(distance < near, distance, np.minimum(far, half - 1)))
+
+
+def _without_first(x: Array, lengths: Array, position: Array, skip: Array) -> tuple[Array, Array, Array]:
+    """The rows after the first `skip` of each sentence, at least its last; each keeps its position."""
+    skip = np.minimum(skip, lengths - 1)
+    kept = position >= np.repeat(skip, lengths)
+    return x[kept], lengths - skip, position[kept]
+
+
+def _packed(ids: Ids) -> Packed:
+    return Packed(np.asarray([len(sentence) for sentence in ids]))
 
 
 def erf(x: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -223,20 +228,26 @@ ACTIVATION_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 """The functions that `encoders.config.ENCODER_ACTIVATIONS` names, in NumPy."""
 
 
-def _linear(arrays: WeightFile, name: str, inputs: int, outputs: int) -> tuple[Array, Array]:
-    weight = np.ascontiguousarray(arrays.read(f"{name}.weight", outputs, inputs).T)
-    return weight, arrays.read(f"{name}.bias", outputs)
+def _linear(layer: LinearWeights | None) -> Linear | None:
+    return None if layer is None else _required(layer)
 
 
-def _norm(arrays: WeightFile, name: str, width: int) -> tuple[Array, Array]:
-    return arrays.read(f"{name}.weight", width), arrays.read(f"{name}.bias", width)
+def _required(layer: LinearWeights) -> Linear:
+    weight = layer.weight.fp32()
+    return np.ascontiguousarray(weight.T), 0.0 if layer.bias is None else layer.bias.fp32()
 
 
-def _product(x: Array, layer: tuple[Array, Array]) -> Array:
+def _joined(biases: Sequence[Array | float]) -> Array | float:
+    """The biases of layers that are computed as one."""
+    arrays = [bias for bias in biases if isinstance(bias, np.ndarray)]
+    return np.concatenate(arrays) if arrays else 0.0
+
+
+def _product(x: Array, layer: Linear) -> Array:
     return np.asarray(x @ layer[0] + layer[1])
 
 
-def layer_norm(x: Float[Array, "N D"], norm: tuple[Array, Array], eps: float) -> Float[Array, "N D"]:
+def layer_norm(x: Float[Array, "N D"], norm: Linear, eps: float) -> Float[Array, "N D"]:
     """Each row with mean 0 and variance 1, then scaled and shifted by the norm's own."""
     x = x - x.mean(1, keepdims=True)
     deviation = np.sqrt((x * x).mean(1, keepdims=True) + np.float32(eps))

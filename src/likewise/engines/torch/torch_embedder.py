@@ -1,6 +1,5 @@
 """TorchEmbedder: the stages composed as torch modules; loaded from a folder, saved to one, with gradients."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +12,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ...arrays.ragged import Ragged
-from ...arrays.reductions import REDUCTIONS
 from ...embedder import Embedder
-from ...encoders.checkpoint import WeightFormat, check_writable, load_encoder, save_encoder
+from ...encoders.checkpoint import check_writable, load_encoder, save_encoder
 from ...encoders.encoder import Encoder
-from ...encoders.families import FAMILIES
 from ...encoders.fingerprint import fingerprint
 from ...engine_registry import LoadOptions
 from ...errors import BadInput, BadModel
@@ -33,12 +30,14 @@ from ...model_files import (
 )
 from ...model_files.folder import check_same
 from ...model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
-from ...pooling import Pooling, Reduce, describe_pooling, pooling_of, read_pooling
+from ...pooling import Pooling, describe_pooling, pooling_of, read_pooling
 from ...pooling.reductions import last
 from ...runtime.atomic_files import target_folder
 from ...runtime.devices import MovableModule, device_and_dtype, none_if_out_of_memory, precision_name
+from ...runtime.weight_files import WeightFormat
 from ...text.tokenizer import Tokenizer, max_input_length
 from ...text.windows import TextWindow
+from ..readability import parts_only_here, warn_of_readers
 
 
 class TorchEmbedder(MovableModule, Embedder):
@@ -137,7 +136,7 @@ class TorchEmbedder(MovableModule, Embedder):
 
     def only_here(self, *, weights: WeightFormat | None = None) -> list[str]:
         """Why sentence-transformers cannot read a folder of this model; nothing where it can."""
-        return parts_only_here(self.pooling, self.encoder.config.get("model_type", ""), weights)
+        return parts_only_here(self.pooling.spec, self.encoder.config.get("model_type", ""), weights)
 
     def _manifest(
         self,
@@ -262,23 +261,6 @@ def _pooling(described: str | ModulePart, depth: int) -> Pooling:
     if isinstance(described, str):
         return pooling_of(described, depth)
     return read_pooling(described.kind, described.config, described.folder, depth)
-
-
-def parts_only_here(pooling: Pooling, kind: str, weights: WeightFormat | None) -> list[str]:
-    """Which of these sentence-transformers does not have: a pooling, a kind of encoder, a format of weights."""
-    shared = isinstance(pooling, Reduce) and all(REDUCTIONS[name].newer is not None for name in pooling.names)
-    reasons = [] if shared else [f"the pooling {pooling.spec}"]
-    family = FAMILIES.get(kind)
-    if family is not None and not family.known_elsewhere:
-        reasons.append(f"the encoder {kind!r}")
-    return reasons + ([f"weights in {weights}"] if weights else [])
-
-
-def warn_of_readers(reasons: Sequence[str]) -> None:
-    """A warning where only likewise will read what is saved."""
-    if reasons:
-        what = " and ".join(reasons)
-        warnings.warn(f"sentence-transformers cannot read this model, for {what}; likewise can", stacklevel=3)
 
 
 def _store_layers(results: list[np.ndarray], batch: list[int], block: tuple[Float[Tensor, "L T D"], list[int]]) -> None:

@@ -1,0 +1,264 @@
+"""ArrayEmbedder: what the embedders without torch share: reading a folder, windows, heads, all in NumPy arrays."""
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+from safetensors.numpy import save_file
+
+from ..arrays.reductions import reduction_names
+from ..embedder import Embedder
+from ..encoders.config import in_eight_bits, read_config
+from ..encoders.families import model_type
+from ..engine_registry import LoadOptions
+from ..errors import BadInput, BadModel
+from ..inference import WindowBatches
+from ..model_files import Manifest, ModulePart, atomic_folder, read_manifest, write_manifest
+from ..model_files.folder import check_same
+from ..model_files.provenance import provenance, write_provenance
+from ..runtime.atomic_files import target_folder
+from ..runtime.lazy_imports import torch_hint
+from ..runtime.weight_files import WeightFormat, weight_files
+from ..text.tokenizer import Tokenizer, max_input_length
+from ..text.windows import TextWindow
+from .description import Description, check_described, read_description, tensors
+from .numpy.heads import NumpyHead, heads_of, truncated
+from .readability import parts_only_here, warn_of_readers
+from .stored_weights import StoredTensor, quantized_tensors, write_tensors
+
+Array = np.ndarray
+Ids = Sequence[Sequence[int]]
+T = TypeVar("T")
+
+TORCH_ONLY = ("bfloat16", "cpu", "cuda", "eval", "forward", "half", "parameters", "pool", "state_dict", "to", "train")
+"""What torch's embedder has in addition, and people look for."""
+
+
+@runtime_checkable
+class ArrayEncoder(Protocol):
+    """An encoder of packed sentences that takes and gives NumPy arrays."""
+
+    width: int
+    depth: int
+    vocabulary: int
+    longest: int
+    parameters: int
+    precision: str
+
+    def pooled(self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None) -> Float[Array, "N W"]: ...
+    def layers(self, ids: Ids, only_last: bool) -> Float[Array, "L T D"]: ...
+
+
+class ArrayEmbedder(Embedder):
+    """A sentence encoder without torch: it encodes and does not train. An engine gives it an `ArrayEncoder`."""
+
+    encoder: ArrayEncoder
+    device = "cpu"
+
+    def __init__(
+        self, tokenizer: Tokenizer, encoder: ArrayEncoder, pooling: str, heads: Sequence[NumpyHead], manifest: Manifest
+    ) -> None:
+        self.tokenizer, self.encoder, self.pooling = tokenizer, encoder, pooling
+        self.heads, self.manifest = tuple(heads), manifest
+        tokenizer.check(encoder.vocabulary)
+        self._width = heads[-1].width if heads else encoder.width * len(reduction_names(pooling))
+        self._files = _file_states(manifest.encoder)
+
+    @classmethod
+    @abstractmethod
+    def encoder_of(cls, description: Description, precision: str | None) -> ArrayEncoder:
+        """What computes an encoder, in a precision that `check_options` accepts; None: fp32."""
+
+    @classmethod
+    def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:
+        """Refuses poolings and encoders that only torch computes."""
+        pooling = manifest.pooling if options.pooling is None else options.pooling
+        if not isinstance(pooling, str):
+            raise BadModel(f"the pooling {pooling.kind!r} is computed by torch only. {torch_hint()}")
+        reduction_names(pooling)
+        check_described(manifest.encoder, read_config(manifest.encoder))
+
+    @classmethod
+    def from_manifest(cls, manifest: Manifest, options: LoadOptions) -> "ArrayEmbedder":
+        """The model that a folder describes."""
+        description = read_description(manifest.encoder)
+        limit = max_input_length(options.max_length, manifest.max_length, description.longest)
+        tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
+        pooling = str(manifest.pooling if options.pooling is None else options.pooling)
+        pooled = description.width * len(reduction_names(pooling))
+        heads = heads_of(manifest.heads, pooled)
+        if options.truncate is not None:
+            heads = truncated(heads, options.truncate, heads[-1].width if heads else pooled)
+        return cls(tokenizer, cls.encoder_of(description, options.precision), pooling, heads, manifest)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in TORCH_ONLY:
+            raise AttributeError(f"a {type(self).__name__} has no {name!r}: it encodes only. {torch_hint()}")
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        heads = "".join(f", {head.description}" for head in self.heads)
+        return f"{type(self).__name__}({self.manifest.encoder.name}: {self.pooling}{heads}; {self.width} numbers)"
+
+    @property
+    def precision(self) -> str:
+        """The precision of matrix products: `"fp32"`, `"bf16"` or `"int8"`."""
+        return self.encoder.precision
+
+    @property
+    def width(self) -> int:
+        """Dimensions of a vector: E."""
+        return self._width
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with anything that changes vectors; not those of another engine.
+
+        The weights are read again from the folder.
+
+        Raises:
+            BadModel: the folder is no longer what it was when the model was loaded.
+        """
+        m = self.manifest
+        words = [type(self).__name__, self.precision, self.pooling, m.include_prompt, dict(m.prompts), m.default_prompt]
+        words += [self.tokenizer.max_length, self.tokenizer.lowercase, str(self.tokenizer.unknown)]
+        words += [self.tokenizer.backend.to_str(), [head.description for head in self.heads]]
+        digest = hashlib.sha256(json.dumps(words).encode())
+        arrays = [array for tensor in self._stored_tensors() for array in tensor.arrays]
+        for array in (*arrays, *(array for head in self.heads for array in head.arrays.values())):
+            digest.update(f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).data)
+        return digest.hexdigest()[:32]
+
+    def _stored_tensors(self) -> list[StoredTensor]:
+        """The encoder's weights as they are stored, read again."""
+        folder = self.manifest.encoder
+        found = list(tensors(read_description(folder)))
+        if _file_states(folder) != self._files:
+            raise BadModel(f"the weights in {folder} have changed since this model was loaded; load it again")
+        return found
+
+    def describe(self) -> dict[str, Any]:
+        """Its encoder's kind, layers, width and number of parameters, its pooling and its heads, as plain values."""
+        return {
+            "encoder": model_type(read_config(self.manifest.encoder), self.manifest.encoder),
+            "layers": self.encoder.depth,
+            "width": self.encoder.width,
+            "parameters": self.encoder.parameters + sum(a.size for head in self.heads for a in head.arrays.values()),
+            "pooling": self.pooling,
+            "heads": [head.kind for head in self.heads],
+        }
+
+    def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
+        """A folder that `load` reads, the encoder's weights as the model's own folder stores them, or in int8.
+
+        A new folder appears whole or not at all. In an existing one, the previous model's files are removed; a process
+        killed meanwhile leaves the old model, the new one, or a folder that `load` refuses.
+
+        With `weights="int8"` matrices are stored in eight bits, a quarter of fp32's size, readable by this library
+        alone. What the encoder does not use is not written.
+
+        Raises:
+            BadInput: the folder cannot be written to.
+            BadModel: the model's own folder is no longer what it was when the model was loaded.
+        """
+        if weights not in (None, "int8"):
+            raise BadInput(f'weights is {weights!r}; expected "int8", or None: as they are')
+        config = read_config(self.manifest.encoder)
+        stored = {tensor.name: tensor for tensor in self._stored_tensors()}
+        if weights == "int8":
+            stored = quantized_tensors(stored)
+        in_int8 = any(tensor.scales is not None for tensor in stored.values())
+        kind = model_type(config, self.manifest.encoder)
+        warn_of_readers(parts_only_here(self.pooling, kind, "int8" if in_int8 else None))
+        known, manifest = provenance(self), self._manifest()
+        with atomic_folder(target_folder(folder)) as partial:
+            write_manifest(partial, manifest, self.encoder.width)
+            self.tokenizer.save(partial)
+            write_provenance(partial, known)
+            for i, head in enumerate(self.heads, 2):
+                if head.arrays:
+                    save_file(dict(head.arrays), partial / f"{i}_{head.kind}" / "model.safetensors", {"format": "pt"})
+            settings = in_eight_bits(config) if in_int8 else config
+            (partial / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
+            write_tensors(partial / "model.safetensors", stored)
+            check_same(read_manifest(partial), manifest)
+
+    def _manifest(self) -> Manifest:
+        """What the model is composed of, to be written."""
+        return replace(
+            self.manifest,
+            pooling=self.pooling,
+            heads=tuple(ModulePart(head.kind, head.config, Path()) for head in self.heads),
+            max_length=self.tokenizer.max_length,
+            lowercase=self.tokenizer.lowercase,
+        )
+
+    def _headed(self, pooled: Float[Array, "N W"]) -> Float[Array, "N E"]:
+        for head in self.heads:
+            pooled = head(pooled)
+        return pooled
+
+    def _vectors(self, pieces: Sequence[TextWindow], hides_prompt: bool, batches: WindowBatches) -> Float[Array, "n E"]:
+        """The vectors of the texts that these are pieces of; the pieces of one text are averaged before the heads."""
+        names = reduction_names(self.pooling)
+
+        def pooled(batch: list[int]) -> Float[Array, "b W"]:
+            skips = [pieces[i].prefix_length for i in batch] if hides_prompt else None
+            return self.encoder.pooled([pieces[i].ids for i in batch], names, skips)
+
+        vectors = batches.run(
+            [len(piece.ids) for piece in pieces],
+            lambda batch: _none_if_out_of_memory(lambda: pooled(batch)),
+            np.empty((len(pieces), self.encoder.width * len(names)), np.float32),
+        )
+        if len(pieces) > pieces[-1].text_index + 1:
+            vectors = _mean_of_windows(vectors, pieces)
+        return np.ascontiguousarray(self._headed(vectors), np.float32)
+
+    def _layers(self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches) -> list[Float[Array, "L t D"]]:
+        """Every layer of every sequence of ids, or the last one alone."""
+
+        def layers(batch: list[int]) -> list[Float[Array, "L t D"]]:
+            sequences = [ids[i] for i in batch]
+            ends = np.cumsum([len(sequence) for sequence in sequences])[:-1]
+            return np.split(self.encoder.layers(sequences, only_last), ends, axis=1)
+
+        return batches.run(
+            [len(sequence) for sequence in ids],
+            lambda batch: _none_if_out_of_memory(lambda: layers(batch)),
+            [np.empty((0, 0, 0), np.float32)] * len(ids),
+            _store_layers,
+        )
+
+
+def _none_if_out_of_memory(compute: Callable[[], T]) -> T | None:
+    """What `compute` returns, or None where memory ran out; the batch is then halved."""
+    try:
+        return compute()
+    except MemoryError:
+        return None
+
+
+def _store_layers(results: list[Array], batch: list[int], block: list[Array]) -> None:
+    """Each sequence's layers, copied out of the batch's."""
+    for i, layers in zip(batch, block, strict=True):
+        results[i] = layers.copy()
+
+
+def _mean_of_windows(pooled: Float[Array, "P W"], pieces: Sequence[TextWindow]) -> Float[Array, "n W"]:
+    """The mean of each text's windows, weighted by their tokens."""
+    weights = np.asarray([max(1, piece.content_length) for piece in pieces], np.float32)[:, None]
+    starts = np.flatnonzero(np.diff([-1, *(piece.text_index for piece in pieces)]))
+    return np.asarray(np.add.reduceat(pooled * weights, starts, axis=0) / np.add.reduceat(weights, starts, axis=0))
+
+
+def _file_states(folder: Path) -> list[tuple[str, int, int, int]]:
+    """What tells whether an encoder's files have changed: inode, size and time of each."""
+    paths = (folder / "config.json", *weight_files(folder, with_index=True))
+    return [(path.name, state.st_ino, state.st_size, state.st_mtime_ns) for path in paths for state in [path.stat()]]

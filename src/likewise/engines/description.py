@@ -1,0 +1,238 @@
+"""An encoder as sizes and stored arrays: what the engines without torch compute from, read from a model folder.
+
+The shapes that config.json implies are compared with the header of the weights before a tensor is read.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from ..encoders.config import Config, read_config
+from ..encoders.families import FAMILIES, Family, Names, file_names, model_type
+from ..encoders.shapes import BertShape, ModernBertShape, WordShape
+from ..errors import BadModel
+from ..runtime.lazy_imports import torch_hint
+from .stored_weights import StoredTensor, StoredWeights
+
+MOST_TOKENS = 1 << 20  # in one text, where the encoder has no table of positions
+
+
+@dataclass(frozen=True)
+class LinearWeights:
+    """A linear layer (outputs by inputs) or a norm (one row), with or without a bias."""
+
+    weight: StoredTensor
+    bias: StoredTensor | None = None
+
+
+@dataclass(frozen=True)
+class BlockWeights:
+    """The weights of one block. If key and value are absent, `query` holds all three, concatenated by rows."""
+
+    query: LinearWeights
+    out: LinearWeights
+    up: LinearWeights
+    down: LinearWeights
+    key: LinearWeights | None = None
+    value: LinearWeights | None = None
+    norm1: LinearWeights | None = None
+    norm2: LinearWeights | None = None
+    theta: float = 0.0
+    """The base of rotary positions; 0: none."""
+    reach: int = -1
+    """The number of tokens on either side that a token attends to; −1: all."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """An encoder: its sizes and weights; absent weights are None."""
+
+    vocabulary: int
+    width: int
+    longest: int
+    words: StoredTensor
+    depth: int = 0
+    heads: int = 1
+    inner: int = 0
+    word_width: int = 0
+    """The width of word vectors; 0: as wide as the model."""
+    first_position: int = 0
+    activation: str = "gelu"
+    pre_norm: bool = False
+    """Whether norms come before attention and network (ModernBERT) or after them (BERT)."""
+    gated: bool = False
+    """Whether `up` gives values, then gates."""
+    eps: float = 1e-12
+    positions: StoredTensor | None = None
+    segments: StoredTensor | None = None
+    relative: StoredTensor | None = None
+    """The bias of each bucket of relative positions (rows) for each head (MPNet)."""
+    norm: LinearWeights | None = None
+    widen: LinearWeights | None = None
+    last_norm: LinearWeights | None = None
+    blocks: Sequence[BlockWeights] = ()
+    order: Sequence[int] | None = None
+    """The index of the block that computes each layer; None: 0, 1, 2, …"""
+
+
+def tensors(part: Any) -> Iterator[StoredTensor]:
+    """The tensors of a description, or of a part of it, in the order of its fields."""
+    if isinstance(part, StoredTensor):
+        yield part
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from tensors(getattr(part, field.name))
+    elif isinstance(part, tuple | list):
+        for one in part:
+            yield from tensors(one)
+
+
+def parameter_count(description: Description) -> int:
+    """How many numbers the weights are."""
+    return sum(tensor.values.size for tensor in tensors(description))
+
+
+def check_described(folder: Path, config: Config) -> Family:
+    """The family of a folder's encoder, if it can be described.
+
+    Raises:
+        BadModel: only torch computes it; the message names the families that need no torch.
+    """
+    kind = model_type(config, folder)
+    family = FAMILIES.get(kind)
+    if family is None or family.architecture not in DESCRIPTIONS:
+        known = ", ".join(name for name, row in FAMILIES.items() if row.architecture in DESCRIPTIONS)
+        raise BadModel(
+            f"{folder} holds a {kind!r} encoder, and without torch only {known} are computed. {torch_hint()}"
+        )
+    shape = family.shape(config)
+    if isinstance(shape, WordShape) and shape.buckets:
+        raise BadModel(f"{folder} spells unknown words by n-grams, which only torch computes here. {torch_hint()}")
+    return family
+
+
+def read_description(folder: Path) -> Description:
+    """The encoder of a model folder, its weights as they are stored.
+
+    Raises:
+        BadModel: the folder is broken, or its encoder is of a kind that only torch computes.
+    """
+    config = read_config(folder)
+    family = check_described(folder, config)
+    with ExitStack() as stack:
+        weights = _Weights(StoredWeights(folder, stack), family.names)
+        return DESCRIPTIONS[family.architecture](family.shape(config), weights)
+
+
+class _Weights:
+    """The weights of a folder by our names."""
+
+    def __init__(self, stored: StoredWeights, names: Names) -> None:
+        self.stored, self.names = stored, names
+
+    def tensor(self, name: str, *shape: int) -> StoredTensor:
+        (found,) = file_names(name, self.names)
+        return self.stored.read(found, *shape)
+
+    def linear(self, name: str, outputs: int, inputs: int, bias: bool = True) -> LinearWeights:
+        return LinearWeights(
+            self.tensor(f"{name}.weight", outputs, inputs), self.tensor(f"{name}.bias", outputs) if bias else None
+        )
+
+    def norm(self, name: str, width: int, bias: bool = True) -> LinearWeights:
+        return LinearWeights(self.tensor(f"{name}.weight", width), self.tensor(f"{name}.bias", width) if bias else None)
+
+    def attention(self, name: str, width: int) -> tuple[LinearWeights, ...]:
+        """Query, key and value, which files hold as three layers."""
+        weights, biases = (file_names(f"{name}.{part}", self.names) for part in ("weight", "bias"))
+        return tuple(
+            LinearWeights(self.stored.read(weight, width, width), self.stored.read(bias, width))
+            for weight, bias in zip(weights, biases, strict=True)
+        )
+
+
+def _bert(shape: BertShape, weights: _Weights) -> Description:
+    narrow = shape.word_width or shape.width
+    at = "embeddings"
+    return Description(
+        vocabulary=shape.vocabulary,
+        width=shape.width,
+        longest=shape.longest,
+        words=weights.tensor(f"{at}.words.weight", shape.vocabulary, narrow),
+        depth=shape.depth,
+        heads=shape.heads,
+        inner=shape.inner,
+        word_width=shape.word_width,
+        first_position=shape.first_position,
+        activation=shape.activation,
+        eps=shape.eps,
+        positions=weights.tensor(f"{at}.positions.weight", shape.positions, narrow),
+        segments=weights.tensor(f"{at}.segments.weight", shape.segments, narrow) if shape.segments else None,
+        relative=weights.tensor("relative.table.weight", shape.buckets, shape.heads) if shape.buckets else None,
+        norm=weights.norm(f"{at}.norm", narrow),
+        widen=weights.linear(f"{at}.widen", shape.width, narrow) if shape.word_width else None,
+        blocks=[_bert_block(shape, weights, f"blocks.{i}") for i in range(shape.groups or shape.depth)],
+        order=[i * (shape.groups or shape.depth) // shape.depth for i in range(shape.depth)],
+    )
+
+
+def _bert_block(shape: BertShape, weights: _Weights, at: str) -> BlockWeights:
+    query, key, value = weights.attention(f"{at}.qkv", shape.width)
+    return BlockWeights(
+        query=query,
+        key=key,
+        value=value,
+        out=weights.linear(f"{at}.out", shape.width, shape.width),
+        norm1=weights.norm(f"{at}.norm1", shape.width),
+        up=weights.linear(f"{at}.up", shape.inner, shape.width),
+        down=weights.linear(f"{at}.down", shape.width, shape.inner),
+        norm2=weights.norm(f"{at}.norm2", shape.width),
+    )
+
+
+def _modernbert(shape: ModernBertShape, weights: _Weights) -> Description:
+    return Description(
+        vocabulary=shape.vocabulary,
+        width=shape.width,
+        longest=shape.longest,
+        words=weights.tensor("words.weight", shape.vocabulary, shape.width),
+        depth=shape.depth,
+        heads=shape.heads,
+        inner=shape.inner,
+        activation=shape.activation,
+        pre_norm=True,
+        gated=True,
+        eps=shape.eps,
+        norm=weights.norm("norm", shape.width, shape.norm_bias),
+        last_norm=weights.norm("last_norm", shape.width, shape.norm_bias),
+        blocks=[_modernbert_block(shape, weights, i) for i in range(shape.depth)],
+    )
+
+
+def _modernbert_block(shape: ModernBertShape, weights: _Weights, i: int) -> BlockWeights:
+    at, width = f"blocks.{i}", shape.width
+    return BlockWeights(
+        query=weights.linear(f"{at}.qkv", 3 * width, width, shape.attention_bias),
+        out=weights.linear(f"{at}.out", width, width, shape.attention_bias),
+        norm1=weights.norm(f"{at}.norm1", width, shape.norm_bias) if i else None,
+        up=weights.linear(f"{at}.up", 2 * shape.inner, width, shape.inner_bias),
+        down=weights.linear(f"{at}.down", width, shape.inner, shape.inner_bias),
+        norm2=weights.norm(f"{at}.norm2", width, shape.norm_bias),
+        theta=shape.thetas[i],
+        reach=shape.reach if shape.local[i] else -1,
+    )
+
+
+def _word_table(shape: WordShape, weights: _Weights) -> Description:
+    words = weights.tensor("table.weight", shape.vocabulary, shape.width)
+    return Description(shape.vocabulary, shape.width, MOST_TOKENS, words)
+
+
+DESCRIPTIONS: dict[str, Callable[[Any, _Weights], Description]] = {
+    "bert:Bert": _bert,
+    "modernbert:ModernBert": _modernbert,
+    "word_table:WordTable": _word_table,
+}
+"""How an architecture (`Family.architecture`) is described; those that are missing are computed by torch only."""

@@ -1,0 +1,98 @@
+"""NativeEmbedder: embeddings by the compiled library, on the CPU, without torch; the default there.
+
+A text's vector has the same bits whatever texts it is encoded with, in whatever order, batches and number of threads.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+from jaxtyping import Float
+
+from ...engine_registry import LoadOptions
+from ...errors import BadInput
+from ...runtime.arguments import known_name
+from ...runtime.lazy_imports import torch_hint
+from ...runtime.processors import thread_count
+from ..array_embedder import ArrayEmbedder
+from ..description import Description, parameter_count
+from .library import PRECISIONS, Execution, Model, load
+
+Array = np.ndarray
+Ids = Sequence[Sequence[int]]
+
+
+class NativeEncoder:
+    """An encoder that the compiled library computes."""
+
+    def __init__(self, description: Description, precision: str) -> None:
+        d = description
+        self.vocabulary, self.width, self.depth, self.longest = d.vocabulary, d.width, d.depth, d.longest
+        self.parameters, self.precision = parameter_count(d), precision
+        self.model = Model(d, precision=precision)
+
+    def pooled(self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None) -> Float[Array, "N W"]:
+        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens."""
+        lengths = _lengths(ids)
+        left_out = None if skips is None else np.minimum(np.asarray(skips, np.int32), np.maximum(lengths - 1, 0))
+        found = self.model.run(_flat(ids), lengths, reductions=names, skips=left_out, execution=_execution()).pooled
+        assert found is not None  # reductions were asked for
+        return found
+
+    def layers(self, ids: Ids, only_last: bool) -> Float[Array, "L T D"]:
+        """Every layer of these sentences, or the last one alone."""
+        wanted = (self.depth if only_last else 0, self.depth)
+        found = self.model.run(_flat(ids), _lengths(ids), layers=wanted, execution=_execution()).layers
+        assert found is not None  # layers were asked for
+        return found
+
+
+class NativeEmbedder(ArrayEmbedder):
+    """A sentence encoder that the compiled library computes, in fp32 (the default), bf16 or int8.
+
+    >>> NativeEmbedder.load("likewise-mini").encode(["A cat sleeps.", "A kitten naps."]).shape
+    (2, 384)
+
+    In int8, weights are rounded by rows and activations by tokens; in bf16, where the processor lacks it, products are
+    fp32's. It uses `runtime.processors.thread_count()` threads.
+    """
+
+    encoder: NativeEncoder
+
+    @classmethod
+    def check_options(cls, options: LoadOptions) -> None:
+        """Refuses other devices and precisions, and loads the library.
+
+        Raises:
+            BadInput: an option is another engine's.
+            NativeUnavailable: there is no compiled library in this installation.
+        """
+        if options.device not in (None, "cpu"):
+            raise BadInput(f"device is {options.device!r}; the native engine computes on the CPU only. {torch_hint()}")
+        if options.precision is not None:
+            if options.precision == "fp16":
+                raise BadInput(f"precision is 'fp16'; the native engine has {', '.join(PRECISIONS)}. {torch_hint()}")
+            known_name("precision", options.precision, PRECISIONS)
+        load()
+
+    @classmethod
+    def encoder_of(cls, description: Description, precision: str | None) -> NativeEncoder:
+        """The compiled library's encoder."""
+        return NativeEncoder(description, precision or "fp32")
+
+    @property
+    def instructions(self) -> str:
+        """The instruction set whose kernels it runs; `LIKEWISE_ISA` in the environment chooses another."""
+        return self.encoder.model.instructions
+
+
+def _execution() -> Execution:
+    return Execution(threads=thread_count())
+
+
+def _lengths(ids: Ids) -> Array:
+    return np.fromiter((len(sentence) for sentence in ids), np.int32, len(ids))
+
+
+def _flat(ids: Ids) -> Array:
+    return np.fromiter(chain.from_iterable(ids), np.int32)

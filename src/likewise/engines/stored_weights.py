@@ -1,0 +1,115 @@
+"""Weights of a model folder as NumPy arrays, as they are stored, for the engines without torch."""
+
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..runtime.weight_files import LARGEST_INT8, ROW_STEP_SUFFIX, WeightReader
+
+Array = np.ndarray
+TYPE_NAMES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8"}
+"""How safetensors names data types, by NumPy's names; bfloat16 is held as `uint16`."""
+EXPONENT = 0x7F80  # of a bfloat16; all bits set: infinity or NaN
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """Stored weights: an fp32, fp16 or int8 array, or bfloat16 as `uint16`; int8 comes with a scale for each row."""
+
+    values: Array
+    scales: Array | None = None
+    name: str = ""
+    """In the file, without what the file puts before every name."""
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The values, and the scales if there are any."""
+        return [self.values] if self.scales is None else [self.values, self.scales]
+
+    def fp32(self) -> Float[Array, "..."]:
+        """The weights in fp32, dequantized if need be."""
+        if self.values.dtype == np.uint16:
+            return (self.values.astype(np.uint32) << 16).view(np.float32)
+        values = self.values.astype(np.float32)
+        return values if self.scales is None else values * self.scales[:, None]
+
+
+def quantized_tensors(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
+    """The tensors with each matrix in int8, one step a row, and everything else in fp32; as `encoders.quantization`."""
+    return {name: quantize_rows(tensor) if tensor.values.ndim == 2 else replace(tensor, values=tensor.fp32())
+            for name, tensor in tensors.items()}  # fmt: skip
+
+
+def quantize_rows(tensor: StoredTensor) -> StoredTensor:
+    """A matrix in int8: each row as whole numbers from −127 to 127 times its step; a row of zeros has the step 0."""
+    if tensor.scales is not None:
+        return tensor
+    matrix = tensor.fp32()
+    step = np.abs(matrix).max(axis=1) / np.float32(LARGEST_INT8)
+    whole = np.divide(matrix, step[:, None], out=np.zeros_like(matrix), where=step[:, None] > 0)
+    return StoredTensor(np.clip(np.rint(whole), -LARGEST_INT8, LARGEST_INT8).astype(np.int8), step, tensor.name)
+
+
+def write_tensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
+    """A safetensors file of these tensors (safetensors' own writer has no bfloat16 for NumPy's arrays).
+
+    The format: the length of a header in eight bytes; the header, JSON, padded to a multiple of eight; the data.
+    """
+    arrays = {name: (TYPE_NAMES[tensor.values.dtype.name], tensor.values) for name, tensor in tensors.items()}
+    for name, tensor in tensors.items():
+        if tensor.scales is not None:
+            arrays[name + ROW_STEP_SUFFIX] = ("F32", tensor.scales.astype(np.float32))
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, (kind, array) in arrays.items():
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for _, array in arrays.values():
+            file.write(np.ascontiguousarray(array).data)
+
+
+class StoredWeights(WeightReader):
+    """The tensors of a folder, each checked when it is read."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        super().__init__(folder, stack, "numpy")
+
+    def read(self, name: str, *shape: int) -> StoredTensor:
+        """The tensor of this name and shape, whatever prefix the file puts before the name.
+
+        Raises:
+            BadModel: there is none, it has another shape, or it is not finite.
+        """
+        found = self.find(name)
+        self.check(found, shape)
+        stored = self.stored(found)
+        if stored == "I8":
+            return StoredTensor(self.tensor(found), self.read(found + ROW_STEP_SUFFIX, shape[0]).fp32(), name)
+        if stored == "BF16":
+            values = self._bfloat16(found, shape)
+            finite = not np.any((values & EXPONENT) == EXPONENT)
+        else:
+            values = self.tensor(found)
+            values = values.astype(np.float32) if stored == "F64" else values
+            finite = bool(np.isfinite(values.sum(dtype=np.float32)))
+        if not finite:
+            raise self.not_finite(found)
+        return StoredTensor(values, name=name)
+
+    def _bfloat16(self, name: str, shape: tuple[int, ...]) -> Array:
+        """A tensor in bfloat16, which NumPy lacks, as 16-bit integers."""
+        with (self.folder / self.home[name]).open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")  # of the header; the file was checked when it was opened
+            begin, end = json.loads(file.read(length))[name]["data_offsets"]
+            file.seek(8 + length + begin)
+            return np.frombuffer(file.read(end - begin), "<u2").reshape(shape)
