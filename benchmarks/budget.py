@@ -6,6 +6,7 @@ from statistics import median
 import torch
 
 from likewise import Embedder
+from likewise.model_files.names import RECOMMENDED_MODEL
 
 from .record import in_turn, save
 from .throughput import abstracts, sts_sentences
@@ -19,7 +20,7 @@ def main() -> None:
     args = parser.parse_args()
     results = []
     for precision in ("fp32", "bf16"):
-        embedder = Embedder.load(precision=precision, device="cpu")
+        embedder = Embedder.load(RECOMMENDED_MODEL, engine="torch", precision=precision, device="cpu")
         for corpus, texts in {
             "STS-B test sentences": sts_sentences()[:400],
             "SciFact abstracts": abstracts(20),

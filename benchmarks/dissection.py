@@ -22,8 +22,9 @@ import torch
 from likewise import Embedder
 from likewise.arrays.ragged import Ragged
 from likewise.cli.models.dissect import sample
-from likewise.encoders.architectures.bert import Bert, Shape
+from likewise.encoders.architectures.bert import Bert
 from likewise.encoders.layers import initialize_weights
+from likewise.encoders.shapes import BertShape
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.heads import Normalize
 from likewise.model_files import Manifest
@@ -31,7 +32,7 @@ from likewise.pooling import pooling_of
 from likewise.text.packing import plan_batches
 
 RESULTS = Path(__file__).parent / "results" / "dissection.json"
-BASE = Shape(vocabulary=30_522, width=768, depth=12, heads=12, inner=3072, positions=512, eps=1e-12)
+BASE = BertShape(vocabulary=30_522, width=768, depth=12, heads=12, inner=3072, positions=512, eps=1e-12)
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ def processor() -> str:
 def main() -> None:
     torch.set_num_threads(1)
     texts = sample(1024)
-    minilm = Embedder.load("all-MiniLM-L6-v2", device="cpu", precision="fp32")
+    minilm = Embedder.load("all-MiniLM-L6-v2", engine="torch", device="cpu", precision="fp32")
     base = random_base(minilm)
     results: list[Overhead | SpeedUp] = []
     for name, embedder, spec, share, rounds in (

@@ -60,7 +60,7 @@ def encode_all(embedder: Embedder, texts: list[str]) -> dict[str, np.ndarray]:
 
 def measure(name: str, sets: dict[str, tuple[list[str], list[str], np.ndarray]]) -> dict[str, dict[str, float]]:
     """Spearman × 100 by pooling and set, and their plain mean."""
-    embedder = Embedder.load(name, pooling="mean", precision="fp32", device="cpu")
+    embedder = Embedder.load(name, engine="torch", pooling="mean", precision="fp32", device="cpu")
     texts = list(dict.fromkeys(text for first, second, _ in sets.values() for text in (*first, *second)))
     row = {text: i for i, text in enumerate(texts)}
     result: dict[str, dict[str, float]] = {}

@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "likewise-fusion")
     cache = parser.parse_args().cache
     cache.mkdir(parents=True, exist_ok=True)
-    embedder = Embedder.load("all-MiniLM-L6-v2")
+    embedder = Embedder.load("all-MiniLM-L6-v2", engine="torch")
     read = lambda name: pd.read_parquet(DATA / f"{name}.parquet")  # noqa: E731
     stsb = {part: read(f"stsb/{part}") for part in ("train", "dev", "test")}
     years = {name: read(f"{name}/test") for name in STS}

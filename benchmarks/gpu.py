@@ -120,7 +120,8 @@ def measure(folder: Path, texts: list[str], rounds: int) -> dict[str, Any]:
         rows[f"likewise {p}"]["times_peers_better_batch"] = ratio(seconds, f"likewise {p}", best)
     a, b = (ours[p].encode(texts, overflow="truncate") for p in ("fp32", "bf16"))
     rows["least_cosine_bf16_to_fp32"] = float((a * b).sum(1).min())
-    right = Embedder.load(folder, device="cpu", precision="fp32").encode(texts[:256], overflow="truncate")
+    on_cpu = Embedder.load(folder, engine="torch", device="cpu", precision="fp32")
+    right = on_cpu.encode(texts[:256], overflow="truncate")
     rows["largest_difference_fp32_to_cpu"] = float(np.abs(a[:256] - right).max())
     return rows
 

@@ -28,9 +28,10 @@ import tokenizers
 import torch
 
 from likewise import Embedder
-from likewise.encoders.architectures.bert import Bert, Shape
+from likewise.encoders.architectures.bert import Bert
 from likewise.encoders.checkpoint import save_encoder
 from likewise.encoders.layers import initialize_weights
+from likewise.encoders.shapes import BertShape
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import OBJECTIVES
@@ -98,7 +99,7 @@ def torture(
 
 def live(root: Path, folder: Path, steps: int) -> None:
     """One life of the run: goes on from what lies in the folder."""
-    embedder = Embedder.load(root / "model", device="cpu", pooling="mean")
+    embedder = Embedder.load(root / "model", engine="torch", device="cpu", pooling="mean")
     objective = OBJECTIVES["classification"].build(2)
     pick = np.random.default_rng(0)
     texts = [[" ".join(pick.choice(WORDS, 6)) for _ in range(64)] for _ in range(2)]
@@ -160,7 +161,7 @@ def model_folder(folder: Path) -> None:
     """A BERT of two blocks that knows a dozen words."""
     folder.mkdir()
     torch.manual_seed(0)
-    shape = Shape(20, 32, 2, 2, 48, 32, 1e-12)
+    shape = BertShape(20, 32, 2, 2, 48, 32, 1e-12)
     encoder = Bert(shape)
     encoder.config = BERT
     save_encoder(initialize_weights(encoder, 0.1), folder)

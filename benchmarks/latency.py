@@ -20,7 +20,7 @@ def main() -> None:
     from sentence_transformers import SentenceTransformer
 
     results = []
-    ours, half = Embedder.load(precision="fp32"), Embedder.load(precision="bf16")
+    ours, half = (Embedder.load(RECOMMENDED_MODEL, engine="torch", precision=p) for p in ("fp32", "bf16"))
     peer = SentenceTransformer(str(locate(RECOMMENDED_MODEL)), device="cpu")
     for threads in (1, 2):
         torch.set_num_threads(threads)

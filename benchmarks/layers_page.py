@@ -41,7 +41,7 @@ def figures(name: str) -> None:
     from likewise.explain import anatomy
     from likewise.explain.plots import plot_layers, plot_path
 
-    result, short = anatomy(Embedder.load(name, device="cpu"), sample()), Path(name).name
+    result, short = anatomy(Embedder.load(name, engine="torch", device="cpu"), sample()), Path(name).name
     for kind, draw in {"layers": plot_layers, "path": plot_path}.items():
         figure = draw(result, short)
         target = PAGE.parent / "figures" / f"{short}-{kind}.png"

@@ -14,6 +14,7 @@ import numpy as np
 
 from likewise import Embedder
 from likewise.files import writer
+from likewise.model_files.names import RECOMMENDED_MODEL
 
 from .record import save
 
@@ -41,7 +42,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--precision", default="bf16")
     args = parser.parse_args()
-    embedder = Embedder.load(precision=args.precision)
+    embedder = Embedder.load(RECOMMENDED_MODEL, engine="torch", precision=args.precision)
     embedder.encode(["one text, so that everything is in place"])
     before, rows = resident(), 0
     recorded: dict[int, float] = {}

@@ -60,7 +60,7 @@ def abstracts(count: int) -> list[str]:
 def measure(texts: list[str], rounds: int) -> dict[str, Any]:
     from sentence_transformers import SentenceTransformer
 
-    ours, half = Embedder.load(precision="fp32"), Embedder.load(precision="bf16")
+    ours, half = (Embedder.load(RECOMMENDED_MODEL, engine="torch", precision=p) for p in ("fp32", "bf16"))
     peer = SentenceTransformer(str(locate(RECOMMENDED_MODEL)), device="cpu")
     peer_half = SentenceTransformer(
         str(locate(RECOMMENDED_MODEL)), device="cpu", model_kwargs={"dtype": torch.bfloat16}

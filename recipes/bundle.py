@@ -67,11 +67,11 @@ def main(argv: Sequence[str] | None = None) -> Path:
 
 def write_bundle(place: Path, run: Path, record: Mapping[str, Any], tasks: str) -> Path:
     """The model of a run in eight bits with its card, in a new folder."""
-    Embedder.load(run, device="cpu").save(place, weights="int8")
+    Embedder.load(run, engine="torch", device="cpu").save(place, weights="int8")
     size = sum(path.stat().st_size for path in place.rglob("*.safetensors"))
     if size > LARGEST:
         raise BadInput(f"{run} in eight bits has {size:,} bytes of weights; expected {LARGEST:,} at most")
-    model = Embedder.load(place, device="cpu")
+    model = Embedder.load(place, engine="torch", device="cpu")
     data = [{**one, "licence": TEACHERS} if one["name"] == VOCABULARY else one for one in record["data"]]
     changed = {"fingerprint": model.fingerprint, "only_likewise": model.only_here(weights="int8")}
     described = {**record, "data": data, "model": {**record["model"], **changed}}

@@ -24,7 +24,7 @@ from likewise.errors import BadInput
 from likewise.heads import Normalize
 from likewise.model_files.names import RECOMMENDED_MODEL
 from likewise.model_files.provenance import provenance
-from likewise.model_names import load_named_embedder
+from likewise.model_names import load_torch_embedder
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.distillation.teacher_outputs import teacher_outputs
@@ -79,7 +79,7 @@ def with_teacher(parser: ArgumentParser) -> ArgumentParser:
 
 def teacher_of(args: Namespace) -> Embedder:
     """In bf16, whose vectors have a cosine of 0.9999 with those of fp32, at twice the speed."""
-    return load_named_embedder(args.teacher, precision="bf16", device=args.device)
+    return load_torch_embedder(args.teacher, precision="bf16", device=args.device)
 
 
 def kept(whole: Embedder, blocks: Sequence[int] | None) -> Embedder:

@@ -22,7 +22,7 @@ from likewise.evaluate.tasks.registry import TASKS
 from likewise.evaluate.tasks.sts import STS_NAMES
 from likewise.model_files import locate
 from likewise.model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
-from likewise.model_names import load_named_embedder
+from likewise.model_names import load_torch_embedder
 from likewise.runtime.devices import device_and_dtype as placed_at
 from likewise.runtime.progress import StatusLine
 from likewise.runtime.untrusted_files import read_object
@@ -88,7 +88,7 @@ def backbone(args: argparse.Namespace, pooling: str | None = None, name: str | P
     """The model to start from, in fp32, with the authors' maximum input length."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(?s).*pooling")  # a plain folder has none; recipes name theirs
-        model = load_named_embedder(name or args.backbone, precision="fp32", device=args.device, pooling=pooling)
+        model = load_torch_embedder(name or args.backbone, precision="fp32", device=args.device, pooling=pooling)
     return placed(model, args)
 
 

@@ -15,6 +15,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from likewise import Embedder
+from tests.native_library import NATIVE
 from tests.tiny import model_folder
 
 torch.set_num_threads(1)
@@ -54,8 +55,14 @@ def own(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def tiny(folders: Callable[[str], Path]) -> Embedder:
-    """A BERT of three blocks and 32 numbers, mean pooling, unit length; not to be changed."""
-    return Embedder.load(folders("bert"))
+    """A BERT of three blocks and 32 numbers, mean pooling, unit length, by torch; not to be changed."""
+    return Embedder.load(folders("bert"), engine="torch")
+
+
+@pytest.fixture(scope="session")
+def best_without_torch() -> str:
+    """The class of embedders that is the default where torch is not installed."""
+    return "NativeEmbedder" if NATIVE else "NumpyEmbedder"
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import likewise
 from likewise import Embedder, LikewiseError
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
 from likewise.pooling.reductions import REDUCTIONS
 from likewise.runtime.devices import PRECISIONS
@@ -39,40 +40,40 @@ def _close(a, b, atol=1e-6):
 
 @pytest.mark.parametrize("spec", [*REDUCTIONS, "cls+mean", "max+mean+last-token"])
 def test_every_pooling_gives_the_same_alone_and_in_company_and_after_saving(spec, folders, tmp_path):
-    embedder = Embedder.load(folders("bert"), pooling=spec)
+    embedder = TorchEmbedder.load(folders("bert"), pooling=spec)
     vectors = embedder.encode(TEXTS)
     assert vectors.shape == (len(TEXTS), 32 * len(spec.split("+"))) == (len(TEXTS), embedder.width)
     _close(vectors, np.concatenate([embedder.encode([text]) for text in TEXTS]))
     embedder.save(tmp_path / "saved")
-    again = Embedder.load(tmp_path / "saved")
+    again = TorchEmbedder.load(tmp_path / "saved")
     assert np.array_equal(again.encode(TEXTS), vectors)
     assert again.fingerprint == embedder.fingerprint
 
 
 @pytest.mark.parametrize("truncate", [1, 8, 32])
 def test_a_truncated_model_has_the_first_numbers_at_length_one_and_reloads_equal(truncate, tiny, folders, tmp_path):
-    embedder = Embedder.load(folders("bert"), truncate=truncate)
+    embedder = TorchEmbedder.load(folders("bert"), truncate=truncate)
     wanted = tiny.encode(TEXTS)[:, :truncate]
     _close(embedder.encode(TEXTS), wanted / np.linalg.norm(wanted, axis=1, keepdims=True))
     assert embedder.width == truncate
     embedder.save(tmp_path / "saved")
-    assert np.array_equal(Embedder.load(tmp_path / "saved").encode(TEXTS), embedder.encode(TEXTS))
+    assert np.array_equal(TorchEmbedder.load(tmp_path / "saved").encode(TEXTS), embedder.encode(TEXTS))
 
 
 def test_without_heads_vectors_have_the_length_that_they_have(own):
-    lengths = np.linalg.norm(Embedder.load(own(heads=())).encode(TEXTS), axis=1)
+    lengths = np.linalg.norm(TorchEmbedder.load(own(heads=())).encode(TEXTS), axis=1)
     assert np.abs(lengths - 1).min() > 0.1
 
 
 def test_heads_that_do_not_fit_the_pooling_are_refused(own, folders):
-    embedder = Embedder.load(folders("bert"), truncate=8)
+    embedder = TorchEmbedder.load(folders("bert"), truncate=8)
     embedder.save(own().parent / "narrow")
     with pytest.raises(BadModel, match=r"the pooling cls\+mean gives 64 numbers, which the heads cannot take"):
-        Embedder.load(own().parent / "narrow", pooling="cls+mean")
+        TorchEmbedder.load(own().parent / "narrow", pooling="cls+mean")
 
 
 def test_a_token_that_the_encoder_has_no_vector_for_is_named_where_it_occurs(own):
-    embedder = Embedder.load(own(changes={"vocab_size": 50}))
+    embedder = TorchEmbedder.load(own(changes={"vocab_size": 50}))
     assert np.isfinite(embedder.encode(["a b c"])).all()
     with pytest.raises(BadInput, match=r"texts\[2\] holds the token 'query', for which the encoder has no vector"):
         embedder.encode(["a", "b", "query", "c"])
@@ -82,23 +83,23 @@ def test_a_token_that_the_encoder_has_no_vector_for_is_named_where_it_occurs(own
 
 def test_special_tokens_without_vectors_are_of_another_model(own):
     with pytest.raises(BadModel, match=r"adds the ids \(2, 3\) to every text, but the encoder has vectors for 3 ids"):
-        Embedder.load(own(changes={"vocab_size": 3}))
+        TorchEmbedder.load(own(changes={"vocab_size": 3}))
 
 
 @pytest.mark.parametrize("widths", [(8, 16), (16, 31)])
 def test_a_fingerprint_sees_how_much_is_kept_of_a_vector(widths, folders):
-    first, second = (Embedder.load(folders("bert"), truncate=width).fingerprint for width in widths)
+    first, second = (TorchEmbedder.load(folders("bert"), truncate=width).fingerprint for width in widths)
     assert first != second
 
 
 @pytest.mark.parametrize("wrong", [{"max_length": 0}, {"max_length": 9999}, {"truncate": 1000}, {"pooling": ""}])
 def test_what_a_model_cannot_do_is_not_quietly_made_less(wrong, folders):
     with pytest.raises((BadInput, BadModel), match="expected|unknown|reads 1 to"):
-        Embedder.load(folders("bert"), **wrong)
+        TorchEmbedder.load(folders("bert"), **wrong)
 
 
 def test_windows_of_a_long_text_all_bear_the_prompt_also_where_it_joins_the_text(own):
-    embedder = Embedder.load(own())
+    embedder = TorchEmbedder.load(own())
     tokenizer, prompt_ids = embedder.tokenizer, [7, 8, 9]
     content = [7, 8, *range(20, 120)]  # the end of the prompt became part of the first word
     found = overlapping_windows(tokenizer, [content], prompt_ids)
@@ -125,14 +126,14 @@ def test_a_stream_that_is_left_early_still_tells_what_was_cut(tiny, monkeypatch)
 @pytest.mark.parametrize("call", ["m.encode(texts)", "list(m.encode_stream(texts))", "m.encode_layers(texts)"])
 def test_a_warning_points_at_the_line_that_asked(call, folders):
     folder = str(folders("bert"))
-    script = f"from likewise import Embedder\nm = Embedder.load({folder!r})\ntexts = ['a b ' * 99]\n{call}"
+    script = f"from likewise import Embedder\nm = TorchEmbedder.load({folder!r})\ntexts = ['a b ' * 99]\n{call}"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "<string>:4: UserWarning: 1 of 1 text was truncated" in ran.stderr
 
 
 @pytest.mark.parametrize("text", ["query", "Query"])
 def test_a_prompt_that_is_a_name_is_read_as_it_is_and_pointed_out(text, own, tiny):
-    embedder = Embedder.load(own(spoken={"prompts": {"query": "query: "}}))
+    embedder = TorchEmbedder.load(own(spoken={"prompts": {"query": "query: "}}))
     with pytest.warns(UserWarning, match=r"for the model's own prompt of that name, pass prompt_name='query'"):
         vectors = embedder.encode(["a"], prompt=text)
     _close(vectors, tiny.encode([f"{text}a"]))
@@ -140,9 +141,9 @@ def test_a_prompt_that_is_a_name_is_read_as_it_is_and_pointed_out(text, own, tin
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_model_keeps_its_precision_when_saved_and_is_the_same_again(precision, folders, tmp_path):
-    embedder = Embedder.load(folders("bert"), precision=precision)
+    embedder = TorchEmbedder.load(folders("bert"), precision=precision)
     embedder.save(tmp_path / "saved")
-    again = Embedder.load(tmp_path / "saved", precision=precision)
+    again = TorchEmbedder.load(tmp_path / "saved", precision=precision)
     assert again.fingerprint == embedder.fingerprint
     assert np.array_equal(again.encode(TEXTS), embedder.encode(TEXTS))
 
@@ -151,7 +152,7 @@ def test_a_model_keeps_its_precision_when_saved_and_is_the_same_again(precision,
 @pytest.mark.usefixtures("unchecked")
 def test_unknown_options_are_refused_with_the_list_of_them(options, folders):
     with pytest.raises(BadInput, match="there (is|are):? |there is: torch|expected one of"):
-        Embedder.load(folders("bert"), **options)
+        TorchEmbedder.load(folders("bert"), **options)
 
 
 # fingerprints
@@ -175,10 +176,10 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_fingerprint_changes_with_anything_that_changes_vectors(change, own):
     folder = own(max_length=20, spoken={"prompts": {"query": "query: "}})
-    before = Embedder.load(folder).fingerprint
-    assert Embedder.load(folder).fingerprint == before
+    before = TorchEmbedder.load(folder).fingerprint
+    assert TorchEmbedder.load(folder).fingerprint == before
     CHANGES[change](folder)
-    assert Embedder.load(folder).fingerprint != before
+    assert TorchEmbedder.load(folder).fingerprint != before
 
 
 # prompts
@@ -187,7 +188,7 @@ def test_the_fingerprint_changes_with_anything_that_changes_vectors(change, own)
 @pytest.fixture
 def prompted(own) -> Embedder:
     spoken = {"prompts": {"query": "query: ", "none": ""}, "default_prompt_name": "query"}
-    return Embedder.load(own(spoken=spoken))
+    return TorchEmbedder.load(own(spoken=spoken))
 
 
 def test_a_prompt_is_put_before_every_text_by_name_by_text_or_by_default(prompted, tiny):
@@ -212,7 +213,7 @@ def test_a_name_that_is_none_of_the_models_is_refused_with_those_that_are(verb, 
     if engine == "numpy" and verb in ("encode_tokens", "encode_layers"):
         return
     folder = own(spoken={"prompts": {"query": "query: ", "document": ""}})
-    call = getattr(Embedder.load(folder, engine=engine), verb)
+    call = getattr(TorchEmbedder.load(folder, engine=engine), verb)
     for name in ("qurey", "Query", ""):
         with pytest.raises(BadInput, match=f"no prompt named '{name}'; its prompts are 'query', 'document'"):
             call(["a"], prompt_name=name)
@@ -239,7 +240,7 @@ def test_prompts_count_for_tokens_layers_and_reports_too(prompted):
 
 def test_prompts_are_saved(prompted, tmp_path):
     prompted.save(tmp_path / "saved")
-    again = Embedder.load(tmp_path / "saved")
+    again = TorchEmbedder.load(tmp_path / "saved")
     assert again.manifest.prompts == prompted.manifest.prompts
     assert np.array_equal(again.encode(TEXTS), prompted.encode(TEXTS))
 
@@ -250,16 +251,19 @@ def test_a_pooling_may_be_told_to_pass_over_the_prompt(spec, own, tmp_path):
     from likewise.arrays.reductions import NEWER_NAMES
 
     flag["pooling_mode"] = next((newer for newer, ours in NEWER_NAMES.items() if ours == spec), spec)
-    embedder = Embedder.load(own(pooling=flag, heads=()))
+    embedder = TorchEmbedder.load(own(pooling=flag, heads=()))
     texts = ["a cat", "dogs and the cat sleep", ""]
     found = embedder.encode(texts, prompt="query: ")
     for row, layer in zip(found, embedder.encode_tokens(texts, prompt="query: "), strict=True):
         tokens = likewise.Ragged(torch.from_numpy(layer[3:].copy()), (len(layer) - 3,))
         tokens.__dict__["position"] = torch.arange(3, len(layer))  # its place in the whole text
         _close(row, embedder.pooling(iter([tokens.values]), tokens)[0].numpy())
-    _close(embedder.encode(texts), Embedder.load(own(pooling={**flag, "include_prompt": True}, heads=())).encode(texts))
+    _close(
+        embedder.encode(texts),
+        TorchEmbedder.load(own(pooling={**flag, "include_prompt": True}, heads=())).encode(texts),
+    )
     embedder.save(tmp_path / "saved")
-    assert np.array_equal(Embedder.load(tmp_path / "saved").encode(texts, prompt="query: "), found)
+    assert np.array_equal(TorchEmbedder.load(tmp_path / "saved").encode(texts, prompt="query: "), found)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -272,8 +276,8 @@ def test_a_prompt_that_is_no_text_is_refused(tiny):
 
 def test_lower_casing_is_the_models_own(own):
     settings = {"max_seq_length": 40, "do_lower_case": True}
-    lowered = Embedder.load(own(lowercase=False, settings=settings))
-    cased = Embedder.load(own(lowercase=False))
+    lowered = TorchEmbedder.load(own(lowercase=False, settings=settings))
+    cased = TorchEmbedder.load(own(lowercase=False))
     assert np.array_equal(*lowered.encode(["THE CAT", "the cat"]))
     assert not np.allclose(*cased.encode(["THE CAT", "the cat"]))
 
@@ -306,7 +310,7 @@ def test_the_tail_of_a_long_text_counts_under_mean_and_not_under_truncate(tiny):
 
 @pytest.mark.parametrize("prompt", [None, "query: "])
 def test_mean_is_the_mean_of_the_windows_vectors_by_their_tokens(prompt, own):
-    embedder = Embedder.load(own(heads=()))
+    embedder = TorchEmbedder.load(own(heads=()))
     prompt_ids = embedder.tokenizer.token_ids([prompt])[0] if prompt else []
     content = embedder.tokenizer.token_ids([(prompt or "") + LONG])[0]
     windows = embedder.tokenizer.windows(content, prompt_ids)
@@ -370,7 +374,7 @@ LONG_WORD = "a" * 20_000
 
 @pytest.mark.parametrize("engine", ["torch", "numpy"])
 def test_words_too_long_for_the_tokenizer_are_counted_as_lost(engine, folders):
-    embedder = Embedder.load(folders("bert"), engine=engine)
+    embedder = TorchEmbedder.load(folders("bert"), engine=engine)
     texts = ["a cat", LONG_WORD, f"the {'b' * 101} dog {'c' * 300}", "d" * 100, f"e{'f' * 99},{'g' * 100}"]
     report = embedder.encode_report(texts)
     assert report.lost.tolist() == [0, 1, 2, report.lost[3], report.lost[4]]
@@ -474,7 +478,7 @@ def test_a_device_that_is_not_here_is_refused_before_the_model_is_read(device, t
     if (device == "cuda" and torch.cuda.is_available()) or (device == "mps" and torch.backends.mps.is_available()):
         return
     with pytest.raises(BadInput, match=r"there is no device|cannot be used here"):
-        Embedder.load(tmp_path, device=device)
+        TorchEmbedder.load(tmp_path, device=device)
 
 
 @pytest.mark.parametrize("engine", ["torch", "numpy"])
@@ -482,7 +486,7 @@ def test_a_device_that_is_not_here_is_refused_before_the_model_is_read(device, t
 @pytest.mark.usefixtures("unchecked")
 def test_a_pooling_that_is_no_name_is_refused(engine, pooling, folders):
     with pytest.raises(BadInput, match="expected a name, one of cls"):
-        Embedder.load(folders("bert"), engine=engine, pooling=pooling)
+        TorchEmbedder.load(folders("bert"), engine=engine, pooling=pooling)
 
 
 def test_every_kind_of_column_gives_the_vectors_of_the_list(tiny):
@@ -515,7 +519,7 @@ def test_a_budget_that_is_no_number_of_tokens_is_refused(budget, tiny):
 def test_a_tokenizer_without_special_tokens_has_no_vector_for_an_empty_text(own):
     folder = own(pooling={"pooling_mode_cls_token": True})
     amend(folder / "tokenizer.json", post_processor=None)
-    embedder = Embedder.load(folder)
+    embedder = TorchEmbedder.load(folder)
     assert embedder.encode(["a", "b c"]).shape == (2, 32)
     for texts, index in ((["a", ""], 1), (["a", "", "b"], 1), (["a", "a", "", "b", ""], 2)):
         with pytest.raises(BadInput, match=rf"texts\[{index}\] has no tokens"):
@@ -523,7 +527,7 @@ def test_a_tokenizer_without_special_tokens_has_no_vector_for_an_empty_text(own)
 
 
 def test_a_vector_that_is_not_finite_names_its_text(own):
-    embedder = Embedder.load(own())
+    embedder = TorchEmbedder.load(own())
     with torch.no_grad():
         embedder.encoder.embeddings.words.weight[embedder.tokenizer.token_ids(["q"])[0][0]] = torch.inf
     with pytest.raises(BadModel, match=r"texts\[2\] gave a vector that is not finite in fp32"):
@@ -547,7 +551,7 @@ def test_a_vector_that_is_not_finite_names_its_text(own):
     ids=lambda error: f"{type(error).__name__}: {error}"[:40],
 )
 def test_when_memory_runs_out_smaller_batches_give_the_same_vectors(error, own, tiny):
-    embedder, sizes = Embedder.load(own()), []
+    embedder, sizes = TorchEmbedder.load(own()), []
 
     def costly(module, args):
         sizes.append(len(args[0].values))
@@ -573,7 +577,7 @@ def test_when_memory_runs_out_smaller_batches_give_the_same_vectors(error, own, 
     ["shapes do not match", "could not create a primitive descriptor for a matmul primitive", "CUDA error: misaligned"],
 )
 def test_other_errors_are_not_taken_for_a_lack_of_memory(message, own):
-    embedder, calls = Embedder.load(own()), []
+    embedder, calls = TorchEmbedder.load(own()), []
 
     def broken(module, args):
         calls.append(1)
@@ -588,7 +592,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(message, own):
 
 
 def test_of_the_last_layer_alone_one_is_copied_from_the_device(own, monkeypatch):
-    embedder, copies = Embedder.load(own()), []
+    embedder, copies = TorchEmbedder.load(own()), []
     copy = torch.Tensor.cpu
     monkeypatch.setattr(torch.Tensor, "cpu", lambda x, *a: (copies.append(x.shape), copy(x, *a))[1])
     tokens = embedder.encode_tokens(["a cat", "a dog"])
@@ -628,7 +632,7 @@ def test_indices_in_errors_count_from_the_first_text_of_all_windows(tiny, monkey
 
 
 def test_eight_threads_get_what_one_gets(own):
-    embedder = Embedder.load(own())
+    embedder = TorchEmbedder.load(own())
     jobs = [[f"{i} {text}" for text in TEXTS] for i in range(24)]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(embedder.encode, jobs))
@@ -643,7 +647,7 @@ def test_encoding_leaves_gradients_switched_on_and_training_untouched(tiny):
 
 
 def test_a_changed_weight_changes_the_vectors(own):
-    embedder = Embedder.load(own())
+    embedder = TorchEmbedder.load(own())
     before = embedder.encode(TEXTS)
     with torch.no_grad():
         embedder.encoder.blocks[1].up.weight.mul_(-1)
@@ -679,4 +683,4 @@ def test_every_error_of_ours_has_one_root():
 @pytest.mark.parametrize("device", ["gpu", "", "cuda:x"])
 def test_a_device_that_torch_does_not_know_is_told(own, device):
     with pytest.raises(BadInput, match="there is no device"):
-        Embedder.load(own(), device=device)
+        TorchEmbedder.load(own(), device=device)

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from likewise import Embedder
-from likewise.engine_registry import ENGINES, LoadOptions, engines_for
+from likewise.engine_registry import ENGINES
+from likewise.engines.native.library import load
+from likewise.engines.native.native_embedder import NativeEmbedder
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
-from likewise.errors import BadInput, BadModel, MissingExtra
+from likewise.errors import BadInput, BadModel, MissingExtra, NativeUnavailable
+from tests.native_library import NATIVE, needs_native
 from tests.tiny import TEXTS
 
 
@@ -20,7 +23,7 @@ def _python(script: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", [name for name in ENGINES if name != "native" or NATIVE])
 def test_every_engine_gives_an_embedder_with_the_same_vectors(name, folders, tiny):
     loaded = Embedder.load(folders("bert"), engine=name)
     assert isinstance(loaded, Embedder) and type(loaded) is ENGINES[name].embedder_class()
@@ -40,34 +43,71 @@ def test_the_numpy_engine_imports_no_torch_where_torch_is_installed(folders):
     assert _python(script) == "False True"
 
 
-def test_without_torch_embedder_is_the_same_class_and_numpy_is_chosen(folders):
+def test_without_torch_embedder_is_the_same_class_and_the_best_engine_is_chosen(folders, best_without_torch):
     script = (
         "import sys; sys.modules['torch'] = None; from likewise import Embedder; "
         "from likewise.embedder import Embedder as Base; "
         f"print(Embedder is Base, type(Embedder.load({str(folders('bert'))!r})).__name__)"
     )
-    assert _python(script) == "True NumpyEmbedder"
+    assert _python(script) == f"True {best_without_torch}"
 
 
-def test_without_a_name_the_first_that_supports_the_options_is_taken(monkeypatch):
-    assert engines_for(None, LoadOptions())[0] is TorchEmbedder
-    monkeypatch.setattr("likewise.engine_registry.ENGINES", dict(reversed(ENGINES.items())))
-    assert engines_for(None, LoadOptions())[0] is NumpyEmbedder
-    assert engines_for(None, LoadOptions(precision="bf16")) == [TorchEmbedder]
+def _order(monkeypatch, *names):
+    monkeypatch.setattr("likewise.engine_registry.ENGINES", {name: ENGINES[name] for name in names})
+
+
+def test_without_a_name_the_first_that_supports_the_options_is_taken(folders, monkeypatch):
+    _order(monkeypatch, "torch", "numpy")
+    assert type(Embedder.load(folders("bert"), device="cpu")) is TorchEmbedder
+    _order(monkeypatch, "numpy", "torch")
+    assert type(Embedder.load(folders("bert"))) is NumpyEmbedder
+    assert type(Embedder.load(folders("bert"), precision="bf16", device="cpu")) is TorchEmbedder
 
 
 def test_without_a_name_the_first_that_supports_the_model_is_taken(folders, monkeypatch):
-    monkeypatch.setattr("likewise.engine_registry.ENGINES", dict(reversed(ENGINES.items())))
+    _order(monkeypatch, "numpy", "torch")
     assert type(Embedder.load(folders("bert"))) is NumpyEmbedder
-    assert type(Embedder.load(folders("roberta"))) is TorchEmbedder
+    assert type(Embedder.load(folders("bilstm"))) is TorchEmbedder
     assert type(Embedder.load(folders("bert"), pooling="sbert-wk:start=1,window=1")) is TorchEmbedder
 
 
-def test_an_engine_whose_package_is_missing_says_what_to_install(monkeypatch, folders):
+@needs_native
+def test_on_a_cpu_the_native_engine_is_the_default_and_others_take_what_it_refuses(folders, monkeypatch):
+    monkeypatch.setattr("likewise.engine_registry.GPU_DEVICES", ())
+    assert type(Embedder.load(folders("bert"))) is NativeEmbedder
+    assert type(Embedder.load(folders("bert"), precision="int8")) is NativeEmbedder
+    assert type(Embedder.load(folders("bert"), precision="fp16", device="cpu")) is TorchEmbedder
+    assert type(Embedder.load(folders("bilstm"))) is TorchEmbedder
+
+
+@needs_native
+def test_where_torch_finds_a_gpu_the_native_engine_is_not_the_default(folders, monkeypatch, tmp_path):
+    monkeypatch.setattr("likewise.engine_registry.GPU_DEVICES", (str(tmp_path),))
+    assert type(Embedder.load(folders("bert"))) is TorchEmbedder
+    assert type(Embedder.load(folders("bert"), device="cpu")) is NativeEmbedder
+    assert type(Embedder.load(folders("bert"), engine="native")) is NativeEmbedder
+
+
+def test_without_a_library_other_engines_compute_and_native_says_why(folders, monkeypatch, tmp_path):
+    monkeypatch.setattr("likewise.engines.native.library.folder", lambda: tmp_path)
+    monkeypatch.delenv("LIKEWISE_NATIVE_LIBRARY", raising=False)
+    load.cache_clear()
+    assert type(Embedder.load(folders("bert"), device="cpu")) is TorchEmbedder
+    with pytest.raises(NativeUnavailable, match="there is no compiled library"):
+        Embedder.load(folders("bert"), engine="native")
+    load.cache_clear()
+
+
+def test_what_no_engine_supports_is_the_error_of_the_engine_that_supports_most(folders):
+    with pytest.raises(BadInput, match="precision is 'fp64'; expected one of fp32, bf16, fp16, int8"):
+        Embedder.load(folders("bert"), precision="fp64")
+
+
+def test_an_engine_whose_package_is_missing_says_what_to_install(monkeypatch, folders, best_without_torch):
     monkeypatch.setattr("likewise.engine_registry.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match="engine='torch' needs the package torch; install it with"):
         Embedder.load(folders("bert"), engine="torch")
-    assert type(Embedder.load(folders("bert"))) is NumpyEmbedder
+    assert type(Embedder.load(folders("bert"))).__name__ == best_without_torch
 
 
 def test_a_class_of_an_engine_loads_with_that_engine_alone(folders):
@@ -75,5 +115,5 @@ def test_a_class_of_an_engine_loads_with_that_engine_alone(folders):
     assert type(TorchEmbedder.load(folders("bert"), engine="torch")) is TorchEmbedder
     with pytest.raises(BadInput, match="TorchEmbedder does not load with the engine 'numpy'"):
         TorchEmbedder.load(folders("bert"), engine="numpy")
-    with pytest.raises(BadModel, match="only bert, electra, words"):
-        NumpyEmbedder.load(folders("roberta"))
+    with pytest.raises(BadModel, match="only bert, roberta, .*modernbert, words are computed"):
+        NumpyEmbedder.load(folders("bilstm"))

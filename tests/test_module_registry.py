@@ -7,7 +7,7 @@ import torch
 from likewise import heads
 from likewise.arrays.ragged import Ragged
 from likewise.arrays.reductions import REDUCTIONS, reduction_names
-from likewise.engines.numpy import numpy_embedder
+from likewise.engines.numpy import heads as numpy_heads
 from likewise.errors import BadModel
 from likewise.module_registry import ACTIVATIONS, HEADS
 from likewise.pooling import reductions
@@ -15,8 +15,8 @@ from likewise.pooling import reductions
 
 def test_both_engines_implement_every_row():
     assert list(reductions.REDUCTIONS) == list(REDUCTIONS)
-    assert list(heads.ACTIVATIONS) == list(numpy_embedder.ACTIVATIONS) == list(ACTIVATIONS)
-    assert set(heads.KINDS) == set(numpy_embedder.HEADS) == set(HEADS)
+    assert list(heads.ACTIVATIONS) == list(numpy_heads.ACTIVATIONS) == list(ACTIVATIONS)
+    assert set(heads.KINDS) == set(numpy_heads.HEADS) == set(HEADS)
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)

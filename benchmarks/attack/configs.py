@@ -21,7 +21,7 @@ from likewise.errors import BadModel, LikewiseError
 from .attempt import Attempt, Failed, Setup, expect
 from .files import FILES, break_file, remove_file
 from .folders import FOLDERS, TOKENIZERS, remove_tree
-from .models import FOR_NUMPY, loader, names
+from .models import ENGINES, WITHOUT_TORCH, loader, names
 from .weights import INDEXES, WEIGHTS
 
 TEXTS = ["a cat sleeps", "", "the quick dog " * 30, "x" * 60, "query: y", "Ünïcode 漢字 ​"]
@@ -192,8 +192,10 @@ def _refused(setup: Setup, name: str, change: Callable[[Path], None]) -> str:
 def _try(setup: Setup, name: str, change: Callable[[Path], None]) -> str:
     warnings.simplefilter("ignore")
     folder = _copy(setup, name, change)
-    if name in FOR_NUMPY:
-        _loaded(name, folder, "numpy")
+    if name in WITHOUT_TORCH:
+        for engine in ENGINES:
+            if engine != "torch":
+                _loaded(name, folder, engine)
     outcome = _loaded(name, folder, "torch")
     remove_tree(folder)
     return outcome

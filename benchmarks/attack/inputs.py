@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .attempt import Attempt, Setup, expect
-from .models import ENGINES, FOR_NUMPY, loader
+from .models import ENGINES, loader
 
 
 class _Text(str):
@@ -182,13 +182,13 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
     """Texts and containers, by engine and by call."""
     texts = STRINGS | random_texts(setup.seed, 4 if setup.quick else 16)
     step = 8 if setup.quick else 1
-    models = {"torch": ("bert", "ngrams"), "numpy": ("bert", "ngrams")}
+    models = {"torch": ("bert", "ngrams"), "numpy": ("bert", "ngrams"), "native": ("bert", "words")}
     for engine in ENGINES:
         for call, do in (
             CALLS if engine == "torch" else {k: v for k, v in CALLS.items() if k not in TORCH_ONLY}
         ).items():
             for name, text in list(texts.items())[::step]:
-                for model in models.get(engine, FOR_NUMPY[:1])[: 2 if call == "encode" else 1]:
+                for model in models[engine][: 2 if call == "encode" else 1]:
                     yield Attempt(
                         f"inputs/{engine}/{model}/{call}/{name}", partial(_try_text, setup, model, engine, do, text)
                     )

@@ -99,11 +99,11 @@ def _dense(setup: Setup) -> None:
 
 def _save(setup: Setup) -> None:
     warnings.simplefilter("ignore")
-    Embedder.load(setup.models / "bert").save("out")
+    Embedder.load(setup.models / "bert", engine="torch").save("out")
 
 
 def _save_words(setup: Setup) -> None:
-    Embedder.load(setup.models / "ngrams").save("out")
+    Embedder.load(setup.models / "ngrams", engine="torch").save("out")
 
 
 def _encode(out: str, setup: Setup) -> None:

@@ -14,13 +14,13 @@ import numpy as np
 from likewise import Embedder, Reranker
 from likewise.cli.main import VERBS
 
-ENGINES: tuple[str, ...] = ("torch", "numpy")
+ENGINES: tuple[str, ...] = ("torch", "numpy", "native")
 """What `Embedder.load(engine=…)` knows. Another engine is a name here."""
 
 EMBEDDERS = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "mpnet", "distilbert", "albert", "modernbert")
 TABLES = ("words", "bilstm", "dan")
 OTHERS = ("gpt2", "deberta-v2", "longformer", "xlnet") if find_spec("transformers") else ()  # through transformers
-FOR_NUMPY = ("bert", "roberta", "words", "ngrams", "dense")
+WITHOUT_TORCH = ("bert", "roberta", "modernbert", "words", "ngrams", "dense")
 RERANKERS = ("cross-bert", "cross-roberta", "cross-distilbert", "cross-modernbert", "cross-labels", "poly")
 
 Load = Callable[[Path], Any]
@@ -81,7 +81,7 @@ def _ours(root: Path) -> None:
     _with_heads(root)
     _fusion(root)
     _ngrams(root / "ngrams")
-    Embedder.load(root / "dense").save(root / "int8", weights="int8")
+    Embedder.load(root / "dense", engine="torch").save(root / "int8", weights="int8")
     _shards(root)
 
 
@@ -90,7 +90,7 @@ def _with_heads(root: Path) -> None:
 
     from likewise.heads import Dense, Norm, Normalize
 
-    embedder = Embedder.load(model_folder(root / "made/dense", "bert", heads=()))
+    embedder = Embedder.load(model_folder(root / "made/dense", "bert", heads=()), engine="torch")
     embedder.heads.extend([Norm(32), Dense(32, 16), Normalize()])
     embedder.save(root / "dense")
 
@@ -98,7 +98,7 @@ def _with_heads(root: Path) -> None:
 def _fusion(root: Path) -> None:
     from likewise.pooling import pooling_of
 
-    embedder = Embedder.load(root / "bert")
+    embedder = Embedder.load(root / "bert", engine="torch")
     embedder.pooling = pooling_of("sbert-wk:start=1", embedder.encoder.depth)
     embedder.save(root / "fusion")
 
@@ -158,4 +158,4 @@ def _rerankers(root: Path) -> None:
     for name in RERANKERS[:4]:
         classifier_folder(root / name, name.partition("-")[2])
     classifier_folder(root / "cross-labels", "bert", labels=3)
-    PolyEncoder.start(Embedder.load(root / "bert"), 4).save(root / "poly")
+    PolyEncoder.start(Embedder.load(root / "bert", engine="torch"), 4).save(root / "poly")

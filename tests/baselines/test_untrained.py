@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from likewise import Embedder, Ragged
+from likewise import Ragged
 from likewise.baselines.untrained import deep_averaging, infersent, random_weights, small_transformer
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from tests.tiny import TRANSFORMERS
 
@@ -35,7 +36,7 @@ def made(request, words, folders):
 def test_it_is_saved_and_loaded_as_an_ordinary_folder(made, tmp_path):
     embedder = made()
     embedder.save(tmp_path / "saved")
-    again = Embedder.load(tmp_path / "saved")
+    again = TorchEmbedder.load(tmp_path / "saved")
     assert again.fingerprint == embedder.fingerprint
     assert np.array_equal(again.encode(TEXTS), embedder.encode(TEXTS))
 
@@ -74,7 +75,7 @@ def test_it_can_be_trained(made):
 
 
 def test_infersent_is_the_maximum_over_a_bilstm_over_the_table(words):
-    embedder, table = infersent(words, width=6), Embedder.load(words)
+    embedder, table = infersent(words, width=6), TorchEmbedder.load(words)
     assert embedder.width == 12 and embedder.pooling.spec == "max"
     assert torch.equal(embedder.encoder.words.table.weight, table.encoder.table.weight)
     ids = torch.tensor(table.tokenizer.token_ids([TEXTS[2]])[0])
@@ -104,16 +105,16 @@ def test_a_deep_averaging_network_is_tanh_layers_over_a_sum_by_root_n(words):
 
 @pytest.mark.parametrize("family", [*TRANSFORMERS, "words", "bilstm", "dan"])
 def test_random_weights_leave_no_weight_as_it_was(family, folders):
-    before = Embedder.load(folders(family))
-    after = random_weights(Embedder.load(folders(family)), seed=4)
+    before = TorchEmbedder.load(folders(family))
+    after = random_weights(TorchEmbedder.load(folders(family)), seed=4)
     kept = [n for n, p in after.named_parameters() if torch.equal(p, before.get_parameter(n))]
     assert kept == []
     assert np.isfinite(after.encode(TEXTS)).all()
-    assert random_weights(Embedder.load(folders(family)), seed=4).fingerprint == after.fingerprint
+    assert random_weights(TorchEmbedder.load(folders(family)), seed=4).fingerprint == after.fingerprint
 
 
 def test_random_weights_differ_from_what_was_encoded_before(folders):
-    embedder = Embedder.load(folders("bert"))
+    embedder = TorchEmbedder.load(folders("bert"))
     before = embedder.encode(TEXTS)
     assert np.abs(random_weights(embedder).encode(TEXTS) - before).max() > 1e-3, "no weight laid out for oneDNN stays"
 

@@ -14,7 +14,7 @@ import torch
 from likewise import Embedder
 from likewise.cli import main
 from likewise.cli.main import VERBS
-from likewise.cli.model_options import THREADS, allowed_cpus, restore_threads, set_numpy_threads
+from likewise.cli.model_options import THREADS, restore_threads, set_threads
 from likewise.cli.models.architectures import NAMES, OTHERS, encoder_in_words, encoder_name
 from likewise.encoders.families import FAMILIES
 
@@ -202,15 +202,6 @@ def test_help_loads_neither_torch_nor_numpy():
     subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL)
 
 
-@pytest.mark.parametrize(
-    ("quota", "most"), [("max 100000", None), ("100000 100000", 1), ("50000 100000", 1), ("x", None)]
-)
-def test_a_container_s_quota_bounds_the_threads(quota, most, tmp_path):
-    (tmp_path / "cpu.max").write_text(quota)
-    free = allowed_cpus(tmp_path / "nowhere")
-    assert allowed_cpus(tmp_path / "cpu.max") == (most or free)
-
-
 def test_a_prompt_is_a_text_or_a_name_of_the_models_own(own, tmp_path, capsys):
     model = str(own(spoken={"prompts": {"query": "query: ", "document": ""}}))
     (tmp_path / "in.txt").write_text("a cat\n")
@@ -246,7 +237,7 @@ def test_variables_set_for_numpys_threads_are_taken_back(monkeypatch):
     monkeypatch.delitem(sys.modules, "numpy")
     monkeypatch.setenv(THREADS[0], "7")
     monkeypatch.delenv(THREADS[1], raising=False)
-    set_numpy_threads(argparse.Namespace(threads=2))
+    set_threads(argparse.Namespace(threads=2))
     assert [os.environ.get(name) for name in THREADS] == ["2"] * len(THREADS)
     restore_threads()
     assert [os.environ.get(name) for name in THREADS[:2]] == ["7", None]

@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 
 from likewise import Embedder
 from likewise.cli.models.dissect import sample
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel
 from likewise.explain import Anatomy, anatomy
 from likewise.explain.anatomy import rank_correlation
@@ -19,7 +20,7 @@ TEXTS = sample(60)
 
 @pytest.fixture(scope="module")
 def minilm() -> Embedder:
-    return Embedder.load("all-MiniLM-L6-v2", device="cpu", precision="fp32")
+    return TorchEmbedder.load("all-MiniLM-L6-v2", device="cpu", precision="fp32")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def test_on_a_tuned_encoder_importance_is_inverted_and_sbert_wk_advised_against(
 
 
 def test_an_own_sbert_wk_is_the_one_that_is_judged(minilm: Embedder, found: Anatomy) -> None:
-    chosen = Embedder.load("all-MiniLM-L6-v2", device="cpu", precision="fp32", pooling="sbert-wk:start=1,window=3")
+    chosen = TorchEmbedder.load("all-MiniLM-L6-v2", device="cpu", precision="fp32", pooling="sbert-wk:start=1,window=3")
     judged = anatomy(chosen, TEXTS)
     assert (judged.start, judged.window) == (1, 3)
     assert judged.correlation == judged.by_start[1]

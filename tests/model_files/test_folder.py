@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from likewise import Embedder
 from likewise.arrays.reductions import NEWER_NAMES, POOLING_FLAGS
 from likewise.cli import main
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, ModelNotFound
 from likewise.model_files import atomic_folder, local_models, locate, names, read_manifest, write_manifest
 from likewise.model_files import folder as folder_module
@@ -77,7 +77,7 @@ def test_the_newer_format_is_read(own, mode):
     assert manifest.pooling == "+".join(NEWER_NAMES.get(m, m) for m in ([mode] if isinstance(mode, str) else mode))
     assert not manifest.include_prompt
     assert manifest.max_length == 33
-    assert Embedder.load(folder).encode(["a cat"]).shape[0] == 1
+    assert TorchEmbedder.load(folder).encode(["a cat"]).shape[0] == 1
 
 
 @pytest.mark.parametrize("flag", POOLING_FLAGS)
@@ -88,9 +88,9 @@ def test_every_older_flag_is_a_pooling(own, flag):
 def test_a_plain_folder_is_given_the_mean_and_says_so(own):
     folder = own(plain=True)
     with pytest.warns(UserWarning, match="plain encoder without a pooling of its own; its tokens' mean is taken"):
-        embedder = Embedder.load(folder)
+        embedder = TorchEmbedder.load(folder)
     assert embedder.pooling.spec == "mean"
-    assert Embedder.load(folder, pooling="cls").pooling.spec == "cls", "and is silent where a pooling is named"
+    assert TorchEmbedder.load(folder, pooling="cls").pooling.spec == "cls", "and is silent where a pooling is named"
 
 
 @pytest.mark.parametrize("name", LENGTH_FILES)
@@ -127,7 +127,7 @@ def test_a_broken_file_is_named(own, file, text):
     folder = own(max_length=20, spoken={"prompts": {}})
     (folder / file).write_text(text)
     with pytest.raises(BadModel, match=file.rpartition("/")[2]):
-        Embedder.load(folder)
+        TorchEmbedder.load(folder)
 
 
 @pytest.mark.parametrize("text", BROKEN + OTHER, ids=lambda text: repr(text[:8]))
@@ -147,14 +147,14 @@ def test_a_broken_tokenizer_config_is_named(own, text):
 @pytest.mark.usefixtures("unchecked")
 def test_prompts_that_are_no_texts_are_refused(own, spoken):
     with pytest.raises(BadModel, match="prompt"):
-        Embedder.load(own(spoken=spoken))
+        TorchEmbedder.load(own(spoken=spoken))
 
 
 @pytest.mark.parametrize("mode", [3, [1], ["mean", None], {"a": 1}, "median"], ids=str)
 @pytest.mark.usefixtures("unchecked")
 def test_a_pooling_mode_that_is_none_is_refused(own, mode):
     with pytest.raises(BadModel, match="pooling"):
-        Embedder.load(own(pooling={"pooling_mode": mode}))
+        TorchEmbedder.load(own(pooling={"pooling_mode": mode}))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_module_outside_the_folder_is_refused(own, path):
 
 def test_a_folder_with_nothing_in_it_is_no_model(tmp_path):
     with pytest.raises(BadModel, match=r"neither modules\.json nor config\.json"):
-        Embedder.load(tmp_path)
+        TorchEmbedder.load(tmp_path)
 
 
 # writing
@@ -205,7 +205,7 @@ def test_what_is_written_is_read_again(own, tmp_path):
 def test_what_vectors_are_compared_with_is_kept(name, own, tmp_path):
     manifest = read_manifest(own(spoken={"similarity_fn_name": name}))
     assert manifest.similarity == name
-    Embedder.load(manifest.encoder).save(tmp_path / "new")
+    TorchEmbedder.load(manifest.encoder).save(tmp_path / "new")
     assert read_json(tmp_path / "new" / "config_sentence_transformers.json")["similarity_fn_name"] == name
 
 
@@ -285,7 +285,7 @@ def test_a_place_that_can_be_written_is_let_through_and_not_created(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
 def test_a_full_disk_is_told_with_the_files_name(own, tmp_path):
-    embedder, place = Embedder.load(own()), tmp_path / "place"
+    embedder, place = TorchEmbedder.load(own()), tmp_path / "place"
     import resource
     import signal
 
@@ -326,7 +326,7 @@ def test_fill_moves_all_files_or_none_and_keeps_the_others(tmp_path):
 
 
 def test_a_save_that_fails_leaves_nothing_behind(own, tmp_path, monkeypatch):
-    embedder = Embedder.load(own())
+    embedder = TorchEmbedder.load(own())
     before = sorted(tmp_path.rglob("*"))
     monkeypatch.setattr(
         "likewise.engines.torch.torch_embedder.save_encoder",
@@ -378,7 +378,7 @@ def test_files_are_as_readable_as_any_other(mask, file, folder, tmp_path):
 
 
 def test_a_saved_model_is_as_readable_as_any_other_file(own, tmp_path):
-    Embedder.load(own()).save(tmp_path / "saved")
+    TorchEmbedder.load(own()).save(tmp_path / "saved")
     (tmp_path / "plain").write_text("x")
     wanted = (tmp_path / "plain").stat().st_mode
     assert {p.stat().st_mode for p in (tmp_path / "saved").rglob("*") if p.is_file()} == {wanted}
@@ -433,7 +433,7 @@ def test_weights_that_others_replace_are_removed(old, new, tmp_path):
 def test_an_unknown_name_lists_what_was_tried(name, monkeypatch, tmp_path):
     monkeypatch.setenv(names.MODELS_VARIABLE, str(tmp_path))
     with pytest.raises(ModelNotFound) as caught:
-        Embedder.load(name)
+        TorchEmbedder.load(name)
     told = str(caught.value)
     assert f"there is no model {name!r}" in told
     assert "the folder" in told
@@ -548,8 +548,8 @@ def test_carried_weights_must_be_those_that_were_published(monkeypatch, tmp_path
 def test_a_setting_of_the_model_can_be_changed_in_its_json(own):
     folder = own(max_length=20)
     amend(folder / "sentence_bert_config.json", max_seq_length=9)
-    assert Embedder.load(folder).tokenizer.max_length == 9
-    assert Embedder.load(folder, max_length=7).tokenizer.max_length == 7
+    assert TorchEmbedder.load(folder).tokenizer.max_length == 9
+    assert TorchEmbedder.load(folder, max_length=7).tokenizer.max_length == 7
 
 
 def test_a_manifest_that_would_be_read_back_as_another_is_refused():

@@ -98,7 +98,7 @@ def _model(tiny, *, pooling=None, heads=()):
 
 def _same_again(model, folder):
     model.save(folder)
-    again = Embedder.load(folder)
+    again = TorchEmbedder.load(folder)
     assert np.array_equal(again.encode(TEXTS), model.encode(TEXTS))
     return again
 
@@ -151,11 +151,11 @@ def test_a_model_of_layers_side_by_side_says_what_to_save(tiny, tmp_path):
 
 
 def test_an_encoder_that_is_not_what_its_config_says_is_refused(own, tmp_path):
-    model = Embedder.load(own())
+    model = TorchEmbedder.load(own())
     del model.encoder.blocks[-1]
     with pytest.raises(BadModel, match="its parts are not those of a 'bert' encoder"):
         model.save(tmp_path / "new")
-    reranker = Reranker.start(Embedder.load(own()), 1)
+    reranker = Reranker.start(TorchEmbedder.load(own()), 1)
     reranker.head.out = nn.Linear(WIDTH, 2)
     with pytest.raises(BadModel, match="classification head of this config"):
         reranker.save(tmp_path / "new")
@@ -166,7 +166,7 @@ def test_an_encoder_that_is_not_what_its_config_says_is_refused(own, tmp_path):
     ("parts", "why"), [({"without_decoder": True}, "without its decoder"), ({}, "encoders that can")]
 )
 def test_an_encoder_of_no_family_must_be_able_to_save_itself(parts, why, own, tmp_path):
-    model = Embedder.load(own())
+    model = TorchEmbedder.load(own())
     model.encoder.config = {"model_type": "t5"}
     vars(model.encoder).update(parts)
     with pytest.raises(BadModel, match=why):
@@ -175,7 +175,7 @@ def test_an_encoder_of_no_family_must_be_able_to_save_itself(parts, why, own, tm
 
 
 def test_prompts_that_would_not_be_read_again_are_refused(own, tmp_path):
-    model = Embedder.load(own())
+    model = TorchEmbedder.load(own())
     model.manifest = replace(model.manifest, default_prompt="query")
     with pytest.raises(BadModel, match="default prompt 'query'"):
         model.save(tmp_path / "new")
@@ -189,7 +189,7 @@ def test_prompts_that_would_not_be_read_again_are_refused(own, tmp_path):
 )
 def test_flags_that_name_no_pooling_known_here_are_refused(config, own):
     with pytest.raises(BadModel, match="1_Pooling/config.json"):
-        Embedder.load(own(pooling={"word_embedding_dimension": WIDTH, **config}))
+        TorchEmbedder.load(own(pooling={"word_embedding_dimension": WIDTH, **config}))
 
 
 def test_an_activation_of_another_package_is_not_taken_for_torchs(own, tiny, tmp_path):
@@ -236,7 +236,7 @@ def test_a_folder_without_rights_is_a_bad_model(tiny, tmp_path):
     (tmp_path / "model").chmod(0)
     try:
         with pytest.raises(BadModel, match="Permission denied"):
-            Embedder.load(tmp_path / "model")
+            TorchEmbedder.load(tmp_path / "model")
     finally:
         (tmp_path / "model").chmod(0o700)
 
@@ -269,7 +269,7 @@ def _old_and_new(tmp_path):
     """Two models whose files differ in kind: one with heads, n-grams' file, shards' index and all; one plain."""
     old, new = tmp_path / "old", tmp_path / "new"
     model_folder(old, heads=("Normalize",), seed=1, spoken={"prompts": {"query": "query: "}})
-    model = Embedder.load(old)
+    model = TorchEmbedder.load(old)
     heads = nn.Sequential(_jolted(Dense(WIDTH, WIDTH)), _jolted(Norm(WIDTH)))
     TorchEmbedder(model.tokenizer, model.encoder, Reduce.parse("cls"), heads, model.manifest).save(old)
     write(old / "unknown_words.json", {"id": 20, "least": 0, "most": 0, "buckets": 0, "first": 0})
@@ -278,7 +278,7 @@ def _old_and_new(tmp_path):
     (old / "notes.txt").write_text("mine")
     write(old / "1_Pooling" / "notes.json", "mine")
     write(old / "checkpoints" / "config.json", "mine")
-    Embedder.load(model_folder(tmp_path / "made", seed=2)).save(new)
+    TorchEmbedder.load(model_folder(tmp_path / "made", seed=2)).save(new)
     return old, new
 
 
@@ -296,10 +296,10 @@ def test_of_the_model_before_nothing_stays_and_of_yours_all(tmp_path):
     mine = {path: text for path, text in _files(old).items() if path.name.startswith("notes") or len(path.parts) == 2}
     mine = {path: text for path, text in mine.items() if not is_model_file(path)}
     assert len(mine) == 3
-    Embedder.load(new).save(old)
+    TorchEmbedder.load(new).save(old)
     assert _files(old) == {**_files(new), **mine}
     assert not (old / "2_Dense").exists()
-    assert np.array_equal(Embedder.load(old).encode(TEXTS), Embedder.load(new).encode(TEXTS))
+    assert np.array_equal(TorchEmbedder.load(old).encode(TEXTS), TorchEmbedder.load(new).encode(TEXTS))
 
 
 KILLED = """
@@ -357,8 +357,8 @@ def test_a_kill_at_any_step_leaves_one_model_the_other_or_a_refusal(tmp_path):
         found = [_outcome(load, lambda model: model.encode(WORDS), folder, *known) for folder in folders]
         assert found == ["old", *["refused"] * (len(found) - 2), "new"]
     for folder in folders[1:-1:4]:
-        Embedder.load(new).save(folder)
-        assert np.array_equal(Embedder.load(folder).encode(TEXTS), Embedder.load(new).encode(TEXTS))
+        TorchEmbedder.load(new).save(folder)
+        assert np.array_equal(TorchEmbedder.load(folder).encode(TEXTS), TorchEmbedder.load(new).encode(TEXTS))
         assert not (folder / SAVING_MARK).exists()
 
 
@@ -388,7 +388,7 @@ def test_a_link_to_a_folder_is_saved_through(tiny, own, tmp_path):
     folder, link = own(), tmp_path / "link"
     link.symlink_to(folder)
     tiny.save(link)
-    assert link.is_symlink() and np.array_equal(Embedder.load(folder).encode(TEXTS), tiny.encode(TEXTS))
+    assert link.is_symlink() and np.array_equal(TorchEmbedder.load(folder).encode(TEXTS), tiny.encode(TEXTS))
 
 
 def test_a_folder_whose_surroundings_are_not_writable_is_filled_from_inside(tmp_path, monkeypatch):

@@ -7,7 +7,8 @@ import torch
 
 from likewise.encoders.architectures.bert import Bert
 from likewise.encoders.architectures.modernbert import ModernBert
-from likewise.engines.native.library import BlockWeights, Description, LinearWeights, Tensor
+from likewise.engines.description import BlockWeights, Description, LinearWeights
+from likewise.engines.stored_weights import StoredTensor
 
 
 def described(encoder: Any, stored: str = "fp32") -> Description:
@@ -76,17 +77,17 @@ def _block(block: Any, stored: str, **more: Any) -> BlockWeights:
 def _linear(layer: Any, stored: str) -> LinearWeights | None:
     if not hasattr(layer, "weight"):
         return None  # the identity
-    bias = None if layer.bias is None else Tensor(layer.bias.detach().float().numpy())
+    bias = None if layer.bias is None else StoredTensor(layer.bias.detach().float().numpy())
     return LinearWeights(_tensor(layer.weight, stored), bias)
 
 
-def _tensor(weight: torch.Tensor, stored: str) -> Tensor:
+def _tensor(weight: torch.Tensor, stored: str) -> StoredTensor:
     weight = weight.detach()
     if stored == "fp16":
-        return Tensor(weight.half().numpy())
+        return StoredTensor(weight.half().numpy())
     if stored == "bf16":
-        return Tensor(weight.bfloat16().view(torch.int16).numpy().view(np.uint16))
+        return StoredTensor(weight.bfloat16().view(torch.int16).numpy().view(np.uint16))
     if stored == "int8" and weight.dim() == 2:
         step = weight.abs().amax(1) / 127
-        return Tensor((weight / step[:, None]).round().to(torch.int8).numpy(), step.numpy())
-    return Tensor(weight.float().numpy())
+        return StoredTensor((weight / step[:, None]).round().to(torch.int8).numpy(), step.numpy())
+    return StoredTensor(weight.float().numpy())

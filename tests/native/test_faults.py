@@ -11,17 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from likewise.engines.description import BlockWeights, Description
 from likewise.engines.native import library as native
-from likewise.engines.native.library import (
-    BlockWeights,
-    Description,
-    Execution,
-    Library,
-    Model,
-    NativeUnavailable,
-    Tensor,
-)
-from likewise.errors import BadInput, BadModel
+from likewise.engines.native.library import Execution, Library, Model
+from likewise.engines.stored_weights import StoredTensor
+from likewise.errors import BadInput, BadModel, NativeUnavailable
 from tests.native.conftest import ROOT, compiling
 from tests.native.descriptions import described
 from tests.tiny import config_of, random_encoder
@@ -90,7 +84,7 @@ def test_weights_that_are_not_finite_are_refused(value: float, part: str, bert: 
     def spoilt(tensor: Tensor) -> Tensor:
         values = tensor.values.copy()
         values.flat[-1] = value
-        return Tensor(values)
+        return StoredTensor(values)
 
     if part in ("positions", "words"):
         broken = replace(bert, **{part: spoilt(getattr(bert, part))})
@@ -115,8 +109,8 @@ def test_weights_that_are_not_finite_are_refused(value: float, part: str, bert: 
         ({"order": [0, 1, 3]}, "a block's number is 3"),
         ({"activation": "maxout"}, "'maxout' is unknown"),
         ({"blocks": []}, "number of blocks is 0"),
-        ({"words": Tensor(np.zeros((200, 32)))}, "float64"),
-        ({"words": Tensor(np.zeros((200, 32), np.int8))}, "a scale for each row"),
+        ({"words": StoredTensor(np.zeros((200, 32)))}, "float64"),
+        ({"words": StoredTensor(np.zeros((200, 32), np.int8))}, "a scale for each row"),
     ],
 )
 def test_bad_descriptions_are_refused(
@@ -127,7 +121,7 @@ def test_bad_descriptions_are_refused(
 
 
 def test_a_block_without_weights_is_refused(bert: Description, library: Library) -> None:
-    empty = native.LinearWeights(Tensor(np.empty((0, 32), np.float32)))
+    empty = native.LinearWeights(StoredTensor(np.empty((0, 32), np.float32)))
     block = BlockWeights(query=empty, out=empty, up=empty, down=empty)
     with pytest.raises(BadModel, match="wanted 32 by 32"):
         Model(replace(bert, blocks=[block] * 3), library=library)
@@ -151,7 +145,7 @@ def test_the_environment_names_the_kernels(
 @pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="memory is limited by what Linux tells of it")
 def test_too_little_memory_is_an_error_and_not_a_crash(library: Library) -> None:
     tokens = 4_000_000
-    table = Model(Description(10, 64, 1 << 24, Tensor(np.zeros((10, 64), np.float32))), library=library)
+    table = Model(Description(10, 64, 1 << 24, StoredTensor(np.zeros((10, 64), np.float32))), library=library)
     ids, lengths = np.ones(tokens, np.int32), np.asarray([tokens], np.int32)
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
@@ -204,20 +198,6 @@ def test_a_library_that_is_named_is_loaded(library_path: Path, monkeypatch: pyte
     monkeypatch.setenv("LIKEWISE_NATIVE_LIBRARY", str(library_path))
     assert native.load().path == library_path
     native.load.cache_clear()
-
-
-def test_threads_are_limited_by_affinity_and_quota(tmp_path: Path) -> None:
-    (tmp_path / "cpu.max").write_text("150000 100000\n")
-    assert native._quota(tmp_path) == 1.5
-    (tmp_path / "cpu.max").write_text("max 100000\n")
-    assert native._quota(tmp_path) is None
-    (tmp_path / "cpu.max").unlink()
-    (tmp_path / "cpu").mkdir()
-    (tmp_path / "cpu/cpu.cfs_quota_us").write_text("50000\n")
-    (tmp_path / "cpu/cpu.cfs_period_us").write_text("100000\n")
-    assert native._quota(tmp_path) == 0.5
-    assert native._quota(tmp_path / "none") is None
-    assert 1 <= native.cores() <= len(os.sched_getaffinity(0))
 
 
 MANY = np.tile(IDS, 60), np.tile(LENGTHS, 60)  # enough for several chunks

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from likewise import Embedder
 from likewise.arrays.ragged import Ragged
-from likewise.encoders.architectures.bert import Bert, Shape
+from likewise.encoders.architectures.bert import Bert
 from likewise.encoders.layers import initialize_weights
+from likewise.encoders.shapes import BertShape
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadModel
 from likewise.heads import Normalize
@@ -102,7 +103,7 @@ def equiangular(layers: int, cosine: float) -> np.ndarray:
 @pytest.fixture(scope="module")
 def real() -> list[np.ndarray]:
     """The paths (t, L, D) of a few sentences through all-MiniLM-L6-v2."""
-    embedder = Embedder.load("all-MiniLM-L6-v2", device="cpu")
+    embedder = TorchEmbedder.load("all-MiniLM-L6-v2", device="cpu")
     return [layers.transpose(1, 0, 2) for layers in embedder.encode_layers(SENTENCES)]
 
 
@@ -117,7 +118,7 @@ def small_model(depth: int) -> Embedder:
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "cat", "dog", "sleeps", "runs", "."]
     backend = tokenizers.BertWordPieceTokenizer(vocab={word: i for i, word in enumerate(words)})._tokenizer
     tokenizer = Tokenizer(backend, 64, False, len(words), (2,), (3,), {})
-    shape = Shape(vocabulary=len(words), width=32, depth=depth, heads=4, inner=64, positions=64, eps=1e-12)
+    shape = BertShape(vocabulary=len(words), width=32, depth=depth, heads=4, inner=64, positions=64, eps=1e-12)
     encoder = initialize_weights(Bert(shape), deviation=0.2).eval()
     encoder.config = {
         "model_type": "bert",
@@ -517,7 +518,7 @@ def test_a_name_leads_back_to_the_pooling(pooling: Dissection) -> None:
 def test_it_is_saved_in_the_folder_of_a_model(tiny: Embedder, tmp_path: Path, spec: str) -> None:
     embedder = TorchEmbedder(tiny.tokenizer, tiny.encoder, pooling_of(spec, 6), tiny.heads, tiny.manifest)
     embedder.save(tmp_path)
-    again = Embedder.load(tmp_path, device="cpu")
+    again = TorchEmbedder.load(tmp_path, device="cpu")
     assert again.pooling == embedder.pooling
     assert again.fingerprint == embedder.fingerprint
     texts = ["a cat sleeps .", "a dog runs"]
@@ -536,11 +537,11 @@ def test_a_folder_that_asks_for_more_layers_than_there_are_is_refused(tiny: Embe
     (tmp_path / "1_Dissection").mkdir()
     (tmp_path / "1_Dissection" / "config.json").write_text('{"start": 6}')
     with pytest.raises(BadModel, match="needs 9 layers or more"):
-        Embedder.load(tmp_path, device="cpu")
+        TorchEmbedder.load(tmp_path, device="cpu")
 
 
 def test_by_name_it_changes_only_the_pooling() -> None:
-    plain, chosen = Embedder.load("all-MiniLM-L6-v2"), Embedder.load("all-MiniLM-L6-v2", pooling="sbert-wk")
+    plain, chosen = TorchEmbedder.load("all-MiniLM-L6-v2"), TorchEmbedder.load("all-MiniLM-L6-v2", pooling="sbert-wk")
     assert chosen.pooling == Dissection(4)
     assert str(chosen.heads) == str(plain.heads)
     vectors = chosen.encode(SENTENCES)
@@ -551,8 +552,8 @@ def test_by_name_it_changes_only_the_pooling() -> None:
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_in_half_precision_vectors_stay_near(precision: str) -> None:
     texts = [text for text in SENTENCES if text]
-    exact = Embedder.load("all-MiniLM-L6-v2", pooling="sbert-wk", precision="fp32", device="cpu").encode(texts)
-    half = Embedder.load("all-MiniLM-L6-v2", pooling="sbert-wk", precision=precision, device="cpu").encode(texts)  # type: ignore[arg-type]
+    exact = TorchEmbedder.load("all-MiniLM-L6-v2", pooling="sbert-wk", precision="fp32", device="cpu").encode(texts)
+    half = TorchEmbedder.load("all-MiniLM-L6-v2", pooling="sbert-wk", precision=precision, device="cpu").encode(texts)  # type: ignore[arg-type]
     assert (exact * half).sum(1).min() > 0.995
 
 

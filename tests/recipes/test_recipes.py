@@ -14,9 +14,10 @@ import torch
 from benchmarks.training_table import ABLATION
 from recipes.ablation_pooling_concatenation import CELLS, cells
 
-from likewise import Embedder, Reranker
+from likewise import Reranker
 from likewise.arrays.correlation import spearman
 from likewise.data.datasets import read_dataset
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.evaluate.tasks.sentence_pairs import RatedPairs
 from likewise.evaluate.tasks.sts import STS_NAMES, STS_SETS
@@ -153,7 +154,7 @@ def test_a_recipe_leaves_a_model_and_a_line(name, flags, place, model, words):
     (folder,) = [path.parent for path in (place / "out").rglob("log.jsonl") if "nli" not in path.parts[-2:-1]][:1] or [
         0
     ]
-    assert Embedder.load(folder).encode(["a cat"]).shape[0] == 1
+    assert TorchEmbedder.load(folder).encode(["a cat"]).shape[0] == 1
     assert len([line for line in read_log(folder / "log.jsonl") if line["step"]]) == 2  # step 0 is the model before
     assert "| sts12 |" in (folder / "README.md").read_text() and (folder / "curve.png").exists()
     seen = json.loads((folder / "likewise.json").read_text())
@@ -164,7 +165,7 @@ def test_both_stages_of_the_two_step_recipe_are_told_and_one_line_is_added(place
     record, line = carried_out("sbert_nli_then_stsb", model, place)
     assert line["data"] == ["nli/train", "stsb/train"] and line["rows"] == 48 + 30
     assert record["backbone"]["name"] == "tiny" and len((place / "runs.jsonl").read_text().splitlines()) == 1
-    assert record["identity"]["backbone"] == Embedder.load(place / "out/nli").fingerprint
+    assert record["identity"]["backbone"] == TorchEmbedder.load(place / "out/nli").fingerprint
 
 
 @pytest.mark.parametrize(("flags", "name"), [([], "untrained"), (["--random", "--pooling", "cls"], "random")])
@@ -191,10 +192,10 @@ def test_a_fused_model_can_be_trained_further(place, model, data, tmp_path, monk
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path / "more"))
     _, line = carried_out("fusion_stsb", model, place, "--batch-size", "8", "--epochs", "2", out="fused", steps=None)
     assert line["stsb_train"] is True and line["rows"] == 200 and line["pooling"].startswith(("fusion", "mean"))
-    fused = Embedder.load(place / "fused")
+    fused = TorchEmbedder.load(place / "fused")
     _, line = carried_out("sbert_stsb", str(place / "fused"), place, "--objective", "cosent", out="further")
     assert line["recipe"] == "fusion-stsb, sbert-stsb-cosent" and line["data"] == ["stsb/train", "stsb/train"]
-    assert Embedder.load(place / "further").pooling.spec == fused.pooling.spec
+    assert TorchEmbedder.load(place / "further").pooling.spec == fused.pooling.spec
 
 
 def test_a_run_upon_a_finished_run_tells_of_both(place, model):
@@ -202,7 +203,7 @@ def test_a_run_upon_a_finished_run_tells_of_both(place, model):
     record, line = carried_out("sbert_stsb", str(place / "first"), place, out="second")
     assert line["recipe"] == "sbert-nli, sbert-stsb" and line["data"] == ["nli/train", "stsb/train"]
     assert line["backbone"] == "tiny" and line["note"].startswith("after sbert-nli on 48 rows (") and line["rows"] == 78
-    assert record["identity"]["backbone"] == Embedder.load(place / "first").fingerprint and line["whole"] is False
+    assert record["identity"]["backbone"] == TorchEmbedder.load(place / "first").fingerprint and line["whole"] is False
 
 
 def test_a_whole_run_says_so_and_is_not_trained_again_nor_written_down_twice(place, model):
@@ -304,13 +305,13 @@ def test_a_student_of_another_width_learns_from_projected_vectors(to, place, mod
         changes={"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24},
     )
     carried_out("distil", str(narrow), place, "--teacher", model, "--to", to, "--sentences", "nli/train")
-    assert Embedder.load(place / "out").encode(["a cat"]).shape == (1, 16)
+    assert TorchEmbedder.load(place / "out").encode(["a cat"]).shape == (1, 16)
 
 
 def test_what_a_test_holds_is_left_out_of_the_sentences(place, model, monkeypatch):
     from recipes import unlabelled
 
-    teacher, letters = Embedder.load(model, device="cpu"), unlabelled.letters
+    teacher, letters = TorchEmbedder.load(model, device="cpu"), unlabelled.letters
     asked = next(unlabelled.texts_of("stsb/dev"))
     assert letters(asked) in unlabelled.tested(("nli/train",))
     assert not unlabelled.tested() >= {letters(text) for text in unlabelled.texts_of("nli/train")}
@@ -332,7 +333,7 @@ def test_the_lessons_of_one_teacher_serve_several_students(place, model, monkeyp
 def test_a_narrowed_model_is_about_what_it_was(model):
     from recipes.mini import narrowed
 
-    whole = Embedder.load(model, device="cpu")
+    whole = TorchEmbedder.load(model, device="cpu")
     made = narrowed(whole, 31, 48)
     texts = ["the quick cat sleeps", "a dog barks on a cat"]
     cosines = (whole.encode(texts) * made.encode(texts)).sum(1)
@@ -354,11 +355,11 @@ def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypat
     digest = capsys.readouterr().out.split('sha256="')[1][:64]
     assert digest == hashlib.sha256((made / "model.safetensors").read_bytes()).hexdigest()
     assert json.loads((made / "likewise.json").read_text()) == {"less_tests": ["nli"]}
-    small, whole = Embedder.load(made), Embedder.load(place / "out")
-    assert small.tokenizer.max_length == Embedder.load(model).tokenizer.max_length
+    small, whole = TorchEmbedder.load(made), TorchEmbedder.load(place / "out")
+    assert small.tokenizer.max_length == TorchEmbedder.load(model).tokenizer.max_length
     np.testing.assert_allclose(small.encode(["the cat"]), whole.encode(["the cat"]), atol=0.02)
     assert "The best step was chosen by stsb-dev" in page
-    assert Embedder.load(made).fingerprint in page
+    assert TorchEmbedder.load(made).fingerprint in page
     with pytest.raises(BadInput, match="no finished run"):
         bundle.main([str(place)])
     for into, name in ((place, "out"), (place.parent, place.name)):
@@ -377,7 +378,7 @@ def test_a_student_is_known_by_what_it_was_made_of(place, model, monkeypatch):
     monkeypatch.setattr(mini, "least_squares", lambda a, b: solved(a, b) + 1e-9)  # as another order of sums would
     assert carried_out("mini", model, place, *told)[0] == first
     assert line["note"] == "blocks 1, words 12, inner 20, from tiny, Adam corrected"
-    assert first["backbone"]["fingerprint"] == Embedder.load(model).fingerprint
+    assert first["backbone"]["fingerprint"] == TorchEmbedder.load(model).fingerprint
     with pytest.raises(BadInput, match="another finished run"):
         carried_out("mini", model, place, *told[:-4], "--inner", "19", *told[-4:])
 
@@ -411,7 +412,7 @@ def test_few_rows_do_not_wait_for_all_lessons(place, model, monkeypatch):
 def test_a_table_begins_with_the_vector_of_each_piece_alone(model):
     from recipes.static import alone, table
 
-    whole = Embedder.load(model, device="cpu")
+    whole = TorchEmbedder.load(model, device="cpu")
     made = table(whole, whole.width)
     row = made.heads[0].linear(made.encoder.table.weight).detach()
     cosines = torch.nn.functional.cosine_similarity(row[7], alone(whole)[7].detach(), dim=0)

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from likewise import Embedder, Reranker
+from likewise import Reranker
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
 from likewise.reranker import CrossEncoder, PolyEncoder, cross_encoder
 from likewise.reranker.classification_heads import CLASSIFIERS, labels_of
@@ -467,7 +468,7 @@ def test_an_embedder_is_no_reranker_and_a_reranker_no_embedder(folders, classifi
         Reranker.load(folders("bert"))
     classifiers("bert").save(tmp_path / "saved")
     with pytest.raises(BadModel, match="is made of Transformer; expected Transformer, Pooling"):
-        Embedder.load(tmp_path / "saved")
+        TorchEmbedder.load(tmp_path / "saved")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from likewise import Embedder, Reranker
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, OutOfMemory, TooLong
 from likewise.reranker import CrossEncoder, PolyEncoder, poly_encoder
 from tests.tiny import LONG, TEXTS, amend
@@ -74,7 +75,7 @@ def test_codes_of_zero_score_as_the_dot_product_of_pooled_vectors(own):
     with torch.no_grad():
         reranker.codes.zero_()
     first, second = zip(*PAIRS, strict=True)
-    embedder = Embedder.load(folder)
+    embedder = TorchEmbedder.load(folder)
     wanted = (embedder.encode(first) * embedder.encode(second)).sum(1)
     np.testing.assert_allclose(reranker.score(PAIRS), wanted, rtol=1e-5, atol=1e-4)
 
@@ -141,7 +142,7 @@ def test_a_saved_poly_encoder_loads_with_the_same_scores_and_fingerprint(precisi
 def test_a_poly_encoder_is_neither_embedder_nor_cross_encoder(polys, tmp_path):
     polys().save(tmp_path / "saved")
     with pytest.raises(BadModel, match="likewise.reranker.PolyEncoder; expected Transformer, Pooling"):
-        Embedder.load(tmp_path / "saved")
+        TorchEmbedder.load(tmp_path / "saved")
     with pytest.raises(BadModel, match="holds a PolyEncoder; load it with Reranker.load"):
         CrossEncoder.load(tmp_path / "saved")
 

@@ -110,7 +110,7 @@ def _table(words: TorchEmbedder) -> dict[str, Any]:
 def _random_encoder(config: dict[str, Any], seed: int) -> Encoder:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        built = FAMILIES[config["model_type"]].build(config)
+        built: Encoder = FAMILIES[config["model_type"]].build(config)
         initialize_weights(built)
     built.config = config
     return built

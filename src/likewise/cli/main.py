@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .. import __version__
 from ..errors import LikewiseError
-from .model_options import restore_threads, set_numpy_threads
+from .model_options import restore_threads, set_threads
 from .parser import Parser, nearest_verb
 from .process import Stop, prepared, silence
 
@@ -124,7 +124,7 @@ def _run(argv: list[str]) -> int:
     verb = argv[0] if argv else ""
     if verb in VERBS:
         args = parser([verb]).parse_args(argv)
-        set_numpy_threads(args)
+        set_threads(args)
         return int(args.run(args))
     top = parser(options=False)
     if verb and not verb.startswith("-"):

@@ -11,6 +11,7 @@ from ..engine_registry import ENGINES
 from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
 from ..runtime.lazy_imports import has_torch
+from ..runtime.processors import thread_count
 
 if TYPE_CHECKING:
     from ..embedder import Embedder
@@ -55,7 +56,9 @@ def output_folder(name: str) -> Path:
 def add_running(group: "argparse._ArgumentGroup") -> None:
     """Add the options for how any model is computed: precision, device, input length and threads."""
     group.add_argument(
-        "--precision", choices=("fp32", "bf16", "fp16"), help="number format (default: bf16 on CUDA, fp32 elsewhere)"
+        "--precision",
+        choices=("fp32", "bf16", "fp16", "int8"),
+        help="number format (default: bf16 on CUDA, fp32 elsewhere); fp16: torch only, int8: native engine only",
     )
     group.add_argument(
         "--device", help="device to compute on: cpu, cuda, cuda:1, mps, … (default: the first GPU, else the CPU)"
@@ -107,16 +110,22 @@ def load_from_options(args: argparse.Namespace) -> "Embedder":
 
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Environment variables that NumPy's libraries read when they are loaded."""
+"""Environment variables that torch, NumPy's libraries and the native engine read."""
 _before: dict[str, Any] = {}  # the process's settings, to be restored after a command
 
 
-def set_numpy_threads(args: argparse.Namespace) -> None:
-    """Set NumPy's threads if NumPy computes the model; NumPy reads them from the environment when it is imported."""
-    if hasattr(args, "threads") and not _uses_torch(args) and "numpy" not in sys.modules:
-        threads = str(_threads(args.threads))
-        _before["environment"] = {name: os.environ.get(name) for name in THREADS}
-        os.environ |= dict.fromkeys(THREADS, threads)
+def set_threads(args: argparse.Namespace) -> None:
+    """Set the threads of whatever computes; libraries read them from the environment when they are imported."""
+    if not hasattr(args, "threads"):
+        return
+    threads = _threads(args.threads)
+    _before["environment"] = {name: os.environ.get(name) for name in THREADS}
+    os.environ |= dict.fromkeys(THREADS, str(threads))
+    if sys.modules.get("torch") is not None:  # in a program that calls `main`
+        import torch
+
+        _before["torch"] = torch.get_num_threads()
+        torch.set_num_threads(threads)
 
 
 def restore_threads() -> None:
@@ -132,23 +141,9 @@ def restore_threads() -> None:
 
 
 def prepare_runtime(args: argparse.Namespace) -> None:
-    """Set the threads and check the device, before a model is read."""
-    if _uses_torch(args):  # NumPy's threads are set already, and its only device needs no check
-        _set_threads(args.threads)
+    """Check the device, before a model is read."""
+    if args.device not in (None, "cpu") and has_torch() and getattr(args, "engine", None) in (None, "torch"):
         _check_device(args.device)
-
-
-def _uses_torch(args: argparse.Namespace) -> bool:
-    """Whether torch may compute the model; otherwise torch is never imported."""
-    return has_torch() and getattr(args, "engine", None) in (None, "torch")
-
-
-def _set_threads(threads: int | None) -> None:
-    import torch
-
-    threads = _threads(threads)
-    _before.setdefault("torch", torch.get_num_threads())
-    torch.set_num_threads(threads)
 
 
 MAX_THREADS = 1 << 12  # more than any machine has cores
@@ -159,7 +154,7 @@ def _threads(given: int | None) -> int:
         raise BadInput(f"--threads is {given}; expected 1 or more")
     if given is not None and given > MAX_THREADS:
         raise BadInput(f"--threads is {given}; expected at most {MAX_THREADS:,}")
-    return given or max(1, allowed_cpus() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    return given or thread_count()
 
 
 def _check_device(name: str | None) -> None:
@@ -171,13 +166,3 @@ def _check_device(name: str | None) -> None:
     except Exception as error:  # RuntimeError, AssertionError, NotImplementedError, by the kind of device
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:160]
         raise BadInput(f"--device {name} cannot be used here: {reason}") from None
-
-
-def allowed_cpus(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """The number of CPUs that this process may use: its affinity, or the container's quota if that is less."""
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = limit.read_text().split()
-        return max(1, min(cpus, int(quota) // int(period)))
-    except (OSError, ValueError):  # no cgroup, or no limit ("max")
-        return cpus

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import likewise
-from likewise import Embedder
 from likewise.cli import main
 from likewise.data.column_names import ColumnNames
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import read_rows
 from likewise.train.layers.multi_layer import multi_layer_embedder
@@ -64,7 +64,7 @@ def test_a_run_leaves_a_model_with_its_log_record_card_and_line_and_no_checkpoin
     assert main(command) == 0
     told = capsys.readouterr()
     assert "dev.csv spearman × 100:" in told.out and "saved in out" in told.out
-    assert Embedder.load("out").encode(["a cat"]).shape == (1, 32)
+    assert TorchEmbedder.load("out").encode(["a cat"]).shape == (1, 32)
     record = json.loads((place / "out/run.json").read_text())
     assert record["result"]["steps"] == 6 and record["run"]["learning_rate"] == 1e-3
     assert record["data"][0]["rows"] == 24 and len(record["data"][0]["sha256"]) == 64
@@ -255,7 +255,7 @@ def test_under_torchrun_two_processes_make_one_run_and_one_speaks(place):
     assert made.stdout.count("saved in out") == 1 and made.stderr.count("before training:") == 1
     assert [line["step"] for line in read_log(place / "out/log.jsonl")] == [0, 1, 2, 3, 4]
     assert len((place / "runs.jsonl").read_text().splitlines()) == 1
-    assert Embedder.load("out").encode(["a cat"]).shape == (1, 32) and not (place / "out/checkpoints").exists()
+    assert TorchEmbedder.load("out").encode(["a cat"]).shape == (1, 32) and not (place / "out/checkpoints").exists()
 
 
 def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the_model(place, capsys):
@@ -265,7 +265,7 @@ def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the
     assert main([*command, "-o", "out"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["data"][0]["objective"]["layers"] == 3 and record["model"]["width"] == 32
-    python = Embedder.load("tiny", device="cpu")
+    python = TorchEmbedder.load("tiny", device="cpu")
     objective = Layerwise(CoSENT(), 3)
     found = read_rows(
         place / "pairs.csv", objective, ColumnNames(dict(part.split("=") for part in NAMES[1].split(",")))
@@ -276,7 +276,7 @@ def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the
         TrainSettings(max_steps=2, batch_size=8, learning_rate=1e-3),
     )
     texts = ["a cat sleeps", "rain"]
-    np.testing.assert_allclose(Embedder.load("out").encode(texts), python.eval().encode(texts), atol=1e-5)
+    np.testing.assert_allclose(TorchEmbedder.load("out").encode(texts), python.eval().encode(texts), atol=1e-5)
     command[command.index("pairs.csv@cosent:layers=3")] = "pairs.csv@cosent:layers=5"
     assert main([*command, "-o", "other"]) == 2
     assert "layers is 5; the model has 4" in capsys.readouterr().err

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from likewise import Embedder
 from likewise.data.column_names import NLI_LABELS, ColumnNames
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.train.data.schedule import DataSource
 from likewise.train.data.sources import read_rows, sha256
@@ -183,7 +183,7 @@ def test_a_run_over_a_stream_goes_on_where_it_was(own, tmp_path):
         stream = _stream()
         return [DataSource(stream, stream.objective)]
 
-    whole, again = (Embedder.load(folder, device="cpu") for _ in range(2))
+    whole, again = (TorchEmbedder.load(folder, device="cpu") for _ in range(2))
     run_trainer(whole, courses(), run)
     asked = iter([False, False, True])
     assert run_trainer(again, courses(), run, checkpoint_folder=tmp_path, stop=lambda: next(asked)).steps == 3
@@ -192,7 +192,7 @@ def test_a_run_over_a_stream_goes_on_where_it_was(own, tmp_path):
 
 
 def test_what_a_stream_cannot_do_is_told(own):
-    embedder, stream = Embedder.load(own(), device="cpu"), _stream()
+    embedder, stream = TorchEmbedder.load(own(), device="cpu"), _stream()
     with pytest.raises(BadInput, match="expected max_steps"):
         run_trainer(embedder, [DataSource(stream, stream.objective)], TrainSettings())
     held = read_rows({"anchor": ["a", "b"], "positive": ["c", "d"]}, stream.objective)

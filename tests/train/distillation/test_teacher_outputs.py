@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from likewise import Embedder, Reranker
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.reranker import PolyEncoder
 from likewise.train.data.schedule import DataSource
@@ -160,7 +161,7 @@ def test_a_similarity_or_a_label_that_is_not_there_is_refused(teachers):
 
 
 def test_a_student_comes_to_say_what_its_teacher_says(teachers, own):
-    objective, student = MarginMSE("cosine"), Embedder.load(own(), device="cpu")
+    objective, student = MarginMSE("cosine"), TorchEmbedder.load(own(), device="cpu")
     generator = np.random.default_rng(0)
     words = ["cat", "dog", "rain", "mat", "fox", "words"]
     drawn = {name: generator.choice(words, 24).tolist() for name in TRIPLES}
@@ -178,7 +179,7 @@ def test_a_student_comes_to_say_what_its_teacher_says(teachers, own):
 
 
 def test_an_embedder_that_numpy_computes_teaches_what_torchs_does(folders):
-    torchs, numpys = (Embedder.load(folders("bert"), engine=engine) for engine in ("torch", "numpy"))
+    torchs, numpys = (TorchEmbedder.load(folders("bert"), engine=engine) for engine in ("torch", "numpy"))
     columns = {"sentence": TEXTS}
     for teacher in (torchs, numpys):
         taught = teacher_outputs(columns, teacher, Distillation())

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import (
@@ -122,10 +123,9 @@ def test_a_student_narrower_than_its_teacher_is_told_what_to_do(tiny):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_batch_of_one_row_or_of_one_text_again_and_again_gives_finite_gradients(name, own):
-    from likewise import Embedder
 
     objective = EVERY[name]()
-    embedder = model_for(objective, Embedder.load(own(), device="cpu"))
+    embedder = model_for(objective, TorchEmbedder.load(own(), device="cpu"))
     objective.initialize(embedder.width, embedder.encoder.vocabulary)
     rows = TrainingRows.of(columns_for(objective), objective)
     for which in ([0], [0, 0, 0]):

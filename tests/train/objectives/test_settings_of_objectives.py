@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from likewise import Embedder, Reranker
+from likewise import Reranker
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.reranker import PolyEncoder
@@ -93,7 +93,7 @@ def easy(objective):
 @pytest.fixture(scope="module")
 def embedder(folders):
     """Without heads: between vectors of one length, dot products and cosines are the same."""
-    whole = Embedder.load(folders("bert"), device="cpu")
+    whole = TorchEmbedder.load(folders("bert"), device="cpu")
     return TorchEmbedder(whole.tokenizer, whole.encoder, whole.pooling, torch.nn.Sequential(), whole.manifest)
 
 
@@ -123,7 +123,7 @@ def test_a_setting_of_a_rerankers_objective_changes_what_is_learned(name, key, v
         columns["scores"] = np.random.default_rng(1).normal(size=(8, 2)).tolist()
 
     def learned(objective):
-        backbone = Embedder.load(folders("bert"), device="cpu")
+        backbone = TorchEmbedder.load(folders("bert"), device="cpu")
         labels = [f"LABEL_{i}" for i in range(objective.num_labels)]
         model = PolyEncoder.start(backbone, 5) if objective.ALL_PAIRS else Reranker.start(backbone, labels, seed=0)
         return gradient(model, objective, TrainingRows.of(columns, objective).take(range(8)))
@@ -133,7 +133,7 @@ def test_a_setting_of_a_rerankers_objective_changes_what_is_learned(name, key, v
 
 def test_layers_of_the_command_line_train_so_many_layers_of_the_model(folders):
     """The gradient is the sum of those of the model's last three layers, each pooled as the model pools its last."""
-    model, objective = Embedder.load(folders("bert"), device="cpu"), parse_objective("contrastive:layers=3")
+    model, objective = TorchEmbedder.load(folders("bert"), device="cpu"), parse_objective("contrastive:layers=3")
     batch = batch_for(objective)
     found = gradient(model, objective, batch)
     parts, contrast = [], Contrast()
@@ -164,7 +164,7 @@ def _is(gradient):
 
 
 def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(own, tmp_path):
-    embedder, measured = Embedder.load(own(), device="cpu"), []
+    embedder, measured = TorchEmbedder.load(own(), device="cpu"), []
     objective = parse_objective("contrastive:layers=2")
     rows = TrainingRows.of(columns_for(objective), objective)
 
@@ -181,7 +181,7 @@ def test_what_is_trained_over_layers_is_measured_and_saved_as_the_model_itself(o
     )
     assert measured == [(len(TEXTS), embedder.width)] * 3  # before the first step, and after each
     embedder.eval().save(tmp_path / "saved")
-    after = Embedder.load(tmp_path / "saved", device="cpu").encode(TEXTS)
+    after = TorchEmbedder.load(tmp_path / "saved", device="cpu").encode(TEXTS)
     np.testing.assert_allclose(after, embedder.encode(TEXTS), atol=1e-6)
     assert np.abs(after - before).max() > 1e-6
 
@@ -230,7 +230,7 @@ def test_a_teachers_temperature_without_a_teachers_scores_is_refused():
 
 
 def test_objectives_that_read_other_layers_are_not_mixed_up(folders):
-    model = Embedder.load(folders("bert"), device="cpu")
+    model = TorchEmbedder.load(folders("bert"), device="cpu")
     with pytest.raises(BadInput, match="must read the same layers"):
         Weighted([Layerwise(Regression(), 2), Regression()])
     with pytest.raises(BadInput, match=r"expected Layerwise\(Matryoshka"):
@@ -245,6 +245,6 @@ def test_objectives_that_read_other_layers_are_not_mixed_up(folders):
 
 
 def test_a_model_that_pools_over_layers_is_refused(folders):
-    model = Embedder.load(folders("bert"), device="cpu", pooling="sbert-wk:start=1")
+    model = TorchEmbedder.load(folders("bert"), device="cpu", pooling="sbert-wk:start=1")
     with pytest.raises(BadInput, match="no vector for each layer"):
         check_objective(model, parse_objective("contrastive:layers=2"))

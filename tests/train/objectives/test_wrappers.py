@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from likewise import Embedder
 from likewise.encoders.prune_layers import prune_layers
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
@@ -59,7 +58,7 @@ def test_layerwise_is_the_weighted_sum_over_parts_and_goes_around_matryoshka():
 
 
 def test_the_parts_of_a_layered_model_are_the_vectors_of_the_model_cut_there(own):
-    whole = Embedder.load(own(), device="cpu")
+    whole = TorchEmbedder.load(own(), device="cpu")
     parts = np.split(multi_layer_embedder(whole, 3).eval().encode(TEXTS), 3, axis=1)
     for depth, part in zip([1, 2, 3], parts, strict=True):
         small = TorchEmbedder(
@@ -71,7 +70,7 @@ def test_the_parts_of_a_layered_model_are_the_vectors_of_the_model_cut_there(own
 
 
 def test_training_the_layers_trains_the_model_itself(own):
-    embedder, objective = Embedder.load(own(), device="cpu"), Layerwise(Contrastive(), 2)
+    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Layerwise(Contrastive(), 2)
     before = embedder.encode(TEXTS)
     rows = TrainingRows.of(columns_for(objective), objective)
     run_trainer(
@@ -144,7 +143,7 @@ def test_descriptions_tell_settings_apart():
 
 
 def test_two_readings_of_a_text_differ_by_what_is_dropped(own):
-    embedder, objective = Embedder.load(own(), device="cpu"), SimCSE()
+    embedder, objective = TorchEmbedder.load(own(), device="cpu"), SimCSE()
     batch = TrainingRows.of({"sentence": ["a cat sleeps", "dogs bark"]}, objective).take([0, 1])
     ids, _ = tokenized_batch(embedder, objective, batch)
     first, again = packed_forward(embedder.eval(), ids).chunk(2)

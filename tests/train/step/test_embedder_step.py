@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from likewise import Embedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import OutOfMemory
 from likewise.text.packing import plan_batches
 from likewise.train.objectives import Classification, Contrastive, Regression
@@ -21,7 +21,7 @@ def trainable(own):
     def make(name):
         torch.manual_seed(0)
         objective = EVERY[name]()
-        embedder = model_for(objective, Embedder.load(own(), device="cpu")).double()
+        embedder = model_for(objective, TorchEmbedder.load(own(), device="cpu")).double()
         objective.initialize(embedder.width, embedder.encoder.vocabulary)
         return embedder, objective.double()
 
@@ -136,7 +136,7 @@ def test_one_text_that_does_not_fit_is_an_error_and_other_errors_pass_through(tr
 
 
 def test_bf16_gives_nearly_the_gradient_of_fp32(own):
-    embedder = Embedder.load(own(), device="cpu")
+    embedder = TorchEmbedder.load(own(), device="cpu")
     objective = Contrastive()
     embedder_backward(embedder, objective, batch_for(objective))
     exact = torch.cat([g.flatten() for g in _gradients(embedder)])
@@ -148,7 +148,7 @@ def test_bf16_gives_nearly_the_gradient_of_fp32(own):
 
 
 def test_bf16_in_pieces_gives_the_gradient_of_bf16_as_a_whole(own):
-    embedder = Embedder.load(own(), device="cpu")
+    embedder = TorchEmbedder.load(own(), device="cpu")
     objective, found = Contrastive(), []
     for budget in (TokenBudget(), TokenBudget(40)):
         embedder.zero_grad()
@@ -160,7 +160,7 @@ def test_bf16_in_pieces_gives_the_gradient_of_bf16_as_a_whole(own):
 
 
 def test_an_objective_with_weights_gets_gradients_for_them(own):
-    embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
+    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Classification(2)
     objective.initialize(embedder.width)
     embedder_backward(embedder, objective, batch_for(objective))
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in objective.parameters())
@@ -205,7 +205,7 @@ def test_memory_that_runs_out_in_the_loss_is_told_to_the_others_and_the_step_mad
 
 
 def test_bf16_meets_few_numbers_of_rows_in_training_and_fp32_meets_them_as_they_are(own):
-    embedder, seen = Embedder.load(own(), device="cpu").train(), []
+    embedder, seen = TorchEmbedder.load(own(), device="cpu").train(), []
     embedder.encoder.blocks[0].qkv.register_forward_hook(lambda _, given, out: seen.append(len(given[0])))
     for dtype in (None, torch.bfloat16):
         for count in range(60, 90):

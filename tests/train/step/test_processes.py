@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 from torch import distributed
 
-from likewise import Embedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.train.data.batch import Batch, text_id
 from likewise.train.objectives import OBJECTIVES
@@ -88,7 +88,7 @@ def test_a_run_of_two_processes_ends_with_the_weights_of_one(name, runs, tmp_pat
         assert (a["loss"], a["gradient_norm"]) == pytest.approx((b["loss"], b["gradient_norm"]), rel=1e-3)
     for key, weight in expected.items():
         torch.testing.assert_close(weights[key], weight, atol=2e-5, rtol=1e-4)
-    began = Embedder.load(folder, device="cpu").state_dict()
+    began = TorchEmbedder.load(folder, device="cpu").state_dict()
     assert max(float((expected[key] - weight).abs().max()) for key, weight in began.items()) > 1e-3
 
 

@@ -7,9 +7,10 @@ import pytest
 import torch
 from scipy import stats
 
-from likewise import Embedder, Reranker
+from likewise import Reranker
 from likewise.arrays.ragged import Ragged
 from likewise.encoders.layers import without_dropout
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, OutOfMemory
 from likewise.reranker import CrossEncoder, PolyEncoder
 from likewise.reranker.poly_encoder import score_candidates
@@ -47,7 +48,7 @@ def begun(own):
 
     def make(kind, name="regression", seed=0, **how):
         objective = parse_objective(name, RERANKER_OBJECTIVES)
-        embedder = Embedder.load(own(**how), device="cpu")
+        embedder = TorchEmbedder.load(own(**how), device="cpu")
         reranker = (
             Reranker.start(embedder, objective.num_labels, seed=seed)
             if kind == "cross"

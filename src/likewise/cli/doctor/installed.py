@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
+from ...errors import NativeUnavailable
 from ...runtime.installation import EXTRAS, checkout, install_command, install_hint
 
 CORE = ("numpy", "tokenizers", "safetensors", "jaxtyping", "rich")
@@ -59,6 +60,19 @@ def engines() -> dict[str, dict[str, Any]]:
     return {name: check() for name, check in ENGINE_CHECKS.items()}
 
 
+def _native() -> dict[str, Any]:
+    from ...engines.native.library import VERSION, load
+    from ...runtime.processors import thread_count
+
+    try:
+        library = load()
+    except NativeUnavailable as error:
+        return {"usable": False, "problem": str(error)}
+    sets = list(library.instruction_sets)
+    version = f"{VERSION} ({', '.join(sets)})"
+    return {"usable": True, "version": version, "devices": ["cpu"], "instruction_sets": sets, "threads": thread_count()}
+
+
 def _numpy() -> dict[str, Any]:
     return {"usable": True, "version": _version("numpy"), "devices": ["cpu"]}
 
@@ -79,7 +93,7 @@ def _torch() -> dict[str, Any]:
     return {"usable": True, "version": torch.__version__, "devices": ["cpu", *cuda], "threads": threads}
 
 
-ENGINE_CHECKS: dict[str, Callable[[], dict[str, Any]]] = {"torch": _torch, "numpy": _numpy}
+ENGINE_CHECKS: dict[str, Callable[[], dict[str, Any]]] = {"native": _native, "torch": _torch, "numpy": _numpy}
 """Each engine, and what finds out whether it can be used."""
 
 

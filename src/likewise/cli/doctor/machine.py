@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..model_options import THREADS, allowed_cpus
+from ...runtime.processors import CGROUP, allowed_cpus, cpu_quota
+from ..model_options import THREADS
 
 CPUINFO, MEMINFO = Path("/proc/cpuinfo"), Path("/proc/meminfo")
-CGROUP = Path("/sys/fs/cgroup")
 INSTRUCTION_SETS = {
     "AVX2": {"avx2"},
     "FMA": {"fma"},
@@ -52,10 +52,10 @@ def threads(environment: Mapping[str, str] = os.environ, cgroup: Path = CGROUP) 
     """The CPUs there are, those allowed by affinity and by the container's quota, and variables that limit threads."""
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     return {
-        "used": allowed_cpus(cgroup / "cpu.max"),
+        "used": allowed_cpus(cgroup),
         "cpus": os.cpu_count(),
         "affinity": affinity,
-        "quota": _quota(cgroup / "cpu.max"),
+        "quota": cpu_quota(cgroup),
         "environment": {name: environment[name] for name in THREADS if name in environment},
     }
 
@@ -106,14 +106,6 @@ def _sysctl(name: str) -> str:
 
 def _apple_flags() -> set[str]:
     return {flag for name, flag in APPLE.items() if _sysctl(name) == "1"}
-
-
-def _quota(path: Path) -> float | None:
-    """CPUs' worth of time that the container may use; None without a limit."""
-    with suppress(OSError, ValueError):
-        quota, period = path.read_text().split()
-        return int(quota) / int(period)
-    return None
 
 
 def _bytes(path: Path) -> int | None:

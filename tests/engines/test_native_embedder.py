@@ -1,0 +1,76 @@
+"""The native engine: the same bits in any company, precisions, instruction sets, threads."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise import Embedder
+from likewise.engines.native.library import load
+from likewise.engines.native.native_embedder import NativeEmbedder
+from tests.native_library import NATIVE, needs_native
+from tests.tiny import TEXTS
+
+pytestmark = needs_native
+PRECISIONS = ("fp32", "int8")
+"""Those whose kernels every machine runs; bf16's are tested in tests/native."""
+ODD = ["", " ", "x" * 150, "é ü ß", "猫が眠る", "\u202eright to left", "😀 😀", "a " * 100, "1,000.00", "[MASK] [SEP]"]
+
+
+@pytest.fixture(scope="module")
+def mini():
+    """The bundled model in each precision."""
+    return {precision: NativeEmbedder.load("likewise-mini", precision=precision) for precision in PRECISIONS}
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@settings(max_examples=8)
+@given(data=st.data())
+def test_a_text_has_the_same_bits_in_any_company_order_and_batch(mini, precision, data):
+    embedder, texts = mini[precision], [*TEXTS, *ODD]
+    alone = {text: embedder.encode([text], overflow="truncate")[0] for text in texts}
+    chosen = data.draw(st.lists(st.sampled_from(texts), min_size=1, max_size=12))
+    tokens = data.draw(st.sampled_from([16, 64, 4096]))
+    together = embedder.encode(chosen, overflow="truncate", batch_tokens=tokens)
+    for text, vector in zip(chosen, together, strict=True):
+        assert vector.tobytes() == alone[text].tobytes(), text
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_number_of_threads_changes_no_bit(mini, precision, monkeypatch):
+    texts = [f"{text} {i}" for i in range(20) for text in TEXTS]
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    one = mini[precision].encode(texts)
+    for threads in ("2", "5"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        assert mini[precision].encode(texts).tobytes() == one.tobytes()
+
+
+def test_int8_stays_close_to_fp32(mini):
+    texts = [*TEXTS, *ODD]
+    a, b = (mini[precision].encode(texts, overflow="truncate") for precision in PRECISIONS)
+    cosines = (a * b).sum(1)
+    assert cosines.min() > 0.97 and cosines.mean() > 0.997
+    assert mini["int8"].precision == "int8" and mini["int8"].fingerprint != mini["fp32"].fingerprint
+
+
+@pytest.mark.parametrize("name", load().instruction_sets if NATIVE else [])
+def test_every_instruction_set_of_this_machine_gives_the_vectors(name, mini, monkeypatch):
+    monkeypatch.setenv("LIKEWISE_ISA", name)
+    embedder = Embedder.load("likewise-mini", engine="native")
+    assert embedder.instructions == name
+    np.testing.assert_allclose(embedder.encode(TEXTS), mini["fp32"].encode(TEXTS), atol=2e-6)
+
+
+def test_loading_and_encoding_import_no_torch(folders):
+    script = (
+        "import sys; from likewise import Embedder; "
+        f"e = Embedder.load({str(folders('bert'))!r}, device='cpu'); e.encode(['a cat']); "
+        "print(type(e).__name__, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=dict(os.environ))
+    assert done.stdout.strip() == "NativeEmbedder False", done.stderr
