@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine_registry import ENGINES
+from ..engines.threads import thread_count
 from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
 from ..runtime.lazy_imports import has_torch
-from ..runtime.processors import thread_count
 
 if TYPE_CHECKING:
     from ..embedder import Embedder

@@ -30,7 +30,7 @@ from ..text.windows import TextWindow
 from .description import Description, check_described, read_description, tensors
 from .numpy.heads import NumpyHead, heads_of, truncated
 from .readability import parts_only_here, warn_of_readers
-from .stored_weights import StoredTensor, quantized_tensors, write_tensors
+from .stored_weights import StoredTensor, in_int8, write_tensors
 
 Array = np.ndarray
 Ids = Sequence[Sequence[int]]
@@ -172,10 +172,10 @@ class ArrayEmbedder(Embedder):
         config = read_config(self.manifest.encoder)
         stored = {tensor.name: tensor for tensor in self._stored_tensors()}
         if weights == "int8":
-            stored = quantized_tensors(stored)
-        in_int8 = any(tensor.scales is not None for tensor in stored.values())
+            stored = in_int8(stored)
+        is_int8 = any(tensor.scales is not None for tensor in stored.values())
         kind = model_type(config, self.manifest.encoder)
-        warn_of_readers(parts_only_here(self.pooling, kind, "int8" if in_int8 else None))
+        warn_of_readers(parts_only_here(self.pooling, kind, "int8" if is_int8 else None))
         known, manifest = provenance(self), self._manifest()
         with atomic_folder(target_folder(folder)) as partial:
             write_manifest(partial, manifest, self.encoder.width)
@@ -184,7 +184,7 @@ class ArrayEmbedder(Embedder):
             for i, head in enumerate(self.heads, 2):
                 if head.arrays:
                     save_file(dict(head.arrays), partial / f"{i}_{head.kind}" / "model.safetensors", {"format": "pt"})
-            settings = in_eight_bits(config) if in_int8 else config
+            settings = in_eight_bits(config) if is_int8 else config
             (partial / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
             write_tensors(partial / "model.safetensors", stored)
             check_same(read_manifest(partial), manifest)

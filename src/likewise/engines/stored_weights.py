@@ -40,13 +40,13 @@ class StoredTensor:
         return values if self.scales is None else values * self.scales[:, None]
 
 
-def quantized_tensors(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
+def in_int8(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
     """The tensors with each matrix in int8, one step a row, and everything else in fp32; as `encoders.quantization`."""
-    return {name: quantize_rows(tensor) if tensor.values.ndim == 2 else replace(tensor, values=tensor.fp32())
+    return {name: _int8_rows(tensor) if tensor.values.ndim == 2 else replace(tensor, values=tensor.fp32())
             for name, tensor in tensors.items()}  # fmt: skip
 
 
-def quantize_rows(tensor: StoredTensor) -> StoredTensor:
+def _int8_rows(tensor: StoredTensor) -> StoredTensor:
     """A matrix in int8: each row as whole numbers from −127 to 127 times its step; a row of zeros has the step 0."""
     if tensor.scales is not None:
         return tensor

@@ -62,7 +62,7 @@ def engines() -> dict[str, dict[str, Any]]:
 
 def _native() -> dict[str, Any]:
     from ...engines.native.library import VERSION, load
-    from ...runtime.processors import thread_count
+    from ...engines.threads import thread_count
 
     try:
         library = load()

@@ -13,9 +13,9 @@ from ...engine_registry import LoadOptions
 from ...errors import BadInput
 from ...runtime.arguments import known_name
 from ...runtime.lazy_imports import torch_hint
-from ...runtime.processors import thread_count
 from ..array_embedder import ArrayEmbedder
 from ..description import Description, parameter_count
+from ..threads import thread_count
 from .library import PRECISIONS, Execution, Model, load
 
 Array = np.ndarray
@@ -54,7 +54,7 @@ class NativeEmbedder(ArrayEmbedder):
     (2, 384)
 
     In int8, weights are rounded by rows and activations by tokens; in bf16, where the processor lacks it, products are
-    fp32's. It uses `runtime.processors.thread_count()` threads.
+    fp32's. It uses `engines.threads.thread_count()` threads.
     """
 
     encoder: NativeEncoder

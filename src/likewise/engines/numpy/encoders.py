@@ -110,7 +110,7 @@ class NumpyEncoder:
     def _attention(self, x: Array, block: "_Block", packed: Packed) -> Array:
         q, k, v = (part.reshape(len(x), self.heads, -1) for part in np.split(_product(x, block.qkv), 3, axis=1))
         if block.theta:
-            q, k = (rotate(part, packed.position, block.theta) for part in (q, k))
+            q, k = (rotated(part, packed.position, block.theta) for part in (q, k))
         attended = attention(q, k, v, packed.lengths, lambda length: self._bias(length, block.reach))
         return _product(attended.reshape(x.shape), block.out)
 
@@ -118,7 +118,7 @@ class NumpyEncoder:
         """What is added to the scores of a sentence's tokens: of relative positions, or −∞ beyond the reach."""
         offset = np.arange(length)[None] - np.arange(length)[:, None]
         if self.relative is not None:
-            return np.asarray(self.relative[bucket(offset, len(self.relative))].transpose(2, 0, 1))
+            return np.asarray(self.relative[relative_bucket(offset, len(self.relative))].transpose(2, 0, 1))
         return 0.0 if reach < 0 else np.where(np.abs(offset) > reach, np.float32(-np.inf), np.float32(0))
 
 
@@ -154,7 +154,7 @@ def attention(
     return found
 
 
-def rotate(x: Float[Array, "T H K"], position: Array, theta: float) -> Float[Array, "T H K"]:
+def rotated(x: Float[Array, "T H K"], position: Array, theta: float) -> Float[Array, "T H K"]:
     """Each pair (x_i, x_{i+K/2}) turned by an angle that grows with the token's position (Su et al. 2021)."""
     width = x.shape[-1]
     speeds = np.float32(theta) ** -(np.arange(0, width, 2, dtype=np.float32) / np.float32(width))
@@ -163,7 +163,7 @@ def rotate(x: Float[Array, "T H K"], position: Array, theta: float) -> Float[Arr
     return np.concatenate([left * cos - right * sin, right * cos + left * sin], axis=-1)
 
 
-def bucket(offset: Array, buckets: int) -> Array:
+def relative_bucket(offset: Array, buckets: int) -> Array:
     """The bucket of each relative position: half of them per direction, far ones on a logarithmic scale (T5, MPNet)."""
     half, near = buckets // 2, buckets // 4
     distance = np.abs(offset)
