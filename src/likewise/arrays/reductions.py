@@ -4,7 +4,7 @@ The functions here are the reference and are used by the NumPy engine; torch's a
 under the same names. Sentences are packed: `lengths` holds the number of rows of `x` in each sentence.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,6 +59,21 @@ def numpy_weighted_mean(x: Float[Array, "T D"], lengths: Array, position: Array)
 def numpy_last_token(x: Float[Array, "T D"], lengths: Array, position: Array) -> Float[Array, "N D"]:  # noqa: ARG001
     """The last token's vector."""
     return np.asarray(x[np.cumsum(lengths) - 1])
+
+
+def reduce_sentences(
+    x: Float[Array, "T D"], lengths: Array, names: Sequence[str], skips: Sequence[int] | None = None
+) -> Float[Array, "N W"]:
+    """These reductions of packed sentences, side by side.
+
+    Of each sentence the first `skips` rows are left out, but at least its last one stays; each keeps its position.
+    """
+    position = np.arange(len(x)) - np.repeat(_starts(lengths), lengths)
+    if skips is not None:
+        left_out = np.minimum(np.asarray(skips), lengths - 1)
+        kept = position >= np.repeat(left_out, lengths)
+        x, lengths, position = x[kept], lengths - left_out, position[kept]
+    return np.concatenate([REDUCTIONS[name].compute(x, lengths, position) for name in names], axis=1)
 
 
 def _total(x: Array, lengths: Array) -> Array:

@@ -21,7 +21,7 @@ from ..errors import BadInput, BadModel
 from ..inference import WindowBatches
 from ..model_files import Manifest, ModulePart, atomic_folder, read_manifest, write_manifest
 from ..model_files.folder import check_same
-from ..model_files.provenance import provenance, write_provenance
+from ..model_files.provenance import readable_provenance, write_provenance
 from ..runtime.atomic_files import target_folder
 from ..runtime.lazy_imports import torch_hint
 from ..runtime.weight_files import WeightFormat, weight_files
@@ -174,9 +174,8 @@ class ArrayEmbedder(Embedder):
         if weights == "int8":
             stored = in_int8(stored)
         is_int8 = any(tensor.scales is not None for tensor in stored.values())
-        kind = model_type(config, self.manifest.encoder)
-        warn_of_readers(parts_only_here(self.pooling, kind, "int8" if is_int8 else None))
-        known, manifest = provenance(self), self._manifest()
+        warn_of_readers(self.only_here(weights="int8" if is_int8 else None))
+        known, manifest = readable_provenance(self), self._manifest()
         with atomic_folder(target_folder(folder)) as partial:
             write_manifest(partial, manifest, self.encoder.width)
             self.tokenizer.save(partial)
@@ -188,6 +187,11 @@ class ArrayEmbedder(Embedder):
             (partial / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
             write_tensors(partial / "model.safetensors", stored)
             check_same(read_manifest(partial), manifest)
+
+    def only_here(self, *, weights: WeightFormat | None = None) -> list[str]:
+        """Why sentence-transformers cannot read a folder of this model; nothing where it can."""
+        folder = self.manifest.encoder
+        return parts_only_here(self.pooling, model_type(read_config(folder), folder), weights)
 
     def _manifest(self) -> Manifest:
         """What the model is composed of, to be written."""

@@ -56,6 +56,14 @@ def provenance(model: Any) -> Provenance:
     return CARDS.get(next(packaged, ""), UNKNOWN_PROVENANCE)
 
 
+def readable_provenance(model: Any) -> Provenance:
+    """As `provenance`, for saving, which an unreadable record does not prevent."""
+    try:
+        return provenance(model)
+    except BadModel:
+        return UNKNOWN_PROVENANCE
+
+
 def write_provenance(folder: Path, known: Provenance) -> None:
     """Write likewise.json; if nothing is known, remove the file that an earlier model may have left."""
     lists = {key: names for key, names in vars(known).items() if names}

@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 from jaxtyping import Float
 
+from ...arrays.reductions import reduce_sentences
 from ...engine_registry import LoadOptions
 from ...errors import BadInput
 from ...runtime.arguments import known_name
@@ -16,7 +17,7 @@ from ...runtime.lazy_imports import torch_hint
 from ..array_embedder import ArrayEmbedder
 from ..description import Description, parameter_count
 from ..threads import thread_count
-from .library import PRECISIONS, Execution, Model, load
+from .library import PRECISIONS, REDUCTIONS, Execution, Model, load
 
 Array = np.ndarray
 Ids = Sequence[Sequence[int]]
@@ -34,6 +35,9 @@ class NativeEncoder:
     def pooled(self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None) -> Float[Array, "N W"]:
         """These reductions of each sentence's last layer, side by side, without its first `skips` tokens."""
         lengths = _lengths(ids)
+        if not {*names} <= {*REDUCTIONS}:  # one that is new in Python
+            (x,) = self.layers(ids, only_last=True)
+            return reduce_sentences(x, lengths, names, skips)
         left_out = None if skips is None else np.minimum(np.asarray(skips, np.int32), np.maximum(lengths - 1, 0))
         found = self.model.run(_flat(ids), lengths, reductions=names, skips=left_out, execution=_execution()).pooled
         assert found is not None  # reductions were asked for

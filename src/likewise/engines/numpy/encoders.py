@@ -12,7 +12,7 @@ from itertools import chain, groupby
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays.reductions import REDUCTIONS
+from ...arrays.reductions import reduce_sentences
 from ..description import BlockWeights, Description, LinearWeights, parameter_count
 
 Array = np.ndarray
@@ -56,11 +56,8 @@ class NumpyEncoder:
 
     def pooled(self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None) -> Float[Array, "N W"]:
         """These reductions of each sentence's last layer, side by side, without its first `skips` tokens."""
-        (x,), packed = self.layers(ids, only_last=True), _packed(ids)
-        lengths, position = packed.lengths, packed.position
-        if skips is not None:
-            x, lengths, position = _without_first(x, lengths, position, np.asarray(skips))
-        return np.concatenate([REDUCTIONS[name].compute(x, lengths, position) for name in names], axis=1)
+        (x,) = self.layers(ids, only_last=True)
+        return reduce_sentences(x, _packed(ids).lengths, names, skips)
 
     def layers(self, ids: Ids, only_last: bool) -> Float[Array, "L T D"]:
         """Every layer of these sentences, or the last one alone."""
@@ -170,13 +167,6 @@ def relative_bucket(offset: Array, buckets: int) -> Array:
     scale = (half - near) / np.log(FAR / near)
     far = near + (np.log(np.maximum(distance, 1).astype(np.float32) / near) * np.float32(scale)).astype(np.int64)
     return np.asarray((offset > 0) * half + np.where(distance < near, distance, np.minimum(far, half - 1)))
-
-
-def _without_first(x: Array, lengths: Array, position: Array, skip: Array) -> tuple[Array, Array, Array]:
-    """The rows after the first `skip` of each sentence, at least its last; each keeps its position."""
-    skip = np.minimum(skip, lengths - 1)
-    kept = position >= np.repeat(skip, lengths)
-    return x[kept], lengths - skip, position[kept]
 
 
 def _packed(ids: Ids) -> Packed:

@@ -29,7 +29,7 @@ from ...model_files import (
     write_manifest,
 )
 from ...model_files.folder import check_same
-from ...model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
+from ...model_files.provenance import readable_provenance, write_provenance
 from ...pooling import Pooling, describe_pooling, pooling_of, read_pooling
 from ...pooling.reductions import last
 from ...runtime.atomic_files import target_folder
@@ -128,7 +128,7 @@ class TorchEmbedder(MovableModule, Embedder):
         with atomic_folder(target) as partial:
             write_manifest(partial, manifest, self.encoder.width)
             self.tokenizer.save(partial)
-            write_provenance(partial, self._provenance())
+            write_provenance(partial, readable_provenance(self))
             for name, tensors in self._weights_of_parts(heads).items():
                 save_file(tensors, partial / name / "model.safetensors", {"format": "pt"})
             save_encoder(self.encoder, partial, weights=weights)
@@ -150,12 +150,6 @@ class TorchEmbedder(MovableModule, Embedder):
             max_length=self.tokenizer.max_length,
             lowercase=self.tokenizer.lowercase,
         )
-
-    def _provenance(self) -> Provenance:
-        try:
-            return provenance(self)
-        except BadModel:  # an unreadable record does not prevent saving
-            return UNKNOWN_PROVENANCE
 
     def _weights_of_parts(
         self, heads: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Tensor]]]
