@@ -72,7 +72,7 @@ def embedders(folders: Callable[[str], Path]) -> Callable[[str], Embedder]:
 
     def embedder(family: str) -> Embedder:
         if family not in made:
-            made[family] = Embedder.load(folders(family))
+            made[family] = Embedder.load(folders(family), engine="torch")
         return made[family]
 
     return embedder
