@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
+from likewise.encoders import checkpoint
 from likewise.encoders.checkpoint import load_encoder
 from likewise.encoders.encoder import Encoder
 from likewise.encoders.families import FAMILIES
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, LikewiseError, MissingExtra
+from likewise.runtime import weight_files
 from tests.tiny import CONFIGS, TEXTS, amend, config_of, pack, reweigh, write
 
 WEIGHTS = "model.safetensors"
