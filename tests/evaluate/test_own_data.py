@@ -137,7 +137,7 @@ def test_a_bad_score_or_label_names_its_file_and_line(column, value, message, tm
         data_task(path)
 
 
-@pytest.mark.parametrize("score", [[1], object(), "1,5", "1/2"], ids=str)
+@pytest.mark.parametrize("score", [[1], {"a": 1}, "1,5", "1/2"], ids=str)
 def test_a_score_that_is_no_number_names_its_row(score):
     with pytest.raises(BadInput, match="own data, row 5: score is .*; expected a number"):
         data_task({**PAIRS, "score": [*SCORES[:5], score]})

@@ -250,7 +250,7 @@ def test_after_a_step_in_parts_random_numbers_go_on_as_after_the_whole_one(own):
         def forward(self, anchor, positive, *negatives, text_ids, group=None):
             return super().forward(anchor, positive, text_ids=text_ids) + 0 * torch.rand(3).sum()
 
-    embedder, objective, states = Embedder.load(own(), device="cpu"), Drawing(), []
+    embedder, objective, states = TorchEmbedder.load(own(), device="cpu"), Drawing(), []
     for budget in (None, 40):
         torch.manual_seed(3)
         embedder_backward(embedder, objective, batch_for(objective), StepOptions(token_budget=TokenBudget(budget)))
