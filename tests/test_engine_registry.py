@@ -68,7 +68,7 @@ def test_without_a_name_the_first_that_supports_the_model_is_taken(folders, monk
     _order(monkeypatch, "numpy", "torch")
     assert type(Embedder.load(folders("bert"))) is NumpyEmbedder
     assert type(Embedder.load(folders("bilstm"))) is TorchEmbedder
-    assert type(Embedder.load(folders("bert"), pooling="sbert-wk:start=1,window=1")) is TorchEmbedder
+    assert type(Embedder.load(folders("bert"), pooling="sbert-wk:start=1,window=1")) is NumpyEmbedder
 
 
 @needs_native

@@ -1,5 +1,8 @@
 """Sizes and limits that bound memory and time, or decide what is refused: another one has to be meant."""
 
+import torch
+
+from likewise.arrays import dissection as numpy_dissection
 from likewise.encoders import attention, config
 from likewise.encoders.architectures import deep_averaging, mpnet, transformers_model, word_table
 from likewise.evaluate import cache, cached_encode
@@ -25,7 +28,7 @@ from likewise.train.step import processes
 
 
 def test_what_is_done_at_once_fits_caches_and_memory_as_measured():
-    assert dissection.CHUNK == {"cpu": 2**20, "cuda": 2**28}
+    assert dissection.CHUNK == {"cpu": 2**20, "cuda": 2**28} and numpy_dissection.CHUNK == 2**18
     assert (attention.SHORT_LENGTH, attention.TINY_LENGTH, attention.BLOCK) == (96, 16, 512)
     assert (exact.BLOCK, exact.QUERIES, pairs.BLOCK) == (8192, 1024, 2048)
     assert (negative_search.BLOCK, negative_search.MAX_BLOCK_CANDIDATES) == (1024, 2**22)
@@ -47,7 +50,9 @@ def test_what_is_larger_than_any_real_model_is_refused():
 
 
 def test_numbers_of_papers_and_file_formats_are_theirs():
-    assert (dissection.START, dissection.LEAST_AGREEMENT, dissection.NO_VARIANCE) == (4, 0.05, 1e-12)
+    sbert_wk = numpy_dissection
+    assert (sbert_wk.START, sbert_wk.LEAST_AGREEMENT, sbert_wk.NO_VARIANCE) == (4, 0.05, 1e-12)
+    assert sbert_wk.NOISE == 2**-19 == dissection.rounding_noise(torch.float32)
     assert (mpnet.FAR, deep_averaging._MULTIPLIERS) == (128, (0x9E3779B1, 0x85EBCA77))
     assert (fasttext.MAGIC, fasttext.VERSIONS, fasttext.SUPERVISED) == (793_712_314, (11, 12), 3)
     assert (word_tables.FORMAT, hub.RETRY_AFTER, tokenizer.OVERLAP) == (1, 600.0, 8)

@@ -98,6 +98,15 @@ class TokenEncoder(Protocol):
     """The most tokens that one sequence may have."""
 
 
+class NamedPooling(Protocol):
+    """What an embedder knows of its pooling, whatever computes it."""
+
+    @property
+    def spec(self) -> str:
+        """Its name."""
+        ...
+
+
 class Embedder(ABC):
     """A sentence encoder: tokenizer, encoder, pooling, heads. `Embedder.load` picks the engine that computes it.
 
@@ -113,6 +122,7 @@ class Embedder(ABC):
     tokenizer: Tokenizer
     manifest: Manifest
     encoder: TokenEncoder
+    pooling: NamedPooling
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -386,6 +396,11 @@ class Embedder(ABC):
         """Every layer's vector of every token, the embeddings first, one array per text; options as in `encode`."""
         run = self._token_run(texts, overflow, progress, batch_tokens)
         return list(self._encode_layers(texts, self._prompt(prompt, prompt_name), run, only_last=False))
+
+    def layers_of(self, ids: Sequence[list[int]]) -> list[Float[np.ndarray, "L t D"]]:
+        """Every layer of sequences of token ids, the special ones among them, in one batch."""
+        tokens = sum(len(sequence) for sequence in ids)
+        return self._layers(ids, False, WindowBatches(len(ids), max(1, tokens), lambda *_: None))
 
     def encode_report(
         self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None

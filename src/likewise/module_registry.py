@@ -1,14 +1,16 @@
 """HEADS and ACTIVATIONS: what can follow a pooling, a row each, read from a model folder before any weight is.
 
-Every engine implements them by these names (torch: likewise/heads.py). Nothing here needs torch.
+Every engine implements them by these names (torch: likewise/heads.py). A learned fusion, a pooling with weights, is
+read in the same way. Nothing here needs torch.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .errors import BadInput, BadModel
-from .runtime.untrusted_files import bad_setting, boolean_setting
+from .runtime.untrusted_files import bad_setting, boolean_setting, whole_number_setting
 
 ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
 """Of dense heads, by the names of torch's classes."""
@@ -25,6 +27,65 @@ def check_pooling(pooling: object) -> None:
             f"pooling is {pooling!r}; expected a name, one of {', '.join(REDUCTIONS)}, a sum such as cls+mean, or "
             "sbert-wk"
         )
+
+
+@dataclass(frozen=True)
+class FusionShape:
+    """The settings of a learned fusion: which layers it reads (0: the embeddings), and how it pools each of them."""
+
+    reduce: tuple[str, ...]
+    first: int
+    last: int
+    encoder_width: int
+
+    def __post_init__(self) -> None:
+        check_layer_range(self.first, self.last)
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "FusionShape":
+        """The fusion that the folder of a model of `depth` blocks describes.
+
+        Raises:
+            BadModel: a setting is missing or impossible.
+        """
+        from .arrays.reductions import reduction_names  # here, so that --help loads no NumPy
+
+        try:
+            reduce = reduction_names(config["reduce"])
+        except (KeyError, TypeError, AttributeError, BadModel) as error:
+            raise BadModel(f"the fusion in {folder} cannot be read: {error!r}") from error
+        numbers = {"first": depth, "last": depth, "encoder_width": LARGEST_WIDTH}
+        path = folder / "config.json"
+        return cls(reduce, *(whole_number_setting(config, key, most, path) for key, most in numbers.items()))
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The settings that `read` needs."""
+        spec = "+".join(self.reduce)
+        return {"reduce": spec, "first": self.first, "last": self.last, "encoder_width": self.encoder_width}
+
+    @property
+    def spec(self) -> str:
+        """What it is, in words."""
+        return f"fusion: {'+'.join(self.reduce)} of layers {self.first} to {self.last}"
+
+    @property
+    def tensors(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each of its weights, by name."""
+        width = len(self.reduce) * self.encoder_width
+        return {"map.weight": (width, (self.last - self.first + 1) * width), "map.bias": (width,)}
+
+    def width(self, encoder_width: int) -> int:
+        """Dimensions of a pooled vector, if the encoder has the width that the fusion was trained for."""
+        if encoder_width != self.encoder_width:
+            raise BadModel(f"the fusion is for an encoder of width {self.encoder_width}, not {encoder_width}")
+        return len(self.reduce) * self.encoder_width
+
+
+def check_layer_range(first: int, last: int) -> None:
+    """Refuses a range of layers that there cannot be."""
+    if not 0 <= first <= last:
+        raise BadModel(f"layers {first} to {last} were requested; expected 0 ≤ first ≤ last")
 
 
 def check_truncation(width: object, available: int) -> None:

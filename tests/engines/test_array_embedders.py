@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+import likewise.engines.numpy.poolings as numpy_poolings
+import likewise.pooling as torch_poolings
 from likewise import Embedder
 from likewise.encoders.config import ENCODER_ACTIVATIONS
 from likewise.encoders.families import FAMILIES
@@ -26,6 +30,7 @@ from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, ModelNotFound, TooLong
 from likewise.heads import Dense, Norm, Normalize
+from likewise.pooling import Dissection, Fusion, Reduce, Stack
 from likewise.pooling.reductions import REDUCTIONS as OURS
 from tests.encoders.test_config_defaults import REQUIRED
 from tests.native_library import needs_native
@@ -100,6 +105,93 @@ def test_every_pooling_is_that_of_torch(own, spec, hidden, alike):
     folder = own(heads=("Normalize",), spoken={"prompts": {"query": "the quick "}})
     amend(folder / "1_Pooling" / "config.json", include_prompt=not hidden)
     alike(folder, texts=TEXTS, pooling=spec, prompt_name="query")
+
+
+SPECS = ["sbert-wk:start=0", "sbert-wk:window=1", "sbert-wk:start=0,boundary=symmetric,alignment=paper,robust=false"]
+
+
+@pytest.mark.parametrize("family", [name for name in DESCRIBED if name != "words"])
+@pytest.mark.parametrize("spec", SPECS[:1])
+def test_sbert_wk_is_that_of_torch_in_every_family(folders, family, spec, alike):
+    alike(folders(family), pooling=spec, overflow="mean", atol=1e-5)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("hidden", [False, True], ids=["prompt read", "prompt hidden"])
+def test_sbert_wk_is_that_of_torch_under_every_option(own, spec, hidden, alike):
+    folder = own(spoken={"prompts": {"query": "the quick "}})
+    amend(folder / "1_Pooling" / "config.json", include_prompt=not hidden)
+    alike(folder, texts=[text for text in TEXTS if text], pooling=spec, prompt_name="query", atol=1e-5)
+
+
+def _with_pooling(own, place, pooling):
+    """A folder with this pooling of torch's, which only this library has."""
+    below = TorchEmbedder.load(own(spoken={"prompts": {"query": "the quick "}}), device="cpu")
+    manifest = replace(below.manifest, include_prompt=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        TorchEmbedder(below.tokenizer, below.encoder, pooling, below.heads, manifest).save(place / "pooled")
+    return place / "pooled"
+
+
+def _fusion(reduce, first, last):
+    """A fusion whose map is drawn at random."""
+    torch.manual_seed(0)
+    made = Fusion(Stack(Reduce.parse(reduce), first, last), 32)
+    for weights in made.parameters():
+        nn.init.normal_(weights, std=0.1)
+    return made.requires_grad_(False)
+
+
+OWN_POOLINGS = {
+    "a dissection": lambda: Dissection(1, 1, "symmetric", "paper"),
+    "a fusion of all layers": lambda: _fusion("mean", 0, 3),
+    "a fusion of lower layers": lambda: _fusion("cls+max+weighted-mean", 1, 2),
+}
+
+
+@pytest.mark.parametrize("prompt_name", [None, "query"])
+@pytest.mark.parametrize("name", OWN_POOLINGS)
+@pytest.mark.filterwarnings("ignore:sentence-transformers cannot read", "ignore:sbert-wk leaves out")
+def test_poolings_that_only_this_library_has_are_read_and_saved_again(own, tmp_path, name, prompt_name, alike, light):
+    folder = _with_pooling(own, tmp_path, OWN_POOLINGS[name]())
+    alike(folder, prompt_name=prompt_name, atol=1e-5)
+    loaded = light.load(folder)
+    assert loaded.describe() == TorchEmbedder.load(folder, device="cpu").describe()
+    loaded.save(tmp_path / "again")
+    for another in (light, TorchEmbedder):
+        again = another.load(tmp_path / "again")
+        found, wanted = (m.encode(LONG, overflow="mean", prompt_name=prompt_name) for m in (again, loaded))
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+    assert light.load(tmp_path / "again").fingerprint == loaded.fingerprint
+
+
+def test_the_weights_of_a_fusion_are_part_of_the_fingerprint(own, tmp_path, light):
+    folder = _with_pooling(own, tmp_path, _fusion("mean", 0, 3))
+    before = light.load(folder).fingerprint
+    reweigh(folder / "1_Pooling", lambda _, tensor: 2 * tensor)
+    assert light.load(folder).fingerprint != before
+
+
+def test_the_poolings_of_folders_are_the_same_in_numpy_and_torch():
+    assert set(numpy_poolings.OWN_POOLINGS) == set(torch_poolings.OWN_POOLINGS)
+
+
+@pytest.mark.parametrize("change", [{"last": 4}, {"encoder_width": 16}, {"first": 3, "last": 2}, {"reduce": "median"}])
+def test_a_fusion_that_does_not_fit_is_refused(own, tmp_path, change, light):
+    folder = _with_pooling(own, tmp_path, _fusion("mean", 0, 3))
+    amend(folder / "1_Pooling" / "config.json", **change)
+    with pytest.raises(BadModel, match="last = 4|shape|0 ≤ first ≤ last|median"):
+        light.load(folder)
+
+
+def test_a_pooling_of_ours_that_is_not_known_is_named_with_those_that_are(own, tmp_path, light):
+    folder = _with_pooling(own, tmp_path, _fusion("mean", 0, 3))
+    rows = json.loads((folder / "modules.json").read_text())
+    rows[1]["type"] = "likewise.pooling.Median"
+    write(folder / "modules.json", rows)
+    with pytest.raises(BadModel, match="holds a pooling 'Median'; known are Dissection, Fusion"):
+        light.load(folder)
 
 
 def _headed(own, place, heads, activation="Tanh"):
@@ -210,7 +302,9 @@ def test_load_gives_it_when_asked_and_says_what_it_cannot(own, tiny, light):
     with pytest.raises(ModelNotFound):
         light.load("no-such-model-anywhere/at-all")
     with pytest.raises(BadModel, match="unknown here"):
-        light.load(folder, pooling="sbert-wk")
+        light.load(folder, pooling="median")
+    with pytest.raises(BadModel, match="start=2 needs 5 layers or more, and the encoder has 4"):
+        light.load(folder, pooling="sbert-wk:start=2")
 
 
 def test_the_pieces_are_those_of_torch(own, light):
@@ -348,6 +442,19 @@ def test_without_torch_the_package_encodes(own, tiny):
     )
     assert done.stderr == ""
     np.testing.assert_allclose(json.loads(done.stdout), tiny.encode(["the quick cat", "a dog"]), atol=3e-6)
+
+
+@pytest.mark.parametrize("name", OWN_POOLINGS)
+def test_without_torch_poolings_of_several_layers_encode_and_are_saved(own, tmp_path, name):
+    folder = _with_pooling(own, tmp_path, OWN_POOLINGS[name]())
+    done = _without_torch(
+        f"from likewise import Embedder; e = Embedder.load({str(folder)!r}); "
+        "import json, warnings; print(json.dumps(e.encode(['the quick cat', 'a dog']).tolist())); "
+        f"warnings.simplefilter('ignore'); e.save({str(tmp_path / 'again')!r})"
+    )
+    assert done.stderr == ""
+    vectors = TorchEmbedder.load(tmp_path / "again", device="cpu").encode(["the quick cat", "a dog"])
+    np.testing.assert_allclose(json.loads(done.stdout), vectors, atol=1e-5)
 
 
 def test_without_torch_the_command_line_encodes_and_compares(own, tmp_path):

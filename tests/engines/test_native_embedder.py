@@ -3,17 +3,23 @@
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 from likewise import Embedder
 from likewise.engines.native.library import load
 from likewise.engines.native.native_embedder import NativeEmbedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder
+from likewise.heads import Dense
+from likewise.pooling import Dissection, Fusion, Reduce, Stack
 from tests.native_library import NATIVE, needs_native
-from tests.tiny import TEXTS
+from tests.tiny import TEXTS, model_folder
 
 pytestmark = needs_native
 PRECISIONS = ("fp32", "int8")
@@ -38,6 +44,32 @@ def test_a_text_has_the_same_bits_in_any_company_order_and_batch(mini, precision
     together = embedder.encode(chosen, overflow="truncate", batch_tokens=tokens)
     for text, vector in zip(chosen, together, strict=True):
         assert vector.tobytes() == alone[text].tobytes(), text
+
+
+@pytest.fixture(scope="module")
+def of_several_steps(tmp_path_factory):
+    """Models with poolings of several layers, or with a matrix after the pooling."""
+    place = tmp_path_factory.mktemp("native")
+    below = TorchEmbedder.load(model_folder(place / "below", heads=()), device="cpu")
+    torch.manual_seed(0)
+    fusion, dense = Fusion(Stack(Reduce.parse("mean"), 0, 3), 32), nn.Sequential(Dense(32, 24))
+    nn.init.normal_(fusion.map.weight)
+    parts = {"fusion": (fusion, nn.Sequential()), "dense": (below.pooling, dense), "sbert-wk": (Dissection(0), dense)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for name, (pooling, heads) in parts.items():
+            TorchEmbedder(below.tokenizer, below.encoder, pooling, heads, below.manifest).save(place / name)
+    return {name: NativeEmbedder.load(place / name) for name in parts}
+
+
+@pytest.mark.parametrize("name", ["fusion", "dense", "sbert-wk"])
+@settings(max_examples=15)
+@given(st.lists(st.sampled_from([*TEXTS, *ODD]), min_size=1, max_size=20), st.sampled_from([16, 64, 4096]))
+def test_poolings_of_several_layers_and_matrices_keep_the_bits_in_any_company(of_several_steps, name, chosen, tokens):
+    embedder = of_several_steps[name]
+    together = embedder.encode(chosen, overflow="truncate", batch_tokens=tokens)
+    for text, vector in zip(chosen, together, strict=True):
+        assert vector.tobytes() == embedder.encode([text], overflow="truncate")[0].tobytes(), text
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

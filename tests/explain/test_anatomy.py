@@ -76,6 +76,16 @@ def test_an_own_sbert_wk_is_the_one_that_is_judged(minilm: Embedder, found: Anat
     assert judged.by_start[1] == pytest.approx(found.by_start[1])
 
 
+def test_every_engine_gives_the_same_anatomy(folders) -> None:
+    torchs, numpys = (
+        anatomy(Embedder.load(folders("bert"), engine=name), TEXTS, window=1) for name in ("torch", "numpy")
+    )
+    for name in ("similarity", "novelty", "alignment", "anisotropy", "context"):
+        np.testing.assert_allclose(getattr(torchs, name), getattr(numpys, name), atol=1e-5)
+    assert [word.piece for word in torchs.words] == [word.piece for word in numpys.words]
+    assert (torchs.pooling, torchs.start, torchs.tokens) == (numpys.pooling, numpys.start, numpys.tokens)
+
+
 def test_texts_without_words_are_left_out_and_too_few_refused(minilm: Embedder) -> None:
     assert anatomy(minilm, [*TEXTS[:25], "", " "]).texts == 25
     with pytest.raises(BadInput, match="19 texts contain words; expected 20"):

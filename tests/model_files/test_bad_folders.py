@@ -323,7 +323,7 @@ def test_an_index_that_names_a_pickle_is_refused(own):
 
 def test_weights_of_a_head_that_are_no_floats_are_refused_by_both(own):
     folder = own(heads=())
-    embedder = Embedder.load(folder)
+    embedder = TorchEmbedder.load(folder)
     from torch import nn
 
     from likewise.heads import Dense

@@ -429,6 +429,15 @@ def test_a_sentence_of_no_or_one_token_becomes_zeros_and_is_told(dtype: torch.dt
     assert (found[2] - pooled(Dissection(0), paths[1:], 4, dtype=dtype)[0]).abs().max() < 1e-6
 
 
+def test_without_the_tokens_of_a_prompt_it_leaves_out_the_last_token_still_and_no_more() -> None:
+    """Those that remain keep their positions, which say nothing of how many there are."""
+    paths, tokens = random_paths(9, 7, 16), sentences_of(6, 3)
+    kept, rows = tokens.without_first([3, 1])
+    assert kept.lengths == (3, 2)
+    found = Dissection(0)(iter(as_layers(paths[rows.numpy()])), kept)
+    assert torch.equal(found, pooled(Dissection(0), paths[rows.numpy()], 3, 2))
+
+
 def test_no_sentence_at_all_is_no_row() -> None:
     assert pooled(Dissection(0), np.zeros((0, 7, 16))).shape == (0, 16)
 
@@ -597,11 +606,6 @@ def test_a_root_of_nothing_is_nothing_and_so_is_its_gradient() -> None:
     assert x.grad is not None and x.grad.tolist()[:2] == [0, 0] and x.grad.tolist()[3] == 0.25
     below = module._root(torch.tensor([1e-40], dtype=torch.float64))
     assert float(below) == pytest.approx(1e-15)
-
-
-@pytest.mark.parametrize(("text", "value"), [("4", 4), ("-4", "-4"), ("true", True), ("false", False), ("no", "no")])
-def test_settings_of_a_name_are_numbers_booleans_or_texts(text: str, value: object) -> None:
-    assert module._value(text) == value and type(module._value(text)) is type(value)
 
 
 @pytest.mark.parametrize(("size", "lengths"), [(1, [1] * 5), (2 * 3 * 4 * 4, [2, 2, 1]), (10**6, [5])])

@@ -7,7 +7,7 @@ from itertools import accumulate, groupby
 from typing import NamedTuple, TypeAlias
 
 import torch
-from jaxtyping import Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 
@@ -125,6 +125,12 @@ class Ragged:
             starts = starts - torch.tensor(self.first_positions, device=starts.device)
         at = torch.arange(len(self.values), device=self.values.device)
         return at - starts.repeat_interleave(self.counts, output_size=len(self.values))
+
+    @cached_property
+    def is_last(self) -> Bool[Tensor, " T"]:
+        """Whether each token is the last one of its sentence."""
+        at = torch.arange(len(self.values), device=self.values.device)
+        return at + 1 == self.offsets[1:][self.sentence]
 
     def without_first(self, skip: Sequence[int]) -> tuple["Ragged", Int[Tensor, " kept"]]:
         """The sentences without their first `skip` tokens, and the rows that remain.

@@ -70,10 +70,16 @@ def reduce_sentences(
     """
     position = np.arange(len(x)) - np.repeat(_starts(lengths), lengths)
     if skips is not None:
-        left_out = np.minimum(np.asarray(skips), lengths - 1)
-        kept = position >= np.repeat(left_out, lengths)
-        x, lengths, position = x[kept], lengths - left_out, position[kept]
+        kept, lengths = without_first(lengths, skips)
+        x, position = x[kept], position[kept]
     return np.concatenate([REDUCTIONS[name].compute(x, lengths, position) for name in names], axis=1)
+
+
+def without_first(lengths: Array, skips: Sequence[int]) -> tuple[Array, Array]:
+    """The rows after the first `skips` of each sentence, its last one in any case; and how many remain of each."""
+    left_out = np.minimum(np.asarray(skips), np.maximum(lengths - 1, 0))
+    position = np.arange(lengths.sum()) - np.repeat(_starts(lengths), lengths)
+    return np.flatnonzero(position >= np.repeat(left_out, lengths)), lengths - left_out
 
 
 def _total(x: Array, lengths: Array) -> Array:

@@ -3,23 +3,22 @@
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeVar, runtime_checkable
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 from safetensors.numpy import save_file
 
-from ..arrays.reductions import reduction_names
 from ..embedder import Embedder
 from ..encoders.config import in_eight_bits, read_config
 from ..encoders.families import model_type
 from ..engine_registry import LoadOptions
 from ..errors import BadInput, BadModel
 from ..inference import WindowBatches
-from ..model_files import Manifest, ModulePart, atomic_folder, read_manifest, write_manifest
+from ..model_files import POOLING_FOLDER, Manifest, ModulePart, atomic_folder, read_manifest, write_manifest
 from ..model_files.folder import check_same
 from ..model_files.provenance import readable_provenance, write_provenance
 from ..runtime.atomic_files import target_folder
@@ -27,47 +26,39 @@ from ..runtime.lazy_imports import torch_hint
 from ..runtime.weight_files import WeightFormat, weight_files
 from ..text.tokenizer import Tokenizer, max_input_length
 from ..text.windows import TextWindow
+from .array_encoder import ArrayEncoder
 from .description import Description, check_described, read_description, tensors
 from .numpy.heads import NumpyHead, heads_of, truncated
+from .numpy.poolings import ArrayPooling, array_pooling
 from .readability import parts_only_here, warn_of_readers
 from .stored_weights import StoredTensor, in_int8, write_tensors
 
 Array = np.ndarray
-Ids = Sequence[Sequence[int]]
 T = TypeVar("T")
 
 TORCH_ONLY = ("bfloat16", "cpu", "cuda", "eval", "forward", "half", "parameters", "pool", "state_dict", "to", "train")
 """What torch's embedder has in addition, and people look for."""
 
 
-@runtime_checkable
-class ArrayEncoder(Protocol):
-    """An encoder of packed sentences that takes and gives NumPy arrays."""
-
-    width: int
-    depth: int
-    vocabulary: int
-    longest: int
-    parameters: int
-    precision: str
-
-    def pooled(self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None) -> Float[Array, "N W"]: ...
-    def layers(self, ids: Ids, only_last: bool) -> Float[Array, "L T D"]: ...
-
-
 class ArrayEmbedder(Embedder):
     """A sentence encoder without torch: it encodes and does not train. An engine gives it an `ArrayEncoder`."""
 
     encoder: ArrayEncoder
+    pooling: ArrayPooling
     device = "cpu"
 
     def __init__(
-        self, tokenizer: Tokenizer, encoder: ArrayEncoder, pooling: str, heads: Sequence[NumpyHead], manifest: Manifest
+        self,
+        tokenizer: Tokenizer,
+        encoder: ArrayEncoder,
+        pooling: ArrayPooling,
+        heads: Sequence[NumpyHead],
+        manifest: Manifest,
     ) -> None:
         self.tokenizer, self.encoder, self.pooling = tokenizer, encoder, pooling
         self.heads, self.manifest = tuple(heads), manifest
         tokenizer.check(encoder.vocabulary)
-        self._width = heads[-1].width if heads else encoder.width * len(reduction_names(pooling))
+        self._width = heads[-1].width if heads else pooling.width(encoder.width)
         self._files = _file_states(manifest.encoder)
 
     @classmethod
@@ -76,12 +67,8 @@ class ArrayEmbedder(Embedder):
         """What computes an encoder, in a precision that `check_options` accepts; None: fp32."""
 
     @classmethod
-    def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:
-        """Refuses poolings and encoders that only torch computes."""
-        pooling = manifest.pooling if options.pooling is None else options.pooling
-        if not isinstance(pooling, str):
-            raise BadModel(f"the pooling {pooling.kind!r} is computed by torch only. {torch_hint()}")
-        reduction_names(pooling)
+    def check_model(cls, manifest: Manifest, options: LoadOptions) -> None:  # noqa: ARG003, every pooling is computed
+        """Refuses encoders that only torch computes."""
         check_described(manifest.encoder, read_config(manifest.encoder))
 
     @classmethod
@@ -90,8 +77,8 @@ class ArrayEmbedder(Embedder):
         description = read_description(manifest.encoder)
         limit = max_input_length(options.max_length, manifest.max_length, description.longest)
         tokenizer = Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
-        pooling = str(manifest.pooling if options.pooling is None else options.pooling)
-        pooled = description.width * len(reduction_names(pooling))
+        pooling = array_pooling(manifest.pooling if options.pooling is None else options.pooling, description.depth)
+        pooled = pooling.width(description.width)
         heads = heads_of(manifest.heads, pooled)
         if options.truncate is not None:
             heads = truncated(heads, options.truncate, heads[-1].width if heads else pooled)
@@ -104,7 +91,7 @@ class ArrayEmbedder(Embedder):
 
     def __repr__(self) -> str:
         heads = "".join(f", {head.description}" for head in self.heads)
-        return f"{type(self).__name__}({self.manifest.encoder.name}: {self.pooling}{heads}; {self.width} numbers)"
+        return f"{type(self).__name__}({self.manifest.encoder.name}: {self.pooling.spec}{heads}; {self.width} numbers)"
 
     @property
     def precision(self) -> str:
@@ -126,14 +113,26 @@ class ArrayEmbedder(Embedder):
             BadModel: the folder is no longer what it was when the model was loaded.
         """
         m = self.manifest
-        words = [type(self).__name__, self.precision, self.pooling, m.include_prompt, dict(m.prompts), m.default_prompt]
+        words = [type(self).__name__, self.precision, self.pooling.spec, m.include_prompt]
+        words += [dict(m.prompts), m.default_prompt]
         words += [self.tokenizer.max_length, self.tokenizer.lowercase, str(self.tokenizer.unknown)]
         words += [self.tokenizer.backend.to_str(), [head.description for head in self.heads]]
         digest = hashlib.sha256(json.dumps(words).encode())
         arrays = [array for tensor in self._stored_tensors() for array in tensor.arrays]
-        for array in (*arrays, *(array for head in self.heads for array in head.arrays.values())):
+        for array in (*arrays, *self._arrays_of_parts()):
             digest.update(f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).data)
         return digest.hexdigest()[:32]
+
+    def _arrays_of_parts(self) -> list[Array]:
+        """The weights of what follows the encoder."""
+        return [array for arrays in self._arrays_by_folder().values() for array in arrays.values()]
+
+    def _arrays_by_folder(self) -> dict[str, Mapping[str, Array]]:
+        """The weights of what follows the encoder, by the sub-folders that they go to."""
+        return {
+            POOLING_FOLDER: self.pooling.arrays,
+            **{f"{i}_{head.kind}": head.arrays for i, head in enumerate(self.heads, 2)},
+        }
 
     def _stored_tensors(self) -> list[StoredTensor]:
         """The encoder's weights as they are stored, read again."""
@@ -149,8 +148,8 @@ class ArrayEmbedder(Embedder):
             "encoder": model_type(read_config(self.manifest.encoder), self.manifest.encoder),
             "layers": self.encoder.depth,
             "width": self.encoder.width,
-            "parameters": self.encoder.parameters + sum(a.size for head in self.heads for a in head.arrays.values()),
-            "pooling": self.pooling,
+            "parameters": self.encoder.parameters + sum(array.size for array in self._arrays_of_parts()),
+            "pooling": self.pooling.spec,
             "heads": [head.kind for head in self.heads],
         }
 
@@ -180,9 +179,9 @@ class ArrayEmbedder(Embedder):
             write_manifest(partial, manifest, self.encoder.width)
             self.tokenizer.save(partial)
             write_provenance(partial, known)
-            for i, head in enumerate(self.heads, 2):
-                if head.arrays:
-                    save_file(dict(head.arrays), partial / f"{i}_{head.kind}" / "model.safetensors", {"format": "pt"})
+            for name, arrays in self._arrays_by_folder().items():
+                if arrays:
+                    save_file(dict(arrays), partial / name / "model.safetensors", {"format": "pt"})
             settings = in_eight_bits(config) if is_int8 else config
             (partial / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
             write_tensors(partial / "model.safetensors", stored)
@@ -191,13 +190,13 @@ class ArrayEmbedder(Embedder):
     def only_here(self, *, weights: WeightFormat | None = None) -> list[str]:
         """Why sentence-transformers cannot read a folder of this model; nothing where it can."""
         folder = self.manifest.encoder
-        return parts_only_here(self.pooling, model_type(read_config(folder), folder), weights)
+        return parts_only_here(self.pooling.spec, model_type(read_config(folder), folder), weights)
 
     def _manifest(self) -> Manifest:
         """What the model is composed of, to be written."""
         return replace(
             self.manifest,
-            pooling=self.pooling,
+            pooling=self.pooling.described,
             heads=tuple(ModulePart(head.kind, head.config, Path()) for head in self.heads),
             max_length=self.tokenizer.max_length,
             lowercase=self.tokenizer.lowercase,
@@ -210,16 +209,15 @@ class ArrayEmbedder(Embedder):
 
     def _vectors(self, pieces: Sequence[TextWindow], hides_prompt: bool, batches: WindowBatches) -> Float[Array, "n E"]:
         """The vectors of the texts that these are pieces of; the pieces of one text are averaged before the heads."""
-        names = reduction_names(self.pooling)
 
         def pooled(batch: list[int]) -> Float[Array, "b W"]:
             skips = [pieces[i].prefix_length for i in batch] if hides_prompt else None
-            return self.encoder.pooled([pieces[i].ids for i in batch], names, skips)
+            return self.pooling(self.encoder, [pieces[i].ids for i in batch], skips)
 
         vectors = batches.run(
             [len(piece.ids) for piece in pieces],
             lambda batch: _none_if_out_of_memory(lambda: pooled(batch)),
-            np.empty((len(pieces), self.encoder.width * len(names)), np.float32),
+            np.empty((len(pieces), self.pooling.width(self.encoder.width)), np.float32),
         )
         if len(pieces) > pieces[-1].text_index + 1:
             vectors = _mean_of_windows(vectors, pieces)
@@ -231,7 +229,8 @@ class ArrayEmbedder(Embedder):
         def layers(batch: list[int]) -> list[Float[Array, "L t D"]]:
             sequences = [ids[i] for i in batch]
             ends = np.cumsum([len(sequence) for sequence in sequences])[:-1]
-            return np.split(self.encoder.layers(sequences, only_last), ends, axis=1)
+            first = self.encoder.depth if only_last else 0
+            return np.split(self.encoder.layers(sequences, first, self.encoder.depth), ends, axis=1)
 
         return batches.run(
             [len(sequence) for sequence in ids],

@@ -10,16 +10,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Bool, Float, Int
 
 from ..arrays.correlation import spearman
-from ..arrays.ragged import Ragged
-from ..engines.torch.torch_embedder import TorchEmbedder
+from ..arrays.dissection import NAME, DissectionSettings, importance_shares, layer_cosines, measure_words
+from ..embedder import Embedder
 from ..errors import BadInput
-from ..pooling import Dissection
-from ..pooling.dissection import cosines_between, rounding_noise, shares_in_sentence
 from ..text.inputs import text_chunks
 from ..text.packing import plan_batches
 
@@ -135,13 +131,13 @@ class Anatomy:
         return lines
 
     def _on_pooling(self) -> str:
-        own = "the model's own pooling" if self.pooling.startswith("sbert-wk") else f"the pooling {self.pooling}"
+        own = "the model's own pooling" if self.pooling.startswith(NAME) else f"the pooling {self.pooling}"
         if self.verdict == "sound" and not self._on_one_word():
             return f"Start from {own}, and compare it with sbert-wk:start={self.start} on labelled pairs."
         return f"Use {own}."
 
 
-def anatomy(embedder: TorchEmbedder, texts: Sequence[str], *, window: int = 2) -> Anatomy:
+def anatomy(embedder: Embedder, texts: Sequence[str], *, window: int = 2) -> Anatomy:
     """Measure a model on plain sentences, a few hundred of them. Special tokens are left out.
 
     Importance is that of the embedder's own pooling if this is SBERT-WK, otherwise of SBERT-WK with `window`.
@@ -151,7 +147,7 @@ def anatomy(embedder: TorchEmbedder, texts: Sequence[str], *, window: int = 2) -
         BadModel: the encoder has too few layers for the window.
     """
     depth, own = embedder.encoder.depth, embedder.pooling
-    pooling = own if isinstance(own, Dissection) else Dissection.parse(f"sbert-wk:window={window}", depth)
+    pooling = own if isinstance(own, DissectionSettings) else DissectionSettings.parse(f"{NAME}:window={window}", depth)
     tokenizer = embedder.tokenizer
     ids_of_texts = (ids for window_of_texts in text_chunks(texts) for ids in tokenizer.token_ids(window_of_texts))
     contents = [content[: tokenizer.max_content_length] for content in ids_of_texts if content]
@@ -194,7 +190,7 @@ def _idf(contents: Sequence[Sequence[int]]) -> dict[int, float]:
 
 
 def _words(
-    embedder: TorchEmbedder, ids: Int[np.ndarray, " n"], shares: Float[np.ndarray, " n"], idf: dict[int, float]
+    embedder: Embedder, ids: Int[np.ndarray, " n"], shares: Float[np.ndarray, " n"], idf: dict[int, float]
 ) -> tuple[WordImportance, ...]:
     distinct, place, seen = np.unique(ids, return_inverse=True, return_counts=True)
     mean = np.bincount(place, weights=shares) / seen
@@ -222,41 +218,46 @@ class _BatchSums:
     lengths: Int[np.ndarray, " N"]
 
 
-@torch.inference_mode()
-def _measure(embedder: TorchEmbedder, contents: Sequence[Sequence[int]], window: int) -> _BatchSums:
+def _measure(embedder: Embedder, contents: Sequence[Sequence[int]], window: int) -> _BatchSums:
     tokenizer = embedder.tokenizer
-    tokens = Ragged.of([tokenizer.with_special_tokens(content) for content in contents], embedder.device)
-    layers = list(embedder.encoder(tokens))
-    cosines = cosines_between(layers)
-    word = (tokens.position >= len(tokenizer.prefix)) & (
-        tokens.position < tokens.counts[tokens.sentence] - len(tokenizer.suffix)
-    )
-    steps = torch.diagonal(cosines, offset=1)
-    shares = [_relative(steps[:, start:], tokens)[word] for start in range(len(layers) - window)]
-    dissection = Dissection(0, window, "symmetric", "paper").dissect(cosines, rounding_noise(layers[0].dtype))
-    by_sentence = [_directions(x, tokens.sentence, word, len(tokens)) for x in layers]
+    ids = [tokenizer.with_special_tokens(content) for content in contents]
+    by_text = embedder.layers_of(ids)
+    layers, lengths = np.concatenate(by_text, axis=1), np.array([len(sequence) for sequence in ids])
+    word = np.concatenate([_is_word(len(sequence), len(tokenizer.prefix), len(tokenizer.suffix)) for sequence in ids])
+    cosines = layer_cosines(layers)
+    steps = np.diagonal(cosines, offset=1).T
+    shares = [_relative(steps[start:], lengths)[word] for start in range(len(layers) - window)]
+    measured = measure_words(DissectionSettings(0, window, "symmetric", "paper"), cosines)
+    directions = _directions(layers[:, word], np.array([len(content) for content in contents]))
     return _BatchSums(
-        ids=_array(tokens.values[word]),
-        shares=np.stack([_array(share) for share in shares]),
-        similarity=_array(cosines[..., word].sum(-1)),
-        novelty=_array(dissection.novelty[:, word].sum(1)),
-        alignment=_array((1 / dissection.alignment)[:, word].sum(1)),
-        directions=np.stack([_array(sums.sum(0)) for sums in by_sentence]),
-        squares=np.array([float(sums.square().sum()) for sums in by_sentence]),
+        ids=np.concatenate(ids)[word],
+        shares=np.stack(shares),
+        similarity=cosines[..., word].sum(-1),
+        novelty=measured.novelty[:, word].sum(1),
+        alignment=(1 / measured.alignment)[:, word].sum(1),
+        directions=directions.sum(1),
+        squares=np.square(directions).sum((1, 2)),
         lengths=np.array([len(content) for content in contents]),
     )
 
 
-def _relative(steps: Float[Tensor, "T l"], tokens: Ragged) -> Float[Tensor, " T"]:
+def _is_word(length: int, prefix: int, suffix: int) -> Bool[np.ndarray, " t"]:
+    """Which tokens of a sequence are no special ones."""
+    at = np.arange(length)
+    return np.asarray((at >= prefix) & (at < length - suffix))
+
+
+def _relative(steps: Float[np.ndarray, "l T"], lengths: Int[np.ndarray, " N"]) -> Float[np.ndarray, " T"]:
     """A word's importance relative to the mean of its sentence: 1 is an equal share."""
-    importance = (steps - steps.mean(1, keepdim=True)).square().mean(1)
-    return shares_in_sentence(importance, tokens) * (tokens.counts[tokens.sentence] - 1)
+    importance = np.square(steps - steps.mean(0)).mean(0)
+    return np.asarray(importance_shares(importance, lengths) * np.repeat(lengths - 1, lengths))
 
 
-def _directions(x: Tensor, sentence: Tensor, word: Tensor, count: int) -> Float[Tensor, "N D"]:
-    """The sum of the words' vectors of length 1, by sentence."""
-    unit = torch.nn.functional.normalize(x[word].double(), dim=1)
-    return unit.new_zeros(count, x.shape[1]).index_add(0, sentence[word], unit)
+def _directions(words: Float[np.ndarray, "L n D"], lengths: Int[np.ndarray, " N"]) -> Float[np.ndarray, "L N D"]:
+    """The sum of the words' vectors of length 1, by text."""
+    exact = words.astype(np.float64)
+    unit = exact / np.linalg.norm(exact, axis=2, keepdims=True).clip(min=1e-12)
+    return np.asarray(np.add.reduceat(unit, np.cumsum(lengths) - lengths, axis=1))
 
 
 def _anisotropy_and_context(parts: Sequence[_BatchSums]) -> tuple[Float[np.ndarray, " L"], Float[np.ndarray, " L"]]:
@@ -269,7 +270,3 @@ def _anisotropy_and_context(parts: Sequence[_BatchSums]) -> tuple[Float[np.ndarr
     everything = np.square(np.sum([part.directions for part in parts], axis=0)).sum(axis=1)
     inside = np.sum([part.squares for part in parts], axis=0)
     return (everything - inside) / (words**2 - within), (inside - words) / max(1, within - words)
-
-
-def _array(x: Tensor) -> np.ndarray:
-    return np.asarray(x.cpu().numpy())

@@ -7,9 +7,9 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Float
 from torch import Tensor
 
+from ..arrays.dissection import NAME
 from ..arrays.ragged import Layers, Ragged
 from ..errors import BadModel
-from . import dissection
 from .dissection import Dissection
 from .fusion import Fusion, Stack
 from .reductions import Reduce
@@ -27,7 +27,7 @@ class Pooling(Protocol):
 
 def pooling_of(spec: str, depth: int) -> Pooling:
     """The pooling of this name, `"mean"`, `"cls+max"`, `"sbert-wk:start=2"` …, for an encoder of `depth` blocks."""
-    if spec.partition(":")[0] == dissection.NAME:
+    if spec.partition(":")[0] == NAME:
         return Dissection.parse(spec, depth)
     return Reduce.parse(spec)
 

@@ -12,12 +12,11 @@ elimination in matrices of a few numbers, again for all words at once:
 K holds the cosines among the m neighbours of layer k, and c those of the neighbours with layer k itself.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import NamedTuple
 from warnings import warn
 
 import torch
@@ -25,16 +24,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from ..arrays.dissection import LEAST_AGREEMENT, NAME, NO_VARIANCE, DissectionSettings
 from ..arrays.ragged import Layers, Ragged
-from ..errors import BadModel
 
-Boundary = Literal["reference", "symmetric"]
-Alignment = Literal["code", "paper"]
-
-NAME = "sbert-wk"
-START = 4
-LEAST_AGREEMENT = 0.05  # the mean cosine of a layer with its neighbours; below, alignments would explode
-NO_VARIANCE = 1e-12  # on average over a sentence: all its words are as important
 CHUNK = {"cpu": 1 << 20, "cuda": 1 << 28}  # bytes of the paths looked at in one go: they should stay in a CPU's cache
 
 
@@ -48,94 +40,12 @@ class Dissected(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Dissection:
-    """SBERT-WK as a pooling: `Dissection(start=4, window=2)`, by name `"sbert-wk:start=4,window=2"`.
-
-    Args:
-        start: the first layer that is read; 0 is the embeddings.
-        window: how many layers on either side are a layer's neighbours.
-        boundary: `"reference"` as the authors' code has it: a layer with fewer than `window` layers before it
-            has no neighbour there at all. `"symmetric"`: it has those that there are.
-        alignment: `"code"` as above; `"paper"`, 1 / c̄.
-        robust: keep c̄ at 0.05 or more, and take equal shares where the formulas say 0 / 0. False is the
-            reference to the letter, infinities included.
+class Dissection(DissectionSettings):
+    """SBERT-WK as a pooling, differentiable: `Dissection(start=4, window=2)`, by name `"sbert-wk:start=4,window=2"`.
 
     The last token of each sentence is left out and the first one stays, [SEP] and [CLS] that is, as in the
     reference. The layers from `start` on are held until a batch is done, and nothing else of that size.
     """
-
-    start: int = START
-    window: int = 2
-    boundary: Boundary = "reference"
-    alignment: Alignment = "code"
-    robust: bool = True
-
-    def __post_init__(self) -> None:
-        for name, lowest in (("start", 0), ("window", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
-                raise BadModel(f"{NAME} with {name}={value!r}; expected a whole number from {lowest} up")
-        for name, known in (("boundary", get_args(Boundary)), ("alignment", get_args(Alignment))):
-            if getattr(self, name) not in known:
-                raise BadModel(f"{NAME} with {name}={getattr(self, name)!r}; there are {', '.join(known)}")
-        if not isinstance(self.robust, bool):
-            raise BadModel(f"{NAME} with robust={self.robust!r}; expected true or false")
-
-    @classmethod
-    def parse(cls, spec: str, depth: int) -> "Dissection":
-        """The pooling of this name, for an encoder of `depth` blocks (which yields one layer more).
-
-        A start that the name leaves out is 4, or less where fewer layers than the window needs would be left.
-        """
-        name, _, text = spec.partition(":")
-        parts = [part.partition("=") for part in text.split(",") if part]
-        options = {key.strip(): _value(value.strip()) for key, _, value in parts}
-        known = [field.name for field in fields(cls)]
-        if name != NAME or len(options) < len(parts) or not set(options) <= set(known):
-            raise BadModel(
-                f"the pooling {spec!r} is unknown; expected {NAME}:key=value,… with keys of {', '.join(known)}"
-            )
-        built = cls(**options)
-        if "start" not in options:
-            built = cls(**options, start=max(0, min(START, depth - built.window)))
-        built.check(depth + 1)
-        return built
-
-    @classmethod
-    def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "Dissection":
-        """The dissection that the folder of a model of `depth` blocks describes."""
-        settings = {field.name: config[field.name] for field in fields(cls) if field.name in config}
-        try:
-            built = cls(**settings)
-            built.check(depth + 1)
-        except BadModel as error:
-            raise BadModel(f"{folder}: {error}") from None
-        return built
-
-    @property
-    def config(self) -> Mapping[str, Any]:
-        """The settings that `read` needs."""
-        return asdict(self)
-
-    @property
-    def spec(self) -> str:
-        """The name that `parse` reads. It always includes the start."""
-        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name == "start" or self._differs(f.name)}
-        return f"{NAME}:{','.join(f'{name}={str(value).lower()}' for name, value in settings.items())}"
-
-    def _differs(self, name: str) -> bool:
-        return bool(getattr(self, name) != getattr(type(self), name))
-
-    def width(self, encoder_width: int) -> int:
-        return encoder_width
-
-    def check(self, layers: int) -> None:
-        """Refuses an encoder that yields too few layers."""
-        if layers - self.start <= self.window:
-            raise BadModel(
-                f"the pooling {self.spec} needs {self.start + self.window + 1} layers or more, and the encoder has "
-                f"{layers} with its embeddings; take an earlier start or a smaller window"
-            )
 
     def __call__(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N D"]:
         paths = list(islice(layers, self.start, None))
@@ -163,14 +73,7 @@ class Dissection:
 
     def _systems(self, cosines: Float[Tensor, "L L T"]) -> tuple[Float[Tensor, "S S L T"], Bool[Tensor, "S L"]]:
         """For each layer the cosines among its neighbours and, last, itself; zeros where a neighbour is missing."""
-        count, device = len(cosines), cosines.device
-        layer = torch.arange(count, device=device)
-        offset = torch.tensor([*range(-self.window, 0), *range(1, self.window + 1), 0], device=device)[:, None]
-        at = layer + offset
-        present = (at >= 0) & (at < count)
-        if self.boundary == "reference":
-            present &= (offset >= 0) | (layer >= self.window)
-        at = at.clamp(0, count - 1)
+        at, present = (torch.from_numpy(array).to(cosines.device) for array in self.neighbours(len(cosines)))
         systems = cosines[at[:, None], at[None]]
         return systems * (present[:, None] & present[None])[..., None], present
 
@@ -243,7 +146,7 @@ def shares_in_sentence(importance: Float[Tensor, " T"], tokens: Ragged, robust: 
         warn(
             f"{NAME} leaves out a sentence's last token, and a sentence without another one becomes zeros", stacklevel=3
         )
-    real = tokens.position < tokens.counts[tokens.sentence] - 1
+    real = ~tokens.is_last
     left = torch.where(real, importance, 0)
     sums = left.new_zeros(len(tokens)).index_add(0, tokens.sentence, left)[tokens.sentence]
     if not robust:
@@ -261,10 +164,3 @@ def _shares(x: Float[Tensor, "L T"], lowest: float, otherwise: Float[Tensor, "L 
 def _root(x: Float[Tensor, "*rest"]) -> Float[Tensor, "*rest"]:
     """√x, and 0 with a gradient of 0 where rounding left x at or below 0."""
     return torch.where(x > 0, x.clamp(min=1e-30).sqrt(), 0)
-
-
-def _value(text: str) -> Any:
-    """`"4"` → 4, `"false"` → False; any other text is itself."""
-    if text.isdecimal():
-        return int(text)
-    return {"true": True, "false": False}.get(text, text)

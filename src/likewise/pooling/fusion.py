@@ -16,8 +16,7 @@ from torch import Tensor, nn
 
 from ..arrays.ragged import Layers, Ragged
 from ..errors import BadModel
-from ..module_registry import LARGEST_WIDTH
-from ..runtime.untrusted_files import whole_number_setting
+from ..module_registry import FusionShape, check_layer_range
 from ..runtime.weight_files import read_tensors
 from .reductions import Reduce
 
@@ -31,8 +30,7 @@ class Stack:
     last: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.first <= self.last:
-            raise BadModel(f"layers {self.first} to {self.last} were requested; expected 0 ≤ first ≤ last")
+        check_layer_range(self.first, self.last)
 
     @property
     def spec(self) -> str:
@@ -54,7 +52,7 @@ class Fusion(nn.Module):
     def __init__(self, stack: Stack, encoder_width: int) -> None:
         super().__init__()
         self.stack, self.encoder_width = stack, encoder_width
-        wide, narrow = stack.width(encoder_width), stack.reduce.width(encoder_width)
+        narrow, wide = self.shape.tensors["map.weight"]
         self.map = nn.Linear(wide, narrow, device="meta").to_empty(device="cpu")
         with torch.no_grad():
             self.map.weight.zero_()[:, -narrow:].fill_diagonal_(1)
@@ -63,36 +61,28 @@ class Fusion(nn.Module):
     @classmethod
     def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "Fusion":
         """The fusion that the folder of a model of `depth` blocks describes."""
-        try:
-            reduce = Reduce.parse(config["reduce"])
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
-            raise BadModel(f"the fusion in {folder} cannot be read: {error!r}") from error
-        numbers = {"first": depth, "last": depth, "encoder_width": LARGEST_WIDTH}
-        first, last, width = (
-            whole_number_setting(config, key, most, folder / "config.json") for key, most in numbers.items()
-        )
-        stack = Stack(reduce, first, last)
-        wide, narrow = stack.width(width), reduce.width(width)
-        shapes = {"map.weight": (narrow, wide), "map.bias": (narrow,)}
-        weights = read_tensors(folder, "the fusion", shapes)  # compares shapes before memory is taken for the map
-        built = cls(stack, width)
+        shape = FusionShape.read(config, folder, depth)
+        weights = read_tensors(folder, "the fusion", shape.tensors)  # compares shapes before memory is taken
+        built = cls(Stack(Reduce(shape.reduce), shape.first, shape.last), shape.encoder_width)
         built.load_state_dict(weights)
         return built
 
     @property
+    def shape(self) -> FusionShape:
+        """Its settings."""
+        return FusionShape(self.stack.reduce.names, self.stack.first, self.stack.last, self.encoder_width)
+
+    @property
     def config(self) -> Mapping[str, Any]:
         """The settings that `read` needs."""
-        first, last = self.stack.first, self.stack.last
-        return {"reduce": self.stack.reduce.spec, "first": first, "last": last, "encoder_width": self.encoder_width}
+        return self.shape.config
 
     @property
     def spec(self) -> str:
-        return f"fusion: {self.stack.spec}"
+        return self.shape.spec
 
     def width(self, encoder_width: int) -> int:
-        if encoder_width != self.encoder_width:
-            raise BadModel(f"the fusion is for an encoder of width {self.encoder_width}, not {encoder_width}")
-        return self.map.out_features
+        return self.shape.width(encoder_width)
 
     def forward(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N E"]:
         out: Tensor = self.map(self.stack(layers, tokens))

@@ -3,6 +3,9 @@
 import argparse
 import json
 import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,6 +48,15 @@ def test_json_holds_the_same_and_a_folder_the_pictures(tmp_path: Path, capsys: p
     assert len(records["similarity"]) == len(records["novelty"]) == 7
     assert records == json.loads((tmp_path / "out" / "anatomy.json").read_text("utf-8"))
     assert {path.name for path in (tmp_path / "out").glob("*.png")} == {"layers.png", "path.png", "importance.png"}
+
+
+def test_it_needs_no_torch(folders: Callable[[str], Path]) -> None:
+    script = f"from likewise.cli import main; sys.exit(main(['dissect', {str(folders('bert'))!r}, '--json']))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.modules['torch'] = None; {script}"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["novelty"]) == 4
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

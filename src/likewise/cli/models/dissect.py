@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from ...errors import BadInput
 from ...runtime.atomic_files import atomic_file, check_not_input, check_writable_folder
 from ...runtime.installation import missing_extra
-from ...runtime.lazy_imports import require_torch
 from ...wording import counted
 from ..model_options import output_folder
 from ..output import print_json
@@ -65,14 +64,13 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    require_torch("likewise dissect")
     from ...explain import anatomy
-    from ...model_names import load_torch_embedder
+    from ...model_names import load_named_embedder
 
     if args.output:
         _check_output(args.output, args.texts)
     texts = read_lines(args.texts) if args.texts else sample()
-    measured = anatomy(load_torch_embedder(args.model), texts, window=args.window)
+    measured = anatomy(load_named_embedder(args.model), texts, window=args.window)
     record = {"model": args.model, **measured.as_dict()}
     if args.json:
         print_json(record, indent=None)

@@ -15,12 +15,12 @@ from ...errors import BadInput
 from ...runtime.arguments import known_name
 from ...runtime.lazy_imports import torch_hint
 from ..array_embedder import ArrayEmbedder
+from ..array_encoder import Ids
 from ..description import Description, parameter_count
 from ..threads import thread_count
 from .library import PRECISIONS, REDUCTIONS, Execution, Model, load
 
 Array = np.ndarray
-Ids = Sequence[Sequence[int]]
 
 
 class NativeEncoder:
@@ -36,17 +36,16 @@ class NativeEncoder:
         """These reductions of each sentence's last layer, side by side, without its first `skips` tokens."""
         lengths = _lengths(ids)
         if not {*names} <= {*REDUCTIONS}:  # one that is new in Python
-            (x,) = self.layers(ids, only_last=True)
+            (x,) = self.layers(ids, self.depth, self.depth)
             return reduce_sentences(x, lengths, names, skips)
         left_out = None if skips is None else np.minimum(np.asarray(skips, np.int32), np.maximum(lengths - 1, 0))
         found = self.model.run(_flat(ids), lengths, reductions=names, skips=left_out, execution=_execution()).pooled
         assert found is not None  # reductions were asked for
         return found
 
-    def layers(self, ids: Ids, only_last: bool) -> Float[Array, "L T D"]:
-        """Every layer of these sentences, or the last one alone."""
-        wanted = (self.depth if only_last else 0, self.depth)
-        found = self.model.run(_flat(ids), _lengths(ids), layers=wanted, execution=_execution()).layers
+    def layers(self, ids: Ids, first: int, last: int) -> Float[Array, "L T D"]:
+        """The layers `first` to `last` of these sentences; none above is computed."""
+        found = self.model.run(_flat(ids), _lengths(ids), layers=(first, last), execution=_execution()).layers
         assert found is not None  # layers were asked for
         return found
 

@@ -7,16 +7,16 @@ that both are compared with, and what computes where neither is installed.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 
 import numpy as np
 from jaxtyping import Float
 
 from ...arrays.reductions import reduce_sentences
+from ..array_encoder import Ids, token_counts
 from ..description import BlockWeights, Description, LinearWeights, parameter_count
 
 Array = np.ndarray
-Ids = Sequence[Sequence[int]]
 Linear = tuple[Array, Array | float]
 """The weights of a linear layer (inputs by outputs) or of a norm, and the bias."""
 FAR = 128  # distances from here on share the last bucket of relative positions
@@ -56,20 +56,16 @@ class NumpyEncoder:
 
     def pooled(self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None) -> Float[Array, "N W"]:
         """These reductions of each sentence's last layer, side by side, without its first `skips` tokens."""
-        (x,) = self.layers(ids, only_last=True)
-        return reduce_sentences(x, _packed(ids).lengths, names, skips)
+        (x,) = self.layers(ids, self.depth, self.depth)
+        return reduce_sentences(x, token_counts(ids), names, skips)
 
-    def layers(self, ids: Ids, only_last: bool) -> Float[Array, "L T D"]:
-        """Every layer of these sentences, or the last one alone."""
-        if not only_last:
-            return np.stack(list(self.states(ids)))
-        for x in self.states(ids):
-            last = x
-        return last[None]
+    def layers(self, ids: Ids, first: int, last: int) -> Float[Array, "L T D"]:
+        """The layers `first` to `last` of these sentences; none above is computed."""
+        return np.stack(list(islice(self.states(ids), first, last + 1)))
 
     def states(self, ids: Ids) -> Iterator[Float[Array, "T D"]]:
         """The layers, one after the other."""
-        packed = _packed(ids)
+        packed = Packed(token_counts(ids))
         x = self._embeddings(np.fromiter(chain.from_iterable(ids), np.int64), packed)
         yield x
         for i in range(self.depth):
@@ -167,10 +163,6 @@ def relative_bucket(offset: Array, buckets: int) -> Array:
     scale = (half - near) / np.log(FAR / near)
     far = near + (np.log(np.maximum(distance, 1).astype(np.float32) / near) * np.float32(scale)).astype(np.int64)
     return np.asarray((offset > 0) * half + np.where(distance < near, distance, np.minimum(far, half - 1)))
-
-
-def _packed(ids: Ids) -> Packed:
-    return Packed(np.asarray([len(sentence) for sentence in ids]))
 
 
 def erf(x: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -80,7 +80,12 @@ HEADS: dict[str, Callable[[str], Callable[..., Array]]] = {
 
 
 def _dense(activation: Callable[[Array], Array], x: Array, weight: Array, bias: Array | float = 0.0) -> Array:
-    return activation(x @ weight.T + bias)
+    return activation(rowwise_product(x, weight) + bias)
+
+
+def rowwise_product(x: Float[Array, "N E"], weight: Float[Array, "F E"]) -> Float[Array, "N F"]:
+    """The product x Wᵀ, each row by itself: one of whole matrices has other last bits for one row than for several."""
+    return np.asarray(np.matmul(x[:, None], weight.T)[:, 0])
 
 
 def _norm(x: Array, scale: Array, shift: Array) -> Array:

@@ -1,0 +1,251 @@
+"""SBERT-WK without torch: the settings that every engine shares, and its arithmetic in NumPy.
+
+The formulas are those of `likewise.pooling.dissection`, whose torch code also has gradients. Layers are in fp32, and
+what follows from their cosines is computed in fp64. A word's measures, and a sentence's sum, do not depend on what
+else is computed with them, to the bit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from warnings import warn
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from ..errors import BadModel
+
+Array = np.ndarray
+Settings = TypeVar("Settings", bound="DissectionSettings")
+Boundary = Literal["reference", "symmetric"]
+Alignment = Literal["code", "paper"]
+
+NAME = "sbert-wk"
+START = 4
+LEAST_AGREEMENT = 0.05  # the mean cosine of a layer with its neighbours; below, alignments would explode
+NO_VARIANCE = 1e-12  # on average over a sentence: all its words are as important
+NOISE = 16 * float(np.finfo(np.float32).eps)  # how far cosines of vectors in fp32 may be off
+CHUNK = 1 << 18  # bytes of the vectors looked at in one go: with their copy they should stay in the cache
+
+
+@dataclass(frozen=True)
+class DissectionSettings:
+    """The settings of SBERT-WK as a pooling, by name `"sbert-wk:start=4,window=2"`.
+
+    Args:
+        start: the first layer that is read; 0 is the embeddings.
+        window: how many layers on either side are a layer's neighbours.
+        boundary: `"reference"` as the authors' code has it: a layer with fewer than `window` layers before it
+            has no neighbour there at all. `"symmetric"`: it has those that there are.
+        alignment: `"code"`: ρ / (2 (m + 1) c̄), as the authors' code has it; `"paper"`: 1 / c̄.
+        robust: keep c̄ at 0.05 or more, and take equal shares where the formulas say 0 / 0. False is the
+            reference to the letter, infinities included.
+    """
+
+    start: int = START
+    window: int = 2
+    boundary: Boundary = "reference"
+    alignment: Alignment = "code"
+    robust: bool = True
+
+    def __post_init__(self) -> None:
+        for name, lowest in (("start", 0), ("window", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+                raise BadModel(f"{NAME} with {name}={value!r}; expected a whole number from {lowest} up")
+        for name, known in (("boundary", get_args(Boundary)), ("alignment", get_args(Alignment))):
+            if getattr(self, name) not in known:
+                raise BadModel(f"{NAME} with {name}={getattr(self, name)!r}; there are {', '.join(known)}")
+        if not isinstance(self.robust, bool):
+            raise BadModel(f"{NAME} with robust={self.robust!r}; expected true or false")
+
+    @classmethod
+    def parse(cls: type[Settings], spec: str, depth: int) -> Settings:
+        """The pooling of this name, for an encoder of `depth` blocks (which yields one layer more).
+
+        A start that the name leaves out is 4, or less where fewer layers than the window needs would be left.
+        """
+        name, _, text = spec.partition(":")
+        parts = [part.partition("=") for part in text.split(",") if part]
+        options = {key.strip(): _value(value.strip()) for key, _, value in parts}
+        known = [field.name for field in fields(cls)]
+        if name != NAME or len(options) < len(parts) or not set(options) <= set(known):
+            raise BadModel(
+                f"the pooling {spec!r} is unknown; expected {NAME}:key=value,… with keys of {', '.join(known)}"
+            )
+        built = cls(**options)
+        if "start" not in options:
+            built = cls(**options, start=max(0, min(START, depth - built.window)))
+        built.check(depth + 1)
+        return built
+
+    @classmethod
+    def read(cls: type[Settings], config: Mapping[str, Any], folder: Path, depth: int) -> Settings:
+        """The dissection that the folder of a model of `depth` blocks describes."""
+        settings = {field.name: config[field.name] for field in fields(cls) if field.name in config}
+        try:
+            built = cls(**settings)
+            built.check(depth + 1)
+        except BadModel as error:
+            raise BadModel(f"{folder}: {error}") from None
+        return built
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The settings that `read` needs."""
+        return asdict(self)
+
+    @property
+    def spec(self) -> str:
+        """The name that `parse` reads. It always includes the start."""
+        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name == "start" or self._differs(f.name)}
+        return f"{NAME}:{','.join(f'{name}={str(value).lower()}' for name, value in settings.items())}"
+
+    def _differs(self, name: str) -> bool:
+        return bool(getattr(self, name) != getattr(type(self), name))
+
+    def width(self, encoder_width: int) -> int:
+        """Dimensions of a pooled vector."""
+        return encoder_width
+
+    def check(self, layers: int) -> None:
+        """Refuses an encoder that yields too few layers."""
+        if layers - self.start <= self.window:
+            raise BadModel(
+                f"the pooling {self.spec} needs {self.start + self.window + 1} layers or more, and the encoder has "
+                f"{layers} with its embeddings; take an earlier start or a smaller window"
+            )
+
+    def neighbours(self, layers: int) -> tuple[Int[Array, "S L"], Bool[Array, "S L"]]:
+        """For each layer, in a column, its neighbours' indices and, last, its own; and which of them there are."""
+        layer = np.arange(layers)
+        offset = np.array([*range(-self.window, 0), *range(1, self.window + 1), 0])[:, None]
+        at = layer + offset
+        present = (at >= 0) & (at < layers)
+        if self.boundary == "reference":
+            present &= (offset >= 0) | (layer >= self.window)
+        return at.clip(0, layers - 1), present
+
+
+class WordMeasures(NamedTuple):
+    """Measures of T words over L layers."""
+
+    novelty: Float[Array, "L T"]
+    alignment: Float[Array, "L T"]
+    weights: Float[Array, "L T"]
+    importance: Float[Array, " T"]
+
+
+def dissected_sums(
+    settings: DissectionSettings, layers: Float[Array, "L T D"], lengths: Int[Array, " N"]
+) -> Float[Array, "N D"]:
+    """SBERT-WK's vector of each sentence, from the layers that it reads."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # not robust, that is: infinities as the reference has them
+        measured = measure_words(settings, layer_cosines(layers))
+        shares = importance_shares(measured.importance, lengths, settings.robust)
+        return weighted_sums(layers, np.where(shares != 0, measured.weights * shares, 0), lengths)
+
+
+def layer_cosines(layers: Float[Array, "L T D"]) -> Float[Array, "L L T"]:
+    """The cosine of each word's vectors at any two layers; 0 for a zero vector."""
+    count, words, width = layers.shape
+    products = np.empty((words, count, count), np.float32)
+    step = max(1, CHUNK // (count * width * layers.itemsize))
+    for begin in range(0, words, step):
+        paths = layers[:, begin : begin + step].transpose(1, 0, 2)
+        # with a copy, as NumPy takes a slower way to the products of a matrix with itself
+        np.matmul(paths, paths.copy().transpose(0, 2, 1), out=products[begin : begin + step])
+    cosines = np.ascontiguousarray(products.transpose(1, 2, 0), np.float64)
+    squares, lowest = np.diagonal(cosines).T, np.finfo(np.float32).tiny
+    inverse = np.where(squares > lowest, 1 / np.sqrt(squares.clip(min=lowest)), 0)
+    cosines *= inverse[:, None]
+    cosines *= inverse
+    return cosines
+
+
+def measure_words(settings: DissectionSettings, cosines: Float[Array, "L L T"]) -> WordMeasures:
+    """Novelty, alignment, weights and importance of words, from the cosines between their layers."""
+    at, present = settings.neighbours(len(cosines))
+    systems = cosines[at[:, None], at[None]]
+    systems *= (present[:, None] & present[None])[..., None]
+    count = present[:-1].sum(0)[:, None]
+    agreement = systems[:-1, -1].sum(0) / count
+    if settings.robust:
+        agreement = agreement.clip(min=LEAST_AGREEMENT)
+    residual = _orthogonal_residual(systems)
+    novelty = _root(residual)
+    alignment = 1 / agreement if settings.alignment == "paper" else _root(1 - residual) / (2 * (count + 1) * agreement)
+    weights = _layer_weights(novelty, alignment, settings.robust)
+    steps = np.diagonal(cosines, offset=1).T
+    return WordMeasures(novelty, alignment, weights, np.square(steps - steps.mean(0)).mean(0))
+
+
+def importance_shares(
+    importance: Float[Array, " T"], lengths: Int[Array, " N"], robust: bool = True
+) -> Float[Array, " T"]:
+    """Each token's share of the importance of its sentence: they add up to 1, and the last token's is 0."""
+    if lengths.min(initial=2) < 2:
+        warn(
+            f"{NAME} leaves out a sentence's last token, and a sentence without another one becomes zeros", stacklevel=3
+        )
+    ends = np.cumsum(lengths)
+    real = np.ones(len(importance), bool)
+    real[ends[lengths > 0] - 1] = False
+    left = np.where(real, importance, 0)
+    sums = np.repeat([left[end - length : end].sum() for end, length in zip(ends, lengths, strict=True)], lengths)
+    if not robust:
+        return np.asarray(np.where(real, left / sums, 0))
+    others = np.repeat(np.maximum(lengths - 1, 1), lengths)
+    return np.asarray(np.where(sums > NO_VARIANCE * others, left / sums.clip(min=NO_VARIANCE), real / others))
+
+
+def weighted_sums(
+    layers: Float[Array, "L T D"], weights: Float[Array, "L T"], lengths: Int[Array, " N"]
+) -> Float[Array, "N D"]:
+    """The sum over a sentence's words and their layers, by weight."""
+    sums = np.zeros((len(lengths), layers.shape[2]), np.float32)
+    shares = weights.astype(np.float32)[..., None]
+    ends = np.cumsum(lengths).tolist()
+    for row, end, length in zip(sums, ends, lengths.tolist(), strict=True):
+        for layer, share in zip(layers, shares, strict=True):
+            row += (layer[end - length : end] * share[end - length : end]).sum(0)
+    return sums
+
+
+def _orthogonal_residual(systems: Float[Array, "S S L T"]) -> Float[Array, "L T"]:
+    """What remains of the last unknown's square when all others are taken out: 1 − ρ².
+
+    Gauss and Cholesky without pivoting. A pivot within the noise means that this vector adds nothing to those
+    before it, and it is skipped, which gives what a pseudo-inverse would give.
+    """
+    while len(systems) > 1:
+        pivot, row = systems[0, 0], systems[0, 1:]
+        scaled = np.where(pivot > NOISE, row / pivot.clip(min=NOISE), 0)
+        systems = systems[1:, 1:] - row[:, None] * scaled
+    return np.asarray(systems[0, 0])
+
+
+def _layer_weights(novelty: Float[Array, "L T"], alignment: Float[Array, "L T"], robust: bool) -> Float[Array, "L T"]:
+    if not robust:
+        return np.asarray((novelty / novelty.sum(0) + alignment / alignment.sum(0)) / 2)
+    new = _shares(novelty, len(novelty) * NOISE**0.5, np.float64(1 / len(novelty)))
+    return np.asarray((new + _shares(alignment, NOISE, new)) / 2)
+
+
+def _shares(x: Float[Array, "L T"], lowest: float, otherwise: Any) -> Float[Array, "L T"]:
+    """Each layer's share of the sum over layers; `otherwise` where that sum is about zero."""
+    sums = x.sum(0)
+    return np.asarray(np.where(sums > lowest, x / sums.clip(min=lowest), otherwise))
+
+
+def _root(x: Float[Array, "L T"]) -> Float[Array, "L T"]:
+    """√x, and 0 where rounding left x below 0."""
+    return np.asarray(np.sqrt(x.clip(min=0)))
+
+
+def _value(text: str) -> Any:
+    """`"4"` → 4, `"false"` → False; any other text is itself."""
+    if text.isdecimal():
+        return int(text)
+    return {"true": True, "false": False}.get(text, text)

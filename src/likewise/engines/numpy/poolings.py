@@ -1,0 +1,140 @@
+"""Poolings in NumPy: an encoder's layers to one vector per sentence, for every engine without torch."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays.dissection import NAME, DissectionSettings, dissected_sums
+from ...arrays.reductions import reduce_sentences, reduction_names, without_first
+from ...errors import BadModel
+from ...model_files import ModulePart
+from ...module_registry import FusionShape
+from ..array_encoder import ArrayEncoder, Ids, token_counts
+from ..stored_weights import StoredWeights
+from .heads import rowwise_product
+
+Array = np.ndarray
+Skips = Sequence[int] | None
+"""How many first tokens of each sentence a pooling leaves out, those of a prompt."""
+
+
+@runtime_checkable
+class ArrayPooling(Protocol):
+    """`(encoder, ids, skips) → vectors`, and how a model folder describes it."""
+
+    @property
+    def spec(self) -> str: ...
+    @property
+    def described(self) -> str | ModulePart:
+        """By a name, or by kind and settings where only this library has it."""
+        ...
+
+    @property
+    def arrays(self) -> Mapping[str, Array]:
+        """Its weights, by their names in files."""
+        ...
+
+    def width(self, encoder_width: int) -> int: ...
+    def __call__(self, encoder: ArrayEncoder, ids: Ids, skips: Skips) -> Float[Array, "N W"]: ...
+
+
+@dataclass(frozen=True)
+class ArrayReduce:
+    """One reduction or several side by side, which the encoder computes."""
+
+    names: tuple[str, ...]
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> str:
+        return "+".join(self.names)
+
+    @property
+    def described(self) -> str:
+        return self.spec
+
+    def width(self, encoder_width: int) -> int:
+        return len(self.names) * encoder_width
+
+    def __call__(self, encoder: ArrayEncoder, ids: Ids, skips: Skips) -> Float[Array, "N W"]:
+        return encoder.pooled(ids, self.names, skips)
+
+
+@dataclass(frozen=True)
+class ArrayDissection(DissectionSettings):
+    """SBERT-WK."""
+
+    @property
+    def arrays(self) -> Mapping[str, Array]:
+        return {}
+
+    @property
+    def described(self) -> ModulePart:
+        return ModulePart("Dissection", self.config, Path())
+
+    def __call__(self, encoder: ArrayEncoder, ids: Ids, skips: Skips) -> Float[Array, "N D"]:
+        layers, lengths = encoder.layers(ids, self.start, encoder.depth), token_counts(ids)
+        if skips is not None:
+            kept, lengths = without_first(lengths, skips)
+            layers = layers[:, kept]
+        return dissected_sums(self, layers, lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayFusion:
+    """A learned fusion: a linear map of the pooled vectors of several layers, side by side."""
+
+    shape: FusionShape
+    arrays: Mapping[str, Array]
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any], folder: Path, depth: int) -> "ArrayFusion":
+        """The fusion that the folder of a model of `depth` blocks describes."""
+        shape = FusionShape.read(config, folder, depth)
+        with ExitStack() as stack:
+            stored = StoredWeights(folder, stack)
+            return cls(shape, {name: stored.read(name, *sizes).fp32() for name, sizes in shape.tensors.items()})
+
+    @property
+    def spec(self) -> str:
+        return self.shape.spec
+
+    @property
+    def described(self) -> ModulePart:
+        return ModulePart("Fusion", self.shape.config, Path())
+
+    def width(self, encoder_width: int) -> int:
+        return self.shape.width(encoder_width)
+
+    def __call__(self, encoder: ArrayEncoder, ids: Ids, skips: Skips) -> Float[Array, "N W"]:
+        layers, lengths = encoder.layers(ids, self.shape.first, self.shape.last), token_counts(ids)
+        stacked = [reduce_sentences(x, lengths, self.shape.reduce, skips) for x in layers]
+        mapped = rowwise_product(np.concatenate(stacked, axis=1), self.arrays["map.weight"])
+        return np.asarray(mapped + self.arrays["map.bias"])
+
+
+def array_pooling(described: str | ModulePart, depth: int) -> ArrayPooling:
+    """The pooling of this name, or the one that a model folder describes, for an encoder of `depth` blocks.
+
+    Raises:
+        BadModel: it is unknown, or does not fit an encoder of that depth.
+    """
+    if isinstance(described, str):
+        if described.partition(":")[0] == NAME:
+            return ArrayDissection.parse(described, depth)
+        return ArrayReduce(reduction_names(described))
+    if described.kind not in OWN_POOLINGS:
+        raise BadModel(f"{described.folder} holds a pooling {described.kind!r}; known are {', '.join(OWN_POOLINGS)}")
+    return OWN_POOLINGS[described.kind](described.config, described.folder, depth)
+
+
+OWN_POOLINGS: dict[str, Callable[[Mapping[str, Any], Path, int], ArrayPooling]] = {
+    "Dissection": ArrayDissection.read,
+    "Fusion": ArrayFusion.read,
+}
+"""In NumPy, by the names of `likewise.pooling.OWN_POOLINGS`: from settings, folder and depth to the pooling."""
