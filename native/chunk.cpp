@@ -11,7 +11,7 @@
 namespace likewise {
 namespace {
 
-constexpr int GROUP = 96;  // rows at most that go from attention to the end of a block together
+constexpr int GROUP = 64;  // rows at most that go from attention to the end of a block together
 
 void add_row(float* x, const float* more, int count) {
     for (int i = 0; i < count; i++) x[i] += more[i];

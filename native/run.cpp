@@ -14,7 +14,9 @@
 namespace likewise {
 namespace {
 
-constexpr int USUAL_CHUNK = 240;  // tokens: their states and a layer's weights fit into a second-level cache
+// Tokens: so few that their states stay in a second-level cache beside the weights that pass by, so many that the next
+// weights arrive while these are multiplied; bytes are multiplied faster, and arrive faster still.
+constexpr int USUAL_CHUNK = 96, USUAL_CHUNK_OF_BYTES = 64;
 constexpr int LEAST_CHUNK = 48;
 constexpr int MOST_THREADS = 1024;
 
@@ -72,9 +74,10 @@ void check_request(const Model& model, const lw_request& r) {
     }
 }
 
-std::vector<Span> cut(const lw_request& r, int64_t tokens) {
+std::vector<Span> cut(const Model& model, const lw_request& r, int64_t tokens) {
     const int64_t share = std::max<int64_t>(LEAST_CHUNK, (tokens + r.threads - 1) / r.threads);
-    const int64_t most = std::min<int64_t>(r.chunk_tokens ? r.chunk_tokens : USUAL_CHUNK, share);
+    const int usual = model.scheme.weight_bytes == 1 ? USUAL_CHUNK_OF_BYTES : USUAL_CHUNK;
+    const int64_t most = std::min<int64_t>(r.chunk_tokens ? r.chunk_tokens : usual, share);
     std::vector<Span> spans;
     int64_t token = 0;
     for (int64_t i = 0; i < r.sentences; i++) {
@@ -118,7 +121,7 @@ void run(const Model& model, const lw_request& r) {
     check_lengths(model, r);
     check_tokens(model, r);
     const int64_t tokens = r.tokens;
-    const std::vector<Span> spans = cut(r, tokens);
+    const std::vector<Span> spans = cut(model, r, tokens);
     Shared shared;
     const size_t threads = std::min<size_t>(r.threads, spans.size());
     const auto work = [&] { take_chunks(model, r, spans, tokens, shared); };
