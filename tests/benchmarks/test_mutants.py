@@ -119,7 +119,16 @@ def test_a_draw_is_that_of_its_seed_and_leaves_out_what_changes_no_result():
 
 @pytest.mark.parametrize(
     ("code", "outcome"),
-    [(0, "survived"), (1, "caught"), (2, "caught"), (3, "unclear"), (5, "unclear"), (-11, "caught"), (-9, "unclear")],
+    [
+        (0, "survived"),
+        (1, "caught"),
+        (2, "caught"),
+        (3, "unclear"),
+        (5, "unclear"),
+        (-11, "caught"),
+        (-24, "endless"),
+        (-9, "unclear"),
+    ],
 )
 def test_a_failed_test_and_a_crash_catch_a_slip_and_what_else_ends_a_process_is_unclear(code, outcome):
     assert outcome_of(code) == outcome

@@ -7,7 +7,7 @@ import types
 import pytest
 
 from likewise.errors import ModelNotFound
-from likewise.model_files import hub, locate
+from likewise.model_files import hub, locate, names
 
 
 class LocalEntryNotFoundError(OSError):
@@ -127,3 +127,24 @@ def test_offline_is_said_in_any_of_the_hubs_ways(value, monkeypatch):
     assert hub._offline() and not hub._has_address()
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     assert not hub._offline()
+
+
+@pytest.mark.parametrize(
+    ("name", "repository"),
+    [
+        ("owner/some", "owner/some"),
+        ("some", "sentence-transformers/some"),
+        ("a/b/c", None),
+        ("./some", None),
+        ("/some", None),
+        ("~some", None),
+        ("some/", None),
+        ("bert-avg(some)", None),
+    ],
+)
+def test_a_name_without_an_owner_is_one_of_sentence_transformers(name, repository, monkeypatch):
+    calls = []
+    monkeypatch.setattr(names, "snapshot", lambda *given, **how: calls.append((*given, sorted(how))))
+    tried = []
+    assert names._hub(name, tried) is None
+    assert calls == ([(repository, tried, ["allow_patterns", "ignore_patterns"])] if repository else [])

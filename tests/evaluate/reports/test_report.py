@@ -350,6 +350,9 @@ def test_a_note_is_said_once_with_its_tasks_and_models():
 
     keys = [("a", "one"), ("a", "two"), ("b", "one"), ("b", "two")]
     assert noted(dict.fromkeys(keys, "n")) == "· all tasks: n"
+    cell = Cell("a", "one", Result("one", (Score("x", 0.5, 4),), "p", ("n",)))
+    one = Results(("a",), (ONE,), {("a", "one"): cell}, RESAMPLES_100)
+    assert list(report_notes(one))[-1] == "· one: n"  # of one task there are not several
     assert noted(dict(zip(keys, ("n", None, "n", None), strict=True))) == "· one: n"
     assert noted(dict(zip(keys, ("n", "n", None, None), strict=True))) == "· a · all tasks: n"
     assert noted(dict(zip(keys, ("n", None, None, "m"), strict=True))) == "· a · one: n\n· b · two: m"

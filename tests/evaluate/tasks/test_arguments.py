@@ -212,3 +212,26 @@ def test_folds_are_too_uneven_where_a_component_has_more_than_two_folds_of_its_t
     (note,) = notes((9, 8))
     assert "in 1 of 2 topics one component is too large for 10 even folds (up to 22 % of a topic)" in note
     assert "in 2 of 2 topics" in notes((9, 30))[0] and "(up to 75 % of a topic)" in notes((9, 30))[0]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_fold_without_predictions_is_left_out_and_counted():
+    gold = np.array([1.0, 2, 3, 4, 2, 1, 5, 3])
+    predicted = np.array([1.0, 2, 4, 3, np.nan, np.nan, 4, 2])
+    pairs = FakePairs(gold, np.zeros(8, int))
+    splits = [(np.arange(0), np.arange(first, last)) for first, last in ((0, 4), (4, 6), (6, 8))]
+    scores, notes = module._by_fold(predicted, pairs, splits)
+    assert notes == ["10-fold/folds: 1 of 3 folds have no correlation and are left out"]
+    assert [score.name for score in scores] == ["spearman/10-fold/folds", "pearson/10-fold/folds"]
+    assert scores[0].value == pytest.approx((0.8 + 1) / 2) and scores[0].n == 6
+    assert module._by_fold(np.nan_to_num(predicted, nan=1.5) + np.arange(8), pairs, splits)[1] == []
+
+
+class FakePairs(SimpleNamespace):
+    """As much of rated pairs as folds look at."""
+
+    def __init__(self, gold, group):
+        super().__init__(gold=gold, group=group)
+
+    def __len__(self):
+        return len(self.gold)

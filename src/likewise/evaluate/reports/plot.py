@@ -36,7 +36,7 @@ def draw_results(results: Results, path: Path) -> None:
 
 def results_figure(results: Results) -> Figure:
     """Tasks down, scores across: dots with 95 % whiskers, filled for a model that is significantly the best."""
-    best = winners(results) if len(results.models) > 1 else {}
+    best = winners(results)  # none, where there is one model
     count, names = len(results.models), [task.name for task in results.tasks]
     row = 0.2 + 0.09 * count
     figure = Figure(figsize=(7, 1.1 + 0.2 * -(-count // 3) + row * len(names)))
