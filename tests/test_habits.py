@@ -172,7 +172,7 @@ def test_the_maximum_length_is_read_and_set(folders, embedder):
 
 
 def _engine(embedder: Embedder) -> str:
-    return next(name for name, engine in ENGINES.items() if engine.embedder_class() is type(embedder))
+    return next(name for name, engine in ENGINES.items() if engine.model_class("embedder") is type(embedder))
 
 
 @pytest.mark.parametrize("name", ["document", "passage", "corpus"])
