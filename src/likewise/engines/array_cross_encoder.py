@@ -3,7 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from jaxtyping import Float
@@ -20,13 +20,16 @@ from ..reranker.joint_reranker import JointReranker, TokenIdPair
 from ..runtime.atomic_files import target_folder
 from ..runtime.lazy_imports import torch_hint
 from ..text.tokenizer import Tokenizer, max_input_length
-from .array_embedder import TORCH_ONLY, ArrayEmbedder, ArrayEncoder, none_if_out_of_memory
+from .array_embedder import ArrayEmbedder, ArrayEncoder, none_if_out_of_memory
 from .description import check_described, read_description, tensors
 from .numpy.classifier import NumpyClassifier, stored_head
 from .readability import warn_of_readers
 from .stored_weights import StoredTensor, file_states, write_tensors
 
 Array = np.ndarray
+
+TORCH_ONLY = ("cpu", "cuda", "eval", "forward", "half", "packed", "parameters", "state_dict", "to", "tokens", "train")
+"""What torch's cross-encoder has in addition, and people look for."""
 
 
 class ArrayCrossEncoder(JointReranker):

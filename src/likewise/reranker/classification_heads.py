@@ -92,10 +92,11 @@ def check_head(folder: Path, config: Config, head: ClassificationHead) -> None:
 
 def _has_weights(folder: Path, config: Config, head: ClassificationHead) -> bool:
     """Whether the folder has every tensor of the head; shapes are compared when they are read."""
+    names = [head.file_name(ours) for ours in head.shape(config).tensors]
     with ExitStack() as stack:
         weights = WeightReader(folder, stack, "numpy")
         try:
-            return all(weights.find(head.file_name(ours)) for ours in head.shape(config).tensors)
+            return all(weights.find(name) for name in names)
         except BadModel:
             return False
 
