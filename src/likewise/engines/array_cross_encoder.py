@@ -98,7 +98,13 @@ class ArrayCrossEncoder(JointReranker):
             BadModel: the folder is no longer what it was when the model was loaded.
         """
         t, m = self.tokenizer, self.manifest
-        words = [type(self).__name__, self.precision, self.activation, list(self.labels), str(self.head.shape)]
+        words: list[Any] = [
+            type(self).__name__,
+            self.precision,
+            self.activation,
+            list(self.labels),
+            str(self.head.shape),
+        ]
         words += [t.max_length, t.lowercase, t.backend.to_str(), self.segmented, dict(m.prompts), m.default_prompt]
         digest = hashlib.sha256(json.dumps(words).encode())
         for tensor in self._stored_tensors(read_config(m.encoder)).values():

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from torch import nn
@@ -115,14 +115,15 @@ def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manif
     """
     if isinstance(source, str | Path):
         manifest = read_manifest(locate(source))
-        encoder = load_encoder(manifest.encoder)
-        return tokenizer_of(encoder, manifest, None), encoder, manifest
-    if not isinstance(source.encoder, nn.Module):
+        loaded = load_encoder(manifest.encoder)
+        return tokenizer_of(loaded, manifest, None), loaded, manifest
+    encoder = source.encoder
+    if not isinstance(encoder, nn.Module):
         raise BadInput(
             "a reranker is started from a name, a folder, or a model loaded with engine='torch'; "
             f"this is a {type(source).__name__}"
         )
-    return source.tokenizer, source.encoder, source.manifest
+    return source.tokenizer, cast(Encoder, encoder), source.manifest
 
 
 def tokenizer_of(encoder: Encoder, manifest: Manifest | PairManifest, max_length: int | None) -> Tokenizer:

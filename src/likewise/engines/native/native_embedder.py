@@ -58,9 +58,7 @@ class NativeEncoder:
         """Every layer of these sentences, or the last one alone."""
         wanted = (self.depth if only_last else 0, self.depth)
         kinds = None if segments is None else _flat(segments)
-        found = self.model.run(
-            _flat(ids), _lengths(ids), layers=wanted, segments=kinds, execution=_execution()
-        ).layers
+        found = self.model.run(_flat(ids), _lengths(ids), layers=wanted, segments=kinds, execution=_execution()).layers
         assert found is not None  # layers were asked for
         return found
 
