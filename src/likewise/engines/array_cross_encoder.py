@@ -20,9 +20,9 @@ from ..reranker.joint_reranker import JointReranker, TokenIdPair
 from ..runtime.atomic_files import target_folder
 from ..runtime.lazy_imports import torch_hint
 from ..text.tokenizer import Tokenizer, max_input_length
-from .array_embedder import ArrayEmbedder, ArrayEncoder, none_if_out_of_memory
+from .array_embedder import ArrayEmbedder, ArrayEncoder, none_if_memory_runs_out
 from .description import check_described, read_description, tensors
-from .numpy.classifier import NumpyClassifier, stored_head
+from .numpy.numpy_classifier import NumpyClassifier, stored_head
 from .readability import warn_of_readers
 from .stored_weights import StoredTensor, file_states, write_tensors
 
@@ -153,6 +153,6 @@ class ArrayCrossEncoder(JointReranker):
 
         return batches.run(
             self._lengths(contents),
-            lambda batch: none_if_out_of_memory(lambda: logits(batch)),
+            lambda batch: none_if_memory_runs_out(lambda: logits(batch)),
             np.empty((len(contents), len(self.labels)), np.float32),
         )

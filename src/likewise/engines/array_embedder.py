@@ -220,7 +220,7 @@ class ArrayEmbedder(Embedder):
 
         vectors = batches.run(
             [len(piece.ids) for piece in pieces],
-            lambda batch: none_if_out_of_memory(lambda: pooled(batch)),
+            lambda batch: none_if_memory_runs_out(lambda: pooled(batch)),
             np.empty((len(pieces), self.encoder.width * len(names)), np.float32),
         )
         if len(pieces) > pieces[-1].text_index + 1:
@@ -237,13 +237,13 @@ class ArrayEmbedder(Embedder):
 
         return batches.run(
             [len(sequence) for sequence in ids],
-            lambda batch: none_if_out_of_memory(lambda: layers(batch)),
+            lambda batch: none_if_memory_runs_out(lambda: layers(batch)),
             [np.empty((0, 0, 0), np.float32)] * len(ids),
             _store_layers,
         )
 
 
-def none_if_out_of_memory(compute: Callable[[], T]) -> T | None:
+def none_if_memory_runs_out(compute: Callable[[], T]) -> T | None:
     """What `compute` returns, or None where memory ran out; the batch is then halved."""
     try:
         return compute()

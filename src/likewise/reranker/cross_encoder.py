@@ -36,9 +36,9 @@ from ..runtime.atomic_files import target_folder
 from ..runtime.devices import none_if_out_of_memory
 from ..text.tokenizer import Tokenizer
 from .classification_heads import CLASSIFIERS, ClassificationHead, check_head, head_of, labels_of
-from .classifier import Classifier
 from .joint_reranker import JointReranker, TokenIdPair, torch_name
 from .text_pairs import TextPairs
+from .torch_classifier import Classifier
 from .torch_reranker import HasEncoder, TorchReranker, parts_of, tokenizer_of
 
 
