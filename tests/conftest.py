@@ -67,7 +67,7 @@ def best_without_torch() -> str:
 
 @pytest.fixture(scope="session")
 def embedders(folders: Callable[[str], Path]) -> Callable[[str], Embedder]:
-    """A family's name to an embedder of it; not to be changed."""
+    """A family's name to an embedder of it by torch; not to be changed."""
     made: dict[str, Embedder] = {}
 
     def embedder(family: str) -> Embedder:

@@ -26,7 +26,7 @@ def _python(script: str) -> str:
 @pytest.mark.parametrize("name", [name for name in ENGINES if name != "native" or NATIVE])
 def test_every_engine_gives_an_embedder_with_the_same_vectors(name, folders, tiny):
     loaded = Embedder.load(folders("bert"), engine=name)
-    assert isinstance(loaded, Embedder) and type(loaded) is ENGINES[name].embedder_class()
+    assert isinstance(loaded, Embedder) and type(loaded) is ENGINES[name].model_class("embedder")
     np.testing.assert_allclose(loaded.encode(TEXTS), tiny.encode(TEXTS), atol=3e-6)
     for ours, theirs in zip(loaded.encode_layers(TEXTS), tiny.encode_layers(TEXTS), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)

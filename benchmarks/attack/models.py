@@ -15,12 +15,12 @@ from likewise import Embedder, Reranker
 from likewise.cli.main import VERBS
 
 ENGINES: tuple[str, ...] = ("torch", "numpy", "native")
-"""What `Embedder.load(engine=…)` knows. Another engine is a name here."""
+"""What `load(engine=…)` knows. Another engine is a name here."""
 
 EMBEDDERS = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "mpnet", "distilbert", "albert", "modernbert")
 TABLES = ("words", "bilstm", "dan")
 OTHERS = ("gpt2", "deberta-v2", "longformer", "xlnet") if find_spec("transformers") else ()  # through transformers
-WITHOUT_TORCH = ("bert", "roberta", "modernbert", "words", "ngrams", "dense")
+WITHOUT_TORCH = ("bert", "roberta", "modernbert", "words", "ngrams", "dense", "cross-bert", "cross-modernbert")
 RERANKERS = ("cross-bert", "cross-roberta", "cross-distilbert", "cross-modernbert", "cross-labels", "poly")
 
 Load = Callable[[Path], Any]
@@ -28,9 +28,8 @@ Load = Callable[[Path], Any]
 
 def loader(name: str, engine: str = "torch") -> Load:
     """How the folder of this name is loaded."""
-    if name in RERANKERS:
-        return Reranker.load
-    return lambda folder: Embedder.load(folder, engine=engine)
+    kind = Reranker if name in RERANKERS else Embedder
+    return lambda folder: kind.load(folder, engine=engine)
 
 
 def names() -> list[str]:

@@ -48,6 +48,6 @@ __getattr__, __dir__ = lazy_names(
         "arrays.similarity": [],
     },
     ["__version__"],
-    needs_torch=["Ragged", "Reranker"],
+    needs_torch=["Ragged"],
     advice=NAME_ADVICE,
 )

@@ -176,7 +176,7 @@ class Embedder(ABC):
         check_pooling(pooling)
         options = LoadOptions(precision, None if device is None else str(device), pooling, max_length, truncate)
         manifest = cache(lambda: read_manifest(locate(name)))
-        loaded: Loaded = load_with_engine(engine, options, manifest, None if cls is Embedder else cls)
+        loaded: Loaded = load_with_engine("embedder", engine, options, manifest, None if cls is Embedder else cls)
         if manifest().notice and pooling is None:
             warnings.warn(str(manifest().notice), stacklevel=3)
         return loaded

@@ -1,4 +1,4 @@
-"""ENGINES: what can compute an embedder, one row each, and which of them a model is loaded with.
+"""ENGINES: what can compute embedders and rerankers, one row each, and which of them a model is loaded with.
 
 Nothing here imports an engine before it is chosen.
 """
@@ -11,15 +11,13 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from .errors import BadInput, BadModel, LikewiseError, NativeUnavailable
 from .runtime.arguments import known_name
 from .runtime.installation import missing_extra
 
-if TYPE_CHECKING:
-    from .model_files import Manifest
-
+ModelKind = Literal["embedder", "reranker"]
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """Device files of a GPU that torch may use: NVIDIA's, AMD's, and that of Linux on Windows."""
 
@@ -29,7 +27,7 @@ PRECISIONS = ("fp32", "bf16", "fp16", "int8")
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """What a caller of `Embedder.load` may choose; None leaves it to the model or the engine."""
+    """What a caller of `load` may choose; None leaves it to the model or the engine."""
 
     precision: str | None = None
     device: str | None = None
@@ -48,47 +46,60 @@ def _no_gpu_for_torch(options: LoadOptions) -> bool:
 
 @dataclass(frozen=True)
 class Engine:
-    """A row: the class of its embedders as `module:Class`, and the package that it needs beyond the core.
+    """A row: the classes of its embedders and rerankers as `module:Class`, and the package that it needs.
 
     `is_default` tells whether it may be chosen where no engine is named.
     """
 
     embedder: str
+    reranker: str
     requires: str | None = None
     is_default: Callable[[LoadOptions], bool] = lambda _: True
 
     @property
     def installed(self) -> bool:
-        """Whether the package that it needs is installed; it is not imported."""
+        """Whether the package that it needs beyond the core is installed; it is not imported."""
         return self.requires is None or find_spec(self.requires) is not None
 
-    def embedder_class(self) -> Any:
-        """The subclass of `Embedder`; imports the engine.
+    def model_class(self, kind: ModelKind) -> Any:
+        """The subclass of `Embedder` or `Reranker`; imports the engine.
 
         Raises:
             MissingExtra: the package that it needs is not installed.
         """
         if not self.installed:
             raise missing_extra(str(self.requires), str(self.requires), f"engine={self.requires!r}")
-        module, _, name = self.embedder.partition(":")
+        module, _, name = {"embedder": self.embedder, "reranker": self.reranker}[kind].partition(":")
         return getattr(import_module(module), name)
 
 
 ENGINES: dict[str, Engine] = {
-    "native": Engine("likewise.engines.native.native_embedder:NativeEmbedder", is_default=_no_gpu_for_torch),
-    "torch": Engine("likewise.engines.torch.torch_embedder:TorchEmbedder", requires="torch"),
-    "numpy": Engine("likewise.engines.numpy.numpy_embedder:NumpyEmbedder"),
+    "native": Engine(
+        "likewise.engines.native.native_embedder:NativeEmbedder",
+        "likewise.engines.native.native_cross_encoder:NativeCrossEncoder",
+        is_default=_no_gpu_for_torch,
+    ),
+    "torch": Engine(
+        "likewise.engines.torch.torch_embedder:TorchEmbedder",
+        "likewise.reranker.torch_reranker:TorchReranker",
+        requires="torch",
+    ),
+    "numpy": Engine(
+        "likewise.engines.numpy.numpy_embedder:NumpyEmbedder",
+        "likewise.engines.numpy.numpy_cross_encoder:NumpyCrossEncoder",
+    ),
 }
 """In order of preference: without `engine=`, the first row that is installed and supports what was asked for.
 
-A new engine is a subclass of `Embedder` with `check_options`, `check_model` and `from_manifest`, and a row here.
+A new engine is a subclass each of `Embedder` and `Reranker`, with `check_options`, `check_model` and `from_manifest`,
+and a row here.
 """
 
 
 def load_with_engine(
-    name: str | None, options: LoadOptions, manifest: "Callable[[], Manifest]", only: Any = None
+    kind: ModelKind, name: str | None, options: LoadOptions, manifest: Callable[[], Any], only: Any = None
 ) -> Any:
-    """The model of a manifest, by the engine of this name, by this class of embedders, or by the best that supports it.
+    """The model of a manifest, by the engine of this name, by this class of models, or by the best that supports it.
 
     An engine is imported, and the manifest read, when it is its turn.
 
@@ -100,12 +111,12 @@ def load_with_engine(
     if options.precision is not None:
         known_name("precision", options.precision, PRECISIONS)
     refusals: dict[str, LikewiseError] = {}
-    for engine, embedder_class in _candidates(name, options, only):
-        refusal = _refusal(partial(embedder_class.check_options, options))
+    for engine, model_class in _candidates(kind, name, options, only):
+        refusal = _refusal(partial(model_class.check_options, options))
         described = None if refusal else manifest()  # which raises if there is no such model, whatever the engine
-        refusal = refusal or _refusal(partial(embedder_class.check_model, described, options))
+        refusal = refusal or _refusal(partial(model_class.check_model, described, options))
         if refusal is None:
-            return embedder_class.from_manifest(described, options)
+            return model_class.from_manifest(described, options)
         refusals[engine] = refusal
     raise refusals.get("torch", list(refusals.values())[-1])  # torch supports most; else the engine that needs least
 
@@ -119,17 +130,17 @@ def _refusal(check: Callable[[], None]) -> LikewiseError | None:
     return None
 
 
-def _candidates(name: str | None, options: LoadOptions, only: Any) -> Iterator[tuple[str, Any]]:
+def _candidates(kind: ModelKind, name: str | None, options: LoadOptions, only: Any) -> Iterator[tuple[str, Any]]:
     """The engines in question and their classes, best first, imported one by one."""
     if name is not None:
         known_name("engine", name, ENGINES)
-        found = ENGINES[name].embedder_class()
-        if only is not None and not issubclass(found, only):
-            raise BadInput(f"{only.__name__} does not load with the engine {name!r}; Embedder.load does")
-        yield name, found
+        found = ENGINES[name].model_class(kind)
+        if only is not None and not issubclass(found, only) and not issubclass(only, found):
+            raise BadInput(f"{only.__name__} does not load with the engine {name!r}; {kind.capitalize()}.load does")
+        yield name, found if only is None or issubclass(found, only) else only
     elif only is not None:
         yield only.__name__, only
     else:
         for engine, row in ENGINES.items():
             if row.installed and row.is_default(options):
-                yield engine, row.embedder_class()
+                yield engine, row.model_class(kind)

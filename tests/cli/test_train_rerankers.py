@@ -35,7 +35,7 @@ def test_a_cross_encoder_is_begun_trained_measured_saved_and_goes_on_from_labels
     command = ["train", "tiny", "--kind", "cross-encoder", *nli, *RUN, "--epochs", "2", "-o", "nli"]
     assert main(command) == 0
     assert "nli.csv accuracy × 100:" in capsys.readouterr().out
-    result = Reranker.load("nli", device="cpu")
+    result = CrossEncoder.load("nli", device="cpu")
     assert isinstance(result, CrossEncoder) and list(result.labels) == ["contradiction", "entailment", "neutral"]
     card = (place / "nli/README.md").read_text()
     assert "A reranker. Reads two texts together, and returns the probabilities of contradiction" in card

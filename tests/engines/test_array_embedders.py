@@ -17,6 +17,8 @@ from torch import nn
 import likewise.engines.numpy.poolings as numpy_poolings
 import likewise.pooling as torch_poolings
 from likewise import Embedder
+from likewise.arrays.activations import ACTIVATIONS as OF_HEADS
+from likewise.arrays.activations import erf, gelu
 from likewise.encoders.config import ENCODER_ACTIVATIONS
 from likewise.encoders.families import FAMILIES
 from likewise.encoders.layers import ACTIVATION_FUNCTIONS as TORCH_FUNCTIONS
@@ -24,8 +26,7 @@ from likewise.engines.array_embedder import TORCH_ONLY
 from likewise.engines.description import DESCRIPTIONS
 from likewise.engines.native import library
 from likewise.engines.native.native_embedder import NativeEmbedder
-from likewise.engines.numpy.encoders import ACTIVATION_FUNCTIONS, attention, erf, numpy_gelu
-from likewise.engines.numpy.heads import ACTIVATIONS as OF_HEADS
+from likewise.engines.numpy.encoders import ACTIVATION_FUNCTIONS, attention
 from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, ModelNotFound, TooLong
@@ -408,7 +409,7 @@ def test_a_vector_that_is_not_finite_names_its_text(own, light):
 def test_the_error_function_is_that_of_torch(numbers):
     x = np.asarray(numbers, np.float32)
     np.testing.assert_allclose(erf(x), torch.erf(torch.from_numpy(x)).numpy(), atol=5e-7)
-    np.testing.assert_allclose(numpy_gelu(x), torch.nn.functional.gelu(torch.from_numpy(x)).numpy(), atol=2e-5)
+    np.testing.assert_allclose(gelu(x), torch.nn.functional.gelu(torch.from_numpy(x)).numpy(), atol=2e-5)
 
 
 def test_attention_is_a_loop_over_sentences():

@@ -1,9 +1,10 @@
-"""Cross-encoders: pairs of texts to logits, scores and ranks."""
+"""Cross-encoders of torch: pairs of texts to logits, scores and ranks; what other engines compute is that."""
 
 import json
 import subprocess
 import sys
 from collections import UserDict
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from likewise.runtime.devices import PRECISIONS
 from tests.tiny import LONG, TEXTS, TRANSFORMERS, amend, classifier_folder, reweigh
 
 families = pytest.mark.parametrize("family", CLASSIFIERS)
+load = partial(Reranker.load, engine="torch")
 PAIRS = [*zip(TEXTS, TEXTS[::-1], strict=True), ("A cat sleeps.", TEXTS[-1]), ("dogs", "dogs")]
 
 
@@ -36,7 +38,7 @@ def classifiers(tmp_path_factory):
 
     def classifier(family):
         if family not in made:
-            made[family] = Reranker.load(classifier_folder(tmp_path_factory.mktemp(family), family))
+            made[family] = load(classifier_folder(tmp_path_factory.mktemp(family), family))
         return made[family]
 
     return classifier
@@ -96,7 +98,7 @@ def test_segments_tell_the_texts_apart_where_the_encoder_knows_them(small, fresh
     assert small.segmented
     assert small.tokens(pair).segments.tolist() == [0, 0, 0, 0, *[1] * (len(small.tokens(pair).values) - 4)]
     (fresh / "tokenizer_config.json").write_text('{"model_input_names": ["input_ids", "attention_mask"]}')
-    without = Reranker.load(fresh)
+    without = load(fresh)
     assert without.tokens(pair).segments is None
     assert np.abs(without.logits(pair) - small.logits(pair)).max() > 1e-4
 
@@ -120,7 +122,7 @@ def test_logits_are_the_heads_of_the_encoders_last_layer_one_pair_at_a_time(fami
 
 @families
 def test_gradients_reach_every_weight(family, tmp_path):
-    reranker = Reranker.load(classifier_folder(tmp_path, family, labels=2))
+    reranker = load(classifier_folder(tmp_path, family, labels=2))
     reranker(reranker.tokens(PAIRS)).square().sum().backward()
     idle = [name for name, weight in reranker.named_parameters() if weight.grad is None or not weight.grad.abs().sum()]
     assert idle == []
@@ -136,13 +138,13 @@ def test_with_gradients_and_without_logits_are_the_same(family, classifiers):
 @families
 def test_half_precision_is_near_full_precision(family, precision, classifiers, tmp_path):
     classifiers(family).save(tmp_path / "model")
-    half = Reranker.load(tmp_path / "model", precision=precision)
+    half = load(tmp_path / "model", precision=precision)
     assert half.precision == precision
     _close(half.score(PAIRS), classifiers(family).score(PAIRS), 0.05)
 
 
 def test_dropout_is_there_in_training_and_gone_afterwards(fresh):
-    reranker = Reranker.load(fresh)
+    reranker = load(fresh)
     tokens = reranker.tokens(PAIRS)
     before = reranker(tokens)
     assert not torch.allclose(reranker.train()(tokens), before, atol=1e-4)
@@ -150,7 +152,7 @@ def test_dropout_is_there_in_training_and_gone_afterwards(fresh):
 
 
 def test_equal_pairs_are_computed_once_and_every_text_is_tokenised_once(fresh, monkeypatch):
-    reranker = Reranker.load(fresh)
+    reranker = load(fresh)
     seen, read = [], []
     reranker.encoder.register_forward_pre_hook(lambda module, args: seen.append(len(args[0])))
     contents = cross_encoder.CrossEncoder._token_ids
@@ -180,18 +182,18 @@ def test_nothing_to_score_gives_nothing(small):
 
 
 def test_one_label_is_squeezed_by_the_sigmoid_unless_the_folder_says_otherwise(fresh):
-    logits = Reranker.load(fresh).logits(PAIRS)[:, 0]
-    _close(Reranker.load(fresh).score(PAIRS), 1 / (1 + np.exp(-logits)))
+    logits = load(fresh).logits(PAIRS)[:, 0]
+    _close(load(fresh).score(PAIRS), 1 / (1 + np.exp(-logits)))
     amend(fresh / "config.json", sentence_transformers={"activation_fn": "torch.nn.modules.linear.Identity"})
-    assert np.array_equal(Reranker.load(fresh).score(PAIRS), logits)
-    Reranker.load(fresh).save(fresh.parent / "saved")
+    assert np.array_equal(load(fresh).score(PAIRS), logits)
+    load(fresh).save(fresh.parent / "saved")
     for file in ("config.json", "config_sentence_transformers.json"):  # of versions before 6, and of 6
         assert "torch.nn.modules.linear.Identity" in (fresh.parent / "saved" / file).read_text()
 
 
 def test_of_several_labels_the_chosen_ones_probability_is_the_score(tmp_path):
     names = {"0": "contradiction", "1": "entailment", "2": "neutral"}
-    reranker = Reranker.load(classifier_folder(tmp_path / "nli", labels=3, id2label=names))
+    reranker = load(classifier_folder(tmp_path / "nli", labels=3, id2label=names))
     assert reranker.labels == list(names.values())
     logits = reranker.logits(PAIRS).astype(float)
     softmax = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
@@ -211,7 +213,7 @@ def test_of_several_labels_the_chosen_ones_probability_is_the_score(tmp_path):
 def test_an_activation_that_is_not_known_is_refused(activation, fresh):
     amend(fresh / "config.json", sentence_transformers={"activation_fn": activation})
     with pytest.raises(BadModel, match="the scores have the unknown activation"):
-        Reranker.load(fresh)
+        load(fresh)
 
 
 @pytest.mark.parametrize("names", [{}, {"1": "a"}, {"0": "a", "2": "b"}, ["a"], {"x": "a"}, 3])
@@ -301,7 +303,7 @@ def _any(tiny):
 
 
 def test_a_token_that_the_encoder_has_no_vector_for_is_named(tmp_path):
-    reranker = Reranker.load(classifier_folder(tmp_path, vocab_size=50))
+    reranker = load(classifier_folder(tmp_path, vocab_size=50))
     with pytest.raises(BadInput, match="'a query' holds the token 'query', for which the encoder has no vector"):
         reranker.score([("a", "b"), ("a query", "b")])
 
@@ -328,7 +330,7 @@ def test_a_policy_that_pairs_do_not_have_is_refused(overflow, small):
 
 @pytest.mark.parametrize("kind", ["cross", "poly"])
 def test_a_warning_points_at_the_line_that_asked(kind, fresh, tiny):
-    (Reranker.load(fresh) if kind == "cross" else PolyEncoder.start(tiny, 2)).save(fresh.parent / "model")
+    (load(fresh) if kind == "cross" else PolyEncoder.start(tiny, 2)).save(fresh.parent / "model")
     folder = str(fresh.parent / "model")
     script = f"from likewise import Reranker\nm = Reranker.load({folder!r})\nm.rank('a', ['a b ' * 99])"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -351,7 +353,7 @@ def test_both_texts_keep_their_share_of_a_pair_that_is_too_long(small):
 def test_a_prompt_stands_before_the_first_text(fresh, small):
     spoken = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
     (fresh / "config_sentence_transformers.json").write_text(json.dumps(spoken))
-    prompted = Reranker.load(fresh)
+    prompted = load(fresh)
     wanted = small.score([("query: " + a, b) for a, b in PAIRS])
     for scores in (
         prompted.score(PAIRS),
@@ -382,7 +384,7 @@ def test_words_too_long_for_the_tokenizer_are_told(small):
 
 
 def test_when_memory_runs_out_smaller_batches_give_the_same_scores(fresh, small):
-    reranker, sizes = Reranker.load(fresh), []
+    reranker, sizes = load(fresh), []
 
     def costly(module, args):
         sizes.append(len(args[0].values))
@@ -395,7 +397,7 @@ def test_when_memory_runs_out_smaller_batches_give_the_same_scores(fresh, small)
 
 
 def test_one_pair_that_does_not_fit_is_an_error_of_its_own(fresh):
-    reranker = Reranker.load(fresh)
+    reranker = load(fresh)
 
     def full(module, args):
         raise MemoryError
@@ -406,7 +408,7 @@ def test_one_pair_that_does_not_fit_is_an_error_of_its_own(fresh):
 
 
 def test_a_score_that_is_not_finite_names_its_pair(fresh):
-    reranker = Reranker.load(fresh)
+    reranker = load(fresh)
     with torch.no_grad():
         reranker.encoder.embeddings.words.weight[reranker.tokenizer.token_ids(["q"])[0][0]] = torch.inf
     with pytest.raises(BadModel, match=r"pairs\[2\] gave a vector that is not finite in fp32"):
@@ -420,9 +422,9 @@ def test_a_score_that_is_not_finite_names_its_pair(fresh):
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_saved_reranker_loads_with_the_same_scores_and_fingerprint(family, precision, classifiers, tmp_path):
     classifiers(family).save(tmp_path / "first")
-    reranker = Reranker.load(tmp_path / "first", precision=precision, max_length=40)
+    reranker = load(tmp_path / "first", precision=precision, max_length=40)
     reranker.save(tmp_path / "saved")
-    again = Reranker.load(tmp_path / "saved", precision=precision)
+    again = load(tmp_path / "saved", precision=precision)
     assert again.fingerprint == reranker.fingerprint
     assert np.array_equal(again.logits(PAIRS, overflow="truncate"), reranker.logits(PAIRS, overflow="truncate"))
 
@@ -444,28 +446,28 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_fingerprint_changes_with_anything_that_changes_scores(change, fresh):
-    before = Reranker.load(fresh).fingerprint
-    assert Reranker.load(fresh).fingerprint == before
+    before = load(fresh).fingerprint
+    assert load(fresh).fingerprint == before
     CHANGES[change](fresh)
-    assert Reranker.load(fresh).fingerprint != before
+    assert load(fresh).fingerprint != before
 
 
 @pytest.mark.parametrize("file", ["classifier.weight", "bert.pooler.dense.bias"])
 def test_a_folder_without_a_head_says_how_one_is_started(file, fresh):
     reweigh(fresh, lambda name, tensor: None if name == file else tensor)
     with pytest.raises(BadModel, match=r"holds no reranker \(.*Reranker.start\(folder\) builds an untrained one"):
-        Reranker.load(fresh)
+        load(fresh)
 
 
 def test_a_head_for_something_else_is_no_reranker(fresh):
     amend(fresh / "config.json", architectures=["BertForTokenClassification"])
     with pytest.raises(BadModel, match="its config.json names BertForTokenClassification.*Reranker.start"):
-        Reranker.load(fresh)
+        load(fresh)
 
 
 def test_an_embedder_is_no_reranker_and_a_reranker_no_embedder(folders, classifiers, tmp_path):
     with pytest.raises(BadModel, match=r"made of Transformer, Pooling, Normalize.*Reranker.start\(folder\)"):
-        Reranker.load(folders("bert"))
+        load(folders("bert"))
     classifiers("bert").save(tmp_path / "saved")
     with pytest.raises(BadModel, match="is made of Transformer; expected Transformer, Pooling"):
         TorchEmbedder.load(tmp_path / "saved")
@@ -482,48 +484,48 @@ def test_an_embedder_is_no_reranker_and_a_reranker_no_embedder(folders, classifi
 def test_a_head_of_another_shape_or_not_finite_is_named(change, fresh):
     reweigh(fresh, change)
     with pytest.raises(BadModel, match=r"(classifier|pooler.dense).*(of shape \(\d+, 32\).*hold|is not finite)"):
-        Reranker.load(fresh)
+        load(fresh)
 
 
 def test_any_prefix_may_stand_before_the_names(fresh, small):
     weights = load_file(fresh / "model.safetensors")
     save_file({f"model.{name}": tensor for name, tensor in weights.items()}, fresh / "model.safetensors")
-    _close(Reranker.load(fresh).score(PAIRS), small.score(PAIRS))
+    _close(load(fresh).score(PAIRS), small.score(PAIRS))
 
 
 def test_an_empty_folder_and_a_pickle_are_refused(tmp_path, fresh):
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadModel, match="is no model folder"):
-        Reranker.load(tmp_path / "empty")
+        load(tmp_path / "empty")
     (fresh / "model.safetensors").rename(fresh / "pytorch_model.bin")
     with pytest.raises(BadModel, match="only safetensors are read"):
-        Reranker.load(fresh)
+        load(fresh)
 
 
 def test_a_tokenizer_without_a_mark_between_two_texts_is_refused(fresh):
     amend(fresh / "tokenizer.json", post_processor=None)
     with pytest.raises(BadModel, match="adds no token between two texts"):
-        Reranker.load(fresh)
+        load(fresh)
 
 
 @pytest.mark.parametrize("length", [0, 3, 4, 9999])
 def test_a_length_that_leaves_no_room_or_is_too_long_is_refused(length, fresh):
     with pytest.raises((BadInput, BadModel), match="leave no|reads 1 to 66 tokens"):
-        Reranker.load(fresh, max_length=length)
+        load(fresh, max_length=length)
 
 
 @pytest.mark.usefixtures("unchecked")
 def test_a_precision_that_is_not_there_is_refused(fresh):
     for wrong in ("fp8", "", ["fp32"], {"a": 1}, 5):
         with pytest.raises(BadInput, match="precision is .*; expected one of fp32, bf16, fp16"):
-            Reranker.load(fresh, precision=wrong)
+            load(fresh, precision=wrong)
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("label", [object(), 3j, np.array([0, 1]), [0], 0.5, float("nan"), True, 9])
 def test_what_is_no_label_is_refused(label, fresh):
     with pytest.raises(BadInput, match="there is no label"):
-        Reranker.load(fresh).score([("a", "b")], label=label)
+        load(fresh).score([("a", "b")], label=label)
 
 
 # beginnings
@@ -537,7 +539,7 @@ def test_an_untrained_reranker_is_begun_from_an_embedder_or_a_folder(family, emb
     assert reranker.fingerprint != Reranker.start(embedders(family), seed=2).fingerprint
     _close(reranker.score(PAIRS), Reranker.start(folders(family), seed=1).score(PAIRS))
     reranker.save(tmp_path / "saved")
-    again = Reranker.load(tmp_path / "saved")
+    again = load(tmp_path / "saved")
     assert again.fingerprint == reranker.fingerprint
     assert (
         CrossEncoder.load(tmp_path / "saved").encoder.config["architectures"][0].endswith("ForSequenceClassification")

@@ -30,11 +30,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_loading(group: "argparse._ArgumentGroup") -> None:
     """Add the options of an embedder, without the model's name."""
-    group.add_argument(
-        "--engine",
-        choices=tuple(ENGINES),
-        help="engine that computes the model (default: the first of these that is installed and supports it)",
-    )
+    add_engine(group)
     group.add_argument(
         "--pooling",
         metavar="NAME",
@@ -44,6 +40,15 @@ def add_loading(group: "argparse._ArgumentGroup") -> None:
         "--truncate", type=int, metavar="WIDTH", help="keep the first WIDTH numbers of each vector (default: all)"
     )
     add_running(group)
+
+
+def add_engine(group: "argparse._ArgumentGroup") -> None:
+    """Add --engine."""
+    group.add_argument(
+        "--engine",
+        choices=tuple(ENGINES),
+        help="engine that computes the model (default: the first of these that is installed and supports it)",
+    )
 
 
 def output_folder(name: str) -> Path:

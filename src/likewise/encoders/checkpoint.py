@@ -53,16 +53,6 @@ def load_module(build: Callable[[], M], names: Names, folder: Path, dtype: torch
     return module.eval()
 
 
-def has_weights_for(folder: Path, module: nn.Module, names: Names) -> bool:
-    """Whether the folder has a tensor for every weight of the module; shapes are not compared."""
-    with ExitStack() as stack:
-        weights = WeightReader(folder, stack, "pt")
-        try:
-            return all(weights.find(n) for ours in module.state_dict() for n in file_names(ours, names))
-        except BadModel:
-            return False
-
-
 def save_encoder(
     module: Encoder,
     folder: Path,

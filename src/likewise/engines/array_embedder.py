@@ -23,7 +23,7 @@ from ..model_files.folder import check_same
 from ..model_files.provenance import readable_provenance, write_provenance
 from ..runtime.atomic_files import target_folder
 from ..runtime.lazy_imports import torch_hint
-from ..runtime.weight_files import WeightFormat, weight_files
+from ..runtime.weight_files import WeightFormat
 from ..text.tokenizer import Tokenizer, max_input_length
 from ..text.windows import TextWindow
 from .array_encoder import ArrayEncoder
@@ -31,7 +31,7 @@ from .description import Description, check_described, read_description, tensors
 from .numpy.heads import NumpyHead, heads_of, truncated
 from .numpy.poolings import ArrayPooling, array_pooling
 from .readability import parts_only_here, warn_of_readers
-from .stored_weights import StoredTensor, in_int8, write_tensors
+from .stored_weights import StoredTensor, file_states, in_int8, write_tensors
 
 Array = np.ndarray
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class ArrayEmbedder(Embedder):
         self.heads, self.manifest = tuple(heads), manifest
         tokenizer.check(encoder.vocabulary)
         self._width = heads[-1].width if heads else pooling.width(encoder.width)
-        self._files = _file_states(manifest.encoder)
+        self._files = file_states(manifest.encoder)
 
     @classmethod
     @abstractmethod
@@ -138,7 +138,7 @@ class ArrayEmbedder(Embedder):
         """The encoder's weights as they are stored, read again."""
         folder = self.manifest.encoder
         found = list(tensors(read_description(folder)))
-        if _file_states(folder) != self._files:
+        if file_states(folder) != self._files:
             raise BadModel(f"the weights in {folder} have changed since this model was loaded; load it again")
         return found
 
@@ -216,7 +216,7 @@ class ArrayEmbedder(Embedder):
 
         vectors = batches.run(
             [len(piece.ids) for piece in pieces],
-            lambda batch: _none_if_out_of_memory(lambda: pooled(batch)),
+            lambda batch: none_if_memory_runs_out(lambda: pooled(batch)),
             np.empty((len(pieces), self.pooling.width(self.encoder.width)), np.float32),
         )
         if len(pieces) > pieces[-1].text_index + 1:
@@ -234,13 +234,13 @@ class ArrayEmbedder(Embedder):
 
         return batches.run(
             [len(sequence) for sequence in ids],
-            lambda batch: _none_if_out_of_memory(lambda: layers(batch)),
+            lambda batch: none_if_memory_runs_out(lambda: layers(batch)),
             [np.empty((0, 0, 0), np.float32)] * len(ids),
             _store_layers,
         )
 
 
-def _none_if_out_of_memory(compute: Callable[[], T]) -> T | None:
+def none_if_memory_runs_out(compute: Callable[[], T]) -> T | None:
     """What `compute` returns, or None where memory ran out; the batch is then halved."""
     try:
         return compute()
@@ -259,9 +259,3 @@ def _mean_of_windows(pooled: Float[Array, "P W"], pieces: Sequence[TextWindow]) 
     weights = np.asarray([max(1, piece.content_length) for piece in pieces], np.float32)[:, None]
     starts = np.flatnonzero(np.diff([-1, *(piece.text_index for piece in pieces)]))
     return np.asarray(np.add.reduceat(pooled * weights, starts, axis=0) / np.add.reduceat(weights, starts, axis=0))
-
-
-def _file_states(folder: Path) -> list[tuple[str, int, int, int]]:
-    """What tells whether an encoder's files have changed: inode, size and time of each."""
-    paths = (folder / "config.json", *weight_files(folder, with_index=True))
-    return [(path.name, state.st_ino, state.st_size, state.st_mtime_ns) for path in paths for state in [path.stat()]]

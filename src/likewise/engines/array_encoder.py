@@ -21,8 +21,13 @@ class ArrayEncoder(Protocol):
     parameters: int
     precision: str
 
-    def pooled(self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None) -> Float[Array, "N W"]:
-        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens."""
+    def pooled(
+        self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None, segments: Ids | None = None
+    ) -> Float[Array, "N W"]:
+        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens.
+
+        `segments` says which text each token of a pair is from; without it all are of the first.
+        """
         ...
 
     def layers(self, ids: Ids, first: int, last: int) -> Float[Array, "L T D"]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..runtime.weight_files import LARGEST_INT8, ROW_STEP_SUFFIX, WeightReader
+from ..runtime.weight_files import LARGEST_INT8, ROW_STEP_SUFFIX, WeightReader, weight_files
 
 Array = np.ndarray
 TYPE_NAMES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8"}
@@ -76,6 +76,12 @@ def write_tensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
         file.write(len(text).to_bytes(8, "little") + text)
         for _, array in arrays.values():
             file.write(np.ascontiguousarray(array).data)
+
+
+def file_states(folder: Path) -> list[tuple[str, int, int, int]]:
+    """What tells whether an encoder's files have changed: inode, size and time of each."""
+    paths = (folder / "config.json", *weight_files(folder, with_index=True))
+    return [(path.name, state.st_ino, state.st_size, state.st_mtime_ns) for path in paths for state in [path.stat()]]
 
 
 class StoredWeights(WeightReader):

@@ -1,23 +1,21 @@
-"""CLASSIFIERS: the classification head of every family, the names of its tensors in files, and what it computes.
+"""CLASSIFIERS: the classification head of every family, and the names of its tensors in files; no torch here.
 
 Each is a dense layer on the first token, an activation and a linear map to one number per label. What the families
-differ in is a field of `HeadShape` or of their row.
+differ in is a field of `HeadShape` or of their row. Engines compute it (torch: torch_classifier.py).
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from jaxtyping import Float
-from torch import Tensor, nn
-
-from ..arrays.ragged import Layers, Ragged
 from ..encoders.config import Config, activation, boolean, fraction, size
-from ..encoders.families import Names
-from ..encoders.layers import ACTIVATION_FUNCTIONS, LayerNorm, Linear
+from ..encoders.families import Names, file_names
 from ..errors import BadModel
-from ..pooling.reductions import Reduce
+from ..runtime.weight_files import WeightReader
 
 MAX_LABELS = 100_000
 
@@ -36,25 +34,16 @@ class HeadShape:
     norm_bias: bool = False
     pooling: str = "cls"
 
-
-class Classifier(nn.Module):
-    """Layers to logits: out(norm(activation(dense(pooled last layer))))."""
-
-    def __init__(self, shape: HeadShape) -> None:
-        super().__init__()
-        self.shape = shape
-        self.reduce = Reduce.parse(shape.pooling)
-        self.dense = Linear(shape.width, shape.width, bias=shape.bias)
-        self.norm = nn.Identity() if shape.norm is None else LayerNorm(shape.width, shape.norm, shape.norm_bias)
-        self.out = Linear(shape.width, shape.labels)
-        self.activation = ACTIVATION_FUNCTIONS[shape.activation]
-        self.drop = nn.Dropout(shape.dropout)
-
-    def forward(self, layers: Layers, tokens: Ragged) -> Float[Tensor, "N C"]:
-        x = self.reduce(layers, tokens).to(self.dense.weight.dtype)
-        x = self.dense(self.drop(x) if self.shape.drops_first else x)
-        logits: Tensor = self.out(self.drop(self.norm(self.activation(x))))
-        return logits
+    @property
+    def tensors(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each of its tensors, by our names."""
+        found: dict[str, tuple[int, ...]] = {"dense.weight": (self.width, self.width)}
+        if self.bias:
+            found["dense.bias"] = (self.width,)
+        if self.norm is not None:
+            found["norm.weight"] = (self.width,)
+            found |= {"norm.bias": (self.width,)} if self.norm_bias else {}
+        return {**found, "out.weight": (self.labels, self.width), "out.bias": (self.labels,)}
 
 
 @dataclass(frozen=True)
@@ -66,8 +55,50 @@ class ClassificationHead:
     names: Names
     shape: Callable[[Config], HeadShape]
 
-    def build(self, config: Config) -> Classifier:
-        return Classifier(self.shape(config))
+    def build(self, config: Config) -> Any:
+        """The head of this config, a torch module whose weights are not initialized; imports torch."""
+        return import_module(f"{__package__}.torch_classifier").Classifier(self.shape(config))
+
+    def file_name(self, ours: str) -> str:
+        """The name in files of a tensor of `HeadShape.tensors`."""
+        return file_names(ours, self.names)[0]
+
+
+def head_of(kind: str, context: str) -> ClassificationHead:
+    """The row of a family of encoders; `context` begins the error where it has none."""
+    if kind not in CLASSIFIERS:
+        raise BadModel(
+            f"{context} a {kind!r} encoder, and rerankers are built on {', '.join(CLASSIFIERS)}. "
+            "A new one is a row in CLASSIFIERS (likewise/reranker/classification_heads.py)"
+        )
+    return CLASSIFIERS[kind]
+
+
+def check_head(folder: Path, config: Config, head: ClassificationHead) -> None:
+    """An error with the way out where the folder holds an encoder and no classification head."""
+    names = config.get("architectures")
+    names = [] if names is None else names
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise BadModel(f"config.json has architectures = {names!r:.100}; expected a list of names")
+    classifies = not names or any(name.endswith("ForSequenceClassification") for name in names)
+    if not classifies or not _has_weights(folder, config, head):
+        what = (
+            f"its config.json names {names[0]}"
+            if not classifies
+            else "the weights of a classification head are not there"
+        )
+        raise BadModel(f"{folder} holds no reranker ({what}). Reranker.start(folder) builds an untrained one on it")
+
+
+def _has_weights(folder: Path, config: Config, head: ClassificationHead) -> bool:
+    """Whether the folder has every tensor of the head; shapes are compared when they are read."""
+    names = [head.file_name(ours) for ours in head.shape(config).tensors]
+    with ExitStack() as stack:
+        weights = WeightReader(folder, stack, "numpy")
+        try:
+            return all(weights.find(name) for name in names)
+        except BadModel:
+            return False
 
 
 def labels_of(config: Config) -> list[str]:

@@ -46,13 +46,14 @@ from ..runtime.progress import Progress
 from ..runtime.untrusted_files import regular_file_exists
 from ..text.tokenizer import Tokenizer
 from ..text.truncation import TruncationCounter, longest_words
-from .reranker import HasEncoder, PairOverflow, Reranker, parts_of, tokenizer_of
+from .reranker import PairOverflow
 from .text_pairs import TextPairs, checked_texts, columns, in_windows
+from .torch_reranker import HasEncoder, TorchReranker, parts_of, tokenizer_of
 
 NUMBERS = 1 << 24  # of context vectors or scores that are held in fp32 at a time
 
 
-class PolyEncoder(Reranker):
+class PolyEncoder(TorchReranker):
     """Tokenizer, encoder, codes; candidates are pooled as the embedder did, and its heads are not used."""
 
     kind = "poly-encoder"

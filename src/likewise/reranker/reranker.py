@@ -1,32 +1,32 @@
-"""Reranker: the base class of cross-encoder and poly-encoder, from pairs of texts to scores and ranks."""
+"""Reranker: pairs of texts to scores and ranks, whatever computes them. Loading, and what all kinds share; no torch."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
-from ..encoders.checkpoint import load_encoder
-from ..encoders.encoder import Encoder
-from ..encoders.fingerprint import fingerprint
-from ..errors import BadInput, BadModel
-from ..heads import ACTIVATIONS
+from ..arrays.activations import ACTIVATIONS, softmax
+from ..engine_registry import LoadOptions, load_with_engine
+from ..errors import BadInput
 from ..inference import InferenceRun, inference_run
-from ..model_files import OWN_RERANKER, Manifest, PairManifest, locate, read_manifest, read_pair_manifest
-from ..runtime.devices import MovableModule, Precision, device_and_dtype, precision_name
+from ..model_files import PairManifest, locate, read_pair_manifest
+from ..runtime.lazy_imports import require_torch
 from ..runtime.progress import Progress
 from ..runtime.unknown_options import explain_attributes, explains_unknown_options, unknown_options
 from ..text.prompts import resolve_prompt
-from ..text.tokenizer import Tokenizer, max_input_length
+from ..text.tokenizer import Tokenizer
 from ..text.truncation import TruncationCounter
 from .text_pairs import TextPairs, checked_texts
 
+Loaded = TypeVar("Loaded")
+"""The class that `load` was called on."""
 PairOverflow = Literal["error", "warn", "truncate"]
 OPTIONS = ("prompt", "prompt_name", "overflow", "progress", "batch_tokens")
 """What `logits` takes, and `score`, `rank` and `probabilities` pass to it."""
@@ -45,6 +45,7 @@ LOAD_ADVICE = {
     "model_name_or_path": "the name or folder comes first, without a name",
     "max_seq_length": "it is called max_length here: max_length=256",
     "num_labels": "an untrained reranker with so many labels is started by Reranker.start(model, labels)",
+    "backend": "it is called engine here: engine='native', 'torch' or 'numpy'",
     "trust_remote_code": "code of a model folder is never run",
     "torch_dtype": "it is called precision here: precision='bf16'",
 }
@@ -60,109 +61,116 @@ ATTRIBUTE_ADVICE = {
 }
 
 
-@runtime_checkable
-class HasEncoder(Protocol):
-    """What a reranker can be started from: an embedder, say."""
+class PairEncoder(Protocol):
+    """What a reranker knows of its encoder, whatever computes it."""
 
-    @property
-    def tokenizer(self) -> Tokenizer: ...
-    @property
-    def encoder(self) -> Encoder: ...
-    @property
-    def manifest(self) -> Manifest | PairManifest: ...
+    vocabulary: int
+    """Rows of the table of words: ids are below."""
 
 
-class Reranker(MovableModule, ABC):
+class Reranker(ABC):
     """Two texts to one score: slower than comparing vectors, and more accurate.
 
     >>> reranker = Reranker.load("cross-encoder/ms-marco-MiniLM-L6-v2")      # doctest: +SKIP
     >>> reranker.rank("how do cats sleep", ["Cats nap.", "Shares fell."])    # doctest: +SKIP
     [(0, 0.93), (1, 0.02)]
 
-    `load` returns a `CrossEncoder` or a `PolyEncoder`, by what the folder holds; both are torch modules that return
-    logits, with gradients, when called. Calls of one reranker may come from several threads at once.
+    `load` returns a cross-encoder or a poly-encoder, by what the folder holds, and picks the engine that computes it.
+    Those of torch (`CrossEncoder`, `PolyEncoder`) are modules that return logits, with gradients, when called. Calls
+    of one reranker may come from several threads at once.
     """
 
     kind: str
     """What training and teaching go by (a row of TRAINING_STRATEGIES)."""
-    MODULE_TYPE: str | None = None
-    """Its key in RERANKERS."""
+    tokenizer: Tokenizer
+    manifest: PairManifest
+    encoder: PairEncoder
     labels: Sequence[str]
     """The names of the labels: C of them; a single one is plain scoring."""
     activation: str
-    """What turns logits into scores, where there is one label: a name in `likewise.heads.ACTIVATIONS`."""
+    """What turns logits into scores, where there is one label: a name in `likewise.module_registry.ACTIVATIONS`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         explain_attributes(cls, "a reranker", ATTRIBUTE_ADVICE)
 
-    def __init__(self, tokenizer: Tokenizer, encoder: Encoder, manifest: PairManifest):
-        super().__init__()
-        self.tokenizer = tokenizer
-        self.encoder = encoder
-        self.manifest = manifest
-        tokenizer.check(encoder.vocabulary)
-
     @classmethod
     @explains_unknown_options("Reranker.load", LOAD_ADVICE)
     def load(
-        cls,
+        cls: type[Loaded],
         name: str | Path,
         *,
-        precision: Precision | None = None,
-        device: str | torch.device | None = None,
+        engine: str | None = None,
+        precision: str | None = None,
+        device: Any = None,
         max_length: int | None = None,
-    ) -> "Reranker":
+    ) -> Loaded:
         """The reranker of this name or folder.
 
         Args:
             name: a folder (a Hugging Face sequence classifier, a CrossEncoder of sentence-transformers, or a
                 poly-encoder), or a hub name.
-            precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA) or `"fp16"`.
-            device: `"cpu"`, `"cuda"` …; the first GPU if there is one.
+            engine: what computes: `"native"` (the compiled library), `"torch"` (which alone computes poly-encoders) or
+                `"numpy"`; by default the first of them that is installed and supports the model and the options, but
+                torch where there is a GPU.
+            precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA), `"fp16"` (torch only) or
+                `"int8"` (native only).
+            device: `"cpu"`, `"cuda"` …; by default the first GPU if there is one.
             max_length: another maximum input length, in tokens with the special ones.
 
         Raises:
             ModelNotFound: the name leads nowhere; the message lists what was tried.
             BadModel: the folder is broken, unsafe, or holds no reranker.
+            BadInput: an option is unknown, or not supported by the engine.
+            MissingExtra: the engine needs a package that is not installed.
         """
-        torch_device, dtype = device_and_dtype(device, precision)
-        manifest = read_pair_manifest(locate(name))
-        kind = None if manifest.late is None else manifest.late.kind
-        if kind not in RERANKERS:
-            known = ", ".join(name for name in RERANKERS if name is not None)
-            raise BadModel(f"{manifest.encoder} holds a reranker of the kind {kind!r}; known here: {known}")
-        reranker_class = _reranker_class(kind)
-        if not issubclass(reranker_class, cls):
-            raise BadModel(f"{manifest.encoder} holds a {reranker_class.__name__}; load it with Reranker.load")
-        return reranker_class.read(manifest, dtype, max_length).to(torch_device).eval()
+        options = LoadOptions(precision, None if device is None else str(device), max_length=max_length)
+        manifest = cache(lambda: read_pair_manifest(locate(name)))
+        only = None if cls is Reranker else cls
+        loaded: Loaded = load_with_engine("reranker", engine, options, manifest, only)
+        return loaded
 
     @classmethod
     @abstractmethod
-    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_length: int | None) -> "Reranker":
+    def from_manifest(cls, manifest: PairManifest, options: LoadOptions) -> "Reranker":
         """The reranker that a folder describes."""
+
+    @classmethod
+    @abstractmethod
+    def check_options(cls, options: LoadOptions) -> None:
+        """Refuses, by BadInput, options that this engine does not support; no model is read yet."""
+
+    @classmethod
+    @abstractmethod
+    def check_model(cls, manifest: PairManifest, options: LoadOptions) -> None:
+        """Refuses, by BadModel, a model that this engine does not compute; no weights are read yet."""
 
     @classmethod
     def start(
         cls,
-        source: HasEncoder | str | Path,
+        source: Any,
         labels: int | Sequence[str] = 1,
         *,
         seed: int = 0,
         max_length: int | None = None,
-    ) -> "Reranker":
-        """An untrained cross-encoder: an encoder, copied, and a classification head drawn at random.
+    ) -> Any:
+        """An untrained `CrossEncoder` of torch: an encoder, copied, and a classification head drawn at random.
 
         Its scores mean nothing before it is trained.
 
         Args:
-            source: an embedder, or the name or folder of an embedding model or of a plain encoder; or another reranker,
-                one trained for inference say, whose head is not used.
+            source: an embedder of torch, or the name or folder of an embedding model or of a plain encoder; or another
+                reranker, one trained for inference say, whose head is not used.
             labels: how many labels (1: a score), or their names.
             seed: the random seed of the head.
             max_length: the maximum input length, in tokens of both texts with the special ones.
+
+        Raises:
+            MissingExtra: torch is not installed.
         """
-        return _reranker_class(None).start(source, labels, seed=seed, max_length=max_length)
+        require_torch("Reranker.start")
+        cross_encoder = import_module(f"{__package__}.cross_encoder")
+        return cross_encoder.CrossEncoder.start(source, labels, seed=seed, max_length=max_length)
 
     @abstractmethod
     def logits(
@@ -182,10 +190,9 @@ class Reranker(MovableModule, ABC):
         self, pairs: TextPairs, documents: Iterable[str] | None = None, **how: Any
     ) -> Float[np.ndarray, "N C"]:
         """The activation of the logits; of several labels, their softmax unless the model names another activation."""
-        logits = torch.from_numpy(self.logits(pairs, documents, **how))
-        if len(self.labels) > 1 and self.activation == "Identity":
-            return np.asarray(logits.softmax(1).numpy())
-        return np.asarray(ACTIVATIONS[self.activation]()(logits).numpy())
+        logits = self.logits(pairs, documents, **how)
+        several = len(self.labels) > 1 and self.activation == "Identity"
+        return np.asarray(softmax(logits) if several else ACTIVATIONS[self.activation](logits), np.float32)
 
     def score(
         self,
@@ -249,24 +256,19 @@ class Reranker(MovableModule, ABC):
         """A folder that `load` reads, weights in the precision that they have here."""
 
     @property
+    @abstractmethod
     def fingerprint(self) -> str:
         """32 hexadecimal digits that change with anything that changes scores: weights, tokenizer, head, prompts."""
-        t, m, shape = self.tokenizer, self.manifest, getattr(self.encoder, "shape", self.encoder.config)
-        words = [t.max_length, t.lowercase, t.backend.to_str(), dict(m.prompts), m.default_prompt, str(shape)]
-        return fingerprint([self.MODULE_TYPE, *words, *self._settings], self.state_dict())
 
     @property
     @abstractmethod
-    def _settings(self) -> list[Any]:
-        """Settings besides tokenizer, encoder and weights that change scores, as JSON can hold them."""
+    def device(self) -> Any:
+        """The device that it computes on; its text is `"cpu"`, `"cuda:0"` …"""
 
     @property
-    def device(self) -> torch.device:
-        return next(self.parameters()).device
-
-    @property
+    @abstractmethod
     def precision(self) -> str:
-        return precision_name(next(self.encoder.parameters()).dtype)
+        """The precision that it computes in: `"fp32"`, `"bf16"`, `"fp16"` or `"int8"`."""
 
     def _label(self, label: int | str | None) -> int:
         """The column of a label; the only one where there is one."""
@@ -291,7 +293,7 @@ class Reranker(MovableModule, ABC):
         return inference_run(
             counter,
             total=total,
-            device=self.device.type,
+            device=str(self.device).partition(":")[0],
             precision=self.precision,
             progress=progress,
             batch_tokens=batch_tokens,
@@ -310,36 +312,7 @@ class Reranker(MovableModule, ABC):
         return resolve_prompt(prompt, prompt_name, self.manifest.prompts, self.manifest.default_prompt)
 
 
-def _reranker_class(kind: str | None) -> type[Reranker]:
-    """The class of a kind of rerankers; its module is imported now."""
-    module, _, name = RERANKERS[kind].partition(":")
-    reranker_class: type[Reranker] = getattr(import_module(module), name)
-    return reranker_class
-
-
-RERANKERS: dict[str | None, str] = {
-    None: "likewise.reranker.cross_encoder:CrossEncoder",
-    f"{OWN_RERANKER}PolyEncoder": "likewise.reranker.poly_encoder:PolyEncoder",
-}
-"""The class of each kind, by the type in modules.json of the part after the encoder (None: a classification head)."""
-
-
 def _check_options(name: str, how: Mapping[str, Any], advice: Mapping[str, str]) -> None:
     unknown = [option for option in how if option not in OPTIONS]
     if unknown:
         raise unknown_options(name, unknown, OPTIONS, advice)
-
-
-def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:
-    """Tokenizer, encoder and manifest of an embedder or a reranker, or of the model of a name."""
-    if not isinstance(source, str | Path):
-        return source.tokenizer, source.encoder, source.manifest
-    manifest = read_manifest(locate(source))
-    encoder = load_encoder(manifest.encoder)
-    return tokenizer_of(encoder, manifest, None), encoder, manifest
-
-
-def tokenizer_of(encoder: Encoder, manifest: Manifest | PairManifest, max_length: int | None) -> Tokenizer:
-    """The tokenizer of a folder, with the maximum length given, or the folder's, or the encoder's."""
-    limit = max_input_length(max_length, manifest.max_length, encoder.longest)
-    return Tokenizer.load(manifest.encoder, limit, manifest.lowercase)

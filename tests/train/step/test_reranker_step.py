@@ -287,7 +287,7 @@ def test_a_toy_task_is_learned_and_stays_learned_in_the_saved_folder(kind, begun
         TrainSettings(max_steps=120, batch_size=4, **FAST),
     )
     reranker.save(tmp_path / "saved")
-    again = Reranker.load(tmp_path / "saved", device="cpu")
+    again = Reranker.load(tmp_path / "saved", engine="torch", device="cpu")
     for model in (reranker, again):
         scores = model.score(SAME["sentence1"], SAME["sentence2"])
         assert scores[:2].min() > scores[2:].max() + 0.1

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from ..model_options import add_overflow, add_running, prepare_runtime
+from ..model_options import add_engine, add_overflow, add_running, prepare_runtime
 from ..output import print_json
 from .text_file import FORMATS, add_file, read_texts
 
@@ -15,7 +15,7 @@ EPILOG = f"""examples:
 {FORMATS}
 
 A reranker reads the query and one document together: a cross-encoder of sentence-transformers, any Hugging Face
-sequence classifier, or a poly-encoder of likewise. None is bundled, and it needs torch. Rows are counted from 1; the
+sequence classifier, or a poly-encoder of likewise (which needs torch). None is bundled. Rows are counted from 1; the
 index in the JSON is counted from 0."""
 
 
@@ -40,6 +40,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     group.add_argument(
         "-m", "--model", required=True, metavar="RERANKER", help="reranker: a folder, or a name on the Hugging Face hub"
     )
+    add_engine(group)
     add_running(group)
     parser.set_defaults(run=run)
 
@@ -50,7 +51,8 @@ def run(args: argparse.Namespace) -> int:
 
     documents = list(read_texts(args.file, args.column))
     prepare_runtime(args)
-    reranker = Reranker.load(args.model, precision=args.precision, device=args.device, max_length=args.max_length)
+    options = {"precision": args.precision, "device": args.device, "max_length": args.max_length}
+    reranker = Reranker.load(args.model, engine=args.engine, **options)
     label = int(args.label) if args.label and args.label.isdigit() and args.label not in reranker.labels else args.label
     ranking = reranker.rank(args.query, documents, args.k, label=label, overflow=args.overflow)
     if args.json:

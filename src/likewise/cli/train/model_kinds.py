@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ... import Reranker
 from ...data.column_names import NLI_LABELS
 from ...engines.torch.torch_embedder import TorchEmbedder
 from ...errors import BadInput, BadModel
-from ...reranker import PolyEncoder
+from ...reranker import CrossEncoder, PolyEncoder
+from ...reranker.torch_reranker import TorchReranker
 from ...runtime.devices import device_and_dtype
 from ...train.objectives import OBJECTIVES, RERANKER_OBJECTIVES, Objective, ObjectiveTable, RerankerObjective
 from ...train.step.trainable import Trainable
@@ -48,7 +48,7 @@ def _start_cross_encoder(options: CommandOptions, labels: Sequence[str], seed: i
         _check_label_order(reranker.labels, labels)
         return reranker
     source = options.model or "" if reranker is None else reranker
-    new = Reranker.start(source, list(labels), seed=seed, max_length=options.max_length)
+    new = CrossEncoder.start(source, list(labels), seed=seed, max_length=options.max_length)
     return new.to(device_and_dtype(options.device, "fp32")[0])
 
 
@@ -62,12 +62,12 @@ def _embedder(options: CommandOptions) -> TorchEmbedder:
     )
 
 
-def _saved_reranker(options: CommandOptions) -> Reranker | None:
+def _saved_reranker(options: CommandOptions) -> TorchReranker | None:
     """The reranker in the model's folder, if it is one."""
     if options.pooling is not None and options.kind == "cross-encoder":
         raise BadInput(f"a cross-encoder has no pooling; leave out --pooling {options.pooling}")
     try:
-        return Reranker.load(
+        return TorchReranker.load(
             options.model or "", precision="fp32", device=options.device, max_length=options.max_length
         )
     except BadModel:  # a folder that is not a model at all is reported when a new one is started from it

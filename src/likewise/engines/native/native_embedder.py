@@ -32,20 +32,34 @@ class NativeEncoder:
         self.parameters, self.precision = parameter_count(d), precision
         self.model = Model(d, precision=precision)
 
-    def pooled(self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None) -> Float[Array, "N W"]:
-        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens."""
+    def pooled(
+        self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None, segments: Ids | None = None
+    ) -> Float[Array, "N W"]:
+        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens.
+
+        `segments` says which text each token of a pair is from; without it all are of the first.
+        """
         lengths = _lengths(ids)
         if not {*names} <= {*REDUCTIONS}:  # one that is new in Python
-            (x,) = self.layers(ids, self.depth, self.depth)
+            (x,) = self.layers(ids, self.depth, self.depth, segments)
             return reduce_sentences(x, lengths, names, skips)
-        left_out = None if skips is None else np.minimum(np.asarray(skips, np.int32), np.maximum(lengths - 1, 0))
-        found = self.model.run(_flat(ids), lengths, reductions=names, skips=left_out, execution=_execution()).pooled
+        found = self.model.run(
+            _flat(ids),
+            lengths,
+            reductions=names,
+            segments=None if segments is None else _flat(segments),
+            skips=None if skips is None else np.minimum(np.asarray(skips, np.int32), np.maximum(lengths - 1, 0)),
+            execution=_execution(),
+        ).pooled
         assert found is not None  # reductions were asked for
         return found
 
-    def layers(self, ids: Ids, first: int, last: int) -> Float[Array, "L T D"]:
+    def layers(self, ids: Ids, first: int, last: int, segments: Ids | None = None) -> Float[Array, "L T D"]:
         """The layers `first` to `last` of these sentences; none above is computed."""
-        found = self.model.run(_flat(ids), _lengths(ids), layers=(first, last), execution=_execution()).layers
+        kinds = None if segments is None else _flat(segments)
+        found = self.model.run(
+            _flat(ids), _lengths(ids), layers=(first, last), segments=kinds, execution=_execution()
+        ).layers
         assert found is not None  # layers were asked for
         return found
 

@@ -12,6 +12,7 @@ from itertools import chain, groupby, islice
 import numpy as np
 from jaxtyping import Float
 
+from ...arrays.activations import gelu, relu, sigmoid
 from ...arrays.reductions import reduce_sentences
 from ..array_encoder import Ids, token_counts
 from ..description import BlockWeights, Description, LinearWeights, parameter_count
@@ -50,34 +51,39 @@ class NumpyEncoder:
         self.eps, self.activation = d.eps, ACTIVATION_FUNCTIONS[d.activation]
         self.words, self.blocks = d.words.fp32(), [_Block(block, d.pre_norm) for block in d.blocks]
         self.positions = None if d.positions is None else d.positions.fp32()
-        self.segment = None if d.segments is None else d.segments.fp32()[0]
+        self.segments = None if d.segments is None else d.segments.fp32()
         self.relative = None if d.relative is None else d.relative.fp32()
         self.norm, self.widen, self.last_norm = (_linear(part) for part in (d.norm, d.widen, d.last_norm))
 
-    def pooled(self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None) -> Float[Array, "N W"]:
-        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens."""
-        (x,) = self.layers(ids, self.depth, self.depth)
+    def pooled(
+        self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None, segments: Ids | None = None
+    ) -> Float[Array, "N W"]:
+        """These reductions of each sentence's last layer, side by side, without its first `skips` tokens.
+
+        `segments` says which text each token of a pair is from; without it all are of the first.
+        """
+        (x,) = islice(self.states(ids, segments), self.depth, None)
         return reduce_sentences(x, token_counts(ids), names, skips)
 
     def layers(self, ids: Ids, first: int, last: int) -> Float[Array, "L T D"]:
         """The layers `first` to `last` of these sentences; none above is computed."""
         return np.stack(list(islice(self.states(ids), first, last + 1)))
 
-    def states(self, ids: Ids) -> Iterator[Float[Array, "T D"]]:
+    def states(self, ids: Ids, segments: Ids | None = None) -> Iterator[Float[Array, "T D"]]:
         """The layers, one after the other."""
         packed = Packed(token_counts(ids))
-        x = self._embeddings(np.fromiter(chain.from_iterable(ids), np.int64), packed)
+        x = self._embeddings(_flat(ids), packed, 0 if segments is None else _flat(segments))
         yield x
         for i in range(self.depth):
             x = self._output(x, self.blocks[self.order[i]], packed)
             yield layer_norm(x, self.last_norm, self.eps) if self.last_norm and i == self.depth - 1 else x
 
-    def _embeddings(self, ids: Array, packed: Packed) -> Float[Array, "T D"]:
+    def _embeddings(self, ids: Array, packed: Packed, segments: Array | int) -> Float[Array, "T D"]:
         x = self.words[ids]
         if self.positions is not None:
             x = x + self.positions[packed.position + self.first_position]
-        if self.segment is not None:
-            x = x + self.segment
+        if self.segments is not None:
+            x = x + self.segments[segments]
         if self.norm is not None:
             x = layer_norm(x, self.norm, self.eps)
         return x if self.widen is None else _product(x, self.widen)
@@ -165,18 +171,8 @@ def relative_bucket(offset: Array, buckets: int) -> Array:
     return np.asarray((offset > 0) * half + np.where(distance < near, distance, np.minimum(far, half - 1)))
 
 
-def erf(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The error function to 1.5e-7 (Abramowitz and Stegun 1964, 7.1.26)."""
-    t = 1 / (1 + np.float32(0.3275911) * np.abs(x))
-    series = np.float32(1.061405429)
-    for term in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
-        series = series * t + np.float32(term)
-    return np.asarray(np.copysign(1 - series * t * np.exp(-x * x), x))
-
-
-def numpy_gelu(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The Gaussian error linear unit, x Φ(x)."""
-    return np.asarray(np.float32(0.5) * x * (1 + erf(x * np.float32(0.5**0.5))))
+def _flat(ids: Ids) -> Array:
+    return np.fromiter(chain.from_iterable(ids), np.int64)
 
 
 def gelu_tanh(x: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -185,26 +181,17 @@ def gelu_tanh(x: Float[Array, "..."]) -> Float[Array, "..."]:
     return np.asarray(np.float32(0.5) * x * (1 + np.tanh(inside)))
 
 
-def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """What is above 0."""
-    return np.asarray(np.maximum(x, 0))
-
-
-def _sigmoid(x: Array) -> Array:
-    return np.asarray(np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * x)))
-
-
 def _mish(x: Array) -> Array:
     return np.asarray(x * np.tanh(np.logaddexp(x, np.float32(0))))
 
 
 ACTIVATION_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
-    "gelu": numpy_gelu,
+    "gelu": gelu,
     "gelu_tanh": gelu_tanh,
-    "quick_gelu": lambda x: x * _sigmoid(np.float32(1.702) * x),
+    "quick_gelu": lambda x: x * sigmoid(np.float32(1.702) * x),
     "mish": _mish,
     "relu": relu,
-    "silu": lambda x: x * _sigmoid(x),
+    "silu": lambda x: x * sigmoid(x),
     "tanh": np.tanh,
 }
 """The functions that `encoders.config.ENCODER_ACTIVATIONS` names, in NumPy."""

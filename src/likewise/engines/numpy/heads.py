@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from ...arrays.activations import ACTIVATIONS
 from ...errors import BadModel
 from ...model_files import ModulePart
 from ...module_registry import check_truncation, head_shapes
 from ..stored_weights import StoredWeights
-from .encoders import layer_norm, numpy_gelu, relu
+from .encoders import layer_norm
 
 Array = np.ndarray
 
@@ -115,21 +116,3 @@ def truncated(heads: Sequence[NumpyHead], width: int, available: int) -> list[Nu
 
 def _first(width: int, x: Array, weight: Array) -> Array:  # noqa: ARG001, weight: what is saved
     return x[:, :width]
-
-
-def _sigmoid(x: Array) -> Array:
-    return np.asarray(0.5 * (1 + np.tanh(0.5 * x)))
-
-
-def _same(x: Array) -> Array:
-    return x
-
-
-ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "Identity": _same,
-    "Tanh": np.tanh,
-    "ReLU": relu,
-    "GELU": numpy_gelu,
-    "Sigmoid": _sigmoid,
-}
-"""In NumPy, by the names of `likewise.module_registry.ACTIVATIONS`."""

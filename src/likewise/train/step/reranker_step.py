@@ -15,9 +15,10 @@ from torch import Tensor
 
 from ...arrays.ragged import Ragged
 from ...errors import BadInput
-from ...reranker import CrossEncoder, PolyEncoder, Reranker
-from ...reranker.cross_encoder import TokenIdPair
+from ...reranker import CrossEncoder, PolyEncoder
+from ...reranker.joint_reranker import TokenIdPair
 from ...reranker.poly_encoder import score_candidates, score_own_candidates
+from ...reranker.torch_reranker import TorchReranker
 from ..data.batch import Batch
 from ..objectives import Objective, RerankerObjective
 from . import seeding
@@ -25,7 +26,7 @@ from .embedder_step import backward_if_trained, like_vectors
 from .memory import SplittableStep, StepOptions, StepParts, StepResult, retry_smaller
 
 
-def check_reranker_objective(reranker: Reranker, objective: Objective, *, reads_all_pairs: bool) -> None:
+def check_reranker_objective(reranker: TorchReranker, objective: Objective, *, reads_all_pairs: bool) -> None:
     """Refuse an objective that the reranker cannot be trained with.
 
     Args:
@@ -55,7 +56,7 @@ def check_reranker_objective(reranker: Reranker, objective: Objective, *, reads_
 
 
 def reranker_backward(
-    split: "SplitStep", reranker: Reranker, objective: Objective, batch: Batch, options: StepOptions | None = None
+    split: "SplitStep", reranker: TorchReranker, objective: Objective, batch: Batch, options: StepOptions | None = None
 ) -> StepResult:
     """Add the gradient of `options.loss_scale` × the mean of the rows' losses to that of the parameters.
 
@@ -70,7 +71,7 @@ def reranker_backward(
     return retry_smaller(reranker, objective, step, inputs.options.token_budget, inputs.options.processes)
 
 
-def reranker_tokens(split: "SplitStep", reranker: Reranker, objective: Objective, batch: Batch) -> int:
+def reranker_tokens(split: "SplitStep", reranker: TorchReranker, objective: Objective, batch: Batch) -> int:
     """How many tokens a step on the batch reads."""
     return sum(split(reranker, _step_inputs(objective, batch)).lengths)
 

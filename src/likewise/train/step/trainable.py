@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from ...engines.torch.torch_embedder import TorchEmbedder
-from ...reranker import Reranker
+from ...reranker.torch_reranker import TorchReranker
 from ..data.batch import Batch
 from ..objectives import Objective
 from .memory import StepOptions, StepResult
 from .processes import Processes
 from .strategies import training_strategy
 
-Trainable: TypeAlias = TorchEmbedder | Reranker
+Trainable: TypeAlias = TorchEmbedder | TorchReranker
 
 
 def model_kind(model: Trainable) -> str:

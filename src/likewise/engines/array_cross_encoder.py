@@ -1,0 +1,159 @@
+"""ArrayCrossEncoder: what the cross-encoders without torch share: an engine's encoder, and a head in NumPy."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import ClassVar, NoReturn
+
+import numpy as np
+from jaxtyping import Float
+
+from ..encoders.config import Config, in_eight_bits, read_config
+from ..encoders.families import model_type
+from ..engine_registry import LoadOptions
+from ..errors import BadModel
+from ..inference import WindowBatches
+from ..model_files import PairManifest, atomic_folder, read_pair_manifest, write_pair_manifest
+from ..model_files.folder import check_same
+from ..reranker.classification_heads import check_head, head_of
+from ..reranker.joint_reranker import JointReranker, TokenIdPair
+from ..runtime.atomic_files import target_folder
+from ..runtime.lazy_imports import torch_hint
+from ..text.tokenizer import Tokenizer, max_input_length
+from .array_embedder import ArrayEmbedder, none_if_memory_runs_out
+from .array_encoder import ArrayEncoder
+from .description import check_described, read_description, tensors
+from .numpy.numpy_classifier import NumpyClassifier, stored_head
+from .readability import warn_of_readers
+from .stored_weights import StoredTensor, file_states, write_tensors
+
+Array = np.ndarray
+
+TORCH_ONLY = ("cpu", "cuda", "eval", "forward", "half", "packed", "parameters", "state_dict", "to", "tokens", "train")
+"""What torch's cross-encoder has in addition, and people look for."""
+
+
+class ArrayCrossEncoder(JointReranker):
+    """A cross-encoder without torch: it scores and does not train."""
+
+    ENGINE: ClassVar[type[ArrayEmbedder]]
+    """The embedders of the same engine, which know its options and its encoder."""
+    encoder: ArrayEncoder
+    device = "cpu"
+
+    def __init__(self, tokenizer: Tokenizer, encoder: ArrayEncoder, head: NumpyClassifier, manifest: PairManifest):
+        self.tokenizer, self.encoder, self.head, self.manifest = tokenizer, encoder, head, manifest
+        tokenizer.check(encoder.vocabulary)
+        self._files = file_states(manifest.encoder)
+
+    @classmethod
+    def check_options(cls, options: LoadOptions) -> None:
+        """Refuses what the engine's embedders refuse."""
+        cls.ENGINE.check_options(options)
+
+    @classmethod
+    def check_model(cls, manifest: PairManifest, options: LoadOptions) -> None:  # noqa: ARG003
+        """Refuses poly-encoders, and encoders that only torch computes."""
+        folder = manifest.encoder
+        if manifest.late is not None:
+            kind = manifest.late.kind.rpartition(".")[2]
+            raise BadModel(f"{folder} holds a {kind}, which only torch computes. {torch_hint()}")
+        config = read_config(folder)
+        head_of(model_type(config, folder), f"{folder} holds")
+        check_described(folder, config)
+
+    @classmethod
+    def from_manifest(cls, manifest: PairManifest, options: LoadOptions) -> "ArrayCrossEncoder":
+        """The cross-encoder that a folder describes."""
+        folder, config = manifest.encoder, read_config(manifest.encoder)
+        row = head_of(model_type(config, folder), f"{folder} holds")
+        check_head(folder, config, row)
+        description = read_description(folder)
+        head = NumpyClassifier(row.shape(config), stored_head(folder, config, row))
+        limit = max_input_length(options.max_length, manifest.max_length, description.longest)
+        tokenizer = Tokenizer.load(folder, limit, manifest.lowercase)
+        made = cls(tokenizer, cls.ENGINE.encoder_of(description, options.precision), head, manifest)
+        made._read_settings(config, 0 if description.segments is None else len(description.segments.values))
+        return made
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in TORCH_ONLY:
+            raise AttributeError(f"a {type(self).__name__} has no {name!r}: it scores only. {torch_hint()}")
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.manifest.encoder.name}: {', '.join(self.labels)})"
+
+    @property
+    def precision(self) -> str:
+        """The precision of the encoder's matrix products: `"fp32"`, `"bf16"` or `"int8"`."""
+        return self.encoder.precision
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with anything that changes scores; not those of another engine.
+
+        The weights are read again from the folder.
+
+        Raises:
+            BadModel: the folder is no longer what it was when the model was loaded.
+        """
+        t, m = self.tokenizer, self.manifest
+        words: list[Any] = [
+            type(self).__name__,
+            self.precision,
+            self.activation,
+            list(self.labels),
+            str(self.head.shape),
+        ]
+        words += [t.max_length, t.lowercase, t.backend.to_str(), self.segmented, dict(m.prompts), m.default_prompt]
+        digest = hashlib.sha256(json.dumps(words).encode())
+        for tensor in self._stored_tensors(read_config(m.encoder)).values():
+            for array in tensor.arrays:
+                digest.update(f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).data)
+        return digest.hexdigest()[:32]
+
+    def save(self, folder: str | Path) -> None:
+        """A folder that `load`, transformers and sentence-transformers read, the weights as the model's own folder has
+        them; as `Embedder.save`.
+
+        Raises:
+            BadInput: the folder cannot be written to.
+            BadModel: the model's own folder is no longer what it was when the model was loaded.
+        """
+        manifest, config = self._written_manifest(), read_config(self.manifest.encoder)
+        stored = self._stored_tensors(config)
+        in_int8 = any(tensor.scales is not None for tensor in stored.values())
+        warn_of_readers(["weights in int8"] if in_int8 else [])
+        older = {"activation_fn": manifest.activation}  # where sentence-transformers 4 and 5 look for it
+        config = {**config, "sentence_transformers": older}
+        with atomic_folder(target_folder(folder)) as partial:
+            write_pair_manifest(partial, manifest)
+            self._written_tokenizer().save(partial)
+            settings = in_eight_bits(config) if in_int8 else config
+            (partial / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
+            write_tensors(partial / "model.safetensors", stored)
+            check_same(read_pair_manifest(partial), manifest)
+
+    def _stored_tensors(self, config: Config) -> dict[str, StoredTensor]:
+        """The weights as they are stored, read again, by the names that transformers' classifiers have for them."""
+        folder = self.manifest.encoder
+        row = head_of(model_type(config, folder), f"{folder} holds")
+        found = {row.prefix + tensor.name: tensor for tensor in tensors(read_description(folder))}
+        found |= {tensor.name: tensor for tensor in stored_head(folder, config, row).values()}
+        if file_states(folder) != self._files:
+            raise BadModel(f"the weights in {folder} have changed since this model was loaded; load it again")
+        return found
+
+    def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[Array, "n C"]:
+        """The logits of some pairs of ids."""
+
+        def logits(batch: list[int]) -> Float[Array, "b C"]:
+            ids, segments = self._sequences([contents[i] for i in batch])
+            return self.head(self.encoder.pooled(ids, [self.head.shape.pooling], None, segments))
+
+        return batches.run(
+            self._lengths(contents),
+            lambda batch: none_if_memory_runs_out(lambda: logits(batch)),
+            np.empty((len(contents), len(self.labels)), np.float32),
+        )

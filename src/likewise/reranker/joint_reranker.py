@@ -1,0 +1,167 @@
+"""JointReranker: pairs of texts read as one sequence, whatever computes them: tokens, truncation, segments; no torch.
+
+Devlin et al. 2019 for the layout of a pair, Nogueira and Cho 2019 for ranking with it.
+"""
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float
+
+from ..encoders.config import Config
+from ..errors import BadModel
+from ..inference import Rows, WindowBatches, infer
+from ..model_files import PairManifest
+from ..module_registry import ACTIVATIONS
+from ..runtime.progress import Progress
+from ..text.tokenizer import Tokenizer, truncate_longest_first
+from ..text.truncation import TruncationCounter, longest_words
+from .classification_heads import labels_of
+from .reranker import PairOverflow, Reranker
+from .text_pairs import TextPairs, columns, in_windows
+
+SETTINGS = "tokenizer_config.json"
+TokenIdPair = tuple[list[int], list[int]]
+"""The ids of two texts, truncated or not, without special tokens."""
+
+
+class JointReranker(Reranker):
+    """A cross-encoder, less what computes it: an engine gives it `_window_logits`."""
+
+    kind = "cross-encoder"
+    segmented: bool
+    """Whether the encoder is given token types: which text a token is from."""
+    max_content_length: int
+    """The most tokens of both texts, without the special ones."""
+
+    def _read_settings(self, config: Config, segments: int) -> None:
+        """Set labels, activation and limits, from the config, the manifest, the tokenizer, and how many token types the
+        encoder knows.
+        """
+        self.labels = labels_of(config)
+        self.activation = _activation(self.manifest.activation, len(self.labels))
+        self.segmented = _segmented(self.tokenizer, segments)
+        self.max_content_length = self.tokenizer.max_length - self.tokenizer.pair.specials
+        if self.max_content_length < 2:
+            raise BadModel(
+                f"max_length is {self.tokenizer.max_length}, and {self.tokenizer.pair.specials} special tokens leave "
+                "no tokens for two texts"
+            )
+
+    @abstractmethod
+    def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[np.ndarray, "n C"]:
+        """The logits of some pairs of ids."""
+
+    def token_id_pairs(
+        self,
+        pairs: TextPairs,
+        documents: Iterable[str] | None = None,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+    ) -> list[TokenIdPair]:
+        """The ids of each pair's two texts, truncated to what the model reads."""
+        first, second = columns(pairs, documents)
+        text_prompt = self._prompt(prompt, prompt_name)
+        return self._token_id_pairs([(text_prompt + a, b) for a, b in zip(first, second, strict=True)])
+
+    def logits(
+        self,
+        pairs: TextPairs,
+        documents: Iterable[str] | None = None,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        overflow: PairOverflow = "warn",
+        progress: Progress = None,
+        batch_tokens: int | None = None,
+    ) -> Float[np.ndarray, "N C"]:
+        """The head's output for each pair before any activation, float32, in the order given; see `score`."""
+        counter = TruncationCounter(
+            self.max_content_length, overflow, "pairs", windows=False, word_limit=self.tokenizer.longest_word
+        )
+        first, second = columns(pairs, documents)
+        text_prompt = self._prompt(prompt, prompt_name)
+        prompted = [(text_prompt + a, b) for a, b in zip(first, second, strict=True)]
+
+        def tokenize(distinct: list[tuple[str, str]], rows: Rows) -> list[TokenIdPair]:
+            return self._token_id_pairs(distinct, counter, rows)
+
+        with self._run(counter, len(prompted), progress, batch_tokens) as run:
+            blocks = list(infer(in_windows(prompted), tokenize, self._window_logits, run))
+        return np.concatenate([np.empty((0, len(self.labels)), np.float32), *blocks])
+
+    def _sequences(self, contents: Sequence[TokenIdPair]) -> tuple[list[list[int]], list[list[int]] | None]:
+        """Pairs of ids with the special ones, and the token types where the encoder is given them."""
+        frame = self.tokenizer.pair
+        kinds = [frame.kinds(len(a), len(b)) for a, b in contents] if self.segmented else None
+        return [frame.ids(a, b) for a, b in contents], kinds
+
+    def _lengths(self, contents: Sequence[TokenIdPair]) -> list[int]:
+        """The tokens of each pair, special ones included."""
+        specials = self.tokenizer.pair.specials
+        return [len(a) + len(b) + specials for a, b in contents]
+
+    def _token_id_pairs(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        counter: TruncationCounter | None = None,
+        rows: Rows | None = None,
+    ) -> list[TokenIdPair]:
+        """The ids of each pair, cut to what the model reads; every distinct text is tokenised once."""
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        ids = dict(zip(texts, self._token_ids(texts), strict=True))
+        if counter is not None:
+            unread = self.tokenizer.overlong_words(texts, list(ids.values()))
+            words = {texts[i]: long for i, long in unread.items()}
+            of_pairs = {i: [*words.get(a, ()), *words.get(b, ())] for i, (a, b) in enumerate(pairs)} if words else {}
+            long_words = longest_words({i: long for i, long in of_pairs.items() if long}, rows)
+            counter.add(np.asarray([len(ids[a]) + len(ids[b]) for a, b in pairs], np.int64)[rows], long_words)
+        cut = (
+            (ids[a], ids[b], truncate_longest_first(len(ids[a]), len(ids[b]), self.max_content_length))
+            for a, b in pairs
+        )
+        return [(a[:n], b[:m]) for a, b, (n, m) in cut]
+
+    def _written_manifest(self) -> PairManifest:
+        """What the model is composed of, to be written."""
+        return replace(
+            self.manifest,
+            activation=torch_name(self.activation),
+            max_length=self.tokenizer.max_length,
+            lowercase=self.tokenizer.lowercase,
+        )
+
+    def _written_tokenizer(self) -> Tokenizer:
+        """The tokenizer with its limit and inputs in its settings, so that every reader of the folder does the same."""
+        tokenizer = self.tokenizer
+        inputs = ["input_ids", *(["token_type_ids"] if self.segmented else []), "attention_mask"]
+        settings = {**json.loads(tokenizer.companions[SETTINGS]), "model_max_length": tokenizer.max_length}
+        settings_json = json.dumps({**settings, "model_input_names": inputs}, indent=2)
+        return replace(tokenizer, companions={**tokenizer.companions, SETTINGS: settings_json})
+
+
+def torch_name(activation: str) -> str:
+    """The name of an activation as sentence-transformers writes it: that of torch's class, with its module."""
+    return f"torch.nn.modules.{'linear' if activation == 'Identity' else 'activation'}.{activation}"
+
+
+def _activation(named: str | None, labels: int) -> str:
+    """Its short name; where none is named, the sigmoid for one label, as sentence-transformers has it."""
+    if named is None:
+        return "Sigmoid" if labels == 1 else "Identity"
+    short = named.rpartition(".")[2]
+    if short not in ACTIVATIONS or not named.startswith("torch."):
+        raise BadModel(f"the scores have the unknown activation {named!r}; known are torch's {', '.join(ACTIVATIONS)}")
+    return short
+
+
+def _segmented(tokenizer: Tokenizer, segments: int) -> bool:
+    """Whether the encoder is given token types (first or second text): it has a table, and no setting forbids it."""
+    inputs = json.loads(tokenizer.companions[SETTINGS]).get("model_input_names")
+    if inputs is not None and not isinstance(inputs, list):
+        raise BadModel(f"{SETTINGS} has model_input_names = {inputs!r:.100}; expected a list of names")
+    return max(tokenizer.pair.segments) < segments and (inputs is None or "token_type_ids" in inputs)

@@ -1,0 +1,132 @@
+"""TorchReranker: what the rerankers of torch share, cross-encoders and poly-encoders: they train, and run on GPUs."""
+
+from abc import abstractmethod
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, cast, runtime_checkable
+
+import torch
+from torch import nn
+
+from ..encoders.checkpoint import load_encoder
+from ..encoders.encoder import Encoder
+from ..encoders.fingerprint import fingerprint
+from ..engine_registry import LoadOptions
+from ..errors import BadInput, BadModel
+from ..model_files import OWN_RERANKER, Manifest, PairManifest, locate, read_manifest
+from ..runtime.devices import MovableModule, device_and_dtype, precision_name
+from ..text.tokenizer import Tokenizer, max_input_length
+from .reranker import Reranker
+
+
+@runtime_checkable
+class HasEncoder(Protocol):
+    """What a reranker can be started from: an embedder, say."""
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    @property
+    def encoder(self) -> Any: ...
+    @property
+    def manifest(self) -> Manifest | PairManifest: ...
+
+
+class TorchReranker(MovableModule, Reranker):
+    """A reranker of torch modules, which return logits, with gradients, when called."""
+
+    encoder: Encoder
+    MODULE_TYPE: str | None = None
+    """Its key in TORCH_RERANKERS."""
+
+    def __init__(self, tokenizer: Tokenizer, encoder: Encoder, manifest: PairManifest):
+        super().__init__()
+        self.tokenizer = tokenizer
+        self.encoder = encoder
+        self.manifest = manifest
+        tokenizer.check(encoder.vocabulary)
+
+    @classmethod
+    def check_options(cls, options: LoadOptions) -> None:
+        """Refuses a device that is not here or cannot be used, and a precision that there is not."""
+        device_and_dtype(options.device, options.precision)
+
+    @classmethod
+    def check_model(cls, manifest: PairManifest, options: LoadOptions) -> None:  # noqa: ARG003
+        """Refuses a reranker of another class than this one, or of a kind that is not known."""
+        found = _class_of(manifest)
+        if not issubclass(found, cls):
+            raise BadModel(f"{manifest.encoder} holds a {found.__name__}; load it with Reranker.load")
+
+    @classmethod
+    def from_manifest(cls, manifest: PairManifest, options: LoadOptions) -> "TorchReranker":
+        """The cross-encoder or poly-encoder that a folder describes, on its device."""
+        device, dtype = device_and_dtype(options.device, options.precision)
+        return _class_of(manifest).read(manifest, dtype, options.max_length).to(device).eval()
+
+    @classmethod
+    @abstractmethod
+    def read(cls, manifest: PairManifest, dtype: torch.dtype, max_length: int | None) -> "TorchReranker":
+        """The reranker that a folder describes, on the CPU."""
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that change with anything that changes scores: weights, tokenizer, head, prompts."""
+        t, m, shape = self.tokenizer, self.manifest, getattr(self.encoder, "shape", self.encoder.config)
+        words = [t.max_length, t.lowercase, t.backend.to_str(), dict(m.prompts), m.default_prompt, str(shape)]
+        return fingerprint([self.MODULE_TYPE, *words, *self._settings], self.state_dict())
+
+    @property
+    @abstractmethod
+    def _settings(self) -> list[Any]:
+        """Settings besides tokenizer, encoder and weights that change scores, as JSON can hold them."""
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    @property
+    def precision(self) -> str:
+        return precision_name(next(self.encoder.parameters()).dtype)
+
+
+TORCH_RERANKERS: dict[str | None, str] = {
+    None: "cross_encoder:CrossEncoder",
+    f"{OWN_RERANKER}PolyEncoder": "poly_encoder:PolyEncoder",
+}
+"""The class of each kind, by the type in modules.json of the part after the encoder (None: a classification head)."""
+
+
+def _class_of(manifest: PairManifest) -> type[TorchReranker]:
+    """The class of the kind of reranker that a folder holds; its module is imported now."""
+    kind = None if manifest.late is None else manifest.late.kind
+    if kind not in TORCH_RERANKERS:
+        known = ", ".join(name for name in TORCH_RERANKERS if name is not None)
+        raise BadModel(f"{manifest.encoder} holds a reranker of the kind {kind!r}; known here: {known}")
+    module, _, name = TORCH_RERANKERS[kind].partition(":")
+    reranker_class: type[TorchReranker] = getattr(import_module(f"{__package__}.{module}"), name)
+    return reranker_class
+
+
+def parts_of(source: HasEncoder | str | Path) -> tuple[Tokenizer, Encoder, Manifest | PairManifest]:
+    """Tokenizer, encoder and manifest of an embedder or a reranker, or of the model of a name.
+
+    Raises:
+        BadInput: it was loaded with an engine that does not train.
+    """
+    if isinstance(source, str | Path):
+        manifest = read_manifest(locate(source))
+        loaded = load_encoder(manifest.encoder)
+        return tokenizer_of(loaded, manifest, None), loaded, manifest
+    encoder = source.encoder
+    if not isinstance(encoder, nn.Module):
+        raise BadInput(
+            "a reranker is started from a name, a folder, or a model loaded with engine='torch'; "
+            f"this is a {type(source).__name__}"
+        )
+    return source.tokenizer, cast(Encoder, encoder), source.manifest
+
+
+def tokenizer_of(encoder: Encoder, manifest: Manifest | PairManifest, max_length: int | None) -> Tokenizer:
+    """The tokenizer of a folder, with the maximum length given, or the folder's, or the encoder's."""
+    limit = max_input_length(max_length, manifest.max_length, encoder.longest)
+    return Tokenizer.load(manifest.encoder, limit, manifest.lowercase)
