@@ -3,7 +3,7 @@
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar, runtime_checkable
@@ -169,24 +169,26 @@ class ArrayEmbedder(Embedder):
         """
         if weights not in (None, "int8"):
             raise BadInput(f'weights is {weights!r}; expected "int8", or None: as they are')
-        config = read_config(self.manifest.encoder)
         stored = {tensor.name: tensor for tensor in self._stored_tensors()}
         if weights == "int8":
             stored = in_int8(stored)
-        is_int8 = any(tensor.scales is not None for tensor in stored.values())
-        warn_of_readers(self.only_here(weights="int8" if is_int8 else None))
-        known, manifest = readable_provenance(self), self._manifest()
+        warn_of_readers(self.only_here(weights="int8" if _has_int8(stored) else None))
         with atomic_folder(target_folder(folder)) as partial:
-            write_manifest(partial, manifest, self.encoder.width)
-            self.tokenizer.save(partial)
-            write_provenance(partial, known)
-            for i, head in enumerate(self.heads, 2):
-                if head.arrays:
-                    save_file(dict(head.arrays), partial / f"{i}_{head.kind}" / "model.safetensors", {"format": "pt"})
-            settings = in_eight_bits(config) if is_int8 else config
-            (partial / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
-            write_tensors(partial / "model.safetensors", stored)
-            check_same(read_manifest(partial), manifest)
+            self.write_files(partial, stored)
+
+    def write_files(self, folder: Path, weights: Mapping[str, StoredTensor]) -> None:
+        """Write the files of this model, with these weights of its encoder, into an empty folder."""
+        config, manifest = read_config(self.manifest.encoder), self._manifest()
+        write_manifest(folder, manifest, self.encoder.width)
+        self.tokenizer.save(folder)
+        write_provenance(folder, readable_provenance(self))
+        for i, head in enumerate(self.heads, 2):
+            if head.arrays:
+                save_file(dict(head.arrays), folder / f"{i}_{head.kind}" / "model.safetensors", {"format": "pt"})
+        settings = in_eight_bits(config) if _has_int8(weights) else config
+        (folder / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
+        write_tensors(folder / "model.safetensors", weights)
+        check_same(read_manifest(folder), manifest)
 
     def only_here(self, *, weights: WeightFormat | None = None) -> list[str]:
         """Why sentence-transformers cannot read a folder of this model; nothing where it can."""
@@ -239,6 +241,10 @@ class ArrayEmbedder(Embedder):
             [np.empty((0, 0, 0), np.float32)] * len(ids),
             _store_layers,
         )
+
+
+def _has_int8(weights: Mapping[str, StoredTensor]) -> bool:
+    return any(tensor.scales is not None for tensor in weights.values())
 
 
 def _none_if_out_of_memory(compute: Callable[[], T]) -> T | None:
