@@ -13,6 +13,10 @@ namespace {
 
 constexpr int GROUP = 64;  // rows at most that go from attention to the end of a block together
 
+void scale_row(const float* x, const float* scales, int count, float* out) {
+    for (int i = 0; i < count; i++) out[i] = x[i] * scales[i];
+}
+
 void add_row(float* x, const float* more, int count) {
     for (int i = 0; i < count; i++) x[i] += more[i];
 }
@@ -90,10 +94,12 @@ void Chunk::embed() {
     watch_.lap(Work::embeddings);
     if (widens) {
         const Rows rows = rows_of(words, stride, stride, span_.tokens, work_.wide_rows, work_.wide_scales);
-        round_all(rows, words, stride);
+        round_all(rows.before(model_.widen), words, stride);
         multiply(model_.widen, rows, span_.tokens, nullptr, x_, model_.stride, nullptr);
     }
-    if (!model_.pre_norm && model_.depth) round_all(rows_, x_, model_.stride);
+    if (!model_.pre_norm && model_.depth) {
+        round_all(rows_.before(model_.blocks[model_.order[0]].qkv), x_, model_.stride);
+    }
 }
 
 // Norms of some rows; they are rounded too, while they are at hand, where the result is what a product reads next.
@@ -130,6 +136,11 @@ void Chunk::round(const Rows& rows, int row, const float* x, float largest) {
     if (rows.rounded == nullptr) return;
     const int inputs = static_cast<int>(rows.stride);
     uint8_t* to = rows.rounded + static_cast<size_t>(row) * inputs * model_.scheme.row_bytes;
+    if (rows.factors) {
+        float* scaled = work_.scaled.of(inputs);
+        scale_row(x, rows.factors, inputs, scaled);
+        x = scaled, largest = model_.kernels.largest(scaled, inputs);
+    }
     model_.scheme.prepare(x, inputs, largest, to, rows.scales + row);
 }
 
@@ -149,7 +160,7 @@ void Chunk::multiply(const Weights& weights, const Rows& rows, int count, const 
 }
 
 void Chunk::layer(const Block& block, const Block* next) {
-    if (model_.pre_norm) norm(block.norm1, x_, context_, 0, span_.tokens, rows_);
+    if (model_.pre_norm) norm(block.norm1, x_, context_, 0, span_.tokens, rows_.before(block.qkv));
     multiply(block.qkv, rows_, span_.tokens, nullptr, joined_, 3L * model_.stride, &block.out);
     if (block.theta > 0.0F) rotate(block);
     attend(block);
@@ -189,6 +200,7 @@ void Chunk::attend(const Block& block) {
     float* work = work_.attention.of(attention_work(most, model_.head_width()));
     const float* relative = model_.relative.empty() ? nullptr : model_.relative.data();
     const auto attend = model_.scheme.weight_bytes == 1 ? model_.kernels.attend_rounded : model_.kernels.attend;
+    const Rows rows = context_rows_.before(block.out);
     size_t token = 0;
     for (int64_t sentence = 0; sentence < span_.sentences; token += lengths[sentence++]) {
         const float* joined = joined_ + token * 3 * stride;
@@ -198,8 +210,8 @@ void Chunk::attend(const Block& block) {
         for (int i = 0; i < lengths[sentence]; i++) {
             float* row = out + static_cast<size_t>(i) * stride;
             std::fill(row + model_.width, row + stride, 0.0F);
-            if (context_rows_.rounded) {
-                round(context_rows_, static_cast<int>(token) + i, row, model_.kernels.largest(row, stride));
+            if (rows.rounded) {
+                round(rows, static_cast<int>(token) + i, row, model_.kernels.largest(row, stride));
             }
         }
     }
@@ -217,16 +229,18 @@ void Chunk::finish(const Block& block, const Block* next, int row, int count) {
     multiply(block.out, context_rows_.from(row, row_bytes), count, x, x, stride, &block.up);
     const Rows rows = context_rows_.from(row, row_bytes);  // attention's result is used: room for the next rows
     const Rows read = rows.rounded ? rows : Rows{normed + static_cast<size_t>(row) * stride, nullptr, nullptr, stride};
-    norm(model_.pre_norm ? block.norm2 : block.norm1, x_, normed, row, count, read);
+    norm(model_.pre_norm ? block.norm2 : block.norm1, x_, normed, row, count, read.before(block.up));
     multiply(block.up, read, count, nullptr, wide, wide_stride, &block.down);
-    const Rows inner_rows = rows_of(wide, wide_stride, inner, count, work_.wide_rows, work_.wide_scales);
+    const Rows inner_rows =
+        rows_of(wide, wide_stride, inner, count, work_.wide_rows, work_.wide_scales).before(block.down);
     for (int i = 0; i < count; i++) {
         float* at = wide + static_cast<size_t>(i) * wide_stride;
         round(inner_rows, i, at, activate(at));
     }
     watch_.lap(Work::activations);
     multiply(block.down, inner_rows, count, x, x, stride, last ? (next ? &next->qkv : nullptr) : &block.out);
-    if (!model_.pre_norm) norm(block.norm2, x_, x_, row, count, next ? rows_.from(row, row_bytes) : Rows{});
+    if (!model_.pre_norm)
+        norm(block.norm2, x_, x_, row, count, next ? rows_.from(row, row_bytes).before(next->qkv) : Rows{});
 }
 
 float Chunk::activate(float* row) {

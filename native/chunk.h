@@ -25,8 +25,11 @@ private:
         const float* floats;
         uint8_t* rounded;  // null where products read floats
         float* scales;
-        long stride;  // elements
+        long stride;                     // elements
+        const float* factors = nullptr;  // what inputs are multiplied by before they are rounded
         Rows from(int row, int row_bytes) const;
+        // To be read by a product with these weights.
+        Rows before(const Weights& weights) const { return {floats, rounded, scales, stride, weights.input_scales()}; }
     };
 
     void embed();

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of this file; a caller refuses a library of another version. */
-#define LW_VERSION 1
+#define LW_VERSION 2
 
 enum lw_code { LW_OK, LW_BAD_DESCRIPTION, LW_BAD_WEIGHTS, LW_BAD_INPUT, LW_NO_MEMORY, LW_INTERNAL };
 enum lw_type { LW_FP32, LW_FP16, LW_BF16, LW_INT8 };      /* of stored weights */
@@ -41,6 +41,7 @@ typedef struct {
 typedef struct {
     lw_tensor weight; /* outputs by inputs; of a norm: one row */
     lw_tensor bias;
+    const float* input_scales; /* of int8 weights: what int8 products multiply each input by before rounding; or null */
 } lw_linear;
 
 typedef struct {

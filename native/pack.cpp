@@ -113,6 +113,7 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
     bias_ = reinterpret_cast<float*>(arena.of(numbers));
     if (int8) scales_ = reinterpret_cast<float*>(arena.of(numbers));
     if (int8) starts_ = reinterpret_cast<int32_t*>(arena.of(numbers));
+    read_input_scales(parts, inputs, int8, what);
     std::vector<float> row(inputs);
     std::vector<uint8_t> packed;
     int output = 0;
@@ -138,6 +139,25 @@ Weights::Weights(const std::vector<Part>& parts, int inputs, const Scheme& schem
         output += padded(part.rows);
     }
     packed_.panels = panels_, packed_.bias = bias_, packed_.scales = scales_, packed_.starts = starts_;
+}
+
+// All parts read the same inputs, so they must have the same scales of inputs, or none.
+void Weights::read_input_scales(const std::vector<Part>& parts, int inputs, bool int8, const char* what) {
+    const float* scales = parts.front().linear->input_scales;
+    for (const Part& part : parts) {
+        const float* other = part.linear->input_scales;
+        const bool same = (other == nullptr) == (scales == nullptr) &&
+                          (scales == nullptr || std::memcmp(scales, other, inputs * sizeof(float)) == 0);
+        const bool bytes = other == nullptr || (int8 && part.linear->weight.type == LW_INT8);
+        if (!same || !bytes) {
+            throw Failure(BAD_DESCRIPTION, std::string(what) + (same ? " have scales of inputs, which int8 alone has"
+                                                                     : " have different scales of inputs"));
+        }
+    }
+    if (scales == nullptr) return;
+    check_finite(scales, inputs, what);
+    input_scales_.assign(packed_.inputs, 0.0F);
+    std::copy_n(scales, inputs, input_scales_.begin());
 }
 
 // Bytes are rounded so that a row's largest magnitude is 127.

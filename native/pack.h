@@ -28,18 +28,22 @@ public:
     Weights(const std::vector<Part>& parts, int inputs, const Scheme& scheme, bool int8, const char* what, Arena&);
     const Packed& packed() const { return packed_; }
     size_t bytes() const { return bytes_; }
+    // What inputs are multiplied by before they are rounded, padded with zeros; null: nothing.
+    const float* input_scales() const { return input_scales_.empty() ? nullptr : input_scales_.data(); }
 
 private:
     void place_row(const Scheme&, int output, const float* row, int inputs, std::vector<uint8_t>& packed);
     void place_bytes(const Scheme&, int output, const int8_t* row, int inputs, float scale);
     void place_groups(const Scheme&, int output, const uint8_t* row, int inputs);
     void check_size(const Part&, int inputs, const char* what) const;
+    void read_input_scales(const std::vector<Part>&, int inputs, bool int8, const char* what);
 
     Packed packed_;
     size_t bytes_ = 0;
     uint8_t* panels_ = nullptr;
     float *bias_ = nullptr, *scales_ = nullptr;
     int32_t* starts_ = nullptr;
+    std::vector<float> input_scales_;
 };
 
 // Whether none is NaN or infinite.

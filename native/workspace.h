@@ -22,14 +22,14 @@ private:
 };
 
 struct Workspace {
-    Buffer<float> states, joined, context, wide, attention, words;
+    Buffer<float> states, joined, context, wide, attention, words, scaled;
     Buffer<float> angles;
     Buffer<uint8_t> rows, context_rows, wide_rows;  // as products read them
     Buffer<float> scales, context_scales, wide_scales;
 
     size_t bytes() const {
         return states.bytes() + joined.bytes() + context.bytes() + wide.bytes() + attention.bytes() + words.bytes() +
-               angles.bytes() + rows.bytes() + context_rows.bytes() + wide_rows.bytes() + scales.bytes() +
+               angles.bytes() + scaled.bytes() + rows.bytes() + context_rows.bytes() + wide_rows.bytes() + scales.bytes() +
                context_scales.bytes() + wide_scales.bytes();
     }
 };

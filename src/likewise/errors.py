@@ -6,9 +6,12 @@ LikewiseError
 │   └── DataNotFound    a data set that is not on this machine
 ├── BadModel        a model folder that is broken, unknown or unsafe         (a ValueError)
 │   └── ModelNotFound   a name for which no model was found                  (a FileNotFoundError)
+├── BelowBar        a quantized model whose vectors are too far from the original's
 ├── MissingExtra    an optional package that is needed is not installed      (an ImportError)
 └── OutOfMemory     a single text does not fit into memory                   (a MemoryError)
 """
+
+from typing import Any
 
 
 class LikewiseError(Exception):
@@ -41,6 +44,14 @@ class ModelNotFound(BadModel, FileNotFoundError):
 
     def __str__(self) -> str:  # FileNotFoundError would print an errno
         return str(self.args[0]) if self.args else ""
+
+
+class BelowBar(LikewiseError):
+    """A quantized model's vectors are too far from the original's. `result` has the figures; nothing was written."""
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class MissingExtra(LikewiseError, ImportError):

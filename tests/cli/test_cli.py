@@ -93,7 +93,7 @@ def test_models_have_a_header_and_the_encoder_of_a_model_in_eight_bits_is_its_ow
     assert main(["models"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     mini = next(line for line in lines if line.startswith("likewise-mini (default)"))
-    assert head.split() == ["name", "encoder", "size", "folder"]
+    assert head.split() == ["name", "encoder", "weights", "size", "folder"]
     assert mini[head.index("encoder") :].startswith("ELECTRA ") and mini[head.index("folder") :].startswith("/")
     assert head.index("size") + len("size") == mini.index(" MB") + len(" MB")
 

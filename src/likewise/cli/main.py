@@ -37,6 +37,7 @@ VERBS = {
     "download": Verb("models.download", "download a published model"),
     "dissect": Verb("models.dissect", "how words change through a model's layers"),
     "fuse": Verb("models.fuse", "train a map over all layers, in seconds; the encoder does not change"),
+    "quantize": Verb("models.quantize", "write a model with int8 weights, and measure how much its vectors change"),
     "data": Verb("data.command", "list data sets, describe one, and find test data in training data"),
     "mine": Verb("mine", "find hard negatives for pairs"),
     "train": Verb("train.command", "train a model on pairs, triplets or scores"),

@@ -132,7 +132,9 @@ def read_tensor(weights: WeightReader, name: str, dtype: torch.dtype) -> Tensor:
     """A tensor of a file as `dtype`, dequantized if it is stored as int8, and checked to be finite."""
     tensor: Tensor = weights.tensor(name)
     if tensor.dtype == torch.int8:
+        columns = weights.column_scales(name)
         tensor = quantization.dequantized(tensor, weights.tensor(name + ROW_STEP_SUFFIX))
+        tensor = tensor if columns is None else tensor * weights.tensor(columns).float()
     tensor = tensor.to(dtype)
     if not torch.isfinite(tensor.sum(dtype=torch.float32)):
         raise weights.not_finite(name)

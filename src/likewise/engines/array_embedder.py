@@ -168,24 +168,26 @@ class ArrayEmbedder(Embedder):
         """
         if weights not in (None, "int8"):
             raise BadInput(f'weights is {weights!r}; expected "int8", or None: as they are')
-        config = read_config(self.manifest.encoder)
         stored = {tensor.name: tensor for tensor in self._stored_tensors()}
         if weights == "int8":
             stored = in_int8(stored)
-        is_int8 = any(tensor.scales is not None for tensor in stored.values())
-        warn_of_readers(self.only_here(weights="int8" if is_int8 else None))
-        known, manifest = readable_provenance(self), self._manifest()
+        warn_of_readers(self.only_here(weights="int8" if _has_int8(stored) else None))
         with atomic_folder(target_folder(folder)) as partial:
-            write_manifest(partial, manifest, self.encoder.width)
-            self.tokenizer.save(partial)
-            write_provenance(partial, known)
-            for name, arrays in self._arrays_by_folder().items():
-                if arrays:
-                    save_file(dict(arrays), partial / name / "model.safetensors", {"format": "pt"})
-            settings = in_eight_bits(config) if is_int8 else config
-            (partial / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
-            write_tensors(partial / "model.safetensors", stored)
-            check_same(read_manifest(partial), manifest)
+            self.write_files(partial, stored)
+
+    def write_files(self, folder: Path, weights: Mapping[str, StoredTensor]) -> None:
+        """Write the files of this model, with these weights of its encoder, into an empty folder."""
+        config, manifest = read_config(self.manifest.encoder), self._manifest()
+        write_manifest(folder, manifest, self.encoder.width)
+        self.tokenizer.save(folder)
+        write_provenance(folder, readable_provenance(self))
+        for name, arrays in self._arrays_by_folder().items():
+            if arrays:
+                save_file(dict(arrays), folder / name / "model.safetensors", {"format": "pt"})
+        settings = in_eight_bits(config) if _has_int8(weights) else config
+        (folder / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
+        write_tensors(folder / "model.safetensors", weights)
+        check_same(read_manifest(folder), manifest)
 
     def only_here(self, *, weights: WeightFormat | None = None) -> list[str]:
         """Why sentence-transformers cannot read a folder of this model; nothing where it can."""
@@ -238,6 +240,10 @@ class ArrayEmbedder(Embedder):
             [np.empty((0, 0, 0), np.float32)] * len(ids),
             _store_layers,
         )
+
+
+def _has_int8(weights: Mapping[str, StoredTensor]) -> bool:
+    return any(tensor.scales is not None for tensor in weights.values())
 
 
 def none_if_memory_runs_out(compute: Callable[[], T]) -> T | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..runtime.weight_files import LARGEST_INT8, ROW_STEP_SUFFIX, WeightReader, weight_files
+from ..runtime.weight_files import COLUMN_SCALE_SUFFIX, LARGEST_INT8, ROW_STEP_SUFFIX, WeightReader, weight_files
 
 Array = np.ndarray
 TYPE_NAMES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8"}
@@ -20,33 +20,38 @@ EXPONENT = 0x7F80  # of a bfloat16; all bits set: infinity or NaN
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """Stored weights: an fp32, fp16 or int8 array, or bfloat16 as `uint16`; int8 comes with a scale for each row."""
+    """Stored weights: an fp32, fp16 or int8 array, or bfloat16 as `uint16`; int8 comes with a scale for each row.
+
+    A smoothed int8 matrix also has a scale for each column, by which int8 products multiply their inputs instead.
+    """
 
     values: Array
     scales: Array | None = None
     name: str = ""
     """In the file, without what the file puts before every name."""
+    column_scales: Array | None = None
 
     @property
     def arrays(self) -> list[Array]:
         """The values, and the scales if there are any."""
-        return [self.values] if self.scales is None else [self.values, self.scales]
+        return [array for array in (self.values, self.scales, self.column_scales) if array is not None]
 
     def fp32(self) -> Float[Array, "..."]:
         """The weights in fp32, dequantized if need be."""
         if self.values.dtype == np.uint16:
             return (self.values.astype(np.uint32) << 16).view(np.float32)
         values = self.values.astype(np.float32)
-        return values if self.scales is None else values * self.scales[:, None]
+        values = values if self.scales is None else values * self.scales[:, None]
+        return values if self.column_scales is None else values * self.column_scales
 
 
 def in_int8(tensors: Mapping[str, StoredTensor]) -> dict[str, StoredTensor]:
     """The tensors with each matrix in int8, one step a row, and everything else in fp32; as `encoders.quantization`."""
-    return {name: _int8_rows(tensor) if tensor.values.ndim == 2 else replace(tensor, values=tensor.fp32())
+    return {name: int8_rows(tensor) if tensor.values.ndim == 2 else replace(tensor, values=tensor.fp32())
             for name, tensor in tensors.items()}  # fmt: skip
 
 
-def _int8_rows(tensor: StoredTensor) -> StoredTensor:
+def int8_rows(tensor: StoredTensor) -> StoredTensor:
     """A matrix in int8: each row as whole numbers from −127 to 127 times its step; a row of zeros has the step 0."""
     if tensor.scales is not None:
         return tensor
@@ -63,8 +68,9 @@ def write_tensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
     """
     arrays = {name: (TYPE_NAMES[tensor.values.dtype.name], tensor.values) for name, tensor in tensors.items()}
     for name, tensor in tensors.items():
-        if tensor.scales is not None:
-            arrays[name + ROW_STEP_SUFFIX] = ("F32", tensor.scales.astype(np.float32))
+        for suffix, scales in ((ROW_STEP_SUFFIX, tensor.scales), (COLUMN_SCALE_SUFFIX, tensor.column_scales)):
+            if scales is not None:
+                arrays[name + suffix] = ("F32", scales.astype(np.float32))
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
     for name, (kind, array) in arrays.items():
@@ -100,7 +106,9 @@ class StoredWeights(WeightReader):
         self.check(found, shape)
         stored = self.stored(found)
         if stored == "I8":
-            return StoredTensor(self.tensor(found), self.read(found + ROW_STEP_SUFFIX, shape[0]).fp32(), name)
+            columns = self.column_scales(found)
+            scales = None if columns is None else self.read(columns, shape[1]).fp32()
+            return StoredTensor(self.tensor(found), self.read(found + ROW_STEP_SUFFIX, shape[0]).fp32(), name, scales)
         if stored == "BF16":
             values = self._bfloat16(found, shape)
             finite = not np.any((values & EXPONENT) == EXPONENT)

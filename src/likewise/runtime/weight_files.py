@@ -16,7 +16,8 @@ FLOAT_TYPES = ("F64", "F32", "F16", "BF16")
 
 ROW_STEP_SUFFIX = ".step"
 """The suffix that turns the name of an int8 matrix into that of its quantization steps, one for each row."""
-
+COLUMN_SCALE_SUFFIX = ".column_scale"
+"""The suffix of its column scales, which only smoothed matrices have: weight = whole number × step × column scale."""
 
 WeightFormat = Literal["int8"]
 """How weights may be written instead of as they are."""
@@ -57,9 +58,18 @@ class WeightReader:
         if self.stored(name) != "I8":
             return self.stored(name) in FLOAT_TYPES
         step, shape = name + ROW_STEP_SUFFIX, self.shape(name)
+        columns = self.column_scales(name)
         return (
-            step in self.home and len(shape) == 2 and self.shape(step) == shape[:1] and self.stored(step) in FLOAT_TYPES
+            step in self.home
+            and len(shape) == 2
+            and (self.shape(step), self.stored(step) in FLOAT_TYPES) == (shape[:1], True)
+            and (columns is None or (self.shape(columns), self.stored(columns) in FLOAT_TYPES) == (shape[1:], True))
         )
+
+    def column_scales(self, name: str) -> str | None:
+        """The name of an int8 matrix's column scales, if it has any."""
+        found = name + COLUMN_SCALE_SUFFIX
+        return found if found in self.home else None
 
     def check(self, name: str, expected: tuple[int, ...]) -> None:
         """Refuses a tensor that is stored in another shape than the config's, or in a type that is not read."""

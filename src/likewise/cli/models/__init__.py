@@ -1,1 +1,1 @@
-"""Commands about models: list, describe, download, dissect, fuse."""
+"""Commands about models: list, describe, download, dissect, fuse, quantize."""

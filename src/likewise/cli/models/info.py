@@ -2,6 +2,8 @@
 
 import argparse
 import json
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...model_files.names import DEFAULT_MODEL
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 
 LABEL = 14  # columns
+FORMATS = {"F64": "fp64", "F32": "fp32", "F16": "fp16", "BF16": "bf16", "I8": "int8 (a step for each row)"}
+"""Number formats, by safetensors' names."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -51,6 +55,7 @@ def describe_model(embedder: "Embedder") -> dict[str, Any]:
     return {
         "folder": str(manifest.encoder),
         **architecture,
+        "weights": stored_weights(manifest.encoder),
         "vocabulary": tokenizer.vocabulary,
         "longest_input": f"{tokenizer.max_length} tokens, {specials} of them special",
         "lower_case": "all texts" if tokenizer.lowercase else "as the tokenizer does",
@@ -61,6 +66,20 @@ def describe_model(embedder: "Embedder") -> dict[str, Any]:
         "device": str(embedder.device),
         "fingerprint": embedder.fingerprint,
     }
+
+
+def stored_weights(encoder: Path) -> str:
+    """In which number formats an encoder's weights are stored, and their size: int8, F32 …"""
+    from ...runtime.weight_files import COLUMN_SCALE_SUFFIX, WeightReader, weight_files
+
+    with ExitStack() as stack:
+        weights = WeightReader(encoder, stack, "numpy")
+        matrices = [name for name in weights.names if len(weights.shape(name)) > 1]
+        formats = sorted({weights.stored(name) for name in matrices})
+        smoothed = any(name.endswith(COLUMN_SCALE_SUFFIX) for name in weights.names)
+    size = sum(path.stat().st_size for path in weight_files(encoder)) / 1e6
+    named = " and ".join(FORMATS.get(name, name) for name in formats)
+    return f"{named}{', smoothed' if smoothed else ''}, {size:.1f} MB"
 
 
 def _shown(value: Any) -> str:

@@ -48,14 +48,15 @@ def show_models(rows: list[dict[str, Any]], baselines: dict[str, str]) -> None:
     from ..terminal_tables import fill
     from .architectures import encoder_name
 
-    print(f"{'name':{NAME_COLUMNS}} {'encoder':{ENCODER_COLUMNS}} {'size':>9}  folder")
+    print(f"{'name':{NAME_COLUMNS}} {'encoder':{ENCODER_COLUMNS}} {'weights':7} {'size':>9}  folder")
     for row in rows:
         default = " (default)" if row["name"] == DEFAULT_MODEL else ""
         name = f"{row['name'] + default:{NAME_COLUMNS}} "
         if row["folder"] is None:
             print(f"{name}not installed; to get it: {how_to_install(row['name'])}")
         else:
-            size = f"{encoder_name(row['kind']):{ENCODER_COLUMNS}} {row['megabytes']:6.0f} MB  "
+            weights = row["weights"] or ""
+            size = f"{encoder_name(row['kind']):{ENCODER_COLUMNS}} {weights:7} {row['megabytes']:6.0f} MB  "
             print(f"{name}{size}{row['folder']}")
     print("\nBaselines, which need no folder of their own:")
     for form, about in baselines.items():
@@ -73,11 +74,18 @@ def _row(name: str, folder: Path | None) -> dict[str, Any]:
     packaged = PACKAGED_MODELS.get(name)
     if packaged is not None and packaged.words is not None:  # converted into a model folder when it is first used
         size = (folder / packaged.weights).stat().st_size / 1e6
-        return {"name": name, "kind": "words", "megabytes": round(size, 1), "folder": str(folder)}
+        return {"name": name, "kind": "words", "weights": None, "megabytes": round(size, 1), "folder": str(folder)}
     try:
         encoder = read_manifest(folder).encoder
-        kind = str(read_config(encoder).get("model_type", "?"))
+        kind, weights = str(read_config(encoder).get("model_type", "?")), _weights(encoder)
     except (BadModel, AttributeError):
-        encoder, kind = folder, "broken"
+        encoder, kind, weights = folder, "broken", None
     size = sum(path.stat().st_size for path in encoder.glob("*.safetensors")) / 1e6
-    return {"name": name, "kind": kind, "megabytes": round(size, 1), "folder": str(folder)}
+    return {"name": name, "kind": kind, "weights": weights, "megabytes": round(size, 1), "folder": str(folder)}
+
+
+def _weights(encoder: Path) -> str | None:
+    """`int8` if this library stored the weights so; None: floats."""
+    from ...encoders.config import is_in_eight_bits
+
+    return "int8" if is_in_eight_bits(encoder) else None

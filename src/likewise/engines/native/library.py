@@ -23,7 +23,7 @@ from ..stored_weights import StoredTensor
 
 Array = np.ndarray
 
-VERSION = 1
+VERSION = 2
 """The version of the interface; LW_VERSION in native/likewise_native.h."""
 FILE = "likewise_native" + {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 PRECISIONS = {"fp32": 0, "bf16": 1, "int8": 2}
@@ -42,7 +42,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Linear(ctypes.Structure):
-    _fields_ = (("weight", _Tensor), ("bias", _Tensor))
+    _fields_ = (("weight", _Tensor), ("bias", _Tensor), ("input_scales", c_void_p))
 
 
 _PARTS = ("query", "key", "value", "out", "up", "down", "norm1", "norm2")
@@ -325,10 +325,20 @@ def _tensor(tensor: StoredTensor | None, alive: list[Any]) -> _Tensor:
     return _Tensor(_address(values), _address(scales), rows, columns, TYPES[values.dtype.name])
 
 
-def _linear(layer: LinearWeights | None, alive: list[Any]) -> _Linear:
+def _linear(layer: LinearWeights | None, precision: str, alive: list[Any]) -> _Linear:
+    """A layer; int8 products multiply their inputs by a smoothed matrix's column scales, others get it in fp32."""
     if layer is None:
         return _Linear()
-    return _Linear(_tensor(layer.weight, alive), _tensor(layer.bias, alive))
+    weight, scales = layer.weight, layer.weight.column_scales
+    if scales is None:
+        return _Linear(_tensor(weight, alive), _tensor(layer.bias, alive))
+    if precision != "int8":
+        return _Linear(_tensor(StoredTensor(weight.fp32()), alive), _tensor(layer.bias, alive))
+    if scales.shape != weight.values.shape[1:]:
+        raise BadModel(f"{scales.shape} column scales are given for weights of shape {weight.values.shape}")
+    scales = _floats(scales)
+    alive.append(scales)
+    return _Linear(_tensor(weight, alive), _tensor(layer.bias, alive), _address(scales))
 
 
 def _description(d: Description, precision: str, alive: list[Any]) -> _Description:
@@ -346,11 +356,11 @@ def _description(d: Description, precision: str, alive: list[Any]) -> _Descripti
     for table in ("words", "positions", "segments", "relative"):
         setattr(structure, table, _tensor(getattr(d, table), alive))
     for layer in ("norm", "widen", "last_norm"):
-        setattr(structure, layer, _linear(getattr(d, layer), alive))
+        setattr(structure, layer, _linear(getattr(d, layer), precision, alive))
     blocks = (_Block * len(d.blocks))()
     for at, block in zip(blocks, d.blocks, strict=True):
         for part in _PARTS:
-            setattr(at, part, _linear(getattr(block, part), alive))
+            setattr(at, part, _linear(getattr(block, part), precision, alive))
         at.theta, at.reach = block.theta, block.reach
     structure.block_count, structure.blocks = len(blocks), ctypes.cast(blocks, POINTER(_Block))
     order = np.asarray(range(d.depth) if d.order is None else d.order, np.int32)

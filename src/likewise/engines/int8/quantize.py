@@ -1,0 +1,153 @@
+"""quantize: a model's weights in int8, calibrated and measured on bundled text, and kept only if vectors stay close."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays.similarity import PAIRWISE
+from ...embedder import Embedder
+from ...errors import BadInput, BelowBar
+from ...model_files import atomic_folder
+from ...runtime.atomic_files import check_not_input, check_writable_folder, target_folder
+from ...runtime.weight_files import weight_files
+from ..description import Description, read_description, tensors
+from ..native.native_embedder import NativeEmbedder, NativeEncoder
+from ..stored_weights import in_int8
+from .calibration import record_inputs
+from .fidelity import Bar, Fidelity, fidelity
+from .smoothing import Smoothing, choose_smoothings, smoothed
+from .texts import calibration_texts, held_out_texts, odd_texts
+
+Array = np.ndarray
+DEFAULT_BAR = Bar()
+CALIBRATION_SEED, HELD_OUT_SEED = 1, 2
+CALIBRATION_ODD_TEXTS = 50
+SENTENCES, ODD, OVERALL = "held-out sentences", "odd texts", "overall"
+"""What a quantized model is measured on; the bar is for all of them together."""
+
+
+@dataclass(frozen=True)
+class QuantizationResult:
+    """What quantizing a model gave: fidelity on held-out text, sizes, and whether the folder was written."""
+
+    folder: Path
+    written: bool
+    bar: Bar
+    fidelity: Mapping[str, Fidelity]
+    """By `SENTENCES`, `ODD` and `OVERALL`, which is compared with the bar."""
+    bytes_before: int
+    bytes_after: int
+    """Of the encoder's weight files."""
+    smoothings: tuple[Smoothing, ...]
+    """Of the products whose inputs are smoothed; empty where that brought calibration text no closer."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bar is reached."""
+        return self.fidelity[OVERALL].reaches(self.bar)
+
+
+def quantize(
+    model: Embedder,
+    folder: str | Path,
+    *,
+    bar: Bar = DEFAULT_BAR,
+    force: bool = False,
+    callback: Callable[[str], None] = lambda _: None,
+) -> QuantizationResult:
+    """Write a model with int8 weights, with which the native engine computes in int8 as they are.
+
+    It is loaded by `Embedder.load(folder, engine="native", precision="int8")`. Products whose inputs have outlier
+    channels are smoothed where that helps on calibration text (`smoothing`). Then vectors of held-out text, computed in
+    int8 from what was written, are compared with the model's own in fp32.
+
+    Args:
+        model: computed by the native engine in fp32: `Embedder.load(name, engine="native")`.
+        folder: where to write; a new folder appears whole or not at all.
+        bar: the fidelity required.
+        force: whether to write the folder even below the bar.
+        callback: is given a line about each step.
+
+    Raises:
+        BelowBar: the bar is not reached; nothing was written, and the error has the result.
+        BadInput: the model is not computed by the native engine in fp32, or the folder is its own or not writable.
+    """
+    target = target_folder(folder)
+    source = _checked(model, target)
+    description = read_description(source.manifest.encoder)
+    smoothings = _smoothings(source, description, callback)
+    with atomic_folder(target) as partial:
+        callback("writing weights in int8")
+        stored = {tensor.name: tensor for tensor in tensors(smoothed(description, smoothings))}
+        source.write_files(partial, in_int8(stored))
+        found = _measured(source, Embedder.load(partial, engine="native", precision="int8"), callback)
+        written = force or found[OVERALL].reaches(bar)
+        sizes = (_weight_bytes(source.manifest.encoder), _weight_bytes(partial))
+        result = QuantizationResult(target, written, bar, found, *sizes, tuple(smoothings))
+        if not written:
+            raise BelowBar(_refusal(result), result)
+    return result
+
+
+def _checked(model: Embedder, target: Path) -> NativeEmbedder:
+    """The model, if it can be quantized into this folder."""
+    if not isinstance(model, NativeEmbedder) or model.precision != "fp32":
+        found = f"a {type(model).__name__} in {model.precision}" if isinstance(model, Embedder) else f"{model!r:.100}"
+        raise BadInput(f'the model is {found}; expected Embedder.load(name, engine="native", precision="fp32")')
+    encoder = model.manifest.encoder
+    check_not_input(target, [encoder, *([encoder.parent] if (encoder.parent / "modules.json").exists() else [])])
+    check_writable_folder(target)
+    return model
+
+
+def _smoothings(model: NativeEmbedder, description: Description, callback: Callable[[str], None]) -> list[Smoothing]:
+    """What smooths the inputs of products, if vectors of calibration text come closer to fp32's by it."""
+    if not description.depth:
+        return []
+    texts = calibration_texts() + odd_texts(CALIBRATION_SEED, CALIBRATION_ODD_TEXTS)
+    callback(f"calibrating on {len(texts)} texts")
+    found = choose_smoothings(description, record_inputs(model, description, texts))
+    exact = _vectors(model, texts)
+    before, after = (
+        _mean_cosine(exact, _vectors(_int8_model(model, one), texts))
+        for one in (description, smoothed(description, found))
+    )
+    return found if after > before else []
+
+
+def _int8_model(model: NativeEmbedder, description: Description) -> NativeEmbedder:
+    """The model with another encoder, in int8."""
+    encoder = NativeEncoder(description, "int8")
+    return NativeEmbedder(model.tokenizer, encoder, model.pooling, model.heads, model.manifest)
+
+
+def _measured(before: Embedder, after: Embedder, callback: Callable[[str], None]) -> dict[str, Fidelity]:
+    sentences, odd = held_out_texts(), odd_texts(HELD_OUT_SEED)
+    callback(f"comparing vectors of {len(sentences) + len(odd)} held-out texts")
+    x, y = (_vectors(one, sentences + odd) for one in (before, after))
+    end = len(sentences)
+    return {SENTENCES: fidelity(x[:end], y[:end]), ODD: fidelity(x[end:], y[end:]), OVERALL: fidelity(x, y)}
+
+
+def _vectors(model: Embedder, texts: Sequence[str]) -> Float[Array, "N E"]:
+    return model.encode(texts, overflow="truncate", progress=False)
+
+
+def _mean_cosine(a: Float[Array, "N E"], b: Float[Array, "N E"]) -> float:
+    return float(PAIRWISE["cosine"](a, b).mean())
+
+
+def _weight_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in weight_files(folder))
+
+
+def _refusal(result: QuantizationResult) -> str:
+    found, bar = result.fidelity[OVERALL], result.bar
+    return (
+        f"int8 changes this model's vectors too much: mean cosine {found.mean_cosine:.5f} and least cosine "
+        f"{found.least_cosine:.5f} on {found.texts} held-out texts; the bar is {bar.mean_cosine} and "
+        f"{bar.least_cosine}. Nothing was written to {result.folder}"
+    )

@@ -1,0 +1,126 @@
+"""Smoothing (SmoothQuant, Xiao et al. 2023): a channel's size moves from the inputs of a product to its weights.
+
+The inputs of a product are rounded with one step a token, so a channel with large numbers leaves few steps to the
+others. X Wᵀ = (X / s) (W s)ᵀ for any positive s of each channel; with s_j = max|X_j|^α / max|W_j|^(1−α) both are easier
+to round. What is exact, apart from rounding:
+
+- Before-norm models (ModernBERT): a norm's output goes into products alone, so 1/s is folded into its weight and bias.
+  The first block's attention has no norm of its own, and is treated like an after-norm model's.
+- After-norm models (BERT and its kin): a norm's output is also the residual, added to what comes out of attention or
+  network before the next norm. Folding 1/s into the norm would scale the residual too, and the next norm, whose mean
+  and variance are over all channels, does not undo that: nothing can be folded. So 1/s stays beside the int8 weights
+  as column scales, by which the native engine multiplies a product's inputs before it rounds them; the residual never
+  sees them. Weights read in fp32 are those of the original, but for rounding.
+- Between values and attention's output, and between gates and the network's second layer, scales could be folded too;
+  on the models measured (docs/logbook.md) that gained nothing, so it is not done.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..description import BlockWeights, Description, LinearWeights
+from ..stored_weights import StoredTensor, int8_rows
+from .calibration import Inputs, Site
+
+Array = np.ndarray
+STRENGTHS = (0.25, 0.5, 0.75)
+"""The values of α that are tried for each product."""
+WORTHWHILE = 0.95  # times the error without smoothing: a product that does not get below it stays as it is
+SMALLEST = 0.01  # of the largest channel: what is smaller counts as this much, so that no scale is extreme
+LAYERS: dict[Site, tuple[str, ...]] = {"query": ("query", "key", "value"), "up": ("up",)}
+NORMS: dict[Site, str] = {"query": "norm1", "up": "norm2"}
+"""Where norms come before, the norm whose output the product reads."""
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """The scales of one product's input channels, and the squared error of its int8 results relative to their size."""
+
+    block: int
+    site: Site
+    scales: Float[Array, " D"]
+    error_before: float
+    error_after: float
+
+
+def choose_smoothings(description: Description, inputs: Mapping[tuple[int, Site], Inputs]) -> list[Smoothing]:
+    """For each product that calibration has the inputs of, the best scales, if they make its results better."""
+    found = (_choose(description.blocks[i], i, site, seen) for (i, site), seen in inputs.items())
+    return [one for one in found if one is not None]
+
+
+def smoothed(description: Description, smoothings: Sequence[Smoothing]) -> Description:
+    """The encoder with these scales folded into norms, or kept as column scales of int8 weights."""
+    blocks = list(description.blocks)
+    for one in smoothings:
+        block = blocks[one.block]
+        norm = getattr(block, NORMS[one.site]) if description.pre_norm else None
+        if norm is None:
+            blocks[one.block] = _with_column_scales(block, one)
+        else:
+            folded: dict[str, Any] = {NORMS[one.site]: _divided(norm, one.scales)}
+            blocks[one.block] = replace(_scaled(block, one), **folded)
+    return replace(description, blocks=blocks)
+
+
+def _choose(block: BlockWeights, index: int, site: Site, seen: Inputs) -> Smoothing | None:
+    weights = np.concatenate([layer.weight.fp32() for _, layer in _layers(block, site)])
+    largest = np.abs(weights).max(0)
+    if not largest.any() or not seen.largest.any():
+        return None
+    x = np.concatenate(seen.rows)
+    exact = x @ weights.T
+    before = _error(x, weights, exact)
+    tried = [_scales(seen.largest, largest, strength) for strength in STRENGTHS]
+    after, scales = min(((_error(x / s, weights * s, exact), s) for s in tried), key=lambda pair: pair[0])
+    return Smoothing(index, site, scales, before, after) if after < WORTHWHILE * before else None
+
+
+def _scales(inputs: Float[Array, " D"], weights: Float[Array, " D"], strength: float) -> Float[Array, " D"]:
+    inputs, weights = (np.maximum(part, SMALLEST * part.max()) for part in (inputs, weights))
+    found = np.log(inputs) * strength - np.log(weights) * (1 - strength)
+    return np.asarray(np.exp(found - found.mean()), np.float32)
+
+
+def _error(x: Float[Array, "T D"], weights: Float[Array, "O D"], exact: Float[Array, "T O"]) -> float:
+    """The squared error of the int8 product, relative to the squares of the exact one."""
+    rounded = int8_rows(StoredTensor(x)).fp32() @ int8_rows(StoredTensor(weights)).fp32().T
+    return float(np.square(rounded - exact).sum(dtype=np.float64) / np.square(exact).sum(dtype=np.float64))
+
+
+def _layers(block: BlockWeights, site: Site) -> list[tuple[str, LinearWeights]]:
+    """The layers that read a product's inputs, by name."""
+    return [(name, getattr(block, name)) for name in LAYERS[site] if getattr(block, name) is not None]
+
+
+def _scaled(block: BlockWeights, smoothing: Smoothing) -> BlockWeights:
+    """The block with fp32 weights W s; its product is right for inputs X / s."""
+    changed: dict[str, Any] = {
+        name: replace(layer, weight=StoredTensor(layer.weight.fp32() * smoothing.scales, name=layer.weight.name))
+        for name, layer in _layers(block, smoothing.site)
+    }
+    return replace(block, **changed)
+
+
+def _with_column_scales(block: BlockWeights, smoothing: Smoothing) -> BlockWeights:
+    """The block with int8 weights W s and column scales 1 / s; its product is right for inputs X."""
+    divisors = (1 / smoothing.scales).astype(np.float32)
+    changed: dict[str, Any] = {
+        name: replace(layer, weight=replace(int8_rows(layer.weight), column_scales=divisors))
+        for name, layer in _layers(_scaled(block, smoothing), smoothing.site)
+    }
+    return replace(block, **changed)
+
+
+def _divided(norm: LinearWeights, scales: Float[Array, " D"]) -> LinearWeights:
+    """A norm whose output is divided by the scales."""
+    weight, bias = (
+        None if part is None else StoredTensor(part.fp32() / scales, name=part.name)
+        for part in (norm.weight, norm.bias)
+    )
+    assert weight is not None
+    return LinearWeights(weight, bias)
