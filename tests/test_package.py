@@ -36,7 +36,6 @@ def test_what_needs_torch_says_what_to_install(name):
 @pytest.mark.parametrize(
     "words",
     [
-        ["dissect", "m"],
         ["fuse", "m", "--pairs", "p.csv", "-o", "o"],
         ["mine", "m", "p.csv"],
         ["train", "m", "--data", "p.csv@contrastive", "-o", "o"],

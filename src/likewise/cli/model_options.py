@@ -121,15 +121,15 @@ _before: dict[str, Any] = {}  # the process's settings, to be restored after a c
 
 def set_threads(args: argparse.Namespace) -> None:
     """Set the threads of whatever computes; libraries read them from the environment when they are imported."""
-    if not hasattr(args, "threads"):
+    if not hasattr(args, "threads") or isinstance(args.threads, str):  # of `train`, which reads its own flags later
         return
     threads = _threads(args.threads)
-    _before["environment"] = {name: os.environ.get(name) for name in THREADS}
+    _before.setdefault("environment", {name: os.environ.get(name) for name in THREADS})
     os.environ |= dict.fromkeys(THREADS, str(threads))
     if sys.modules.get("torch") is not None:  # in a program that calls `main`
         import torch
 
-        _before["torch"] = torch.get_num_threads()
+        _before.setdefault("torch", torch.get_num_threads())
         torch.set_num_threads(threads)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import likewise
 from likewise.cli import main
+from likewise.cli.train import build
 from likewise.data.column_names import ColumnNames
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.train.data.schedule import DataSource
@@ -280,6 +281,22 @@ def test_layers_of_an_objective_are_layers_of_the_model_and_what_is_saved_is_the
     command[command.index("pairs.csv@cosent:layers=3")] = "pairs.csv@cosent:layers=5"
     assert main([*command, "-o", "other"]) == 2
     assert "layers is 5; the model has 4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", ["flag", "file"])
+def test_a_training_has_the_threads_that_a_flag_or_a_file_gives_it(how, place, monkeypatch, capsys):
+    import torch
+
+    seen, start = [], build.start_model
+    monkeypatch.setattr(build, "start_model", lambda *given: (seen.append(torch.get_num_threads()), start(*given))[1])
+    (place / "threads.toml").write_text(
+        'model = "tiny"\nthreads = 3\ndevice = "cpu"\nbatch_size = 3\n'
+        '[[data]]\nfile = "pairs.csv"\nobjective = {name = "regression"}\n'
+        'columns = {sentence1 = "question", sentence2 = "answer", score = "likeness/5"}\n'
+    )
+    command = {"flag": ["train", "tiny", *FLAGS, "--threads", "3"], "file": ["train", "threads.toml"]}[how]
+    assert main([*command, "--dry-run"]) == 0, capsys.readouterr().err
+    assert seen == [3] and torch.get_num_threads() != 3
 
 
 @pytest.mark.parametrize("verb", ["train", "evaluate"])

@@ -179,7 +179,7 @@ def test_a_student_comes_to_say_what_its_teacher_says(teachers, own):
 
 
 def test_an_embedder_that_numpy_computes_teaches_what_torchs_does(folders):
-    torchs, numpys = (TorchEmbedder.load(folders("bert"), engine=engine) for engine in ("torch", "numpy"))
+    torchs, numpys = (Embedder.load(folders("bert"), engine=engine) for engine in ("torch", "numpy"))
     columns = {"sentence": TEXTS}
     for teacher in (torchs, numpys):
         taught = teacher_outputs(columns, teacher, Distillation())

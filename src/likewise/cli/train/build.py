@@ -10,7 +10,7 @@ from ...train.data.sources import load_data
 from ...train.evaluators import AccuracyEvaluator, SpearmanEvaluator, load_evaluator
 from ...train.output.run_folder import TrainingJob
 from ...train.run import training_job
-from ..model_options import prepare_runtime
+from ..model_options import prepare_runtime, set_threads
 from .config import DataOptions, Kind, TrainCommand
 from .model_kinds import KINDS, expected_labels, start_model
 
@@ -31,7 +31,8 @@ class ReadyToTrain:
 def prepare_training(command: TrainCommand) -> ReadyToTrain:
     """Read the data, then the model; what cannot be used is reported before anything is computed."""
     options = command.options
-    prepare_runtime(Namespace(device=options.device, threads=options.threads))
+    set_threads(Namespace(threads=options.threads))
+    prepare_runtime(Namespace(device=options.device))
     sources = [data_source(one, options.kind) for one in command.data]
     labels = expected_labels(command, [source.objective for source in sources])
     evaluator = _evaluator(command, len(labels))
