@@ -81,7 +81,7 @@ def test_no_sentences_give_no_rows(model: Model) -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("part", ["query", "up", "norm1", "positions", "words"])
 def test_weights_that_are_not_finite_are_refused(value: float, part: str, bert: Description, library: Library) -> None:
-    def spoilt(tensor: Tensor) -> Tensor:
+    def spoilt(tensor: StoredTensor) -> StoredTensor:
         values = tensor.values.copy()
         values.flat[-1] = value
         return StoredTensor(values)
@@ -233,7 +233,7 @@ def test_a_process_ends_while_a_models_threads_wait(library_path: Path) -> None:
     code = (
         "import ctypes, os, sys, numpy as np; from pathlib import Path; "
         "from likewise.engines.native.library import *; "
-        "words = Tensor(np.ones((10, 64), np.float32)); "
+        "words = StoredTensor(np.ones((10, 64), np.float32)); "
         "model = Model(Description(10, 64, 99, words), library=Library(Path(sys.argv[1]))); "
         "ids = np.ones(4000, np.int32); lengths = np.full(100, 40, np.int32); "
         "print(model.run(ids, lengths, reductions=['mean'], execution=Execution(threads=3)).pooled.sum()); "
