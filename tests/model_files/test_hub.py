@@ -144,7 +144,7 @@ def test_offline_is_said_in_any_of_the_hubs_ways(value, monkeypatch):
 )
 def test_a_name_without_an_owner_is_one_of_sentence_transformers(name, repository, monkeypatch):
     calls = []
-    monkeypatch.setattr(names, "snapshot", lambda *given, **how: calls.append((*given, sorted(how))))
+    monkeypatch.setattr(hub, "snapshot", lambda *given, **how: calls.append((*given, sorted(how))))
     tried = []
     assert names._hub(name, tried) is None
     assert calls == ([(repository, tried, ["allow_patterns", "ignore_patterns"])] if repository else [])

@@ -27,8 +27,8 @@ def quantile(level: float, degrees: float) -> float:
 
 def _beta(x: float, a: float, b: float) -> float:
     """The regularised incomplete beta function; Lentz's evaluation of its continued fraction (DLMF 8.17.22)."""
-    if x <= 0 or x >= 1:
-        return min(1.0, max(0.0, x))
+    if x <= 0:
+        return 0.0
     if x > (a + 1) / (a + b + 2):  # where the fraction converges slowly its mirror image does not
         return 1 - _beta(1 - x, b, a)
     logarithm = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
