@@ -145,7 +145,8 @@ class _Attempt:
         self._next()
 
     def _next(self) -> None:
-        tests, seconds = self.sets.pop(0)
+        self.tests, seconds = self.sets.pop(0)
+        tests = self.tests
         log = self.copy.place.parent / f"{self.copy.place.name}.log"
         self.trial = begin(self.copy.place, tests, LIMIT + PATIENCE * seconds, log)
 
@@ -155,6 +156,12 @@ class _Attempt:
             return False
         if found == "unclear" and breaks_import(self.copy.place, self.mutant.file):
             found = "caught"
+        elif (
+            found == "unclear" and by_file(self.tests) != self.tests
+        ):  # a test has another name than when it was mapped
+            self.sets.insert(0, (by_file(self.tests), UNKNOWN))
+            self._next()
+            return False
         if not (self.outcome == "unclear" and found == "survived"):  # what is unclear once stays so until it is caught
             self.outcome = found
         if found in ("survived", "unclear") and self.sets:
@@ -187,6 +194,12 @@ def sets_of_tests(mutant: Mutant, known: Map) -> Iterator[tuple[list[str], float
         yield new, UNKNOWN
     if not tried and not new:
         raise SystemExit(f"no test is known to run {mutant.file}; python -m benchmarks.mutants --map learns it")
+
+
+def by_file(tests: Sequence[str]) -> list[str]:
+    """The files of the first of these tests, whole, as far as they are there."""
+    files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    return [file for file in files if (coverage_map.ROOT / file).is_file()][:5]
 
 
 def _within(tests: Sequence[int], known: Map, seconds: float) -> list[int]:

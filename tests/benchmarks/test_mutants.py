@@ -148,3 +148,8 @@ def test_a_slip_with_which_a_module_cannot_be_imported_is_known(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     assert [breaks_import(tmp_path, f"a/{name}.py") for name in ("__init__", "fine", "broken")] == [False, False, True]
+
+
+def test_tests_that_are_not_there_any_more_are_looked_for_in_their_files():
+    tests = ["tests/text/test_packing.py::gone", "tests/gone.py::a", "tests/text/test_packing.py::b[1]"]
+    assert command.by_file(tests) == command.by_file(command.by_file(tests)) == ["tests/text/test_packing.py"]
