@@ -126,7 +126,7 @@ def test_a_stream_that_is_left_early_still_tells_what_was_cut(tiny, monkeypatch)
 @pytest.mark.parametrize("call", ["m.encode(texts)", "list(m.encode_stream(texts))", "m.encode_layers(texts)"])
 def test_a_warning_points_at_the_line_that_asked(call, folders):
     folder = str(folders("bert"))
-    script = f"from likewise import Embedder\nm = TorchEmbedder.load({folder!r})\ntexts = ['a b ' * 99]\n{call}"
+    script = f"from likewise import Embedder\nm = Embedder.load({folder!r})\ntexts = ['a b ' * 99]\n{call}"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "<string>:4: UserWarning: 1 of 1 text was truncated" in ran.stderr
 
@@ -213,7 +213,7 @@ def test_a_name_that_is_none_of_the_models_is_refused_with_those_that_are(verb, 
     if engine == "numpy" and verb in ("encode_tokens", "encode_layers"):
         return
     folder = own(spoken={"prompts": {"query": "query: ", "document": ""}})
-    call = getattr(TorchEmbedder.load(folder, engine=engine), verb)
+    call = getattr(Embedder.load(folder, engine=engine), verb)
     for name in ("qurey", "Query", ""):
         with pytest.raises(BadInput, match=f"no prompt named '{name}'; its prompts are 'query', 'document'"):
             call(["a"], prompt_name=name)
@@ -374,7 +374,7 @@ LONG_WORD = "a" * 20_000
 
 @pytest.mark.parametrize("engine", ["torch", "numpy"])
 def test_words_too_long_for_the_tokenizer_are_counted_as_lost(engine, folders):
-    embedder = TorchEmbedder.load(folders("bert"), engine=engine)
+    embedder = Embedder.load(folders("bert"), engine=engine)
     texts = ["a cat", LONG_WORD, f"the {'b' * 101} dog {'c' * 300}", "d" * 100, f"e{'f' * 99},{'g' * 100}"]
     report = embedder.encode_report(texts)
     assert report.lost.tolist() == [0, 1, 2, report.lost[3], report.lost[4]]
@@ -486,7 +486,7 @@ def test_a_device_that_is_not_here_is_refused_before_the_model_is_read(device, t
 @pytest.mark.usefixtures("unchecked")
 def test_a_pooling_that_is_no_name_is_refused(engine, pooling, folders):
     with pytest.raises(BadInput, match="expected a name, one of cls"):
-        TorchEmbedder.load(folders("bert"), engine=engine, pooling=pooling)
+        Embedder.load(folders("bert"), engine=engine, pooling=pooling)
 
 
 def test_every_kind_of_column_gives_the_vectors_of_the_list(tiny):

@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from likewise import Embedder
 from likewise.encoders.layers import without_dropout
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.model_files import atomic_folder
 from likewise.train.data.batch import TrainingRows
@@ -44,7 +44,7 @@ def test_batches_of_one_step_give_the_gradient_of_their_mean(own):
         TrainSettings(max_steps=3, batch_size=8, **FAST),
         TrainSettings(max_steps=3, batch_size=4, gradient_accumulation_steps=2, **FAST),
     ):
-        embedder = Embedder.load(own(), device="cpu")
+        embedder = TorchEmbedder.load(own(), device="cpu")
         without_dropout(embedder)
         moments = []
         run_trainer(embedder, _course(8), run, callbacks=[moments.append])
@@ -73,9 +73,9 @@ def test_the_running_mean_is_that_of_a_plain_loop():
 def test_the_running_mean_is_what_is_measured_and_what_remains(own):
     folder, seen = own(), []
     run = TrainSettings(max_steps=4, batch_size=8, **FAST, ema_decay=0.5, eval_steps=4)
-    embedder = Embedder.load(folder, device="cpu")
+    embedder = TorchEmbedder.load(folder, device="cpu")
     run_trainer(embedder, _course(), run, evaluator=lambda e: seen.append(_weights(e)) or {"x": 1.0})
-    unmeasured, plain = (Embedder.load(folder, device="cpu") for _ in range(2))
+    unmeasured, plain = (TorchEmbedder.load(folder, device="cpu") for _ in range(2))
     run_trainer(unmeasured, _course(), run)
     run_trainer(plain, _course(), TrainSettings(max_steps=4, batch_size=8, **FAST))
     for name, weight in _weights(embedder).items():
@@ -86,11 +86,11 @@ def test_the_running_mean_is_what_is_measured_and_what_remains(own):
 def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, tmp_path):
     folder = own()
     run = TrainSettings(max_steps=6, batch_size=8, **FAST, save_steps=4)
-    whole = Embedder.load(folder, device="cpu")
+    whole = TorchEmbedder.load(folder, device="cpu")
     run_trainer(whole, _course(), run)
     with stop_requested() as stop:
         reported = run_trainer(
-            Embedder.load(folder, device="cpu"),
+            TorchEmbedder.load(folder, device="cpu"),
             _course(),
             run,
             checkpoint_folder=tmp_path / "c",
@@ -98,7 +98,7 @@ def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_of_that_very_step(own, 
             callbacks=[lambda m: signal.raise_signal(signal.SIGINT) if m.step == 3 else None],
         )
     assert reported.interrupted and reported.steps == 3 and checkpoints.latest_checkpoint(tmp_path / "c").step == 3
-    again = Embedder.load(folder, device="cpu")
+    again = TorchEmbedder.load(folder, device="cpu")
     assert not run_trainer(again, _course(), run, checkpoint_folder=tmp_path / "c").interrupted
     assert all(torch.equal(w, again.state_dict()[n]) for n, w in _weights(whole).items())
 
@@ -118,7 +118,7 @@ def test_a_second_wish_to_stop_stops_at_once_and_the_handlers_are_put_back():
 def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_from_it(own, tmp_path):
     folder, place = own(), tmp_path / "c"
     run = TrainSettings(max_steps=4, batch_size=8, **FAST, save_steps=2)
-    whole = Embedder.load(folder, device="cpu")
+    whole = TorchEmbedder.load(folder, device="cpu")
     run_trainer(whole, _course(), run)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -130,19 +130,19 @@ def test_where_the_disk_is_full_the_older_checkpoint_stays_and_the_run_goes_on_f
     try:
         with pytest.raises(BadInput, match="step 4 cannot be written .*that of step 2 is kept"):
             run_trainer(
-                Embedder.load(folder, device="cpu"), _course(), run, checkpoint_folder=place, callbacks=[fill_up]
+                TorchEmbedder.load(folder, device="cpu"), _course(), run, checkpoint_folder=place, callbacks=[fill_up]
             )
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
     assert [p.name for p in place.iterdir()] == ["step-00000002"]
-    again = Embedder.load(folder, device="cpu")
+    again = TorchEmbedder.load(folder, device="cpu")
     run_trainer(again, _course(), run, checkpoint_folder=place)
     assert all(torch.equal(w, again.state_dict()[n]) for n, w in _weights(whole).items())
 
 
 def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
-    embedder = Embedder.load(own(), device="cpu")
+    embedder = TorchEmbedder.load(own(), device="cpu")
     run = TrainSettings(max_steps=2, batch_size=8)
     run_trainer(embedder, _course(), run, checkpoint_folder=tmp_path)
     left_by(atomic_folder, tmp_path / "step-00000003")
@@ -152,7 +152,7 @@ def test_what_a_killed_process_left_half_written_is_taken_away(own, tmp_path):
 
 
 def test_beginning_anew_takes_older_checkpoints_away(own, tmp_path):
-    embedder, place = Embedder.load(own(), device="cpu"), tmp_path / "c"
+    embedder, place = TorchEmbedder.load(own(), device="cpu"), tmp_path / "c"
     run_trainer(embedder, _course(), TrainSettings(max_steps=9, batch_size=8), checkpoint_folder=place)
     steps = []
     run_trainer(
@@ -167,7 +167,7 @@ def test_beginning_anew_takes_older_checkpoints_away(own, tmp_path):
 
 
 def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
-    embedder = Embedder.load(own(), device="cpu")
+    embedder = TorchEmbedder.load(own(), device="cpu")
     run_trainer(
         embedder,
         _course(),
@@ -200,14 +200,14 @@ def test_another_backbone_or_other_data_are_another_run(own, tmp_path):
 )
 def test_numbers_that_make_no_sense_are_reported(run, message, own):
     with pytest.raises(BadInput, match=message):
-        run_trainer(Embedder.load(own(), device="cpu"), _course(), run)
+        run_trainer(TorchEmbedder.load(own(), device="cpu"), _course(), run)
 
 
 @pytest.mark.parametrize("less", [["about"], ["run", "seed"], ["run", "learning_rate"], ["data_sources"], ["rows"]])
 def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less, own, tmp_path):
     folder, run = own(), TrainSettings(max_steps=1, batch_size=8)
     run_trainer(
-        Embedder.load(folder, device="cpu"), _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"}
+        TorchEmbedder.load(folder, device="cpu"), _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"}
     )
     (place,) = tmp_path.glob("step-*/state.json")
     state = json.loads(place.read_text())
@@ -216,7 +216,7 @@ def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less,
         holder = holder[key]
     kept = holder.pop(less[-1])
     place.write_text(json.dumps(state))
-    again = Embedder.load(folder, device="cpu")
+    again = TorchEmbedder.load(folder, device="cpu")
     with pytest.raises(BadInput, match=f"another run: {'.'.join(less)} is given only here"):
         run_trainer(again, _course(), run, checkpoint_folder=tmp_path, identity={"about": "this"})
     holder |= {less[-1]: kept, "more": 1}
@@ -226,7 +226,7 @@ def test_a_checkpoint_whose_identity_has_a_key_less_or_more_is_another_run(less,
 
 
 def test_other_data_of_the_same_size_and_name_are_another_run(own, tmp_path):
-    embedder, run = Embedder.load(own(), device="cpu"), TrainSettings(max_steps=1, batch_size=8)
+    embedder, run = TorchEmbedder.load(own(), device="cpu"), TrainSettings(max_steps=1, batch_size=8)
     run_trainer(embedder, _course(), run, checkpoint_folder=tmp_path)
     (course,) = _course()
     name = next(iter(course.rows.texts))
@@ -241,7 +241,7 @@ def test_other_data_of_the_same_size_and_name_are_another_run(own, tmp_path):
 )
 @pytest.mark.parametrize("how", ["gone", "half", "keys"])
 def test_a_checkpoint_that_is_not_whole_is_refused_and_leaves_the_model_as_it_was(broken, how, own, tmp_path):
-    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learn_temperature=True)
+    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Contrastive(learn_temperature=True)
     course = [DataSource(TrainingRows.of(columns_for(objective), objective), objective)]
     run_trainer(embedder, course, TrainSettings(max_steps=1, batch_size=8), checkpoint_folder=tmp_path)
     before = {name: tensor.clone() for name, tensor in embedder.state_dict().items()}
@@ -318,7 +318,7 @@ def test_a_checkpoint_every_so_many_steps_and_scores_every_so_many(own, tmp_path
         saved.append(None if latest is None else latest.step)  # before that of this step
 
     run_trainer(
-        *(Embedder.load(own(), device="cpu"), _course(), run),
+        *(TorchEmbedder.load(own(), device="cpu"), _course(), run),
         evaluator=lambda _: {"x": 1.0}, callbacks=[watch], checkpoint_folder=tmp_path,
     )  # fmt: skip
     assert scored == [0, 2, 4, 6, 7] and saved == [None, None, None, None, 3, 3, 3, 6]
@@ -327,7 +327,7 @@ def test_a_checkpoint_every_so_many_steps_and_scores_every_so_many(own, tmp_path
 
 @pytest.mark.parametrize("budget", [None, 30])
 def test_over_a_frozen_encoder_an_objective_learns_its_own_weights(budget, own):
-    embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
+    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Classification(2)
     course = [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)]
     before, losses = _weights(embedder), []
     run = TrainSettings(max_steps=9, batch_size=24, learning_rate=0.1, freeze=("encoder",), max_tokens_per_step=budget)
@@ -336,7 +336,7 @@ def test_over_a_frozen_encoder_an_objective_learns_its_own_weights(budget, own):
 
 
 def test_a_run_counts_its_weights_and_its_steps(own):
-    embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
+    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Classification(2)
     course = [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)]
     seen = []
     result = run_trainer(
@@ -362,6 +362,6 @@ def test_gradients_are_clipped_to_a_norm_unless_it_is_nothing(norm, clipped, own
     monkeypatch.setattr(torch.optim.AdamW, "step", watched)
     reported = []
     run = TrainSettings(max_steps=1, batch_size=8, max_grad_norm=norm)
-    run_trainer(Embedder.load(own(), device="cpu"), _course(), run, callbacks=[reported.append])
+    run_trainer(TorchEmbedder.load(own(), device="cpu"), _course(), run, callbacks=[reported.append])
     assert reported[0].gradient_norm > 1e-2
     assert results[0] == pytest.approx(norm if clipped else reported[0].gradient_norm, rel=1e-3)

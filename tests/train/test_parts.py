@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from likewise import Embedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
@@ -38,7 +38,7 @@ def _changed(before, after):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
-    embedder, objective = Embedder.load(own(family), device="cpu").double(), Contrastive().double()
+    embedder, objective = TorchEmbedder.load(own(family), device="cpu").double(), Contrastive().double()
     batch = batch_for(objective)
     results = []
     for checkpointing in (False, True):
@@ -55,7 +55,7 @@ def test_with_layers_computed_twice_the_gradient_is_the_same(family, own):
 
 
 def test_layers_computed_twice_are_computed_twice(own):
-    embedder, objective, calls = Embedder.load(own(), device="cpu"), Contrastive(), []
+    embedder, objective, calls = TorchEmbedder.load(own(), device="cpu"), Contrastive(), []
     embedder.encoder.blocks[0].register_forward_pre_hook(lambda *_: calls.append(1))
     with prepared_for_training(embedder, TrainSettings(gradient_checkpointing=True)):
         embedder_backward(embedder, objective, batch_for(objective))
@@ -64,7 +64,7 @@ def test_layers_computed_twice_are_computed_twice(own):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
-    embedder = Embedder.load(own(family), device="cpu")
+    embedder = TorchEmbedder.load(own(family), device="cpu")
     before = _weights(embedder)
     held = {id(p) for p in parameters_of_parts(embedder, ["embeddings", "blocks:0-1"])}
     stay = {name for name, p in embedder.named_parameters() if id(p) in held}
@@ -88,12 +88,12 @@ def test_frozen_parts_stay_bit_for_bit_and_all_others_move(family, own):
 )
 def test_what_cannot_be_frozen_is_reported(names, message, own):
     with pytest.raises(BadInput, match=message):
-        run_trainer(Embedder.load(own(), device="cpu"), _course(), TrainSettings(max_steps=1, freeze=names))
+        run_trainer(TorchEmbedder.load(own(), device="cpu"), _course(), TrainSettings(max_steps=1, freeze=names))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_low_rank_changes_are_merged_and_of_that_rank(family, own, tmp_path):
-    embedder = Embedder.load(own(family), device="cpu")
+    embedder = TorchEmbedder.load(own(family), device="cpu")
     before, names = _weights(embedder), [name for name, _ in embedder.named_parameters()]
     run = TrainSettings(max_steps=4, batch_size=8, **FAST, lora_rank=2, lora_layers=("qkv", "down"))
     out = run_trainer(embedder, _course(), run)
@@ -105,7 +105,7 @@ def test_low_rank_changes_are_merged_and_of_that_rank(family, own, tmp_path):
     assert [name for name, _ in embedder.named_parameters()] == names
     assert 0 < out.trained_parameters < out.parameters
     embedder.save(tmp_path / "saved")
-    loaded = Embedder.load(tmp_path / "saved", device="cpu")
+    loaded = TorchEmbedder.load(tmp_path / "saved", device="cpu")
     assert not _changed(after, _weights(loaded))
     assert (loaded.encode(["a cat"]) == embedder.encode(["a cat"])).all()
 
@@ -113,9 +113,9 @@ def test_low_rank_changes_are_merged_and_of_that_rank(family, own, tmp_path):
 def test_the_checkpoint_of_low_rank_changes_is_small_and_goes_on_bit_for_bit(own, tmp_path):
     folder = own()
     run = TrainSettings(max_steps=6, batch_size=8, **FAST, lora_rank=2, save_steps=2)
-    whole = Embedder.load(folder, device="cpu")
+    whole = TorchEmbedder.load(folder, device="cpu")
     run_trainer(whole, _course(), run, evaluator=lambda e: {"x": float(e.encode(["a"]).sum())})
-    embedder, requested = Embedder.load(folder, device="cpu"), iter([False, False, True])
+    embedder, requested = TorchEmbedder.load(folder, device="cpu"), iter([False, False, True])
     reported = run_trainer(
         embedder,
         _course(),
@@ -127,7 +127,7 @@ def test_the_checkpoint_of_low_rank_changes_is_small_and_goes_on_bit_for_bit(own
     assert reported.interrupted and reported.steps == 3
     kept = tmp_path / "c/step-00000003/model.safetensors"
     assert kept.stat().st_size < (folder / "model.safetensors").stat().st_size / 2
-    again = Embedder.load(folder, device="cpu")
+    again = TorchEmbedder.load(folder, device="cpu")
     run_trainer(
         again, _course(), run, checkpoint_folder=tmp_path / "c", evaluator=lambda e: {"x": float(e.encode(["a"]).sum())}
     )
@@ -135,7 +135,7 @@ def test_the_checkpoint_of_low_rank_changes_is_small_and_goes_on_bit_for_bit(own
 
 
 def test_after_an_error_a_low_rank_run_leaves_the_weights_as_they_were(own):
-    embedder = Embedder.load(own(), device="cpu")
+    embedder = TorchEmbedder.load(own(), device="cpu")
     before = _weights(embedder)
 
     def fail(moment):
@@ -147,7 +147,7 @@ def test_after_an_error_a_low_rank_run_leaves_the_weights_as_they_were(own):
 
 
 def test_frozen_blocks_get_no_low_rank_changes_and_objectives_train_beside_them(own):
-    embedder, objective = Embedder.load(own(), device="cpu"), Classification(2)
+    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Classification(2)
     before = _weights(embedder)
     run = TrainSettings(max_steps=3, batch_size=8, **FAST, lora_rank=2, freeze=("blocks:0-1",))
     run_trainer(embedder, _course(objective), run)
@@ -164,11 +164,11 @@ def test_frozen_blocks_get_no_low_rank_changes_and_objectives_train_beside_them(
 )
 def test_low_rank_changes_that_make_no_sense_are_reported(how, message, own):
     with pytest.raises(BadInput, match=message):
-        run_trainer(Embedder.load(own(), device="cpu"), _course(), TrainSettings(max_steps=1, **how))
+        run_trainer(TorchEmbedder.load(own(), device="cpu"), _course(), TrainSettings(max_steps=1, **how))
 
 
 def test_each_block_has_its_rate_by_depth(own):
-    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive(learn_temperature=True)
+    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Contrastive(learn_temperature=True)
     built = optimizer.make_optimizer(
         embedder, [objective], TrainSettings(learning_rate=1.0, layer_lr_decay=0.5, objective_learning_rate=7.0)
     )
@@ -182,7 +182,7 @@ def test_each_block_has_its_rate_by_depth(own):
 
 
 def test_neither_biases_nor_norms_decay(own):
-    built = optimizer.make_optimizer(Embedder.load(own(), device="cpu"), [], TrainSettings(weight_decay=0.5))
+    built = optimizer.make_optimizer(TorchEmbedder.load(own(), device="cpu"), [], TrainSettings(weight_decay=0.5))
     assert all(
         group["weight_decay"] == (0.5 if p.ndim > 1 else 0) for group in built.param_groups for p in group["params"]
     )
@@ -250,7 +250,7 @@ def test_the_optimizer_has_the_settings_of_the_run(correction, own):
     run = TrainSettings(
         **{"learning_rate": 0.3, "adam_betas": (0.7, 0.8), "adam_epsilon": 1e-3, "adam_bias_correction": correction}
     )
-    embedder = Embedder.load(own(), device="cpu")
+    embedder = TorchEmbedder.load(own(), device="cpu")
     built = optimizer.make_optimizer(embedder, [Contrastive(learn_temperature=True)], run)
     assert type(built) is (torch.optim.AdamW if correction else optimizer.AdamWithoutCorrection)
     assert (built.defaults["lr"], built.defaults["betas"], built.defaults["eps"]) == (0.3, (0.7, 0.8), 1e-3)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from likewise import Embedder
 from likewise.data.column_names import ColumnNames
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.train.data.batch import Batch, TrainingRows
 from likewise.train.data.schedule import DataSource
@@ -57,7 +57,7 @@ def test_columns_are_taken_in_order_only_where_no_name_fits(data, objective):
 def test_a_measure_that_is_no_number_is_never_the_best(own):
     figures = iter([0.9, math.nan, 0.3, 0.2])
     outcome = run_trainer(
-        Embedder.load(own()),
+        TorchEmbedder.load(own()),
         [course()],
         TrainSettings(max_steps=3, batch_size=3, eval_steps=1),
         evaluator=lambda _: {"m": next(figures)},
@@ -71,7 +71,7 @@ def test_a_run_that_had_waited_enough_does_not_go_on(own, tmp_path):
     def go():
         figures = iter([0.1, 0.5, 0.4, 0.3])
         return run_trainer(
-            Embedder.load(folder),
+            TorchEmbedder.load(folder),
             [course()],
             run,
             checkpoint_folder=tmp_path / "c",
@@ -87,13 +87,15 @@ def test_patience_that_ends_with_the_last_step_stopped_nothing(own):
     figures = iter([0.1, 0.5, 0.4, 0.3])
     run = TrainSettings(max_steps=3, batch_size=3, eval_steps=1, early_stopping_patience=2)
     assert not run_trainer(
-        Embedder.load(own()), [course()], run, evaluator=lambda _: {"m": next(figures)}
+        TorchEmbedder.load(own()), [course()], run, evaluator=lambda _: {"m": next(figures)}
     ).stopped_early
 
 
 def test_a_step_is_reported_with_its_own_time(own):
     reported = []
-    run_trainer(Embedder.load(own()), [course()], TrainSettings(max_steps=2, batch_size=3), callbacks=[reported.append])
+    run_trainer(
+        TorchEmbedder.load(own()), [course()], TrainSettings(max_steps=2, batch_size=3), callbacks=[reported.append]
+    )
     assert 0 < reported[0].seconds < reported[1].seconds
 
 
@@ -119,7 +121,7 @@ def test_the_model_s_own_prompt_is_read_in_training_as_in_encoding(own):
     (folder / "config_sentence_transformers.json").write_text(
         '{"prompts": {"query": "the cat "}, "default_prompt_name": "query"}'
     )
-    embedder = Embedder.load(folder)
+    embedder = TorchEmbedder.load(folder)
     ids, _ = tokenized_batch(embedder, Contrastive(), Batch((("dog",), ("rain",)), {}))
     assert [len(row) for row in ids] == [len(pieces) for pieces in embedder.pieces(["dog", "rain"])]
     assert len(ids[0]) > 3
@@ -159,7 +161,7 @@ def test_rows_of_a_matrix_are_shown_in_a_dry_run(own, tmp_path, capsys):
 
 
 def test_a_model_of_other_layers_is_not_trained_over_layers(own):
-    embedder = Embedder.load(own(), device="cpu")
+    embedder = TorchEmbedder.load(own(), device="cpu")
     several = multi_layer_embedder(embedder, 3)
     assert embedder_for_objective(Layerwise(Contrastive(), 3), several) is several
     with pytest.raises(BadInput, match="the model has vectors of 3 layers, and the objective reads 2"):
@@ -180,7 +182,7 @@ def test_objectives_refuse_odd_widths_and_infinite_offsets():
 
 
 def test_a_model_without_blocks_cannot_compute_them_twice(own):
-    embedder = Embedder.load(own("words"), device="cpu")
+    embedder = TorchEmbedder.load(own("words"), device="cpu")
     with (
         pytest.raises(BadInput, match="has no gradient checkpointing; leave gradient_checkpointing out"),
         prepared_for_training(embedder, TrainSettings(gradient_checkpointing=True)),
@@ -227,14 +229,14 @@ def test_a_signal_is_reported_unless_quiet_and_handled_once(capsys):
 
 
 def test_a_text_without_tokens_and_a_prompt_that_is_left_out_cannot_be_trained_on(own, monkeypatch):
-    embedder = Embedder.load(own(), device="cpu")
+    embedder = TorchEmbedder.load(own(), device="cpu")
     batch = Batch((("dog",), ("rain",)), {})
     monkeypatch.setattr(embedder_step, "tokenized_batch", lambda *_: ([[], [1]], batch))
     with pytest.raises(BadInput, match="a text has no tokens, and this model adds no special tokens"):
         embedder_step.embedder_backward(embedder, Contrastive(), batch)
     spoken = {"prompts": {"query": "the cat "}, "default_prompt_name": "query"}
     pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True, "include_prompt": False}
-    hiding = Embedder.load(own(pooling=pooling, spoken=spoken), device="cpu")
+    hiding = TorchEmbedder.load(own(pooling=pooling, spoken=spoken), device="cpu")
     with pytest.raises(BadInput, match="leaves its prompt out of the pooling, which is not supported in training"):
         tokenized_batch(hiding, Contrastive(), batch)
 
@@ -258,17 +260,17 @@ def test_a_gradient_that_is_no_number_stops_the_run(own):
     steep = Steep()
     with pytest.raises(Diverged, match="the norm of the gradient of step 1 is nan"):
         run_trainer(
-            Embedder.load(own()), [DataSource(TrainingRows.of(PAIRS, steep), steep)], TrainSettings(max_steps=1)
+            TorchEmbedder.load(own()), [DataSource(TrainingRows.of(PAIRS, steep), steep)], TrainSettings(max_steps=1)
         )
 
 
 def test_an_evaluator_without_a_score_and_processes_at_other_steps_are_refused(own, monkeypatch):
     run = TrainSettings(max_steps=1, batch_size=3)
     with pytest.raises(BadInput, match="the evaluator returned no score"):
-        run_trainer(Embedder.load(own()), [course()], run, evaluator=lambda _: {})
+        run_trainer(TorchEmbedder.load(own()), [course()], run, evaluator=lambda _: {})
     monkeypatch.setattr(Processes, "any", lambda self, local: True)
     with pytest.raises(BadInput, match="the processes read different checkpoints"):
-        run_trainer(Embedder.load(own()), [course()], run)
+        run_trainer(TorchEmbedder.load(own()), [course()], run)
 
 
 def test_what_is_not_known_of_a_step_or_a_run_is_nothing():

@@ -5,9 +5,9 @@ import json
 import pytest
 import torch
 
-from likewise import Embedder
 from likewise.cli import main
 from likewise.data.column_names import ColumnNames
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.train import TrainSettings, load_data, train
 from likewise.train.evaluators import load_evaluator
@@ -74,14 +74,14 @@ def test_training_from_python_equals_the_command(place, capsys):
 
 def test_a_finished_run_gives_the_model_its_weights(place):
     data = load_data("pairs.csv", "cosent", COLUMNS)
-    first, second = (Embedder.load("tiny", precision="fp32", device="cpu") for _ in range(2))
+    first, second = (TorchEmbedder.load("tiny", precision="fp32", device="cpu") for _ in range(2))
     done = train(first, data, _settings(progress=False), output="out")
     again = train(second, data, _settings(progress=False), output="out")
     assert again == done and (first.encode(["a cat"]) == second.encode(["a cat"])).all()
 
 
 def test_without_an_output_the_model_is_trained_in_place_and_progress_can_be_silent(place, capsys):
-    embedder = Embedder.load("tiny", precision="fp32", device="cpu")
+    embedder = TorchEmbedder.load("tiny", precision="fp32", device="cpu")
     before = embedder.encode(["a cat"])
     seen = []
     data = load_data("pairs.csv", "cosent", COLUMNS)

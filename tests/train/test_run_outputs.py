@@ -8,7 +8,7 @@ import types
 import pytest
 import torch
 
-from likewise import Embedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, MissingExtra
 from likewise.runtime.progress import StatusLine
 from likewise.train.data.batch import TrainingRows
@@ -78,7 +78,7 @@ def test_the_log_of_a_run_that_went_on_is_that_of_one_never_stopped(stopped, own
         log = Log(place / "log.jsonl")
         measure = lambda e: {"x": float(e.encode(["a"]).sum())}  # noqa: E731
         run_trainer(
-            Embedder.load(folder, device="cpu"),
+            TorchEmbedder.load(folder, device="cpu"),
             courses,
             run,
             checkpoint_folder=place,
@@ -268,7 +268,7 @@ def test_the_smoothed_loss_is_an_average_with_weights_that_halve_over_a_twentiet
 
 @pytest.fixture
 def record(own):
-    embedder, objective = Embedder.load(own(), device="cpu"), Contrastive()
+    embedder, objective = TorchEmbedder.load(own(), device="cpu"), Contrastive()
     run = TrainSettings(max_steps=2, batch_size=8)
     out = run_trainer(embedder, [DataSource(TrainingRows.of(columns_for(objective, 24), objective), objective)], run)
     one = {"name": "pairs|1.csv", "rows": 24, "objective": objective.describe(), "sha256": "ab" * 32, "hub": "me/pairs"}

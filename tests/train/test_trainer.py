@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from likewise import Embedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import BatchSchedule, DataSource
@@ -41,7 +41,7 @@ def test_training_lowers_the_loss(name, own):
     losses = []
     run = TrainSettings(epochs=12, batch_size=8, **FAST)
     courses = _courses(name)
-    embedder = model_for(courses[0].objective, Embedder.load(own(), device="cpu"))
+    embedder = model_for(courses[0].objective, TorchEmbedder.load(own(), device="cpu"))
     run_trainer(embedder, courses, run, callbacks=[lambda m: losses.append(m.loss)])
     assert sum(losses[-6:]) < sum(losses[:6])
 
@@ -56,7 +56,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, st
     def measure(embedder):
         return {"spread": float(embedder.encode(["a", "dogs bark"]).std())}
 
-    whole = Embedder.load(folder, device="cpu")
+    whole = TorchEmbedder.load(folder, device="cpu")
     expected = run_trainer(whole, _courses(name), run, evaluator=measure)
 
     class Stop(Exception):
@@ -69,7 +69,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, st
     place = tmp_path / "run"
     with pytest.raises(Stop):
         run_trainer(
-            Embedder.load(folder, device="cpu"),
+            TorchEmbedder.load(folder, device="cpu"),
             _courses(name),
             run,
             checkpoint_folder=place,
@@ -77,7 +77,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, st
             callbacks=[stop],
         )
     torch.manual_seed(99)
-    resumed, steps = Embedder.load(folder, device="cpu"), []
+    resumed, steps = TorchEmbedder.load(folder, device="cpu"), []
     found = run_trainer(
         resumed,
         _courses(name),
@@ -93,7 +93,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(name, st
 
 
 def test_a_checkpoint_of_another_run_is_refused_and_stays(own, tmp_path):
-    embedder, place = Embedder.load(own(), device="cpu"), tmp_path / "run"
+    embedder, place = TorchEmbedder.load(own(), device="cpu"), tmp_path / "run"
     run_trainer(embedder, _courses(), TrainSettings(max_steps=2, batch_size=8), checkpoint_folder=place)
     before = sorted(place.rglob("*"))
     with pytest.raises(BadInput, match="another run: run.batch_size was 8 and is 4"):
@@ -102,7 +102,7 @@ def test_a_checkpoint_of_another_run_is_refused_and_stays(own, tmp_path):
 
 
 def test_the_best_model_by_the_measure_is_what_remains(own):
-    embedder, seen = Embedder.load(own(), device="cpu"), []
+    embedder, seen = TorchEmbedder.load(own(), device="cpu"), []
 
     def measure(embedder):
         seen.append(_weights(embedder))
@@ -117,7 +117,9 @@ def test_the_best_model_by_the_measure_is_what_remains(own):
 def test_training_stops_when_nothing_gets_better(own):
     scores = iter([9.0, 3.0, 2.0, 1.0, 0.0])
     run = TrainSettings(epochs=9, batch_size=8, early_stopping_patience=2)
-    found = run_trainer(Embedder.load(own(), device="cpu"), _courses(), run, evaluator=lambda _: {"x": next(scores)})
+    found = run_trainer(
+        TorchEmbedder.load(own(), device="cpu"), _courses(), run, evaluator=lambda _: {"x": next(scores)}
+    )
     assert found.stopped_early and found.steps == 9 and found.best_score == 3.0
 
 
@@ -134,7 +136,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_batch_and_checkpoint(
     courses = [DataSource(TrainingRows.of(columns_for(Regression(), 24), objective), objective)]
     with pytest.raises(Diverged, match="step 4"):
         run_trainer(
-            Embedder.load(own(), device="cpu"),
+            TorchEmbedder.load(own(), device="cpu"),
             courses,
             TrainSettings(epochs=2, batch_size=8, save_steps=1),
             checkpoint_folder=tmp_path / "r",
@@ -194,12 +196,12 @@ def test_numbers_must_be_finite_numbers(unchecked):
 
 def test_a_model_in_half_precision_is_not_trained(own):
     with pytest.raises(BadInput, match="fp32"):
-        run_trainer(Embedder.load(own(), device="cpu", precision="bf16"), _courses(), TrainSettings(max_steps=1))
+        run_trainer(TorchEmbedder.load(own(), device="cpu", precision="bf16"), _courses(), TrainSettings(max_steps=1))
 
 
 def test_the_classification_head_is_in_the_checkpoint(own, tmp_path: Path):
     run_trainer(
-        Embedder.load(own(), device="cpu"),
+        TorchEmbedder.load(own(), device="cpu"),
         _courses("classification"),
         TrainSettings(max_steps=1, batch_size=8),
         checkpoint_folder=tmp_path,

@@ -4,7 +4,7 @@ import sys
 
 import torch
 
-from likewise import Embedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import parse_objective
 from likewise.train.step.embedder_step import embedder_backward
@@ -15,7 +15,7 @@ from tests.train.columns import columns_for
 
 def gradient(folder: str, name: str, processes, budget: int | None) -> dict[str, torch.Tensor]:
     torch.manual_seed(0)
-    objective, embedder = parse_objective(name), Embedder.load(folder, device="cpu").double()
+    objective, embedder = parse_objective(name), TorchEmbedder.load(folder, device="cpu").double()
     objective.initialize(embedder.width, embedder.encoder.vocabulary)
     objective.double()
     rows = TrainingRows.of(columns_for(objective), objective)

@@ -4,7 +4,8 @@ import sys
 
 import torch
 
-from likewise import Embedder, Reranker
+from likewise import Reranker
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.reranker import PolyEncoder
 from likewise.train.data.batch import TrainingRows
 from likewise.train.objectives import RERANKER_OBJECTIVES, ObjectiveEntry, PairRegression, parse_objective
@@ -31,7 +32,7 @@ TABLE = {**RERANKER_OBJECTIVES, "scaled": ObjectiveEntry(Scaled, "scores of any 
 def gradient(folder: str, spec: str, processes, budget: int | None) -> dict[str, torch.Tensor]:
     """`spec` is cross/regression, poly/in-batch …"""
     kind, _, name = spec.partition("/")
-    embedder, objective = Embedder.load(folder, device="cpu"), parse_objective(name, TABLE)
+    embedder, objective = TorchEmbedder.load(folder, device="cpu"), parse_objective(name, TABLE)
     reranker = Reranker.start(embedder) if kind == "cross" else PolyEncoder.start(embedder, 5)
     reranker.double()
     rows = TrainingRows.of(columns_for(objective), objective)

@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 
 from likewise import Embedder
 from likewise.encoders.layers import without_dropout
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import parse_objective
@@ -31,7 +32,7 @@ def whole(folder: str, out: Path, name: str, how: dict[str, float]) -> None:
     out.mkdir(exist_ok=True)
     torch.manual_seed(5 + int(os.environ.get("RANK", "0")))  # what a process draws before is its own affair
     dropout, stop, die = (int(how.pop(key, 0)) for key in ("dropout", "stop", "die"))
-    embedder = Embedder.load(folder, device="cpu")
+    embedder = TorchEmbedder.load(folder, device="cpu")
     if not dropout:  # how rows are shared out then makes no difference
         without_dropout(embedder)
     objective = parse_objective(name)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from likewise import Embedder
+from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import DataSource
 from likewise.train.objectives import Classification, Contrastive
@@ -33,7 +33,7 @@ def test_every_seed_step_and_process_draws_for_itself_and_the_same_each_time():
 def test_training_gives_the_callers_generators_back_and_does_not_ask_where_they_stood(own):
     objective, found = Contrastive(), []
     for seed in (1, 2):
-        embedder = Embedder.load(own(), device="cpu")
+        embedder = TorchEmbedder.load(own(), device="cpu")
         torch.manual_seed(seed)
         before = torch.get_rng_state()
         run_trainer(
@@ -104,7 +104,7 @@ def test_new_weights_and_each_step_are_drawn_from_the_seed_alone(number, own, mo
     real = seeding.seed
     monkeypatch.setattr(seeding, "seed", lambda device, *numbers: seeds.append(numbers) or real(device, *numbers))
     run_trainer(
-        Embedder.load(own(), device="cpu"),
+        TorchEmbedder.load(own(), device="cpu"),
         [DataSource(TrainingRows.of(columns_for(objective), objective), objective)],
         TrainSettings(max_steps=2, batch_size=8, seed=number, objective_learning_rate=1e-12, weight_decay=0.0),
     )
