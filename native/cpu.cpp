@@ -39,7 +39,12 @@ std::vector<Kernels> usable() {
     Kernels full = with(avx512::table, "vnni", &vnni::int8);
     full.attend_rounded = vnni::attend;
     std::vector<Kernels> found;
-    if (vnni && has_leaf_7_1(5)) found.push_back(with(full, "avx512bf16", nullptr, &avx512bf16::bf16));
+#if defined(LIKEWISE_EMULATE_BF16)
+    const bool bf16 = true;
+#else
+    const bool bf16 = has_leaf_7_1(5);
+#endif
+    if (vnni && bf16) found.push_back(with(full, "avx512bf16", nullptr, &avx512bf16::bf16));
     if (vnni) found.push_back(full);
     if (avx512) found.push_back(avx512::table);
     if (avx2 && has_leaf_7_1(4)) found.push_back(with(avx2::table, "avxvnni", &avxvnni::int8));
