@@ -225,3 +225,10 @@ def test_newer_rope_parameters_are_the_older_keys():
         "sliding_attention": {"rope_type": "default", "rope_theta": 700.0},
     }
     assert FAMILIES["modernbert"].build(older).shape == FAMILIES["modernbert"].build(newer).shape
+
+
+@pytest.mark.parametrize(("words", "word_width"), [(16, 16), (32, 0), (None, 128)])
+def test_electras_words_are_mapped_only_where_they_have_another_width_than_the_model(words, word_width):
+    config = {key: value for key, value in config_of("electra").items() if key != "embedding_size"}
+    given = config if words is None else {**config, "embedding_size": words}
+    assert FAMILIES["electra"].shape(given).word_width == word_width
