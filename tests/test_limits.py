@@ -1,10 +1,11 @@
 """Sizes and limits that bound memory and time, or decide what is refused: another one has to be meant."""
 
+import pytest
 import torch
 
 from likewise.arrays import dissection as numpy_dissection
 from likewise.encoders import attention, config
-from likewise.encoders.architectures import deep_averaging, mpnet, transformers_model, word_table
+from likewise.encoders.architectures import deep_averaging, mpnet, word_table
 from likewise.evaluate import cache, cached_encode
 from likewise.evaluate.classifiers import batched
 from likewise.evaluate.classifiers import ridge as ridge_regression
@@ -13,7 +14,7 @@ from likewise.evaluate.statistics import bootstrap, t_distribution
 from likewise.evaluate.tasks import arguments, duplicates, probing, regressor, retrieval, sentence_pairs, triplets
 from likewise.mine import negative_search
 from likewise.mine import settings as mine_settings
-from likewise.model_files import folder, hub
+from likewise.model_files import folder, hub, names
 from likewise.model_files.word_vectors import fasttext, text_files, word_tables
 from likewise.pooling import dissection
 from likewise.search import exact, pairs
@@ -41,12 +42,19 @@ def test_what_is_done_at_once_fits_caches_and_memory_as_measured():
 
 def test_what_is_larger_than_any_real_model_is_refused():
     assert (config.MAX_SIZE, config.MAX_DEPTH) == (10**8, 200)
-    assert (transformers_model.SPARE_NUMBERS, transformers_model.SPARE_PARTS) == (2**24, 2000)
-    assert (transformers_model.MOST_LABELS, transformers_model.MOST_BUFFERS) == (100_000, 2**29)
-    assert (transformers_model.UNBOUNDED, word_table.UNBOUNDED, folder.UNLIMITED) == (2**20, 2**20, 2**30)
+    assert (word_table.UNBOUNDED, folder.UNLIMITED) == (2**20, 2**30)
     assert (folder.MAX_MODULES, text_files.WIDEST, mine_settings.MAX_NEGATIVES) == (100, 100_000, 2**20)
     assert (tokenizer.MAX_FILE_SIZE, tokenizer_checks.MAX_STEPS, tokenizer_checks.MAX_GROWTH) == (2**28, 100, 10_000)
     assert (tokenizer_checks.MAX_PATTERN_LENGTH, tokenizer_checks.MAX_REPETITIONS) == (10_000, 20)
+
+
+def test_what_is_larger_than_any_real_model_of_transformers_is_refused():
+    pytest.importorskip("transformers")
+    from likewise.encoders.architectures import transformers_model
+
+    assert (transformers_model.SPARE_NUMBERS, transformers_model.SPARE_PARTS) == (2**24, 2000)
+    assert (transformers_model.MOST_LABELS, transformers_model.MOST_BUFFERS) == (100_000, 2**29)
+    assert transformers_model.UNBOUNDED == 2**20
 
 
 def test_numbers_of_papers_and_file_formats_are_theirs():
@@ -55,7 +63,7 @@ def test_numbers_of_papers_and_file_formats_are_theirs():
     assert sbert_wk.NOISE == 2**-19 == dissection.rounding_noise(torch.float32)
     assert (mpnet.FAR, deep_averaging._MULTIPLIERS) == (128, (0x9E3779B1, 0x85EBCA77))
     assert (fasttext.MAGIC, fasttext.VERSIONS, fasttext.SUPERVISED) == (793_712_314, (11, 12), 3)
-    assert (word_tables.FORMAT, hub.RETRY_AFTER, tokenizer.OVERLAP) == (1, 600.0, 8)
+    assert (word_tables.FORMAT, hub.RETRY_AFTER, tokenizer.OVERLAP, names.MIN_NAME_PART) == (1, 600.0, 8, 4)
     assert (mine_settings.DEFAULT_RATIO, MIN_TEMPERATURE) == (0.95, 0.01)
     assert distillation.DEFAULT_TEMPERATURE == 0.05
     assert (examples.MIN_EXAMPLES, examples.MIN_HELD_OUT, grouping.WINDOW) == (20, 5, 32)
