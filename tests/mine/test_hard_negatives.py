@@ -360,6 +360,7 @@ def test_what_cannot_be_mined_is_said(changes, message):
         lambda: BelowPositive(margin=0.1, ratio=0.9),
         lambda: BelowPositive(margin=-0.1),
         lambda: BelowPositive(margin=float("nan")),
+        lambda: BelowPositive(margin=float("inf")),
         lambda: BelowPositive(ratio=0.0),
         lambda: BelowPositive(ratio=1.1),
     ],
