@@ -84,7 +84,7 @@ def _headed(folder: Path, pooling: str) -> Embedder:
 @pytest.mark.parametrize("pooling", ["cls+mean", "mean", "max+mean-sqrt-len", "weighted-mean+last-token"])
 def test_sentence_transformers_reads_the_folders_that_we_write(pooling, tmp_path):
     _headed(tmp_path / "made", pooling).save(tmp_path / "whole")
-    embedder = Embedder.load(tmp_path / "whole", truncate=10)
+    embedder = TorchEmbedder.load(tmp_path / "whole", truncate=10)
     embedder.save(tmp_path / "saved")
     texts = [*TEXTS, LONG]
     theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(texts)
