@@ -13,11 +13,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, LayerNorm, Normalize, Pooling, Transformer
 
 from likewise import Embedder
+from likewise.engine_registry import ENGINES
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.heads import Dense as OurDense
 from likewise.heads import Norm
 from likewise.heads import Normalize as OurNormalize
 from likewise.model_files import locate
+from tests.native_library import NATIVE
 from tests.parity.assemble import assemble
 from tests.tiny import LONG, TEXTS, config_of, model_folder, wordpieces
 
@@ -74,7 +76,7 @@ def test_minilm_reaches_its_published_correlation_on_the_sts_benchmark(data):
 def _headed(folder: Path, pooling: str) -> Embedder:
     """A tiny model of ours with every head."""
     torch.manual_seed(1)
-    embedder = Embedder.load(model_folder(folder, heads=()), pooling=pooling)
+    embedder = TorchEmbedder.load(model_folder(folder, heads=()), pooling=pooling)
     width = embedder.width
     heads = torch.nn.Sequential(OurDense(width, 24, activation="Tanh"), Norm(24), OurNormalize())
     torch.nn.init.normal_(heads[1].norm.weight)
@@ -82,9 +84,10 @@ def _headed(folder: Path, pooling: str) -> Embedder:
 
 
 @pytest.mark.parametrize("pooling", ["cls+mean", "mean", "max+mean-sqrt-len", "weighted-mean+last-token"])
-def test_sentence_transformers_reads_the_folders_that_we_write(pooling, tmp_path):
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "native" or NATIVE])
+def test_sentence_transformers_reads_the_folders_that_we_write(engine, pooling, tmp_path):
     _headed(tmp_path / "made", pooling).save(tmp_path / "whole")
-    embedder = TorchEmbedder.load(tmp_path / "whole", truncate=10)
+    embedder = Embedder.load(tmp_path / "whole", engine=engine, truncate=10)
     embedder.save(tmp_path / "saved")
     texts = [*TEXTS, LONG]
     theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(texts)
