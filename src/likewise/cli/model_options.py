@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engine_registry import ENGINES
+from ..engine_registry import ENGINES, PRECISIONS
 from ..engines.threads import thread_count
 from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
@@ -62,7 +62,7 @@ def add_running(group: "argparse._ArgumentGroup") -> None:
     """Add the options for how any model is computed: precision, device, input length and threads."""
     group.add_argument(
         "--precision",
-        choices=("fp32", "bf16", "fp16", "int8"),
+        choices=PRECISIONS,
         help="number format (default: bf16 on CUDA, fp32 elsewhere); fp16: torch only, int8: native engine only",
     )
     group.add_argument(

@@ -1,6 +1,5 @@
 """ArrayCrossEncoder: what the cross-encoders without torch share: an engine's encoder, and a head in NumPy."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import ClassVar, NoReturn
@@ -25,7 +24,14 @@ from .array_encoder import ArrayEncoder
 from .description import check_described, read_description, tensors
 from .numpy.numpy_classifier import NumpyClassifier, stored_head
 from .readability import warn_of_readers
-from .stored_weights import StoredTensor, file_states, write_tensors
+from .stored_weights import (
+    StoredTensor,
+    array_fingerprint,
+    check_unchanged,
+    file_states,
+    has_int8,
+    write_tensors,
+)
 
 Array = np.ndarray
 
@@ -99,7 +105,7 @@ class ArrayCrossEncoder(JointReranker):
             BadModel: the folder is no longer what it was when the model was loaded.
         """
         t, m = self.tokenizer, self.manifest
-        words: list[Any] = [
+        words: list[object] = [
             type(self).__name__,
             self.precision,
             self.activation,
@@ -107,11 +113,8 @@ class ArrayCrossEncoder(JointReranker):
             str(self.head.shape),
         ]
         words += [t.max_length, t.lowercase, t.backend.to_str(), self.segmented, dict(m.prompts), m.default_prompt]
-        digest = hashlib.sha256(json.dumps(words).encode())
-        for tensor in self._stored_tensors(read_config(m.encoder)).values():
-            for array in tensor.arrays:
-                digest.update(f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).data)
-        return digest.hexdigest()[:32]
+        stored = self._stored_tensors(read_config(m.encoder)).values()
+        return array_fingerprint(words, [array for tensor in stored for array in tensor.arrays])
 
     def save(self, folder: str | Path) -> None:
         """A folder that `load`, transformers and sentence-transformers read, the weights as the model's own folder has
@@ -123,7 +126,7 @@ class ArrayCrossEncoder(JointReranker):
         """
         manifest, config = self._written_manifest(), read_config(self.manifest.encoder)
         stored = self._stored_tensors(config)
-        in_int8 = any(tensor.scales is not None for tensor in stored.values())
+        in_int8 = has_int8(stored.values())
         warn_of_readers(["weights in int8"] if in_int8 else [])
         older = {"activation_fn": manifest.activation}  # where sentence-transformers 4 and 5 look for it
         config = {**config, "sentence_transformers": older}
@@ -141,8 +144,7 @@ class ArrayCrossEncoder(JointReranker):
         row = head_of(model_type(config, folder), f"{folder} holds")
         found = {row.prefix + tensor.name: tensor for tensor in tensors(read_description(folder))}
         found |= {tensor.name: tensor for tensor in stored_head(folder, config, row).values()}
-        if file_states(folder) != self._files:
-            raise BadModel(f"the weights in {folder} have changed since this model was loaded; load it again")
+        check_unchanged(folder, self._files)
         return found
 
     def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[Array, "n C"]:

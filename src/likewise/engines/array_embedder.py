@@ -1,6 +1,5 @@
 """ArrayEmbedder: what the embedders without torch share: reading a folder, windows, heads, all in NumPy arrays."""
 
-import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ from ..embedder import Embedder
 from ..encoders.config import in_eight_bits, read_config
 from ..encoders.families import model_type
 from ..engine_registry import LoadOptions
-from ..errors import BadInput, BadModel
+from ..errors import BadInput
 from ..inference import WindowBatches
 from ..model_files import POOLING_FOLDER, Manifest, ModulePart, atomic_folder, read_manifest, write_manifest
 from ..model_files.folder import check_same
@@ -31,7 +30,15 @@ from .description import Description, check_described, read_description, tensors
 from .numpy.heads import NumpyHead, heads_of, truncated
 from .numpy.poolings import ArrayPooling, array_pooling
 from .readability import parts_only_here, warn_of_readers
-from .stored_weights import StoredTensor, file_states, in_int8, write_tensors
+from .stored_weights import (
+    StoredTensor,
+    array_fingerprint,
+    check_unchanged,
+    file_states,
+    has_int8,
+    in_int8,
+    write_tensors,
+)
 
 Array = np.ndarray
 T = TypeVar("T")
@@ -117,11 +124,8 @@ class ArrayEmbedder(Embedder):
         words += [dict(m.prompts), m.default_prompt]
         words += [self.tokenizer.max_length, self.tokenizer.lowercase, str(self.tokenizer.unknown)]
         words += [self.tokenizer.backend.to_str(), [head.description for head in self.heads]]
-        digest = hashlib.sha256(json.dumps(words).encode())
         arrays = [array for tensor in self._stored_tensors() for array in tensor.arrays]
-        for array in (*arrays, *self._arrays_of_parts()):
-            digest.update(f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).data)
-        return digest.hexdigest()[:32]
+        return array_fingerprint(words, [*arrays, *self._arrays_of_parts()])
 
     def _arrays_of_parts(self) -> list[Array]:
         """The weights of what follows the encoder."""
@@ -138,8 +142,7 @@ class ArrayEmbedder(Embedder):
         """The encoder's weights as they are stored, read again."""
         folder = self.manifest.encoder
         found = list(tensors(read_description(folder)))
-        if file_states(folder) != self._files:
-            raise BadModel(f"the weights in {folder} have changed since this model was loaded; load it again")
+        check_unchanged(folder, self._files)
         return found
 
     def describe(self) -> dict[str, Any]:
@@ -171,7 +174,7 @@ class ArrayEmbedder(Embedder):
         stored = {tensor.name: tensor for tensor in self._stored_tensors()}
         if weights == "int8":
             stored = in_int8(stored)
-        warn_of_readers(self.only_here(weights="int8" if _has_int8(stored) else None))
+        warn_of_readers(self.only_here(weights="int8" if has_int8(stored.values()) else None))
         with atomic_folder(target_folder(folder)) as partial:
             self.write_files(partial, stored)
 
@@ -184,7 +187,7 @@ class ArrayEmbedder(Embedder):
         for name, arrays in self._arrays_by_folder().items():
             if arrays:
                 save_file(dict(arrays), folder / name / "model.safetensors", {"format": "pt"})
-        settings = in_eight_bits(config) if _has_int8(weights) else config
+        settings = in_eight_bits(config) if has_int8(weights.values()) else config
         (folder / "config.json").write_text(json.dumps(settings, indent=2), "utf-8")
         write_tensors(folder / "model.safetensors", weights)
         check_same(read_manifest(folder), manifest)
@@ -240,10 +243,6 @@ class ArrayEmbedder(Embedder):
             [np.empty((0, 0, 0), np.float32)] * len(ids),
             _store_layers,
         )
-
-
-def _has_int8(weights: Mapping[str, StoredTensor]) -> bool:
-    return any(tensor.scales is not None for tensor in weights.values())
 
 
 def none_if_memory_runs_out(compute: Callable[[], T]) -> T | None:

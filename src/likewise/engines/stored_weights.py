@@ -1,7 +1,8 @@
 """Weights of a model folder as NumPy arrays, as they are stored, for the engines without torch."""
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,9 +11,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from ..errors import BadModel
 from ..runtime.weight_files import COLUMN_SCALE_SUFFIX, LARGEST_INT8, ROW_STEP_SUFFIX, WeightReader, weight_files
 
 Array = np.ndarray
+FileState = tuple[str, int, int, int]
+"""A file's name, inode, size and time of change."""
 TYPE_NAMES = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8"}
 """How safetensors names data types, by NumPy's names; bfloat16 is held as `uint16`."""
 EXPONENT = 0x7F80  # of a bfloat16; all bits set: infinity or NaN
@@ -84,7 +88,30 @@ def write_tensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
             file.write(np.ascontiguousarray(array).data)
 
 
-def file_states(folder: Path) -> list[tuple[str, int, int, int]]:
+def has_int8(tensors: Iterable[StoredTensor]) -> bool:
+    """Whether any of the tensors is stored in int8."""
+    return any(tensor.scales is not None for tensor in tensors)
+
+
+def array_fingerprint(settings: Any, arrays: Iterable[Array]) -> str:
+    """32 hexadecimal digits that differ where settings (anything that JSON can represent) or arrays do."""
+    digest = hashlib.sha256(json.dumps(settings).encode())
+    for array in arrays:
+        digest.update(f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:32]
+
+
+def check_unchanged(folder: Path, before: list[FileState]) -> None:
+    """Refuses a folder whose encoder's files are not those that were there before.
+
+    Raises:
+        BadModel: one of them has changed.
+    """
+    if file_states(folder) != before:
+        raise BadModel(f"the weights in {folder} have changed since this model was loaded; load it again")
+
+
+def file_states(folder: Path) -> list[FileState]:
     """What tells whether an encoder's files have changed: inode, size and time of each."""
     paths = (folder / "config.json", *weight_files(folder, with_index=True))
     return [(path.name, state.st_ino, state.st_size, state.st_mtime_ns) for path in paths for state in [path.stat()]]

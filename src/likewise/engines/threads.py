@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
-THREADS = "OMP_NUM_THREADS"
+THREADS_VARIABLE = "OMP_NUM_THREADS"
 """The environment variable by which people limit threads, whatever the library."""
 
 
@@ -29,8 +30,14 @@ def cpu_quota(cgroup: Path = CGROUP) -> float | None:
 
 def thread_count(environment: Mapping[str, str] = os.environ) -> int:
     """Threads to compute with: OMP_NUM_THREADS if set, else the allowed CPUs, shared among torchrun's processes."""
-    given = environment.get(THREADS, "").partition(",")[0].strip()
+    given = environment.get(THREADS_VARIABLE, "").partition(",")[0].strip()
     if given.isdecimal() and int(given) > 0:
         return int(given)
     processes = environment.get("LOCAL_WORLD_SIZE", "1")
-    return max(1, allowed_cpus() // (int(processes) if processes.isdecimal() and int(processes) else 1))
+    return max(1, _cpus_of_process() // (int(processes) if processes.isdecimal() and int(processes) else 1))
+
+
+@cache
+def _cpus_of_process() -> int:
+    """`allowed_cpus`, asked once: an engine needs it for every batch, and it reads files."""
+    return allowed_cpus()

@@ -12,7 +12,6 @@ from jaxtyping import Float
 from ...arrays.reductions import reduce_sentences
 from ...engine_registry import LoadOptions
 from ...errors import BadInput
-from ...runtime.arguments import known_name
 from ...runtime.lazy_imports import torch_hint
 from ..array_embedder import ArrayEmbedder
 from ..array_encoder import Ids
@@ -86,10 +85,9 @@ class NativeEmbedder(ArrayEmbedder):
         """
         if options.device not in (None, "cpu"):
             raise BadInput(f"device is {options.device!r}; the native engine computes on the CPU only. {torch_hint()}")
-        if options.precision is not None:
-            if options.precision == "fp16":
-                raise BadInput(f"precision is 'fp16'; the native engine has {', '.join(PRECISIONS)}. {torch_hint()}")
-            known_name("precision", options.precision, PRECISIONS)
+        if options.precision not in (None, *PRECISIONS):
+            known = ", ".join(PRECISIONS)
+            raise BadInput(f"precision is {options.precision!r}; the native engine has {known}. {torch_hint()}")
         load()
 
     @classmethod
