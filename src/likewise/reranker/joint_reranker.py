@@ -64,9 +64,7 @@ class JointReranker(Reranker):
         prompt_name: str | None = None,
     ) -> list[TokenIdPair]:
         """The ids of each pair's two texts, truncated to what the model reads."""
-        first, second = columns(pairs, documents)
-        text_prompt = self._prompt(prompt, prompt_name)
-        return self._token_id_pairs([(text_prompt + a, b) for a, b in zip(first, second, strict=True)])
+        return self._token_id_pairs(self._prompted(pairs, documents, prompt, prompt_name))
 
     def logits(
         self,
@@ -83,9 +81,7 @@ class JointReranker(Reranker):
         counter = TruncationCounter(
             self.max_content_length, overflow, "pairs", windows=False, word_limit=self.tokenizer.longest_word
         )
-        first, second = columns(pairs, documents)
-        text_prompt = self._prompt(prompt, prompt_name)
-        prompted = [(text_prompt + a, b) for a, b in zip(first, second, strict=True)]
+        prompted = self._prompted(pairs, documents, prompt, prompt_name)
 
         def tokenize(distinct: list[tuple[str, str]], rows: Rows) -> list[TokenIdPair]:
             return self._token_id_pairs(distinct, counter, rows)
@@ -93,6 +89,14 @@ class JointReranker(Reranker):
         with self._run(counter, len(prompted), progress, batch_tokens) as run:
             blocks = list(infer(in_windows(prompted), tokenize, self._window_logits, run))
         return np.concatenate([np.empty((0, len(self.labels)), np.float32), *blocks])
+
+    def _prompted(
+        self, pairs: TextPairs, documents: Iterable[str] | None, prompt: str | None, prompt_name: str | None
+    ) -> list[tuple[str, str]]:
+        """The pairs of texts, the first of each behind the prompt."""
+        first, second = columns(pairs, documents)
+        text_prompt = self._prompt(prompt, prompt_name)
+        return [(text_prompt + a, b) for a, b in zip(first, second, strict=True)]
 
     def _sequences(self, contents: Sequence[TokenIdPair]) -> tuple[list[list[int]], list[list[int]] | None]:
         """Pairs of ids with the special ones, and the token types where the encoder is given them."""
