@@ -1,6 +1,5 @@
 """The training loop: what is learned, what is kept, and that a stopped run goes on as if it had not stopped."""
 
-import inspect
 import json
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import torch
 
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
-from likewise.train import Trainer
 from likewise.train.data.batch import TrainingRows
 from likewise.train.data.schedule import BatchSchedule, DataSource
 from likewise.train.objectives import OBJECTIVES, Classification, Contrastive, Regression
@@ -236,8 +234,3 @@ def test_the_order_of_rows_and_sources_is_that_of_the_seed_pass_and_source():
     for wrong in ((sources, 0), ([], 4)):
         with pytest.raises(BadInput, match="data sets and batch_size is .*; expected one or more"):
             BatchSchedule(*wrong)
-
-
-def test_a_run_goes_on_from_its_checkpoint_unless_asked_not_to():
-    parameters = inspect.signature(Trainer.run).parameters
-    assert parameters["resume"].default is True
