@@ -1,0 +1,94 @@
+"""Records: what an index holds: vectors under ids, with their texts and metadata, as columns."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
+from ..arrays.similarity import check_finite_rows, number_table
+from ..errors import BadInput
+
+Value = str | int | float | bool | None
+"""A value of metadata."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """N vectors under ids, with the texts they were computed from and metadata, where there are any."""
+
+    ids: Sequence[str]
+    vectors: Shaped[np.ndarray, "N E"]
+    texts: Sequence[str | None] | None = None
+    metadata: Sequence[Mapping[str, Value]] | None = None
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.ids)
+
+    def blocks(self, size: int) -> Iterator["Records"]:
+        """The same records, `size` at a time."""
+        for start in range(0, len(self), size):
+            rows = slice(start, start + size)
+            yield Records(
+                self.ids[rows],
+                self.vectors[rows],
+                None if self.texts is None else self.texts[rows],
+                None if self.metadata is None else self.metadata[rows],
+            )
+
+
+def checked_records(records: Records, width: int) -> Records:
+    """The records, with vectors in float32, if every index can hold them.
+
+    Raises:
+        BadInput: ids are empty, not strings or not distinct; columns differ in length; vectors have another width or a
+            number that is NaN or infinite; a value of metadata is of a type that an index cannot hold.
+    """
+    vectors = number_table(records.vectors, "vectors")
+    if vectors.ndim != 2 or vectors.shape[1] != width:
+        raise BadInput(f"expected vectors of shape (N, {width}), the width of this index; got {vectors.shape}")
+    for name, column in (("vectors", vectors), ("texts", records.texts), ("metadata", records.metadata)):
+        if column is not None and len(column) != len(records.ids):
+            raise BadInput(f"expected as many {name} as ids; got {len(column):,} and {len(records.ids):,}")
+    check_finite_rows(vectors, "vectors")
+    check_ids(records.ids)
+    for i, text in enumerate(records.texts or ()):
+        if not isinstance(text, str | None):
+            raise BadInput(f"texts[{i}] is {text!r}; expected a string, or None where there is none")
+    for i, row in enumerate(records.metadata or ()):
+        _check_metadata(row, i)
+    return Records(records.ids, vectors.astype(np.float32, copy=False), records.texts, records.metadata)
+
+
+def check_ids(ids: Sequence[Any]) -> None:
+    """Refuses ids that are no strings, are empty, or occur twice.
+
+    Raises:
+        BadInput: the first such id is named.
+    """
+    if isinstance(ids, str):
+        raise BadInput(f"expected a list of ids; got the one string {ids!r}")
+    seen: set[str] = set()
+    for i, name in enumerate(ids):
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise BadInput(f"ids[{i}] is {name!r}; expected a string that is not empty and has no null character")
+        if name in seen:
+            raise BadInput(f"ids[{i}] is {name!r}, which occurs before; expected every id once")
+        seen.add(name)
+
+
+def _check_metadata(row: Any, i: int) -> None:
+    if not isinstance(row, Mapping):
+        raise BadInput(f"metadata[{i}] is a {type(row).__name__}; expected a mapping of names to values")
+    for name, value in row.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise BadInput(f"metadata[{i}] has the name {name!r}; expected letters, digits and underscores")
+        if not isinstance(value, str | int | float | bool | None):
+            expected = "a string, a number, a boolean or None"
+            raise BadInput(f"metadata[{i}][{name!r}] is a {type(value).__name__}; expected {expected}")
+        if isinstance(value, float) and not np.isfinite(value):
+            raise BadInput(f"metadata[{i}][{name!r}] is {value}; expected a finite number")
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise BadInput(f"metadata[{i}][{name!r}] is {value}; expected an integer of at most 64 bits")
