@@ -92,7 +92,7 @@ class Index(ABC):
 
         Raises:
             BadInput: queries of another width or not finite; a filter that cannot be read, or names a column that no
-                record has (`filters.py` has the language).
+                record has (`likewise.search.filters` has the language).
         """
 
     @abstractmethod
