@@ -57,6 +57,7 @@ def checked_records(records: Records, width: int) -> Records:
     for i, text in enumerate(records.texts or ()):
         if not isinstance(text, str | None):
             raise BadInput(f"texts[{i}] is {text!r}; expected a string, or None where there is none")
+        check_storable(text or "", f"texts[{i}]")
     for i, row in enumerate(records.metadata or ()):
         _check_metadata(row, i)
     return Records(records.ids, vectors.astype(np.float32, copy=False), records.texts, records.metadata)
@@ -76,7 +77,22 @@ def check_ids(ids: Sequence[Any]) -> None:
             raise BadInput(f"ids[{i}] is {name!r}; expected a string that is not empty and has no null character")
         if name in seen:
             raise BadInput(f"ids[{i}] is {name!r}, which occurs before; expected every id once")
+        check_storable(name, f"ids[{i}]")
         seen.add(name)
+
+
+def check_storable(text: str, what: str) -> None:
+    """Refuses a text that some index could not keep as it is: with a null character, or half of a surrogate pair.
+
+    Raises:
+        BadInput: names it by `what`.
+    """
+    if "\0" in text:
+        raise BadInput(f"{what} has a null character, at {text.index(chr(0)):,}; expected a text without any")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(f"{what} has half of a surrogate pair, at {error.start:,}; expected valid Unicode") from None
 
 
 def _check_metadata(row: Any, i: int) -> None:
@@ -88,6 +104,8 @@ def _check_metadata(row: Any, i: int) -> None:
         if not isinstance(value, str | int | float | bool | None):
             expected = "a string, a number, a boolean or None"
             raise BadInput(f"metadata[{i}][{name!r}] is a {type(value).__name__}; expected {expected}")
+        if isinstance(value, str):
+            check_storable(value, f"metadata[{i}][{name!r}]")
         if isinstance(value, float) and not np.isfinite(value):
             raise BadInput(f"metadata[{i}][{name!r}] is {value}; expected a finite number")
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
