@@ -20,7 +20,6 @@ from .text.tokenizer import Tokenizer, window_starts
 SHARED = 4  # neighbouring windows share a 4th of a window
 WINDOWS_AT_ONCE = 64
 """Windows whose token vectors are in memory at the same time."""
-DEFAULT_SIZE = ChunkSettings.size
 
 POOLED = ("max", "mean", "mean-sqrt-len")
 """Poolings that any set of tokens has; the others depend on a token's place in the whole text."""
@@ -205,7 +204,7 @@ def document_chunks(
         BadInput: a span is empty or does not lie in the text.
     """
     if given is None:
-        settings = settings or ChunkSettings(min(DEFAULT_SIZE, tokenizer.max_content_length))
+        settings = settings or ChunkSettings(min(ChunkSettings.size, tokenizer.max_content_length))
         return split_document(text, lambda texts: [len(ids) for ids in tokenizer.token_ids(texts)], settings)
     for start, stop in given:
         if not 0 <= start < stop <= len(text):
