@@ -31,6 +31,8 @@ VERBS = {
     "similarity": Verb("texts.similarity", "show how similar texts are, as a matrix or one after another"),
     "pairs": Verb("texts.pairs", "find the most similar pairs of texts in a file"),
     "duplicates": Verb("texts.duplicates", "find equal and nearly equal texts; write a file without the copies"),
+    "index": Verb("index.index_command", "keep an index of texts on disk: add files, verify, compact, copy, export"),
+    "search": Verb("index.search", "search an index: by meaning, by words, with filters, with a reranker"),
     "rerank": Verb("texts.rerank", "rank the documents of a file for a query, with a reranker"),
     "models": Verb("models.list_models", "list the models that can be used by name"),
     "info": Verb("models.info", "show a model's architecture, sizes, pooling and fingerprint"),
@@ -57,6 +59,7 @@ EPILOG = """examples:
   likewise encode sentences.txt -o vectors.npy
   likewise pairs questions.csv --column title -k 20
   likewise duplicates questions.csv --column title -o distinct.csv
+  likewise index add notes.index notes/    then: likewise search notes.index "how long do cats sleep"
   likewise info all-MiniLM-L6-v2
 
 Each verb has its own help, with examples: likewise encode --help, or likewise help encode

@@ -25,7 +25,17 @@ from .compaction import compact_journal, groups_to_rewrite, rewrite_segments, ro
 from .derived_files import remove_derived
 from .journal import Journal
 from .nearest_rows import nearest_rows
-from .record_table import StoredRow, column_counts, ids_of_rows, insert, keys_of, remove, stored_after, stored_of_ids
+from .record_table import (
+    StoredRow,
+    all_ids,
+    column_counts,
+    ids_of_rows,
+    insert,
+    keys_of,
+    remove,
+    stored_after,
+    stored_of_ids,
+)
 from .repairing import RepairReport
 from .row_masks import RowMasks
 from .segments import cut_tails, row_checksums
@@ -143,6 +153,12 @@ class Collection(Index):
                     yield self._records(found, snapshot)
         finally:
             journal.close()
+
+    def ids(self) -> Iterator[str]:
+        """The ids of all records."""
+        with self._reading() as (db, _):
+            found = all_ids(db)
+        yield from found
 
     def count(self, where: str | None = None) -> int:
         """How many records there are, or pass."""

@@ -2,7 +2,8 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,64 +39,65 @@ class AddReport:
     deleted: int = 0
 
 
+@dataclass(frozen=True)
+class PassageBlock:
+    """Passages that are stored at once, how many documents end in it, and the files that were read to their end."""
+
+    passages: Sequence[Passage]
+    documents: int
+    finished: Sequence[str]
+
+
 @dataclass
 class PassageWriter:
-    """Writes passages into an index, block by block; each block is stored whole or not at all."""
+    """Writes passages into an index, block by block; each block is stored whole or not at all.
+
+    While a block is stored, by another thread, the next one is embedded.
+    """
 
     index: Index
     embed: Callable[[Sequence[Passage]], Records]
     report: AddReport = field(default_factory=AddReport)
 
     def __post_init__(self) -> None:
-        self.known: dict[str, set[str]] = defaultdict(set)  # ids of each file that its documents have not shown yet
         self.stored = set(self.index.ids())
+        self.unseen: dict[str, set[str]] = defaultdict(set)  # ids by file that its documents have not shown yet
         for name in self.stored:
-            self.known[file_of_id(name)].add(name)
-        self.finished: list[str] = []  # files of which every document was read
+            self.unseen[file_of_id(name)].add(name)
 
     def write(
         self, documents: Iterable[Document], reader: PassageReader, progress: Progress, total: int | None
     ) -> AddReport:
         """Write the passages of these documents; those of a file must follow each other."""
-        block: dict[str, Passage] = {}
-        size, pending, began, file = FIRST_BLOCK, 0, time.perf_counter(), ""
-        with show_progress(progress, total) as advance:
-            for document in documents:
-                if document.file != file:
-                    self.finished.append(file)
-                    file = document.file
-                block |= {passage.id: passage for passage in reader.passages(document)}
-                pending += 1
-                if len(block) >= size:
-                    self._store([*block.values()], pending)
-                    advance(pending, 0)
-                    now = time.perf_counter()
-                    size = min(LARGEST_BLOCK, size * 2) if now - began < QUICK else size
-                    block, pending, began = {}, 0, now
-            self.finished.append(file)
-            self._store([*block.values()], pending)
-            advance(pending, 0)
+        with show_progress(progress, total) as advance, ThreadPoolExecutor(1) as thread:
+            storing: Future[int] | None = None
+            for block in passage_blocks(documents, reader):
+                new = [passage for passage in block.passages if passage.id not in self.stored]
+                old = [passage for passage in block.passages if passage.id in self.stored]
+                records = self.embed(new) if new else None
+                self.stored.update(passage.id for passage in new)
+                if storing is not None:
+                    advance(storing.result(), 0)
+                storing = thread.submit(self._store, block, records, old)
+            if storing is not None:
+                advance(storing.result(), 0)
         return self.report
 
-    def _store(self, block: Sequence[Passage], documents: int) -> None:
-        """Store a block, then delete what the files that were read to their end no longer have."""
-        new = [passage for passage in block if passage.id not in self.stored]
-        old = [passage for passage in block if passage.id in self.stored]
+    def _store(self, block: PassageBlock, new: Records | None, old: Sequence[Passage]) -> int:
+        """Store a block, then delete what the files that were read to their end no longer have; returns documents."""
         moved = self._moved(old)
-        if new:
-            self.index.upsert(self.embed(new))
-        if len(moved):
-            self.index.upsert(moved)
-        for passage in block:
-            self.known[passage.file].discard(passage.id)
-        gone = [name for file in self.finished if file for name in sorted(self.known.pop(file, ()))]
+        for records in (new, moved):
+            if records is not None and len(records):
+                self.index.upsert(records)
+        for passage in block.passages:
+            self.unseen[passage.file].discard(passage.id)
+        gone = [name for file in block.finished if file for name in sorted(self.unseen.pop(file, ()))]
         self.report.deleted += self.index.delete(gone) if gone else 0
-        self.finished.clear()
-        self.stored.difference_update(gone)
-        self.report.documents += documents
-        self.report.added += len(new)
+        self.report.documents += block.documents
+        self.report.added += 0 if new is None else len(new)
         self.report.unchanged += len(old)
         self.report.moved += len(moved)
+        return block.documents
 
     def _moved(self, passages: Sequence[Passage]) -> Records:
         """The stored records of these passages whose metadata differ, with the new ones."""
@@ -109,3 +111,22 @@ class PassageWriter:
             [texts[i] for i in differ],
             [passages[i].metadata for i in differ],
         )
+
+
+def passage_blocks(documents: Iterable[Document], reader: PassageReader) -> Iterator[PassageBlock]:
+    """The passages of documents in blocks, which grow while their consumer is quick; the last may be empty."""
+    passages: dict[str, Passage] = {}
+    finished: list[str] = []
+    size, count, file, began = FIRST_BLOCK, 0, "", time.perf_counter()
+    for document in documents:
+        if document.file != file:
+            finished.append(file)
+            file = document.file
+        passages |= {passage.id: passage for passage in reader.passages(document)}
+        count += 1
+        if len(passages) >= size:
+            yield PassageBlock([*passages.values()], count, finished)
+            now = time.perf_counter()
+            size = min(LARGEST_BLOCK, size * 2) if now - began < QUICK else size
+            passages, finished, count, began = {}, [], 0, now
+    yield PassageBlock([*passages.values()], count, [*finished, file])

@@ -14,6 +14,8 @@ HASH = 20
 """Hexadecimal digits of a text's hash in an id: 80 bits, so that among 10⁹ texts no two share one by chance."""
 BEFORE_HASH = "#"
 """What stands in an id between the file and the text's hash."""
+RANKED_BY = ("reranked", "fused", "cosine", "words")
+"""Names of scores; a passage is ranked by the first of them that it has."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,11 @@ class Passage:
     metadata: Mapping[str, Value]
     scores: Mapping[str, float] = field(default_factory=dict)
     """What it was found by: cosine, words (BM25), fused, reranked."""
+
+    @property
+    def score(self) -> float:
+        """What it was ranked by; 0 where it was not searched."""
+        return next((self.scores[name] for name in RANKED_BY if name in self.scores), 0.0)
 
     @property
     def file(self) -> str:

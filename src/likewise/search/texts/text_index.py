@@ -96,7 +96,7 @@ class TextIndex:
                 raise
             return _created(place, model or DEFAULT_MODEL, name, chunking, missing)
         try:
-            return cls(index, _embedder(model or _name_of(index)), chunking=chunking)
+            return cls(index, _embedder(model or named_model(index)), chunking=chunking)
         except BaseException:
             index.close()
             raise
@@ -223,7 +223,12 @@ def _embedder(model: str | Embedder) -> Embedder:
     return model if isinstance(model, Embedder) else load_named_embedder(model)
 
 
-def _name_of(index: Index) -> str:
+def named_model(index: Index) -> str:
+    """The name of the model that an index's vectors are from.
+
+    Raises:
+        BadInput: the index does not say.
+    """
     if index.model is None:
         raise BadInput(f"{index.location} does not say which model its vectors are from; name the model")
     return index.model.name
