@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Shaped
@@ -54,7 +54,7 @@ class Index(ABC):
 
     @classmethod
     @abstractmethod
-    def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> Self:
+    def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> "Index":
         """Make a new, empty index.
 
         Raises:
@@ -63,7 +63,7 @@ class Index(ABC):
 
     @classmethod
     @abstractmethod
-    def open(cls, location: str, *, read_only: bool = False) -> Self:
+    def open(cls, location: str, *, read_only: bool = False) -> "Index":
         """Open an index that was made by `create`.
 
         Raises:
@@ -132,7 +132,7 @@ class Index(ABC):
         """How many records there are."""
         return self.count()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Index":
         """The index itself; leaving the block closes it."""
         return self
 
