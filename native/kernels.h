@@ -50,7 +50,7 @@ struct Attention {
     const float* values;
     long stride;               // floats from a token to the next, in all three
     int tokens, heads, width;  // width of a head
-    int reach;                 // a token looks at so many on either side; -1: at all
+    int reach;                 // tokens that a token sees on either side; -1: all
     const float* relative;     // added to scores: relative[head][query - key + limit], or null
     int limit;                 // relative has 2 * limit numbers a head
     float* out;                // heads side by side
