@@ -63,7 +63,7 @@ def test_every_action_has_help_with_examples_and_a_line_in_the_overview(action, 
 def test_what_is_added_is_found_with_its_place(filled, call):
     code, out, _ = call("search", filled, "A dog barks at night.", "-k", "1")
     assert code == 0
-    assert "notes/animals.md, characters 33–62  ·  Cats  ·  Dogs" in out
+    assert "notes/animals.md, characters 31–60 · Cats · Dogs" in out
     assert "# Dogs A dog barks at night." in out
     found = json_of(call, "search", filled, "the quick cat", "--filter", "year < 2020 and lang = 'en'")
     assert [(one["text"], one["metadata"]["row"]) for one in found["passages"]] == [("the quick cat", 1)]

@@ -120,4 +120,4 @@ def place(passage: "Passage") -> str:
     place += f", row {found['row']}" if "row" in found else ""
     place += f", characters {found['start']}–{found['stop']}" if "start" in found else ""
     names = [str(found[key]) for key in ("title", "headings") if found.get(key)]
-    return "  ·  ".join([place, *dict.fromkeys(names)])
+    return " · ".join([place, *dict.fromkeys(names)])
