@@ -6,10 +6,10 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ..errors import BadInput
 from ..text.chunking import document_sections
@@ -25,8 +25,7 @@ DECLARED_IN = 1024
 """Bytes at the beginning of an HTML file in which its encoding is declared."""
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """A text, and where it is from.
 
     Args:
@@ -43,7 +42,7 @@ class Document:
     title: str = ""
     row: int | None = None
     has_headings: bool = False
-    metadata: Metadata = field(default_factory=dict)
+    metadata: Metadata = MappingProxyType({})
 
 
 def read_documents(names: Iterable[str], column: str | None = None, *, whole: bool = False) -> Iterator[Document]:
@@ -101,7 +100,10 @@ def _row_documents(path: Path, column: str | None) -> Iterator[Document]:
     for row, (place, (text, *others)) in enumerate(file_rows(path, all_columns), 1):
         if not isinstance(text, str):
             raise BadInput(f"{path}, {place}: expected a text, found {str(text)[:40]!r} ({type(text).__name__})")
-        metadata = _metadata(tuple(names[1:]), others, parsed) if others else {}
+        if not others:
+            yield Document(_storable(text), source, row=row)
+            continue
+        metadata = _metadata(tuple(names[1:]), others, parsed)
         title = metadata.get("title")
         yield Document(_storable(text), source, title if isinstance(title, str) else "", row, metadata=metadata)
 

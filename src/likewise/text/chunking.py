@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import BadInput
 from ..runtime.arguments import whole_number
@@ -42,8 +43,7 @@ class ChunkSettings:
             )
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """`text[start:stop]` of a document, and the headings that it is under, the outermost first."""
 
     start: int

@@ -4,6 +4,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 from ...files.documents import Document
 from ...text.chunking import Chunk, ChunkSettings, CountTokens, split_document
@@ -18,8 +20,7 @@ RANKED_BY = ("reranked", "fused", "cosine", "words")
 """Names of scores; a passage is ranked by the first of them that it has."""
 
 
-@dataclass(frozen=True)
-class Passage:
+class Passage(NamedTuple):
     """A text under an id, and where it is from.
 
     `metadata` has, where they are known: file, title, row (from 1), headings, start and stop (characters of the
@@ -29,7 +30,7 @@ class Passage:
     id: str
     text: str
     metadata: Mapping[str, Value]
-    scores: Mapping[str, float] = field(default_factory=dict)
+    scores: Mapping[str, float] = MappingProxyType({})
     """What it was found by: cosine, words (BM25), fused, reranked."""
 
     @property
@@ -86,10 +87,16 @@ def file_of_id(name: str) -> str:
     return name.rpartition(BEFORE_HASH)[0]
 
 
-def _metadata(document: Document, chunk: Chunk, located: bool) -> dict[str, Value]:
-    place: dict[str, Value] = {"file": document.file or None, "title": document.title or None, "row": document.row}
-    place["headings"] = " > ".join(chunk.headings) or None
+def _metadata(document: Document, chunk: Chunk, located: bool) -> Mapping[str, Value]:
+    found: dict[str, Value] = {**document.metadata}
+    if document.file:
+        found["file"] = document.file
+    if document.title:
+        found["title"] = document.title
+    if document.row is not None:
+        found["row"] = document.row
+    if chunk.headings:
+        found["headings"] = " > ".join(chunk.headings)
     if located:
-        place |= {"start": chunk.start, "stop": chunk.stop}
-    known = {name: value for name, value in place.items() if value is not None}
-    return {**document.metadata, **known}
+        found |= {"start": chunk.start, "stop": chunk.stop}
+    return found

@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, runtime_checkable
@@ -154,7 +154,7 @@ class TextIndex:
         found = rerank(query, [passage.text for passage in candidates], reranker, budget)
         ordered = [candidates[i] for i in found.order]
         scored = [
-            replace(passage, scores={**passage.scores, "reranked": float(score)})
+            passage._replace(scores={**passage.scores, "reranked": float(score)})
             for passage, score in zip(ordered, found.scores, strict=False)
         ]
         return SearchResult([*scored, *ordered[found.scored :]][:k], found.scored)
