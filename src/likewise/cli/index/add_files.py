@@ -65,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
 
     whole = args.txt == "document"
     total = estimated_count(args.files, whole=whole)  # first, because it refuses what cannot be read
-    chunking = ChunkSettings(args.chunk or ChunkSettings.size, args.overlap) if args.chunk or args.overlap else None
+    size = ChunkSettings.size if args.chunk is None else args.chunk
+    chunking = ChunkSettings(size, args.overlap) if args.chunk is not None or args.overlap else None
     with opened_with_model(args, read_only=False, chunking=chunking) as index:
         began = time.perf_counter()
         documents = read_documents(args.files, args.column, whole=whole)

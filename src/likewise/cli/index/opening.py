@@ -2,7 +2,6 @@
 
 import argparse
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import BadInput
@@ -48,9 +47,10 @@ def opened_with_model(
 
 
 def _recorded_name(args: argparse.Namespace) -> str:
-    """The model's name with the options that change its vectors; a folder's is absolute."""
-    folder = Path(args.model).expanduser()
-    name = str(folder.resolve()) if folder.is_dir() else args.model
+    """The model's name with the options that change its vectors."""
+    from ...search.texts.text_index import lasting_name
+
+    name = lasting_name(args.model)
     options = [f"{key}={value}" for key in RECORDED_OPTIONS if (value := getattr(args, key)) is not None]
     return f"{name}({','.join(options)})" if options else name
 

@@ -210,13 +210,19 @@ def _created(
 ) -> TextIndex:
     """A new index; `missing` is raised where there can be none, because there is something else."""
     embedder = _embedder(model)
-    name = name or (model if isinstance(model, str) else str(embedder.manifest.encoder))
+    name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
     prompts = tuple(sorted(embedder.manifest.prompts.items()))
     try:
         index = create_index(location, embedder.width, ModelIdentity(name, embedder.fingerprint, prompts))
     except BadInput:
         raise missing from None
     return TextIndex(index, embedder, chunking=chunking)
+
+
+def lasting_name(model: str) -> str:
+    """The name of a model that leads to it from any working directory: that of a folder is absolute."""
+    folder = Path(model).expanduser()
+    return str(folder.resolve()) if folder.is_dir() else model
 
 
 def _embedder(model: str | Embedder) -> Embedder:
