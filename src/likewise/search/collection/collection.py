@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from sqlite3 import Connection
+from sqlite3 import Connection, IntegrityError
 
 import numpy as np
 from jaxtyping import Shaped
@@ -88,16 +88,24 @@ class Collection(Index):
 
     def _store(self, records: Records, *, replace: bool) -> None:
         checked = checked_records(records, self.width)
-        units = UnitRows.of(checked.vectors)
-        rows = units.rows.astype(self._layout.dtype)
-        with self._writing() as db:
-            known = keys_of(db, checked.ids)
-            if known and not replace:
-                name = next(name for name in checked.ids if name in known)
-                raise BadInput(f"the id {name!r} is in {self.location} already; upsert replaces it")
-            if known:
-                remove(db, [*known.values()])
-            insert(db, checked, append_rows(db, self._folder, rows), units.lengths, row_checksums(rows))
+        units = UnitRows.of(checked.vectors, self._layout.dtype.str)
+        try:
+            with self._writing() as db:
+                known = keys_of(db, checked.ids) if replace else {}
+                if known:
+                    remove(db, [*known.values()])
+                places = append_rows(db, self._folder, units.rows)
+                insert(db, checked, places, units.lengths, row_checksums(units.rows))
+        except IntegrityError:
+            self._refuse_known(checked.ids)
+            raise
+
+    def _refuse_known(self, ids: Sequence[str]) -> None:
+        with self._reading() as (db, _):
+            known = keys_of(db, ids)
+        for name in ids:
+            if name in known:
+                raise BadInput(f"the id {name!r} is in {self.location} already; upsert replaces it") from None
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete by id; the space is returned by `compact`."""
@@ -262,5 +270,5 @@ class Collection(Index):
     def _records(self, found: Sequence[StoredRow], snapshot: Snapshot) -> Records:
         rows = snapshot.vectors_of(np.array([row.row for row in found], np.int64), self._layout)
         lengths = np.array([row.length for row in found], np.float64)
-        vectors = UnitRows(rows.astype(np.float32), lengths).original()
+        vectors = UnitRows(rows, lengths).original()
         return Records([row.id for row in found], vectors, [row.text for row in found], [row.values() for row in found])

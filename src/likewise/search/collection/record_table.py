@@ -19,6 +19,9 @@ OF_KEYS = "key IN (SELECT value FROM json_each(?))"
 OF_ROWS = "row IN (SELECT value FROM json_each(?))"
 
 
+JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
+
+
 class StoredRow(NamedTuple):
     """What the journal has of a record."""
 
@@ -134,4 +137,4 @@ def stored_after(db: sqlite3.Connection, key: int, count: int) -> list[StoredRow
 
 
 def _as_json(metadata: Mapping[str, Value]) -> str | None:
-    return json.dumps(dict(metadata), ensure_ascii=False, separators=(",", ":")) if metadata else None
+    return JSON.encode(dict(metadata)) if metadata else None
