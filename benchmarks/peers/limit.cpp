@@ -41,7 +41,7 @@ bool has(int leaf, int part, int reg, int bit) {
     return values[reg] >> bit & 1;
 }
 
-// Twelve instructions, STEPS times, each of so many multiplications; without a loop the limit is not known.
+// Twelve instructions, STEPS times, each of `products` multiplications; without a loop the limit is not known.
 using Loop = void (*)();
 struct Kind {
     const char* name;

@@ -56,7 +56,7 @@ class Work:
     unknown: str = field(default="")
 
     def tokens_per_s(self, billions: float) -> float | None:
-        """Tokens a second at so many thousand millions of multiplications and additions a second."""
+        """Tokens a second at this many thousand millions of multiplications and additions a second."""
         return None if self.per_token is None else billions * 1e9 / self.per_token
 
 

@@ -114,7 +114,7 @@ def provenance(found: Results) -> list[str]:
 
 
 def versions(found: Results) -> str:
-    """Every library and version that took part."""
+    """Every library that was measured, and its version."""
     seen: dict[str, set[str]] = {}
     for row in found["contenders"].values():
         for package, version in row.get("versions", {}).items():

@@ -93,7 +93,7 @@ def mixed_lengths(count: int) -> list[int]:
 
 
 class RunningText:
-    """SciFact's abstracts one after the other, cut into pieces of so many tokens; no two pieces overlap."""
+    """SciFact's abstracts one after the other, cut into pieces of that many tokens; no two pieces overlap."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         abstracts = pq.read_table(data("scifact", "corpus.parquet")).to_pydict()["text"]

@@ -86,7 +86,7 @@ class Worker:
         return {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu}
 
     def queries(self, corpus: str, count: int) -> dict[str, Any]:
-        """Seconds of each of so many single texts."""
+        """Seconds for each of `count` texts, encoded one by one."""
         texts, seconds = self.corpora[corpus], []
         for text in texts[:WAKE]:
             self.contender.encode([text])

@@ -32,7 +32,7 @@ class DataNotFound(BadInput):
     `briefly` is a message of one line.
     """
 
-    briefly = "its data are not at hand; where they were looked for, and how to get them: likewise data NAME"
+    briefly = "its data set is not on this machine; where they were looked for, and how to get them: likewise data NAME"
 
 
 class BadModel(LikewiseError, ValueError):

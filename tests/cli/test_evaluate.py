@@ -46,7 +46,7 @@ def test_the_table_is_printed_and_the_second_run_is_read_from_disk(capsys):
 def test_a_missing_cell_is_exit_code_1_and_the_others_are_shown(capsys):
     assert main(["evaluate", MODEL, "--tasks", "all", "--resamples", "100"]) == 1
     shown = capsys.readouterr().out
-    assert "– lost: its data are not at hand" in shown
+    assert "– lost: its data set is not on this machine" in shown
     assert "one " in shown
 
 

@@ -265,7 +265,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is(folders, tmp_path)
 
 def test_an_encoder_that_does_not_tell_its_parts_says_so():
     encoder = Encoder()
-    with pytest.raises(TypeError, match="Encoder does not tell its blocks apart; 3 was expected"):
+    with pytest.raises(TypeError, match="Encoder does not list its blocks separately; block 3 was asked for"):
         encoder.block(3)
     with pytest.raises(TypeError, match="Encoder does not say how it turns 2 sentences into layers"):
         encoder.states(pack([2, 3]))

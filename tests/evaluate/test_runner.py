@@ -81,7 +81,7 @@ def test_a_model_that_breaks_leaves_a_reason_and_costs_no_other_cell(broken, rea
     result = run({"broken": broken, "sound": model(0)}, [ONE, LOST, TWO])
     assert result["sound", "one"].result
     assert result["sound", "two"].result
-    assert "data are not at hand" in result["sound", "lost"].error
+    assert "data set is not on this machine" in result["sound", "lost"].error
     for name in ("one", "two"):
         assert result["broken", name].result is None
         assert "\n" not in result["broken", name].error

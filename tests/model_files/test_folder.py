@@ -87,7 +87,7 @@ def test_every_older_flag_is_a_pooling(own, flag):
 
 def test_a_plain_folder_is_given_the_mean_and_says_so(own):
     folder = own(plain=True)
-    with pytest.warns(UserWarning, match="plain encoder without a pooling of its own; its tokens' mean is taken"):
+    with pytest.warns(UserWarning, match="plain encoder without a pooling; the mean of its tokens is used"):
         embedder = TorchEmbedder.load(folder)
     assert embedder.pooling.spec == "mean"
     assert TorchEmbedder.load(folder, pooling="cls").pooling.spec == "cls", "and is silent where a pooling is named"

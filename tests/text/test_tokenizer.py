@@ -215,6 +215,14 @@ def test_two_texts_get_special_tokens_and_are_truncated_as_the_library_that_made
     assert frame.kinds(*sizes) == wanted.type_ids
 
 
+def test_each_part_of_a_pair_has_the_segment_of_the_template():
+    backend = wordpieces()
+    special = [(word, backend.token_to_id(word)) for word in ("[CLS]", "[SEP]")]
+    template = {"single": "[CLS] $A [SEP]", "pair": "[CLS]:0 $A:1 [SEP]:2 $B:3 [SEP]:4"}
+    backend.post_processor = tokenizers.processors.TemplateProcessing(**template, special_tokens=special)
+    assert PairFrame.of(backend).kinds(2, 1) == backend.encode("a b", "c").type_ids == [0, 1, 1, 2, 3, 4]
+
+
 @pytest.mark.parametrize("same", [("[UNK]", "[CLS]"), ("y", "z")])
 def test_a_tokenizer_that_would_not_be_read_again_as_it_is_is_not_saved(same, tmp_path):
     path = tmp_path / "tokenizer.json"

@@ -45,7 +45,7 @@ class Encoder(nn.Module):
 
     def block(self, i: int) -> nn.Module:
         """The block at depth i."""
-        raise TypeError(f"{type(self).__name__} does not tell its blocks apart; {i} was expected")
+        raise TypeError(f"{type(self).__name__} does not list its blocks separately; block {i} was asked for")
 
     def units(self, tokens: Ragged) -> Ragged:
         """The units that have a row in each layer: the tokens, unless the encoder merges several into one vector."""

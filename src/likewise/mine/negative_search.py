@@ -97,7 +97,7 @@ class NegativeSearch:
         self.reranker_filter.clear()
 
     def _search_at(self, rows: Int[np.ndarray, " Q"], depth: int, state: SearchState) -> Bool[np.ndarray, " Q"]:
-        """Examine so many candidates of each row, and record the rows that are done."""
+        """Examine this many candidates of each row, and record the rows that are done."""
         block = self._nearest(rows, depth, state)
         outcome = self._apply_rules(block)
         done = self._is_done(outcome, depth)

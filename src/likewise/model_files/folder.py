@@ -164,7 +164,7 @@ def _described(pooling: str | ModulePart, width: int) -> tuple[str, Mapping[str,
 def _plain(folder: Path) -> Manifest:
     if not regular_file_exists(folder / "config.json"):
         raise BadModel(f"{folder} holds neither modules.json nor config.json, so it is no model folder")
-    notice = f"{folder.name} is a plain encoder without a pooling of its own; its tokens' mean is taken"
+    notice = f"{folder.name} is a plain encoder without a pooling; the mean of its tokens is used"
     return Manifest(encoder=folder, notice=notice, **input_limits(folder))
 
 

@@ -44,7 +44,7 @@ RANK_ADVICE = {**SCORE_ADVICE, "top_k": "it is called k here: rank(query, docume
 LOAD_ADVICE = {
     "model_name_or_path": "the name or folder comes first, without a name",
     "max_seq_length": "it is called max_length here: max_length=256",
-    "num_labels": "an untrained reranker with so many labels is started by Reranker.start(model, labels)",
+    "num_labels": "an untrained reranker with that many labels is made by Reranker.start(model, labels)",
     "backend": "it is called engine here: engine='native', 'torch' or 'numpy'",
     "trust_remote_code": "code of a model folder is never run",
     "torch_dtype": "it is called precision here: precision='bf16'",

@@ -61,7 +61,7 @@ def _iterable(texts: Any) -> Iterable[Any]:
 def is_list_of_rows(given: object, dimensions: int = 1) -> bool:
     """Whether something holds rows in an order: a list, a column or an iterator; no text, mapping, set or frame.
 
-    An array has at most so many dimensions, and one at least.
+    An array has between one and this many dimensions.
     """
     unordered = isinstance(given, Mapping | Set) and not isinstance(given, KeysView)
     if isinstance(given, str | bytes | bytearray | type) or unordered or not isinstance(given, Iterable):

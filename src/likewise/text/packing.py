@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def plan_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """A list of sentence indices for each batch; a sentence longer than the budget is a batch of its own.
+    """A list of sentence indices for each batch; a sentence longer than the budget is alone in its batch.
 
     Packed tokens need no padding, so a batch costs the sum of its lengths. Sorting is still useful: sentences of equal
     length become neighbours, which attention on a CPU treats as one block (`Ragged.runs`), and the largest batch comes

@@ -122,7 +122,7 @@ def test_five_models_fit_the_screen(five, width):
 def test_a_failed_cell_is_a_dash_with_its_reason_said_once(five):
     text = format_report(five)
     assert rows(text)["lost"].split().count("–") == 5
-    assert text.count("its data are not at hand") == 1
+    assert text.count("its data set is not on this machine") == 1
 
 
 def test_protocol_notes_and_published_figures_stand_below(five):
@@ -284,7 +284,7 @@ def test_where_a_model_failed_no_report_says_that_two_were_compared():
 
 
 def test_of_several_models_and_tasks_the_report_says_what_was_compared_and_what_was_not():
-    """On one task three models have figures but one, which failed; the other task's data are not at hand."""
+    """On one task three models have figures but one, which failed; the other task's data set is not on this machine."""
     models = {"a": knowing(0.05), "b": knowing(0.05, seed=1), "c": failing}
     found = evaluate(models, [SURE, LOST], read=read, settings=RESAMPLES_100)
     text = " ".join(format_report(found, width=500).split())

@@ -85,7 +85,7 @@ class Objective(nn.Module):
         """
 
     def initialize(self, width: int, vocabulary: int = 0) -> None:
-        """Create the objective's own weights for a model with vectors of this width and so many token ids."""
+        """Create the objective's own weights for a model with vectors of this width and this many token ids."""
 
     def layers_read(self) -> int:
         """How many of the model's last layers its vectors concatenate; 0: the model's own vectors."""

@@ -42,7 +42,7 @@ class Checkpoint:
 def save_checkpoint(
     root: Path, tensors: Mapping[str, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
 ) -> Checkpoint:
-    """Write a checkpoint, each group of tensors in a file of its own, then delete older ones.
+    """Write a checkpoint, each group of tensors in its own file, then delete older ones.
 
     Raises:
         BadInput: it cannot be written, for example because the disk is full; the older ones are kept.

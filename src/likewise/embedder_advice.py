@@ -1,0 +1,53 @@
+"""What users of sentence-transformers look for in an embedder, and what there is here; error messages say it."""
+
+ENCODE_ADVICE = {
+    "batch_size": "batches are sized by tokens, and fit any device as they are; to choose: batch_tokens=4096",
+    "normalize_embeddings": "it is called normalize here: normalize=True",
+    "convert_to_tensor": "encode always returns a NumPy array; encode_tensor returns a torch tensor",
+    "convert_to_numpy": "encode always returns a NumPy array; encode_tensor returns a torch tensor",
+    "show_progress_bar": "it is called progress here: progress=True, or False",
+    "device": "the device is chosen when the model is loaded: Embedder.load(name, device=…)",
+    "precision": "the precision is chosen when the model is loaded: Embedder.load(name, precision=…)",
+    "output_value": "encode_tokens returns the vectors of tokens, and encode_layers those of every layer",
+    "truncate_dim": "it is chosen when the model is loaded: Embedder.load(name, truncate=…)",
+    "max_length": "set embedder.max_length, or load with Embedder.load(name, max_length=…)",
+    "sentences": "the texts come first, without a name: encode(texts)",
+    "chunk_size": "texts are taken in windows by themselves; batch_tokens=… chooses the size of a batch",
+}
+LOAD_ADVICE = {
+    "model_name_or_path": "the name or folder comes first, without a name: Embedder.load('likewise-mini')",
+    "max_seq_length": "it is called max_length here: max_length=256",
+    "truncate_dim": "it is called truncate here: truncate=128",
+    "backend": "it is called engine here: engine='native', 'torch' or 'numpy'",
+    "dtype": "it is called precision here: precision='bf16'",
+    "torch_dtype": "it is called precision here: precision='bf16'",
+    "model_kwargs": "precision='bf16' chooses the precision; other settings are those of the model folder",
+    "trust_remote_code": "code of a model folder is never run",
+    "cache_folder": "downloads go to the Hugging Face cache (HF_HOME); own models are found through LIKEWISE_MODELS",
+    "prompts": "prompts are those of the model folder; encode(texts, prompt='query: ') gives another one",
+}
+ATTRIBUTE_ADVICE = {
+    "similarity": "pair_scores(first, second) compares each pair of texts; every text with every text: "
+    "similarity.cosine(embedder.encode(a), embedder.encode(b)), after: from likewise import similarity",
+    "similarity_pairwise": "pair_scores(first, second) compares each pair of texts",
+    "similarity_fn_name": "it is in the model's manifest: embedder.manifest.similarity",
+    "get_sentence_embedding_dimension": "it is called width here: embedder.width",
+    "get_embedding_dimension": "it is called width here: embedder.width",
+    "max_seq_length": "it is called max_length here: embedder.max_length, which can be set too",
+    "get_max_seq_length": "it is called max_length here: embedder.max_length",
+    "tokenize": "pieces(texts) gives the word pieces that the model reads; tokenizer.token_ids(texts) their ids",
+    "preprocess": "pieces(texts) gives the word pieces that the model reads; tokenizer.token_ids(texts) their ids",
+    "encode_multi_process": "encode uses every core; for several GPUs load one embedder on each: device='cuda:1'",
+    "start_multi_process_pool": "encode uses every core; for several GPUs load one embedder on each: device='cuda:1'",
+    "stop_multi_process_pool": "there is no pool: encode uses every core of this process",
+    "prompts": "they are in the model's manifest: embedder.manifest.prompts",
+    "default_prompt_name": "the prompt itself is embedder.default_prompt",
+    "fit": "from likewise.train import train; or on the command line: likewise train",
+    "evaluate": "from likewise.evaluate import evaluate; or on the command line: likewise evaluate",
+    "save_pretrained": "it is called save here: save(folder)",
+    "push_to_hub": "save(folder), then upload that folder, for example with: hf upload",
+    "save_to_hub": "save(folder), then upload that folder, for example with: hf upload",
+    "embed": "it is called encode here: encode(texts)",
+    "embed_query": "encode_query([text]) gives a table of one row",
+    "embed_documents": "it is called encode_document here: encode_document(texts)",
+}
