@@ -104,7 +104,7 @@ def test_a_process_that_was_forked_neither_writes_nor_keeps_the_lock(folder):
 
 def test_a_reader_of_a_folder_that_cannot_be_written_opens_it(folder, monkeypatch):
     filled(folder).close()
-    monkeypatch.setattr("likewise.search.collection.journal.os.access", lambda *_: False)
+    monkeypatch.setattr("likewise.search.collection.storage.journal.os.access", lambda *_: False)
     with Collection.open(str(folder), read_only=True) as reader:
         assert_holds(reader, as_dict(some_records(60)), TOLERANCE)
     assert not (folder / "collection.sqlite-shm").exists()

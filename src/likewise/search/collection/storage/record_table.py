@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64, Integer
 
-from ...errors import BadInput
-from ..records import Records, Value
+from ....errors import BadInput
+from ...records import Records, Value
 
 OF_IDS = "id IN (SELECT value FROM json_each(?))"
 OF_KEYS = "key IN (SELECT value FROM json_each(?))"
