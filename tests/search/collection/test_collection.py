@@ -150,8 +150,8 @@ class TestManySegments:
     @pytest.mark.parametrize("where", [None, *FILTERS])
     def test_search_is_that_of_one(self, folder, where):
         with filled(folder) as collection:
-            collection.delete([f"id {i}" for i in range(0, 60, 5)])
-            expected = {name: row for name, row in as_dict(some_records(60)).items() if int(name[3:]) % 5}
+            collection.delete([f"id {i}" for i in range(0, 60, 7)])
+            expected = {name: row for name, row in as_dict(some_records(60)).items() if int(name[3:]) % 7}
             assert_finds(collection, expected, where, TOLERANCE)
             assert_finds(collection, expected, where, TOLERANCE)  # of columns that were kept
         assert len(rows_files(folder)) == 4
@@ -165,7 +165,7 @@ class TestManySegments:
             assert [path.name for path in derived] == ["00000001.columns", "00000002.columns", "00000003.columns"]
             derived[0].unlink()
             flip(derived[1], derived[1].stat().st_size - 70)
-            derived[2].write_bytes(derived[2].read_bytes()[:5000])
+            derived[2].write_bytes(derived[2].read_bytes()[:-10])
             report = collection.verify()
             assert report.is_clean and report.stale == ["derived/00000002.columns", "derived/00000003.columns"]
         with Collection.open(str(folder)) as collection:

@@ -15,6 +15,7 @@ from .open_files import OpenFiles
 from .storage.record_table import OF_IDS
 from .storage.segments import SEGMENT_ROWS, sync
 from .storage.snapshot import Snapshot
+from .verification import readable_part, verify_collection
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,9 @@ def readable_part(segment: SegmentRows, folder: Path, layout: RowFormat) -> Segm
 
 def _blocks(db: sqlite3.Connection, first: int) -> Iterator[list[StoredRow]]:
     """The records of a segment, some at a time."""
-    for start in range(first, first + SEGMENT_ROWS, BLOCK):
-        if block := list(stored_between(db, start, start + BLOCK)):
+    end = first + SEGMENT_ROWS
+    for start in range(first, end, BLOCK):
+        if block := list(stored_between(db, start, min(start + BLOCK, end))):
             yield block
 
 
