@@ -50,7 +50,9 @@ def main() -> int:
     parser.add_argument("--step", type=int, default=1, help="pages of room more at each attempt")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        good = killed_again_and_again(Path(place), options.kills, options.longest, random.Random(options.seed))
+        good = True
+        if options.kills:
+            good = killed_again_and_again(Path(place), options.kills, options.longest, random.Random(options.seed))
         if options.full_disk == "tmpfs":
             with small_disk(Path(place) / "disk") as disk:
                 good &= full_disk(disk, options.step, ballast)
