@@ -10,10 +10,10 @@ from ...errors import BadInput
 from ...runtime.arguments import known_name
 from ...runtime.atomic_files import naming_full_disk, unwritable
 from ..index import ModelIdentity
-from . import derived_files, journal, segments, writer_lock
-from .journal import Journal
-from .segments import RowFormat, sync_folder
-from .writer_lock import WriterLock
+from .storage import derived_files, journal, segments, writer_lock
+from .storage.journal import Journal
+from .storage.segments import RowFormat, sync_folder
+from .storage.writer_lock import WriterLock
 
 FORMAT = 1
 DTYPES = ("float16", "float32")

@@ -4,8 +4,8 @@ Each step is a transaction, and the files of old segments are removed once it is
 of one segment, and a kill leaves the state before or after it. Readers keep what they have mapped.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from sqlite3 import Connection
 
@@ -13,15 +13,29 @@ import numpy as np
 from jaxtyping import Int64
 
 from ...errors import BadInput
-from .appending import new_segment
-from .derived_files import remove_derived
-from .segments import SEGMENT_ROWS, row_checksums, segment_path, write_rows
-from .snapshot import SegmentRows, Snapshot
+from ...runtime.progress import Progress, show_progress
+from .open_files import OpenFiles
+from .storage.appending import new_segment
+from .storage.derived_files import remove_derived
+from .storage.segments import SEGMENT_ROWS, row_checksums, segment_path, write_rows
+from .storage.snapshot import SegmentRows
 
 BLOCK = 4096  # rows copied at a time
 MERGE_PAGES = 500  # of full text merged in one transaction
-Writing = Callable[[], AbstractContextManager[Connection]]
-"""Begins a transaction."""
+
+
+def compact_collection(files: OpenFiles, progress: Progress) -> int:
+    """Rewrite what has dead rows, and return how many there were; then the journal's own space is returned."""
+    files.check_writable()
+    with files.reading() as (_, snapshot):
+        groups = list(groups_to_rewrite(snapshot.segments))
+    returned = 0
+    with show_progress(progress, sum(segment.living for group in groups for segment in group)) as advance:
+        for group in groups:
+            returned += rewrite_segments(files, group)
+            advance(sum(segment.living for segment in group), 0)
+    compact_journal(files)
+    return returned
 
 
 def groups_to_rewrite(segments: Iterable[SegmentRows]) -> Iterator[list[SegmentRows]]:
@@ -42,26 +56,26 @@ def _worth_rewriting(group: list[SegmentRows]) -> Iterator[list[SegmentRows]]:
         yield group
 
 
-def rewrite_segments(writing: Writing, folder: Path, group: list[SegmentRows]) -> int:
+def rewrite_segments(files: OpenFiles, group: list[SegmentRows]) -> int:
     """Copy the living rows of a group into one new segment, drop the old ones, and return how many rows died.
 
     Raises:
         BadInput: a row that is copied has not the checksum that it had when it was added.
     """
-    with writing() as db:
+    with files.writing() as db:
         number = new_segment(db)
         copied = 0
         for segment in group:
             found = _living(db, segment)
             for start in range(0, len(found), BLOCK):
-                _copy(db, folder, segment, found[start : start + BLOCK], (number, copied))
+                _copy(db, files.folder, segment, found[start : start + BLOCK], (number, copied))
                 copied += len(found[start : start + BLOCK])
             _drop(db, segment)
         _finish(db, number, copied)
     for segment in group:
-        remove_derived(folder, segment.number)
+        remove_derived(files.folder, segment.number)
         with suppress(FileNotFoundError):
-            segment_path(folder, segment.number).unlink()
+            segment_path(files.folder, segment.number).unlink()
     return sum(segment.rows for segment in group) - copied
 
 
@@ -102,18 +116,14 @@ def _finish(db: Connection, number: int, rows: int) -> None:
         db.execute("DELETE FROM segments WHERE number = ?", [number])
 
 
-def compact_journal(writing: Writing, db: Connection) -> None:
+def compact_journal(files: OpenFiles) -> None:
     """Merge the full text a little at a time, return unused pages to the disk, and empty the write-ahead log."""
     changed = 2
     while changed > 1:  # FTS5 reports fewer than two changes once there is nothing left to merge
-        with writing():
+        with files.writing() as db:
             before = db.total_changes
             db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", [MERGE_PAGES])
             changed = db.total_changes - before
-    db.execute("PRAGMA incremental_vacuum").fetchall()
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-
-def rows_to_copy(snapshot: Snapshot) -> int:
-    """How many rows a compaction copies."""
-    return sum(segment.living for group in groups_to_rewrite(snapshot.segments) for segment in group)
+    with files.journal.naming_errors():
+        files.journal.db.execute("PRAGMA incremental_vacuum").fetchall()
+        files.journal.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.atomic_files import atomic_file
-from .record_table import OF_IDS
-from .segments import SEGMENT_ROWS, sync
+from ...runtime.progress import Progress
+from .compaction import rewrite_segments
+from .open_files import OpenFiles
+from .storage.record_table import OF_IDS
+from .storage.segments import SEGMENT_ROWS, sync
+from .storage.snapshot import Snapshot
+from .verification import readable_part, verify_collection
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,33 @@ class RepairReport:
         return asdict(self)
 
 
-def write_damaged(db: sqlite3.Connection, folder: Path, damaged: dict[str, str]) -> str | None:
+def repair_collection(files: OpenFiles, progress: Progress) -> RepairReport:
+    """Verify, remove what is damaged, and compute again what depends on the rest."""
+    files.check_writable()
+    with files.journal.checking() as db:
+        db.execute("REINDEX")
+    report, file = verify_collection(files, progress), None
+    if not report.is_clean:
+        with files.writing() as db:
+            file = _write_damaged(db, files.folder, report.damaged)
+            _remove_damaged(db, report.damaged)
+        files.snapshot = Snapshot()
+        _rewrite_short_segments(files)
+    for name in report.stale:
+        (files.folder / name).unlink(missing_ok=True)
+    with files.reading() as (_, snapshot):
+        return RepairReport(snapshot.count, report.damaged, file)
+
+
+def _rewrite_short_segments(files: OpenFiles) -> None:
+    """Move what is left of segments whose files lack rows to new ones."""
+    with files.reading() as (_, snapshot):
+        short = [segment for segment in snapshot.segments if segment.mapped is None]
+    for segment in short:
+        rewrite_segments(files, [readable_part(segment, files.folder, files.settings.layout)])
+
+
+def _write_damaged(db: sqlite3.Connection, folder: Path, damaged: dict[str, str]) -> str | None:
     """Write the damaged records to a new file, a line of JSON each, and return its name; None if there is none."""
     if not damaged:
         return None
@@ -44,7 +75,7 @@ def write_damaged(db: sqlite3.Connection, folder: Path, damaged: dict[str, str])
     return path.name
 
 
-def remove_damaged(db: sqlite3.Connection, ids: Iterable[str]) -> None:
+def _remove_damaged(db: sqlite3.Connection, ids: Iterable[str]) -> None:
     """Remove records, and compute again what depends on them: indexes, tombstones, counts and full text."""
     listed = [json.dumps(list(ids))]
     db.execute(f"DELETE FROM records WHERE {OF_IDS}", listed)

@@ -9,10 +9,10 @@ from jaxtyping import Bool
 
 from ..filters import Condition
 from ..records import Value
-from .derived_files import derived_path, is_intact, map_arrays, write_arrays
 from .metadata_columns import MetadataColumns, as_arrays, coded, from_arrays, joined
-from .record_table import stored_between
-from .snapshot import SegmentRows, Snapshot
+from .storage.derived_files import derived_path, is_intact, map_arrays, write_arrays
+from .storage.record_table import stored_between
+from .storage.snapshot import SegmentRows, Snapshot
 
 
 class RowMasks:

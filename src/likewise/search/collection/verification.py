@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.progress import Advance
-from . import derived_files
-from .derived_files import is_intact
-from .record_table import StoredRow, column_counts, stored_between
-from .segments import FOLDER, SEGMENT_ROWS, RowFormat, map_rows, row_checksums, rows_there, segment_path
-from .snapshot import SegmentRows
+from ...runtime.progress import Advance, Progress, show_progress
+from .open_files import OpenFiles
+from .storage import derived_files
+from .storage.derived_files import is_intact
+from .storage.record_table import StoredRow, column_counts, stored_between
+from .storage.segments import FOLDER, SEGMENT_ROWS, RowFormat, map_rows, row_checksums, rows_there, segment_path
+from .storage.snapshot import SegmentRows
 
 OUTSIDE = """SELECT id FROM records WHERE NOT EXISTS
     (SELECT 1 FROM segments WHERE records.row >= number * ? AND records.row < number * ? + rows)"""
@@ -46,8 +47,17 @@ class CollectionReport:
         return {"clean": self.is_clean, **asdict(self)}
 
 
-def verify_collection(db: sqlite3.Connection, folder: Path, layout: RowFormat, advance: Advance) -> CollectionReport:
-    """Read everything, in one transaction."""
+def verify_collection(files: OpenFiles, progress: Progress) -> CollectionReport:
+    """Read everything, in one transaction; with the lock of a writer, compare full text with the texts, too."""
+    with files.reading() as (db, snapshot), show_progress(progress, snapshot.count) as advance:
+        report = _read_all(db, files.folder, files.settings.layout, advance)
+    if files.lock is not None:
+        with files.journal.checking() as db:
+            report.problems += _check_words(db)
+    return report
+
+
+def _read_all(db: sqlite3.Connection, folder: Path, layout: RowFormat, advance: Advance) -> CollectionReport:
     report = CollectionReport()
     found = [message for (message,) in db.execute(f"PRAGMA integrity_check({MOST_ERRORS})")]
     report.problems += [f"the journal: {message}" for message in found if message != "ok"]
@@ -67,8 +77,8 @@ def verify_collection(db: sqlite3.Connection, folder: Path, layout: RowFormat, a
     return report
 
 
-def check_words(db: sqlite3.Connection) -> list[str]:
-    """What is wrong with the full text, compared with the texts; needs a transaction that may write."""
+def _check_words(db: sqlite3.Connection) -> list[str]:
+    """What is wrong with the full text; SQLite checks it only in a transaction that may write."""
     try:
         db.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
     except sqlite3.DatabaseError as error:
@@ -84,8 +94,9 @@ def readable_part(segment: SegmentRows, folder: Path, layout: RowFormat) -> Segm
 
 def _blocks(db: sqlite3.Connection, first: int) -> Iterator[list[StoredRow]]:
     """The records of a segment, some at a time."""
-    for start in range(first, first + SEGMENT_ROWS, BLOCK):
-        if block := list(stored_between(db, start, start + BLOCK)):
+    end = first + SEGMENT_ROWS
+    for start in range(first, end, BLOCK):
+        if block := list(stored_between(db, start, min(start + BLOCK, end))):
             yield block
 
 

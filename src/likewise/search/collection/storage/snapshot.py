@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int64, Shaped
 
-from ...errors import BadInput
+from ....errors import BadInput
 from .segments import SEGMENT_ROWS, DamagedSegment, RowFormat, map_rows, segment_path
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Shaped
 
-from ...errors import BadInput
-from ...runtime.atomic_files import naming_full_disk
+from ....errors import BadInput
+from ....runtime.atomic_files import naming_full_disk
 
 try:
     import fcntl

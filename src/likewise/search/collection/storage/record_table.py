@@ -11,12 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64, Integer
 
-from ...errors import BadInput
-from ..records import Records, Value
+from ....errors import BadInput
+from ...records import Records, Value
 
 OF_IDS = "id IN (SELECT value FROM json_each(?))"
 OF_KEYS = "key IN (SELECT value FROM json_each(?))"
 OF_ROWS = "row IN (SELECT value FROM json_each(?))"
+
+
+JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
 
 
 class StoredRow(NamedTuple):
@@ -139,4 +142,4 @@ def stored_after(db: sqlite3.Connection, key: int, count: int) -> list[StoredRow
 
 
 def _as_json(metadata: Mapping[str, Value]) -> str | None:
-    return json.dumps(dict(metadata), ensure_ascii=False, separators=(",", ":")) if metadata else None
+    return JSON.encode(dict(metadata)) if metadata else None

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import BadInput
-from ...runtime.atomic_files import atomic_file
+from ....errors import BadInput
+from ....runtime.atomic_files import atomic_file
 from .segments import sync
 
 FOLDER = "derived"

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 
-from ...errors import BadInput
+from ....errors import BadInput
 
 FILE = "collection.sqlite"
 WAIT = 60.0  # seconds for another process's transaction to end
