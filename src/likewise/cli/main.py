@@ -31,6 +31,7 @@ VERBS = {
     "similarity": Verb("texts.similarity", "show how similar texts are, as a matrix or one after another"),
     "pairs": Verb("texts.pairs", "find the most similar pairs of texts in a file"),
     "duplicates": Verb("texts.duplicates", "find equal and nearly equal texts; write a file without the copies"),
+    "cluster": Verb("texts.cluster", "group similar texts, name the groups, and draw a map of them"),
     "rerank": Verb("texts.rerank", "rank the documents of a file for a query, with a reranker"),
     "models": Verb("models.list_models", "list the models that can be used by name"),
     "info": Verb("models.info", "show a model's architecture, sizes, pooling and fingerprint"),
