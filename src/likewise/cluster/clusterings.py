@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..arrays.kmeans import kmeans
+from ..arrays.similarity import unit
 from ..errors import BadInput
 from ..runtime.arguments import known_name, real_number, whole_number
 from ..runtime.installation import missing_extra
@@ -44,7 +45,7 @@ class ClusteringMethod:
     threshold: float | None = None
     """The cosine where neither is given; None: one of them must be."""
     min_size: int = 1
-    """The least size of a cluster where none is given."""
+    """The least size of a cluster where neither it nor k is given."""
 
 
 def cluster_vectors(
@@ -66,8 +67,8 @@ def cluster_vectors(
         k: the number of clusters (average, complete, ward, kmeans).
         threshold: the cosine at which clusters end: the mean of all pairs of two clusters that merge (average), the
             least of any pair (complete), or that to the centre (communities).
-        min_size: clusters with fewer rows are dissolved (default: the method's).
-        seed: of kmeans' first centres.
+        min_size: clusters with fewer rows are dissolved (default: the method's; 1 where k is given).
+        seed: of kmeans' first centres, and of the reduction before hdbscan.
         memory: bytes that the distances of average, complete and ward may take.
         progress: whether to show progress on stderr (None: on a terminal).
 
@@ -76,7 +77,7 @@ def cluster_vectors(
         MissingExtra: hdbscan needs scikit-learn.
     """
     row = CLUSTERINGS[known_name("method", method, CLUSTERINGS)]
-    rows = checked_vectors(vectors)
+    rows = unit(checked_vectors(vectors))
     options = checked_options(method, k, threshold, min_size)
     if not len(rows):
         return np.empty(0, np.int64)
@@ -105,8 +106,13 @@ def checked_options(method: str, k: int | None, threshold: float | None, min_siz
     return ClusterOptions(
         None if k is None else whole_number("k", k),
         row.threshold if not given else threshold,
-        row.min_size if min_size is None else whole_number("min_size", min_size),
+        _least(row, k) if min_size is None else whole_number("min_size", min_size),
     )
+
+
+def _least(row: ClusteringMethod, k: int | None) -> int:
+    """The least size of a cluster where none is given; who asks for k clusters gets k."""
+    return row.min_size if k is None else 1
 
 
 def members(labels: Labels) -> list[Int[np.ndarray, " n"]]:
@@ -145,7 +151,7 @@ def _hdbscan(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> Labe
         from .density import dense_clusters
     except ImportError:
         raise missing_extra("scikit-learn", "map", "clustering by hdbscan") from None
-    return dense_clusters(vectors, options.min_size)
+    return dense_clusters(vectors, options.min_size, options.seed)
 
 
 CLUSTERINGS: dict[str, ClusteringMethod] = {
@@ -160,5 +166,5 @@ CLUSTERINGS: dict[str, ClusteringMethod] = {
     "communities": ClusteringMethod(
         _communities, "texts near a centre, the densest first; many texts are in none", ("threshold",), 0.6, 5
     ),
-    "hdbscan": ClusteringMethod(_hdbscan, "dense regions of any shape; the rest is in none", (), None, 10),
+    "hdbscan": ClusteringMethod(_hdbscan, "dense regions of any shape after t-SNE; the rest is in none", (), None, 10),
 }

@@ -7,6 +7,8 @@ from ..arrays.connected_components import DisjointSets
 from ..errors import BadInput
 from ..runtime.arguments import real_number, whole_number
 
+ROUNDING = 1e-12  # of cosines: copies whose float32 vectors have other lengths still merge at a cosine of 1
+
 
 def cut_into(tree: Float[np.ndarray, "M 4"], k: int) -> Int[np.ndarray, " N"]:
     """The cluster of each row when the last merges are undone until there are k clusters."""
@@ -22,8 +24,8 @@ def cut_at_height(tree: Float[np.ndarray, "M 4"], height: float) -> Int[np.ndarr
 
 
 def cut_at_cosine(tree: Float[np.ndarray, "M 4"], cosine: float) -> Int[np.ndarray, " N"]:
-    """The same for a tree of cosine distances: only merges at this cosine or more are done."""
-    return cut_at_height(tree, 1 - cosine)
+    """The same for a tree of cosine distances: only merges at this cosine or more are done, up to ROUNDING."""
+    return cut_at_height(tree, 1 - real_number("cosine", cosine) + ROUNDING)
 
 
 def _after(tree: Float[np.ndarray, "M 4"], merges: int) -> Int[np.ndarray, " N"]:

@@ -1,7 +1,7 @@
 """Distances between all rows of a table of vectors, as a square matrix in float64."""
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from ..arrays.similarity import check_finite_rows, number_table, unit, unit_cosine
 from ..errors import BadInput
@@ -12,17 +12,17 @@ MEMORY = 1 << 32
 BLOCK = 256  # rows and columns of one tile, which then stays in the cache while it is transposed
 
 
-def checked_vectors(vectors: object) -> Float[np.ndarray, "N D"]:
-    """The vectors as a table of real numbers, with rows of length 1 (a zero row stays zero).
+def checked_vectors(vectors: object) -> Shaped[np.ndarray, "N D"]:
+    """The vectors as a table of finite real numbers.
 
     Raises:
-        BadInput: it is no table of finite numbers.
+        BadInput: they are anything else.
     """
     table = number_table(vectors, "vectors")
     if table.ndim != 2:
         raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {table.shape}")
     check_finite_rows(table, "vectors")
-    return unit(table)
+    return table
 
 
 def cosine_distances(
@@ -33,8 +33,9 @@ def cosine_distances(
     Raises:
         BadInput: the distances take more than `memory` bytes, or the vectors are no table of finite numbers.
     """
-    rows = checked_vectors(vectors).astype(np.float64, copy=False)
-    check_memory(len(rows), memory)
+    table = checked_vectors(vectors)
+    check_memory(len(table), memory)
+    rows = unit(table.astype(np.float64))
     distances = np.empty((len(rows), len(rows)))
     with show_progress(progress, len(rows)) as advance:
         for top in range(0, len(rows), BLOCK):

@@ -15,8 +15,8 @@ from .clusterings import members
 
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 """From a letter on; so numbers and signs name nothing. Languages without spaces are not cut into words."""
-OVER_REPRESENTED = 1.5
-"""How much more frequent than in all texts a word must be to mark a cluster: it keeps "the" out without a list."""
+OVER_REPRESENTED = 2.0
+"""How much more frequent than in all other texts a word must be to mark a cluster: this keeps "the" out of names."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def describe_clusters(
     vectors: Float[np.ndarray, "N D"],
     labels: Int[np.ndarray, " N"],
     *,
-    words: int = 4,
+    words: int = 3,
     central: int = 3,
 ) -> list[ClusterSummary]:
     """The words and the most central texts of each cluster, in the order of their numbers.
@@ -62,12 +62,12 @@ def describe_clusters(
     return summaries
 
 
-def marking_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: int = 4) -> list[tuple[str, ...]]:
+def marking_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: int = 3) -> list[tuple[str, ...]]:
     """The `count` words of each cluster with the greatest class-based tf-idf (Grootendorst 2022, equation 2).
 
     The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)): how often it is in c, how often in all clusters,
     and A, the mean number of words of a cluster; texts in no cluster count as one more. A text counts a word once. Of
-    words that are no more frequent in c than anywhere (OVER_REPRESENTED), none is used. Equal weights: by the alphabet.
+    words that are not far more frequent in c than elsewhere (OVER_REPRESENTED), none is used. Ties: by the alphabet.
     """
     bags = [Counter(word for row in rows for word in _words(texts[row])) for rows in members(labels)]
     outside = Counter(word for row in np.flatnonzero(labels < 0) for word in _words(texts[row]))
@@ -77,12 +77,11 @@ def marking_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: in
 
 
 def _best(bag: Counter[str], total: Counter[str], mean: float, count: int) -> list[str]:
-    share = bag.total() / max(1, total.total())
-    alone = bag.total() == total.total()  # a single cluster of everything: nothing is more frequent in it
+    inside, outside = bag.total(), total.total() - bag.total()
     weights = {
         word: frequency * math.log(1 + mean / total[word])
         for word, frequency in bag.items()
-        if alone or frequency > OVER_REPRESENTED * share * total[word]
+        if frequency * outside > OVER_REPRESENTED * (total[word] - frequency) * inside or not outside
     }
     return _distinct(sorted(weights, key=lambda word: (-weights[word], word)), count)
 

@@ -27,7 +27,7 @@ methods:
   ward         merges where squared distances to centres grow least (-k)
   kmeans       spherical k-means: each text goes to the nearest of k centres (-k)
   communities  texts near a centre, the densest groups first (--threshold; default: 0.6)
-  hdbscan      dense regions of any shape; needs scikit-learn (neither)
+  hdbscan      dense regions of any shape after t-SNE; needs scikit-learn (neither)
 
 {FORMATS}
 
@@ -61,7 +61,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         metavar="N",
         help="dissolve clusters with fewer texts (default: the method's, 1 with -k)",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of kmeans and of the map (default: 0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of kmeans, hdbscan and the map (default: 0)"
+    )
     parser.add_argument(
         "--max-memory", type=float, default=4.0, metavar="GB", help="GB that distances may take (default: %(default)s)"
     )

@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
+from ...arrays.similarity import unit
 from ...runtime.arguments import known_name
 from ...runtime.installation import missing_extra
 from ..distances import checked_vectors
@@ -19,11 +20,11 @@ def map_layout(vectors: Float[np.ndarray, "N D"], layout: str, *, seed: int = 0)
         BadInput: the layout is unknown, or the vectors are no table of finite numbers.
         MissingExtra: scikit-learn is needed for t-sne.
     """
-    rows = checked_vectors(vectors)
+    rows = unit(checked_vectors(vectors))
     if known_name("layout", layout, LAYOUTS) == "pca":
         return to_unit_square(principal_components(rows, 2))
     try:
-        from .tsne import neighbour_embedding
+        from ..tsne import neighbour_embedding
     except ImportError:
         raise missing_extra("scikit-learn", "map", "a map by t-sne") from None
     return to_unit_square(neighbour_embedding(rows, seed))

@@ -7,11 +7,12 @@ const search = document.getElementById("search");
 const view = { x: 0.5, y: 0.5, zoom: 1 };
 const state = { only: null, found: null, at: -1 };
 const size = { width: 0, height: 0, ratio: 1 };
-const sprites = new Map();
+const shown = new Uint8Array(count).fill(1); // 1 for texts that are neither outside the cluster nor the search
 const nameWidths = new Map();
 let queued = false;
+const MOST_NAMES = 36; // on the map at once; zooming in shows those of smaller clusters
 
-const isShown = (row) => (state.only === null || groupOf[row] === state.only) && (state.found === null || state.found.has(row));
+const isShown = (row) => shown[row] === 1;
 const scale = () => Math.min(size.width, size.height) * 0.92 * view.zoom;
 const acrossOf = (x) => (x - view.x) * scale() + size.width / 2;
 const downOf = (y) => (view.y - y) * scale() + size.height / 2;
@@ -33,47 +34,32 @@ function redraw() {
 
 function draw() {
   const { width, height, ratio } = size;
-  pen.setTransform(1, 0, 0, 1, 0, 0);
-  pen.clearRect(0, 0, width * ratio, height * ratio);
   const radius = dotRadius();
   const partial = state.only !== null || state.found !== null;
-  pen.globalAlpha = partial ? Number(colour("--dim")) : 1;
-  for (let group = none; group >= 0; group--) drawDots(rowsOf[group], groups[group].colour, radius, (row) => !partial || !isShown(row));
-  pen.globalAlpha = 1;
-  if (partial) for (let group = none; group >= 0; group--) drawDots(rowsOf[group], groups[group].colour, radius + (state.found ? 1 : 0), isShown);
+  clearDots(canvas.width, canvas.height, colour("--paper"));
+  paintDots(radius * ratio, partial ? Number(colour("--dim")) : 1, partial ? 0 : 1);
+  if (partial) paintDots((radius + (state.found ? 1 : 0)) * ratio, 1, 1);
+  pen.setTransform(1, 0, 0, 1, 0, 0);
+  pen.putImageData(image, 0, 0);
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   drawNames();
   if (state.at >= 0) drawRing(state.at, radius);
 }
 
-function drawDots(rows, fill, radius, wanted) {
-  const { width, height, ratio } = size;
-  const dot = sprite(fill, radius * ratio);
-  const half = dot.width / 2;
-  const factor = scale();
-  for (const row of rows) {
-    const x = (data.x[row] - view.x) * factor + width / 2;
-    const y = (view.y - data.y[row]) * factor + height / 2;
-    if (x < -10 || y < -10 || x > width + 10 || y > height + 10 || !wanted(row)) continue;
-    pen.drawImage(dot, Math.round(x * ratio - half), Math.round(y * ratio - half));
+// All dots that are shown (1), or all that are not (0).
+function paintDots(radius, strength, which) {
+  const mask = dotMask(radius);
+  const factor = scale() * size.ratio;
+  const left = canvas.width / 2 - view.x * factor;
+  const top = canvas.height / 2 + view.y * factor;
+  for (const row of order) {
+    if (shown[row] !== which) continue;
+    const x = Math.round(data.x[row] * factor + left);
+    const y = Math.round(top - data.y[row] * factor);
+    if (x > -mask.half && y > -mask.half && x < canvas.width + mask.half && y < canvas.height + mask.half) {
+      stamp(mask, x, y, inks[groupOf[row]], strength);
+    }
   }
-}
-
-// A dot drawn once, to be copied: far faster than a path for each.
-function sprite(fill, radius) {
-  const key = `${fill} ${radius.toFixed(1)}`;
-  if (!sprites.has(key)) {
-    if (sprites.size > 2000) sprites.clear();
-    const dot = document.createElement("canvas");
-    dot.width = dot.height = Math.ceil(radius * 2) + 2;
-    const ink = dot.getContext("2d");
-    ink.fillStyle = fill;
-    ink.beginPath();
-    ink.arc(dot.width / 2, dot.height / 2, radius, 0, 2 * Math.PI);
-    ink.fill();
-    sprites.set(key, dot);
-  }
-  return sprites.get(key);
 }
 
 // Names of clusters, the largest first, where they do not overlap.
@@ -93,7 +79,7 @@ function drawNames() {
     const x = Math.max(half + 4, Math.min(size.width - half - 4, acrossOf(cluster.place[0])));
     const y = downOf(cluster.place[1]);
     if (Math.abs(x - acrossOf(cluster.place[0])) > half || y < 8 || y > size.height - 8) return;
-    if (taken.some((other) => Math.abs(other.x - x) < other.half + half + 8 && Math.abs(other.y - y) < 17)) return;
+    if (taken.length === MOST_NAMES || taken.some((other) => Math.abs(other.x - x) < other.half + half + 12 && Math.abs(other.y - y) < 24)) return;
     taken.push({ x, y, half });
     pen.strokeText(cluster.name, x, y);
     pen.fillText(cluster.name, x, y);
@@ -161,19 +147,23 @@ function showWhole() {
   redraw();
 }
 
-function isolate(group) {
-  state.only = group;
-  for (const button of document.querySelectorAll("#legend button")) button.setAttribute("aria-pressed", String(Number(button.value) === group));
+function choose(only, found) {
+  Object.assign(state, { only, found });
+  for (let row = 0; row < count; row++) {
+    shown[row] = Number((only === null || groupOf[row] === only) && (found === null || found.has(row)));
+  }
   if (state.at >= 0 && !isShown(state.at)) show(-1);
   report();
   redraw();
 }
 
+function isolate(group) {
+  for (const button of document.querySelectorAll("#legend button")) button.setAttribute("aria-pressed", String(Number(button.value) === group));
+  choose(group, state.found);
+}
+
 function find() {
-  state.found = rowsWith(search.value);
-  if (state.at >= 0 && !isShown(state.at)) show(-1);
-  report();
-  redraw();
+  choose(state.only, rowsWith(search.value));
 }
 
 // The next text that is shown, or the one before it, in the order of the file.
@@ -191,10 +181,10 @@ function step(by) {
 }
 
 function report() {
-  const shown = data.texts.reduce((sum, _, row) => sum + isShown(row), 0);
+  const total = shown.reduce((sum, one) => sum + one, 0);
   const where = state.only === null ? "" : ` in “${groups[state.only].name}”`;
   const what = state.found === null ? "" : ` with “${search.value.trim()}”`;
   const all = `${count.toLocaleString("en")} texts in ${none.toLocaleString("en")} clusters`;
-  const some = `${shown.toLocaleString("en")} of ${count.toLocaleString("en")} texts${what}${where}`;
+  const some = `${total.toLocaleString("en")} of ${count.toLocaleString("en")} texts${what}${where}`;
   document.getElementById("state").textContent = where || what ? some : all;
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 from ...runtime.atomic_files import atomic_file
 from .cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
 
-SCRIPTS = ("points.js", "page.js", "controls.js")
+SCRIPTS = ("points.js", "dots.js", "page.js", "controls.js")
 DIGITS = 5  # of a place between 0 and 1: finer than a pixel at a hundredfold zoom
 
 

@@ -12,7 +12,7 @@ from ...runtime.atomic_files import atomic_file
 from ...runtime.plot_style import STYLE
 from .cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
 
-MOST_NAMED = 60
+MOST_NAMED = 40
 SIZE = (12, 9)  # inches
 MAP_STYLE = STYLE | {"savefig.dpi": 160, "axes.titlesize": 12}
 
