@@ -69,10 +69,11 @@ def marking_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: in
     and A, the mean number of words of a cluster; texts in no cluster count as one more. A text counts a word once. Of
     words that are not far more frequent in c than elsewhere (OVER_REPRESENTED), none is used. Ties: by the alphabet.
     """
-    bags = [Counter(word for row in rows for word in _words(texts[row])) for rows in members(labels)]
-    outside = Counter(word for row in np.flatnonzero(labels < 0) for word in _words(texts[row]))
-    total = sum(bags, start=outside)
-    mean = total.total() / max(1, len(bags) + (labels < 0).any())
+    bags = [Counter(word for row in rows.tolist() for word in _words(texts[row])) for rows in members(labels)]
+    total = Counter(word for row in np.flatnonzero(labels < 0).tolist() for word in _words(texts[row]))
+    for bag in bags:
+        total.update(bag)
+    mean = total.total() / max(1, len(bags) + int((labels < 0).any()))
     return [tuple(_best(bag, total, mean, count)) for bag in bags]
 
 

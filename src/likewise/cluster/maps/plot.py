@@ -32,7 +32,7 @@ def map_figure(shown: ClusterMap) -> Figure:
     for number in (-1, *reversed(range(len(shown.names)))):  # large clusters on top, texts in none below all
         points = shown.places[shown.labels == number]
         faint = 0.35 if number < 0 else 0.85
-        axes.scatter(*points.T, s=size, color=colours[number], alpha=faint, linewidths=0)
+        axes.scatter(points[:, 0], points[:, 1], s=size, color=colours[number], alpha=faint, linewidths=0)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_axis_off()
