@@ -109,7 +109,7 @@ def test_options_out_of_bounds_are_refused(asked, message):
 
 
 def test_hdbscan_names_the_extra_it_needs(monkeypatch):
-    monkeypatch.setitem(sys.modules, "likewise.cluster.density", None)
+    monkeypatch.setitem(sys.modules, "likewise.cluster.hdbscan", None)
     with pytest.raises(MissingExtra, match="clustering by hdbscan needs the package scikit-learn"):
         cluster_vectors(bundles(), "hdbscan")
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from likewise.cluster import describe_clusters, marking_words
+from likewise.cluster import c_tf_idf_words, describe_clusters
 from likewise.errors import BadInput
 
 TEXTS = ["the red apple", "the green apple", "the fast car", "the slow car", "the car park", "the moon"]
@@ -14,7 +14,7 @@ VECTORS = np.array([[1.0, 0], [3, 0.3], [0, 1], [0.1, 1], [0, 2], [1, -1]])
 
 
 def test_the_words_of_a_cluster_come_before_those_of_all():
-    cars, apples = marking_words(TEXTS, LABELS, 3)
+    cars, apples = c_tf_idf_words(TEXTS, LABELS, 3)
     assert cars[0] == "car" and apples[0] == "apple"
     assert "the" not in cars + apples
 
@@ -23,25 +23,25 @@ def test_weights_are_those_of_the_paper():
     """tf(t, c) · log(1 + A / f(t)), by hand: 17 words in two clusters and the rest are 17/3 a cluster."""
     words = {"car": 3 * math.log(1 + 17 / 3 / 3), "fast": math.log(1 + 17 / 3 / 1)}
     assert words["car"] > words["fast"]
-    assert marking_words(TEXTS, LABELS, 9)[0] == ("car", "fast", "park", "slow")
+    assert c_tf_idf_words(TEXTS, LABELS, 9)[0] == ("car", "fast", "park", "slow")
 
 
 def test_equal_weights_are_in_the_order_of_the_alphabet():
-    assert marking_words(["zebra apple", "mango"], np.array([0, 1]), 2)[0] == ("apple", "zebra")
+    assert c_tf_idf_words(["zebra apple", "mango"], np.array([0, 1]), 2)[0] == ("apple", "zebra")
 
 
 def test_of_forms_of_one_word_one_is_used():
     texts = ["header headers head", "headers header", "cat"]
-    assert marking_words(texts, np.array([0, 0, 1]), 3)[0] in [("header",), ("headers",)]
+    assert c_tf_idf_words(texts, np.array([0, 0, 1]), 3)[0] in [("header",), ("headers",)]
 
 
 def test_a_text_counts_a_word_once():
     texts = ["spam spam spam spam egg", "egg", "fish"]
-    assert marking_words(texts, np.array([0, 0, 1]), 1)[0] == ("egg",)
+    assert c_tf_idf_words(texts, np.array([0, 0, 1]), 1)[0] == ("egg",)
 
 
 def test_a_single_cluster_is_named_by_its_words():
-    assert marking_words(["blue whale", "blue sky"], np.array([0, 0]), 1) == [("blue",)]
+    assert c_tf_idf_words(["blue whale", "blue sky"], np.array([0, 0]), 1) == [("blue",)]
 
 
 def test_a_cluster_without_words_goes_by_its_number():
@@ -64,7 +64,7 @@ def test_copies_have_a_cosine_of_one():
 
 
 def test_no_clusters_have_no_names():
-    assert marking_words(TEXTS, np.full(6, -1)) == []
+    assert c_tf_idf_words(TEXTS, np.full(6, -1)) == []
     assert describe_clusters([], np.empty((0, 2)), np.empty(0, int)) == []
 
 

@@ -58,6 +58,7 @@ EPILOG = """examples:
   likewise encode sentences.txt -o vectors.npy
   likewise pairs questions.csv --column title -k 20
   likewise duplicates questions.csv --column title -o distinct.csv
+  likewise cluster questions.csv --column title --map map.html
   likewise info all-MiniLM-L6-v2
 
 Each verb has its own help, with examples: likewise encode --help, or likewise help encode
@@ -75,8 +76,8 @@ def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.Ar
     """The parser of these verbs, with or without their options."""
     top = Parser(
         prog="likewise",
-        description="Sentence embeddings: encode texts, compare them, find pairs and duplicates, evaluate and train "
-        "models.",
+        description="Sentence embeddings: encode texts, compare them, find pairs, duplicates and clusters, evaluate "
+        "and train models.",
         epilog=EPILOG,
     )
     top.add_argument("--version", action="version", version=f"likewise {__version__}")

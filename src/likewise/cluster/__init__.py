@@ -4,11 +4,12 @@ from .clusterings import CLUSTERINGS, cluster_vectors, members
 from .community_detection import communities
 from .cuts import cut_at_cosine, cut_at_height, cut_into
 from .hierarchical import linkage
-from .naming import ClusterSummary, describe_clusters, marking_words
+from .naming import ClusterSummary, c_tf_idf_words, describe_clusters
 
 __all__ = [
     "CLUSTERINGS",
     "ClusterSummary",
+    "c_tf_idf_words",
     "cluster_vectors",
     "communities",
     "cut_at_cosine",
@@ -16,6 +17,5 @@ __all__ = [
     "cut_into",
     "describe_clusters",
     "linkage",
-    "marking_words",
     "members",
 ]

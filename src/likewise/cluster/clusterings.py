@@ -148,10 +148,10 @@ def _communities(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> 
 
 def _hdbscan(vectors: Float[np.ndarray, "N D"], options: ClusterOptions) -> Labels:
     try:
-        from .density import dense_clusters
+        from .hdbscan import hdbscan_clusters
     except ImportError:
         raise missing_extra("scikit-learn", "map", "clustering by hdbscan") from None
-    return dense_clusters(vectors, options.min_size, options.seed)
+    return hdbscan_clusters(vectors, options.min_size, options.seed)
 
 
 CLUSTERINGS: dict[str, ClusteringMethod] = {

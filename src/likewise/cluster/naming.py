@@ -53,7 +53,7 @@ def describe_clusters(
     if not len(texts) == len(vectors) == len(labels):
         raise BadInput(f"got {len(texts):,} texts, {len(vectors):,} vectors, {len(labels):,} labels; expected one each")
     summaries = []
-    for number, (rows, marks) in enumerate(zip(members(labels), marking_words(texts, labels, words), strict=True)):
+    for number, (rows, marks) in enumerate(zip(members(labels), c_tf_idf_words(texts, labels, words), strict=True)):
         directions = unit(vectors[rows])
         cosines = directions @ unit(directions.sum(axis=0)[None])[0]
         nearest = rows[np.argsort(-cosines, kind="stable")[:central]]
@@ -62,7 +62,7 @@ def describe_clusters(
     return summaries
 
 
-def marking_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: int = 3) -> list[tuple[str, ...]]:
+def c_tf_idf_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: int = 3) -> list[tuple[str, ...]]:
     """The `count` words of each cluster with the greatest class-based tf-idf (Grootendorst 2022, equation 2).
 
     The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)): how often it is in c, how often in all clusters,

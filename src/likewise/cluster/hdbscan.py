@@ -11,7 +11,7 @@ from sklearn.cluster import HDBSCAN
 from .tsne import neighbour_embedding
 
 
-def dense_clusters(vectors: Float[np.ndarray, "N D"], min_size: int, seed: int) -> Int[np.ndarray, " N"]:
+def hdbscan_clusters(vectors: Float[np.ndarray, "N D"], min_size: int, seed: int) -> Int[np.ndarray, " N"]:
     """The cluster of each row, −1 for noise; `min_size` is at least 2."""
     least = max(2, min_size)
     if len(vectors) < 2 * least:  # HDBSCAN splits all into clusters, so it needs room for two
