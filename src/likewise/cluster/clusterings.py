@@ -14,8 +14,8 @@ from ..runtime.installation import missing_extra
 from ..runtime.progress import Progress
 from .community_detection import communities
 from .cuts import by_size, cut_at_cosine, cut_into
-from .distances import MEMORY, checked_vectors
-from .hierarchical import linkage
+from .distances import MEMORY, check_memory, checked_vectors
+from .hierarchical import LINKAGES, linkage
 
 Labels = Int[np.ndarray, " N"]
 """The cluster of each row, from 0, the largest first; −1 for rows in none."""
@@ -81,8 +81,7 @@ def cluster_vectors(
     options = checked_options(method, k, threshold, min_size)
     if not len(rows):
         return np.empty(0, np.int64)
-    if options.k is not None and options.k > len(rows):
-        raise BadInput(f"k is {options.k}; expected at most the number of vectors, {len(rows):,}")
+    check_count(method, len(rows), options.k, memory)
     options = ClusterOptions(options.k, options.threshold, options.min_size, seed, memory, progress)
     return by_size(row.find(rows, options), least=options.min_size)
 
@@ -108,6 +107,18 @@ def checked_options(method: str, k: int | None, threshold: float | None, min_siz
         row.threshold if not given else threshold,
         _least(row, k) if min_size is None else whole_number("min_size", min_size),
     )
+
+
+def check_count(method: str, count: int, k: int | None, memory: int) -> None:
+    """Refuse, before vectors are computed, more clusters than there are vectors, or distances beyond the memory.
+
+    Raises:
+        BadInput: this many vectors cannot be clustered so.
+    """
+    if k is not None and k > count:
+        raise BadInput(f"k is {k}; expected at most the number of vectors, {count:,}")
+    if method in LINKAGES:
+        check_memory(count, memory)
 
 
 def _least(row: ClusteringMethod, k: int | None) -> int:

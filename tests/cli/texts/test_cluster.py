@@ -108,6 +108,8 @@ def test_a_map_in_html_needs_no_package(words, tmp_path, monkeypatch):
         (["--max-memory", "0"], "--max-memory is 0.0; expected a number of GB above 0"),
         (["-o", "out.npy"], "out.npy ends in '.npy'"),
         (["-o", "out.txt"], "out.txt would hold texts alone"),
+        (["-k", "9"], "k is 9; expected at most the number of vectors, 8"),
+        (["--max-memory", "1e-7"], "distances of 8 vectors take 0.0 GB, more than the 0.0 GB allowed: allow more"),
         (["--map", "map.gif"], "map.gif ends in '.gif'; expected an output that ends in .html"),
         (["--layout", "pca"], "--layout pca places texts on a map, and there is no --map FILE"),
         (["--layout", "umap"], "--layout is 'umap'; expected one of pca, t-sne"),

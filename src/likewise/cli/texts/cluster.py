@@ -95,37 +95,51 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Cluster the texts, print the clusters, write the rows and the map."""
-    from ...cluster import cluster_vectors, describe_clusters
+    from ...cluster import describe_clusters
+    from ...cluster.clusterings import check_count
 
     _check(args)
     table = read_text_rows(args.file, args.column)
     _check_columns(table, args.output)
     distinct = list(dict.fromkeys(text for text in table.texts if text.strip()))
-    embedder, progress = load_from_options(args), not args.quiet and None
-    vectors = embedder.encode(distinct, overflow=args.overflow, progress=progress)
-    labels = cluster_vectors(
+    if distinct:
+        check_count(args.method, len(distinct), args.k, _memory(args))
+    embedder = load_from_options(args)
+    vectors = embedder.encode(distinct, overflow=args.overflow, progress=not args.quiet and None)
+    labels = _labels(vectors, args)
+    summaries = describe_clusters(distinct, vectors, labels)
+    if args.output is not None:
+        _write(args.output, table, dict(zip(distinct, labels.tolist(), strict=True)), summaries)
+    if args.map is not None:
+        write_map(args, distinct, vectors, labels, summaries)
+    in_none = int((labels < 0).sum())
+    if args.json:
+        about = {"model": args.model, "fingerprint": embedder.fingerprint, **_settings(args)}
+        counts = {"texts": len(table.texts), "distinct": len(distinct), "in_none": in_none}
+        print_json({**about, **counts, "clusters": [_as_json(summary, distinct) for summary in summaries]})
+    elif not args.quiet:
+        show_clusters(summaries, distinct, args.show)
+        print(_summary(len(distinct), in_none, len(summaries), args), file=sys.stderr)
+    return 0
+
+
+def _memory(args: argparse.Namespace) -> int:
+    return int(args.max_memory * 1e9)
+
+
+def _labels(vectors: Any, args: argparse.Namespace) -> Any:
+    from ...cluster import cluster_vectors
+
+    return cluster_vectors(
         vectors,
         args.method,
         k=args.k,
         threshold=args.threshold,
         min_size=args.min_size,
         seed=args.seed,
-        memory=int(args.max_memory * 1e9),
-        progress=progress,
+        memory=_memory(args),
+        progress=not args.quiet and None,
     )
-    summaries = describe_clusters(distinct, vectors, labels)
-    if args.output is not None:
-        _write(args.output, table, dict(zip(distinct, labels.tolist(), strict=True)), summaries)
-    if args.map is not None:
-        write_map(args, distinct, vectors, labels, summaries)
-    if args.json:
-        about = {"model": args.model, "fingerprint": embedder.fingerprint, **_settings(args)}
-        counts = {"texts": len(table.texts), "distinct": len(distinct), "in_none": int((labels < 0).sum())}
-        print_json({**about, **counts, "clusters": [_as_json(summary, distinct) for summary in summaries]})
-    elif not args.quiet:
-        show_clusters(summaries, distinct, args.show)
-        print(_summary(len(distinct), int((labels < 0).sum()), len(summaries), args), file=sys.stderr)
-    return 0
 
 
 def _check(args: argparse.Namespace) -> None:
