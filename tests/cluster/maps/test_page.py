@@ -77,6 +77,19 @@ def test_the_page_loads_nothing():
     )
 
 
+def test_every_element_that_the_script_looks_for_is_in_the_page():
+    page = Elements(map_page(evil_map(["a"])))
+    ids = {attributes["id"] for _, attributes in page.tags if "id" in attributes}
+    asked = set(re.findall(r'getElementById\("(\w+)"\)', "".join(page.raw)))
+    assert len(asked) >= 8 and asked <= ids
+
+
+def test_what_can_be_pressed_has_a_name():
+    page = Elements(map_page(evil_map(["a"])))
+    buttons = [attributes for tag, attributes in page.tags if tag == "button"]
+    assert len(buttons) == 4 and all(attributes.get("title") for attributes in buttons)
+
+
 @given(st.dictionaries(st.text(max_size=9), st.text(max_size=30), max_size=3))
 def test_json_in_a_script_is_the_same_json_without_any_markup(value):
     text = json_for_script(value)
