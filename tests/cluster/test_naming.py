@@ -35,6 +35,16 @@ def test_of_forms_of_one_word_one_is_used():
     assert c_tf_idf_words(texts, np.array([0, 0, 1]), 3)[0] in [("header",), ("headers",)]
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [("parse", "parsing", True), ("file", "filename", True), ("directory", "directories", True), ("car", "cars", True),
+     ("container", "content", False), ("string", "strong", False), ("test", "text", False)],
+)  # fmt: skip
+def test_forms_of_a_word_begin_alike(a, b, same):
+    names = c_tf_idf_words([f"{a} {b}", "other"], np.array([0, 1]), 2)
+    assert (len(names[0]) == 1) == same
+
+
 def test_a_text_counts_a_word_once():
     texts = ["spam spam spam spam egg", "egg", "fish"]
     assert c_tf_idf_words(texts, np.array([0, 0, 1]), 1)[0] == ("egg",)

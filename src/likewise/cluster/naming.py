@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -17,6 +18,8 @@ WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 """From a letter on; so numbers and signs name nothing. Languages without spaces are not cut into words."""
 OVER_REPRESENTED = 2.0
 """How much more frequent than in all other texts a word must be to mark a cluster: this keeps "the" out of names."""
+SAME_BEGINNING = 0.6
+"""Two words that share this much of the shorter one's letters, and four at least, are not both in one name."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,15 @@ def _distinct(words: Iterable[str], count: int) -> list[str]:
     for word in words:
         if len(chosen) == count:
             break
-        if not any(word.startswith(other) or other.startswith(word) for other in chosen):
+        if not any(_alike(word, other) for other in chosen):
             chosen.append(word)
     return chosen
+
+
+def _alike(a: str, b: str) -> bool:
+    """Whether they may be forms of one word: the shorter begins the other, or most of it does (parse, parsing)."""
+    begin = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
+    return begin == min(len(a), len(b)) or begin >= max(4, SAME_BEGINNING * min(len(a), len(b)))
 
 
 def _words(text: str) -> set[str]:
