@@ -1,11 +1,14 @@
 """Every way to cluster finds plain bundles, numbers them by size, and refuses options that are not its own."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from likewise.cluster import CLUSTERINGS, cluster_vectors, communities, members
+from likewise.cluster.clusterings import checked_options, cluster_with_options
+from likewise.cluster.hierarchical import LINKAGES
 from likewise.errors import BadInput, MissingExtra
 
 SIZES = (30, 20, 12)
@@ -100,12 +103,21 @@ def test_what_a_method_does_not_take_is_refused(method):
         ({"k": 0}, "k is 0; expected a whole number, 1 or more"),
         ({"threshold": 1.5}, "threshold is 1.5; expected a cosine from -1 to 1"),
         ({"min_size": 0}, "min_size is 0; expected a whole number, 1 or more"),
-        ({"memory": 10}, "more than the 0.0 GB allowed"),
     ],
 )
 def test_options_out_of_bounds_are_refused(asked, message):
     with pytest.raises(BadInput, match=message):
         cluster_vectors(bundles(), **asked)
+
+
+@pytest.mark.parametrize("method", CLUSTERINGS)
+def test_memory_is_refused_where_distances_are_kept(method):
+    asked = replace(checked_options(method, **{"k": None, "threshold": None} | options(method), min_size=1), memory=10)
+    if method in LINKAGES:
+        with pytest.raises(BadInput, match="more than the 0.0 GB allowed"):
+            cluster_with_options(bundles(), method, asked)
+    else:
+        assert len(cluster_with_options(bundles(), method, asked)) == sum(SIZES)
 
 
 def test_hdbscan_names_the_extra_it_needs(monkeypatch):

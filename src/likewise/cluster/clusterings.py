@@ -1,7 +1,7 @@
 """All ways to cluster vectors, by name: `cluster_vectors` is what the command line calls."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -30,6 +30,7 @@ class ClusterOptions:
     min_size: int = 1
     seed: int = 0
     memory: int = MEMORY
+    """Bytes that the distances of average, complete and ward may take."""
     progress: Progress = None
 
 
@@ -56,7 +57,6 @@ def cluster_vectors(
     threshold: float | None = None,
     min_size: int | None = None,
     seed: int = 0,
-    memory: int = MEMORY,
     progress: Progress = None,
 ) -> Labels:
     """The cluster of each row by a method of CLUSTERINGS, the largest 0; −1 for rows in no cluster.
@@ -69,21 +69,23 @@ def cluster_vectors(
             least of any pair (complete), or that to the centre (communities).
         min_size: clusters with fewer rows are dissolved (default: the method's; 1 where k is given).
         seed: of kmeans' first centres, and of the reduction before hdbscan.
-        memory: bytes that the distances of average, complete and ward may take.
         progress: whether to show progress on stderr (None: on a terminal).
 
     Raises:
         BadInput: an option is out of bounds, or not one of this method; vectors are no table of finite numbers.
         MissingExtra: hdbscan needs scikit-learn.
     """
-    row = CLUSTERINGS[known_name("method", method, CLUSTERINGS)]
+    options = replace(checked_options(method, k, threshold, min_size), seed=seed, progress=progress)
+    return cluster_with_options(vectors, method, options)
+
+
+def cluster_with_options(vectors: Float[np.ndarray, "N D"], method: str, options: ClusterOptions) -> Labels:
+    """The same with options that `checked_options` gave, and with another limit of memory if one is wanted."""
     rows = unit(checked_vectors(vectors))
-    options = checked_options(method, k, threshold, min_size)
     if not len(rows):
         return np.empty(0, np.int64)
-    check_count(method, len(rows), options.k, memory)
-    options = ClusterOptions(options.k, options.threshold, options.min_size, seed, memory, progress)
-    return by_size(row.find(rows, options), least=options.min_size)
+    check_count(method, len(rows), options)
+    return by_size(CLUSTERINGS[method].find(rows, options), least=options.min_size)
 
 
 def checked_options(method: str, k: int | None, threshold: float | None, min_size: int | None) -> ClusterOptions:
@@ -109,16 +111,16 @@ def checked_options(method: str, k: int | None, threshold: float | None, min_siz
     )
 
 
-def check_count(method: str, count: int, k: int | None, memory: int) -> None:
+def check_count(method: str, count: int, options: ClusterOptions) -> None:
     """Refuse, before vectors are computed, more clusters than there are vectors, or distances beyond the memory.
 
     Raises:
         BadInput: this many vectors cannot be clustered so.
     """
-    if k is not None and k > count:
-        raise BadInput(f"k is {k}; expected at most the number of vectors, {count:,}")
+    if options.k is not None and options.k > count:
+        raise BadInput(f"k is {options.k}; expected at most the number of vectors, {count:,}")
     if method in LINKAGES:
-        check_memory(count, memory)
+        check_memory(count, options.memory)
 
 
 def _least(row: ClusteringMethod, k: int | None) -> int:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from .text_file import FORMATS, TextRows, add_file, check_rows_file, read_text_r
 
 if TYPE_CHECKING:
     from ...cluster import ClusterSummary
+    from ...cluster.clusterings import ClusterOptions
 
 EPILOG = f"""examples:
   likewise cluster questions.csv --column title
@@ -96,17 +98,17 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Cluster the texts, print the clusters, write the rows and the map."""
     from ...cluster import describe_clusters
-    from ...cluster.clusterings import check_count
+    from ...cluster.clusterings import check_count, cluster_with_options
 
-    _check(args)
+    options = _checked(args)
     table = read_text_rows(args.file, args.column)
     _check_columns(table, args.output)
     distinct = list(dict.fromkeys(text for text in table.texts if text.strip()))
     if distinct:
-        check_count(args.method, len(distinct), args.k, _memory(args))
+        check_count(args.method, len(distinct), options)
     embedder = load_from_options(args)
     vectors = embedder.encode(distinct, overflow=args.overflow, progress=not args.quiet and None)
-    labels = _labels(vectors, args)
+    labels = cluster_with_options(vectors, args.method, options)
     summaries = describe_clusters(distinct, vectors, labels)
     if args.output is not None:
         _write(args.output, table, dict(zip(distinct, labels.tolist(), strict=True)), summaries)
@@ -114,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
         write_map(args, distinct, vectors, labels, summaries)
     in_none = int((labels < 0).sum())
     if args.json:
-        about = {"model": args.model, "fingerprint": embedder.fingerprint, **_settings(args)}
+        about = {"model": args.model, "fingerprint": embedder.fingerprint, **_settings(args, options)}
         counts = {"texts": len(table.texts), "distinct": len(distinct), "in_none": in_none}
         print_json({**about, **counts, "clusters": [_as_json(summary, distinct) for summary in summaries]})
     elif not args.quiet:
@@ -123,31 +125,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _memory(args: argparse.Namespace) -> int:
-    return int(args.max_memory * 1e9)
-
-
-def _labels(vectors: Any, args: argparse.Namespace) -> Any:
-    from ...cluster import cluster_vectors
-
-    return cluster_vectors(
-        vectors,
-        args.method,
-        k=args.k,
-        threshold=args.threshold,
-        min_size=args.min_size,
-        seed=args.seed,
-        memory=_memory(args),
-        progress=not args.quiet and None,
-    )
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Refuse, before the model is loaded, what cannot be done."""
+def _checked(args: argparse.Namespace) -> "ClusterOptions":
+    """What is asked for; what cannot be done is refused before the model is loaded."""
     from ...cluster.clusterings import checked_options
     from ...errors import BadInput
 
-    checked_options(args.method, args.k, args.threshold, args.min_size)
+    options = checked_options(args.method, args.k, args.threshold, args.min_size)
     if args.show < 0:
         raise BadInput(f"--show is {args.show}; expected 0 or more clusters")
     if not 0 < args.max_memory < float("inf"):
@@ -157,6 +140,8 @@ def _check(args: argparse.Namespace) -> None:
     if args.output is not None:
         check_rows_file(args.output, input_files(args.file))
     check_map(args)
+    memory, progress = int(args.max_memory * 1e9), not args.quiet and None
+    return replace(options, seed=args.seed, memory=memory, progress=progress)
 
 
 def _check_columns(table: TextRows, output: Path | None) -> None:
@@ -177,19 +162,9 @@ def _write(output: Path, table: TextRows, label_of: dict[str, int], summaries: "
     write_rows(output, columns, table.text_column)
 
 
-def _settings(args: argparse.Namespace) -> dict[str, Any]:
-    from ...cluster.clusterings import checked_options
-
-    options = checked_options(args.method, args.k, args.threshold, args.min_size)
-    layout = {"layout": layout_name(args)} if args.map is not None else {}
-    return {
-        "method": args.method,
-        "k": options.k,
-        "threshold": options.threshold,
-        "min_size": options.min_size,
-        "seed": args.seed,
-        **layout,
-    }
+def _settings(args: argparse.Namespace, options: "ClusterOptions") -> dict[str, Any]:
+    amount = {"k": options.k, "threshold": options.threshold, "min_size": options.min_size, "seed": options.seed}
+    return {"method": args.method, **amount, **({"layout": layout_name(args)} if args.map is not None else {})}
 
 
 def _as_json(summary: "ClusterSummary", texts: list[str]) -> dict[str, Any]:
