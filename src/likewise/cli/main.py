@@ -33,6 +33,7 @@ VERBS = {
     "duplicates": Verb("texts.duplicates", "find equal and nearly equal texts; write a file without the copies"),
     "index": Verb("index.index_command", "keep an index of texts on disk: add files, verify, compact, copy, export"),
     "search": Verb("index.search", "search an index: by meaning, by words, with filters, with a reranker"),
+    "cluster": Verb("texts.cluster", "group similar texts, name the groups, and draw a map of them"),
     "rerank": Verb("texts.rerank", "rank the documents of a file for a query, with a reranker"),
     "models": Verb("models.list_models", "list the models that can be used by name"),
     "info": Verb("models.info", "show a model's architecture, sizes, pooling and fingerprint"),
@@ -60,6 +61,7 @@ EPILOG = """examples:
   likewise pairs questions.csv --column title -k 20
   likewise duplicates questions.csv --column title -o distinct.csv
   likewise index add notes.index notes/    then: likewise search notes.index "how long do cats sleep"
+  likewise cluster questions.csv --column title --map map.html
   likewise info all-MiniLM-L6-v2
 
 Each verb has its own help, with examples: likewise encode --help, or likewise help encode
@@ -77,8 +79,8 @@ def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.Ar
     """The parser of these verbs, with or without their options."""
     top = Parser(
         prog="likewise",
-        description="Sentence embeddings: encode texts, compare them, find pairs and duplicates, evaluate and train "
-        "models.",
+        description="Sentence embeddings: encode texts, compare them, find pairs, duplicates and clusters, evaluate "
+        "and train models.",
         epilog=EPILOG,
     )
     top.add_argument("--version", action="version", version=f"likewise {__version__}")
