@@ -3,9 +3,9 @@
 python -m benchmarks.scifact                                     the table of docs, into benchmarks/results/scifact.json
 python -m benchmarks.scifact --reranker cross-encoder/NAME       with a cross-encoder as well
 
-Dense: exact search by cosine over whole abstracts (title and text, long ones in windows). Words: BM25. Hybrid: their
-best 100 each by reciprocal rank fusion (k = 60). Re-ranked: the best 100 of hybrid by the cosine of a larger model, and
-by a cross-encoder where one is named; none is bundled.
+Dense: exact search by cosine over whole abstracts (title and text, as far as the model reads). Words: BM25. Hybrid:
+their best 100 each by reciprocal rank fusion (k = 60). Re-ranked: the best 100 of hybrid by the cosine of a larger
+model, and by a cross-encoder where one is named; none is bundled.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from likewise.evaluate.statistics.comparison import Comparison, compare, estimat
 from likewise.evaluate.task import Score
 from likewise.evaluate.tasks.retrieval import DEPTH, RetrievalCollection, read_collection
 from likewise.model_files.names import RECOMMENDED_MODEL
+from likewise.model_names import load_named_embedder
 from likewise.search import search
 from likewise.search.bm25 import BM25Index
 from likewise.search.texts.fusion import reciprocal_rank_fusion
@@ -33,8 +34,8 @@ Rankings = list[np.ndarray]
 
 def dense(collection: RetrievalCollection, embedder: Embedder) -> tuple[np.ndarray, np.ndarray]:
     """The vectors of queries and documents."""
-    documents = embedder.encode_document(collection.documents, overflow="mean", normalize=True)
-    return embedder.encode_query(collection.queries, overflow="mean", normalize=True), documents
+    documents = embedder.encode_document(collection.documents, overflow="truncate", normalize=True)
+    return embedder.encode_query(collection.queries, overflow="truncate", normalize=True), documents
 
 
 def fused(first: Rankings, second: Rankings) -> Rankings:
@@ -68,7 +69,7 @@ def measured(collection: RetrievalCollection, models: Sequence[str], reranker: s
     """The scores of every way to search, by its name."""
     index = BM25Index.of(collection.documents)
     words = [index.nearest(query, DEPTH)[0] for query in collection.queries]
-    vectors = {name: dense(collection, Embedder.load(name)) for name in models}
+    vectors = {name: dense(collection, load_named_embedder(name)) for name in models}
     rankings = {"BM25": words}
     for name, (queries, documents) in vectors.items():
         nearest = list(search(queries, documents, DEPTH).indices)
