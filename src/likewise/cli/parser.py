@@ -204,7 +204,8 @@ class Parser(argparse.ArgumentParser):
         if nearest is None and name not in FLAG_HABITS:
             nearest = next(iter(get_close_matches(name, set(ours) - {"-h", "--help"}, n=1, cutoff=NEAR)), None)
         if nearest is None and self._subparsers is not None:
-            return f"unknown flag {flag}; the verb comes before its flags: {self.prog} VERB {flag}"
+            name = str(self._subparsers._group_actions[0].metavar)
+            return f"unknown flag {flag}; the {name.lower()} comes before its flags: {self.prog} {name} {flag}"
         return f"unknown flag {flag}" + (f"; did you mean {nearest}?" if nearest else "")
 
     def _positional_model(self) -> str:

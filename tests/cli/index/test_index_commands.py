@@ -8,6 +8,7 @@ import pytest
 from likewise.cli import main
 from likewise.cli.index.index_command import ACTIONS
 from likewise.search.indexes import open_index
+from tests.cli.test_parser import verb_parsers
 from tests.tiny import classifier_folder
 
 NOTES = "# Cats\n\nThe cat sleeps a lot.\n\n# Dogs\n\nA dog barks at night.\n"
@@ -58,6 +59,19 @@ def test_every_action_has_help_with_examples_and_a_line_in_the_overview(action, 
     with pytest.raises(SystemExit):
         main(["index", "--help"])
     assert f"    {action} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_option_of_an_action_is_explained_by_a_phrase(action):
+    [actions] = [one for one in verb_parsers()["index"]._actions if one.choices]
+    for option in actions.choices[action]._actions:
+        assert option.help and len(option.help.split()) > 1, (action, option.option_strings or option.dest)
+
+
+def test_a_flag_before_its_action_is_explained(capsys):
+    with pytest.raises(SystemExit):
+        main(["index", "--zzz", "add"])
+    assert "the action comes before its flags: likewise index ACTION --zzz" in capsys.readouterr().err
 
 
 def test_what_is_added_is_found_with_its_place(filled, call):

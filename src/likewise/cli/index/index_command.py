@@ -44,7 +44,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         description="Keeps an index on disk: the passages of files, their vectors and their metadata.",
         epilog=EPILOG,
     )
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True, action=_ActionsAction)
+    actions = parser.add_subparsers(
+        title="actions", metavar="ACTION", required=True, action=_ActionsAction, help="what is done with the index"
+    )
     for name, action in ACTIONS.items():
         import_module(f".{action.module}", __package__).add(actions)
         assert name in actions.choices, f"{action.module} adds no {name}"
