@@ -31,6 +31,8 @@ VERBS = {
     "similarity": Verb("texts.similarity", "show how similar texts are, as a matrix or one after another"),
     "pairs": Verb("texts.pairs", "find the most similar pairs of texts in a file"),
     "duplicates": Verb("texts.duplicates", "find equal and nearly equal texts; write a file without the copies"),
+    "explain": Verb("texts.explain", "show which words make two texts similar, in colours"),
+    "calibrate": Verb("texts.calibrate", "measure how similar texts are by chance: cosines as p-values and cut-offs"),
     "rerank": Verb("texts.rerank", "rank the documents of a file for a query, with a reranker"),
     "models": Verb("models.list_models", "list the models that can be used by name"),
     "info": Verb("models.info", "show a model's architecture, sizes, pooling and fingerprint"),
