@@ -13,7 +13,7 @@ from ..runtime.atomic_files import atomic_file
 from ..runtime.plot_style import STYLE
 from .word_pairs import PairExplanation, Word
 
-CELL = 0.34  # inches
+CELL = 0.36  # inches
 MAX_NUMBERS = 400  # cells; with more, their numbers would not be readable
 HEAT_MAP_STYLE = STYLE | {"axes.spines.left": False, "axes.spines.bottom": False}
 LONGEST = 24  # characters of a word that are shown
@@ -26,7 +26,7 @@ def draw_explanation(explanation: PairExplanation, path: Path) -> None:
 
 
 def explanation_figure(explanation: PairExplanation) -> Figure:
-    """Words of the first text down, of the second across; orange adds to the cosine, blue takes from it."""
+    """Words of the first text down, of the second across; orange adds to the cosine, purple takes from it."""
     rows, columns = explanation.contributions.shape
     side = max(2.0, CELL * len(explanation.layers) + 1.2) if explanation.layers else 0.0
     figure = Figure(figsize=(max(3.4, CELL * columns + 2.2) + side, max(2.4, CELL * rows + 1.6)))
@@ -56,7 +56,7 @@ def _plot_table(axes: Axes, values: Float[np.ndarray, "n m"], rows: Sequence[str
     if values.size <= MAX_NUMBERS:
         for (i, j), value in np.ndenumerate(values):
             colour = "white" if abs(value) > 0.6 * most else "0.2"
-            axes.text(j, i, f"{100 * value:.0f}", ha="center", va="center", fontsize=6, color=colour)
+            axes.text(j, i, f"{100 * value:.1f}", ha="center", va="center", fontsize=5.5, color=colour)
     return image
 
 

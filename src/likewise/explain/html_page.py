@@ -54,7 +54,7 @@ def _table(values: Float[np.ndarray, "n m"], rows: Sequence[str], columns: Seque
     for name, row in zip(rows, values.tolist(), strict=True):
         cells = (
             f'<td style="background:{_colour(value / most)}" title="{escape(name)} × {escape(other)}: {value:+.4f}">'
-            f"{100 * value:.0f}</td>"
+            f"{100 * value:.1f}</td>"
             for other, value in zip(columns, row, strict=True)
         )
         lines.append(f"<tr><th>{escape(name)}</th>{''.join(cells)}</tr>")
