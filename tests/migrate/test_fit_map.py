@@ -121,7 +121,7 @@ def test_what_is_no_map_is_refused(tmp_path):
         (VECTORS, np.full((600, 2), np.nan), "target_vectors.*NaN"),
     ],
 )
-def test_tables_that_do_not_match_are_refused(source, target, message):
+def test_tables_that_do_not_match_are_refused(source, target, message, unchecked):
     with pytest.raises(BadInput, match=message):
         fit_map(source, target, OLD, NEW)
 

@@ -71,7 +71,7 @@ class NullDistribution:
         if np.isnan(found).any():
             raise BadInput("a cosine is NaN, which has no p-value")
         counted = np.exp(np.interp(found, self.cosines, np.log(self.shares), left=0.0))
-        beyond = np.maximum(found - self.tail_from, 0)
+        beyond = np.asarray(np.maximum(found - self.tail_from, 0))
         return np.asarray(np.where(beyond > 0, self.least_counted * self._survival(beyond), counted))
 
     def cosine_at(self, p: float) -> float:
@@ -87,7 +87,7 @@ class NullDistribution:
     def _survival(self, beyond: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """The share of the tail that lies this far beyond its beginning, or farther."""
         scaled = beyond / self.scale
-        return np.exp(-scaled) if self.shape == 0 else np.exp(-np.log1p(self.shape * scaled) / self.shape)
+        return np.asarray(np.exp(-scaled if self.shape == 0 else -np.log1p(self.shape * scaled) / self.shape))
 
 
 def fit_pareto_tail(beyond: Float[np.ndarray, " n"]) -> tuple[float, float]:
