@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from ..errors import BadInput
 
-TAIL_SHARE = 0.005
+TAIL_SHARE = 0.02
 """The share of chance pairs, the most similar ones, that the tail is fitted to. Chosen on development data."""
 LEAST_TAIL = 200  # pairs; with fewer, a fitted tail is guesswork
 COUNTED = 100  # pairs above the last counted quantile, whose share is known to a tenth; beyond it the tail is used
