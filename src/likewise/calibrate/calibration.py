@@ -155,7 +155,8 @@ def calibrate(
     """
     pairs = whole_number("pairs", pairs, 1000)
     sample = _sample(texts, seed)
-    vectors = embedder.encode(sample, overflow=overflow, progress=progress)
+    encode = embedder.encode if queries is None else embedder.encode_document
+    vectors = encode(sample, overflow=overflow, progress=progress)
     asked = None if queries is None else _sample(queries, seed)
     encoded = None if asked is None else embedder.encode_query(asked, overflow=overflow, progress=progress)
     chance = NullDistribution.of(chance_cosines(vectors, pairs, seed, queries=encoded))
