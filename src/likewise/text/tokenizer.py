@@ -198,6 +198,22 @@ class Tokenizer:
             ids = self.unknown.words(ids)
         return [self.backend.id_to_token(i) or "" for i in ids]
 
+    def words(self, text: str) -> tuple[list[str], list[int]]:
+        """The words of a text, as the tokenizer splits it, and for each token of `token_ids` the word it is of.
+
+        A tokenizer that does not split text into words has a word for every token. Where unknown words are skipped or
+        spelled by n-grams, tokens are words: `tokens` names them.
+        """
+        cleaned = self._clean(text)
+        with library_errors("the model's tokenizer failed on this text"):
+            encoded = self.backend.encode(cleaned, add_special_tokens=False)
+        spans: dict[int, tuple[int, int]] = {}
+        keys = [-1 - i if word is None else word for i, word in enumerate(encoded.word_ids)]
+        for key, (begin, end) in zip(keys, encoded.offsets, strict=True):
+            spans[key] = spans.get(key, (begin, end))[0], end
+        numbers = {key: i for i, key in enumerate(spans)}
+        return [cleaned[begin:end].strip() for begin, end in spans.values()], [numbers[key] for key in keys]
+
     def _with_ngrams(self, text: str, encoded: tokenizers.Encoding, unknown: UnknownWords) -> list[int]:
         """The ids of one text, with those of n-grams in place of out-of-vocabulary words."""
         ids: list[int] = []
