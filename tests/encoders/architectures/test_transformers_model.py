@@ -213,7 +213,11 @@ def test_a_model_is_tried_on_three_tokens_that_it_has(vocabulary, ids, tmp_path)
 
 @pytest.mark.parametrize(
     ("key", "largest"),
-    [("num_layers", 200), ("n_layer", 200), ("depth", 200), ("num_labels", 100_000), ("vocab_size", 10**8)],
+    [
+        *((key, 200) for key in ("num_layers", "n_layer", "depth")),
+        *((key, 100_000) for key in ("num_labels", "_num_labels", "n_langs")),
+        *(("vocab_size", 10**8), ("rope_theta", 10**15)),
+    ],
 )
 def test_a_size_is_bounded_wherever_it_stands_in_a_config(key, largest):
     most = transformers_model._most(key)
