@@ -37,7 +37,6 @@ from likewise.train.objectives import (
 SMALLEST, LARGEST = math.ulp(0.0), sys.float_info.max
 POSITIVE = "expected a finite number above 0"
 NOT_NEGATIVE = "expected a finite number of 0 or more"
-"""Of settings: one that is refused whatever its name, with the value that stands beside it."""
 ABOVE_ZERO = [
     (CoSENT, "scale"),
     *((AnglE, name) for name in ("cosine_scale", "angle_scale")),
@@ -82,8 +81,6 @@ def test_any_finite_number_of_zero_or_more_is_accepted_and_no_other(build, name)
         (PairClassification, "num_labels", 2, 1),
         (BatchTriplets, "per_label", 2, 1),
         (Distillation, "teacher_width", 1, 0),
-        (TSDAE, "decoder_layers", 1, 0),
-        (TSDAE, "decoder_heads", 1, 0),
         (TSDAE, "deletion_ratio", 0.0, -SMALLEST),
         (TSDAE, "deletion_ratio", 1 - 2**-53, 1.0),
         (PairRegression, "offset", LARGEST, math.inf),
@@ -96,6 +93,13 @@ def test_a_setting_is_accepted_up_to_its_limit_and_refused_beyond(build, name, l
     assert getattr(build(**{name: last}), name) == last
     with pytest.raises(BadInput, match=f"{name} is {refused}"):
         build(**{name: refused})
+
+
+@pytest.mark.parametrize("name", ["decoder_layers", "decoder_heads"])
+def test_a_decoder_has_a_layer_and_a_head_or_more(name):
+    assert getattr(TSDAE(**{name: 1}), name) == 1
+    with pytest.raises(BadInput, match=f"{name} 0.*; expected a ratio from 0 to below 1, at least one layer"):
+        TSDAE(**{name: 0})
 
 
 def test_a_learned_temperature_begins_above_a_hundredth():
@@ -138,7 +142,7 @@ PAIRS = {"sentence1": ["a", "b", "c"], "sentence2": ["d", "e", "f"]}
         (Regression(), "score", [-1, 0, 1], [0, 1.25, 5], "row 1: score is 1.25; expected -1 … 1: divide by 5,"),
         (Regression(), "score", [0, 0, 1], [0, 1, 5.125], "row 2: score is 5.125; expected -1 … 1: divide by 5.12,"),
         (Regression(), "score", [0, 0, 1], [0, 1, 87.656], "row 2: score is 87.656; expected -1 … 1: divide by 87.66,"),
-        (PairRegression(), "score", [0, 0.5, 1], [0, 1, -0.5], "row 2: score is -0.5; expected 0 … 1: .* score/5"),
+        (PairRegression(), "score", [0, 0.5, 1], [0, 1, -0.5], "row 2: score is -0.5; expected 0 … 1: .*score/5"),
         (PairRegression(), "score", [0, 0.5, 1], [0, 1, 5], "divide by 5, for example .score=score/5."),
         (PairRegression(), "score", [0, 0.5, 1], [0, 1, 5.5], "divide by 5.5, for example .score=score/5.5."),
         (PairRegression(), "score", [0, 0.5, 1], [0, 1, 87.656], "divide by 87.66, for example .score=score/87.66."),
