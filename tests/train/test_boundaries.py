@@ -1,7 +1,11 @@
 """Training at its limits: the last setting that is accepted and the first that is not, ties, and what is saved when."""
 
+import inspect
+import json
 import math
+import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,17 +20,22 @@ from likewise.train.data.examples import MIN_EXAMPLES, Examples, split_without_o
 from likewise.train.data.schedule import BatchSchedule, DataSource
 from likewise.train.data.stream import Stream
 from likewise.train.distillation import teacher_outputs as teaching
-from likewise.train.evaluators import AccuracyEvaluator, SpearmanEvaluator, gold_labels, gold_scores
+from likewise.train.evaluators import AccuracyEvaluator, SpearmanEvaluator, final_scores, gold_labels, gold_scores
 from likewise.train.layers.multi_layer import embedder_for_objective, multi_layer_embedder
 from likewise.train.objectives import Contrastive, Distillation, Layerwise, Regression
 from likewise.train.optimization.freeze import parameters_of_parts
 from likewise.train.optimization.lora import LoraOptions, lora_adapters
+from likewise.train.optimization.optimizer import make_optimizer
 from likewise.train.output import checkpoint, record, run_folder
+from likewise.train.output.interrupt import stop_requested
 from likewise.train.plan import Plan
-from likewise.train.run_state import RunCheckpoints
+from likewise.train.run_state import RunCheckpoints, RunState
 from likewise.train.setting_fields import from_settings
 from likewise.train.settings import TrainSettings
+from likewise.train.step.memory import TokenBudget
 from likewise.train.step_state import StepState, TrainResult
+from likewise.train.trainer import Diverged
+from tests.train.run_trainer import run_trainer
 
 
 def test_of_equal_scores_the_earlier_weights_are_kept_and_no_score_that_is_nan():
@@ -61,7 +70,7 @@ class _State:
     """As much of a run's state as is saved."""
 
     def __init__(self, step):
-        self.step, self.optimizer = step, torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.1)
+        self.step, self.optimizer = step, None
 
     def as_json(self):
         return {"step": self.step}
@@ -78,10 +87,13 @@ def test_a_checkpoint_of_a_step_is_written_once_by_one_process_and_only_into_a_f
     for step in (0, 0, 1, 1, 2):
         writer.save(_State(step))
     assert saved == [{"step": step, "run": {"a": 1}} for step in (0, 1, 2)]
+    (tmp_path / "step-00000002").mkdir()
     for silent in (RunCheckpoints(tmp_path, {}, False), RunCheckpoints(None, {}, True)):
         silent.save(_State(7))
         silent.clear()
-    assert len(saved) == 3
+    assert len(saved) == 3 and (tmp_path / "step-00000002").is_dir()
+    writer.clear()
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_layers_of_a_model_can_be_read_from_one_to_all_with_the_embeddings(tiny):
@@ -147,6 +159,7 @@ def test_labels_to_evaluate_on_begin_at_zero_and_the_first_three_are_shown():
         AccuracyEvaluator({**PAIRS, "label": []}, "x")
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_the_label_beyond_a_models_last_is_named_with_its_row():
     class Model:
         labels = ("no", "yes")
@@ -267,7 +280,7 @@ def test_a_step_and_a_result_say_nothing_that_is_not_known():
 
 @pytest.mark.usefixtures("unchecked")
 def test_a_setting_is_suggested_where_half_of_its_letters_are_the_same():
-    for name, near in (("warmup", "warmup_ratio"), ("freezing", "freeze")):
+    for name, near in (("warmup", "warmup_ratio"), ("freezing", "freeze"), ("epoch_count", "epochs")):
         with pytest.raises(BadInput, match=f"here: unknown setting '{name}'; did you mean {near}"):
             from_settings(TrainSettings, {name: 1}, "here")
     with pytest.raises(BadInput, match="unknown setting 'zzz', 'qqq'; the settings are epochs"):
@@ -316,7 +329,9 @@ def test_moments_are_restored_where_the_weights_are_and_counts_of_steps_where_th
     assert (
         again.state[first]["exp_avg"].tolist() == [1, 1] and again.state[first]["last"] == 1 and len(again.state) == 1
     )
-    assert checkpoint._optimizer_state(again) == ({name: tensors[name] for name in tensors}, [{"last": 1}, {}])
+    written, numbers = checkpoint._optimizer_state(again)
+    assert {name: v.tolist() for name, v in written.items()} == {"0/exp_avg": [1, 1], "0/step": 3}
+    assert numbers == [{"last": 1}, {}]
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -364,3 +379,95 @@ def test_the_first_difference_of_two_runs_is_named_by_its_place():
         ({"a": 1, "b": 9}, "b was 9 and is {'c': 2, 'd': 3}"),
     ):
         assert checkpoint.first_difference(ours, theirs) == told
+
+
+class _Steep(Regression):
+    """Its loss is finite and its gradient is not: that of the root of nothing."""
+
+    def forward(self, sentence1, sentence2, *, score):
+        return super().forward(sentence1, sentence2, score=score) + (0 * sentence1.sum()).sqrt()
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_of_a_gradient_that_is_not_finite_the_last_batch_is_kept_where_there_is_a_folder(kept, own, tmp_path):
+    objective, settings = _Steep(), TrainSettings(max_steps=1, batch_size=2, gradient_accumulation_steps=2)
+    columns = {
+        "sentence1": ["a", "x", "on", "dogs"],
+        "sentence2": ["b", "y", "the", "rain"],
+        "score": [0, 1, 0.5, 0.25],
+    }
+    data = [DataSource(TrainingRows.of(columns, objective), objective)]
+    folder = tmp_path / "run" if kept else None
+    told = r"the norm of the gradient of step 1 is nan" + (r"; its last batch is in .*\. Try" if kept else r"\. Try")
+    with pytest.raises(Diverged, match=told):
+        run_trainer(TorchEmbedder.load(own(), device="cpu"), data, settings, checkpoint_folder=folder)
+    if kept:
+        _, last = (batch for _, batch in BatchSchedule(data, 2, 0).batches(0, 2))
+        written = json.loads((folder / "diverged-step-1.json").read_text())
+        numbers = {"score": last.numbers["score"].tolist()}
+        assert written == {"norm of the gradient": "nan", "texts": [list(t) for t in last.texts], "numbers": numbers}
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("given", "budget"), [(None, 8), (32, 32)])
+def test_a_budget_that_was_halved_stays_halved_unless_another_is_set(given, budget, monkeypatch):
+    monkeypatch.setattr(
+        "likewise.train.run_state.checkpoints.restore_checkpoint", lambda *_: {"best": {"w": torch.ones(1)}}
+    )
+    state = RunState(
+        weights={}, objectives=[], optimizer=_optimizer(None)[0], ema=None, token_budget=TokenBudget(given)
+    )
+    best = {"score": 0.5, "step": 2, "evaluations_since": 1}
+    saved = {"step": 3, "seconds": 1.5, "initial_scores": {"a": 0.25}, "best": best, "max_tokens_per_step": 8}
+    state.restore(SimpleNamespace(state=saved), torch.device("cpu"), given)
+    assert state.as_json() == {**saved, "max_tokens_per_step": budget} and state.best.weights["w"].tolist() == [1]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_final_scores_are_those_of_the_evaluator_as_far_as_there_is_one():
+    assert final_scores(None, None) == {}
+    assert final_scores(lambda model: {"a": 1, "b": np.float32(0.5)}, None) == {
+        "a": {"value": 1.0},
+        "b": {"value": 0.5},
+    }
+
+    class Model:
+        def pair_scores(self, first, second, **how):
+            return np.array([0.1, 0.2, 0.4, 0.3])
+
+    columns = {"sentence1": ["a"] * 4, "sentence2": ["b"] * 4, "score": [1, 2, 3, 4]}
+    assert SpearmanEvaluator(columns)(Model()) == {"dev spearman": pytest.approx(0.8)}
+    (name, found), *_ = final_scores(SpearmanEvaluator(columns, "x"), Model()).items()
+    assert name == "x spearman" and found["n"] == 4 and found["low"] <= found["value"] == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_wish_to_stop_is_confirmed_unless_another_process_does_so(quiet, capsys):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with stop_requested(quiet) as stop:
+            assert not stop()
+            signal.raise_signal(signal.SIGINT)
+            assert stop()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    shown = capsys.readouterr().err
+    assert shown == (
+        "" if quiet else "\nlikewise: stopping after this step, with a checkpoint; a second signal stops at once\n"
+    )
+
+
+def test_beside_the_main_thread_no_signal_is_handled_and_nothing_stops():
+    before = signal.getsignal(signal.SIGTERM)
+
+    def watched():
+        with stop_requested() as stop:
+            return stop(), signal.getsignal(signal.SIGTERM)
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(watched).result() == (False, before)
+
+
+def test_all_weights_are_updated_by_one_kernel_and_a_teachers_rows_kept_two_thousand_at_a_time(tiny):
+    assert make_optimizer(tiny, [], TrainSettings()).defaults["fused"] is True
+    assert inspect.signature(teaching.teacher_outputs).parameters["part_size"].default == 2048

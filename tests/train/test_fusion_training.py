@@ -307,6 +307,7 @@ def test_what_an_exit_is_compared_with_is_plain_pooling_of_the_whole_model_and_b
     assert not np.allclose(lower.result.baseline, whole.result.baseline, atol=1e-3)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_of_exits_that_are_not_worse_than_the_deepest_the_smallest_is_chosen():
     exits = [early_exit.ExitResult(depth, None, depth) for depth in (2, 5, 1, 4)]
     for enough, chosen in ((1, 1), (2, 2), (3, 4), (5, 5), (9, 5)):

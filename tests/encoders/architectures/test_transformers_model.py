@@ -228,6 +228,11 @@ def test_a_size_is_bounded_wherever_it_stands_in_a_config(key, largest):
             transformers_model._check_setting(key, within(most + 1))
 
 
+def test_what_a_model_may_have_beyond_its_weights_is_bounded():
+    assert (transformers_model.SPARE_NUMBERS, transformers_model.SPARE_PARTS) == (2**24, 2000)
+    assert transformers_model.MOST_BUFFERS == 2**29 and transformers_model.UNBOUNDED == 2**20
+
+
 def test_no_code_of_a_folder_is_run_nothing_is_downloaded_and_no_pickle_read(saved, monkeypatch):
     asked = {}
     for kind, name in (
