@@ -140,9 +140,11 @@ PAIRS = {"sentence1": ["a", "b", "c"], "sentence2": ["d", "e", "f"]}
     [
         (Regression(), "score", [-1, 0, 1], [-1.5, 0, 1], "row 0: score is -1.5; expected -1 … 1: divide by 5,"),
         (Regression(), "score", [-1, 0, 1], [0, 1.25, 5], "row 1: score is 1.25; expected -1 … 1: divide by 5,"),
+        (Regression(), "score", [0, 0, 1], [0, 1, 4.25], "row 2: score is 4.25; expected -1 … 1: divide by 5,"),
         (Regression(), "score", [0, 0, 1], [0, 1, 5.125], "row 2: score is 5.125; expected -1 … 1: divide by 5.12,"),
         (Regression(), "score", [0, 0, 1], [0, 1, 87.656], "row 2: score is 87.656; expected -1 … 1: divide by 87.66,"),
         (PairRegression(), "score", [0, 0.5, 1], [0, 1, -0.5], "row 2: score is -0.5; expected 0 … 1: .*score/5"),
+        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 4.25], "divide by 5, for example .score=score/5."),
         (PairRegression(), "score", [0, 0.5, 1], [0, 1, 5], "divide by 5, for example .score=score/5."),
         (PairRegression(), "score", [0, 0.5, 1], [0, 1, 5.5], "divide by 5.5, for example .score=score/5.5."),
         (PairRegression(), "score", [0, 0.5, 1], [0, 1, 87.656], "divide by 87.66, for example .score=score/87.66."),
