@@ -58,7 +58,7 @@ class Tokenizer:
             raise BadModel(
                 f"max_length is {max_length}, of which {len(prefix) + len(suffix)} special tokens leave none for text"
             )
-        vocabulary = max(backend.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+        vocabulary = max(backend.get_vocab().values(), default=-1) + 1
         companions, unknown = _companions(folder, backend), UnknownWords.read(folder)
         return cls(backend, max_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), companions, unknown)
 
@@ -80,7 +80,7 @@ class Tokenizer:
         """
         try:
             again = Tokenizer.load(folder, self.max_length, self.lowercase)
-            same = again.backend.get_vocab(with_added_tokens=True) == self.backend.get_vocab(with_added_tokens=True)
+            same = again.backend.get_vocab() == self.backend.get_vocab()
             why = "" if same else "it would have other tokens when it is loaded again; two may have one id"
         except BadModel as error:
             why = f"it would not be loaded again: {error}"
