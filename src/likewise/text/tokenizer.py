@@ -58,7 +58,7 @@ class Tokenizer:
             raise BadModel(
                 f"max_length is {max_length}, of which {len(prefix) + len(suffix)} special tokens leave none for text"
             )
-        vocabulary = max(backend.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+        vocabulary = max(backend.get_vocab().values(), default=-1) + 1
         companions, unknown = _companions(folder, backend), UnknownWords.read(folder)
         return cls(backend, max_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), companions, unknown)
 
@@ -80,7 +80,7 @@ class Tokenizer:
         """
         try:
             again = Tokenizer.load(folder, self.max_length, self.lowercase)
-            same = again.backend.get_vocab(with_added_tokens=True) == self.backend.get_vocab(with_added_tokens=True)
+            same = again.backend.get_vocab() == self.backend.get_vocab()
             why = "" if same else "it would have other tokens when it is loaded again; two may have one id"
         except BadModel as error:
             why = f"it would not be loaded again: {error}"
@@ -125,13 +125,13 @@ class Tokenizer:
         """
         if self.longest_word is None:
             return {}
-        unknown = self.backend.token_to_id(self.backend.model.unk_token)
-        checked = ((i, self._long_words(texts[i], unknown)) for i, ids in enumerate(contents) if unknown in ids)
+        unknown, limit = self.backend.token_to_id(self.backend.model.unk_token), self.longest_word
+        checked = ((i, self._long_words(texts[i], unknown, limit)) for i, ids in enumerate(contents) if unknown in ids)
         return {i: words for i, words in checked if words}
 
-    def _long_words(self, text: str, unknown: int | None) -> list[tuple[int, int]]:
-        """Position and length of each word with more than `longest_word` characters, as the tokenizer splits words."""
-        limit, cleaned = self.longest_word or 0, self._clean(text)
+    def _long_words(self, text: str, unknown: int | None, limit: int) -> list[tuple[int, int]]:
+        """Position and length of each word with more than `limit` characters, as the tokenizer splits words."""
+        cleaned = self._clean(text)
         run = re.compile(rf"[^ \t\n\r]{{{limit + 1}}}")  # necessary for such a word, before or after normalization
         if not run.search(cleaned) and not run.search(self._normalized(cleaned)):
             return []
