@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
+from likewise.native.scanning import available
 from likewise.search.collection import Collection
+from likewise.search.collection.quantized_segments import SCANS
 from likewise.search.records import Records
 from tests.search.conformance import FILTERS, WIDTH, as_dict, assert_finds, assert_holds, some_records
 
@@ -157,6 +159,23 @@ class TestManySegments:
         assert len(rows_files(folder)) == 4
         with Collection.open(str(folder), read_only=True) as reader:  # of columns that were read from their files
             assert_finds(reader, expected, where, TOLERANCE)
+
+    @pytest.mark.parametrize("scan", SCANS)
+    def test_every_way_to_scan_gives_the_scores_of_the_stored_vectors(self, folder, scan):
+        expected = as_dict(some_records(60))
+        filled(folder, scan=scan).close()
+        with Collection.open(str(folder), scan=scan) as collection:
+            for where in (None, "lang = 'en'", "lang = 'en'"):
+                assert_finds(collection, expected, where, TOLERANCE, k=3)
+            made = sorted(path.name for path in (folder / "derived").glob(f"*.{scan}"))
+        assert len(made) == (3 if scan != "exact" and available() else 0)
+        if made:
+            flip(folder / "derived" / made[0], 4096 + 3)
+        with Collection.open(str(folder), read_only=True, scan=scan) as collection:
+            assert_finds(collection, expected, None, TOLERANCE, k=3)
+            assert collection.verify().stale == []
+        with pytest.raises(BadInput, match="scan is 'some'; expected one of int8, bits, exact"):
+            Collection.open(str(folder), scan="some")
 
     def test_derived_files_are_computed_again_where_they_are_lost_or_damaged(self, folder):
         with filled(folder) as collection:
