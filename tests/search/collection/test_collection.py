@@ -14,6 +14,7 @@ from likewise.errors import BadInput
 from likewise.native.scanning import available
 from likewise.search.collection import Collection
 from likewise.search.collection.quantized_segments import SCANS
+from likewise.search.collection.storage import segments
 from likewise.search.records import Records
 from tests.search.conformance import FILTERS, WIDTH, as_dict, assert_finds, assert_holds, some_records
 
@@ -313,6 +314,12 @@ def assert_repaired(collection: Collection, folder: Path, lost: list[str], gone:
         assert_holds(again, kept, TOLERANCE)
         again.add(some_records(3, start=700))
         assert len(again) == len(kept) + 3 and again.search_words("text") and again.verify().is_clean
+
+
+def test_numbers_of_the_file_format_are_not_changed_by_chance():
+    layout = segments.RowFormat(384, np.dtype("<f2"))
+    assert (segments.SEGMENT_ROWS, segments.HEADER_BYTES, layout.file_bytes(2)) == (65_536, 64, 64 + 2 * 768)
+    assert layout.header(3)[:40] == b"likewise rows 1\n" + bytes([3, *[0] * 7, 128, 1, *[0] * 6]) + b"<f2     "
 
 
 def test_a_torn_tail_is_cut_off_by_the_next_writer_and_not_seen_by_readers(folder):

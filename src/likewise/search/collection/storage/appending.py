@@ -27,7 +27,7 @@ def append_rows(db: Connection, folder: Path, rows: Shaped[np.ndarray, "N E"]) -
 
 def new_segment(db: Connection) -> int:
     """A new segment without rows; no number is used twice."""
-    return int(db.execute("INSERT INTO segments (rows) VALUES (0) RETURNING number").fetchone()[0])
+    return int(db.execute("INSERT INTO segments (rows) VALUES (0)").lastrowid or 0)
 
 
 def _last_segment(db: Connection) -> tuple[int, int]:

@@ -135,6 +135,8 @@ class Journal:
         try:
             yield
         except (sqlite3.DatabaseError, sqlite3.ProgrammingError) as error:
+            if "no such module: fts5" in str(error):
+                raise BadInput("the SQLite of this Python has no full text (FTS5), which a collection needs") from None
             name = getattr(error, "sqlite_errorname", None) or ""
             meaning = next((text for beginning, text in MEANINGS.items() if name.startswith(beginning)), None)
             if meaning is None:
