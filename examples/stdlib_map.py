@@ -11,7 +11,6 @@ import json
 import re
 import sysconfig
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from likewise import Embedder
-from likewise.cluster import communities
+from likewise.cluster import ClusterSummary, cluster_vectors, describe_clusters
+from likewise.cluster.maps.cluster_map import ClusterMap
+from likewise.cluster.maps.layout import map_layout
+from likewise.cluster.maps.page import write_page
+from likewise.cluster.maps.plot import draw_map
 from likewise.mine import ScoredPair, closest_pairs
 from likewise.model_files import DEFAULT_MODEL
 from likewise.runtime.atomic_files import atomic_file
@@ -86,16 +89,6 @@ class Clock:
         self.seconds[name] = time.perf_counter() - began
 
 
-def themes(groups: Sequence[np.ndarray], texts: Sequence[str], words: int = 3) -> list[str]:
-    """The words that mark each group: frequent in it, rare elsewhere (tf-idf with groups as documents)."""
-    bags = [Counter(w for i in group for w in words_of(texts[i])) for group in groups]
-    spread = Counter(word for text in texts for word in words_of(text))
-    return [
-        ", ".join(sorted(bag, key=lambda w: -(bag[w] / len(group)) * np.log(len(texts) / spread[w]))[:words])
-        for bag, group in zip(bags, groups, strict=True)
-    ]
-
-
 def words_of(text: str) -> set[str]:
     return set(re.findall(r"[a-z]{3,}", text.lower()))
 
@@ -112,13 +105,13 @@ def show_pairs(found: Sequence[ScoredPair], texts: Sequence[str], homes: Sequenc
         console.print(f"         {escape(texts[j])}  [dim]{homes[j]}[/]")
 
 
-def show_groups(groups: Sequence[np.ndarray], names: Sequence[str], texts: Sequence[str], most: int = 12) -> None:
+def show_groups(groups: Sequence[ClusterSummary], texts: Sequence[str], most: int = 12) -> None:
     table = Table(box=None, pad_edge=False, show_header=False, width=min(console.width, 130))
     table.add_column(justify="right", style="bold green")
     table.add_column(style="cyan", no_wrap=True)
     table.add_column(overflow="ellipsis", no_wrap=True, ratio=1)
-    for group, name in list(zip(groups, names, strict=True))[:most]:
-        table.add_row(str(len(group)), name, escape(texts[group[0]]))
+    for group in groups[:most]:
+        table.add_row(str(group.size), escape(group.name), escape(texts[group.central[0]]))
     console.print(table)
 
 
@@ -130,42 +123,18 @@ def show_answers(embedder: Embedder, vectors: np.ndarray, texts: Sequence[str], 
             console.print(f"    [green]{score:.2f}[/]  {escape(texts[i])}  [dim]{homes[i]}[/]")
 
 
-def layout(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Two dimensions in which neighbours stay neighbours (t-SNE on 30 principal components)."""
-    from sklearn.decomposition import PCA
-    from sklearn.manifold import TSNE
-
-    few = PCA(min(30, *vectors.shape), random_state=seed).fit_transform(vectors)
-    near = min(30, (len(vectors) - 1) / 3)  # neighbours that count; fewer points have fewer
-    return np.asarray(TSNE(init="pca", perplexity=near, max_iter=600, random_state=seed).fit_transform(few))
-
-
-def draw(vectors: np.ndarray, groups: Sequence[np.ndarray], names: Sequence[str], path: Path, named: int = 45) -> None:
-    """The map: every grouped sentence a dot in its group's colour, the largest groups named."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(14, 11), dpi=140)
-    colours = plt.get_cmap("tab20").colors
-    points = np.split(layout(vectors[np.concatenate(groups)]), np.cumsum([len(group) for group in groups])[:-1])
-    for n, dots in enumerate(points):
-        axes.scatter(*dots.T, s=9, color=colours[n % 20], linewidths=0)
-    for n, (dots, name) in enumerate(zip(points, names, strict=True)):
-        if n < named:
-            x, y = np.median(dots, axis=0)
-            box = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.2}
-            axes.text(x, y, name, fontsize=7.5, ha="center", va="center", bbox=box)
-    axes.set_title(
-        f"{sum(map(len, groups)):,} sentences of the standard library's docstrings, in {len(groups)} groups",
-        loc="left",
-        fontsize=13,
-    )
-    axes.axis("off")
-    with atomic_file(path) as partial:
-        figure.savefig(partial, bbox_inches="tight", facecolor="white")
-    plt.close(figure)
+def draw(
+    vectors: np.ndarray, labels: np.ndarray, texts: Sequence[str], groups: Sequence[ClusterSummary], folder: Path
+) -> list[Path]:
+    """The map, as a picture and as a page: every grouped sentence a dot in its group's colour."""
+    (rows,) = np.nonzero(labels >= 0)
+    title = f"{len(rows):,} sentences of the standard library's docstrings, in {len(groups)} groups"
+    places = map_layout(vectors[rows], "t-sne")
+    shown = ClusterMap(title, places, labels[rows], [texts[row] for row in rows], [group.name for group in groups])
+    paths = [folder / f"stdlib-map{ending}" for ending in (".png", ".html")]
+    draw_map(shown, paths[0])
+    write_page(shown, paths[1])
+    return paths
 
 
 def main() -> None:
@@ -196,8 +165,8 @@ def main() -> None:
     with clock.step("compare all pairs"):
         alike = closest_pairs(vectors, 2000, below=NEAR_COPIES)
     with clock.step("group them"):
-        groups = communities(vectors, threshold=0.6, min_size=12)
-        names = themes(groups, texts)
+        labels = cluster_vectors(vectors, "communities", threshold=0.6, min_size=12)
+        groups = describe_clusters(texts, vectors, labels)
     if not groups:
         raise SystemExit(f"{len(texts):,} sentences hold no group of 12, so there is no map to draw: raise --limit")
 
@@ -206,14 +175,13 @@ def main() -> None:
     )
     show_pairs(in_other_words(alike, texts)[:6], texts, homes)
     console.print(f"\n[bold]{len(groups)} groups[/] of at least 12 sentences, the largest by the words that mark them")
-    show_groups(groups, names, texts)
+    show_groups(groups, texts)
     console.print("\n[bold]Three questions[/], answered by meaning rather than by word")
     with clock.step("answer three questions"):
         show_answers(embedder, vectors, texts, homes)
     console.print("\nDrawing the map …")
-    path = args.output / "stdlib-map.png"
     with clock.step("draw the map"):
-        draw(vectors, groups, names, path)
+        paths = draw(vectors, labels, texts, groups, args.output)
 
     console.print("\n[bold]How long it took[/]")
     for name, seconds in clock.seconds.items():
@@ -221,7 +189,8 @@ def main() -> None:
     work = sum(clock.seconds[name] for name in ("embed the sentences", "compare all pairs"))
     console.print(
         f"\nTo find the most similar pair among {len(texts):,} sentences took [bold green]{work:.1f} s[/] here.\n"
-        f"[dim]The paper, for 10,000 on a V100: {OVERVIEW}.[/]\n\nThe map: [bold]{path}[/]"
+        f"[dim]The paper, for 10,000 on a V100: {OVERVIEW}.[/]\n\n"
+        f"The map: [bold]{paths[0]}[/], and to explore: [bold]{paths[1]}[/]"
     )
     if args.json:
         with atomic_file(args.output / "stdlib-map.json") as partial:

@@ -19,6 +19,7 @@ def test_the_map_of_the_standard_library_is_drawn(tmp_path, model):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Three questions" in done.stdout
     assert (tmp_path / "stdlib-map.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert (tmp_path / "stdlib-map.html").read_text("utf-8").startswith("<!doctype html>")
 
 
 def test_too_few_sentences_for_a_map_say_so(tmp_path):

@@ -27,7 +27,7 @@ class Contender:
     """`"ours"` (the Python that runs the arena), `"peers"` or `"peers-onnx"`."""
     options: Mapping[str, Any] = field(default_factory=dict)
     depth_factor: float = 1.0
-    """What its texts/s are multiplied by: where a library runs only its own model, that model's layers by the arena's."""
+    """What multiplies its texts/s: where a library runs only its own model, that model's layers by the arena's."""
     own_model: bool = False
     note: str = ""
 

@@ -156,6 +156,11 @@ class Embedder(ABC):
         """The precision that it computes in: `"fp32"`, `"bf16"` or `"fp16"`."""
 
     @property
+    def batch_threads(self) -> int:
+        """Threads that share the texts of a batch; 1 where all threads share every single product."""
+        return 1
+
+    @property
     @abstractmethod
     def device(self) -> Any:
         """The device that it computes on; its text is `"cpu"`, `"cuda:0"` …"""
@@ -422,6 +427,7 @@ class Embedder(ABC):
             precision=self.precision,
             progress=progress,
             batch_tokens=batch_tokens,
+            threads=self.batch_threads,
         )
 
     def _counter(self, overflow: Overflow) -> TruncationCounter:

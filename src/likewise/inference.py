@@ -47,9 +47,13 @@ def inference_run(
     precision: str,
     progress: Progress = None,
     batch_tokens: int | None = None,
+    threads: int = 1,
 ) -> Iterator[InferenceRun]:
-    """A run over `total` items on this kind of device; at its end, or where it stops early, warns of what was cut."""
-    max_tokens = batch_token_budget(batch_tokens, device)
+    """A run over `total` items on this kind of device; at its end, or where it stops early, warns of what was cut.
+
+    `threads` share the texts of a batch; it is 1 where they share single products instead.
+    """
+    max_tokens = batch_token_budget(batch_tokens, device, threads)
     try:
         with show_progress(progress, total) as advance:
             yield InferenceRun(counter, max_tokens, precision, advance)

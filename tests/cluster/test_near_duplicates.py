@@ -35,6 +35,13 @@ def test_copies_are_found_and_neighbours_of_neighbours_are_not():
     assert near_duplicates(vectors, threshold=1).tolist() == [0, 1, 2, 0]
 
 
+def test_progress_counts_every_row(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 4)
+    seen = []
+    near_duplicates(np.eye(10, dtype=np.float32), progress=lambda meter: seen.append(meter.texts))
+    assert seen == [4, 8, 10]
+
+
 def test_no_rows_have_no_representatives():
     assert near_duplicates(np.empty((0, 3), np.float32)).shape == (0,)
 

@@ -106,3 +106,17 @@ def test_loading_and_encoding_import_no_torch(folders):
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=dict(os.environ))
     assert done.stdout.strip() == "NativeEmbedder False", done.stderr
+
+
+def test_a_batch_grows_with_the_threads_that_share_it(mini, monkeypatch):
+    model, batches = mini["fp32"].encoder.model, []
+    run = model.run
+    monkeypatch.setattr(model, "run", lambda *given, **how: (batches.append(given), run(*given, **how))[1])
+    texts = [f"{i} " * 60 for i in range(90)]  # of 62 tokens: 5,580
+    counts = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        batches.clear()
+        mini["fp32"].encode(texts)
+        counts.append(len(batches))
+    assert counts == [3, 1]

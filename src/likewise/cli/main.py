@@ -31,6 +31,7 @@ VERBS = {
     "similarity": Verb("texts.similarity", "show how similar texts are, as a matrix or one after another"),
     "pairs": Verb("texts.pairs", "find the most similar pairs of texts in a file"),
     "duplicates": Verb("texts.duplicates", "find equal and nearly equal texts; write a file without the copies"),
+    "cluster": Verb("texts.cluster", "group similar texts, name the groups, and draw a map of them"),
     "rerank": Verb("texts.rerank", "rank the documents of a file for a query, with a reranker"),
     "models": Verb("models.list_models", "list the models that can be used by name"),
     "info": Verb("models.info", "show a model's architecture, sizes, pooling and fingerprint"),
@@ -57,6 +58,7 @@ EPILOG = """examples:
   likewise encode sentences.txt -o vectors.npy
   likewise pairs questions.csv --column title -k 20
   likewise duplicates questions.csv --column title -o distinct.csv
+  likewise cluster questions.csv --column title --map map.html
   likewise info all-MiniLM-L6-v2
 
 Each verb has its own help, with examples: likewise encode --help, or likewise help encode
@@ -74,8 +76,8 @@ def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.Ar
     """The parser of these verbs, with or without their options."""
     top = Parser(
         prog="likewise",
-        description="Sentence embeddings: encode texts, compare them, find pairs and duplicates, evaluate and train "
-        "models.",
+        description="Sentence embeddings: encode texts, compare them, find pairs, duplicates and clusters, evaluate "
+        "and train models.",
         epilog=EPILOG,
     )
     top.add_argument("--version", action="version", version=f"likewise {__version__}")

@@ -1,5 +1,21 @@
-"""Clusters: groups of similar vectors, found without labels."""
+"""Clusters: groups of similar vectors, found without labels, named by their words, drawn as a map."""
 
+from .clusterings import CLUSTERINGS, cluster_vectors, members
 from .community_detection import communities
+from .cuts import cut_at_cosine, cut_at_height, cut_into
+from .hierarchical import linkage
+from .naming import ClusterSummary, c_tf_idf_words, describe_clusters
 
-__all__ = ["communities"]
+__all__ = [
+    "CLUSTERINGS",
+    "ClusterSummary",
+    "c_tf_idf_words",
+    "cluster_vectors",
+    "communities",
+    "cut_at_cosine",
+    "cut_at_height",
+    "cut_into",
+    "describe_clusters",
+    "linkage",
+    "members",
+]

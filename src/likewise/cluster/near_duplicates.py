@@ -5,11 +5,14 @@ from jaxtyping import Float, Int
 
 from ..arrays.similarity import check_finite_rows, unit, unit_cosine
 from ..errors import BadInput
+from ..runtime.progress import Progress, show_progress
 
 BLOCK = 2048  # rows compared at a time
 
 
-def near_duplicates(vectors: Float[np.ndarray, "N D"], *, threshold: float = 0.95) -> Int[np.ndarray, " N"]:
+def near_duplicates(
+    vectors: Float[np.ndarray, "N D"], *, threshold: float = 0.95, progress: Progress = None
+) -> Int[np.ndarray, " N"]:
     """For each row, the row that represents it; rows that represent themselves are those to keep.
 
     In the order given, a row joins the nearest of the earlier representatives if their cosine is at least `threshold`,
@@ -24,18 +27,27 @@ def near_duplicates(vectors: Float[np.ndarray, "N D"], *, threshold: float = 0.9
     check_finite_rows(vectors, "vectors")
     vectors = unit(vectors)
     representative = np.arange(len(vectors))
-    for start in range(0, len(vectors), BLOCK):
-        stop = min(start + BLOCK, len(vectors))
-        nearest, scores = _nearest_representative(vectors, representative, start, stop)
-        within = np.tril(unit_cosine(vectors[start:stop], vectors[start:stop]), -1)
-        for row in range(stop - start):
-            candidates = _kept_neighbours(within[row], representative[start:stop] - start, row, threshold)
-            best = candidates[np.argmax(within[row, candidates])] if len(candidates) else row
-            if len(candidates) and within[row, best] > scores[row]:
-                representative[start + row] = start + best
-            elif scores[row] >= threshold:
-                representative[start + row] = nearest[row]
+    with show_progress(progress, len(vectors)) as advance:
+        for start in range(0, len(vectors), BLOCK):
+            stop = min(start + BLOCK, len(vectors))
+            _represent(vectors, representative, start, stop, threshold)
+            advance(stop - start, 0)
     return representative
+
+
+def _represent(
+    vectors: Float[np.ndarray, "N D"], representative: Int[np.ndarray, " N"], start: int, stop: int, threshold: float
+) -> None:
+    """Set the representatives of rows start to stop, where those of all earlier rows are set."""
+    nearest, scores = _nearest_representative(vectors, representative, start, stop)
+    within = np.tril(unit_cosine(vectors[start:stop], vectors[start:stop]), -1)
+    for row in range(stop - start):
+        candidates = _kept_neighbours(within[row], representative[start:stop] - start, row, threshold)
+        best = candidates[np.argmax(within[row, candidates])] if len(candidates) else row
+        if len(candidates) and within[row, best] > scores[row]:
+            representative[start + row] = start + best
+        elif scores[row] >= threshold:
+            representative[start + row] = nearest[row]
 
 
 def _nearest_representative(

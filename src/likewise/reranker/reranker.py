@@ -261,6 +261,11 @@ class Reranker(ABC):
         """32 hexadecimal digits that change with anything that changes scores: weights, tokenizer, head, prompts."""
 
     @property
+    def batch_threads(self) -> int:
+        """Threads that share the texts of a batch; 1 where all threads share every single product."""
+        return 1
+
+    @property
     @abstractmethod
     def device(self) -> Any:
         """The device that it computes on; its text is `"cpu"`, `"cuda:0"` …"""
@@ -297,6 +302,7 @@ class Reranker(ABC):
             precision=self.precision,
             progress=progress,
             batch_tokens=batch_tokens,
+            threads=self.batch_threads,
         )
 
     def _token_ids(self, texts: list[str]) -> list[list[int]]:

@@ -35,10 +35,13 @@ def is_out_of_memory_error(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or OUT_OF_MEMORY.search(str(error)) is not None
 
 
-def batch_token_budget(asked: int | None, device: str) -> int:
-    """Tokens per batch: the number given, or the default for that kind of device."""
+def batch_token_budget(asked: int | None, device: str, threads: int = 1) -> int:
+    """Tokens per batch: the number given, or the default for that kind of device and these threads that share a batch.
+
+    Threads wait for each other at the end of a batch, so a batch grows with their number.
+    """
     if asked is None:
-        return TOKENS_PER_BATCH.get(device, TOKENS_PER_BATCH["cpu"])
+        return TOKENS_PER_BATCH.get(device, TOKENS_PER_BATCH["cpu"]) * threads
     if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 1:
         raise BadInput(f"batch_tokens is {asked!r}; expected a whole number above 0")
     return int(asked)

@@ -36,6 +36,17 @@ def test_the_first_of_each_group_stays_in_a_text_file(words, tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_groups_are_written_with_their_representative_first(ending, words, tmp_path):
+    out = tmp_path / f"groups{ending}"
+    assert main([*words, "--groups", str(out), "-q"]) == 0
+    columns = Table.read(out, lambda names: names).columns
+    assert [int(group) for group in columns["group"]] == [1, 1, 1, 2, 2]
+    assert [int(row) for row in columns["row"]] == [1, 3, 4, 2, 6]
+    assert [float(score) for score in columns["score"]] == [1] * 5
+    assert columns["text"] == [TEXTS[int(row) - 1] for row in columns["row"]]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
 def test_rows_keep_all_their_columns(ending, words, tmp_path):
     rows = [{"id": i, "body": text, "note": None if i else "x"} for i, text in enumerate(TEXTS)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -67,6 +78,8 @@ def test_a_text_of_two_lines_does_not_become_two_texts(words, tmp_path, capsys):
         (["--above", "2"], "--above is 2.0; expected a cosine from -1 to 1"),
         (["-k", "-1"], "-k is -1; expected 0 or more groups"),
         (["-o", "out.npy"], "out.npy ends in '.npy'"),
+        (["--groups", "out.txt"], "out.txt ends in '.txt'"),
+        (["-o", "out.csv", "--groups", "out.csv"], "--groups and -o are one file, out.csv"),
     ],
 )
 def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):

@@ -1,1 +1,1 @@
-"""Verbs on your own texts: encode, similarity, pairs, duplicates, rerank."""
+"""Verbs on your own texts: encode, similarity, pairs, duplicates, cluster, rerank."""

@@ -12,18 +12,20 @@ from ...wording import counted, counted_of
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import print_json
 from ..sources import input_files
-from .text_file import FORMATS, add_file, check_rows_file, read_text_rows, write_rows
+from .text_file import FORMATS, TextRows, add_file, check_rows_file, read_text_rows, write_rows
 
 EPILOG = f"""examples:
   likewise duplicates questions.csv --column title
   likewise duplicates questions.csv --column title -o distinct.csv
+  likewise duplicates questions.csv --column title --groups groups.csv
   likewise duplicates sentences.txt --above 1 --json
 
 {FORMATS}
 
 The first text of a group represents it; each of the others has a cosine of --above or more to it, so that no chain of
 neighbours joins texts that differ. Equal texts are always copies. -o writes the rows that are left, with all their
-columns, in their order. Rows are counted from 1."""
+columns, in their order. --groups writes a row for every text that has copies or is one: group (1 is the largest), row,
+score (the cosine to the representative, which comes first, with 1) and text. Rows are counted from 1."""
 
 NEARLY_EQUAL = 0.95
 SHOWN = 20
@@ -54,6 +56,12 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         type=Path,
         help="file to write without the copies: .txt, .csv, .tsv, .jsonl or .parquet",
     )
+    parser.add_argument(
+        "--groups",
+        metavar="FILE",
+        type=Path,
+        help="file to write the groups to: .csv, .tsv, .jsonl or .parquet",
+    )
     parser.add_argument("--json", action="store_true", help="print all groups as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no groups")
     add_overflow(parser)
@@ -81,23 +89,14 @@ class DuplicateGroup:
 
 def run(args: argparse.Namespace) -> int:
     """Find the groups, print them, and write the rows that are left."""
-    from ...errors import BadInput
-
-    if not -1 <= args.above <= 1:
-        raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
-    if args.k < 0:
-        raise BadInput(f"-k is {args.k}; expected 0 or more groups")
-    if args.output is not None:
-        check_rows_file(args.output, input_files(args.file))
+    _check(args)
     table = read_text_rows(args.file, args.column)
-    embedder = load_from_options(args)
+    embedder, progress = load_from_options(args), not args.quiet and None
     distinct = list(dict.fromkeys(table.texts))
-    vectors = embedder.encode(distinct, overflow=args.overflow, progress=not args.quiet and None)
-    groups = duplicate_groups(table.texts, distinct, vectors, args.above)
+    vectors = embedder.encode(distinct, overflow=args.overflow, progress=progress)
+    groups = duplicate_groups(table.texts, distinct, vectors, args.above, progress)
     copies = {copy.row - 1 for group in groups for copy in group.copies}
-    if args.output is not None:
-        kept = [row for row in range(len(table.texts)) if row not in copies]
-        write_rows(args.output, table.select(kept), table.text_column)
+    _write(args, table, groups, copies)
     if args.json:
         about = {"model": args.model, "fingerprint": embedder.fingerprint, "above": args.above}
         counts = {"texts": len(table.texts), "kept": len(table.texts) - len(copies)}
@@ -108,12 +107,51 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def duplicate_groups(texts: Sequence[str], distinct: Sequence[str], vectors: Any, above: float) -> list[DuplicateGroup]:
+def _check(args: argparse.Namespace) -> None:
+    """Refuse, before the model is loaded, what cannot be done."""
+    from ...errors import BadInput
+    from ...files import check_table
+
+    if not -1 <= args.above <= 1:
+        raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
+    if args.k < 0:
+        raise BadInput(f"-k is {args.k}; expected 0 or more groups")
+    if args.output is not None:
+        check_rows_file(args.output, input_files(args.file))
+    if args.groups is not None:
+        check_table(args.groups, input_files(args.file))
+    if args.output is not None and args.groups is not None and args.output.resolve() == args.groups.resolve():
+        raise BadInput(f"--groups and -o are one file, {args.groups}; give them two names")
+
+
+def _write(args: argparse.Namespace, table: TextRows, groups: Sequence[DuplicateGroup], copies: set[int]) -> None:
+    from ...files import write_table
+
+    if args.output is not None:
+        kept = [row for row in range(len(table.texts)) if row not in copies]
+        write_rows(args.output, table.select(kept), table.text_column)
+    if args.groups is not None:
+        write_table(args.groups, group_columns(groups))
+
+
+def group_columns(groups: Sequence[DuplicateGroup]) -> dict[str, list[Any]]:
+    """A row for each text of each group, the representative first."""
+    rows = [
+        (number, text.row, text.score, text.text)
+        for number, group in enumerate(groups, 1)
+        for text in (Copy(group.row, 1.0, group.text), *group.copies)
+    ]
+    return {name: [row[i] for row in rows] for i, name in enumerate(("group", "row", "score", "text"))}
+
+
+def duplicate_groups(
+    texts: Sequence[str], distinct: Sequence[str], vectors: Any, above: float, progress: Any = None
+) -> list[DuplicateGroup]:
     """Groups of two or more rows, the largest first; `vectors` are those of the distinct texts."""
     from ...arrays.similarity import unit, unit_cosine
     from ...cluster.near_duplicates import near_duplicates
 
-    representative = near_duplicates(vectors, threshold=above)
+    representative = near_duplicates(vectors, threshold=above, progress=progress)
     number = {text: i for i, text in enumerate(distinct)}
     members: dict[int, list[int]] = defaultdict(list)
     for row, text in enumerate(texts):

@@ -1,6 +1,7 @@
 """NativeCrossEncoder: scores of pairs by the compiled library, on the CPU, without torch; the default there."""
 
 from ..array_cross_encoder import ArrayCrossEncoder
+from ..threads import thread_count
 from .native_embedder import NativeEmbedder
 
 
@@ -11,3 +12,8 @@ class NativeCrossEncoder(ArrayCrossEncoder):
     """
 
     ENGINE = NativeEmbedder
+
+    @property
+    def batch_threads(self) -> int:
+        """Threads that share the pairs of a batch."""
+        return thread_count()

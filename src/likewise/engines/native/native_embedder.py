@@ -96,6 +96,11 @@ class NativeEmbedder(ArrayEmbedder):
         return NativeEncoder(description, precision or "fp32")
 
     @property
+    def batch_threads(self) -> int:
+        """Threads that share the texts of a batch."""
+        return thread_count()
+
+    @property
     def instructions(self) -> str:
         """The instruction set whose kernels it runs; `LIKEWISE_ISA` in the environment chooses another."""
         return self.encoder.model.instructions

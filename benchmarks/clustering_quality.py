@@ -1,0 +1,62 @@
+"""Which way to cluster finds the articles that sentences are from? All methods, and HDBSCAN after each reduction.
+
+Sentences of the first Wikipedia articles of wiki_sections; V-measure and adjusted Rand index against the article. The
+methods that are asked for k get the true number, the others their defaults.
+"""
+
+import argparse
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from sklearn.cluster import HDBSCAN
+
+from likewise import Embedder
+from likewise.arrays.similarity import unit
+from likewise.cluster import CLUSTERINGS, cluster_vectors
+from likewise.cluster.principal_components import principal_components
+from likewise.evaluate.metrics.cluster_agreement import cluster_agreement
+
+from .record import data, save
+
+WIDTHS = (5, 10, 20)  # principal components before HDBSCAN
+
+
+def labelled(count: int) -> tuple[list[str], np.ndarray]:
+    """Distinct sentences and their articles, in the order of the file."""
+    columns = pq.read_table(data("wiki_sections", "sentences.parquet")).to_pydict()
+    article = dict(zip(columns["text"], columns["article"], strict=True))
+    return list(article)[:count], np.unique(list(article.values())[:count], return_inverse=True)[1]
+
+
+def row(labels: np.ndarray, articles: np.ndarray) -> dict[str, Any]:
+    scores = cluster_agreement(labels, articles)
+    in_none = int((labels < 0).sum())
+    return {"clusters": int(labels.max()) + 1, "in none": in_none, "V-measure": scores[0], "adjusted Rand": scores[3]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="likewise-mini")
+    parser.add_argument("--count", type=int, default=3000)
+    args = parser.parse_args()
+    texts, articles = labelled(args.count)
+    vectors = unit(Embedder.load(args.model).encode(texts, progress=False))
+    found, k = {}, int(articles.max()) + 1
+    for name, method in CLUSTERINGS.items():
+        found[name] = row(cluster_vectors(vectors, name), articles) if "k" not in method.by or method.threshold else {}
+        if "k" in method.by:
+            found[f"{name}, k = {k}"] = row(cluster_vectors(vectors, name, k=k), articles)
+    for width in WIDTHS:
+        clusterer = HDBSCAN(min_cluster_size=CLUSTERINGS["hdbscan"].min_size, copy=True)
+        labels = clusterer.fit_predict(principal_components(vectors, width))
+        found[f"hdbscan after {width} principal components"] = row(labels, articles)
+    found = {name: scores for name, scores in found.items() if scores}
+    for name, scores in found.items():
+        print(f"{name:40}", *(f"{key} {value:.3f}" if isinstance(value, float) else f"{key} {value}"
+                              for key, value in scores.items()))  # fmt: skip
+    save("clustering_quality", {"model": args.model, "sentences": len(texts), "articles": k, "methods": found})
+
+
+if __name__ == "__main__":
+    main()

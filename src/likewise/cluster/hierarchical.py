@@ -1,0 +1,168 @@
+"""Hierarchical clustering, exact, by the nearest-neighbour chain (Murtagh 1983; Müllner 2011, Fig. 3).
+
+A chain goes from a cluster to its nearest, on to the nearest of that, until two are nearest to each other: these are
+merged. Each of the N − 1 merges reads a few rows of distances, so all take O(N²) time, in the memory of the distances.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ..arrays.connected_components import DisjointSets
+from ..arrays.similarity import check_finite_rows
+from ..errors import BadInput
+from ..runtime.arguments import known_name
+from ..runtime.progress import Progress, show_progress
+from .distances import MEMORY, cosine_distances, euclidean_distances
+
+DENSE = 0.7  # when a smaller share of the rows is still in use, the others are removed
+Row = Float[np.ndarray, " n"]
+
+
+class Merge(NamedTuple):
+    """Two clusters that become one: their distances to all others, their own distance, and everybody's size."""
+
+    a: Row
+    b: Row
+    height: float
+    size_a: float
+    size_b: float
+    sizes: Row
+
+
+def average_update(merge: Merge) -> Row:
+    """The mean distance of all pairs between two clusters (UPGMA)."""
+    return np.asarray((merge.size_a * merge.a + merge.size_b * merge.b) / (merge.size_a + merge.size_b))
+
+
+def complete_update(merge: Merge) -> Row:
+    """The greatest distance of any pair between two clusters."""
+    return np.asarray(np.maximum(merge.a, merge.b))
+
+
+def ward_update(merge: Merge) -> Row:
+    """The growth of squared distances to centres, as a length (Ward 1963; Lance and Williams 1967)."""
+    share = 1 / (merge.size_a + merge.size_b + merge.sizes)
+    near = (merge.sizes + merge.size_a) * share * merge.a * merge.a
+    far = (merge.sizes + merge.size_b) * share * merge.b * merge.b
+    return np.asarray(np.sqrt(near + far - merge.sizes * share * merge.height * merge.height))
+
+
+class LinkageMethod(NamedTuple):
+    """How distances of vectors and of clusters are computed."""
+
+    distances: Callable[..., Float[np.ndarray, "N N"]]
+    update: Callable[[Merge], Row]
+
+
+LINKAGES = {
+    "average": LinkageMethod(cosine_distances, average_update),
+    "complete": LinkageMethod(cosine_distances, complete_update),
+    "ward": LinkageMethod(euclidean_distances, ward_update),
+}
+"""Average and complete linkage of cosine distances; Ward's of Euclidean distances between rows of length 1."""
+
+
+def linkage(
+    vectors: Float[np.ndarray, "N D"], method: str = "average", *, memory: int = MEMORY, progress: Progress = None
+) -> Float[np.ndarray, "M 4"]:
+    """The tree of all merges, as `scipy.cluster.hierarchy.linkage` gives it.
+
+    Row i merges two clusters into cluster N + i: their numbers (below N: a row of `vectors`), their distance, and how
+    many vectors the new one has. Rows are in order of distance.
+
+    Args:
+        vectors: a row a text; lengths do not matter.
+        method: average, complete or ward (LINKAGES).
+        memory: bytes that the distances may take; N vectors need 8 N².
+        progress: whether to show progress on stderr (None: on a terminal).
+
+    Raises:
+        BadInput: the vectors are no table of finite numbers, or need more memory.
+    """
+    row = LINKAGES[known_name("method", method, LINKAGES)]
+    distances = row.distances(vectors, memory=memory, progress=progress)
+    return linkage_in_place(distances, method, progress=progress)
+
+
+def linkage_in_place(
+    distances: Float[np.ndarray, "N N"], method: str, *, progress: Progress = None
+) -> Float[np.ndarray, "M 4"]:
+    """The same of a symmetric matrix of distances, which is overwritten; its diagonal is not read.
+
+    Raises:
+        BadInput: the matrix is not square, or a distance is NaN or infinite.
+    """
+    update = LINKAGES[known_name("method", method, LINKAGES)].update
+    if distances.ndim != 2 or len(set(distances.shape)) != 1 or distances.dtype != np.float64:
+        raise BadInput(f"expected a square matrix of float64; got {distances.dtype} of shape {distances.shape}")
+    check_finite_rows(distances, "distances")
+    chain = _Chain(distances, update)
+    merges = np.empty((max(0, len(distances) - 1), 4))
+    with show_progress(progress, len(distances)) as advance:
+        for i in range(len(merges)):
+            merges[i] = chain.merge()
+            advance(1, 0)
+    return _numbered(merges[np.argsort(merges[:, 2], kind="stable")])
+
+
+class _Chain:
+    """The clusters that are left, their distances, and the chain of nearest neighbours as far as it is known."""
+
+    def __init__(self, distances: Float[np.ndarray, "N N"], update: Callable[[Merge], Row]) -> None:
+        self.distances, self.update = distances, update
+        np.fill_diagonal(distances, np.inf)
+        self.names = np.arange(len(distances))  # a cluster goes by one of its vectors
+        self.sizes = np.ones(len(distances))
+        self.gone = np.zeros(len(distances))  # infinite for rows merged into another, to be added to distances
+        self.left = len(distances)
+        self.chain: list[int] = []
+
+    def merge(self) -> tuple[int, int, float, float]:
+        """Merge the next two: their names, their distance, and the size of the result."""
+        a, b, height = self._nearest_to_each_other()
+        sizes, distances = self.sizes, self.distances
+        new = self.update(Merge(distances[a], distances[b], height, sizes[a], sizes[b], sizes))
+        new[b] = np.inf
+        distances[b] = distances[:, b] = new
+        names, size = (int(self.names[a]), int(self.names[b])), float(sizes[a] + sizes[b])
+        sizes[a], sizes[b], self.gone[a] = 0, size, np.inf
+        self.left -= 1
+        if self.left < DENSE * len(sizes):
+            self._compact(np.flatnonzero(sizes))
+        return *names, height, size
+
+    def _nearest_to_each_other(self) -> tuple[int, int, float]:
+        """Follow the chain to its end; where distances are equal, it goes back rather than on, and so it ends."""
+        chain = self.chain
+        if not chain:
+            chain.append(int(np.argmax(self.sizes > 0)))
+        while True:
+            row = self.distances[chain[-1]] + self.gone
+            nearest = int(row.argmin())
+            if len(chain) > 1 and row[chain[-2]] == row[nearest]:
+                b, a = chain.pop(), chain.pop()
+                return min(a, b), max(a, b), float(row[nearest])
+            chain.append(nearest)
+
+    def _compact(self, kept: Int[np.ndarray, " n"]) -> None:
+        """Remove rows and columns that are gone, within the same memory: a row only moves up and to the left."""
+        compact = self.distances.reshape(-1)[: len(kept) ** 2].reshape(len(kept), len(kept))
+        for place, row in enumerate(kept):
+            compact[place] = self.distances[row, kept]
+        self.chain = [int(np.searchsorted(kept, i)) for i in self.chain]
+        self.names, self.sizes, self.gone = self.names[kept], self.sizes[kept], self.gone[kept]
+        self.distances = compact
+
+
+def _numbered(merges: Float[np.ndarray, "M 4"]) -> Float[np.ndarray, "M 4"]:
+    """Sorted merges with the numbers of their clusters in place of their names, the smaller number first."""
+    count, clusters = len(merges) + 1, DisjointSets[int]()
+    for i, (a, b) in enumerate(merges[:, :2].astype(int).tolist()):
+        first, second = sorted((clusters.representative(a), clusters.representative(b)))
+        merges[i, :2] = first, second
+        clusters.join(count + i, first)
+        clusters.join(count + i, second)
+    return merges

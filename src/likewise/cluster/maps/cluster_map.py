@@ -1,0 +1,48 @@
+"""What a map shows: a place for every text, its cluster, and a name and a colour for each cluster."""
+
+import colorsys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+FIRST_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""For the largest clusters: those of Okabe and Ito that stand out on white and on black."""
+NO_CLUSTER_COLOUR = "#9a9a9a"
+GOLDEN_ANGLE = 0.381966  # of a circle: hues of consecutive numbers are far apart
+LIGHTNESS = (0.42, 0.58, 0.5)
+
+
+@dataclass(frozen=True)
+class ClusterMap:
+    """N texts with their places; `names` has one for each cluster."""
+
+    title: str
+    places: Float[np.ndarray, "N 2"]
+    labels: Int[np.ndarray, " N"]
+    texts: Sequence[str]
+    names: Sequence[str]
+
+    @property
+    def colours(self) -> list[str]:
+        """One for each cluster."""
+        return [cluster_colour(number) for number in range(len(self.names))]
+
+
+def cluster_colour(number: int) -> str:
+    """The colour of a cluster as #rrggbb; consecutive numbers differ in hue and lightness."""
+    if number < len(FIRST_COLOURS):
+        return FIRST_COLOURS[number]
+    hue, lightness = (number * GOLDEN_ANGLE) % 1, LIGHTNESS[number % len(LIGHTNESS)]
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, lightness, 0.62))
+
+
+def label_places(shown: ClusterMap) -> Float[np.ndarray, "C 2"]:
+    """Where the name of each cluster stands: the point of the cluster nearest to the median of its points."""
+    result = np.zeros((len(shown.names), 2))
+    for number in range(len(shown.names)):
+        points = shown.places[shown.labels == number]
+        if len(points):
+            result[number] = points[((points - np.median(points, axis=0)) ** 2).sum(1).argmin()]
+    return result

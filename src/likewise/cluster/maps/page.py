@@ -1,0 +1,79 @@
+"""A map as one HTML file that works without a network: zoom, hover, search, and clusters to pick out.
+
+Texts are data in the page, never markup: they stand in a JSON block in which no `<` is left, and the script shows them
+as text nodes. A content security policy lets the page run its own script, by its hash, and nothing else.
+"""
+
+import base64
+import hashlib
+import html
+import json
+from importlib.resources import files
+from pathlib import Path
+
+from ...runtime.atomic_files import atomic_file
+from .cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
+
+SCRIPTS = ("points.js", "dots.js", "page.js", "controls.js")
+DIGITS = 5  # of a place between 0 and 1: finer than a pixel at a hundredfold zoom
+
+
+def write_page(shown: ClusterMap, path: Path) -> None:
+    """Write the page; the file is renamed into place when complete."""
+    with atomic_file(path) as partial:
+        partial.write_text(map_page(shown), "utf-8", errors="replace")
+
+
+def map_page(shown: ClusterMap) -> str:
+    """The whole page."""
+    script, style = "".join(map(_part, SCRIPTS)), _part("page.css")
+    parts = {
+        "title": html.escape(shown.title),
+        "script_hash": _hash(script),
+        "style_hash": _hash(style),
+        "script": script,
+        "style": style,
+        "data": json_for_script(_data(shown)),
+    }
+    pieces = _part("page.html").split("{{")
+    return pieces[0] + "".join(parts[name] + rest for name, _, rest in (piece.partition("}}") for piece in pieces[1:]))
+
+
+def _data(shown: ClusterMap) -> dict[str, object]:
+    clusters = zip(shown.names, shown.colours, label_places(shown).round(DIGITS).tolist(), strict=True)
+    return {
+        "texts": list(shown.texts),
+        "x": shown.places[:, 0].round(DIGITS).tolist(),
+        "y": shown.places[:, 1].round(DIGITS).tolist(),
+        "labels": shown.labels.tolist(),
+        "clusters": [{"name": name, "colour": colour, "place": place} for name, colour, place in clusters],
+        "other": NO_CLUSTER_COLOUR,
+    }
+
+
+def json_for_script(value: object) -> str:
+    """JSON that can stand in a script element: nothing in it can end the element or begin a comment."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if not _is_utf8(text):
+        text = json.dumps(value, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _is_utf8(text: str) -> bool:
+    """Whether it can be encoded; half of a surrogate pair cannot, and needs JSON's escapes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _part(name: str) -> str:
+    return files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    """As a content security policy names a script or a style."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,112 @@
+"""What a cluster is about: the words that mark it, and its most central texts."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ..arrays.similarity import unit
+from ..errors import BadInput
+from .clusterings import members
+
+WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
+"""From a letter on; so numbers and signs name nothing. Languages without spaces are not cut into words."""
+OVER_REPRESENTED = 2.0
+"""How much more frequent than in all other texts a word must be to mark a cluster: this keeps "the" out of names."""
+SAME_BEGINNING = 0.6
+"""Two words that share this much of the shorter one's letters, and four at least, are not both in one name."""
+
+
+@dataclass(frozen=True)
+class ClusterSummary:
+    """What is shown of a cluster; rows are those of `vectors`."""
+
+    number: int
+    size: int
+    words: tuple[str, ...]
+    central: tuple[int, ...]
+    """The rows nearest to the cluster's mean direction, the nearest first."""
+    cosine: float
+    """The mean cosine of its rows to that direction: 1 if all are copies."""
+
+    @property
+    def name(self) -> str:
+        """The words in one line; the number where no word marks it."""
+        return ", ".join(self.words) or f"cluster {self.number + 1}"
+
+
+def describe_clusters(
+    texts: Sequence[str],
+    vectors: Float[np.ndarray, "N D"],
+    labels: Int[np.ndarray, " N"],
+    *,
+    words: int = 3,
+    central: int = 3,
+) -> list[ClusterSummary]:
+    """The words and the most central texts of each cluster, in the order of their numbers.
+
+    Raises:
+        BadInput: there are not as many texts as vectors and labels.
+    """
+    if not len(texts) == len(vectors) == len(labels):
+        raise BadInput(f"got {len(texts):,} texts, {len(vectors):,} vectors, {len(labels):,} labels; expected one each")
+    summaries = []
+    for number, (rows, marks) in enumerate(zip(members(labels), c_tf_idf_words(texts, labels, words), strict=True)):
+        directions = unit(vectors[rows])
+        cosines = directions @ unit(directions.sum(axis=0)[None])[0]
+        nearest = rows[np.argsort(-cosines, kind="stable")[:central]]
+        mean = min(1.0, float(cosines.mean()))
+        summaries.append(ClusterSummary(number, len(rows), marks, tuple(nearest.tolist()), mean))
+    return summaries
+
+
+def c_tf_idf_words(texts: Sequence[str], labels: Int[np.ndarray, " N"], count: int = 3) -> list[tuple[str, ...]]:
+    """The `count` words of each cluster with the greatest class-based tf-idf (Grootendorst 2022, equation 2).
+
+    The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)): how often it is in c, how often in all clusters,
+    and A, the mean number of words of a cluster; texts in no cluster count as one more. A text counts a word once. Of
+    words that are not far more frequent in c than elsewhere (OVER_REPRESENTED), none is used. Ties: by the alphabet.
+    """
+    bags = [Counter(word for row in rows.tolist() for word in _words(texts[row])) for rows in members(labels)]
+    total = Counter(word for row in np.flatnonzero(labels < 0).tolist() for word in _words(texts[row]))
+    for bag in bags:
+        total.update(bag)
+    mean = total.total() / max(1, len(bags) + int((labels < 0).any()))
+    return [tuple(_best(bag, total, mean, count)) for bag in bags]
+
+
+def _best(bag: Counter[str], total: Counter[str], mean: float, count: int) -> list[str]:
+    inside, outside = bag.total(), total.total() - bag.total()
+    weights = {
+        word: frequency * math.log(1 + mean / total[word])
+        for word, frequency in bag.items()
+        if frequency * outside > OVER_REPRESENTED * (total[word] - frequency) * inside or not outside
+    }
+    return _distinct(sorted(weights, key=lambda word: (-weights[word], word)), count)
+
+
+def _distinct(words: Iterable[str], count: int) -> list[str]:
+    """The first `count` words; of forms of one word (header, headers), which begin alike, the first."""
+    chosen: list[str] = []
+    for word in words:
+        if len(chosen) == count:
+            break
+        if not any(_alike(word, other) for other in chosen):
+            chosen.append(word)
+    return chosen
+
+
+def _alike(a: str, b: str) -> bool:
+    """Whether they may be forms of one word: the shorter begins the other, or most of it does (parse, parsing)."""
+    begin = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
+    return begin == min(len(a), len(b)) or begin >= max(4, SAME_BEGINNING * min(len(a), len(b)))
+
+
+def _words(text: str) -> set[str]:
+    """The distinct words of a text in lower case, of three letters or more."""
+    return {word for word in WORD.findall(text.lower()) if len(word) > 2}

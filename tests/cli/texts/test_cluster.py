@@ -1,0 +1,143 @@
+"""`likewise cluster` prints, writes and draws the clusters of the library."""
+
+import json
+import sys
+
+import pytest
+
+from likewise import Embedder
+from likewise.cli import main
+from likewise.cluster import CLUSTERINGS, cluster_vectors
+from likewise.files import Table
+
+TEXTS = ["a cat", "the dog", "a cat", "", "shares fell", "the old dog", "cat", "A   cat", "fell", "shares"]
+
+
+@pytest.fixture
+def words(folders, tmp_path):
+    (tmp_path / "in.txt").write_text("".join(text + "\n" for text in TEXTS))
+    return ["cluster", str(tmp_path / "in.txt"), "-m", str(folders("bert"))]
+
+
+def test_clusters_are_those_of_the_library(words, folders, capsys):
+    assert main([*words, "-k", "3", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    distinct = list(dict.fromkeys(text for text in TEXTS if text))
+    labels = cluster_vectors(Embedder.load(folders("bert")).encode(distinct), k=3)
+    assert [cluster["size"] for cluster in result["clusters"]] == [int((labels == i).sum()) for i in range(3)]
+    assert (result["texts"], result["distinct"], result["in_none"], result["method"]) == (10, 8, 0, "average")
+    for i, cluster in enumerate(result["clusters"]):
+        assert cluster["cluster"] == i + 1 and cluster["central"][0] in [
+            distinct[j] for j in range(8) if labels[j] == i
+        ]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_all_rows_are_written_with_their_cluster(ending, words, tmp_path, capsys):
+    rows = [{"id": i, "body": text} for i, text in enumerate(TEXTS)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words[1], out = str(tmp_path / "in.jsonl"), tmp_path / f"out{ending}"
+    assert main([*words, "--column", "body", "-k", "3", "-o", str(out), "--json"]) == 0
+    clusters = json.loads(capsys.readouterr().out)["clusters"]
+    columns = Table.read(out, lambda names: names).columns
+    assert columns["body"] == TEXTS and [int(i) for i in columns["id"]] == list(range(10))
+    assert columns["cluster"][0] == columns["cluster"][2]  # equal texts
+    assert columns["cluster"][3] in (None, "") and columns["cluster_name"][3] in (None, "")  # the blank one
+    for number, name in zip(columns["cluster"], columns["cluster_name"], strict=True):
+        assert number in (None, "") or name == clusters[int(number) - 1]["name"]
+
+
+@pytest.mark.parametrize("method", CLUSTERINGS)
+def test_every_method_is_explained_and_runs(method, words, capsys):
+    row = CLUSTERINGS[method]
+    k = ["-k", "2"] if row.by and row.threshold is None else []
+    assert main([*words, "--method", method, *k]) == 0
+    assert f"({method})" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["cluster", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    options = " or ".join({"k": "-k", "threshold": "--threshold"}[name] for name in row.by) or "neither"
+    default = f"; default: {row.threshold}" if row.threshold is not None else ""
+    assert f"({options}{default})" in shown.partition(f" {method} ")[2]
+
+
+def test_the_largest_clusters_are_shown(words, capsys):
+    assert main([*words, "-k", "3", "--show", "2"]) == 0
+    shown, summary = capsys.readouterr()
+    assert len(shown.splitlines()) == 4 and shown.splitlines()[0].split() == ["#", "texts", "cosine", "name", "text"]
+    assert shown.splitlines()[3] == "1 more cluster is not shown: --show 3 shows them all"
+    assert "8 of 8 distinct texts are in 3 clusters (average)" in summary
+
+
+@pytest.mark.parametrize("ending", [".html", ".png", ".svg", ".pdf"])
+def test_a_map_is_drawn(ending, words, tmp_path, capsys):
+    path = tmp_path / f"map{ending}"
+    assert main([*words, "-k", "2", "--map", str(path), "--layout", "pca", "-q"]) == 0
+    assert path.stat().st_size > 5000 and capsys.readouterr() == ("", "")
+
+
+def test_a_map_without_scikit_learn_says_what_it_shows(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("likewise.cli.texts.cluster_output.find_spec", lambda name: None)
+    assert main([*words, "-k", "2", "--map", str(tmp_path / "map.html")]) == 0
+    assert "two principal components only; by t-SNE: pip install" in capsys.readouterr().err
+    assert main([*words, "-k", "2", "--map", str(tmp_path / "map.png")]) == 2
+    assert (
+        "a map as a picture (a map in .html needs no package) needs the package matplotlib" in capsys.readouterr().err
+    )
+    assert main([*words, "-k", "2", "--map", str(tmp_path / "map.html"), "--layout", "t-sne"]) == 2
+    assert "a map by t-sne needs the package scikit-learn" in capsys.readouterr().err
+
+
+def test_a_map_in_html_needs_no_package(words, tmp_path, monkeypatch):
+    for package in ("sklearn", "matplotlib"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert main([*words, "-k", "2", "--map", str(tmp_path / "map.html"), "--layout", "pca"]) == 0
+    assert "the old dog" in (tmp_path / "map.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--method", "umap"], "method is 'umap'; expected one of average"),
+        (["--method", "kmeans"], "kmeans needs k: how many clusters are wanted"),
+        (["--method", "hdbscan", "-k", "3"], "hdbscan takes neither k nor threshold; got k"),
+        (["--threshold", "2"], "threshold is 2.0; expected a cosine from -1 to 1"),
+        (["--min-size", "0"], "min_size is 0; expected a whole number, 1 or more"),
+        (["--show", "-1"], "--show is -1; expected 0 or more clusters"),
+        (["--seed", "-1"], "--seed is -1; expected 0 or more"),
+        (["--max-memory", "0"], "--max-memory is 0.0; expected a number of GB above 0"),
+        (["-o", "out.npy"], "out.npy ends in '.npy'"),
+        (["-o", "out.txt"], "out.txt would hold texts alone"),
+        (["-k", "9"], "k is 9; expected at most the number of vectors, 8"),
+        (["--max-memory", "1e-7"], "distances of 8 vectors take 0.0 GB, more than the 0.0 GB allowed: allow more"),
+        (["--map", "map.gif"], "map.gif ends in '.gif'; expected an output that ends in .html"),
+        (["--layout", "pca"], "--layout pca places texts on a map, and there is no --map FILE"),
+        (["--layout", "umap"], "--layout is 'umap'; expected one of pca, t-sne"),
+    ],
+)
+def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):
+    words[3] = "no-such-model"
+    assert main([*words, *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_the_input_is_not_written_over(words, tmp_path, capsys):
+    (tmp_path / "in.csv").write_text("text\na cat\n")
+    words[1] = str(tmp_path / "in.csv")
+    assert main([*words, "-o", words[1]]) == 2
+    assert "which would be lost" in capsys.readouterr().err
+
+
+def test_a_column_of_the_file_is_not_replaced(words, tmp_path, capsys):
+    (tmp_path / "in.csv").write_text("text,cluster\na cat,7\n")
+    words[1] = str(tmp_path / "in.csv")
+    assert main([*words, "-o", str(tmp_path / "out.csv")]) == 2
+    assert "has a column 'cluster' already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("lines", ["", "\n\n", "one\n"])
+def test_a_file_with_hardly_any_text_has_no_clusters(lines, words, tmp_path, capsys):
+    (tmp_path / "in.txt").write_text(lines)
+    assert main([*words, "--map", str(tmp_path / "map.html"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["clusters"] == []

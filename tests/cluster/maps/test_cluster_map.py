@@ -1,0 +1,32 @@
+"""Every cluster has a colour of its own that is seen on white and on black, and a name that stands among its points."""
+
+import numpy as np
+
+from likewise.cluster.maps.cluster_map import ClusterMap, cluster_colour, label_places
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, as WCAG 2 defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def test_colours_of_many_clusters_differ():
+    colours = [cluster_colour(number) for number in range(100)]
+    assert len(set(colours)) == 100 and all(len(colour) == 7 and colour[0] == "#" for colour in colours)
+
+
+def test_colours_stand_out_on_white_and_on_black():
+    for number in range(100):
+        light = luminance(cluster_colour(number))
+        assert 1.05 / (light + 0.05) > 1.5 and (light + 0.05) / (luminance("#15171b") + 0.05) > 1.5
+
+
+def test_a_name_stands_at_a_point_of_its_cluster():
+    places = np.random.default_rng(0).random((20, 2))
+    labels = np.repeat([0, 1, -1], [10, 6, 4])
+    shown = ClusterMap("title", places, labels, ["x"] * 20, ["a", "b"])
+    for number, place in enumerate(label_places(shown)):
+        assert place.tolist() in places[labels == number].tolist()
+    assert len(shown.colours) == 2

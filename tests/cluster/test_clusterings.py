@@ -1,0 +1,131 @@
+"""Every way to cluster finds plain bundles, numbers them by size, and refuses options that are not its own."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from likewise.cluster import CLUSTERINGS, cluster_vectors, communities, members
+from likewise.cluster.clusterings import checked_options, cluster_with_options
+from likewise.cluster.hierarchical import LINKAGES
+from likewise.errors import BadInput, MissingExtra
+
+SIZES = (30, 20, 12)
+
+
+def bundles(seed: int = 0) -> np.ndarray:
+    """Three tight bundles around orthogonal axes, in mixed order."""
+    draw = np.random.default_rng(seed)
+    rows = [np.eye(24)[axis] + 0.05 * draw.normal(size=24) for axis, count in enumerate(SIZES) for _ in range(count)]
+    return np.array(rows)[draw.permutation(sum(SIZES))]
+
+
+def options(method: str) -> dict[str, float]:
+    """Those that a method cannot do without."""
+    row = CLUSTERINGS[method]
+    return {"k": 3} if row.by and row.threshold is None else {}
+
+
+@pytest.mark.parametrize("method", CLUSTERINGS)
+def test_bundles_are_found_the_largest_first(method):
+    vectors = bundles()
+    found = members(cluster_vectors(vectors, method, **options(method)))
+    sizes = [len(rows) for rows in found]
+    assert sizes == list(SIZES) if method != "hdbscan" else sizes == sorted(sizes, reverse=True) and sum(sizes) > 55
+    assert all(set(vectors[rows].argmax(axis=1)) == {axis} for axis, rows in enumerate(found))
+
+
+@pytest.mark.parametrize("method", CLUSTERINGS)
+def test_lengths_of_vectors_change_nothing(method):
+    vectors = bundles()
+    lengths = 2.0 ** np.random.default_rng(2).integers(-9, 9, (len(vectors), 1))
+    asked = options(method)
+    assert np.array_equal(
+        cluster_vectors(vectors, method, **asked), cluster_vectors(vectors * lengths, method, **asked)
+    )
+
+
+@pytest.mark.parametrize("method", CLUSTERINGS)
+def test_small_clusters_are_dissolved(method):
+    labels = cluster_vectors(bundles(), method, **options(method), min_size=13)
+    assert all(len(rows) >= 13 for rows in members(labels)) and labels.max() == 1
+
+
+@pytest.mark.parametrize("method", CLUSTERINGS)
+def test_no_vectors_have_no_clusters(method):
+    assert cluster_vectors(np.empty((0, 4)), method, **options(method)).shape == (0,)
+
+
+@pytest.mark.parametrize("method", CLUSTERINGS)
+def test_one_vector_is_in_one_cluster_or_in_none(method):
+    asked = {"k": 1} if options(method) else {}
+    least = 1 if asked else CLUSTERINGS[method].min_size
+    assert cluster_vectors(np.ones((1, 4)), method, **asked).tolist() == [0 if least == 1 else -1]
+
+
+@pytest.mark.parametrize("method", [name for name, row in CLUSTERINGS.items() if "threshold" in row.by])
+def test_a_threshold_of_one_joins_copies_alone(method):
+    rows = np.random.default_rng(0).normal(size=(8, 16)).astype(np.float32)
+    labels = cluster_vectors(np.repeat(rows, 3, axis=0), method, threshold=1, min_size=2)
+    assert labels.reshape(8, 3).tolist() == [[i] * 3 for i in range(8)]
+
+
+@pytest.mark.parametrize("method", [name for name, row in CLUSTERINGS.items() if "k" in row.by])
+def test_who_asks_for_k_clusters_gets_k(method):
+    assert cluster_vectors(bundles(), method, k=40).max() == 39
+
+
+def test_communities_are_those_of_the_function():
+    vectors = bundles()
+    groups = communities(vectors, threshold=0.9, min_size=2)
+    labels = cluster_vectors(vectors, "communities", threshold=0.9, min_size=2)
+    assert [rows.tolist() for rows in members(labels)] == [sorted(group.tolist()) for group in groups]
+
+
+@pytest.mark.parametrize("method", CLUSTERINGS)
+def test_what_a_method_does_not_take_is_refused(method):
+    row = CLUSTERINGS[method]
+    for name, value in (("k", 2), ("threshold", 0.5)):
+        if name not in row.by:
+            with pytest.raises(BadInput, match=f"{method} takes .*; got {name}"):
+                cluster_vectors(bundles(), method, **{name: value})
+    with pytest.raises(BadInput, match="got k and threshold"):
+        cluster_vectors(bundles(), method, k=2, threshold=0.5)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"method": "dbscan"}, "expected one of average, complete"),
+        ({"method": "kmeans"}, "kmeans needs k: how many clusters are wanted"),
+        ({"method": "ward", "k": 63}, "k is 63; expected at most the number of vectors, 62"),
+        ({"k": 0}, "k is 0; expected a whole number, 1 or more"),
+        ({"threshold": 1.5}, "threshold is 1.5; expected a cosine from -1 to 1"),
+        ({"min_size": 0}, "min_size is 0; expected a whole number, 1 or more"),
+    ],
+)
+def test_options_out_of_bounds_are_refused(asked, message):
+    with pytest.raises(BadInput, match=message):
+        cluster_vectors(bundles(), **asked)
+
+
+@pytest.mark.parametrize("method", CLUSTERINGS)
+def test_memory_is_refused_where_distances_are_kept(method):
+    asked = replace(checked_options(method, **{"k": None, "threshold": None} | options(method), min_size=1), memory=10)
+    if method in LINKAGES:
+        with pytest.raises(BadInput, match="more than the 0.0 GB allowed"):
+            cluster_with_options(bundles(), method, asked)
+    else:
+        assert len(cluster_with_options(bundles(), method, asked)) == sum(SIZES)
+
+
+def test_hdbscan_names_the_extra_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "likewise.cluster.hdbscan", None)
+    with pytest.raises(MissingExtra, match="clustering by hdbscan needs the package scikit-learn"):
+        cluster_vectors(bundles(), "hdbscan")
+
+
+def test_members_leave_out_rows_in_no_cluster():
+    assert [rows.tolist() for rows in members(np.array([1, -1, 0, 0, 1, -1, 2]))] == [[2, 3], [0, 4], [6]]
+    assert members(np.array([-1, -1])) == [] and members(np.empty(0, int)) == []

@@ -1,0 +1,127 @@
+"""Hierarchical clustering is scipy's, to the last bit, where both are given the same distances."""
+
+import numpy as np
+import pytest
+import scipy.cluster.hierarchy as scipys
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist, squareform
+
+from likewise.arrays.similarity import unit
+from likewise.cluster import linkage
+from likewise.cluster.hierarchical import LINKAGES, linkage_in_place
+from likewise.errors import BadInput
+
+MEANS = {
+    "average": lambda distances: distances.mean(),
+    "complete": lambda distances: distances.max(),
+}
+
+
+def bundles(count: int, width: int = 8, seed: int = 0) -> np.ndarray:
+    draw = np.random.default_rng(seed)
+    return draw.normal(size=(count, width)) + 2 * draw.normal(size=(5, width))[draw.integers(0, 5, count)]
+
+
+def slow(distances: np.ndarray, method: str) -> list[tuple[float, frozenset[int]]]:
+    """Each merge, from all pairs of clusters and all pairs of their rows: its distance and its rows."""
+    clusters, merges = [[i] for i in range(len(distances))], []
+    while len(clusters) > 1:
+        pairs = [(a, b) for a in range(len(clusters)) for b in range(a + 1, len(clusters))]
+        height, (a, b) = min((MEANS[method](distances[np.ix_(clusters[a], clusters[b])]), (a, b)) for a, b in pairs)
+        clusters[a] += clusters.pop(b)
+        merges.append((height, frozenset(clusters[a])))
+    return merges
+
+
+def merged_rows(tree: np.ndarray) -> list[frozenset[int]]:
+    rows = [frozenset([i]) for i in range(len(tree) + 1)]
+    for a, b in tree[:, :2].astype(int):
+        rows.append(rows[a] | rows[b])
+    return rows[len(tree) + 1 :]
+
+
+@pytest.mark.parametrize("method", MEANS)
+def test_merges_are_those_of_comparing_all_pairs_of_clusters(method):
+    distances = squareform(pdist(bundles(30)))
+    expected = slow(distances, method)
+    tree = linkage_in_place(distances.copy(), method)
+    np.testing.assert_allclose(tree[:, 2], [height for height, _ in expected], rtol=1e-12)
+    assert merged_rows(tree) == [rows for _, rows in expected]
+
+
+@pytest.mark.parametrize("method", LINKAGES)
+@given(count=st.integers(2, 60), seed=st.integers(0, 10_000), levels=st.sampled_from([0, 1, 3, 1000]))
+def test_a_tree_is_scipys_to_the_last_bit_with_ties_too(method, count, seed, levels):
+    draw = np.random.default_rng(seed)
+    distances = pdist(draw.normal(size=(count, 3)))
+    if levels:  # few distinct values, so that many are equal
+        distances = draw.integers(0, levels + 1, len(distances)).astype(float)
+    expected = scipys.linkage(distances, method)
+    assert np.array_equal(linkage_in_place(squareform(distances), method), expected)
+
+
+@pytest.mark.parametrize("method", LINKAGES)
+def test_rows_that_are_removed_on_the_way_change_nothing(method, monkeypatch):
+    distances = squareform(pdist(bundles(200)))
+    trees = []
+    for dense in (0.0, 0.5, 0.999):
+        monkeypatch.setattr("likewise.cluster.hierarchical.DENSE", dense)
+        trees.append(linkage_in_place(distances.copy(), method))
+    assert np.array_equal(trees[0], trees[1]) and np.array_equal(trees[0], trees[2])
+
+
+@pytest.mark.parametrize(("method", "metric"), [("average", "cosine"), ("complete", "cosine"), ("ward", "euclidean")])
+def test_vectors_are_compared_by_their_directions(method, metric):
+    vectors = bundles(300, 64)
+    expected = scipys.linkage(pdist(unit(vectors), metric), method)
+    lengths = np.random.default_rng(1).uniform(0.1, 9, (300, 1))
+    tree = linkage(vectors * lengths, method)
+    assert np.array_equal(tree[:, [0, 1, 3]], expected[:, [0, 1, 3]])
+    np.testing.assert_allclose(tree[:, 2], expected[:, 2], rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", LINKAGES)
+def test_copies_merge_first_at_distance_zero(method):
+    vectors = np.repeat(bundles(10, 96), 3, axis=0).astype(np.float32)
+    tree = linkage(vectors, method)
+    assert (tree[:20, 2] == 0).all() and tree[20, 2] > 0
+
+
+@pytest.mark.parametrize("method", LINKAGES)
+@pytest.mark.parametrize("count", [0, 1])
+def test_fewer_than_two_vectors_have_no_merges(method, count):
+    assert linkage(np.ones((count, 4)), method).shape == (0, 4)
+
+
+def test_progress_counts_every_vector():
+    seen = []
+    linkage(bundles(20), progress=lambda meter: seen.append(meter.texts))
+    assert seen == [20, *range(1, 20)]  # the distances, then merges
+
+
+def test_memory_is_refused_before_it_is_taken():
+    with pytest.raises(BadInput, match=r"distances of 1,000,000 vectors take 8000.0 GB, more than the 4.3 GB allowed"):
+        linkage(np.zeros((1_000_000, 1), np.float32))
+    with pytest.raises(BadInput, match=r"take 0.0 GB, more than"):
+        linkage(np.ones((10, 2)), memory=799)
+    assert len(linkage(np.ones((10, 2)), memory=800)) == 9
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("distances", "message"),
+    [
+        (np.zeros((2, 3)), "expected a square matrix"),
+        (np.zeros((2, 2), np.float32), "got float32"),
+        (np.array([[0, np.nan], [np.nan, 0]]), "NaN or infinite"),
+    ],
+)
+def test_what_is_no_matrix_of_distances_is_refused(distances, message):
+    with pytest.raises(BadInput, match=message):
+        linkage_in_place(distances, "average")
+
+
+def test_an_unknown_method_is_answered_by_those_there_are():
+    with pytest.raises(BadInput, match="method is 'median'; expected one of average, complete, ward"):
+        linkage(np.eye(3), "median")

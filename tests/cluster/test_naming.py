@@ -1,0 +1,84 @@
+"""A cluster is named by words that are frequent in it and rare elsewhere, and shown by its most central texts."""
+
+import math
+
+import numpy as np
+import pytest
+
+from likewise.cluster import c_tf_idf_words, describe_clusters
+from likewise.errors import BadInput
+
+TEXTS = ["the red apple", "the green apple", "the fast car", "the slow car", "the car park", "the moon"]
+LABELS = np.array([1, 1, 0, 0, 0, -1])
+VECTORS = np.array([[1.0, 0], [3, 0.3], [0, 1], [0.1, 1], [0, 2], [1, -1]])
+
+
+def test_the_words_of_a_cluster_come_before_those_of_all():
+    cars, apples = c_tf_idf_words(TEXTS, LABELS, 3)
+    assert cars[0] == "car" and apples[0] == "apple"
+    assert "the" not in cars + apples
+
+
+def test_weights_are_those_of_the_paper():
+    """tf(t, c) · log(1 + A / f(t)), by hand: 17 words in two clusters and the rest are 17/3 a cluster."""
+    words = {"car": 3 * math.log(1 + 17 / 3 / 3), "fast": math.log(1 + 17 / 3 / 1)}
+    assert words["car"] > words["fast"]
+    assert c_tf_idf_words(TEXTS, LABELS, 9)[0] == ("car", "fast", "park", "slow")
+
+
+def test_equal_weights_are_in_the_order_of_the_alphabet():
+    assert c_tf_idf_words(["zebra apple", "mango"], np.array([0, 1]), 2)[0] == ("apple", "zebra")
+
+
+def test_of_forms_of_one_word_one_is_used():
+    texts = ["header headers head", "headers header", "cat"]
+    assert c_tf_idf_words(texts, np.array([0, 0, 1]), 3)[0] in [("header",), ("headers",)]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [("parse", "parsing", True), ("file", "filename", True), ("directory", "directories", True), ("car", "cars", True),
+     ("container", "content", False), ("string", "strong", False), ("test", "text", False)],
+)  # fmt: skip
+def test_forms_of_a_word_begin_alike(a, b, same):
+    names = c_tf_idf_words([f"{a} {b}", "other"], np.array([0, 1]), 2)
+    assert (len(names[0]) == 1) == same
+
+
+def test_a_text_counts_a_word_once():
+    texts = ["spam spam spam spam egg", "egg", "fish"]
+    assert c_tf_idf_words(texts, np.array([0, 0, 1]), 1)[0] == ("egg",)
+
+
+def test_a_single_cluster_is_named_by_its_words():
+    assert c_tf_idf_words(["blue whale", "blue sky"], np.array([0, 0]), 1) == [("blue",)]
+
+
+def test_a_cluster_without_words_goes_by_its_number():
+    (summary,) = describe_clusters(["12 34", "??"], np.ones((2, 2)), np.array([0, 0]))
+    assert summary.words == () and summary.name == "cluster 1"
+
+
+def test_central_texts_are_the_nearest_to_the_mean_direction():
+    cars, apples = describe_clusters(TEXTS, VECTORS, LABELS, central=2)
+    assert (cars.number, cars.size, apples.number, apples.size) == (0, 3, 1, 2)
+    directions = VECTORS[[2, 3, 4]] / np.linalg.norm(VECTORS[[2, 3, 4]], axis=1, keepdims=True)
+    cosines = directions @ (directions.sum(0) / np.linalg.norm(directions.sum(0)))
+    assert cars.central == tuple((2 + np.argsort(-cosines, kind="stable")[:2]).tolist())
+    assert cars.cosine == pytest.approx(cosines.mean())
+
+
+def test_copies_have_a_cosine_of_one():
+    (summary,) = describe_clusters(["a", "b"], np.full((2, 3), 0.1, np.float32), np.array([0, 0]))
+    assert summary.cosine == pytest.approx(1, abs=1e-6) and summary.cosine <= 1
+
+
+def test_no_clusters_have_no_names():
+    assert c_tf_idf_words(TEXTS, np.full(6, -1)) == []
+    assert describe_clusters([], np.empty((0, 2)), np.empty(0, int)) == []
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_columns_of_several_lengths_are_refused():
+    with pytest.raises(BadInput, match="got 6 texts, 2 vectors, 6 labels"):
+        describe_clusters(TEXTS, VECTORS[:2], LABELS)
