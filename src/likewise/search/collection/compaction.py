@@ -124,6 +124,4 @@ def compact_journal(files: OpenFiles) -> None:
             before = db.total_changes
             db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", [MERGE_PAGES])
             changed = db.total_changes - before
-    with files.journal.naming_errors():
-        files.journal.db.execute("PRAGMA incremental_vacuum").fetchall()
-        files.journal.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    files.journal.return_space()

@@ -114,6 +114,16 @@ class Journal:
         with self._lock, self.naming_errors(), self._transaction("BEGIN IMMEDIATE"):
             yield self.db
 
+    def return_space(self) -> None:
+        """Return unused pages to the disk, and empty the write-ahead log unless a reader still needs it."""
+        with self._lock, self.naming_errors():
+            self.db.execute("PRAGMA incremental_vacuum").fetchall()
+            self.db.execute("PRAGMA busy_timeout = 0")
+            try:
+                self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self.db.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
+
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
         if os.getpid() != self._process:
