@@ -15,6 +15,7 @@ WORDS = {
     "BERT": "encoders/architectures/bert.py",
     "BM25": "search/bm25.py",
     "bootstrap": "evaluate/statistics/bootstrap.py",
+    "bitext": "search/bitext.py",
     "bundled": "bundled",
     "calibration": "calibrate/calibration.py",
     "callback": "train/trainer.py",

@@ -4,13 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Shaped
 
 from ..errors import BadInput
 from .records import Records
+
+Opened = TypeVar("Opened", bound="Index")  # typing.Self cannot be checked at run time outside a decorated class
 
 
 class Match(NamedTuple):
@@ -92,7 +94,7 @@ class Index(ABC):
 
         Raises:
             BadInput: queries of another width or not finite; a filter that cannot be read, or names a column that no
-                record has (`filters.py` has the language).
+                record has (`likewise.search.filters` has the language).
         """
 
     @abstractmethod
@@ -132,7 +134,7 @@ class Index(ABC):
         """How many records there are."""
         return self.count()
 
-    def __enter__(self) -> "Index":
+    def __enter__(self: Opened) -> Opened:
         """The index itself; leaving the block closes it."""
         return self
 

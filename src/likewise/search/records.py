@@ -1,5 +1,6 @@
 """Records: what an index holds: vectors under ids, with their texts and metadata, as columns."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from ..errors import BadInput
 
 Value = str | int | float | bool | None
 """A value of metadata."""
+VALUE_TYPES = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,10 @@ def checked_records(records: Records, width: int) -> Records:
     check_finite_rows(vectors, "vectors")
     check_ids(records.ids)
     for i, text in enumerate(records.texts or ()):
-        if not isinstance(text, str | None):
+        if text is not None and not isinstance(text, str):
             raise BadInput(f"texts[{i}] is {text!r}; expected a string, or None where there is none")
+        if text and not _is_plain(text):
+            check_storable(text, f"texts[{i}]")
     for i, row in enumerate(records.metadata or ()):
         _check_metadata(row, i)
     return Records(records.ids, vectors.astype(np.float32, copy=False), records.texts, records.metadata)
@@ -76,7 +80,27 @@ def check_ids(ids: Sequence[Any]) -> None:
             raise BadInput(f"ids[{i}] is {name!r}; expected a string that is not empty and has no null character")
         if name in seen:
             raise BadInput(f"ids[{i}] is {name!r}, which occurs before; expected every id once")
+        check_storable(name, f"ids[{i}]")
         seen.add(name)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether any index can keep it, told quickly of most texts."""
+    return text.isascii() and "\0" not in text
+
+
+def check_storable(text: str, what: str) -> None:
+    """Refuses a text that some index could not keep as it is: with a null character, or half of a surrogate pair.
+
+    Raises:
+        BadInput: names it by `what`.
+    """
+    if "\0" in text:
+        raise BadInput(f"{what} has a null character, at {text.index(chr(0)):,}; expected a text without any")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(f"{what} has half of a surrogate pair, at {error.start:,}; expected valid Unicode") from None
 
 
 def _check_metadata(row: Any, i: int) -> None:
@@ -85,10 +109,12 @@ def _check_metadata(row: Any, i: int) -> None:
     for name, value in row.items():
         if not isinstance(name, str) or not name.isidentifier():
             raise BadInput(f"metadata[{i}] has the name {name!r}; expected letters, digits and underscores")
-        if not isinstance(value, str | int | float | bool | None):
+        if not isinstance(value, VALUE_TYPES):
             expected = "a string, a number, a boolean or None"
             raise BadInput(f"metadata[{i}][{name!r}] is a {type(value).__name__}; expected {expected}")
-        if isinstance(value, float) and not np.isfinite(value):
+        if isinstance(value, str) and not _is_plain(value):
+            check_storable(value, f"metadata[{i}][{name!r}]")
+        if isinstance(value, float) and not math.isfinite(value):
             raise BadInput(f"metadata[{i}][{name!r}] is {value}; expected a finite number")
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
             raise BadInput(f"metadata[{i}][{name!r}] is {value}; expected an integer of at most 64 bits")

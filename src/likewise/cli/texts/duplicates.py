@@ -20,7 +20,7 @@ from ..calibration_options import (
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import print_json
 from ..sources import input_files
-from .pairs import significant_pairs
+from .significant_pairs import significant_pairs
 from .text_file import FORMATS, TextRows, add_file, check_rows_file, read_text_rows, write_rows
 
 EPILOG = f"""examples:
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     vectors = embedder.encode(distinct, overflow=args.overflow, progress=progress)
     cut = None
     if args.fdr is not None and calibration is not None:
-        _, cut = significant_pairs(vectors, calibration, args.fdr)
+        _, cut = significant_pairs(vectors, calibration, args.fdr, progress)
         above = min(1.0, cut.cosine)
     groups = duplicate_groups(table.texts, distinct, vectors, above, progress)
     copies = {copy.row - 1 for group in groups for copy in group.copies}

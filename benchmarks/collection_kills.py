@@ -1,0 +1,293 @@
+"""Does a collection lose what it has acknowledged when its process is killed, or when the disk is full?
+
+    python benchmarks/collection_kills.py [--kills 200] [--seed 0] [--full-disk tmpfs|limit|none] [--step 1]
+
+Kills: processes add, replace, delete and compact at random, and report each call before it begins and after it has
+returned, until SIGKILL ends them at a random moment. Then what the collection holds must be what the calls that
+returned left, or that and the whole of the one that was going on; every record once, with its own vector, and `verify`
+clean.
+
+Full disk: each kind of call is made again and again on a copy of a small collection, with room for one page of 4 KiB
+more every time, from none until it succeeds. In between it must fail with BadInput and change nothing; a reader must
+see all, and the same call must succeed once there is room. `tmpfs` mounts a small disk in memory (which needs the right
+to); `limit` bounds the size of files instead. The exit status is 1 where anything was lost.
+"""
+
+import argparse
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+
+from likewise.errors import BadInput
+from likewise.search.collection import Collection
+from likewise.search.records import Records
+
+WIDTH, BATCH, PAGE = 16, 20, 4096
+DISK = 8 << 20  # bytes of the small disk
+ENOUGH = 3  # successes in a row that show that there is room enough
+State = dict[str, int]
+"""What a collection should hold: the version of each id, from which its vector follows."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0, help="of the calls and the moments")
+    parser.add_argument("--longest", type=float, default=0.4, help="seconds of a life, at most")
+    parser.add_argument("--full-disk", choices=("tmpfs", "limit", "none"), default="tmpfs")
+    parser.add_argument("--step", type=int, default=1, help="pages of room more at each attempt")
+    parser.add_argument("--segment-rows", type=int, default=128, help="few, so that there are many segments")
+    options = parser.parse_args()
+    use_segments_of(options.segment_rows)
+    with tempfile.TemporaryDirectory() as place:
+        good = True
+        if options.kills:
+            good = killed_again_and_again(Path(place), options.kills, options.longest, random.Random(options.seed))
+        if options.full_disk == "tmpfs":
+            with small_disk(Path(place) / "disk") as disk:
+                good &= full_disk(disk, options.step, ballast)
+        elif options.full_disk == "limit":
+            good &= full_disk(Path(place) / "limited", options.step, size_limit)
+    return 0 if good else 1
+
+
+def use_segments_of(rows: int) -> None:
+    """Set the size of segments in every module that knows it."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("likewise.search.collection") and hasattr(module, "SEGMENT_ROWS"):
+            module.SEGMENT_ROWS = rows
+
+
+def records_of(versions: State) -> Records:
+    """The records of these ids in these versions; each has a vector of its own."""
+    seeds = [int.from_bytes(name.encode(), "little") % 2**32 for name in versions]
+    rows = [np.random.default_rng([s, v]).normal(size=WIDTH) for s, v in zip(seeds, versions.values(), strict=True)]
+    return Records(
+        [*versions],
+        np.array(rows, np.float32).reshape(-1, WIDTH),
+        [f"text {name} of version {version}" for name, version in versions.items()],
+        [{"version": version} for version in versions.values()],
+    )
+
+
+def next_call(number: int, state: State, seed: int) -> tuple[str, State, list[str]]:
+    """The verb of a call, what it stores and what it deletes; it follows from what went before."""
+    draw = random.Random(f"{seed} {number}")
+    verb = draw.choice(["add", "add", "add", "upsert", "delete", "delete", "compact"])
+    some = draw.sample(sorted(state), min(len(state), draw.randint(1, 2 * BATCH)))
+    new = {f"{number}-{i}": 0 for i in range(draw.randint(1, BATCH))}
+    if verb == "add":
+        return verb, new, []
+    if verb == "upsert":
+        return verb, new | {name: state[name] + 1 for name in some}, []
+    return verb, {}, some if verb == "delete" else []
+
+
+def perform(collection: Collection, call: tuple[str, State, list[str]]) -> None:
+    verb, stored, deleted = call
+    if verb == "compact":
+        collection.compact(progress=False)
+    elif verb == "delete":
+        collection.delete(deleted)
+    else:
+        getattr(collection, verb)(records_of(stored))
+
+
+def after(state: State, call: tuple[str, State, list[str]]) -> State:
+    """What should be there after a call."""
+    _, stored, deleted = call
+    return {name: version for name, version in (state | stored).items() if name not in deleted}
+
+
+def held(collection: Collection) -> State:
+    """What is there; nothing twice, and every vector is that of its id and version."""
+    found: State = {}
+    for block in collection.records():
+        assert not found.keys() & {*block.ids}, "an id is there twice"
+        versions = {name: int(row["version"]) for name, row in zip(block.ids, block.metadata or (), strict=True)}
+        expected = records_of(versions)
+        np.testing.assert_allclose(block.vectors, expected.vectors, atol=0.01)
+        assert list(block.texts or ()) == list(expected.texts or ())
+        found |= versions
+    assert len(collection) == len(found)
+    return found
+
+
+def killed_again_and_again(place: Path, kills: int, longest: float, moments: random.Random) -> bool:
+    folder, state, number = place / "collection", {}, 0
+    Collection.create(str(folder), WIDTH).close()
+    counts, seed, began = Counter[str](), moments.randint(0, 10**9), time.perf_counter()
+    while counts["kills"] < kills:
+        lines = killed(live(folder, number, state, seed), moments.uniform(0.02, longest))
+        counts["kills"] += 1
+        finished = sum(line.startswith("end") for line in lines)
+        for _ in range(finished):
+            state, number = after(state, next_call(number, state, seed)), number + 1
+        counts["calls that returned"] += finished
+        going_on = next_call(number, state, seed) if len(lines) > 2 * finished else None
+        with Collection.open(str(folder)) as collection:
+            found = held(collection)
+            report = collection.verify(progress=False)
+        if going_on is not None:
+            counts[f"killed during {going_on[0]}"] += 1
+            if found == after(state, going_on) != state or going_on[0] == "compact":
+                counts["of these, stored as a whole"] += going_on[0] != "compact"
+                state, number = after(state, going_on), number + 1
+        counts["LOST OR TWICE"] += found != state
+        counts["NOT CLEAN"] += not report.is_clean
+        state = found
+    print(f"{counts.pop('kills')} kills in {time.perf_counter() - began:.0f} s, {len(state):,} records at the end")
+    return summary(counts)
+
+
+def live(folder: Path, number: int, state: State, seed: int) -> Iterator[str]:
+    """One life: calls without end; what is yielded has been reported before it goes on."""
+    with Collection.open(str(folder)) as collection:
+        while True:
+            call = next_call(number, state, seed)
+            yield f"begin {call[0]}\n"
+            perform(collection, call)
+            yield f"end {call[0]}\n"
+            state, number = after(state, call), number + 1
+
+
+def killed(life: Iterator[str], seconds: float) -> list[str]:
+    """The lines of a life, in a process of its own that SIGKILL ends after so many seconds."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        with suppress(BaseException):
+            for line in life:
+                os.write(writing, line.encode())
+        os._exit(1)
+    os.close(writing)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    with os.fdopen(reading) as pipe:
+        lines = pipe.readlines()
+    if not os.WIFSIGNALED(os.waitpid(child, 0)[1]):
+        raise SystemExit("a life ended before it was killed")
+    return lines
+
+
+def full_disk(place: Path, step: int, leaving: Callable[[Path, int], object]) -> bool:
+    """Every kind of call, with more and more room."""
+    place.mkdir(exist_ok=True)
+    counts: Counter[str] = Counter()
+    state = {f"{i}-0": 0 for i in range(4 * BATCH)}
+    with Collection.create(str(place / "before"), WIDTH) as collection:
+        collection.add(records_of(state))
+        collection.delete([*state][:BATCH])
+    state = dict([*state.items()][BATCH:])
+    calls = [("add", {f"new {i}": 0 for i in range(BATCH)}, []), ("upsert", dict.fromkeys([*state][:9], 1), [])]
+    calls += [("delete", {}, [*state][3:30]), ("compact", {}, [])]
+    for call in calls:
+        successes, pages = 0, 0
+        while successes < ENOUGH:
+            successes = successes + 1 if attempt(place, call, state, (leaving, pages), counts) else 0
+            pages += step
+    print(f"full disk: {counts.pop('attempts')} attempts, of which {counts.pop('failed')} failed for want of room")
+    return summary(counts)
+
+
+def attempt(
+    place: Path,
+    call: tuple[str, State, list[str]],
+    state: State,
+    room: tuple[Callable[[Path, int], object], int],
+    counts: Counter[str],
+) -> bool:
+    """Whether a call on a fresh copy succeeds with so many pages of room; what then is there is checked and counted."""
+    folder = place / "collection"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(place / "before", folder)
+    leaving, pages = room
+    counts["attempts"] += 1
+    with leaving(place, pages):
+        succeeded = done(folder, call)
+    counts["failed"] += not succeeded
+    expected = after(state, call) if succeeded else state
+    with Collection.open(str(folder), read_only=True) as reader:
+        counts["LOST OR TWICE"] += held(reader) != expected
+    with Collection.open(str(folder)) as collection:
+        if not succeeded:
+            perform(collection, call)
+        counts["LOST OR TWICE, ONCE THERE WAS ROOM"] += held(collection) != after(state, call)
+        counts["NOT CLEAN"] += not collection.verify(progress=False).is_clean
+    return succeeded
+
+
+def done(folder: Path, call: tuple[str, State, list[str]]) -> bool:
+    """Whether the call returned, in a process of its own; any other error than BadInput ends this one."""
+    child = os.fork()
+    if not child:
+        status = 2
+        try:
+            with Collection.open(str(folder)) as collection:
+                perform(collection, call)
+            status = 0
+        except BadInput:
+            status = 1
+        except BaseException as error:
+            print(f"{call[0]}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(status)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status not in (0, 1):
+        raise SystemExit(f"{call[0]} ended with status {status}")
+    return status == 0
+
+
+@contextmanager
+def small_disk(place: Path) -> Iterator[Path]:
+    """A disk in memory."""
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        raise SystemExit("a tmpfs may not be mounted here; --full-disk limit needs no rights")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+@contextmanager
+def ballast(place: Path, pages: int) -> Iterator[None]:
+    """The small disk filled up to so many pages."""
+    free = shutil.disk_usage(place).free - pages * PAGE
+    path = place / "ballast"
+    with path.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, max(free, 1))
+    yield
+    path.unlink()
+
+
+@contextmanager
+def size_limit(_: Path, pages: int) -> Iterator[None]:
+    """No file may grow beyond so many pages."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (pages * PAGE, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def summary(counts: Counter[str]) -> bool:
+    """Print the counts; whether those in capitals are 0."""
+    for name, count in sorted(counts.items()):
+        print(f"  {count:6,} {name}")
+    return not any(count for name, count in counts.items() if name.isupper())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

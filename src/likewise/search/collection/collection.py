@@ -1,0 +1,210 @@
+"""Collection: the index in a folder: what each call does to the journal and the segments."""
+
+from collections.abc import Iterator, Sequence
+from sqlite3 import Connection, IntegrityError
+
+import numpy as np
+from jaxtyping import Shaped
+
+from ...errors import BadInput
+from ...runtime.arguments import known_name, whole_number
+from ...runtime.atomic_files import target_folder
+from ...runtime.progress import Progress
+from ..filters import Condition, column_names, parse_filter
+from ..index import Index, Match, ModelIdentity
+from ..memory_index import unknown_column
+from ..records import Records, check_ids, checked_records
+from ..unit_rows import UnitRows, checked_queries
+from .collection_folder import CollectionSettings
+from .compaction import compact_collection
+from .nearest_rows import nearest_rows
+from .open_files import OpenFiles
+from .quantized_segments import SCANS, QuantizedSegments
+from .repairing import RepairReport, repair_collection
+from .row_masks import RowMasks
+from .storage.appending import append_rows
+from .storage.derived_files import remove_derived
+from .storage.journal import Journal
+from .storage.record_table import (
+    StoredRow,
+    column_counts,
+    ids_of_rows,
+    insert,
+    keys_of,
+    remove,
+    stored_after,
+    stored_of_ids,
+)
+from .storage.segments import row_checksums
+from .storage.snapshot import Snapshot
+from .verification import CollectionReport, verify_collection
+from .word_search import nearest_by_words
+
+
+class Collection(Index):
+    """An index in a folder; vectors are kept at length 1, in float16 unless it was created with float32.
+
+    One process writes, and others read. The threads of a process may share an open collection; one at a time is served.
+    """
+
+    def __init__(self, files: OpenFiles, scan: str) -> None:
+        self._files, self._layout = files, files.settings.layout
+        self.location, self.width, self.model = str(files.folder), self._layout.width, files.settings.model
+        self._scan = scan
+        self._forget()
+
+    def _forget(self) -> None:
+        self._masks = RowMasks(self._files.folder)
+        self._quantized = QuantizedSegments(self._files.folder, self._scan)
+        self._files.snapshot = Snapshot()
+
+    @classmethod
+    def create(
+        cls,
+        location: str,
+        width: int,
+        model: ModelIdentity | None = None,
+        *,
+        dtype: str = "float16",
+        scan: str = "int8",
+    ) -> "Collection":
+        """Make the folder, which must be new or empty; `dtype` is float16 or float32, and `scan` as in `open`."""
+        known_name("scan", scan, SCANS)
+        settings = CollectionSettings.of(whole_number("width", width), dtype, model)
+        return cls(OpenFiles.create(target_folder(location), settings), scan)
+
+    @classmethod
+    def open(cls, location: str, *, read_only: bool = False, scan: str = "int8") -> "Collection":
+        """Open a folder; a writer removes what a killed one wrote and did not commit.
+
+        Args:
+            location: the folder.
+            read_only: several processes may read; one writes.
+            scan: int8 (of full segments of 65,536 rows, twice k candidates each are compared in full), bits (less to
+                read, and twenty times k candidates), or exact. Scores are those of the stored vectors in any case.
+
+        Raises:
+            BadInput: there is no collection, or another process is writing to it.
+        """
+        known_name("scan", scan, SCANS)
+        return cls(OpenFiles.open(target_folder(location), read_only=read_only), scan)
+
+    def add(self, records: Records) -> None:
+        """Store new records."""
+        checked = checked_records(records, self.width)
+        try:
+            self._store(checked, replace=False)
+        except IntegrityError:  # asking beforehand would take a look-up for each record
+            with self._files.reading() as (db, _):
+                known = keys_of(db, checked.ids)
+            name = next(name for name in checked.ids if name in known)
+            raise BadInput(f"the id {name!r} is in {self.location} already; upsert replaces it") from None
+
+    def upsert(self, records: Records) -> None:
+        """Store records, replacing those of the same ids."""
+        self._store(checked_records(records, self.width), replace=True)
+
+    def _store(self, records: Records, *, replace: bool) -> None:
+        units = UnitRows.of(records.vectors, self._layout.dtype.str)
+        with self._files.writing() as db:
+            known = keys_of(db, records.ids) if replace else {}
+            if known:
+                remove(db, [*known.values()])
+            rows = append_rows(db, self._files.folder, units.rows)
+            insert(db, records, rows, units.lengths, row_checksums(units.rows))
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Delete by id; the space is returned by `compact`."""
+        check_ids(ids)
+        with self._files.writing() as db:
+            known = keys_of(db, ids)
+            if known:
+                remove(db, [*known.values()])
+        return len(known)
+
+    def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
+        """The nearest by cosine with the vectors as they are stored, among those that pass the filter."""
+        k, queries = whole_number("k", k), checked_queries(queries, self.width)
+        with self._files.reading() as (db, snapshot):
+            masks = self._masks.passing(self._condition(db, where), db, snapshot)
+            hits = nearest_rows(queries, snapshot, masks, k, self._quantized)
+            ids = ids_of_rows(db, hits.indices)
+        pairs = zip(hits.indices.tolist(), hits.scores.tolist(), strict=True)
+        return [[Match(ids[row], score) for row, score in zip(*pair, strict=True)] for pair in pairs]
+
+    def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:
+        """The records that share words with the query, of greatest BM25 first; scores are no cosines."""
+        k = whole_number("k", k)
+        with self._files.reading() as (db, _):
+            return nearest_by_words(db, query, k, self._condition(db, where))
+
+    def get(self, ids: Sequence[str]) -> Records:
+        """The records with these ids."""
+        if isinstance(ids, str):
+            raise BadInput(f"expected a list of ids; got the one string {ids!r}")
+        with self._files.reading() as (db, snapshot):
+            return self._records(stored_of_ids(db, ids, self.location), snapshot)
+
+    def records(self, block: int = 1000) -> Iterator[Records]:
+        """All records of one state, whatever is written meanwhile, in the order in which they were added."""
+        block, key = whole_number("block", block), 0
+        journal = Journal(self._files.journal.path, read_only=True)
+        try:
+            with self._files.reading(journal) as (db, snapshot):
+                while found := stored_after(db, key, block):
+                    key = found[-1].key
+                    yield self._records(found, snapshot)
+        finally:
+            journal.close()
+
+    def count(self, where: str | None = None) -> int:
+        """How many records there are, or pass."""
+        with self._files.reading() as (db, snapshot):
+            if where is None:
+                return snapshot.count
+            masks = self._masks.passing(self._condition(db, where), db, snapshot)
+            return sum(int(mask.sum()) for mask in masks)
+
+    def compact(self, progress: Progress = None) -> int:
+        """Return the space of deleted records, and return how many rows that was; a kill loses nothing.
+
+        It needs free space for one segment (65,536 rows) and for the journal's changes.
+        """
+        return compact_collection(self._files, progress)
+
+    def verify(self, progress: Progress = None) -> CollectionReport:
+        """Read everything and compare it with checksums and counts; a writer also compares full text with the texts."""
+        return verify_collection(self._files, progress)
+
+    def repair(self, progress: Progress = None) -> RepairReport:
+        """Keep what is good; damaged records are removed, named, and written to a file as far as they can be read."""
+        report = repair_collection(self._files, progress)
+        self._forget()
+        return report
+
+    def drop_derived(self) -> None:
+        """Remove all that was derived; it is computed again when it is needed."""
+        self._files.check_writable()
+        remove_derived(self._files.folder)
+        self._forget()
+
+    def close(self) -> None:
+        """Close the files, and let another process write."""
+        self._files.close()
+        self._forget()
+
+    def _condition(self, db: Connection, where: str | None) -> Condition | None:
+        """The filter, if all its columns are there."""
+        if where is None:
+            return None
+        condition, columns = parse_filter(where), column_counts(db)
+        for name in column_names(condition):
+            if name not in columns:
+                raise unknown_column(name, set(columns), self.location)
+        return condition
+
+    def _records(self, found: Sequence[StoredRow], snapshot: Snapshot) -> Records:
+        rows = snapshot.vectors_of(np.array([row.row for row in found], np.int64), self._layout)
+        lengths = np.array([row.length for row in found], np.float64)
+        vectors = UnitRows(rows, lengths).original()
+        return Records([row.id for row in found], vectors, [row.text for row in found], [row.values() for row in found])

@@ -1,0 +1,112 @@
+"""The folder of a collection: made, recognised, and the settings that never change."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import BadInput
+from ...runtime.arguments import known_name
+from ...runtime.atomic_files import naming_full_disk, unwritable
+from ..index import ModelIdentity
+from .storage import derived_files, journal, segments, writer_lock
+from .storage.journal import Journal
+from .storage.segments import RowFormat, sync_folder
+from .storage.writer_lock import WriterLock
+
+FORMAT = 1
+DTYPES = ("float16", "float32")
+LEFT_BY_CREATE = {
+    writer_lock.FILE,
+    segments.FOLDER,
+    derived_files.FOLDER,
+    *(journal.FILE + end for end in ("", "-wal", "-shm")),
+}
+
+
+@dataclass(frozen=True)
+class CollectionSettings:
+    """What the rows are, and whose vectors; rows have length 1, and the lengths that vectors had lie beside them."""
+
+    layout: RowFormat
+    model: ModelIdentity | None
+
+    @classmethod
+    def of(cls, width: int, dtype: str, model: ModelIdentity | None) -> "CollectionSettings":
+        """Settings from what `Collection.create` is given."""
+        return cls(RowFormat(width, np.dtype(known_name("dtype", dtype, DTYPES)).newbyteorder("<")), model)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The rows of the table `settings`."""
+        model = None if self.model is None else self.model.as_json()
+        values = {
+            "format": FORMAT,
+            "width": self.layout.width,
+            "dtype": self.layout.dtype.name,
+            "normalized": True,
+            "model": model,
+        }
+        return [(name, json.dumps(value)) for name, value in values.items()]
+
+
+def make_folder(folder: Path, settings: CollectionSettings) -> tuple[Journal, WriterLock]:
+    """Make a collection in a folder that is new, empty, or left by a `create` that was killed; it is on the disk then.
+
+    Raises:
+        BadInput: there is something else.
+    """
+    _check_new(folder)
+    try:
+        for part in (segments.FOLDER, derived_files.FOLDER):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    lock = WriterLock(folder)
+    try:
+        return _with_tables(folder, settings), lock
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _check_new(folder: Path) -> None:
+    if folder.is_symlink() and not folder.exists():
+        raise BadInput(f"{folder} is a link that leads nowhere; expected a new or an empty folder")
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder} is a file; expected a new or an empty folder")
+    if folder.is_dir() and (others := {path.name for path in folder.iterdir()} - LEFT_BY_CREATE):
+        raise BadInput(f"{folder} has other files, such as {min(others)}; expected a new or an empty folder")
+
+
+def _with_tables(folder: Path, settings: CollectionSettings) -> Journal:
+    with naming_full_disk(folder):
+        made = Journal.create(folder / journal.FILE)
+        if made.has_tables():
+            made.close()
+            raise BadInput(f"{folder} is a collection already; open it")
+        with made.writing() as db:
+            for statement in journal.SCHEMA:
+                db.execute(statement)
+            db.executemany("INSERT INTO settings VALUES (?, ?)", settings.rows())
+        for path in (folder, folder.parent):
+            sync_folder(path)
+    return made
+
+
+def read_settings(folder: Path, opened: Journal) -> CollectionSettings:
+    """The settings of a collection.
+
+    Raises:
+        BadInput: there are none, or they are of a later version.
+    """
+    if not opened.has_tables():
+        raise BadInput(f"{folder} is no collection: making it was not finished; make it again")
+    with opened.reading() as db:
+        found = {name: json.loads(value) for name, value in db.execute("SELECT name, value FROM settings")}
+    if found.get("format") != FORMAT:
+        raise BadInput(
+            f"{folder} is a collection of format {found.get('format')}; this version of likewise reads {FORMAT}"
+        )
+    model = None if found["model"] is None else ModelIdentity.from_json(found["model"])
+    return CollectionSettings.of(found["width"], found["dtype"], model)

@@ -1,0 +1,127 @@
+"""Compaction: the living rows of segments that have dead ones are copied into new segments, a segment at a time.
+
+Each step is a transaction, and the files of old segments are removed once it is committed: a step needs the disk space
+of one segment, and a kill leaves the state before or after it. Readers keep what they have mapped.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from sqlite3 import Connection
+
+import numpy as np
+from jaxtyping import Int64
+
+from ...errors import BadInput
+from ...runtime.progress import Progress, show_progress
+from .open_files import OpenFiles
+from .storage.appending import new_segment
+from .storage.derived_files import remove_derived
+from .storage.segments import SEGMENT_ROWS, row_checksums, segment_path, write_rows
+from .storage.snapshot import SegmentRows
+
+BLOCK = 4096  # rows copied at a time
+MERGE_PAGES = 500  # of full text merged in one transaction
+
+
+def compact_collection(files: OpenFiles, progress: Progress) -> int:
+    """Rewrite what has dead rows, and return how many there were; then the journal's own space is returned."""
+    files.check_writable()
+    with files.reading() as (_, snapshot):
+        groups = list(groups_to_rewrite(snapshot.segments))
+    returned = 0
+    with show_progress(progress, sum(segment.living for group in groups for segment in group)) as advance:
+        for group in groups:
+            returned += rewrite_segments(files, group)
+            advance(sum(segment.living for segment in group), 0)
+    compact_journal(files)
+    return returned
+
+
+def groups_to_rewrite(segments: Iterable[SegmentRows]) -> Iterator[list[SegmentRows]]:
+    """Segments with dead rows, and small ones beside them, in groups whose living rows fit into one segment."""
+    group: list[SegmentRows] = []
+    for segment in segments:
+        if segment.living == SEGMENT_ROWS:
+            continue
+        if group and sum(s.living for s in group) + segment.living > SEGMENT_ROWS:
+            yield from _worth_rewriting(group)
+            group = []
+        group.append(segment)
+    yield from _worth_rewriting(group)
+
+
+def _worth_rewriting(group: list[SegmentRows]) -> Iterator[list[SegmentRows]]:
+    if len(group) > 1 or any(segment.living < segment.rows for segment in group):
+        yield group
+
+
+def rewrite_segments(files: OpenFiles, group: list[SegmentRows]) -> int:
+    """Copy the living rows of a group into one new segment, drop the old ones, and return how many rows died.
+
+    Raises:
+        BadInput: a row that is copied has not the checksum that it had when it was added.
+    """
+    with files.writing() as db:
+        number = new_segment(db)
+        copied = 0
+        for segment in group:
+            found = _living(db, segment)
+            for start in range(0, len(found), BLOCK):
+                _copy(db, files.folder, segment, found[start : start + BLOCK], (number, copied))
+                copied += len(found[start : start + BLOCK])
+            _drop(db, segment)
+        _finish(db, number, copied)
+    for segment in group:
+        remove_derived(files.folder, segment.number)
+        with suppress(FileNotFoundError):
+            segment_path(files.folder, segment.number).unlink()
+    return sum(segment.rows for segment in group) - copied
+
+
+def _living(db: Connection, segment: SegmentRows) -> Int64[np.ndarray, "n 3"]:
+    """Key, row and checksum of each living record of a segment, in order."""
+    found = db.execute(
+        "SELECT key, row, vector_checksum FROM records WHERE row >= ? AND row < ? ORDER BY row",
+        [segment.first, segment.first + SEGMENT_ROWS],
+    ).fetchall()
+    return np.array(found, np.int64).reshape(-1, 3)
+
+
+def _copy(
+    db: Connection, folder: Path, segment: SegmentRows, found: Int64[np.ndarray, "n 3"], place: tuple[int, int]
+) -> None:
+    number, first = place
+    keys, rows, checksums = found.T
+    vectors = np.asarray(segment.vectors[rows - segment.first])
+    if row_checksums(vectors) != checksums.tolist():
+        raise BadInput(
+            f"{segment_path(folder, segment.number)} is damaged; verify() lists the records, and repair() keeps the "
+            "good ones"
+        )
+    write_rows(segment_path(folder, number), number, first, vectors)
+    moved = number * SEGMENT_ROWS + first + np.arange(len(keys))
+    db.executemany("UPDATE records SET row = ? WHERE key = ?", zip(moved.tolist(), keys.tolist(), strict=True))
+
+
+def _drop(db: Connection, segment: SegmentRows) -> None:
+    db.execute("DELETE FROM tombstones WHERE row >= ? AND row < ?", [segment.first, segment.first + SEGMENT_ROWS])
+    db.execute("DELETE FROM segments WHERE number = ?", [segment.number])
+
+
+def _finish(db: Connection, number: int, rows: int) -> None:
+    if rows:
+        db.execute("UPDATE segments SET rows = ? WHERE number = ?", [rows, number])
+    else:
+        db.execute("DELETE FROM segments WHERE number = ?", [number])
+
+
+def compact_journal(files: OpenFiles) -> None:
+    """Merge the full text a little at a time, return unused pages to the disk, and empty the write-ahead log."""
+    changed = 2
+    while changed > 1:  # FTS5 reports fewer than two changes once there is nothing left to merge
+        with files.writing() as db:
+            before = db.total_changes
+            db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", [MERGE_PAGES])
+            changed = db.total_changes - before
+    files.journal.return_space()

@@ -1,0 +1,140 @@
+"""The records in the journal: inserted, found and removed, with all that depends on them, inside a transaction."""
+
+import json
+import sqlite3
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int64, Integer
+
+from ....errors import BadInput
+from ...records import Records, Value
+
+OF_IDS = "id IN (SELECT value FROM json_each(?))"
+OF_KEYS = "key IN (SELECT value FROM json_each(?))"
+OF_ROWS = "row IN (SELECT value FROM json_each(?))"
+
+
+JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
+
+
+class StoredRow(NamedTuple):
+    """What the journal has of a record."""
+
+    key: int
+    row: int
+    id: str
+    text: str | None
+    metadata: str | None
+    length: float
+    vector_checksum: int
+    checksum: int
+
+    @property
+    def is_good(self) -> bool:
+        """Whether its own checksum is right."""
+        return record_checksum(self.id, self.text, self.metadata, self.length) == self.checksum
+
+    def values(self) -> dict[str, Value]:
+        """Its metadata."""
+        return json.loads(self.metadata) if self.metadata else {}
+
+
+def record_checksum(name: str, text: str | None, metadata: str | None, length: float) -> int:
+    """The CRC-32 of all of a record but its vector."""
+    marked = "0" if text is None else f"1{text}"
+    return zlib.crc32(f"{name}\0{marked}\0{metadata or ''}\0{length!r}".encode())
+
+
+def insert(
+    db: sqlite3.Connection,
+    records: Records,
+    rows: Integer[np.ndarray, " N"],
+    lengths: Float64[np.ndarray, " N"],
+    checksums: Sequence[int],
+) -> None:
+    """Insert records whose vectors lie in these rows."""
+    first = db.execute("SELECT coalesce(max(key), 0) + 1 FROM records").fetchone()[0]
+    none: Iterable[None] = repeat(None)
+    texts = none if records.texts is None else records.texts
+    metadata = none if records.metadata is None else map(_as_json, records.metadata)
+    keys = range(first, first + len(records))
+    columns = zip(keys, rows.tolist(), records.ids, texts, metadata, lengths.tolist(), checksums, strict=False)
+    db.executemany(
+        "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        ((*row, record_checksum(*row[2:6])) for row in columns),
+    )
+    db.execute("INSERT INTO words (rowid, text) SELECT key, text FROM records WHERE key >= ?", [first])
+    _count_columns(db, Counter(name for row in records.metadata or () for name in row))
+
+
+def remove(db: sqlite3.Connection, keys: Sequence[int]) -> None:
+    """Remove records, and leave tombstones in their rows."""
+    listed = [json.dumps(keys)]
+    found = db.execute(f"SELECT metadata FROM records WHERE {OF_KEYS} AND metadata IS NOT NULL", listed)
+    _count_columns(db, Counter(name for (text,) in found for name in json.loads(text)), -1)
+    db.execute(
+        f"INSERT INTO words (words, rowid, text) SELECT 'delete', key, text FROM records WHERE {OF_KEYS}", listed
+    )
+    db.execute(f"INSERT INTO tombstones (row) SELECT row FROM records WHERE {OF_KEYS}", listed)
+    db.execute(f"DELETE FROM records WHERE {OF_KEYS}", listed)
+
+
+def _count_columns(db: sqlite3.Connection, counts: Mapping[str, int], sign: int = 1) -> None:
+    db.executemany(
+        """INSERT INTO columns VALUES (?, ?)
+        ON CONFLICT (name) DO UPDATE SET records = records + excluded.records""",
+        [(name, sign * count) for name, count in counts.items()],
+    )
+    db.execute("DELETE FROM columns WHERE records = 0")
+
+
+def column_counts(db: sqlite3.Connection) -> dict[str, int]:
+    """How many records have each name of metadata."""
+    return dict(db.execute("SELECT name, records FROM columns"))
+
+
+def keys_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
+    """The keys of those ids that are there."""
+    return dict(db.execute(f"SELECT id, key FROM records WHERE {OF_IDS}", [json.dumps(list(ids))]))
+
+
+def stored_of_ids(db: sqlite3.Connection, ids: Sequence[str], location: str) -> list[StoredRow]:
+    """The records with these ids, in their order.
+
+    Raises:
+        BadInput: an id is not there.
+    """
+    found = {
+        row[2]: StoredRow(*row) for row in db.execute(f"SELECT * FROM records WHERE {OF_IDS}", [json.dumps(list(ids))])
+    }
+    for name in ids:
+        if name not in found:
+            raise BadInput(f"the id {name!r} is not in {location}")
+    return [found[name] for name in ids]
+
+
+def ids_of_rows(db: sqlite3.Connection, rows: Int64[np.ndarray, "..."]) -> dict[int, str]:
+    """The id of each row."""
+    listed = json.dumps(np.unique(rows).tolist())
+    return dict(db.execute(f"SELECT row, id FROM records WHERE {OF_ROWS}", [listed]))
+
+
+def stored_between(db: sqlite3.Connection, first: int, end: int) -> Iterator[StoredRow]:
+    """The records whose rows are at least `first` and below `end`, in that order."""
+    found = db.execute("SELECT * FROM records WHERE row >= ? AND row < ? ORDER BY row", [first, end])
+    return (StoredRow(*row) for row in found)
+
+
+def stored_after(db: sqlite3.Connection, key: int, count: int) -> list[StoredRow]:
+    """The next records behind a key."""
+    found = db.execute("SELECT * FROM records WHERE key > ? ORDER BY key LIMIT ?", [key, count])
+    return [StoredRow(*row) for row in found]
+
+
+def _as_json(metadata: Mapping[str, Value]) -> str | None:
+    return JSON.encode(dict(metadata)) if metadata else None

@@ -1,0 +1,149 @@
+"""Segments: files of vectors of one type, row after row; rows that were committed never change."""
+
+import os
+import zlib
+from collections.abc import Iterable
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Shaped
+
+from ....errors import BadInput
+from ....runtime.atomic_files import naming_full_disk
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+SEGMENT_ROWS = 1 << 16
+HEADER_BYTES = 64
+MAGIC = b"likewise rows 1\n"
+FOLDER = "vectors"
+
+
+class RowFormat(NamedTuple):
+    """What the rows of a collection are: numbers in each, and their type (`float16` or `float32`)."""
+
+    width: int
+    dtype: np.dtype
+
+    @property
+    def row_bytes(self) -> int:
+        """Of one row."""
+        return self.width * self.dtype.itemsize
+
+    def header(self, number: int) -> bytes:
+        """The beginning of the file of a segment: who it is, and a checksum of that."""
+        words = np.array([number, self.width], "<u8").tobytes() + self.dtype.str.encode().ljust(8)
+        return (MAGIC + words + zlib.crc32(words).to_bytes(8, "little")).ljust(HEADER_BYTES, b"\0")
+
+    def file_bytes(self, rows: int) -> int:
+        """Of the file of a segment with so many rows."""
+        return HEADER_BYTES + rows * self.row_bytes
+
+
+class DamagedSegment(BadInput):
+    """The file of a segment is missing, too short, or another's."""
+
+
+def segment_path(folder: Path, number: int) -> Path:
+    """The file of a segment of the collection in `folder`."""
+    return folder / FOLDER / f"{number:08}.rows"
+
+
+def row_checksums(rows: Shaped[np.ndarray, "N E"]) -> list[int]:
+    """The CRC-32 of each row's bytes."""
+    return [zlib.crc32(row) for row in np.ascontiguousarray(rows)]
+
+
+def write_rows(path: Path, number: int, first: int, rows: Shaped[np.ndarray, "N E"]) -> None:
+    """Write rows from place `first` on, over whatever was left there, and sync them; `first` 0 makes the file.
+
+    Raises:
+        BadInput: the disk is full.
+    """
+    layout = RowFormat(rows.shape[1], rows.dtype)
+    with naming_full_disk(path):
+        with FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b") as file:
+            if first == 0:
+                _write(file, layout.header(number), 0)
+            _write(file, np.ascontiguousarray(rows).data.cast("B"), layout.file_bytes(first))
+            sync(file.fileno())
+        if first == 0:
+            sync_folder(path.parent)
+
+
+def _write(file: FileIO, content: bytes | memoryview, place: int) -> None:
+    """Write all of the content, which one call need not do."""
+    file.seek(place)
+    rest = memoryview(content)
+    while len(rest):
+        rest = rest[file.write(rest) :]
+
+
+def sync(handle: int) -> None:
+    """Wait until the content of the file is on the disk."""
+    whole = getattr(fcntl, "F_FULLFSYNC", None)  # macOS, where fsync alone leaves the content in the disk's cache
+    if whole is None:
+        os.fsync(handle)
+    else:
+        fcntl.fcntl(handle, whole)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in the folder are on the disk; Windows has no such call."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def map_rows(path: Path, number: int, rows: int, layout: RowFormat) -> Shaped[np.ndarray, "N E"]:
+    """The first rows of a segment, mapped into memory; they are read when they are used.
+
+    Raises:
+        DamagedSegment: they are not all there.
+        FileNotFoundError: there is no file.
+    """
+    with path.open("rb") as file:
+        header, size = file.read(HEADER_BYTES), os.fstat(file.fileno()).st_size
+        if header != layout.header(number):
+            raise DamagedSegment(f"{path} does not begin as segment {number} does; verify() lists what is damaged")
+        if size < layout.file_bytes(rows):
+            there = (size - HEADER_BYTES) // layout.row_bytes
+            raise DamagedSegment(f"{path} has {there:,} of {rows:,} rows; verify() lists the records that are lost")
+        if rows == 0:
+            return np.empty((0, layout.width), layout.dtype)
+        return np.memmap(file, layout.dtype, "r", HEADER_BYTES, (rows, layout.width))
+
+
+def rows_there(path: Path, number: int, layout: RowFormat) -> int:
+    """How many whole rows the file has; 0 where it is missing or another's."""
+    try:
+        with path.open("rb") as file:
+            good, size = file.read(HEADER_BYTES) == layout.header(number), os.fstat(file.fileno()).st_size
+    except OSError:
+        return 0
+    return max(0, size - HEADER_BYTES) // layout.row_bytes if good else 0
+
+
+def cut_tails(folder: Path, committed: Iterable[tuple[int, int]], layout: RowFormat) -> None:
+    """Remove what was written and never committed: the ends of segments, and segments that no transaction names.
+
+    Args:
+        folder: of the collection.
+        committed: number and rows of every segment.
+        layout: of their rows.
+    """
+    sizes = {segment_path(folder, number): layout.file_bytes(rows) for number, rows in committed}
+    for path in (folder / FOLDER).iterdir():
+        if path.suffix == ".rows" and path not in sizes:
+            path.unlink()
+        elif path in sizes and path.stat().st_size > sizes[path]:
+            os.truncate(path, sizes[path])

@@ -1,0 +1,227 @@
+"""Reading a filter: words and marks, then a parser with a method for each rule of the grammar."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ...errors import BadInput
+from ..records import check_storable
+from .conditions import (
+    AllOf,
+    AnyOf,
+    Compares,
+    Condition,
+    FilterValue,
+    IsMissing,
+    MatchesPattern,
+    OneOf,
+    Operator,
+    opposite,
+    pattern_parts,
+    value_kind,
+)
+
+KEYWORDS = frozenset({"and", "or", "not", "in", "like", "is", "null", "true", "false"})
+OPERATORS: dict[str, Operator] = {
+    "=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
+}  # fmt: skip
+MAX_DEPTH = 50  # of parentheses and `not`
+MAX_CONDITIONS = 500  # SQLite nests at most 1,000 expressions
+MAX_VALUES = 10_000  # of one `in (…)`
+MAX_PATTERN = 1000  # characters of a pattern of `like`
+
+TOKEN = re.compile(
+    r"""(?xs) \s* (?:
+    (?P<number> [+-]? (?: [0-9]+ (?: \.[0-9]* )? | \.[0-9]+ ) (?: [eE][+-]?[0-9]+ )? (?!\w) )
+    | (?P<string> "(?:[^"]|"")*" | '(?:[^']|'')*' )
+    | (?P<name> [^\W\d]\w* | `[^`]*` )
+    | (?P<mark> <= | >= | != | <> | == | [=<>(),] )
+    | (?P<end> \Z ) )"""
+)
+
+
+@dataclass(frozen=True)
+class FilterToken:
+    """A word, number, string or mark of a filter, and where it starts."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def keyword(self) -> str | None:
+        """The keyword in lower case; None if it is anything else."""
+        return self.text.lower() if self.kind == "name" and self.text.lower() in KEYWORDS else None
+
+
+def parse_filter(text: str) -> Condition:
+    """The conditions of a filter (the grammar is in `likewise.search.filters`).
+
+    Raises:
+        BadInput: it cannot be read; the message shows the place.
+    """
+    if not isinstance(text, str):
+        raise BadInput(f"the filter is a {type(text).__name__}; expected a string such as 'year >= 2020'")
+    check_storable(text, "the filter")
+    return FilterParser(text).parse()
+
+
+class FilterParser:
+    """Recursive descent: `parse` → `_either` → `_both` → `_negation` → `_condition`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = self._tokens()
+        self.position = self.depth = self.conditions = 0
+
+    def parse(self) -> Condition:
+        """The whole filter."""
+        condition = self._either()
+        if self._next.kind != "end":
+            self._fail("expected and, or, or the end")
+        return condition
+
+    def _either(self) -> Condition:
+        parts = [self._both()]
+        while self._accept("or"):
+            parts.append(self._both())
+        return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
+
+    def _both(self) -> Condition:
+        parts = [self._negation()]
+        while self._accept("and"):
+            parts.append(self._negation())
+        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+
+    def _negation(self) -> Condition:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self._fail(f"expected parentheses and nots nested at most {MAX_DEPTH} deep")
+        condition = opposite(self._negation()) if self._accept("not") else self._operand()
+        self.depth -= 1
+        return condition
+
+    def _operand(self) -> Condition:
+        if not self._accept("("):
+            return self._condition()
+        condition = self._either()
+        self._expect(")")
+        return condition
+
+    def _condition(self) -> Condition:
+        self.conditions += 1
+        if self.conditions > MAX_CONDITIONS:
+            self._fail(f"expected at most {MAX_CONDITIONS} conditions")
+        column = self._column()
+        if self._accept("is"):
+            return self._missing(column)
+        negated = self._accept("not")
+        if self._accept("in"):
+            return OneOf(column, self._list(), negated)
+        if self._accept("like"):
+            return MatchesPattern(column, self._pattern(), negated)
+        if negated or self._next.text not in OPERATORS:
+            self._fail("expected in or like" if negated else "expected =, !=, <, <=, >, >=, in, like, is or not")
+        return self._comparison(column, OPERATORS[self._advance().text])
+
+    def _missing(self, column: str) -> Condition:
+        negated = self._accept("not")
+        self._expect("null")
+        return IsMissing(column, negated)
+
+    def _comparison(self, column: str, name: Operator) -> Condition:
+        if self._next.keyword in ("true", "false") and name not in ("=", "!="):
+            self._fail("expected a number or a string, since booleans have no order")
+        return Compares(column, name, self._value())
+
+    def _list(self) -> tuple[FilterValue, ...]:
+        self._expect("(")
+        values = [self._value()]
+        while self._accept(","):
+            if value_kind(values[0]) != value_kind(value := self._value()):
+                self._fail(f"expected values of one kind, as the first, a {value_kind(values[0])}", back=1)
+            if len(values) == MAX_VALUES:
+                self._fail(f"expected at most {MAX_VALUES:,} values", back=1)
+            values.append(value)
+        self._expect(")")
+        return tuple(values)
+
+    def _pattern(self) -> str:
+        if self._next.kind != "string":
+            self._fail('expected a pattern in quotes, such as "docs/%"')
+        pattern = str(self._value())
+        if len(pattern) > MAX_PATTERN:
+            self._fail(f"expected at most {MAX_PATTERN:,} characters in a pattern", back=1)
+        try:
+            pattern_parts(pattern)
+        except ValueError as error:
+            self._fail(str(error), back=1)
+        return pattern
+
+    def _column(self) -> str:
+        token = self._next
+        if token.kind != "name" or token.keyword:
+            hint = " (a column of that name is written in backticks)" if token.keyword else ""
+            self._fail(f"expected the name of a column{hint}")
+        name = token.text.strip("`")
+        if not name.isidentifier():
+            self._fail("expected the name of a column: letters, digits and underscores")
+        self._advance()
+        return name
+
+    def _value(self) -> FilterValue:
+        token = self._next
+        if token.kind not in ("string", "number") and token.keyword not in ("true", "false"):
+            hint = "; for null there are: is null, is not null" if token.keyword == "null" else ""
+            hint = "; a text stands in quotes" if token.kind == "name" and not token.keyword else hint
+            self._fail(f"expected a value{hint}")
+        value = self._number(token.text) if token.kind == "number" else None
+        self._advance()
+        if token.kind == "string":
+            return token.text[1:-1].replace(2 * token.text[0], token.text[0])
+        return token.keyword == "true" if value is None else value
+
+    def _number(self, text: str) -> int | float:
+        value = float(text) if re.search("[.eE]", text) else int(text) if len(text) < 25 else math.inf
+        if not math.isfinite(value) or (isinstance(value, int) and not -(1 << 63) <= value < 1 << 63):
+            self._fail("expected a finite number, and an integer of at most 64 bits")
+        return value
+
+    @property
+    def _next(self) -> FilterToken:
+        return self.tokens[self.position]
+
+    def _advance(self) -> FilterToken:
+        self.position += 1
+        return self.tokens[self.position - 1]
+
+    def _accept(self, word: str) -> bool:
+        found = (self._next.keyword or (self._next.text if self._next.kind == "mark" else None)) == word
+        self.position += found
+        return found
+
+    def _expect(self, word: str) -> None:
+        if not self._accept(word):
+            self._fail(f"expected {word}")
+
+    def _tokens(self) -> list[FilterToken]:
+        tokens: list[FilterToken] = []
+        start = 0
+        while not tokens or tokens[-1].kind != "end":
+            found = TOKEN.match(self.text, start)
+            if found is None or found.lastgroup is None:
+                start += len(self.text[start:]) - len(self.text[start:].lstrip())
+                self._refuse(start, "a quote has no end" if self.text[start] in "\"'`" else "no such mark or number")
+            tokens.append(FilterToken(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup)))
+            start = found.end()
+        return tokens
+
+    def _fail(self, expected: str, back: int = 0) -> NoReturn:
+        token = self.tokens[self.position - back]
+        found = "the filter ends" if token.kind == "end" else f"found {token.text:.40}"
+        self._refuse(token.start, f"{expected}; {found}")
+
+    def _refuse(self, start: int, why: str) -> NoReturn:
+        place = f"{self.text[max(0, start - 40) : start]}▸{self.text[start : start + 40]}"
+        raise BadInput(f"the filter cannot be read at ▸ (character {start + 1}) in {place}: {why}")

@@ -1,0 +1,60 @@
+"""INDEXES: every index there is, a row each, and which of them a location belongs to. Rows are imported when used."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from ..errors import BadInput
+from .index import Index, ModelIdentity
+
+
+@dataclass(frozen=True)
+class IndexKind:
+    """A row: the class as `module:Class`, and how the locations begin that are its own; "" for a folder.
+
+    `durable`: what it holds outlives the process. A class whose package is missing raises MissingExtra when it is
+    imported.
+    """
+
+    home: str
+    scheme: str
+    durable: bool = True
+
+    def index_class(self) -> type[Index]:
+        """The class; imports it.
+
+        Raises:
+            MissingExtra: a package that it needs is not installed.
+        """
+        module, _, name = self.home.partition(":")
+        return cast(type[Index], getattr(import_module(module), name))
+
+
+INDEXES: dict[str, IndexKind] = {
+    "collection": IndexKind("likewise.search.collection:Collection", ""),
+    "memory": IndexKind("likewise.search.memory_index:MemoryIndex", "memory:", durable=False),
+}
+"""A new index is a subclass of `Index` and a row here: then it is tested as all are (tests/search/conformance.py)."""
+
+
+def kind_of_location(location: str) -> IndexKind:
+    """The row whose scheme the location begins with; the longest if there are several.
+
+    Raises:
+        BadInput: it begins as a location of no index does, such as `ftp://…`.
+    """
+    found = max((row for row in INDEXES.values() if location.startswith(row.scheme)), key=lambda row: len(row.scheme))
+    if not found.scheme and "://" in location:
+        known = ", ".join(sorted(row.scheme for row in INDEXES.values() if row.scheme))
+        raise BadInput(f"{location!r} is no location of an index; expected a folder, or one that begins with {known}")
+    return found
+
+
+def create_index(location: str, width: int, model: ModelIdentity | None = None) -> Index:
+    """Make a new index at a location, of the kind that the location belongs to."""
+    return kind_of_location(location).index_class().create(location, width, model)
+
+
+def open_index(location: str, *, read_only: bool = False) -> Index:
+    """Open the index at a location, of the kind that the location belongs to."""
+    return kind_of_location(location).index_class().open(location, read_only=read_only)

@@ -1,0 +1,168 @@
+"""MemoryIndex: an index in NumPy and dictionaries: the slow, obvious reference, and enough for what need not be kept.
+
+What is under a name (`memory:NAME`) lives as long as the process, and is seen by all who open it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float32, Shaped
+
+from ..arrays.similarity import unit, unit_cosine
+from ..errors import BadInput
+from ..runtime.arguments import whole_number
+from .exact import nearest
+from .filters import column_names, matches, parse_filter
+from .index import Index, Match, ModelIdentity
+from .records import Records, Value, check_ids, checked_records
+from .unit_rows import checked_queries
+
+SCHEME = "memory:"
+
+
+class MemoryRecord(NamedTuple):
+    """A record without its id."""
+
+    vector: Float32[np.ndarray, " E"]
+    text: str | None
+    metadata: Mapping[str, Value]
+
+
+@dataclass
+class MemoryRecords:
+    """What is under a name. The records are replaced, never changed, so that a reader sees whole calls."""
+
+    width: int
+    model: ModelIdentity | None
+    records: dict[str, MemoryRecord] = field(default_factory=dict)
+    lock: Any = field(default_factory=RLock)
+
+
+_KEPT: dict[str, MemoryRecords] = {}
+
+
+class MemoryIndex(Index):
+    """Exact search over records in memory; every write copies the dictionary of ids."""
+
+    def __init__(self, location: str, kept: MemoryRecords, *, read_only: bool = False) -> None:
+        self.location, self._kept, self._read_only = location, kept, read_only
+        self.width, self.model = kept.width, kept.model
+
+    @classmethod
+    def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> "MemoryIndex":
+        """Make a new index under a name, `memory:NAME`."""
+        if not location.startswith(SCHEME):
+            raise BadInput(f"the location of an index in memory is {location!r}; expected {SCHEME}NAME")
+        kept = MemoryRecords(whole_number("width", width), model)
+        if _KEPT.setdefault(location, kept) is not kept:
+            raise BadInput(f"{location} exists already; open it, or take another name")
+        return cls(location, kept)
+
+    @classmethod
+    def open(cls, location: str, *, read_only: bool = False) -> "MemoryIndex":
+        """Open what `create` made in this process."""
+        if location not in _KEPT:
+            raise BadInput(f"there is no {location} in this process; known are: {', '.join(_KEPT) or 'none'}")
+        return cls(location, _KEPT[location], read_only=read_only)
+
+    @classmethod
+    def discard(cls, location: str) -> None:
+        """Forget what is under a name, and free its memory; an unknown name is no error."""
+        _KEPT.pop(location, None)
+
+    def add(self, records: Records) -> None:
+        """Store new records."""
+        checked = checked_records(records, self.width)
+
+        def added(known: dict[str, MemoryRecord]) -> None:
+            for name in checked.ids:
+                if name in known:
+                    raise BadInput(f"the id {name!r} is in {self.location} already; upsert replaces it")
+            known |= _rows(checked)
+
+        self._change(added)
+
+    def upsert(self, records: Records) -> None:
+        """Store records, replacing those of the same ids."""
+        checked = checked_records(records, self.width)
+        self._change(lambda known: known.update(_rows(checked)))
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Delete by id."""
+        check_ids(ids)
+        return int(self._change(lambda known: sum(known.pop(name, None) is not None for name in ids)))
+
+    def _change(self, change: Callable[[dict[str, MemoryRecord]], Any]) -> Any:
+        if self._read_only:
+            raise BadInput(f"{self.location} was opened read-only; open it without read_only to write")
+        with self._kept.lock:
+            copy = dict(self._kept.records)
+            result = change(copy)
+            self._kept.records = copy
+        return result
+
+    def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
+        """The nearest by cosine, among those that pass the filter."""
+        k, queries = whole_number("k", k), checked_queries(queries, self.width)
+        found = self._passing(where)
+        if not found:
+            return [[] for _ in queries]
+        ids, vectors = [*found], unit(np.stack([record.vector for record in found.values()]))
+        hits = nearest(queries, vectors, k, unit_cosine)
+        return [
+            [Match(ids[i], float(score)) for i, score in zip(*row, strict=True)]
+            for row in zip(hits.indices, hits.scores, strict=True)
+        ]
+
+    def get(self, ids: Sequence[str]) -> Records:
+        """The records with these ids."""
+        if isinstance(ids, str):
+            raise BadInput(f"expected a list of ids; got the one string {ids!r}")
+        known = self._kept.records
+        for name in ids:
+            if name not in known:
+                raise BadInput(f"the id {name!r} is not in {self.location}")
+        return self._block({name: known[name] for name in ids}, ids)
+
+    def records(self, block: int = 1000) -> Iterator[Records]:
+        """All records, in the order of their addition."""
+        known = self._kept.records
+        yield from (self._block(known, list(known)).blocks(whole_number("block", block)) if known else ())
+
+    def count(self, where: str | None = None) -> int:
+        """How many pass."""
+        return len(self._passing(where))
+
+    def close(self) -> None:
+        """Do nothing: the records stay until `discard`, or the end of the process."""
+
+    def _passing(self, where: str | None) -> dict[str, MemoryRecord]:
+        known = self._kept.records
+        if where is None:
+            return known
+        condition = parse_filter(where)
+        columns = {name for record in known.values() for name in record.metadata}
+        for column in column_names(condition):
+            if column not in columns:
+                raise unknown_column(column, columns, self.location)
+        return {name: record for name, record in known.items() if matches(condition, record.metadata)}
+
+    def _block(self, known: Mapping[str, MemoryRecord], ids: Sequence[str]) -> Records:
+        rows = [known[name] for name in ids]
+        vectors = np.array([row.vector for row in rows], np.float32).reshape(len(rows), self.width)
+        return Records(list(ids), vectors, [row.text for row in rows], [row.metadata for row in rows])
+
+
+def _rows(records: Records) -> dict[str, MemoryRecord]:
+    none = [None] * len(records)
+    columns = zip(records.ids, records.vectors, records.texts or none, records.metadata or none, strict=True)
+    return {name: MemoryRecord(vector.copy(), text, dict(metadata or {})) for name, vector, text, metadata in columns}
+
+
+def unknown_column(column: str, columns: set[str], location: str) -> BadInput:
+    """The error for a filter over a column that no record has."""
+    known = f"its columns are {', '.join(sorted(columns))}" if columns else "its records have no metadata"
+    return BadInput(f"no record of {location} has the column {column!r} of the filter; {known}")

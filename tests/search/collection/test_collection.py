@@ -1,0 +1,398 @@
+"""A collection on the disk: what it keeps, what it refuses, what it finds damaged and what it mends."""
+
+import json
+import multiprocessing
+import shutil
+import sqlite3
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from likewise.errors import BadInput
+from likewise.native.scanning import available
+from likewise.search.collection import Collection
+from likewise.search.collection.quantized_segments import SCANS
+from likewise.search.collection.storage import segments
+from likewise.search.records import Records
+from tests.search.conformance import FILTERS, WIDTH, as_dict, assert_finds, assert_holds, some_records
+
+pytestmark = pytest.mark.usefixtures("unchecked")
+TOLERANCE = 1e-3
+
+
+@pytest.fixture
+def small_segments(monkeypatch):
+    """Segments of 16 rows, wherever their size is known."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("likewise.search.collection") and hasattr(module, "SEGMENT_ROWS"):
+            monkeypatch.setattr(module, "SEGMENT_ROWS", 16)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "collection"
+
+
+def filled(folder: Path, count: int = 60, **options) -> Collection:
+    collection = Collection.create(str(folder), WIDTH, **options)
+    collection.add(some_records(count))
+    return collection
+
+
+def rows_files(folder: Path) -> list[Path]:
+    return sorted((folder / "vectors").iterdir())
+
+
+def flip(path: Path, place: int) -> None:
+    """Change one bit of a file."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 4
+    path.write_bytes(content)
+
+
+def test_a_folder_can_be_copied_and_opened_elsewhere(folder, tmp_path):
+    filled(folder).close()
+    shutil.copytree(folder, tmp_path / "copy")
+    with Collection.open(str(tmp_path / "copy")) as copy:
+        assert_holds(copy, as_dict(some_records(60)), TOLERANCE)
+        assert copy.verify().is_clean
+
+
+def test_float32_keeps_every_digit_that_a_row_of_length_1_has(folder):
+    records = some_records(20)
+    with Collection.create(str(folder), WIDTH, dtype="float32") as collection:
+        collection.add(records)
+    with Collection.open(str(folder)) as collection:
+        np.testing.assert_allclose(collection.get(records.ids).vectors, records.vectors, rtol=1e-6)
+    with pytest.raises(BadInput, match="dtype is 'float64'; expected one of float16, float32"):
+        Collection.create(str(folder) + "2", WIDTH, dtype="float64")
+
+
+def test_vectors_beyond_float16_are_kept_at_their_length(folder):
+    vectors = np.array([[1e30] * WIDTH, [1e-30] * WIDTH, [70_000] * WIDTH], np.float32)
+    with Collection.create(str(folder), WIDTH) as collection:
+        collection.add(Records(["a", "b", "c"], vectors))
+        np.testing.assert_allclose(collection.get(["a", "b", "c"]).vectors, vectors, rtol=1e-3)
+        assert [match.score for match in collection.search(vectors[:1])[0]] == pytest.approx([1, 1, 1], abs=1e-3)
+
+
+def test_a_second_writer_is_refused_and_named_and_a_reader_is_not(folder):
+    with filled(folder):
+        with pytest.raises(BadInput, match=r"is being written by the process \d+, and one writes at a time"):
+            Collection.open(str(folder))
+        with Collection.open(str(folder), read_only=True) as reader:
+            assert len(reader) == 60
+    Collection.open(str(folder)).close()
+
+
+def test_a_process_that_was_forked_neither_writes_nor_keeps_the_lock(folder):
+    def child(queue):
+        try:
+            collection.add(some_records(1, start=900))
+        except BadInput as error:
+            queue.put(str(error))
+
+    collection = filled(folder)
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=child, args=(queue,))
+    process.start()
+    assert "which forked; open it again" in queue.get(timeout=20)
+    process.join()
+    assert_holds(collection, as_dict(some_records(60)), TOLERANCE)
+    collection.close()
+
+
+def test_a_reader_of_a_folder_that_cannot_be_written_opens_it(folder, monkeypatch):
+    filled(folder).close()
+    monkeypatch.setattr("likewise.search.collection.storage.journal.os.access", lambda *_: False)
+    with Collection.open(str(folder), read_only=True) as reader:
+        assert_holds(reader, as_dict(some_records(60)), TOLERANCE)
+    assert not (folder / "collection.sqlite-shm").exists()
+
+
+@pytest.mark.parametrize("other", ["notes.txt", "collection.sqlite.bak"])
+def test_a_folder_with_other_files_is_not_made_a_collection(folder, other):
+    folder.mkdir()
+    (folder / other).write_text("mine")
+    with pytest.raises(BadInput, match=f"has other files, such as {other}"):
+        Collection.create(str(folder), WIDTH)
+    assert [path.name for path in folder.iterdir()] == [other]
+
+
+def test_what_a_killed_create_left_is_made_again_and_not_opened(folder):
+    (folder / "vectors").mkdir(parents=True)
+    (folder / "collection.sqlite").touch()
+    with pytest.raises(BadInput, match="making it was not finished; make it again"):
+        Collection.open(str(folder))
+    filled(folder).close()
+    with pytest.raises(BadInput, match="is a collection already; open it"):
+        Collection.create(str(folder), WIDTH)
+
+
+def test_a_collection_of_another_format_is_refused(folder):
+    filled(folder).close()
+    with sqlite3.connect(folder / "collection.sqlite") as db:
+        db.execute("UPDATE settings SET value = '2' WHERE name = 'format'")
+    db.close()
+    with pytest.raises(BadInput, match="of format 2; this version of likewise reads 1"):
+        Collection.open(str(folder))
+
+
+def test_something_else_in_the_place_of_the_journal_is_refused(folder):
+    filled(folder).close()
+    (folder / "collection.sqlite").write_bytes(b"not a database" * 1000)
+    with pytest.raises(BadInput, match="it is damaged, or no file of SQLite"):
+        Collection.open(str(folder))
+
+
+@pytest.mark.usefixtures("small_segments")
+class TestManySegments:
+    @pytest.mark.parametrize("where", [None, *FILTERS])
+    def test_search_is_that_of_one(self, folder, where):
+        with filled(folder) as collection:
+            collection.delete([f"id {i}" for i in range(0, 60, 7)])
+            expected = {name: row for name, row in as_dict(some_records(60)).items() if int(name[3:]) % 7}
+            assert_finds(collection, expected, where, TOLERANCE)
+            assert_finds(collection, expected, where, TOLERANCE)  # of columns that were kept
+        assert len(rows_files(folder)) == 4
+        with Collection.open(str(folder), read_only=True) as reader:  # of columns that were read from their files
+            assert_finds(reader, expected, where, TOLERANCE)
+
+    @pytest.mark.parametrize("scan", SCANS)
+    def test_every_way_to_scan_gives_the_scores_of_the_stored_vectors(self, folder, scan):
+        expected = as_dict(some_records(60))
+        filled(folder, scan=scan).close()
+        with Collection.open(str(folder), scan=scan) as collection:
+            for where in (None, "lang = 'en'", "lang = 'en'"):
+                assert_finds(collection, expected, where, TOLERANCE, k=3)
+            made = sorted(path.name for path in (folder / "derived").glob(f"*.{scan}"))
+        assert len(made) == (3 if scan != "exact" and available() else 0)
+        if made:
+            flip(folder / "derived" / made[0], 4096 + 3)
+        with Collection.open(str(folder), read_only=True, scan=scan) as collection:
+            assert_finds(collection, expected, None, TOLERANCE, k=3)
+            assert collection.verify().stale == []
+        with pytest.raises(BadInput, match="scan is 'some'; expected one of int8, bits, exact"):
+            Collection.open(str(folder), scan="some")
+
+    def test_derived_files_are_computed_again_where_they_are_lost_or_damaged(self, folder):
+        with filled(folder) as collection:
+            count = collection.count("year >= 2010")
+            derived = sorted((folder / "derived").iterdir())
+            assert [path.name for path in derived] == ["00000001.columns", "00000002.columns", "00000003.columns"]
+            derived[0].unlink()
+            flip(derived[1], derived[1].stat().st_size - 70)
+            derived[2].write_bytes(derived[2].read_bytes()[:-10])
+            report = collection.verify()
+            assert report.is_clean and report.stale == ["derived/00000002.columns", "derived/00000003.columns"]
+        with Collection.open(str(folder)) as collection:
+            assert collection.count("year >= 2010") == count and not collection.verify().stale
+            collection.drop_derived()
+            assert collection.count("year >= 2010") == count
+
+    def test_compact_returns_the_space_of_the_dead_and_changes_nothing_else(self, folder):
+        with filled(folder) as collection:
+            with Collection.open(str(folder), read_only=True) as reader:
+                collection.delete([f"id {i}" for i in range(60) if i % 3])
+                expected = {name: row for name, row in as_dict(some_records(60)).items() if int(name[3:]) % 3 == 0}
+                order = [name for block in collection.records() for name in block.ids]
+                assert_finds(reader, expected, None, TOLERANCE)
+                assert collection.compact() == 40
+                assert_holds(collection, expected, TOLERANCE)
+                assert_holds(reader, expected, TOLERANCE)
+            assert order == [name for block in collection.records() for name in block.ids]
+            assert sum(path.stat().st_size for path in rows_files(folder)) == 2 * 64 + 20 * WIDTH * 2
+            assert collection.compact() == 0 and collection.verify().is_clean
+            collection.add(some_records(20, start=500))
+            assert_holds(collection, expected | as_dict(some_records(20, start=500)), TOLERANCE)
+            assert collection.delete([*expected, *some_records(20, start=500).ids]) == 40
+            assert collection.compact() == 40 and not rows_files(folder)
+
+    def test_a_reader_that_lists_while_all_is_replaced_and_compacted_sees_the_state_it_began_with(self, folder):
+        with filled(folder) as collection:
+            listing = collection.records(block=10)
+            blocks = [next(listing)]
+            collection.upsert(some_records(60, seed=1))
+            collection.compact()
+            assert as_dict(*blocks, *listing).keys() == as_dict(some_records(60)).keys()
+            assert_holds(collection, as_dict(some_records(60, seed=1)), TOLERANCE)
+
+    def test_a_reader_that_never_mapped_the_old_segments_finds_the_new_ones(self, folder):
+        with filled(folder) as collection, Collection.open(str(folder), read_only=True) as reader:
+            collection.delete(["id 0"])
+            collection.compact()
+            assert len(reader) == 59 and reader.search(np.ones((1, WIDTH), np.float32), 100)[0]
+
+    @pytest.mark.parametrize(("place", "ids"), [(64, ["id 16"]), (64 + 2 * WIDTH * 3 + 5, ["id 19"])])
+    def test_a_damaged_vector_is_found_named_and_removed_and_the_rest_is_kept(self, folder, place, ids):
+        filled(folder).close()
+        flip(rows_files(folder)[1], place)
+        with Collection.open(str(folder)) as collection:
+            report = collection.verify()
+            assert report.damaged == dict.fromkeys(ids, "vector") and not report.is_clean and report.records == 60
+            with pytest.raises(BadInput, match="is damaged; verify"):
+                collection.delete(["id 17"])
+                collection.compact()
+            assert_repaired(collection, folder, ids, gone=["id 17"])
+
+    @pytest.mark.parametrize("rows", [5, 0, None, -1])
+    def test_a_segment_that_is_short_missing_or_anothers_costs_its_own_records_alone(self, folder, rows):
+        filled(folder).close()
+        path = rows_files(folder)[1]
+        if rows is None:
+            path.unlink()
+        elif rows < 0:
+            shutil.copy(rows_files(folder)[0], path)
+        else:
+            path.write_bytes(path.read_bytes()[: 64 + rows * 2 * WIDTH])
+        lost = [f"id {i}" for i in range(16 + max(rows or 0, 0), 32)]
+        with Collection.open(str(folder)) as collection:
+            report = collection.verify()
+            assert [*report.damaged] == lost and report.problems == [
+                f"vectors/00000002.rows has {max(rows or 0, 0)} of 16 rows"
+            ]
+            with pytest.raises(BadInput, match=r"00000002\.rows"):
+                collection.search(np.ones((1, WIDTH), np.float32))
+            assert_repaired(collection, folder, lost)
+
+    def test_text_that_changed_on_the_disk_is_found(self, folder):
+        filled(folder).close()
+        with sqlite3.connect(folder / "collection.sqlite") as db:
+            db.execute("UPDATE records SET text = 'other' WHERE id = 'id 4'")
+        db.close()
+        with Collection.open(str(folder)) as collection:
+            report = collection.verify()
+            assert report.damaged == {"id 4": "text, metadata or length"}
+            assert_repaired(collection, folder, ["id 4"])
+
+    @pytest.mark.parametrize(
+        ("statement", "problem"),
+        [
+            ("DELETE FROM tombstones", "segment 1: 0 rows are both alive and dead, and 1 are neither"),
+            ("INSERT INTO tombstones (row) SELECT row FROM records WHERE id = 'id 9'", "1 rows are both"),
+            ("UPDATE columns SET records = 3 WHERE name = 'year'", "the counts of metadata columns are wrong"),
+            ("INSERT INTO words (words, rowid, text) VALUES ('delete', 3, 'text 0 2')", "the full text does not fit"),
+        ],
+    )
+    def test_counts_and_full_text_that_do_not_fit_are_found_and_mended(self, folder, statement, problem):
+        with filled(folder) as collection:
+            collection.delete(["id 0"])
+        with sqlite3.connect(folder / "collection.sqlite") as db:
+            db.execute(statement)
+        db.close()
+        with Collection.open(str(folder)) as collection:
+            report = collection.verify()
+            assert len(report.problems) == 1 and problem in report.problems[0] and not report.damaged
+            assert_repaired(collection, folder, [], gone=["id 0"])
+
+    def test_a_record_in_no_segment_is_named(self, folder):
+        filled(folder).close()
+        with sqlite3.connect(folder / "collection.sqlite") as db:
+            db.execute("UPDATE records SET row = 1000000 WHERE id = 'id 7'")
+        db.close()
+        with Collection.open(str(folder)) as collection:
+            assert collection.verify().damaged == {"id 7": "row"}
+            assert_repaired(collection, folder, ["id 7"])
+
+
+def assert_repaired(collection: Collection, folder: Path, lost: list[str], gone: tuple | list = ()) -> None:
+    """Repair removes what is lost and nothing else, names it, and writes its texts to a file."""
+    kept = {name: row for name, row in as_dict(some_records(60)).items() if name not in (*lost, *gone)}
+    report = collection.repair()
+    assert sorted(report.removed) == sorted(lost) and report.kept == len(kept)
+    written = sorted(folder.glob("damaged-*.jsonl"))
+    assert [report.file] == ([path.name for path in written] or [None])
+    lines = [json.loads(line) for path in written for line in path.read_text("utf-8").splitlines()]
+    assert [line["id"] for line in lines] == sorted(lost, key=lambda name: int(name[3:]))
+    assert collection.verify().is_clean
+    assert_holds(collection, kept, TOLERANCE)
+    collection.close()
+    with Collection.open(str(folder)) as again:
+        assert_holds(again, kept, TOLERANCE)
+        again.add(some_records(3, start=700))
+        assert len(again) == len(kept) + 3 and again.search_words("text") and again.verify().is_clean
+
+
+def test_numbers_of_the_file_format_are_not_changed_by_chance():
+    layout = segments.RowFormat(384, np.dtype("<f2"))
+    assert (segments.SEGMENT_ROWS, segments.HEADER_BYTES, layout.file_bytes(2)) == (65_536, 64, 64 + 2 * 768)
+    assert layout.header(3)[:40] == b"likewise rows 1\n" + bytes([3, *[0] * 7, 128, 1, *[0] * 6]) + b"<f2     "
+
+
+def test_a_torn_tail_is_cut_off_by_the_next_writer_and_not_seen_by_readers(folder):
+    filled(folder).close()
+    path = rows_files(folder)[0]
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(b"half a row")
+    (folder / "vectors" / "00000002.rows").write_bytes(b"a segment that was never committed")
+    with Collection.open(str(folder), read_only=True) as reader:
+        assert_holds(reader, as_dict(some_records(60)), TOLERANCE)
+        assert path.stat().st_size > size
+    with Collection.open(str(folder)) as collection:
+        assert rows_files(folder) == [path] and path.stat().st_size == size
+        assert_holds(collection, as_dict(some_records(60)), TOLERANCE)
+
+
+def test_a_call_that_fails_leaves_no_rows_behind(folder, monkeypatch):
+    with filled(folder) as collection:
+        size = rows_files(folder)[0].stat().st_size
+
+        def fail(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("likewise.search.collection.collection.insert", fail)
+        with pytest.raises(KeyboardInterrupt):
+            collection.add(some_records(5, start=100))
+        monkeypatch.undo()
+        assert rows_files(folder)[0].stat().st_size == size
+        collection.add(some_records(5, start=100))
+        assert_holds(collection, as_dict(some_records(60)) | as_dict(some_records(5, start=100)), TOLERANCE)
+        assert collection.verify().is_clean
+
+
+TEXTS = ["the cat sat", "a dog and a cat", "Größe der Straße", "NEAR(cat dog) OR *", None, "cat cat cat cat"]
+
+
+@pytest.mark.parametrize(
+    ("query", "where", "expected"),
+    [
+        ("cat", None, ["5", "0", "1", "3"]),
+        ("CAT dog", None, ["1", "3"]),
+        ("cat", "odd = true", ["5", "1", "3"]),
+        ("grosse strasse größe", None, ["2"]),
+        ('"NEAR(" AND * text:cat ^ -', None, ["3"]),
+        ("'; DROP TABLE records; --", None, []),
+        ("", None, []),
+        ("?!", None, []),
+        ("unicorn", None, []),
+    ],
+)
+def test_words_are_found_and_never_read_as_syntax(folder, query, where, expected):
+    with Collection.create(str(folder), 2) as collection:
+        ids = [str(i) for i in range(len(TEXTS))]
+        metadata = [{"odd": bool(i % 2)} for i in range(len(TEXTS))]
+        collection.add(Records(ids, np.ones((len(ids), 2), np.float32), TEXTS, metadata))
+        found = collection.search_words(query, where=where)
+        assert {match.id for match in found[: len(expected)]} == {*expected}
+        assert [match.score for match in found] == sorted((match.score for match in found), reverse=True)
+        assert [match.id for match in collection.search_words(query, 1, where)] == [m.id for m in found[:1]]
+        collection.delete(["5"])
+        collection.upsert(Records(["0"], np.ones((1, 2), np.float32), ["a unicorn"]))
+        assert [match.id for match in collection.search_words("unicorn")] == ["0"]
+        assert "5" not in {match.id for match in collection.search_words("cat")}
+
+
+def test_columns_are_known_until_the_last_record_that_has_them_is_gone(folder):
+    with Collection.create(str(folder), 2) as collection:
+        collection.add(Records(["a", "b"], np.ones((2, 2), np.float32), None, [{"x": 1}, {"x": None, "y": 2}]))
+        assert (collection.count("x = 1"), collection.count("x is null"), collection.count("y = 2")) == (1, 1, 1)
+        collection.delete(["b"])
+        with pytest.raises(BadInput, match="has the column 'y' of the filter; its columns are x"):
+            collection.count("y = 2")
+        collection.upsert(Records(["a"], np.ones((1, 2), np.float32)))
+        with pytest.raises(BadInput, match="its records have no metadata"):
+            collection.count("x = 1")
