@@ -15,16 +15,19 @@
 namespace likewise {
 namespace {
 
-Kernels with(Kernels base, const char* name, const Scheme* int8, const Scheme* bf16 = nullptr) {
-    base.name = name;
-    if (int8) base.int8 = *int8;
-    if (bf16) base.bf16 = *bf16;
+Kernels with_int8(Kernels base, const char* name, const Scheme& int8, const ScanKernel& scan_int8) {
+    base.name = name, base.int8 = int8, base.scan.int8 = scan_int8;
+    return base;
+}
+
+[[maybe_unused]] Kernels with_bf16(Kernels base, const char* name, const Scheme& bf16) {
+    base.name = name, base.bf16 = bf16;
     return base;
 }
 
 #if defined(__x86_64__)
-// A register of CPUID. Asked for here rather than by __builtin_cpu_supports, which knows fewer names in old compilers and
-// answers "no" to everything where a compiler's own library lacks its table (zig's).
+// A register of CPUID. Asked for here rather than by __builtin_cpu_supports, which knows fewer names in old compilers
+// and answers "no" to everything where a compiler's own library lacks its table (zig's).
 enum class Register { eax, ebx, ecx, edx };
 bool has(unsigned leaf, unsigned part, Register which, int bit) {
     unsigned values[4] = {0, 0, 0, 0};
@@ -45,11 +48,14 @@ std::vector<Kernels> usable() {
     constexpr unsigned YMM = 0x06, ZMM = 0xE6;
     const auto seven = [](Register which, int bit) { return has(7, 0, which, bit); };
     const auto seven_one = [](int bit) { return has(7, 1, Register::eax, bit); };
-    const bool avx2 = saves(YMM) && seven(Register::ebx, 5) && has(1, 0, Register::ecx, 12);  // and FMA
+    const bool avx2 = saves(YMM) && seven(Register::ebx, 5) && has(1, 0, Register::ecx, 12) &&
+                      has(1, 0, Register::ecx, 29);  // and FMA, F16C
     const bool avx512 = avx2 && saves(ZMM) && seven(Register::ebx, 16) && seven(Register::ebx, 30) &&
                         seven(Register::ebx, 17) && seven(Register::ebx, 31);  // F, BW, DQ, VL
     const bool vnni = avx512 && seven(Register::ecx, 11);
-    Kernels full = with(avx512::table, "vnni", &vnni::int8);
+    Kernels wide = avx512::table;
+    wide.scan.bits = seven(Register::ecx, 14) ? avx512popcnt::bits : avx2::table.scan.bits;
+    Kernels full = with_int8(wide, "vnni", vnni::int8, vnni::scan_int8);
     full.attend_rounded = vnni::attend;
     std::vector<Kernels> found;
 #if defined(LIKEWISE_EMULATE_BF16)
@@ -57,12 +63,12 @@ std::vector<Kernels> usable() {
 #else
     const bool bf16 = seven_one(5);
 #endif
-    if (vnni && bf16) found.push_back(with(full, "avx512bf16", nullptr, &avx512bf16::bf16));
+    if (vnni && bf16) found.push_back(with_bf16(full, "avx512bf16", avx512bf16::bf16));
     if (vnni) found.push_back(full);
-    if (avx512) found.push_back(avx512::table);
-    if (avx2 && seven_one(4)) found.push_back(with(avx2::table, "avxvnni", &avxvnni::int8));
+    if (avx512) found.push_back(wide);
+    if (avx2 && seven_one(4)) found.push_back(with_int8(avx2::table, "avxvnni", avxvnni::int8, avxvnni::scan_int8));
     if (avx2) found.push_back(avx2::table);
-    if (vnni) found.push_back(with(avx2::table, "vnni256", &vnni::int8_half));
+    if (vnni) found.push_back(with_int8(avx2::table, "vnni256", vnni::int8_half, vnni::scan_int8_half));
     found.push_back(portable::table);
     return found;
 }
@@ -80,7 +86,7 @@ bool has_dot_product() {
 
 std::vector<Kernels> usable() {
     std::vector<Kernels> found;
-    if (has_dot_product()) found.push_back(with(neon::table, "dotprod", &dotprod::int8));
+    if (has_dot_product()) found.push_back(with_int8(neon::table, "dotprod", dotprod::int8, dotprod::scan_int8));
     found.push_back(neon::table);
     found.push_back(portable::table);
     return found;

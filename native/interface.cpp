@@ -8,6 +8,7 @@
 #include "likewise_native.h"
 #include "model.h"
 #include "run.h"
+#include "scan.h"
 
 struct lw_model {
     likewise::Model model;
@@ -109,6 +110,14 @@ int32_t lw_run(const lw_model* model, const lw_request* request, char* message, 
         if (model == nullptr || request == nullptr) throw Failure(BAD_INPUT, "there is no model, or no request");
         run(model->model, *request);
     });
+}
+
+int32_t lw_scan_best(const char* instructions, const lw_scan* scan, const lw_best* out, char* message, size_t size) {
+    return guarded(message, size, [&] { scan_best(chosen(instructions), *scan, *out); });
+}
+
+int32_t lw_scan_above(const char* instructions, const lw_scan* scan, lw_above* out, char* message, size_t size) {
+    return guarded(message, size, [&] { out->found = scan_above(chosen(instructions), *scan, *out); });
 }
 
 int32_t lw_product(const char* instructions, int32_t precision, const float* a, const float* b, const float* bias,

@@ -13,17 +13,23 @@ extern const Kernels table;
 }
 namespace avxvnni {
 extern const Scheme int8;  // on top of avx2
-}
+extern const ScanKernel scan_int8;
+}  // namespace avxvnni
 namespace avx512 {
 extern const Kernels table;
 }
 namespace vnni {
 extern const Scheme int8;  // on top of avx512
+extern const ScanKernel scan_int8;
 extern void (*const attend)(const Attention&);
 extern const Scheme int8_half;  // the same in vectors of avxvnni's width, to test its kernel where only AVX-512 is
+extern const ScanKernel scan_int8_half;
 }  // namespace vnni
 namespace avx512bf16 {
 extern const Scheme bf16;  // on top of vnni
+}
+namespace avx512popcnt {
+extern const ScanKernel bits;  // on top of avx512
 }
 #elif defined(__aarch64__)
 namespace neon {
@@ -31,6 +37,7 @@ extern const Kernels table;
 }
 namespace dotprod {
 extern const Scheme int8;  // on top of neon
-}
+extern const ScanKernel scan_int8;
+}  // namespace dotprod
 #endif
 }  // namespace likewise

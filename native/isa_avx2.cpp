@@ -9,13 +9,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 #endif
 
 namespace likewise {
@@ -27,6 +28,9 @@ namespace {
 #include "kernels/rounding.h"
 #include "kernels/elementwise.h"
 #include "kernels/attention.h"
+#include "kernels/scan.h"
+#include "kernels/bits_avx2.h"
+#include "kernels/scan_bits.h"
 }  // namespace
 
 const Kernels table = {
@@ -40,6 +44,7 @@ const Kernels table = {
     largest_of,
     attend,
     attend,
+    {scan_kernel<Fp32>(nullptr), scan_kernel<Int8Wide>(widen<int16_t>), bits_kernel, squares, from_fp16},
 };
 }  // namespace avx2
 }  // namespace likewise

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #if defined(__clang__)
@@ -27,6 +28,7 @@ namespace {
 #include "kernels/rounding.h"
 #include "kernels/elementwise.h"
 #include "kernels/attention.h"
+#include "kernels/scan.h"
 }  // namespace
 
 const Kernels table = {
@@ -40,6 +42,7 @@ const Kernels table = {
     largest_of,
     attend,
     attend,
+    {scan_kernel<Fp32>(nullptr), scan_kernel<Int8Wide>(widen<int16_t>), {}, squares, from_fp16},
 };
 }  // namespace avx512
 }  // namespace likewise

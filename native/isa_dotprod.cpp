@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #if defined(__clang__)
@@ -33,9 +34,11 @@ struct Int8 : Whole {
         return {vdotq_s32(sum.v, vreinterpretq_s8_s32(x.v), vreinterpretq_s8_s32(w.v))};
     }
 };
+#include "kernels/scan.h"
 }  // namespace
 
 const Scheme int8 = {PANEL, 4, 1, 1, 0, multiply<Int8>, quantise<int8_t>};
+const ScanKernel scan_int8 = scan_kernel<Int8>(widen<int8_t>);
 }  // namespace dotprod
 }  // namespace likewise
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace likewise {
@@ -20,6 +21,9 @@ namespace {
 #include "kernels/rounding.h"
 #include "kernels/elementwise.h"
 #include "kernels/attention.h"
+#include "kernels/scan.h"
+#include "kernels/bits_neon.h"
+#include "kernels/scan_bits.h"
 }  // namespace
 
 const Kernels table = {
@@ -33,6 +37,7 @@ const Kernels table = {
     largest_of,
     attend,
     attend,
+    {scan_kernel<Fp32>(nullptr), scan_kernel<Int8Wide>(widen<int16_t>), bits_kernel, squares, from_fp16},
 };
 }  // namespace neon
 }  // namespace likewise

@@ -142,6 +142,57 @@ void attend(const Attention& a) {
     }
 }
 
+// Elements of queries; rows are floats, or bytes. Columns are alone in their panels: lanes and vectors are 1.
+template <class Element>
+size_t scan(const ScanBlock& b) {
+    Hit* hit = b.hits;
+    for (int row = 0; row < b.count; row++) {
+        const Element* x = static_cast<const Element*>(b.rows[row]);
+        for (int column = 0; column < b.columns; column++) {
+            const Element* q = static_cast<const Element*>(b.queries) + static_cast<long>(column) * b.inputs;
+            decltype(widened(Element{})) sum{};
+            for (int k = 0; k < b.inputs; k++) sum += widened(x[k]) * widened(q[k]);
+            const float score = static_cast<float>(sum) * b.factors[row] * b.query_factors[column];
+            if (!(score <= b.floors[column])) *hit++ = {row, column, score};
+        }
+    }
+    return static_cast<size_t>(hit - b.hits);
+}
+
+size_t scan_bits(const ScanBlock& b) {
+    Hit* hit = b.hits;
+    for (int row = 0; row < b.count; row++) {
+        const uint64_t* x = static_cast<const uint64_t*>(b.rows[row]);
+        for (int column = 0; column < b.columns; column++) {
+            const uint64_t* q = static_cast<const uint64_t*>(b.queries) + static_cast<long>(column) * b.inputs;
+            int64_t distance = 0;
+            for (int k = 0; k < b.inputs; k++) distance += __builtin_popcountll(x[k] ^ q[k]);
+            if (distance <= b.farthest[column]) *hit++ = {row, column, -static_cast<float>(distance)};
+        }
+    }
+    return static_cast<size_t>(hit - b.hits);
+}
+
+void copy_bytes(const void* stored, int count, void* out) { std::memcpy(out, stored, count); }
+
+float squares(const float* x, int count) {
+    float sum = 0.0F;
+    for (int i = 0; i < count; i++) sum += x[i] * x[i];
+    return sum;
+}
+
+float from_half(uint16_t half) {
+    const uint32_t exponent = (half >> 10) & 31U, fraction = half & 1023U;
+    float size = std::ldexp(static_cast<float>(fraction + (exponent ? 1024U : 0U)),
+                            static_cast<int>(exponent ? exponent : 1U) - 25);
+    if (exponent == 31) size = fraction ? NAN : INFINITY;
+    return half & 0x8000U ? -size : size;
+}
+
+void from_fp16(const void* stored, int count, float* out) {
+    for (int i = 0; i < count; i++) out[i] = from_half(static_cast<const uint16_t*>(stored)[i]);
+}
+
 }  // namespace
 
 const Kernels table = {
@@ -155,6 +206,11 @@ const Kernels table = {
     largest,
     attend,
     attend,
+    {{1, 1, 1, 1, 4, 4, 0, scan<float>, nullptr},
+     {1, 1, 1, 1, 1, 1, 0, scan<int8_t>, copy_bytes},
+     {1, 1, 1, 1, 8, 8, 0, scan_bits, nullptr},
+     squares,
+     from_fp16},
 };
 }  // namespace portable
 }  // namespace likewise

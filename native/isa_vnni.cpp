@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #if defined(__clang__)
@@ -41,6 +42,7 @@ inline Bits dot_pairs(Bits sum, Bits x, const void* p) {
     return {_mm512_dpwssd_epi32(sum.v, x.v, spread_four_bytes(p))};
 }
 
+#include "kernels/scan.h"
 #include "kernels/exponential.h"
 #include "kernels/placing.h"
 #include "kernels/attention_pairs.h"
@@ -53,6 +55,7 @@ void attend_whole(const Attention& a) {
 
 extern void (*const attend)(const Attention&) = attend_whole;
 const Scheme int8 = {PANEL, 4, 1, 1, 128, multiply<Int8>, quantise<uint8_t>};
+const ScanKernel scan_int8 = scan_kernel<Int8>(widen<uint8_t>);
 }  // namespace vnni
 }  // namespace likewise
 

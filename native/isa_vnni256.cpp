@@ -7,13 +7,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,avx512f,avx512vl,avx512vnni"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,avx512f,avx512vl,avx512vnni"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,avx512f,avx512vl,avx512vnni")
+#pragma GCC target("avx2,fma,f16c,avx512f,avx512vl,avx512vnni")
 #endif
 
 namespace likewise {
@@ -25,9 +26,11 @@ namespace {
 #include "kernels/rounding.h"
 inline __m256i dot(__m256i sum, __m256i x, __m256i w) { return _mm256_dpbusd_epi32(sum, x, w); }
 #include "kernels/bytes_avx2.h"
+#include "kernels/scan.h"
 }  // namespace
 
 const Scheme int8_half = {PANEL, 4, 1, 1, 128, multiply<Int8>, quantise<uint8_t>};
+const ScanKernel scan_int8_half = scan_kernel<Int8>(widen<uint8_t>);
 }  // namespace vnni
 }  // namespace likewise
 

@@ -1,6 +1,7 @@
 // The kernels of an instruction set as one table of functions; everything else is written once, above them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace likewise {
@@ -64,6 +65,53 @@ inline long attention_work(int tokens, int width) {
     return 16 * padded + 16L * (tokens + 1) + 16 * padded + 2L * (tokens + 1) * padded + 64;
 }
 
+// A row and a query, both counted in their block, and their score.
+struct Hit {
+    int32_t row, query;
+    float score;
+};
+
+// A few rows of a corpus, and packed queries that they are compared with: panels of columns, in each the inputs in
+// groups (of bits: words), in each group column by column.
+struct ScanBlock {
+    const void* const* rows;  // as the kernel reads them; the last repeated up to a multiple of ScanKernel::rows
+    const float* factors;     // by which a row's scores are multiplied, as many; null for bits
+    int count;                // of rows, without repetitions
+    int inputs;               // of a row: a multiple of the group, or words of 64 bits
+    const void* queries;
+    int columns;                 // queries, padded to a multiple of the lanes
+    const float* query_factors;  // by which a query's scores are multiplied; null for bits
+    const int32_t* starts;       // int8: where a query's sums start, because rows are stored above zero
+    const float* floors;         // a query's score passes unless it is at most this: NaN passes, and all pass a NaN
+    const int64_t* farthest;     // bits: a query's distance passes if it is at most this
+    Hit* hits;                   // count * columns of them
+};
+
+// How rows of one type are compared with queries. The hits of bits have minus the distance for a score.
+struct ScanKernel {
+    int lanes;                                            // columns of a vector
+    int vectors;                                          // most of a panel
+    int rows;                                             // computed at once
+    int group;                                            // inputs that lie together
+    int weight_bytes;                                     // of a packed input of a query
+    int row_bytes;                                        // of an input of a row, as the kernel reads it
+    int offset;                                           // int8: what is added to a row's inputs
+    size_t (*scan)(const ScanBlock&);                     // how many hits there are
+    void (*widen)(const void* stored, int count, void*);  // int8: a row to what the kernel reads
+};
+
+// Queries are shared out between as few panels as can be, all of nearly one width: the first vector of each.
+inline int panels_of(int vectors, int most) { return (vectors + most - 1) / most; }
+inline int panel_start(int vectors, int panels, int panel) {
+    return static_cast<int>(static_cast<int64_t>(vectors) * panel / panels);
+}
+
+struct ScanKernels {
+    ScanKernel fp32, int8, bits;
+    float (*squares)(const float* x, int count);  // their sum
+    void (*from_fp16)(const void* stored, int count, float* out);
+};
+
 struct Kernels {
     const char* name;
     Scheme fp32, bf16, int8;
@@ -76,6 +124,7 @@ struct Kernels {
     float (*largest)(const float* x, int count);
     void (*attend)(const Attention&);
     void (*attend_rounded)(const Attention&);  // for models in eight bits: the same, or faster and rounded
+    ScanKernels scan;
 };
 
 // The kernels of that name, or the best that this processor has where the name is null; throws where it has none such.

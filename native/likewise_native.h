@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Raised with every change of this file; a caller refuses a library of another version. */
-#define LW_VERSION 2
+#define LW_VERSION 3
 
 enum lw_code { LW_OK, LW_BAD_DESCRIPTION, LW_BAD_WEIGHTS, LW_BAD_INPUT, LW_NO_MEMORY, LW_INTERNAL };
 enum lw_type { LW_FP32, LW_FP16, LW_BF16, LW_INT8 };      /* of stored weights */
@@ -102,6 +102,50 @@ LW_PUBLIC void lw_free(lw_model*);
 LW_PUBLIC const char* lw_model_instructions(const lw_model*);
 LW_PUBLIC int64_t lw_model_bytes(const lw_model*); /* of packed weights */
 LW_PUBLIC int32_t lw_run(const lw_model*, const lw_request*, char* message, size_t size);
+
+/* Queries against every row of a corpus. A score is the same bits whatever else is in the call, on one thread or many.
+ */
+enum lw_vectors { LW_BITS = 4 }; /* beside lw_type: the first number in the lowest bit of the first byte */
+
+typedef struct {
+    const void* corpus;
+    const float* scales; /* of each row, by which its scores are multiplied; null: 1. Not for bits, nor for floats */
+    const uint8_t* mask; /* of each row a bit, as in bits: whether it is compared; null: all are */
+    const void* query_vectors; /* one behind the other; floats where the corpus has halves, else of its type */
+    const float* query_scales; /* as scales */
+    int64_t rows, row_bytes, queries;
+    int32_t width;
+    int32_t type;   /* LW_FP32, LW_FP16, LW_INT8 or LW_BITS */
+    int32_t cosine; /* of floats: queries have length 1, and scores are divided by the length of rows */
+    int32_t threads;
+    float near; /* cosines above this, of rows that are nearly equal, are computed from differences, accurately */
+} lw_scan;
+
+/* The scores of bits are how many are equal, minus how many differ. */
+typedef struct {
+    const int64_t* listed; /* [queries][listed_count] rows, ascending, the only ones that a query is compared with; or
+                              null */
+    int64_t listed_count;
+    int64_t k;
+    int64_t* counts; /* of each query: how many rows there are, k if there are so many */
+    int64_t* rows;   /* [queries][k], best first, of equal scores the earlier row */
+    float* scores;   /* [queries][k] */
+} lw_best;
+
+typedef struct {
+    float threshold; /* the least score */
+    int32_t later;   /* 1: only rows after first + the query's number */
+    int64_t first;
+    int64_t room; /* pairs that the arrays hold: of more, only their number is returned */
+    int64_t* query_numbers;
+    int64_t* rows;
+    float* scores; /* pairs come by query, then row */
+    int64_t found; /* is written: how many pairs there are */
+} lw_above;
+
+/* `instructions` as in lw_create. A number that is NaN or infinite, in a row that is compared, is LW_BAD_INPUT. */
+LW_PUBLIC int32_t lw_scan_best(const char* instructions, const lw_scan*, const lw_best*, char* message, size_t size);
+LW_PUBLIC int32_t lw_scan_above(const char* instructions, const lw_scan*, lw_above*, char* message, size_t size);
 
 /* For tests: out [m][n] = a [m][k] times b [n][k] transposed, + bias [n] (may be null), + residual [m][n] (may be
  * null), in a precision. In int8, a and b hold whole numbers from -127 to 127, and results are exact while below 2^24.

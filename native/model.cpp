@@ -194,12 +194,6 @@ void Model::give_back(std::unique_ptr<Workspace> workspace) const {
     }
 }
 
-Pool& Model::pool() const {
-    Pool* found = pool_.load();
-    if (found && found->here()) return *found;
-    auto made = std::make_unique<Pool>();
-    if (pool_.compare_exchange_strong(found, made.get())) return *made.release();
-    return *found;  // another thread was faster
-}
+Pool& Model::pool() const { return pool_of(pool_); }
 
 }  // namespace likewise

@@ -2,6 +2,7 @@
 #include "pool.h"
 
 #include <exception>
+#include <memory>
 
 #if !defined(_WIN32)
 #include <unistd.h>
@@ -32,6 +33,19 @@ Pool::~Pool() {
 }
 
 bool Pool::here() const { return process_ == this_process(); }
+
+Pool& pool_of(std::atomic<Pool*>& owned) {
+    Pool* found = owned.load();
+    if (found && found->here()) return *found;
+    auto made = std::make_unique<Pool>();
+    if (owned.compare_exchange_strong(found, made.get())) return *made.release();
+    return *found;  // another thread was faster
+}
+
+Pool& process_pool() {
+    static std::atomic<Pool*> pool{nullptr};
+    return pool_of(pool);
+}
 
 void Pool::run(size_t helpers, const std::function<void()>& work) {
     Job job{work, helpers};

@@ -1,6 +1,7 @@
 // Threads that wait for work between calls: making one anew for each call costs as much as a short sentence.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -43,5 +44,10 @@ private:
     size_t demand_ = 0;  // helpers of all calls
     bool ends_ = false;
 };
+
+// The pool that an owner keeps, made at the first call, and again in a process that was forked.
+Pool& pool_of(std::atomic<Pool*>& owned);
+// The one for work that belongs to no model. It is never destroyed: threads may outlive what is when a process ends.
+Pool& process_pool();
 
 }  // namespace likewise

@@ -24,6 +24,7 @@ struct Fp32 {
 struct Bits {
     __m256i v;
 };
+inline Floats floats(Bits x) { return {_mm256_cvtepi32_ps(x.v)}; }
 
 // Sums of whole numbers, made floats: the sum * scale of the row * scale of the column + bias.
 struct WholeColumn {

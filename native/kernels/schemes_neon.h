@@ -22,6 +22,7 @@ struct Fp32 {
 struct Bits {
     int32x4_t v;
 };
+inline Floats floats(Bits x) { return {vcvtq_f32_s32(x.v)}; }
 
 // Sums of whole numbers, made floats: the sum * scale of the row * scale of the column + bias.
 struct WholeColumn {

@@ -10,6 +10,8 @@ constexpr int TILE_ROWS = 6;     // a product computes so many rows ...
 constexpr int TILE_VECTORS = 2;  // ... of so many vectors at once: 12 of the 16 registers are sums
 constexpr int KEYS = 8;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
+constexpr int SCAN_ROWS = 6;     // rows of a corpus, and
+constexpr int SCAN_VECTORS = 2;  // vectors of queries that a scan compares at once
 
 inline Floats load(const float* p) { return {_mm256_loadu_ps(p)}; }
 inline void store(float* p, Floats x) { _mm256_storeu_ps(p, x.v); }
@@ -47,6 +49,16 @@ inline Floats first(Floats x, int count) {
 // `yes` in the lanes where a < b, `no` in the others.
 inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
     return {_mm256_blendv_ps(no.v, yes.v, _mm256_cmp_ps(a.v, b.v, _CMP_LT_OQ))};
+}
+
+// The lanes where a is not less than or equal to b, as bits: NaN is not.
+inline unsigned above(Floats a, Floats b) {
+    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a.v, b.v, _CMP_NLE_UQ)));
+}
+
+// Half precision.
+inline Floats load_halves(const uint16_t* p) {
+    return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
 
 // y times 2 to the whole part of x, which goes into the exponent, 0 below -126; and the rest of x, from 0 to 1.

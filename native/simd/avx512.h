@@ -10,6 +10,8 @@ constexpr int TILE_ROWS = 6;     // a product computes so many rows ...
 constexpr int TILE_VECTORS = 4;  // ... of so many vectors at once: 24 of the 32 registers are sums
 constexpr int KEYS = 12;         // keys, and
 constexpr int QUERIES = 8;       // queries that attention keeps in registers
+constexpr int SCAN_ROWS = 12;    // rows of a corpus, and
+constexpr int SCAN_VECTORS = 2;  // vectors of queries that a scan compares at once
 
 inline Floats load(const float* p) { return {_mm512_loadu_ps(p)}; }
 inline void store(float* p, Floats x) { _mm512_storeu_ps(p, x.v); }
@@ -41,6 +43,14 @@ inline Floats first(Floats x, int count) {
 // `yes` in the lanes where a < b, `no` in the others.
 inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
     return {_mm512_mask_blend_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ), no.v, yes.v)};
+}
+
+// The lanes where a is not less than or equal to b, as bits: NaN is not.
+inline unsigned above(Floats a, Floats b) { return _mm512_cmp_ps_mask(a.v, b.v, _CMP_NLE_UQ); }
+
+// Half precision.
+inline Floats load_halves(const uint16_t* p) {
+    return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
 
 // y times 2 to the whole part of x, and the rest of x, from 0 to 1.

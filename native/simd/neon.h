@@ -10,6 +10,8 @@ constexpr int TILE_ROWS = 6;     // a product computes so many rows ...
 constexpr int TILE_VECTORS = 4;  // ... of so many vectors at once: 24 of the 32 registers are sums
 constexpr int KEYS = 8;          // keys, and
 constexpr int QUERIES = 4;       // queries that attention keeps in registers
+constexpr int SCAN_ROWS = 6;     // rows of a corpus, and
+constexpr int SCAN_VECTORS = 4;  // vectors of queries that a scan compares at once
 
 inline Floats load(const float* p) { return {vld1q_f32(p)}; }
 inline void store(float* p, Floats x) { vst1q_f32(p, x.v); }
@@ -27,6 +29,15 @@ inline float largest(Floats x) { return vmaxvq_f32(x.v); }
 inline Floats where_less(Floats a, Floats b, Floats yes, Floats no) {
     return {vbslq_f32(vcltq_f32(a.v, b.v), yes.v, no.v)};
 }
+
+// The lanes where a is not less than or equal to b, as bits: NaN is not.
+inline unsigned above(Floats a, Floats b) {
+    const uint32_t bits[4] = {1, 2, 4, 8};
+    return vaddvq_u32(vbicq_u32(vld1q_u32(bits), vcleq_f32(a.v, b.v)));
+}
+
+// Half precision.
+inline Floats load_halves(const uint16_t* p) { return {vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))}; }
 
 // b where either is NaN, as on x86.
 inline Floats max(Floats a, Floats b) { return {vbslq_f32(vcgtq_f32(a.v, b.v), a.v, b.v)}; }

@@ -4,10 +4,23 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from likewise.arrays.similarity import SIMILARITIES
 from likewise.errors import BadInput
-from likewise.search import exact, search
+from likewise.search import blocks, exact, search
+from tests.native_library import needs_native
+
+Array = np.ndarray
+
+
+@pytest.fixture(params=["numpy", pytest.param("library", marks=needs_native)], autouse=True)
+def engine(request, monkeypatch):
+    """Every test runs by NumPy, and by the compiled library where it is there."""
+    if request.param == "numpy":
+        monkeypatch.setattr(blocks, "available", lambda: False)
+    return request.param
 
 
 @pytest.mark.parametrize("metric", SIMILARITIES)
@@ -76,6 +89,7 @@ def test_many_equal_scores_keep_the_order_of_the_corpus_where_only_a_stable_sort
 
 
 def test_blocks_of_queries_change_nothing_and_bound_the_scores(monkeypatch):
+    monkeypatch.setattr(blocks, "available", lambda: False)
     draw = np.random.default_rng(3)
     queries, corpus = draw.normal(size=(25, 4)).astype(np.float32), draw.normal(size=(30, 4)).astype(np.float32)
     whole = search(queries, corpus, k=4)
@@ -96,12 +110,13 @@ def test_blocks_of_queries_change_nothing_and_bound_the_scores(monkeypatch):
 
 
 def test_the_corpus_is_normalised_once(monkeypatch):
+    monkeypatch.setattr(blocks, "available", lambda: False)
     rows = []
     monkeypatch.setattr(exact, "BLOCK", 2)
     monkeypatch.setattr(exact, "QUERIES", 2)
     monkeypatch.setattr(exact, "unit", lambda x: rows.append(len(x)) or x)
     search(np.eye(5, dtype=np.float32), np.eye(5, dtype=np.float32))
-    assert rows == [5, 5]
+    assert sorted(rows) == [1, 2, 2, 5]
 
 
 @pytest.mark.parametrize(
@@ -149,3 +164,76 @@ def test_blocks_of_queries_change_nothing(monkeypatch):
         monkeypatch.setattr(exact, "QUERIES", size)
         result = search(queries, corpus, k=5)
         assert np.array_equal(result.indices, whole.indices) and np.allclose(result.scores, whole.scores)
+
+
+def slow_search(queries: Array, corpus: Array, k: int, mask: Array | None = None) -> list[list[int]]:
+    """Rows by cosine, best first, of equal ones the earlier, by Python's own sort."""
+    rows = range(len(corpus)) if mask is None else np.flatnonzero(mask).tolist()
+    scores = SIMILARITIES["cosine"](queries.astype(np.float32), corpus.astype(np.float32))
+    return [sorted(rows, key=lambda i: (-scores[q, i], i))[:k] for q in range(len(queries))]
+
+
+@given(
+    shape=st.tuples(st.integers(0, 9), st.integers(1, 130), st.integers(1, 40)),
+    k=st.integers(1, 140),
+    share=st.floats(0, 1),
+    kind=st.sampled_from(["float32", "float16"]),
+    seed=st.integers(0, 99),
+)
+def test_rows_left_out_by_a_mask_are_never_found_and_the_others_are_as_ever(shape, k, share, kind, seed):
+    draw = np.random.default_rng(seed)
+    queries = draw.integers(-3, 4, (shape[0], shape[2])).astype(np.float32)
+    corpus = draw.integers(-3, 4, (shape[1], shape[2])).astype(kind)  # whole numbers: ties, and no rounding of products
+    mask = draw.random(shape[1]) < share
+    for given_mask in (None, mask):
+        hits = search(queries, corpus, k, mask=given_mask, metric="dot")
+        rows = np.arange(shape[1]) if given_mask is None else np.flatnonzero(mask)
+        scores = queries @ corpus.astype(np.float32).T
+        wanted = [sorted(rows.tolist(), key=lambda i: (-scores[q, i], i))[:k] for q in range(len(queries))]
+        assert hits.indices.tolist() == wanted
+        assert hits.scores.tolist() == [scores[q, rows].tolist() for q, rows in enumerate(wanted)]
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_cosines_are_those_of_normalised_rows(kind):
+    draw = np.random.default_rng(5)
+    queries, corpus = draw.normal(size=(7, 33)).astype(kind), (draw.normal(size=(200, 33)) * 50).astype(kind)
+    hits = search(queries, corpus, k=9)
+    assert hits.indices.tolist() == slow_search(queries, corpus, 9)
+    wanted = SIMILARITIES["cosine"](queries.astype(np.float32), corpus.astype(np.float32))
+    np.testing.assert_allclose(hits.scores, np.take_along_axis(wanted, hits.indices, 1), atol=1e-6)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("mask", [np.ones(2, bool), np.ones(3), "all", [[True] * 3]])
+def test_a_mask_is_one_boolean_a_row(mask):
+    with pytest.raises(BadInput, match="expected 3 booleans, one a row"):
+        search(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32), mask=mask)
+
+
+def test_a_corpus_in_a_file_is_searched_in_blocks_and_gives_what_memory_gives(tmp_path, monkeypatch):
+    corpus = np.random.default_rng(0).normal(size=(700, 16)).astype(np.float32)
+    np.save(tmp_path / "corpus.npy", corpus)
+    mapped = np.load(tmp_path / "corpus.npy", mmap_mode="r")
+    mask = np.arange(700) % 3 > 0
+    whole = search(corpus[:5], corpus, k=20, mask=mask)
+    monkeypatch.setattr(blocks, "STREAMED", 64 * 40)
+    monkeypatch.setattr(blocks, "QUERIES", 2)
+    monkeypatch.setattr(exact, "BLOCK", 64)
+    in_blocks = search(corpus[:5], mapped, k=20, mask=mask)
+    assert np.array_equal(in_blocks.indices, whole.indices)
+    np.testing.assert_allclose(in_blocks.scores, whole.scores, atol=1e-6)
+
+
+def test_rows_that_a_mask_leaves_out_may_be_anything():
+    corpus = np.eye(3, dtype=np.float32)
+    corpus[1] = np.nan
+    assert search(corpus[:1], corpus, mask=np.array([True, False, True])).indices.tolist() == [[0, 2]]
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    corpus = np.random.default_rng(1).normal(size=(5000, 24)).astype(np.float32)
+    one = search(corpus[:30], corpus, k=40, threads=1)
+    for threads in (2, 3, 8):
+        more = search(corpus[:30], corpus, k=40, threads=threads)
+        assert np.array_equal(more.indices, one.indices) and np.array_equal(more.scores, one.scores)

@@ -1,33 +1,55 @@
-"""Exact search: every query against every vector, a block of queries and of the corpus at a time."""
+"""Exact search: every query against every vector, a block of queries and of the corpus at a time.
+
+Cosines and dot products of float32 and float16 are computed by the compiled library where it is there, and by NumPy
+elsewhere. A corpus may be a `numpy.memmap` larger than memory.
+"""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Shaped
 
 from ..arrays.similarity import SIMILARITIES, check_finite_rows, number_table, unit, unit_cosine
+from ..engines.native.scanning import Scan
+from ..engines.threads import thread_count
 from ..errors import BadInput
 from ..runtime.arguments import known_name, whole_number
+from . import blocks
+from .hits import Hits, merged, no_hits
 
 BLOCK = 8192  # rows of the corpus in one product
 QUERIES = 1024  # rows of queries in one product: 32 MB of scores in float32
+SCANNED = {"cosine", "dot"}
+"""The metrics that the compiled library computes."""
 
-
-class Hits(NamedTuple):
-    """The k nearest of each query, best first: rows of the corpus and their similarities."""
-
-    indices: Int[np.ndarray, "Q k"]
-    scores: Float[np.ndarray, "Q k"]
+Mask = Bool[np.ndarray, " N"]
 
 
 def search(
-    queries: Shaped[np.ndarray, "Q D"], corpus: Shaped[np.ndarray, "N D"], k: int = 10, *, metric: str = "cosine"
+    queries: Shaped[np.ndarray, "Q D"],
+    corpus: Shaped[np.ndarray, "N D"],
+    k: int = 10,
+    *,
+    metric: str = "cosine",
+    mask: Mask | None = None,
+    threads: int | None = None,
 ) -> Hits:
     """The k most similar rows of the corpus for each query; fewer if the corpus is smaller. Ties: the earlier row.
 
-    Besides the arguments, this needs memory for k numbers per query and one block of scores; cosine also needs one
-    copy of the corpus.
+    Besides the arguments, this needs memory for k numbers per query and a block of scores. The compiled library gives
+    the same bits for any number of threads.
+
+    Args:
+        queries: a row a query.
+        corpus: a row a vector; in memory or mapped.
+        k: how many rows each query gets.
+        metric: one of `SIMILARITIES`.
+        mask: true for the rows that may be found; None: all. Rows left out are not read.
+        threads: of the compiled library (default: `thread_count()`).
+
+    Raises:
+        BadInput: shapes that do not fit, an unknown metric, a row with a number that is NaN or infinite.
     """
     k, metric = whole_number("k", k), known_name("metric", metric, SIMILARITIES)
     queries, corpus = number_table(queries, "queries"), number_table(corpus, "corpus")
@@ -35,35 +57,77 @@ def search(
     if [len(shape) for shape in shapes] != [2, 2] or shapes[0][1] != shapes[1][1]:
         raise BadInput(f"expected queries (Q, D) and a corpus (N, D) of one width; got {shapes[0]} and {shapes[1]}")
     check_finite_rows(queries, "queries")
-    check_finite_rows(corpus, "corpus")
+    mask = checked_mask(mask, len(corpus))
+    if metric in SCANNED and is_scannable(queries, corpus):
+        return _scanned(queries, corpus, k, metric, mask, checked_threads(threads))
+    check_finite_rows(corpus if mask is None else corpus[mask], "corpus")
     if metric == "cosine":
-        return nearest(unit(queries), unit(corpus), k, unit_cosine)
-    return nearest(queries, corpus, k, SIMILARITIES[metric])
+        return nearest(unit(queries), corpus, k, unit_cosine, prepare=unit, mask=mask)
+    return nearest(queries, corpus, k, SIMILARITIES[metric], mask=mask)
+
+
+def is_scannable(queries: np.ndarray, corpus: np.ndarray) -> bool:
+    """Whether the compiled library is there, and has what these are stored in; float64 is not rounded."""
+    floats = corpus.dtype in (np.float32, np.float16) and queries.dtype in (np.float32, np.float16)
+    return floats and corpus.shape[1] > 0 and blocks.available()
+
+
+def checked_mask(mask: object, rows: int) -> Mask | None:
+    """The mask, as an array of one boolean a row.
+
+    Raises:
+        BadInput: it is anything else.
+    """
+    if mask is None:
+        return None
+    found = np.asarray(mask)
+    if found.dtype != np.bool_ or found.shape != (rows,):
+        raise BadInput(f"mask is {found.dtype} of shape {found.shape}; expected {rows:,} booleans, one a row")
+    return found
+
+
+def checked_threads(threads: int | None) -> int:
+    """The number of threads, by default that of the environment."""
+    return thread_count() if threads is None else whole_number("threads", threads)
+
+
+def _scanned(queries: np.ndarray, corpus: np.ndarray, k: int, metric: str, mask: Mask | None, threads: int) -> Hits:
+    cosine = metric == "cosine"
+    prepared = unit(queries) if cosine else queries.astype(np.float32, copy=False)
+    scan = Scan(prepared, corpus, corpus.shape[1], cosine=cosine, mask=mask, threads=threads)
+    try:
+        return blocks.best_rows(scan, k)
+    except BadInput:  # the library's message has no name for the table
+        check_finite_rows(corpus, "corpus")
+        raise BadInput(f"the numbers are too large: the {metric} of a query and a row is NaN") from None
 
 
 def nearest(
-    queries: Shaped[np.ndarray, "Q D"],
-    corpus: Shaped[np.ndarray, "N D"],
+    queries: Any,
+    corpus: Any,
     k: int,
     compare: Callable[..., Float[np.ndarray, "M N"]],
+    *,
+    prepare: Callable[[Any], Any] = lambda rows: rows,
+    mask: Mask | None = None,
 ) -> Hits:
-    """As `search`, by the similarities that `compare` returns; arguments must be checked, and normalised if need be."""
-    width = min(k, len(corpus))
-    hits = Hits(np.empty((len(queries), width), np.int64), np.empty((len(queries), width), np.float32))
-    for first in range(0, len(queries), QUERIES):
-        some = np.s_[first : first + QUERIES]
-        best = Hits(hits.indices[some, :0], hits.scores[some, :0])
-        for start in range(0, len(corpus), BLOCK):
-            scores = compare(queries[some], corpus[start : start + BLOCK]).astype(np.float32, copy=False)
+    """As `search`, by the similarities that `compare` returns of queries and prepared rows; arguments must be checked.
+
+    Both may be arrays, or anything else with rows that can be sliced.
+    """
+    starts = range(0, len(queries), QUERIES)
+    best = [no_hits(len(queries[first : first + QUERIES])) for first in starts]
+    for start in range(0, len(corpus), BLOCK):
+        block = corpus[start : start + BLOCK]
+        numbers = np.arange(len(block)) if mask is None else np.flatnonzero(mask[start : start + BLOCK])
+        rows = prepare(block if mask is None else block[numbers])
+        for i, first in enumerate(starts):
+            scores = compare(queries[first : first + QUERIES], rows).astype(np.float32, copy=False)
             if np.isnan(scores).any():
                 raise BadInput(f"the numbers are too large: the {compare.__name__} of a query and a row is NaN")
             found = _best(scores, k)
-            both = Hits(
-                *(np.concatenate(pair, 1) for pair in zip(best, (found.indices + start, found.scores), strict=True))
-            )
-            best = _sorted(both, k)
-        hits.indices[some], hits.scores[some] = best
-    return hits
+            best[i] = merged((best[i], Hits(numbers[found.indices] + start, found.scores)), k)
+    return Hits(*(np.concatenate(columns) for columns in zip(*best, strict=True))) if best else no_hits(0)
 
 
 def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
@@ -77,9 +141,3 @@ def _best(scores: Float[np.ndarray, "Q n"], k: int) -> Hits:
     level[tied] &= level[tied].cumsum(1) <= expected[tied]
     indices = np.nonzero(above | level)[1].reshape(-1, k)
     return Hits(indices, np.take_along_axis(scores, indices, 1))
-
-
-def _sorted(hits: Hits, k: int) -> Hits:
-    """The k best, best first; equal scores keep the order given, which is that of the corpus."""
-    order = np.argsort(-hits.scores, axis=1, kind="stable")[:, :k]
-    return Hits(np.take_along_axis(hits.indices, order, 1), np.take_along_axis(hits.scores, order, 1))

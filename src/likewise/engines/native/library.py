@@ -23,7 +23,7 @@ from ..stored_weights import StoredTensor
 
 Array = np.ndarray
 
-VERSION = 2
+VERSION = 3
 """The version of the interface; LW_VERSION in native/likewise_native.h."""
 FILE = "likewise_native" + {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 PRECISIONS = {"fp32": 0, "bf16": 1, "int8": 2}
@@ -137,6 +137,11 @@ class Library:
             )
 
     @property
+    def functions(self) -> Any:
+        """The library's functions, for other files of this folder."""
+        return self._c
+
+    @property
     def instruction_sets(self) -> tuple[str, ...]:
         """The instruction sets that this processor supports and the library has kernels for, best first."""
         return tuple(self._c.lw_instruction_sets().decode().split())
@@ -162,7 +167,7 @@ class Library:
         sizes = (*a.shape[:1], *b.shape)
         name = instructions.encode() if instructions else None
         code = self._c.lw_product(name, PRECISIONS[precision], *pointers, *sizes, _address(out), message, MESSAGE)
-        _check(code, message)
+        check_code(code, message)
         return out
 
 
@@ -189,7 +194,7 @@ class Model:
         code, message = c_int32(), ctypes.create_string_buffer(MESSAGE)
         name = instructions.encode() if instructions else None
         self._handle = self._c.lw_create(ctypes.byref(structure), name, ctypes.byref(code), message, MESSAGE)
-        _check(code.value, message)
+        check_code(code.value, message)
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
@@ -241,7 +246,7 @@ class Model:
         numbers = (tokens, sentences, execution.threads, execution.chunk_tokens, first, last, mask)
         request = _Request(*(_address(x) for x in arrays), *numbers, *outputs)
         message = ctypes.create_string_buffer(MESSAGE)
-        _check(self._c.lw_run(self._handle, ctypes.byref(request), message, MESSAGE), message)
+        check_code(self._c.lw_run(self._handle, ctypes.byref(request), message, MESSAGE), message)
         return NativeOutput(
             states, pooled, dict(zip(KINDS, seconds.tolist(), strict=True)) if execution.measure else {}
         )
@@ -268,7 +273,7 @@ def load() -> Library:
     return Library(path)
 
 
-def _check(code: int, message: Any) -> None:
+def check_code(code: int, message: Any) -> None:
     """Raise the exception for an error code of the library, with its message."""
     if not code:
         return

@@ -1,0 +1,61 @@
+// Bits counted with AVX512-VPOPCNTDQ: those of eight words in one instruction.
+#include "isa.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,fma"))), \
+                             apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,fma")
+#endif
+
+namespace likewise {
+namespace avx512popcnt {
+namespace {
+#include "simd/avx512.h"
+#include "kernels/product.h"
+
+struct Words {
+    __m512i v;
+};
+
+constexpr int WORDS = 8;         // of 64 bits in a vector
+constexpr int BIT_ROWS = 6;      // rows, and
+constexpr int BIT_VECTORS = 4;   // vectors of queries at once: 24 of the 32 registers are counts
+constexpr int COUNTS = 1 << 30;  // counts are of 64 bits, and do not overflow
+
+inline Words no_words() { return {_mm512_setzero_si512()}; }
+inline Words load_words(const void* p) { return {_mm512_loadu_si512(p)}; }
+inline void store_words(void* p, Words x) { _mm512_storeu_si512(p, x.v); }
+inline Words splat_word(const void* p) {
+    long long word;
+    std::memcpy(&word, p, 8);
+    return {_mm512_set1_epi64(word)};
+}
+inline Words differing(Words a, Words b) { return {_mm512_xor_si512(a.v, b.v)}; }
+inline Words count_bits(Words counts, Words x) { return {_mm512_add_epi64(counts.v, _mm512_popcnt_epi64(x.v))}; }
+inline Words add_counts(Words total, Words counts) { return {_mm512_add_epi64(total.v, counts.v)}; }
+inline unsigned within(Words x, Words farthest) { return _mm512_cmple_epi64_mask(x.v, farthest.v); }
+
+#include "kernels/scan_bits.h"
+}  // namespace
+
+const ScanKernel bits = bits_kernel;
+}  // namespace avx512popcnt
+}  // namespace likewise
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#endif

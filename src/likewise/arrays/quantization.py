@@ -1,0 +1,116 @@
+"""Vectors in int8 or one bit a number, for scans that read a quarter or a thirty-second of float32's bytes.
+
+Only directions are kept, for cosines: rows are scaled to length 1 first. int8 rounds to 127 steps of each row's largest
+number; one bit keeps the sign, so that the share of equal signs grows with the cosine (Charikar 2002, section 3).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int, Int8, Shaped, UInt8
+
+from ..errors import BadInput
+from .similarity import check_finite_rows, number_table, unit
+
+STEPS = 127
+BLOCK = 8192  # rows at a time
+Rows = slice | Int[np.ndarray, " n"]
+
+
+@dataclass(frozen=True)
+class Int8Vectors:
+    """Rows of length 1, each approximately its codes times its scale."""
+
+    codes: Int8[np.ndarray, "N D"]
+    scales: Float[np.ndarray, " N"]
+
+    @property
+    def width(self) -> int:
+        """Numbers of a vector."""
+        return int(self.codes.shape[1])
+
+    def __len__(self) -> int:
+        """How many vectors there are."""
+        return len(self.codes)
+
+    def __getitem__(self, rows: Rows) -> "Int8Vectors":
+        """Some of them, by a slice or row numbers."""
+        return Int8Vectors(self.codes[rows], self.scales[rows])
+
+    def encode(self, queries: Shaped[np.ndarray, "Q D"]) -> "Int8Vectors":
+        """Other vectors, as these are stored."""
+        return quantize_int8(queries)
+
+
+@dataclass(frozen=True)
+class BitVectors:
+    """Signs of rows, eight a byte, the first in the lowest bit."""
+
+    codes: UInt8[np.ndarray, "N B"]
+    width: int
+
+    def __len__(self) -> int:
+        """How many vectors there are."""
+        return len(self.codes)
+
+    def __getitem__(self, rows: Rows) -> "BitVectors":
+        """Some of them, by a slice or row numbers."""
+        return BitVectors(self.codes[rows], self.width)
+
+    def encode(self, queries: Shaped[np.ndarray, "Q D"]) -> "BitVectors":
+        """Other vectors, as these are stored."""
+        return quantize_bits(queries)
+
+
+def quantize_int8(vectors: Shaped[np.ndarray, "N D"]) -> Int8Vectors:
+    """The directions of these vectors in int8, a block of rows at a time, with a scale for each.
+
+    Raises:
+        BadInput: a row holds a number that is NaN or infinite.
+    """
+    vectors = _table(vectors)
+    codes, scales = np.empty(vectors.shape, np.int8), np.empty(len(vectors), np.float32)
+    for start in range(0, len(vectors), BLOCK):
+        rows = unit(vectors[start : start + BLOCK]).astype(np.float32, copy=False)
+        largest = np.abs(rows).max(axis=1, initial=0, keepdims=True)
+        steps = np.divide(STEPS, largest, out=np.zeros_like(largest), where=largest > 0)
+        codes[start : start + BLOCK] = np.rint(rows * steps)
+        scales[start : start + BLOCK] = largest[:, 0] / STEPS
+    return Int8Vectors(codes, scales)
+
+
+def quantize_bits(vectors: Shaped[np.ndarray, "N D"]) -> BitVectors:
+    """The signs of these vectors, a block of rows at a time.
+
+    Raises:
+        BadInput: a row holds a number that is NaN or infinite.
+    """
+    vectors = _table(vectors)
+    codes = np.empty((len(vectors), (vectors.shape[1] + 7) // 8), np.uint8)
+    for start in range(0, len(vectors), BLOCK):
+        codes[start : start + BLOCK] = np.packbits(vectors[start : start + BLOCK] > 0, axis=1, bitorder="little")
+    return BitVectors(codes, int(vectors.shape[1]))
+
+
+def int8_products(a: Int8Vectors, b: Int8Vectors) -> Float[np.ndarray, "M N"]:
+    """Approximate cosines of every row of a with every row of b: exact sums of codes, times both scales."""
+    sums = a.codes.astype(np.float64) @ b.codes.astype(np.float64).T  # whole numbers, which float64 holds exactly
+    return np.asarray(sums.astype(np.float32) * b.scales * a.scales[:, None])
+
+
+def sign_agreement(a: BitVectors, b: BitVectors) -> Float[np.ndarray, "M N"]:
+    """Of every row of a with every row of b: the share of equal signs minus that of others, -1 to 1."""
+    products = _signs(a) @ _signs(b).T
+    return np.asarray(products / np.float32(a.width))
+
+
+def _signs(x: BitVectors) -> Float[np.ndarray, "N D"]:
+    return np.unpackbits(x.codes, axis=1, count=x.width, bitorder="little").astype(np.float32) * 2 - 1
+
+
+def _table(vectors: Shaped[np.ndarray, "N D"]) -> Shaped[np.ndarray, "N D"]:
+    vectors = number_table(vectors, "vectors")
+    if vectors.ndim != 2:
+        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
+    check_finite_rows(vectors, "vectors")
+    return vectors

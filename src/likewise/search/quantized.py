@@ -1,0 +1,96 @@
+"""Search in int8 or one-bit vectors: a fast scan chooses candidates, and their full vectors decide.
+
+The compiled library scans where it is there; NumPy elsewhere, with the same candidates.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Shaped
+
+from ..arrays.quantization import BitVectors, Int8Vectors, int8_products, sign_agreement
+from ..arrays.similarity import check_finite_rows, number_table, unit, unit_cosine
+from ..engines.native.scanning import Scan
+from ..errors import BadInput
+from ..runtime.arguments import whole_number
+from . import blocks
+from .exact import Mask, checked_mask, checked_threads, is_scannable, nearest
+from .hits import Hits
+
+CANDIDATES = {Int8Vectors: 2, BitVectors: 20}
+"""Candidates for each row wanted, whose full vectors are compared (benchmarks/search.py measures the recall)."""
+
+
+def search_quantized(
+    queries: Shaped[np.ndarray, "Q D"],
+    quantized: Int8Vectors | BitVectors,
+    k: int = 10,
+    *,
+    vectors: Shaped[np.ndarray, "N D"] | None = None,
+    rescore: int | None = None,
+    mask: Mask | None = None,
+    threads: int | None = None,
+) -> Hits:
+    """The k rows of greatest cosine for each query, found by a scan of the quantized vectors.
+
+    Args:
+        queries: a row a query, in full.
+        quantized: of `quantize_int8` or `quantize_bits`.
+        k: how many rows each query gets.
+        vectors: those that were quantized: the `rescore * k` best of the scan get their exact cosine. None: scores are
+            the scan's, approximate cosines for int8, and for bits the share of equal signs minus that of others.
+        rescore: candidates for each row wanted, 1 or more (default: `CANDIDATES`).
+        mask: true for the rows that may be found; None: all.
+        threads: of the compiled library (default: `thread_count()`).
+
+    Raises:
+        BadInput: shapes that do not fit, or a number that is NaN or infinite.
+    """
+    k, mask = whole_number("k", k), checked_mask(mask, len(quantized))
+    queries = number_table(queries, "queries")
+    if queries.ndim != 2 or queries.shape[1] != quantized.width:
+        raise BadInput(f"expected queries (Q, {quantized.width}), as wide as the vectors; got {queries.shape}")
+    check_finite_rows(queries, "queries")
+    factor = CANDIDATES[type(quantized)] if rescore is None else whole_number("rescore", rescore)
+    if vectors is None:
+        return _scanned(queries, quantized, k, mask, checked_threads(threads))
+    if vectors.shape != (len(quantized), quantized.width):
+        raise BadInput(
+            f"expected the vectors that were quantized, {(len(quantized), quantized.width)}; got {vectors.shape}"
+        )
+    found = _scanned(queries, quantized, k * factor, mask, checked_threads(threads))
+    return rescored(queries, vectors, found, k, threads=threads)
+
+
+def rescored(
+    queries: Shaped[np.ndarray, "Q D"],
+    vectors: Shaped[np.ndarray, "N D"],
+    candidates: Hits,
+    k: int,
+    *,
+    threads: int | None = None,
+) -> Hits:
+    """The k candidates of greatest cosine for each query, best first; of equal ones the earlier row."""
+    listed = np.sort(candidates.indices, axis=1)
+    if is_scannable(queries, vectors):
+        scan = Scan(unit(queries), vectors, vectors.shape[1], cosine=True, threads=checked_threads(threads))
+        return blocks.best_listed(scan, listed, k)
+    parts = [nearest(unit(queries[[i]]), vectors[rows], k, unit_cosine, prepare=unit) for i, rows in enumerate(listed)]
+    indices = [rows[part.indices[0]] for rows, part in zip(listed, parts, strict=True)]
+    shape = len(queries), min(k, listed.shape[1])
+    scores = np.array([part.scores[0] for part in parts], np.float32).reshape(shape)
+    return Hits(np.array(indices, np.int64).reshape(shape), scores)
+
+
+def _scanned(
+    queries: Shaped[np.ndarray, "Q D"], quantized: Int8Vectors | BitVectors, k: int, mask: Mask | None, threads: int
+) -> Hits:
+    coded = quantized.encode(queries)
+    if not blocks.available():
+        compare = int8_products if isinstance(quantized, Int8Vectors) else sign_agreement
+        return nearest(coded, quantized, k, compare, mask=mask)
+    scan = Scan(coded.codes, quantized.codes, quantized.width, mask=mask, threads=threads)
+    if isinstance(coded, Int8Vectors) and isinstance(quantized, Int8Vectors):
+        return blocks.best_rows(replace(scan, scales=quantized.scales, query_scales=coded.scales), k)
+    found = blocks.best_rows(scan, k)
+    return Hits(found.indices, found.scores / np.float32(quantized.width))
