@@ -11,6 +11,7 @@ namespace likewise {
 namespace {
 
 constexpr float SMALL = 1e-30F, LARGE = 1e30F;  // squared lengths between these are right to rounding
+constexpr double LARGEST = 1e46;                // products with queries of length 1e15 or less are below 1e38
 
 constexpr size_t rounded_up(size_t count, size_t multiple) { return (count + multiple - 1) / multiple * multiple; }
 
@@ -97,6 +98,9 @@ void ScanRows::add_far(int64_t row, const float* x) {
     double squares = 0.0;
     for (int i = 0; i < scan_.width; i++) squares += static_cast<double>(x[i]) * x[i];
     if (!std::isfinite(squares)) throw Failure(BAD_INPUT, "row " + std::to_string(row) + " is not finite");
+    if (!scan_.cosine && squares > LARGEST) {
+        throw Failure(BAD_INPUT, "row " + std::to_string(row) + " is so long that its scores may overflow");
+    }
     if (scan_.cosine && squares > 0.0) {
         const double length = std::sqrt(squares);
         float* scaled = reinterpret_cast<float*>(place());

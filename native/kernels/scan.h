@@ -15,14 +15,18 @@ typename Scheme::Sum first_sum(const ScanBlock& b, int column) {
     }
 }
 
-// The lanes that passed, as hits. Not inlined: sums that are passed by reference to a function that is too large to be
-// inlined would be kept in memory all along.
-[[gnu::noinline]] Hit* write_hits(unsigned passed, Floats score, int row, int column, Hit* hits) {
-    float scores[WIDTH];
-    store(scores, score);
-    for (; passed != 0; passed &= passed - 1) {
-        const int lane = __builtin_ctz(passed);
-        *hits++ = {row, column + lane, scores[lane]};
+// Scores of a tile above their floors, as hits. It is apart from the sums, which with these branches behind them would
+// be kept in memory all along (GCC 12).
+template <int VECTORS>
+Hit* write_hits(const float* scores, const ScanBlock& b, int row, int column, Hit* hits) {
+    for (int r = 0; r < SCAN_ROWS && row + r < b.count; r++) {
+        for (int c = 0; c < VECTORS * WIDTH; c += WIDTH, scores += WIDTH) {
+            unsigned passed = above(load(scores), load(b.floors + column + c));
+            for (; passed != 0; passed &= passed - 1) {
+                const int lane = __builtin_ctz(passed);
+                *hits++ = {row + r, column + c + lane, scores[lane]};
+            }
+        }
     }
     return hits;
 }
@@ -45,16 +49,15 @@ Hit* scan_tile(const ScanBlock& b, int row, int column, const typename Scheme::W
             each<VECTORS>([&](auto c) { sums[r][c] = Scheme::step(sums[r][c], x, w[c]); });
         });
     }
-    each<VECTORS>([&](auto c) __attribute__((always_inline)) {
-        const int at = column + c * WIDTH;
-        const Floats factors = load(b.query_factors + at), floors = load(b.floors + at);
-        each<SCAN_ROWS>([&](auto r) __attribute__((always_inline)) {
+    float scores[SCAN_ROWS * VECTORS * WIDTH];
+    each<VECTORS>([&](auto c) {
+        const Floats factors = load(b.query_factors + column + c * WIDTH);
+        each<SCAN_ROWS>([&](auto r) {
             const Floats score = mul(mul(floats(sums[r][c]), splat(b.factors[row + r])), factors);
-            const unsigned passed = above(score, floors);
-            if (passed != 0 && row + r < b.count) hits = write_hits(passed, score, row + r, at, hits);
+            store(scores + (r * VECTORS + c) * WIDTH, score);
         });
     });
-    return hits;
+    return write_hits<VECTORS>(scores, b, row, column, hits);
 }
 
 template <class Scheme, int VECTORS>

@@ -2,13 +2,17 @@
 // down. Given: Words, Counts, and what is counted of them at once.
 #pragma once
 
-// The lanes that passed, as hits; not inlined for the reason that those of sums are not.
-[[gnu::noinline]] Hit* write_near(unsigned passed, Words distances, int row, int column, Hit* hits) {
-    int64_t lanes[WORDS];
-    store_words(lanes, distances);
-    for (; passed != 0; passed &= passed - 1) {
-        const int lane = __builtin_ctz(passed);
-        *hits++ = {row, column + lane, -static_cast<float>(lanes[lane])};
+// Distances of a tile that are near enough, as hits; apart from the counts, as with sums.
+template <int VECTORS>
+Hit* write_near(const int64_t* distances, const ScanBlock& b, int row, int column, Hit* hits) {
+    for (int r = 0; r < BIT_ROWS && row + r < b.count; r++) {
+        for (int c = 0; c < VECTORS * WORDS; c += WORDS, distances += WORDS) {
+            unsigned passed = within(load_words(distances), load_words(b.farthest + column + c));
+            for (; passed != 0; passed &= passed - 1) {
+                const int lane = __builtin_ctz(passed);
+                *hits++ = {row + r, column + c + lane, -static_cast<float>(distances[lane])};
+            }
+        }
     }
     return hits;
 }
@@ -33,15 +37,11 @@ Hit* bits_tile(const ScanBlock& b, int row, int column, const uint64_t* queries,
         each<BIT_ROWS>(
             [&](auto r) { each<VECTORS>([&](auto c) { totals[r][c] = add_counts(totals[r][c], counts[r][c]); }); });
     }
-    each<VECTORS>([&](auto c) __attribute__((always_inline)) {
-        const int at = column + c * WORDS;
-        const Words farthest = load_words(b.farthest + at);
-        each<BIT_ROWS>([&](auto r) __attribute__((always_inline)) {
-            const unsigned passed = within(totals[r][c], farthest);
-            if (passed != 0 && row + r < b.count) hits = write_near(passed, totals[r][c], row + r, at, hits);
-        });
+    int64_t distances[BIT_ROWS * VECTORS * WORDS];
+    each<BIT_ROWS>([&](auto r) {
+        each<VECTORS>([&](auto c) { store_words(distances + (r * VECTORS + c) * WORDS, totals[r][c]); });
     });
-    return hits;
+    return write_near<VECTORS>(distances, b, row, column, hits);
 }
 
 template <int VECTORS>

@@ -4,10 +4,14 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from likewise.arrays.similarity import cosine
 from likewise.errors import BadInput
-from likewise.search import closest_pairs
+from likewise.search import blocks, closest_pairs
+from likewise.search.pairs import nearest_others, pairs_above
+from tests.native_library import needs_native
 
 
 def every_pair(vectors: np.ndarray, k: int, below: float) -> list[tuple[int, int]]:
@@ -123,3 +127,83 @@ def test_one_vector_fills_no_tile_and_the_last_of_equals_is_kept_by_its_row(monk
         vectors = np.array([[1.0, 0], [0, 1], [1, 0], [0, 1], [1, 0]])
         result = [(p.i, p.j) for p in closest_pairs(vectors, 5)]
         assert result == [(0, 2), (0, 4), (1, 3), (2, 4), (0, 1)]
+
+
+@pytest.fixture(params=["numpy", pytest.param("library", marks=needs_native)])
+def engine(request, monkeypatch):
+    """By NumPy, and by the compiled library where it is there."""
+    if request.param == "numpy":
+        monkeypatch.setattr(blocks, "available", lambda: False)
+    return request.param
+
+
+def all_pairs(vectors, threshold, **how):
+    return [
+        pair for columns in pairs_above(vectors, threshold, **how) for pair in zip(*map(list, columns), strict=True)
+    ]
+
+
+@pytest.mark.usefixtures("engine")
+@given(rows=st.integers(0, 60), width=st.integers(1, 9), threshold=st.floats(-1, 1), seed=st.integers(0, 99))
+def test_pairs_above_a_threshold_are_those_of_the_full_matrix(rows, width, threshold, seed):
+    vectors = np.random.default_rng(seed).normal(size=(rows, width)).astype(np.float32)
+    matrix = cosine(vectors, vectors)
+    found = {(i, j): score for i, j, score in all_pairs(vectors, threshold)}
+    assert list(found) == sorted(found) and all(i < j for i, j in found)
+    for i in range(rows):
+        for j in range(i + 1, rows):
+            if abs(matrix[i, j] - threshold) > 1e-6:  # nearer, rounding decides
+                assert ((i, j) in found) == (matrix[i, j] >= threshold)
+    np.testing.assert_allclose([*found.values()], [matrix[pair] for pair in found], atol=1e-6)
+
+
+@pytest.mark.usefixtures("engine")
+def test_blocks_of_rows_and_threads_change_no_pair(monkeypatch, tmp_path):
+    vectors = np.random.default_rng(1).normal(size=(300, 8)).astype(np.float32)
+    vectors[7], vectors[250] = vectors[3], 2 * vectors[3]
+    whole = all_pairs(vectors, 0.5, threads=1)
+    assert len(whole) > 500 and (3, 7, 1.0) in whole and (7, 250, 1.0) in whole
+    np.save(tmp_path / "vectors.npy", vectors)
+    monkeypatch.setattr("likewise.search.pairs.BLOCK", 32)
+    monkeypatch.setattr(blocks, "STREAMED", 2000)
+    monkeypatch.setattr(blocks, "ROOM", 10)
+    found = all_pairs(np.load(tmp_path / "vectors.npy", mmap_mode="r"), 0.5, threads=2)
+    assert [pair[:2] for pair in found] == [pair[:2] for pair in whole]
+    assert [pair[2] for pair in found] == pytest.approx([pair[2] for pair in whole], abs=1e-6)
+
+
+@needs_native
+def test_the_library_gives_the_same_bits_in_any_blocks(monkeypatch):
+    vectors = np.random.default_rng(1).normal(size=(300, 8)).astype(np.float32)
+    whole = all_pairs(vectors, 0.5, threads=1)
+    monkeypatch.setattr("likewise.search.pairs.BLOCK", 47)
+    monkeypatch.setattr(blocks, "STREAMED", 2000)
+    monkeypatch.setattr(blocks, "ROOM", 10)
+    assert all_pairs(vectors, 0.5, threads=3) == whole
+
+
+@pytest.mark.usefixtures("engine")
+@given(rows=st.integers(1, 40), k=st.integers(1, 45), copies=st.integers(0, 10), seed=st.integers(0, 99))
+def test_the_nearest_others_of_each_row_are_those_of_a_full_sort_without_itself(rows, k, copies, seed):
+    draw = np.random.default_rng(seed)
+    vectors = draw.normal(size=(rows, 5)).astype(np.float32)
+    vectors[draw.integers(0, rows, copies)] = vectors[0]
+    matrix = cosine(vectors, vectors)
+    [hits] = nearest_others(vectors, k)
+    assert hits.indices.shape == (rows, min(k, rows - 1))
+    for i in range(rows):
+        others = sorted((j for j in range(rows) if j != i), key=lambda j: (-matrix[i, j], j))[:k]
+        np.testing.assert_allclose(hits.scores[i], matrix[i, others], atol=1e-6)
+        assert i not in hits.indices[i] and len({*hits.indices[i]}) == len(others)
+
+
+def test_progress_is_reported_by_rows():
+    seen = []
+    list(pairs_above(np.eye(5, dtype=np.float32), 0.5, progress=lambda meter: seen.append(meter.texts)))
+    assert seen == [5]
+
+
+@pytest.mark.parametrize("threshold", [1.5, float("nan"), -2])
+def test_a_threshold_that_is_no_cosine_is_refused(threshold):
+    with pytest.raises(BadInput, match="expected a threshold from -1 to 1|threshold is nan"):
+        pairs_above(np.eye(3, dtype=np.float32), threshold)

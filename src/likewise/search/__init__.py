@@ -1,8 +1,18 @@
 """Finding the nearest vectors, and the nearest pairs."""
 
+from .bitext import mine_bitext
 from .exact import search
 from .hits import Hits
-from .pairs import ScoredPair, closest_pairs
+from .pairs import ScoredPair, closest_pairs, nearest_others, pairs_above
 from .quantized import search_quantized
 
-__all__ = ["Hits", "ScoredPair", "closest_pairs", "search", "search_quantized"]
+__all__ = [
+    "Hits",
+    "ScoredPair",
+    "closest_pairs",
+    "mine_bitext",
+    "nearest_others",
+    "pairs_above",
+    "search",
+    "search_quantized",
+]

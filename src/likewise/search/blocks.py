@@ -4,16 +4,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int, Shaped
 
-from ..engines.native.scanning import Scan, available
+from ..engines.native.scanning import RowsAbove, Scan, available
 from .hits import Hits, merged, no_hits
 
 STREAMED = 1 << 28  # bytes of a corpus in one call: between calls an interrupt is noticed
 QUERIES = 4096  # in one call
 KEPT = 1 << 21  # hits kept in one call, of all queries: 32 MB a thread
 
-__all__ = ["available", "best_listed", "best_rows"]
+ROOM = 1 << 21  # pairs in one call, or as many as a query can have
+
+__all__ = ["available", "best_listed", "best_rows", "later_rows_above"]
 
 
 def best_rows(scan: Scan, k: int) -> Hits:
@@ -39,6 +41,33 @@ def best_listed(scan: Scan, listed: Int[np.ndarray, "Q C"], k: int) -> Hits:
     """As `best_rows`, where each query is compared with the rows that are listed for it, and no others."""
     found = scan.best(k, listed)
     return Hits(found.rows, found.scores)
+
+
+def later_rows_above(
+    rows: Float[np.ndarray, "n D"], corpus: Shaped[np.ndarray, "N D"], start: int, threshold: float, threads: int
+) -> RowsAbove:
+    """Pairs of these rows of length 1, which begin at row `start` of the corpus, with later rows of at least that cosine.
+
+    Both are numbered as in the corpus, and come by row.
+    """
+    found: list[RowsAbove] = []
+    whole = Scan(rows, corpus[start:], corpus.shape[1], cosine=True, threads=threads)
+    for block in row_blocks(whole):
+        found.extend(_above(_rows_of(whole, block), 0, threshold, block.start))
+    queries, later, scores = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    order = np.lexsort((later, queries))
+    return RowsAbove(queries[order] + start, later[order] + start, scores[order])
+
+
+def _above(scan: Scan, first: int, threshold: float, begin: int) -> Iterator[RowsAbove]:
+    """Pairs of all queries, `first` being the first one's number; where they are too many, of half of them at a time."""
+    found = scan.above(threshold, later_than=first - begin, room=max(ROOM, len(scan.corpus)))
+    if found is not None:
+        yield RowsAbove(found.queries + first, found.rows + begin, found.scores)
+    else:
+        half = len(scan.queries) // 2
+        yield from _above(_queries_of(scan, slice(0, half)), first, threshold, begin)
+        yield from _above(_queries_of(scan, slice(half, None)), first + half, threshold, begin)
 
 
 def row_blocks(scan: Scan) -> Iterator[slice]:

@@ -4,7 +4,9 @@ Cosines and dot products of float32 and float16 are computed by the compiled lib
 elsewhere. A corpus may be a `numpy.memmap` larger than memory.
 """
 
+import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ BLOCK = 8192  # rows of the corpus in one product
 QUERIES = 1024  # rows of queries in one product: 32 MB of scores in float32
 SCANNED = {"cosine", "dot"}
 """The metrics that the compiled library computes."""
+LONGEST = 1e15
+"""The length of a query below which the compiled library's sums cannot overflow, or it refuses the row."""
 
 Mask = Bool[np.ndarray, " N"]
 
@@ -58,9 +62,10 @@ def search(
         raise BadInput(f"expected queries (Q, D) and a corpus (N, D) of one width; got {shapes[0]} and {shapes[1]}")
     check_finite_rows(queries, "queries")
     mask = checked_mask(mask, len(corpus))
-    if metric in SCANNED and is_scannable(queries, corpus):
-        return _scanned(queries, corpus, k, metric, mask, checked_threads(threads))
-    check_finite_rows(corpus if mask is None else corpus[mask], "corpus")
+    if metric in SCANNED and is_scannable(queries, corpus) and (metric == "cosine" or _are_short(queries)):
+        with suppress(BadInput):  # NumPy names the row that is not finite, or computes what may overflow
+            return _scanned(queries, corpus, k, metric, mask, checked_threads(threads))
+    _check_finite(corpus, mask)
     if metric == "cosine":
         return nearest(unit(queries), corpus, k, unit_cosine, prepare=unit, mask=mask)
     return nearest(queries, corpus, k, SIMILARITIES[metric], mask=mask)
@@ -70,6 +75,22 @@ def is_scannable(queries: np.ndarray, corpus: np.ndarray) -> bool:
     """Whether the compiled library is there, and has what these are stored in; float64 is not rounded."""
     floats = corpus.dtype in (np.float32, np.float16) and queries.dtype in (np.float32, np.float16)
     return floats and corpus.shape[1] > 0 and blocks.available()
+
+
+def _are_short(queries: np.ndarray) -> bool:
+    return bool(np.abs(queries).max(initial=0) < LONGEST / math.sqrt(queries.shape[1]))
+
+
+def _check_finite(corpus: np.ndarray, mask: Mask | None) -> None:
+    """As `check_finite_rows`, of the rows that may be found."""
+    if mask is None:
+        return check_finite_rows(corpus, "corpus")
+    for start in range(0, len(corpus), BLOCK):
+        rows = np.flatnonzero(mask[start : start + BLOCK]) + start
+        bad = rows[~np.isfinite(corpus[rows]).all(axis=1)]
+        if len(bad):
+            raise BadInput(f"corpus[{bad[0]}] holds a number that is NaN or infinite; expected finite ones")
+    return None
 
 
 def checked_mask(mask: object, rows: int) -> Mask | None:
@@ -95,11 +116,7 @@ def _scanned(queries: np.ndarray, corpus: np.ndarray, k: int, metric: str, mask:
     cosine = metric == "cosine"
     prepared = unit(queries) if cosine else queries.astype(np.float32, copy=False)
     scan = Scan(prepared, corpus, corpus.shape[1], cosine=cosine, mask=mask, threads=threads)
-    try:
-        return blocks.best_rows(scan, k)
-    except BadInput:  # the library's message has no name for the table
-        check_finite_rows(corpus, "corpus")
-        raise BadInput(f"the numbers are too large: the {metric} of a query and a row is NaN") from None
+    return blocks.best_rows(scan, k)
 
 
 def nearest(

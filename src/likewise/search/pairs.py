@@ -1,13 +1,18 @@
-"""The most similar pairs among N vectors: all N(N−1)/2 pairs are compared, and the best are kept."""
+"""The most similar pairs among N vectors: all N(N−1)/2 pairs are compared, and the best, or all above a threshold, kept."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int, Shaped
 
 from ..arrays.similarity import check_finite_rows, number_table, unit, unit_cosine
 from ..errors import BadInput
 from ..runtime.arguments import real_number, whole_number
+from ..runtime.progress import Progress, show_progress
+from . import blocks
+from .exact import checked_threads, is_scannable, search
+from .hits import Hits
 
 BLOCK = 2048  # rows and columns of one tile of the matrix: 16 MB of scores in float32
 
@@ -18,6 +23,104 @@ class ScoredPair(NamedTuple):
     i: int
     j: int
     score: float
+
+
+class PairColumns(NamedTuple):
+    """Pairs of rows and their cosines, as columns."""
+
+    i: Int[np.ndarray, " P"]
+    j: Int[np.ndarray, " P"]
+    scores: Float[np.ndarray, " P"]
+
+
+def pairs_above(
+    vectors: Shaped[np.ndarray, "N D"],
+    threshold: float,
+    *,
+    threads: int | None = None,
+    progress: Progress = False,
+) -> Iterator[PairColumns]:
+    """All pairs i < j with a cosine of at least `threshold`, by i and then j, a block of rows i at a time.
+
+    Vectors may be mapped from a file larger than memory: besides a block of rows and the pairs found with them, nothing
+    is kept. The compiled library gives the same bits for any number of threads.
+
+    Raises:
+        BadInput: a row holds a number that is NaN or infinite, or the threshold is no cosine.
+    """
+    vectors = checked_vectors(vectors)
+    threshold, threads = real_number("threshold", threshold), checked_threads(threads)
+    if not -1 <= threshold <= 1:
+        raise BadInput(f"expected a threshold from -1 to 1; got threshold={threshold}")
+    return _pairs_above(vectors, threshold, threads, progress)
+
+
+def nearest_others(
+    vectors: Shaped[np.ndarray, "N D"], k: int, *, threads: int | None = None, progress: Progress = False
+) -> Iterator[Hits]:
+    """For each row the k other rows of greatest cosine, best first, a block of rows at a time.
+
+    Raises:
+        BadInput: a row holds a number that is NaN or infinite, or k is not 1 or more.
+    """
+    vectors, k = checked_vectors(vectors), whole_number("k", k)
+    return _nearest_others(vectors, k, threads, progress)
+
+
+def checked_vectors(vectors: Shaped[np.ndarray, "N D"], what: str = "vectors") -> Shaped[np.ndarray, "N D"]:
+    """The table, if its rows can be compared.
+
+    Raises:
+        BadInput: it is no table, or a row holds a number that is NaN or infinite.
+    """
+    vectors = number_table(vectors, what)
+    if vectors.ndim != 2:
+        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
+    check_finite_rows(vectors, what)
+    return vectors
+
+
+def _pairs_above(
+    vectors: Shaped[np.ndarray, "N D"], threshold: float, threads: int, progress: Progress
+) -> Iterator[PairColumns]:
+    compiled = is_scannable(vectors, vectors)
+    with show_progress(progress, len(vectors)) as advance:
+        for start in range(0, len(vectors), BLOCK):
+            rows = unit(vectors[start : start + BLOCK])
+            if compiled:
+                yield PairColumns(*blocks.later_rows_above(rows, vectors, start, threshold, threads))
+            else:
+                yield _tiles_above(rows, vectors, start, threshold)
+            advance(len(rows), 0)
+
+
+def _tiles_above(
+    rows: Float[np.ndarray, "n D"], vectors: Shaped[np.ndarray, "N D"], start: int, threshold: float
+) -> PairColumns:
+    """Pairs of these rows, which begin at `start`, with all later ones, by NumPy."""
+    found = []
+    for left in range(start, len(vectors), BLOCK):
+        tile = unit_cosine(rows, unit(vectors[left : left + BLOCK]))
+        expected = tile >= threshold
+        i, j = np.nonzero(np.triu(expected, 1) if left == start else expected)
+        found.append((i + start, j + left, tile[i, j].astype(np.float32, copy=False)))
+    i, j, scores = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    order = np.lexsort((j, i))
+    return PairColumns(i[order], j[order], scores[order])
+
+
+def _nearest_others(
+    vectors: Shaped[np.ndarray, "N D"], k: int, threads: int | None, progress: Progress
+) -> Iterator[Hits]:
+    with show_progress(progress, len(vectors)) as advance:
+        for start in range(0, len(vectors), BLOCK):
+            rows = vectors[start : start + BLOCK]
+            hits = search(rows, vectors, k + 1, threads=threads)
+            own = hits.indices == np.arange(start, start + len(rows))[:, None]
+            own[~own.any(axis=1), -1] = True  # copies of the row come first: the last of them is left out instead
+            shape = len(rows), hits.indices.shape[1] - 1
+            yield Hits(hits.indices[~own].reshape(shape), hits.scores[~own].reshape(shape))
+            advance(len(rows), 0)
 
 
 def closest_pairs(
@@ -35,10 +138,7 @@ def closest_pairs(
         raise BadInput(f"expected pairs below a cosine of more than -1; got below={below}")
     if not above < below:
         raise BadInput(f"expected above to be less than below; got above={above}, below={below}")
-    vectors = number_table(vectors, "vectors")
-    if vectors.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
-    check_finite_rows(vectors, "vectors")
+    vectors = checked_vectors(vectors)
     vectors = unit(vectors)
     kept = np.empty((0, 2), np.int64)
     scores = np.empty(0, vectors.dtype)

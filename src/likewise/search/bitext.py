@@ -1,0 +1,77 @@
+"""Bitext mining: which sentences of two languages say the same, by the margin of Artetxe and Schwenk (2019).
+
+A cosine alone favours sentences that are near to everything. The ratio margin divides it by the mean cosine of both
+sentences with their k nearest neighbours in the other language (equation 2, "ratio"); candidates are found in both
+directions, and each sentence is used once, best margins first (their section 3.3).
+"""
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from ..errors import BadInput
+from ..runtime.arguments import real_number, whole_number
+from .exact import search
+from .hits import Hits
+from .pairs import ScoredPair, checked_vectors
+
+NEIGHBOURS = 4  # k of Artetxe and Schwenk
+
+
+def mine_bitext(
+    first: Shaped[np.ndarray, "M D"],
+    second: Shaped[np.ndarray, "N D"],
+    *,
+    k: int = NEIGHBOURS,
+    margin: float = 1.0,
+    threads: int | None = None,
+) -> list[ScoredPair]:
+    """Pairs of a row i of `first` and a row j of `second` of at least this margin, best first, each row at most once.
+
+    The score is the margin: 1 is a pair no closer than its neighbours are on average. Ties: the earlier rows.
+
+    Raises:
+        BadInput: tables of different widths, or a row with a number that is NaN or infinite.
+    """
+    k, margin = whole_number("k", k), real_number("margin", margin)
+    first, second = checked_vectors(first, "first"), checked_vectors(second, "second")
+    if first.shape[1] != second.shape[1]:
+        raise BadInput(f"expected two tables of one width, of one model; got {first.shape} and {second.shape}")
+    if not len(first) or not len(second):
+        return []
+    forward, backward = search(first, second, k, threads=threads), search(second, first, k, threads=threads)
+    pairs, cosines = _candidates(forward, backward)
+    scores = margin_ratio(cosines, forward.scores.mean(1)[pairs[:, 0]], backward.scores.mean(1)[pairs[:, 1]])
+    order = np.lexsort((pairs[:, 1], pairs[:, 0], -scores))
+    return _each_once(pairs[order], scores[order], margin)
+
+
+def margin_ratio(
+    cosines: Float[np.ndarray, " P"], of_first: Float[np.ndarray, " P"], of_second: Float[np.ndarray, " P"]
+) -> Float[np.ndarray, " P"]:
+    """Each cosine by the mean of its rows' mean cosines with their neighbours; −inf where that mean is not positive."""
+    means = (of_first + of_second) / 2
+    return np.divide(cosines, means, out=np.full_like(cosines, -np.inf), where=means > 0)
+
+
+def _candidates(forward: Hits, backward: Hits) -> tuple[Int[np.ndarray, "P 2"], Float[np.ndarray, " P"]]:
+    """All pairs of a row and a neighbour, in either direction, each once, and their cosines."""
+    there = np.repeat(np.arange(len(forward.indices)), forward.indices.shape[1]), forward.indices.ravel()
+    back = backward.indices.ravel(), np.repeat(np.arange(len(backward.indices)), backward.indices.shape[1])
+    pairs = np.concatenate([np.stack(there, 1), np.stack(back, 1)])
+    cosines = np.concatenate([forward.scores.ravel(), backward.scores.ravel()])
+    pairs, places = np.unique(pairs, axis=0, return_index=True)
+    return pairs, cosines[places]
+
+
+def _each_once(pairs: Int[np.ndarray, "P 2"], scores: Float[np.ndarray, " P"], margin: float) -> list[ScoredPair]:
+    """The pairs whose rows no better pair has used."""
+    used: tuple[set[int], set[int]] = set(), set()
+    found = []
+    for (i, j), score in zip(pairs.tolist(), scores.tolist(), strict=True):
+        if score < margin:
+            break
+        if i not in used[0] and j not in used[1]:
+            used[0].add(i)
+            used[1].add(j)
+            found.append(ScoredPair(i, j, score))
+    return found
