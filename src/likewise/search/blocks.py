@@ -46,7 +46,7 @@ def best_listed(scan: Scan, listed: Int[np.ndarray, "Q C"], k: int) -> Hits:
 def later_rows_above(
     rows: Float[np.ndarray, "n D"], corpus: Shaped[np.ndarray, "N D"], start: int, threshold: float, threads: int
 ) -> RowsAbove:
-    """Pairs of these rows of length 1, which begin at row `start` of the corpus, with later rows of at least that cosine.
+    """Pairs of these rows of length 1, which begin at row `start` of the corpus, with all later rows that near.
 
     Both are numbered as in the corpus, and come by row.
     """
@@ -60,7 +60,7 @@ def later_rows_above(
 
 
 def _above(scan: Scan, first: int, threshold: float, begin: int) -> Iterator[RowsAbove]:
-    """Pairs of all queries, `first` being the first one's number; where they are too many, of half of them at a time."""
+    """Pairs of all queries, numbered from `first` on; where they are too many, of half of the queries at a time."""
     found = scan.above(threshold, later_than=first - begin, room=max(ROOM, len(scan.corpus)))
     if found is not None:
         yield RowsAbove(found.queries + first, found.rows + begin, found.scores)

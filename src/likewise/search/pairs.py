@@ -1,10 +1,10 @@
-"""The most similar pairs among N vectors: all N(N−1)/2 pairs are compared, and the best, or all above a threshold, kept."""
+"""The most similar pairs among N vectors: all N(N−1)/2 are compared, and the best, or all above a threshold, kept."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Shaped
 
 from ..arrays.similarity import check_finite_rows, number_table, unit, unit_cosine
 from ..errors import BadInput
@@ -13,6 +13,7 @@ from ..runtime.progress import Progress, show_progress
 from . import blocks
 from .exact import checked_threads, is_scannable, search
 from .hits import Hits
+from .pair_columns import PairColumns
 
 BLOCK = 2048  # rows and columns of one tile of the matrix: 16 MB of scores in float32
 
@@ -23,14 +24,6 @@ class ScoredPair(NamedTuple):
     i: int
     j: int
     score: float
-
-
-class PairColumns(NamedTuple):
-    """Pairs of rows and their cosines, as columns."""
-
-    i: Int[np.ndarray, " P"]
-    j: Int[np.ndarray, " P"]
-    scores: Float[np.ndarray, " P"]
 
 
 def pairs_above(

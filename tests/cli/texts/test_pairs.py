@@ -73,3 +73,38 @@ def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):
     assert main([*words, *options]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+def test_each_text_gets_its_nearest_others(words, capsys):
+    assert main([*words, "--per-text", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["pairs"]
+    assert [pair["row1"] for pair in found] == [1, 1, 2, 2, 5, 5, 6, 6]
+    for pair in found:
+        assert pair["sentence1"] != pair["sentence2"] == TEXTS[pair["row2"] - 1]
+    assert all(a["score"] >= b["score"] for a, b in zip(found[::2], found[1::2], strict=True))
+    assert main([*words, "--per-text", "2"]) == 0
+    assert "8 pairs of 4 distinct texts, each with its 2 nearest; 2 equal" in capsys.readouterr().err
+
+
+def test_two_files_are_paired_by_margin(words, tmp_path, capsys):
+    other = tmp_path / "other.txt"
+    other.write_text("the dogs\na cat\n\nshares fell\n")
+    assert main([words[0], words[1], str(other), *words[2:], "--margin", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["pairs"]
+    assert {(pair["sentence1"], pair["row2"]) for pair in found} >= {("a cat", 2), ("shares fell", 4), ("the dogs", 1)}
+    assert all(pair["score"] >= 1 for pair in found)
+    assert main([words[0], words[1], str(other), *words[2:], "--margin", "1.5"]) == 0
+    assert "of 4 distinct texts and 3 distinct texts with a margin of 1.5 or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--margin"], "two files are compared with --margin"),
+        (["--per-text", "0"], "--per-text is 0; expected 1 or more pairs"),
+        (["--per-text", "2", "--above", "0.5"], "expected one of them"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, message, words, capsys):
+    assert main([*words, *options]) == 2
+    assert message in capsys.readouterr().err

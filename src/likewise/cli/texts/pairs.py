@@ -1,4 +1,4 @@
-"""`likewise pairs`: the most similar pairs of texts in a file."""
+"""`likewise pairs`: the most similar pairs of texts in a file, or translations in two."""
 
 import argparse
 import sys
@@ -13,20 +13,25 @@ from ..sources import input_files
 from .text_file import FORMATS, add_file, read_texts
 
 if TYPE_CHECKING:
-    from ...search import ScoredPair
+    from ...embedder import Embedder
+    from ...search.pair_columns import PairColumns
 
 EPILOG = f"""examples:
   likewise pairs questions.csv --column title
   likewise pairs questions.csv --column title --above 0.8 -o pairs.csv
   likewise pairs sentences.txt -k 100 --json
+  likewise pairs sentences.txt --per-text 3 -o neighbours.jsonl
+  likewise pairs english.txt german.txt --margin -m a-multilingual-model
 
 {FORMATS}
 
 Equal texts are compared once (`likewise duplicates` lists them), and blank ones not at all. Rows are counted from 1.
-The columns of -o are sentence1, sentence2, score, row1, row2, which `likewise train` and `likewise evaluate` read."""
+The columns of -o are sentence1, sentence2, score, row1, row2, which `likewise train` and `likewise evaluate` read.
+
+With --margin, texts of two files are paired that say the same, in two languages with a multilingual model. The score is
+the cosine divided by the mean cosine of both texts with their nearest of the other file (Artetxe and Schwenk 2019)."""
 
 SHOWN = 10
-MOST = 1_000_000  # pairs, where --above is given without -k
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -38,10 +43,20 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         epilog=EPILOG,
     )
     add_file(parser)
+    parser.add_argument("other", metavar="OTHER", nargs="?", help="second file, with --margin")
     parser.add_argument(
-        "-k", type=int, metavar="N", help=f"number of pairs (default: {SHOWN}; with --above, all up to {MOST:,})"
+        "-k", type=int, metavar="N", help=f"number of pairs (default: {SHOWN}; with the options below, all)"
     )
     parser.add_argument("--above", type=float, metavar="X", help="only pairs with a cosine of X or more (-1 to 1)")
+    parser.add_argument("--per-text", type=int, metavar="N", help="for each text, its N most similar other texts")
+    parser.add_argument(
+        "--margin",
+        type=float,
+        nargs="?",
+        const=1.0,
+        metavar="X",
+        help="translations in OTHER, each text once, with a margin of X or more (without X: 1)",
+    )
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="file to write the pairs to: .csv, .tsv, .jsonl or .parquet"
     )
@@ -57,51 +72,83 @@ def run(args: argparse.Namespace) -> int:
     from ...files import check_table, write_table
 
     _check(args)
+    files = [args.file, *([args.other] if args.other else [])]
     if args.output is not None:
-        check_table(args.output, input_files(args.file))
-    texts = list(read_texts(args.file, args.column))
-    rows = {text: row for row, text in reversed(list(enumerate(texts, 1))) if text.strip()}  # the first of each text
-    distinct = sorted(rows, key=rows.__getitem__)
+        check_table(args.output, input_files(*files))
+    sides = [DistinctTexts.read(file, args.column) for file in files]
     embedder = load_from_options(args)
-    pairs = _pairs(embedder.encode(distinct, overflow=args.overflow, progress=not args.quiet and None), args)
-    columns = _columns(pairs, distinct, rows)
-    about = {"model": args.model, "fingerprint": embedder.fingerprint, "texts": len(texts), "distinct": len(distinct)}
+    pairs = _pairs([_encode(embedder, side, args) for side in sides], args)
+    columns = _columns(pairs, sides[0], sides[-1])
+    about = {"model": args.model, "fingerprint": embedder.fingerprint}
+    counts = {"texts": sum(side.count for side in sides), "distinct": sum(len(side.texts) for side in sides)}
     if args.output is not None:
         write_table(args.output, columns)
     if args.json:
         found = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        print_json({**about, "pairs": found})
+        print_json({**about, **counts, "pairs": found})
     elif args.output is None:
         show_pairs(columns)
     if not args.json and not args.quiet:
-        print(_summary(len(pairs), len(texts), len(distinct), args), file=sys.stderr)
+        print(_summary(len(pairs.i), sides, args), file=sys.stderr)
     return 0
+
+
+class DistinctTexts:
+    """The distinct texts of a file that are not blank, in order, and the first row of each, counted from 1."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        rows = {text: row for row, text in reversed(list(enumerate(texts, 1))) if text.strip()}
+        self.count = len(texts)
+        self.texts = sorted(rows, key=rows.__getitem__)
+        self.rows = [rows[text] for text in self.texts]
+
+    @classmethod
+    def read(cls, file: str, column: str | None) -> "DistinctTexts":
+        """Those of a file."""
+        return cls(list(read_texts(file, column)))
+
+
+def _encode(embedder: "Embedder", side: DistinctTexts, args: argparse.Namespace) -> Any:
+    return embedder.encode(side.texts, overflow=args.overflow, progress=not args.quiet and None)
 
 
 def _check(args: argparse.Namespace) -> None:
     from ...errors import BadInput
 
-    if args.k is not None and args.k < 1:
-        raise BadInput(f"-k is {args.k}; expected 1 or more pairs")
+    for name, value in (("-k", args.k), ("--per-text", args.per_text)):
+        if value is not None and value < 1:
+            raise BadInput(f"{name} is {value}; expected 1 or more pairs")
     if args.above is not None and not -1 <= args.above <= 1:
         raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
+    if sum(value is not None for value in (args.above, args.per_text, args.margin)) > 1:
+        raise BadInput("--above, --per-text and --margin choose pairs in different ways; expected one of them")
+    if (args.other is None) != (args.margin is None):
+        raise BadInput("two files are compared with --margin, and one file without; expected: pairs A B --margin")
 
 
-def _pairs(vectors: Any, args: argparse.Namespace) -> "list[ScoredPair]":
-    from ...search import closest_pairs
+def _pairs(vectors: Sequence[Any], args: argparse.Namespace) -> "PairColumns":
+    """The pairs asked for, best first; those of --per-text by text."""
+    from ...search import closest_pairs, mine_bitext, nearest_others, pairs_above
+    from ...search.pair_columns import as_columns, best_first, of_neighbours
 
-    if args.above is None:
-        return closest_pairs(vectors, args.k or SHOWN)
-    return closest_pairs(vectors, args.k or MOST, above=args.above)
+    progress = not args.quiet and None
+    if args.margin is not None:
+        return as_columns(mine_bitext(*vectors, margin=args.margin)).first(args.k)
+    if args.per_text is not None:
+        return of_neighbours(nearest_others(vectors[0], args.per_text, progress=progress)).first(args.k)
+    if args.above is not None:
+        return best_first(pairs_above(vectors[0], args.above, progress=progress)).first(args.k)
+    return as_columns(closest_pairs(vectors[0], args.k or SHOWN))
 
 
-def _columns(pairs: "Sequence[ScoredPair]", texts: Sequence[str], rows: dict[str, int]) -> dict[str, list[Any]]:
+def _columns(pairs: "PairColumns", first: DistinctTexts, second: DistinctTexts) -> dict[str, list[Any]]:
+    i, j = pairs.i.tolist(), pairs.j.tolist()
     return {
-        "sentence1": [texts[pair.i] for pair in pairs],
-        "sentence2": [texts[pair.j] for pair in pairs],
-        "score": [round(pair.score, 6) for pair in pairs],
-        "row1": [rows[texts[pair.i]] for pair in pairs],
-        "row2": [rows[texts[pair.j]] for pair in pairs],
+        "sentence1": [first.texts[row] for row in i],
+        "sentence2": [second.texts[row] for row in j],
+        "score": [round(score, 6) for score in pairs.scores.tolist()],
+        "row1": [first.rows[row] for row in i],
+        "row2": [second.rows[row] for row in j],
     }
 
 
@@ -115,10 +162,17 @@ def show_pairs(columns: dict[str, list[Any]]) -> None:
         print(f"{'':6}  {row2:>{digits}}  {fit_line(second, indent=digits + 10)}")
 
 
-def _summary(pairs: int, texts: int, distinct: int, args: argparse.Namespace) -> str:
+def _summary(pairs: int, sides: Sequence[DistinctTexts], args: argparse.Namespace) -> str:
     where = f"{args.output}: " if args.output is not None else ""
+    left_out = sum(side.count - len(side.texts) for side in sides)
+    equal = f"; {counted(left_out, 'equal or blank one')} left out" if left_out else ""
+    sizes = [len(side.texts) for side in sides]
+    if args.margin is not None:
+        texts = " and ".join(counted(size, "distinct text") for size in sizes)
+        return f"{where}{counted(pairs, 'pair')} of {texts} with a margin of {args.margin:g} or more{equal}"
+    of = f"the {counted(sizes[0] * (sizes[0] - 1) // 2, 'pair')} among {counted(sizes[0], 'distinct text')}"
     bound = f" with a cosine of {args.above:g} or more" if args.above is not None else ""
-    of = f"the {counted(distinct * (distinct - 1) // 2, 'pair')} among {counted(distinct, 'distinct text')}"
-    equal = f"; {counted(texts - distinct, 'equal or blank one')} left out" if distinct < texts else ""
-    more = "; there may be more: -k N" if args.above is not None and pairs == (args.k or MOST) else ""
-    return f"{where}{pairs:,} of {of}{bound}{equal}{more}"
+    if args.per_text is not None:
+        of, bound = f"{counted(sizes[0], 'distinct text')}, each with", f" its {args.per_text:,} nearest"
+        return f"{where}{counted(pairs, 'pair')} of {of}{bound}{equal}"
+    return f"{where}{pairs:,} of {of}{bound}{equal}"
