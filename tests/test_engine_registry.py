@@ -89,7 +89,7 @@ def test_where_torch_finds_a_gpu_the_native_engine_is_not_the_default(folders, m
 
 
 def test_without_a_library_other_engines_compute_and_native_says_why(folders, monkeypatch, tmp_path):
-    monkeypatch.setattr("likewise.engines.native.library.folder", lambda: tmp_path)
+    monkeypatch.setattr("likewise.native.library.folder", lambda: tmp_path)
     monkeypatch.delenv("LIKEWISE_NATIVE_LIBRARY", raising=False)
     load.cache_clear()
     assert type(Embedder.load(folders("bert"), device="cpu")) is TorchEmbedder

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from likewise.arrays import dissection as numpy_dissection
+from likewise.arrays import quantization
 from likewise.encoders import attention, config
 from likewise.encoders.architectures import deep_averaging, mpnet, word_table
 from likewise.evaluate import cache, cached_encode
@@ -17,7 +18,7 @@ from likewise.mine import settings as mine_settings
 from likewise.model_files import folder, hub, names
 from likewise.model_files.word_vectors import fasttext, text_files, word_tables
 from likewise.pooling import dissection
-from likewise.search import exact, pairs
+from likewise.search import bitext, blocks, exact, pairs, quantized
 from likewise.text import inputs, tokenizer, tokenizer_checks
 from likewise.train.data import examples, grouping
 from likewise.train.distillation import unlabelled_examples
@@ -32,6 +33,9 @@ def test_what_is_done_at_once_fits_caches_and_memory_as_measured():
     assert dissection.CHUNK == {"cpu": 2**20, "cuda": 2**28} and numpy_dissection.CHUNK == 2**18
     assert (attention.SHORT_LENGTH, attention.TINY_LENGTH, attention.BLOCK) == (96, 16, 512)
     assert (exact.BLOCK, exact.QUERIES, pairs.BLOCK) == (8192, 1024, 2048)
+    assert (blocks.STREAMED, blocks.QUERIES, blocks.KEPT, blocks.ROOM) == (2**28, 4096, 2**21, 2**21)
+    assert (quantization.BLOCK, quantization.STEPS, exact.LONGEST) == (8192, 127, 1e15)
+    assert [*quantized.CANDIDATES.values()] == [2, 20]
     assert (negative_search.BLOCK, negative_search.MAX_BLOCK_CANDIDATES) == (1024, 2**22)
     assert (negative_search.FIRST_DEPTH, negative_search.DEPTH_FACTOR) == (64, 4)
     assert (inputs.TEXTS, inputs.CHARACTERS) == (16_384, 2**24)
@@ -66,6 +70,7 @@ def test_numbers_of_papers_and_file_formats_are_theirs():
     assert (word_tables.FORMAT, hub.RETRY_AFTER, tokenizer.OVERLAP, names.MIN_NAME_PART) == (1, 600.0, 8, 4)
     assert (mine_settings.DEFAULT_RATIO, MIN_TEMPERATURE) == (0.95, 0.01)
     assert distillation.DEFAULT_TEMPERATURE == 0.05
+    assert bitext.NEIGHBOURS == 4
     assert (examples.MIN_EXAMPLES, examples.MIN_HELD_OUT, grouping.WINDOW) == (20, 5, 32)
     assert (unlabelled_examples.NEAREST, fusion_training.RIDGE) == (50, 1e-3)
     assert (ridge_regression._NEGLIGIBLE, sentence_pairs._LARGEST) == (1e-10, 1e100)

@@ -12,6 +12,7 @@
 
 #include "../kernels.h"
 #include "../pack.h"
+#include "../scan.h"
 
 using namespace likewise;
 using Vector = std::vector<float>;
@@ -170,6 +171,70 @@ void check_attention(const Kernels& kernels, const Kernels& truth) {
     }
 }
 
+// A score of every query and row: as k is the number of rows, none is left out.
+Vector scores(const Kernels& kernels, lw_scan scan, int threads) {
+    scan.threads = threads;
+    std::vector<int64_t> counts(scan.queries), rows(scan.queries * scan.rows);
+    Vector best(rows.size()), found(rows.size());
+    scan_best(kernels, scan, {nullptr, 0, scan.rows, counts.data(), rows.data(), best.data()});
+    for (size_t i = 0; i < rows.size(); i++) found[i / scan.rows * scan.rows + rows[i]] = best[i];
+    return found;
+}
+
+// Above the median score there must be as many as that many rows have it, and of each query the best is the best.
+void check_selection(const std::string& name, const Kernels& kernels, lw_scan scan, const Vector& all) {
+    Vector sorted = all;
+    std::sort(sorted.begin(), sorted.end());
+    const float threshold = sorted[sorted.size() / 2];
+    const auto wanted = std::count_if(all.begin(), all.end(), [&](float score) { return score >= threshold; });
+    std::vector<int64_t> queries(all.size()), rows(all.size()), counts(scan.queries), first(scan.queries);
+    Vector kept(all.size()), most(scan.queries), best(scan.queries);
+    scan.threads = 2;
+    const int64_t room = static_cast<int64_t>(all.size());
+    const int64_t found =
+        scan_above(kernels, scan, {threshold, 0, 0, room, queries.data(), rows.data(), kept.data(), 0});
+    expect_near(name + " above", {static_cast<float>(found)}, {static_cast<float>(wanted)}, 0.0F);
+    scan_best(kernels, scan, {nullptr, 0, 1, counts.data(), first.data(), best.data()});
+    for (int64_t q = 0; q < scan.queries; q++)
+        most[q] = *std::max_element(all.begin() + q * scan.rows, all.begin() + (q + 1) * scan.rows);
+    expect_near(name + " best", best, most, 0.0F);
+}
+
+void check_scan(const std::string& name, const Kernels& kernels, const Kernels& truth, const lw_scan& scan,
+                float tolerance) {
+    const Vector found = scores(kernels, scan, 1);
+    expect_near(name, found, scores(truth, scan, 1), tolerance);
+    expect_near(name + ", threads", scores(kernels, scan, 3), found, 0.0F);
+    check_selection(name, kernels, scan, found);
+}
+
+void check_scans(const Kernels& kernels, const Kernels& truth) {
+    for (const auto& [queries, rows, width] :
+         {Sizes{1, 1, 1}, {2, 5, 7}, {9, 60, 16}, {17, 49, 33}, {40, 130, 100}, {70, 30, 384}}) {
+        std::ostringstream name;
+        name << kernels.name << " scan " << queries << " x " << rows << " x " << width << " ";
+        const Vector q = drawn(queries * width), x = drawn(rows * width), scales = drawn(rows),
+                     factors = drawn(queries);
+        lw_scan scan{};
+        scan.queries = queries, scan.rows = rows, scan.width = width, scan.near = 2.0F;
+        scan.corpus = x.data(), scan.query_vectors = q.data(), scan.row_bytes = 4L * width, scan.type = LW_FP32;
+        check_scan(name.str() + "fp32", kernels, truth, scan, 2e-4F);
+        const Vector m = whole(queries * width), n = whole(rows * width);
+        const std::vector<int8_t> a(m.begin(), m.end()), b(n.begin(), n.end());
+        scan.corpus = b.data(), scan.query_vectors = a.data(), scan.row_bytes = width, scan.type = LW_INT8;
+        scan.scales = scales.data(), scan.query_scales = factors.data();
+        check_scan(name.str() + "int8", kernels, truth, scan, 0.0F);
+        scan.scales = scan.query_scales = nullptr, scan.row_bytes = (width + 7) / 8, scan.type = LW_BITS;
+        check_scan(name.str() + "bits", kernels, truth, scan, 0.0F);
+    }
+    std::vector<uint16_t> halves(1 << 16);
+    for (size_t i = 0; i < halves.size(); i++) halves[i] = (i >> 10 & 31) == 31 ? 0 : static_cast<uint16_t>(i);
+    Vector found(halves.size()), wanted(halves.size());
+    kernels.scan.from_fp16(halves.data(), static_cast<int>(halves.size()), found.data());
+    truth.scan.from_fp16(halves.data(), static_cast<int>(halves.size()), wanted.data());
+    expect_near(std::string(kernels.name) + " halves", found, wanted, 0.0F);
+}
+
 }  // namespace
 
 int main() {
@@ -181,6 +246,7 @@ int main() {
         check_extremes(kernels, truth);
         check_rows(kernels, truth);
         check_attention(kernels, truth);
+        check_scans(kernels, truth);
         std::printf("%s: checked\n", name.c_str());
     }
     std::printf("%d failures\n", failures);

@@ -41,7 +41,7 @@ def test_groups_are_disjoint_and_near_their_centre(seed, threshold, smallest):
 
 def test_blocks_change_nothing(monkeypatch):
     whole = communities(bundles(), threshold=0.5)
-    monkeypatch.setattr("likewise.cluster.community_detection.BLOCK", 3)
+    monkeypatch.setattr("likewise.search.pairs.BLOCK", 3)
     assert [g.tolist() for g in communities(bundles(), threshold=0.5)] == [g.tolist() for g in whole]
 
 
@@ -51,7 +51,7 @@ def test_no_vectors_no_groups():
 
 def test_vectors_are_normalised_once(monkeypatch):
     rows = []
-    monkeypatch.setattr("likewise.cluster.community_detection.BLOCK", 3)
+    monkeypatch.setattr("likewise.search.pairs.BLOCK", 3)
     monkeypatch.setattr("likewise.cluster.community_detection.unit", lambda x: rows.append(len(x)) or x)
     communities(bundles())
     assert rows == [24]

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from likewise.engines.threads import allowed_cpus, cpu_quota, thread_count
+from likewise.native.threads import allowed_cpus, cpu_quota, thread_count
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..engine_registry import ENGINES, PRECISIONS
-from ..engines.threads import thread_count
 from ..errors import BadInput
 from ..model_files.names import DEFAULT_MODEL
+from ..native.threads import thread_count
 from ..runtime.lazy_imports import has_torch
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..arrays.similarity import check_finite_rows, number_table, unit, unit_cosine
+from ..arrays.similarity import check_finite_rows, number_table
 from ..errors import BadInput
 from ..runtime.arguments import real_number, whole_number
-
-BLOCK = 2048
+from ..search.pair_columns import best_first
+from ..search.pairs import pairs_above
 
 
 def communities(
@@ -44,11 +44,10 @@ def communities(
 
 
 def _neighbours(vectors: Float[np.ndarray, "N D"], threshold: float) -> list[Int[np.ndarray, " n"]]:
-    """For each row, the rows within the threshold (itself included), nearest first."""
-    neighbours = []
-    vectors = unit(vectors)
-    for start in range(0, len(vectors), BLOCK):
-        for scores in unit_cosine(vectors[start : start + BLOCK], vectors):
-            near = np.flatnonzero(scores >= threshold)
-            neighbours.append(near[np.argsort(-scores[near], kind="stable")])
-    return neighbours
+    """For each row, the rows within the threshold (itself included), nearest first; of equal ones the earlier."""
+    pairs = best_first(pairs_above(vectors, threshold))
+    own = np.flatnonzero(vectors.any(axis=1) | (threshold <= 0))  # a row of zeros has a cosine of 0 with itself
+    rows, others = (np.concatenate(columns) for columns in ((pairs.i, pairs.j, own), (pairs.j, pairs.i, own)))
+    scores = np.concatenate([pairs.scores, pairs.scores, np.where(vectors[own].any(axis=1), 1, 0)])
+    order = np.lexsort((others, -scores, rows))
+    return np.split(others[order], np.cumsum(np.bincount(rows, minlength=len(vectors)))[:-1])

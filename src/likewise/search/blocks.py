@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from ..engines.native.scanning import RowsAbove, Scan, available
+from ..native.scanning import RowsAbove, Scan, available
 from .hits import Hits, merged, no_hits
 
 STREAMED = 1 << 28  # bytes of a corpus in one call: between calls an interrupt is noticed

@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
 from ..arrays.similarity import SIMILARITIES, check_finite_rows, number_table, unit, unit_cosine
-from ..engines.native.scanning import Scan
-from ..engines.threads import thread_count
 from ..errors import BadInput
+from ..native.scanning import Scan
+from ..native.threads import thread_count
 from ..runtime.arguments import known_name, whole_number
 from . import blocks
 from .hits import Hits, merged, no_hits

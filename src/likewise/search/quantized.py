@@ -10,8 +10,8 @@ from jaxtyping import Shaped
 
 from ..arrays.quantization import BitVectors, Int8Vectors, int8_products, sign_agreement
 from ..arrays.similarity import check_finite_rows, number_table, unit, unit_cosine
-from ..engines.native.scanning import Scan
 from ..errors import BadInput
+from ..native.scanning import Scan
 from ..runtime.arguments import whole_number
 from . import blocks
 from .exact import Mask, checked_mask, checked_threads, is_scannable, nearest

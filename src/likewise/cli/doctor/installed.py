@@ -61,8 +61,9 @@ def engines() -> dict[str, dict[str, Any]]:
 
 
 def _native() -> dict[str, Any]:
-    from ...engines.native.library import VERSION, load
-    from ...engines.threads import thread_count
+    from ...engines.native.library import load
+    from ...native.library import VERSION
+    from ...native.threads import thread_count
 
     try:
         library = load()

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ...engines.threads import CGROUP, allowed_cpus, cpu_quota
+from ...native.threads import CGROUP, allowed_cpus, cpu_quota
 from ..model_options import THREADS
 
 CPUINFO, MEMINFO = Path("/proc/cpuinfo"), Path("/proc/meminfo")

@@ -1,12 +1,9 @@
-"""The compiled library through ctypes: found, checked, and wrapped so that NumPy arrays go in and come out.
+"""Models of the compiled library through ctypes, wrapped so that NumPy arrays go in and come out.
 
 Its C interface is native/likewise_native.h; the structures here mirror the ones there, field by field.
-ctypes releases the interpreter's lock while the library computes.
 """
 
 import ctypes
-import os
-import sys
 from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_size_t, c_void_p
 from dataclasses import dataclass, field
@@ -17,15 +14,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from ...errors import BadInput, BadModel, NativeUnavailable
+from ...errors import BadInput, BadModel
+from ...native.library import MESSAGE, VERSION, CompiledLibrary, check_code, library_path
 from ..description import Description, LinearWeights
 from ..stored_weights import StoredTensor
 
 Array = np.ndarray
 
-VERSION = 3
-"""The version of the interface; LW_VERSION in native/likewise_native.h."""
-FILE = "likewise_native" + {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 PRECISIONS = {"fp32": 0, "bf16": 1, "int8": 2}
 ACTIVATIONS = {"gelu": 0, "gelu_tanh": 1, "relu": 2, "silu": 3, "tanh": 4, "quick_gelu": 5, "mish": 6}
 """Numbers of the activation functions, by the names in `encoders.config.ENCODER_ACTIVATIONS`."""
@@ -33,8 +28,6 @@ REDUCTIONS = {"cls": 1, "max": 2, "mean": 4, "mean-sqrt-len": 8, "weighted-mean"
 """Bits of the reductions, concatenated in this order, which is that of `arrays.reductions.REDUCTIONS`."""
 KINDS = ("embeddings", "products", "attention", "activations", "norms", "rounding", "rest")
 """The kinds of work whose seconds `Model.run` measures."""
-MESSAGE = 1024  # bytes of an error message's buffer
-_BAD_INPUT, _NO_MEMORY = 3, 4
 
 
 class _Tensor(ctypes.Structure):
@@ -103,17 +96,12 @@ class NativeOutput:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-class Library:
-    """The loaded library."""
+class Library(CompiledLibrary):
+    """The loaded library, with the functions of models."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._c = ctypes.CDLL(str(path))
-        except OSError as error:
-            raise NativeUnavailable(f"{path} cannot be loaded ({error}); build it again: pip install .") from error
-        self._check_version(path)
-        self.path = path
-        self._c.lw_instruction_sets.restype = c_char_p
+        super().__init__(path)
+        self._c = self.functions
         self._c.lw_create.restype = c_void_p
         self._c.lw_create.argtypes = [POINTER(_Description), c_char_p, POINTER(c_int32), c_char_p, c_size_t]
         self._c.lw_free.argtypes = [c_void_p]
@@ -124,27 +112,6 @@ class Library:
         self._c.lw_model_bytes.argtypes = [c_void_p]
         self._c.lw_run.argtypes = [c_void_p, POINTER(_Request), c_char_p, c_size_t]
         self._c.lw_product.argtypes = [c_char_p, c_int32, *[c_void_p] * 4, *[c_int32] * 3, c_void_p, c_char_p, c_size_t]
-
-    def _check_version(self, path: Path) -> None:
-        try:
-            found = int(self._c.lw_version())
-        except AttributeError as error:
-            raise NativeUnavailable(f"{path} is not this package's library: it has no lw_version") from error
-        if found != VERSION:
-            raise NativeUnavailable(
-                f"{path} has version {found} of the interface, and this package wants {VERSION}; "
-                "build it again: pip install ."
-            )
-
-    @property
-    def functions(self) -> Any:
-        """The library's functions, for other files of this folder."""
-        return self._c
-
-    @property
-    def instruction_sets(self) -> tuple[str, ...]:
-        """The instruction sets that this processor supports and the library has kernels for, best first."""
-        return tuple(self._c.lw_instruction_sets().decode().split())
 
     def product(
         self,
@@ -252,35 +219,14 @@ class Model:
         )
 
 
-def folder() -> Path:
-    """The folder of the library, if it was built."""
-    return Path(__file__).parent
-
-
 @cache
 def load() -> Library:
-    """Load the library of this installation, or the file given by LIKEWISE_NATIVE_LIBRARY.
+    """Load the library of `library_path`, with the functions of models.
 
     Raises:
         NativeUnavailable: it does not exist, or has another version.
     """
-    path = Path(os.environ.get("LIKEWISE_NATIVE_LIBRARY") or folder() / FILE)
-    if not path.is_file():
-        raise NativeUnavailable(
-            f"there is no compiled library at {path}: this installation is pure Python. "
-            "With a C++ compiler, pip install . builds it"
-        )
-    return Library(path)
-
-
-def check_code(code: int, message: Any) -> None:
-    """Raise the exception for an error code of the library, with its message."""
-    if not code:
-        return
-    text = message.value.decode(errors="replace")
-    if code == _NO_MEMORY:
-        raise MemoryError(text)
-    raise BadInput(text) if code == _BAD_INPUT else BadModel(text)
+    return Library(library_path())
 
 
 def _reductions(names: Sequence[str]) -> tuple[int, int]:

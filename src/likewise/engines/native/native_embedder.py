@@ -12,11 +12,11 @@ from jaxtyping import Float
 from ...arrays.reductions import reduce_sentences
 from ...engine_registry import LoadOptions
 from ...errors import BadInput
+from ...native.threads import thread_count
 from ...runtime.lazy_imports import torch_hint
 from ..array_embedder import ArrayEmbedder
 from ..array_encoder import Ids
 from ..description import Description, parameter_count
-from ..threads import thread_count
 from .library import PRECISIONS, REDUCTIONS, Execution, Model, load
 
 Array = np.ndarray
@@ -70,7 +70,7 @@ class NativeEmbedder(ArrayEmbedder):
     (2, 384)
 
     In int8, weights are rounded by rows and activations by tokens; in bf16, where the processor lacks it, products are
-    fp32's. It uses `engines.threads.thread_count()` threads.
+    fp32's. It uses `native.threads.thread_count()` threads.
     """
 
     encoder: NativeEncoder

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from ...errors import BadInput, NativeUnavailable
-from .library import MESSAGE, Library, check_code, load
+from ..errors import BadInput, NativeUnavailable
+from .library import MESSAGE, CompiledLibrary, check_code, load_library
 
 Array = np.ndarray
 TYPES = {"float32": 0, "float16": 1, "int8": 3, "uint8": 4}
@@ -94,7 +94,7 @@ class Scan:
         k: int,
         listed: Int[Array, "Q C"] | None = None,
         *,
-        library: Library | None = None,
+        library: CompiledLibrary | None = None,
         instructions: str | None = None,
     ) -> BestRows:
         """The k rows of greatest score for each query, best first; of equal scores the earlier.
@@ -120,7 +120,7 @@ class Scan:
         *,
         later_than: int | None = None,
         room: int = 1 << 20,
-        library: Library | None = None,
+        library: CompiledLibrary | None = None,
         instructions: str | None = None,
     ) -> RowsAbove | None:
         """All rows whose score is at least the threshold, by query and row; None if there are more than `room`.
@@ -138,16 +138,16 @@ class Scan:
             return None
         return RowsAbove(*(x[: request.found].copy() for x in found))
 
-    def _run(self, function: str, request: Any, library: Library | None, instructions: str | None) -> None:
+    def _run(self, function: str, request: Any, library: CompiledLibrary | None, instructions: str | None) -> None:
         alive: list[Any] = []
         structure, message = self._structure(alive), ctypes.create_string_buffer(MESSAGE)
-        call = getattr(_declared(library or load()), function)
+        call = getattr(_declared(library or load_library()), function)
         name = instructions.encode() if instructions else None
         check_code(call(name, ctypes.byref(structure), ctypes.byref(request), message, MESSAGE), message)
 
     def _structure(self, alive: list[Any]) -> _Scan:
         kind = self.corpus.dtype.name
-        if kind not in TYPES:
+        if kind not in TYPES or not self.corpus.dtype.isnative:
             raise BadInput(f"vectors are {kind}; the compiled library scans {', '.join(TYPES)}")
         queries = np.ascontiguousarray(self.queries, np.float32 if kind == "float16" else kind)
         corpus = np.require(self.corpus, requirements=["A"])
@@ -177,14 +177,14 @@ class Scan:
 def available() -> bool:
     """Whether there is a compiled library in this installation."""
     try:
-        load()
+        load_library()
     except NativeUnavailable:
         return False
     return True
 
 
 @cache
-def _declared(library: Library) -> Any:
+def _declared(library: CompiledLibrary) -> Any:
     c = library.functions
     c.lw_scan_best.argtypes = [c_char_p, POINTER(_Scan), POINTER(_Best), c_char_p, c_size_t]
     c.lw_scan_above.argtypes = [c_char_p, POINTER(_Scan), POINTER(_Above), c_char_p, c_size_t]

@@ -1,0 +1,133 @@
+"""How long does it take to find all paraphrases among 100,000 real sentences? Beside sentence-transformers.
+
+sentence-transformers runs in a Python of its own (`--peer PYTHON`) on the same vectors and threads, and takes turns
+with likewise. Its `paraphrase_mining_embeddings` returns the best 500,000 pairs among the 100 nearest of each sentence;
+likewise returns every pair above the threshold.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from .real_sentences import MODEL, real_vectors
+from .record import save
+
+WORK = {
+    "likewise: pairs": """
+from likewise.search import pairs_above
+def work(x): return sum(len(part.i) for part in pairs_above(x, threshold, threads=threads))
+""",
+    "likewise: communities": """
+from likewise.cluster import communities
+def work(x): return len(communities(x, threshold=threshold, min_size=10))
+""",
+    "sentence-transformers: pairs": """
+import torch; torch.set_num_threads(threads)
+from sentence_transformers.util import paraphrase_mining_embeddings
+def work(x): return sum(s >= threshold for s, _, _ in paraphrase_mining_embeddings(torch.from_numpy(x)))
+""",
+    "sentence-transformers: communities": """
+import torch; torch.set_num_threads(threads)
+from sentence_transformers.util import community_detection
+def work(x): return len(community_detection(torch.from_numpy(x), threshold=threshold, min_community_size=10))
+""",
+}
+PROGRAM = """
+import json, resource, sys, time
+import numpy as np
+path, threads, threshold = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+x = np.load(path)
+work(x[:2000])
+for line in sys.stdin:
+    before, began = peak(), time.perf_counter()
+    found = work(x[: int(line)])
+    print(json.dumps({"seconds": time.perf_counter() - began, "found": found, "more_mb": peak() - before}), flush=True)
+"""
+
+
+class Contender:
+    """A process that does one kind of work on the same vectors whenever it is asked."""
+
+    def __init__(self, python: str, work: str, path: Path, threads: int, threshold: float) -> None:
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+        head, _, tail = PROGRAM.partition("def peak")
+        command = [python, "-c", f"{head}{work}\ndef peak{tail}", str(path), str(threads), str(threshold)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+
+    def run(self, count: int) -> dict[str, Any]:
+        """Seconds, what was found, and the memory beyond the vectors."""
+        self._process.stdin.write(f"{count}\n".encode())
+        self._process.stdin.flush()
+        return dict(json.loads(self._process.stdout.readline()))
+
+    def close(self) -> None:
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def brute_force(x: Any, threshold: float) -> set[tuple[int, int]]:
+    """All pairs above the threshold by whole rows of the matrix in float64, without those that rounding decides."""
+    rows = x.astype(np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    found = set()
+    for i in range(len(rows)):
+        scores = rows[i + 1 :] @ rows[i]
+        found |= {(i, i + 1 + int(j)) for j in np.flatnonzero(scores >= threshold)}
+    return found
+
+
+def agreement(x: Any, threshold: float) -> dict[str, int]:
+    """How many pairs there are by brute force, and how many of them or others likewise has."""
+    from likewise.search import pairs_above
+
+    ours = {pair for part in pairs_above(x, threshold) for pair in zip(part.i.tolist(), part.j.tolist(), strict=True)}
+    theirs = brute_force(x, threshold)
+    return {"sentences": len(x), "brute_force": len(theirs), "missing": len(theirs - ours), "more": len(ours - theirs)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peer", default=sys.executable, metavar="PYTHON", help="one that has sentence-transformers")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threshold", type=float, default=0.8)
+    parser.add_argument("--count", type=int, default=20_000, help="sentences, where contenders take turns")
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    vectors = real_vectors(101_000, MODEL)[1000:]
+    taken: dict[str, list[dict[str, Any]]] = {name: [] for name in WORK}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "vectors.npy")
+        np.save(path, vectors)
+        pythons = {name: args.peer if name.startswith("sentence") else sys.executable for name in WORK}
+        contenders = {name: Contender(pythons[name], WORK[name], path, args.threads, args.threshold) for name in WORK}
+        for _ in range(args.rounds):
+            for name, contender in contenders.items():
+                taken[name].append(contender.run(args.count))
+        whole = contenders["likewise: pairs"].run(len(vectors))
+        for contender in contenders.values():
+            contender.close()
+    found = {
+        name: {"seconds": median(row["seconds"] for row in rows), "found": rows[0]["found"]}
+        for name, rows in taken.items()
+    }
+    print(f"{args.count:,} sentences, {args.threads} threads, cosine {args.threshold:g} or more")
+    for name, row in found.items():
+        print(f"  {name:36} {row['seconds']:8.2f} s  {row['found']:,}")
+    print(f"100,000 sentences: {whole['seconds']:.1f} s, {whole['found']:,} pairs, {whole['more_mb']:.0f} MB more")
+    same = agreement(vectors[:5000], args.threshold)
+    print(same)
+    about = {"model": MODEL, "threads": args.threads, "threshold": args.threshold, "rounds": args.rounds}
+    save("pairs", {**about, "in_turn": {"sentences": args.count, **found}, "whole": whole, "brute_force": same})
+
+
+if __name__ == "__main__":
+    main()

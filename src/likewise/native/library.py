@@ -1,0 +1,89 @@
+"""The compiled library through ctypes: found, and checked to be of this version.
+
+Its C interface is native/likewise_native.h. ctypes releases the interpreter's lock while the library computes.
+"""
+
+import ctypes
+import os
+import sys
+from ctypes import c_char_p
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput, BadModel, NativeUnavailable
+
+VERSION = 3
+"""The version of the interface; LW_VERSION in native/likewise_native.h."""
+FILE = "likewise_native" + {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+MESSAGE = 1024  # bytes of an error message's buffer
+_BAD_INPUT, _NO_MEMORY = 3, 4
+
+
+class CompiledLibrary:
+    """The loaded library; `functions` are those of its C interface."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self.functions = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise NativeUnavailable(f"{path} cannot be loaded ({error}); build it again: pip install .") from error
+        self._check_version(path)
+        self.path = path
+        self.functions.lw_instruction_sets.restype = c_char_p
+
+    def _check_version(self, path: Path) -> None:
+        try:
+            found = int(self.functions.lw_version())
+        except AttributeError as error:
+            raise NativeUnavailable(f"{path} is not this package's library: it has no lw_version") from error
+        if found != VERSION:
+            raise NativeUnavailable(
+                f"{path} has version {found} of the interface, and this package wants {VERSION}; "
+                "build it again: pip install ."
+            )
+
+    @property
+    def instruction_sets(self) -> tuple[str, ...]:
+        """The instruction sets that this processor supports and the library has kernels for, best first."""
+        return tuple(self.functions.lw_instruction_sets().decode().split())
+
+
+def folder() -> Path:
+    """The folder of the library, if it was built: beside the engine that computes models with it."""
+    return Path(__file__).parents[1] / "engines" / "native"
+
+
+def library_path() -> Path:
+    """The library of this installation, or the file given by LIKEWISE_NATIVE_LIBRARY.
+
+    Raises:
+        NativeUnavailable: it does not exist.
+    """
+    path = Path(os.environ.get("LIKEWISE_NATIVE_LIBRARY") or folder() / FILE)
+    if not path.is_file():
+        raise NativeUnavailable(
+            f"there is no compiled library at {path}: this installation is pure Python. "
+            "With a C++ compiler, pip install . builds it"
+        )
+    return path
+
+
+@cache
+def load_library() -> CompiledLibrary:
+    """Load the library of `library_path`.
+
+    Raises:
+        NativeUnavailable: it does not exist, or has another version.
+    """
+    return CompiledLibrary(library_path())
+
+
+def check_code(code: int, message: Any) -> None:
+    """Raise the exception for an error code of the library, with its message."""
+    if not code:
+        return
+    text = message.value.decode(errors="replace")
+    if code == _NO_MEMORY:
+        raise MemoryError(text)
+    raise BadInput(text) if code == _BAD_INPUT else BadModel(text)

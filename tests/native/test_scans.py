@@ -1,0 +1,114 @@
+"""Scans of every instruction set: whole numbers exactly, floats against fp64, a score the same in any company."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.engines.native.library import Library
+from likewise.errors import BadInput
+from likewise.native.scanning import Scan
+
+sizes = st.tuples(st.integers(1, 40), st.integers(1, 120), st.integers(1, 90))
+
+
+def every_score(scan: Scan, library: Library, name: str) -> np.ndarray:
+    found = scan.best(len(scan.corpus), library=library, instructions=name)
+    scores = np.empty(found.scores.shape, np.float32)
+    np.put_along_axis(scores, found.rows, found.scores, 1)
+    return scores
+
+
+@given(size=sizes, seed=st.integers(0, 99))
+def test_int8_scores_are_exact(library: Library, size: tuple[int, int, int], seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    a, b = (draw.integers(-127, 128, (rows, size[2])).astype(np.int8) for rows in size[:2])
+    wanted = a.astype(np.int64) @ b.astype(np.int64).T
+    for name in library.instruction_sets:
+        assert np.array_equal(every_score(Scan(a, b, size[2]), library, name), wanted), name
+
+
+@given(size=sizes, seed=st.integers(0, 99))
+def test_scores_of_bits_are_equal_ones_minus_others(library: Library, size: tuple[int, int, int], seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    a, b = (draw.integers(0, 2, (rows, size[2])) for rows in size[:2])
+    wanted = (2 * a - 1) @ (2 * b - 1).T
+    packed = [np.packbits(x.astype(bool), axis=1, bitorder="little") for x in (a, b)]
+    for name in library.instruction_sets:
+        assert np.array_equal(every_score(Scan(*packed, size[2]), library, name), wanted), name
+
+
+@given(size=sizes, seed=st.integers(0, 99), kind=st.sampled_from(["float32", "float16"]))
+def test_scores_of_floats_are_fp64s_to_rounding(
+    library: Library, size: tuple[int, int, int], seed: int, kind: str
+) -> None:
+    draw = np.random.default_rng(seed)
+    a = draw.standard_normal((size[0], size[2]), np.float32)
+    b = draw.standard_normal((size[1], size[2]), np.float32).astype(kind)
+    wanted = a.astype(float) @ b.astype(float).T
+    bound = 1e-6 * (np.abs(a).astype(float) @ np.abs(b).astype(float).T + 1)
+    for name in library.instruction_sets:
+        assert (np.abs(every_score(Scan(a, b, size[2]), library, name) - wanted) <= bound).all(), name
+
+
+@pytest.mark.parametrize("value", [127, -127])
+def test_int8_scores_do_not_saturate(library: Library, value: int) -> None:
+    a, b = np.full((3, 1000), 127, np.int8), np.full((50, 1000), value, np.int8)
+    for name in library.instruction_sets:
+        assert (every_score(Scan(a, b, 1000), library, name) == 127 * value * 1000).all(), name
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_a_score_has_the_same_bits_in_any_company_and_on_any_threads(library: Library, kind: str) -> None:
+    draw = np.random.default_rng(0)
+    a, b = draw.standard_normal((45, 75), np.float32), draw.standard_normal((130, 75), np.float32).astype(kind)
+    for name in library.instruction_sets:
+        together = every_score(Scan(a, b, 75), library, name)
+        for rows, queries in (
+            (slice(0, 1), slice(3, 4)),
+            (slice(5, 58), slice(0, 17)),
+            (slice(100, 130), slice(8, 45)),
+        ):
+            scan = Scan(a[queries], b[rows], 75, threads=2)
+            assert np.array_equal(every_score(scan, library, name), together[queries, rows]), name
+
+
+def test_listed_rows_are_the_only_ones_compared(library: Library) -> None:
+    draw = np.random.default_rng(0)
+    a, b = draw.standard_normal((5, 20), np.float32), draw.standard_normal((90, 20), np.float32)
+    listed = np.stack([draw.permutation(90)[:30] for _ in range(5)])
+    for name in library.instruction_sets:
+        scores = every_score(Scan(a, b, 20), library, name)
+        for threads in (1, 3):
+            found = Scan(a, b, 20, threads=threads).best(7, listed, library=library, instructions=name)
+            for q in range(5):
+                order = sorted(listed[q].tolist(), key=lambda row: (-scores[q, row], row))[:7]
+                assert found.rows[q].tolist() == order and found.scores[q].tolist() == scores[q, order].tolist()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_cannot_be_scanned_is_refused(library: Library) -> None:
+    x = np.eye(4, dtype=np.float32)
+    wrong = {
+        "expected tables of 4 columns": Scan(x[:, :3], x, 4),
+        "float64; the compiled library scans": Scan(x.astype(float), x.astype(float), 4),
+        "expected 4 numbers, one a row": Scan(x, x, 4, scales=np.ones(3, np.float32)),
+        "threads are 0": Scan(x, x, 4, threads=0),
+        "row 1 is not finite": Scan(x, np.where(np.arange(4)[:, None] == 1, np.nan, x).astype(np.float32), 4),
+    }
+    for message, scan in wrong.items():
+        with pytest.raises(BadInput, match=message):
+            scan.best(2, library=library)
+    with pytest.raises(BadInput, match="row 9 is listed; wanted ascending ones below 4"):
+        Scan(x, x, 4).best(2, np.array([[0, 9]] * 4), library=library)
+
+
+def test_more_pairs_than_there_is_room_for_are_none(library: Library) -> None:
+    x = np.ones((30, 4), np.float32)
+    assert Scan(x, x, 4).above(1.0, room=899, library=library) is None
+    found = Scan(x, x, 4, threads=3).above(1.0, room=900, library=library)
+    assert found is not None and found.rows.tolist() == [*range(30)] * 30
+    later = Scan(x, x, 4).above(1.0, later_than=0, library=library)
+    assert later is not None and [*zip(later.queries, later.rows, strict=True)] == [
+        (i, j) for i in range(30) for j in range(i + 1, 30)
+    ]
