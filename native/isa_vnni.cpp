@@ -37,6 +37,17 @@ struct Int8 : Whole {
     static Sum step(Sum sum, Bits x, Bits w) { return {_mm512_dpbusd_epi32(sum.v, x.v, w.v)}; }
 };
 
+// The same for scans. GCC 12 keeps copies of the sums in memory, one store a step, where what is behind the loop reads
+// the intrinsic's result as another type; so it is told the instruction.
+struct ScanInt8 : Int8 {
+#if !defined(__clang__)
+    static Sum step(Sum sum, Bits x, Bits w) {
+        asm("vpdpbusd %2, %1, %0" : "+v"(sum.v) : "v"(x.v), "v"(w.v));
+        return sum;
+    }
+#endif
+};
+
 // Two numbers of 16 bits by the two at p, which every lane is multiplied by.
 inline Bits dot_pairs(Bits sum, Bits x, const void* p) {
     return {_mm512_dpwssd_epi32(sum.v, x.v, spread_four_bytes(p))};
@@ -55,7 +66,7 @@ void attend_whole(const Attention& a) {
 
 extern void (*const attend)(const Attention&) = attend_whole;
 const Scheme int8 = {PANEL, 4, 1, 1, 128, multiply<Int8>, quantise<uint8_t>};
-const ScanKernel scan_int8 = scan_kernel<Int8>(widen<uint8_t>);
+const ScanKernel scan_int8 = scan_kernel<ScanInt8>(widen<uint8_t>);
 }  // namespace vnni
 }  // namespace likewise
 

@@ -15,6 +15,7 @@ WORDS = {
     "BERT": "encoders/architectures/bert.py",
     "BM25": "search/bm25.py",
     "bootstrap": "evaluate/statistics/bootstrap.py",
+    "bitext": "search/bitext.py",
     "bundled": "bundled",
     "callback": "train/trainer.py",
     "checkpoint": "train/output/checkpoint.py",
