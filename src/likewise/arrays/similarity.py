@@ -226,8 +226,8 @@ NAME_ADVICE = {
     "normalize_embeddings": "unit(x) scales rows to length 1",
     "normalize": "unit(x) scales rows to length 1",
     "semantic_search": "likewise.search.search(queries, corpus, k=…)",
-    "paraphrase_mining": "likewise.search.closest_pairs(vectors, k=…)",
-    "paraphrase_mining_embeddings": "likewise.search.closest_pairs(vectors, k=…)",
+    "paraphrase_mining": "likewise.search.pairs_above(vectors, threshold), or closest_pairs(vectors, k=…)",
+    "paraphrase_mining_embeddings": "likewise.search.pairs_above(vectors, threshold), or closest_pairs(vectors, k=…)",
     "community_detection": "likewise.cluster.communities(vectors, threshold=…)",
 }
 """What sentence-transformers' util and scikit-learn call these functions, and what there is here."""
