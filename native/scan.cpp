@@ -126,8 +126,8 @@ private:
         const float floor = selection_.floor(query);
         floors_[query] = scan_.cosine && floor > scan_.near ? scan_.near : floor;
         // (width - floor) / 2 is a distance that does not pass
-        const float limit = std::ceil((static_cast<float>(scan_.width) - floor) / 2.0F) - 1.0F;
-        farthest_[query] = std::isnan(floor) ? INT64_MAX : static_cast<int64_t>(limit);
+        const double limit = std::ceil((scan_.width - static_cast<double>(floor)) / 2.0) - 1.0;
+        farthest_[query] = limit < scan_.width ? static_cast<int64_t>(limit) : INT64_MAX;  // NaN: every distance passes
     }
 
     ScanShared& shared_;

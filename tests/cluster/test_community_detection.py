@@ -49,14 +49,6 @@ def test_no_vectors_no_groups():
     assert communities(np.empty((0, 4))) == []
 
 
-def test_vectors_are_normalised_once(monkeypatch):
-    rows = []
-    monkeypatch.setattr("likewise.search.pairs.BLOCK", 3)
-    monkeypatch.setattr("likewise.cluster.community_detection.unit", lambda x: rows.append(len(x)) or x)
-    communities(bundles())
-    assert rows == [24]
-
-
 def groups_of_copies(rows: np.ndarray) -> set[frozenset[int]]:
     """Two or more equal rows, by looking at their bytes."""
     result: dict[bytes, set[int]] = {}

@@ -27,7 +27,7 @@ def slow_margins(first: np.ndarray, second: np.ndarray, k: int) -> list[tuple[in
         margins[i, j] = scores[i, j] / mean if mean > 0 else -np.inf
     found: list[tuple[int, int, float]] = []
     for i, j in sorted(margins, key=lambda pair: (-margins[pair], pair)):
-        if margins[i, j] >= 1 and all(i != a and j != b for a, b, _ in found):
+        if margins[i, j] >= 0.98 and all(i != a and j != b for a, b, _ in found):
             found.append((i, j, margins[i, j]))
     return found
 
@@ -36,7 +36,7 @@ def slow_margins(first: np.ndarray, second: np.ndarray, k: int) -> list[tuple[in
 def test_pairs_are_those_of_the_formula(sizes, k, seed):
     draw = np.random.default_rng(seed)
     first, second = (draw.normal(size=(n, 6)).astype(np.float32) + 1 for n in sizes)
-    found, wanted = mine_bitext(first, second, k=k), slow_margins(first, second, k)
+    found, wanted = mine_bitext(first, second, k=k, margin=0.98), slow_margins(first, second, k)
     assert [(p.i, p.j) for p in found] == [(i, j) for i, j, _ in wanted]
     np.testing.assert_allclose([p.score for p in found], [score for *_, score in wanted], rtol=1e-5)
 

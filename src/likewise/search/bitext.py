@@ -8,6 +8,7 @@ directions, and each sentence is used once, best margins first (their section 3.
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from ..arrays.similarity import unit
 from ..errors import BadInput
 from ..runtime.arguments import real_number, whole_number
 from .exact import search
@@ -38,7 +39,11 @@ def mine_bitext(
         raise BadInput(f"expected two tables of one width, of one model; got {first.shape} and {second.shape}")
     if not len(first) or not len(second):
         return []
-    forward, backward = search(first, second, k, threads=threads), search(second, first, k, threads=threads)
+    a, b = (
+        unit(first),
+        unit(second),
+    )  # products of these are the same in both directions; cosines may differ by rounding
+    forward, backward = (search(x, y, k, metric="dot", threads=threads) for x, y in ((a, b), (b, a)))
     pairs, cosines = _candidates(forward, backward)
     scores = margin_ratio(cosines, forward.scores.mean(1)[pairs[:, 0]], backward.scores.mean(1)[pairs[:, 1]])
     order = np.lexsort((pairs[:, 1], pairs[:, 0], -scores))
@@ -50,7 +55,7 @@ def margin_ratio(
 ) -> Float[np.ndarray, " P"]:
     """Each cosine by the mean of its rows' mean cosines with their neighbours; −inf where that mean is not positive."""
     means = (of_first + of_second) / 2
-    return np.divide(cosines, means, out=np.full_like(cosines, -np.inf), where=means > 0)
+    return np.asarray(np.divide(cosines, means, out=np.full_like(cosines, -np.inf), where=means > 0))
 
 
 def _candidates(forward: Hits, backward: Hits) -> tuple[Int[np.ndarray, "P 2"], Float[np.ndarray, " P"]]:
