@@ -32,6 +32,8 @@ VERBS = {
     "pairs": Verb("texts.pairs", "find the most similar pairs of texts in a file"),
     "duplicates": Verb("texts.duplicates", "find equal and nearly equal texts; write a file without the copies"),
     "cluster": Verb("texts.cluster", "group similar texts, name the groups, and draw a map of them"),
+    "explain": Verb("texts.explain", "show which words make two texts similar, in colours"),
+    "calibrate": Verb("texts.calibrate", "measure how similar texts are by chance: cosines as p-values and cut-offs"),
     "rerank": Verb("texts.rerank", "rank the documents of a file for a query, with a reranker"),
     "models": Verb("models.list_models", "list the models that can be used by name"),
     "info": Verb("models.info", "show a model's architecture, sizes, pooling and fingerprint"),

@@ -213,7 +213,11 @@ def test_a_model_is_tried_on_three_tokens_that_it_has(vocabulary, ids, tmp_path)
 
 @pytest.mark.parametrize(
     ("key", "largest"),
-    [("num_layers", 200), ("n_layer", 200), ("depth", 200), ("num_labels", 100_000), ("vocab_size", 10**8)],
+    [
+        *((key, 200) for key in ("num_layers", "n_layer", "depth")),
+        *((key, 100_000) for key in ("num_labels", "_num_labels", "n_langs")),
+        *(("vocab_size", 10**8), ("rope_theta", 10**15)),
+    ],
 )
 def test_a_size_is_bounded_wherever_it_stands_in_a_config(key, largest):
     most = transformers_model._most(key)
@@ -222,6 +226,11 @@ def test_a_size_is_bounded_wherever_it_stands_in_a_config(key, largest):
         transformers_model._check_setting(key, within(most))
         with pytest.raises(BadModel, match=f"{key} = .*; expected at most"):
             transformers_model._check_setting(key, within(most + 1))
+
+
+def test_what_a_model_may_have_beyond_its_weights_is_bounded():
+    assert (transformers_model.SPARE_NUMBERS, transformers_model.SPARE_PARTS) == (2**24, 2000)
+    assert transformers_model.MOST_BUFFERS == 2**29 and transformers_model.UNBOUNDED == 2**20
 
 
 def test_no_code_of_a_folder_is_run_nothing_is_downloaded_and_no_pickle_read(saved, monkeypatch):

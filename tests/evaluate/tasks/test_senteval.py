@@ -159,6 +159,14 @@ def test_both_modes_agree_on_every_task(name, three_folds, short):
     assert fast.task == name and fast.headline.name == "accuracy"
 
 
+@pytest.mark.parametrize(("name", "dev", "test"), [("sst2", 70, 60), ("trec", 100, 70), ("mr", 130, 130)])
+def test_scores_count_the_rows_that_they_are_of(name, dev, test, three_folds, short):
+    sizes = {"sst2/train": 80, "sst2/dev": 70, "sst2/test": 60, "trec/train": 100, "trec/test": 70, "mr/all": 130}
+    data = {key: {k: values[:n] for k, values in DATA[key].items()} for key, n in sizes.items()}
+    result = BY_NAME[name].run(encode, data.__getitem__, EvaluationSettings())
+    assert {score.name: score.n for score in result.scores} == {"accuracy": test, "accuracy/dev": dev}
+
+
 def test_the_evidence_is_in_the_order_of_the_data(three_folds, short):
     result = BY_NAME["mr"].run(encode, DATA.__getitem__, EvaluationSettings())
     right = result.headline.evidence.values
