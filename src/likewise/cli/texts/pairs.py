@@ -139,7 +139,7 @@ def _check(args: argparse.Namespace) -> None:
         raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
     check_calibration(args)
     if args.calibration is not None and args.margin is not None:
-        raise BadInput("--margin is no cosine, which is what a calibration is of; expected one of the two options")
+        raise BadInput("--calibration is of cosines, and --margin of margins; expected one of them")
     if sum(value is not None for value in (args.above, args.per_text, args.margin, args.fdr)) > 1:
         raise BadInput("--above, --per-text, --margin and --fdr choose pairs in different ways; expected one of them")
     if (args.other is None) != (args.margin is None):
