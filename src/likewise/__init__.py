@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from .embedder import Embedder
     from .errors import LikewiseError
     from .reranker import Reranker
+    from .search.texts.text_index import TextIndex
 
-__all__ = ["Embedder", "LikewiseError", "Ragged", "Reranker", "similarity"]
+__all__ = ["Embedder", "LikewiseError", "Ragged", "Reranker", "TextIndex", "similarity"]
 __version__ = "0.1.0"
 
 NAME_ADVICE = {
@@ -44,6 +45,7 @@ __getattr__, __dir__ = lazy_names(
         "embedder": ["Embedder"],
         "arrays.ragged": ["Ragged"],
         "reranker": ["Reranker"],
+        "search.texts.text_index": ["TextIndex"],
         "errors": ["LikewiseError"],
         "arrays.similarity": [],
     },

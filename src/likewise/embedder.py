@@ -17,11 +17,14 @@ from .embedder_advice import ATTRIBUTE_ADVICE, ENCODE_ADVICE, LOAD_ADVICE
 from .engine_registry import LoadOptions, load_with_engine
 from .errors import BadInput
 from .inference import Rows, WindowBatches, infer, inference_run
+from .late_chunking import DocumentChunks, TokenizedDocument, document_chunks, late_reductions, pooled_chunks
 from .model_files import DEFAULT_MODEL, Manifest, locate, read_manifest
 from .module_registry import check_pooling
 from .runtime.lazy_imports import require_torch
+from .runtime.memory import check_finite
 from .runtime.progress import Progress
 from .runtime.unknown_options import explain_attributes, explains_unknown_options
+from .text.chunking import Chunk, ChunkSettings
 from .text.inputs import count_texts, text_chunks
 from .text.prompts import resolve_prompt
 from .text.tokenizer import Tokenizer, max_input_length
@@ -206,6 +209,10 @@ class Embedder(ABC):
     ) -> list[Float[np.ndarray, "L t D"]]:
         """Every layer of every sequence of ids, or the last one alone."""
 
+    @abstractmethod
+    def _through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
+        """Pooled vectors through the heads."""
+
     @property
     def max_length(self) -> int:
         """The maximum input length in tokens, special ones included; it can be set, up to what the encoder reads."""
@@ -367,6 +374,60 @@ class Embedder(ABC):
         run = self._token_run(texts, overflow, progress, batch_tokens)
         return list(self._encode_layers(texts, self._prompt(prompt, prompt_name), run, only_last=False))
 
+    @explains_unknown_options("encode_chunks", ENCODE_ADVICE)
+    def encode_chunks(
+        self,
+        documents: Sequence[str],
+        *,
+        chunking: ChunkSettings | None = None,
+        chunks: Sequence[Sequence[tuple[int, int]]] | None = None,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        progress: Progress = None,
+        batch_tokens: int | None = None,
+    ) -> list[DocumentChunks]:
+        """The chunks of each document, with a vector for each that knows the text around it (late chunking).
+
+        Each document is read once, in windows where it is longer than the model's input, and each chunk pools its own
+        tokens.
+
+        Args:
+            documents: a list of texts; Markdown's headings are recognized.
+            chunking: how documents are cut, at headings and sentences; by default into chunks of 200 tokens at most.
+            chunks: in its place, the chunks of each document, as start and stop in characters.
+            prompt: a text put before every document, as it is.
+            prompt_name: in its place, the name of one of the model's own; by default its prompt for documents, if any.
+            progress: as in `encode`.
+            batch_tokens: as in `encode`.
+
+        Raises:
+            BadInput: the model's pooling is not a mean or maximum of tokens; a chunk is no part of its document.
+        """
+        if chunks is not None and (chunking is not None or len(chunks) != len(documents)):
+            raise BadInput(
+                f"expected chunks for each of {len(documents):,} documents, and no chunking; got {len(chunks)}"
+            )
+        names, texts = late_reductions(self.pooling.spec), [text for part in text_chunks(documents) for text in part]
+        prompt_name = self._prompt_for("document") if prompt is None and prompt_name is None else prompt_name
+        text_prompt, tokenizer = self._prompt(prompt, prompt_name), self.tokenizer
+        given = [None] * len(texts) if chunks is None else chunks
+        cut = [document_chunks(*one, tokenizer, chunking) for one in zip(texts, given, strict=True)]
+        counter = TruncationCounter(
+            tokenizer.max_content_length, "mean", "documents", word_limit=tokenizer.longest_word
+        )
+        with self._run(counter, len(texts), progress, batch_tokens) as run:
+            pooled = pooled_chunks(
+                (self._tokenized(text_prompt, text, parts, counter) for text, parts in zip(texts, cut, strict=True)),
+                lambda ids: [x[-1] for x in self._layers(ids, True, WindowBatches(0, run.max_tokens, run.advance))],
+                names,
+                self.encoder.width,
+                lambda _: run.advance(1, 0),
+            )
+            vectors = [self._through_heads(rows) if len(rows) else rows.reshape(0, self.width) for rows in pooled]
+        for i, rows in enumerate(vectors):
+            check_finite(rows, f"the chunks of documents[{i}]: chunk", 0, self.precision)
+        return [DocumentChunks(parts, rows) for parts, rows in zip(cut, vectors, strict=True)]
+
     def layers_of(self, ids: Sequence[list[int]]) -> list[Float[np.ndarray, "L t D"]]:
         """Every layer of sequences of token ids, the special ones among them, in one batch."""
         tokens = sum(len(sequence) for sequence in ids)
@@ -411,9 +472,26 @@ class Embedder(ABC):
     def _encode_as(self, role: str, texts: Iterable[str], options: dict[str, Any]) -> Float[np.ndarray, "N E"]:
         """Under the model's prompt for texts of this role, unless the options name another."""
         if options.get("prompt") is None and options.get("prompt_name") is None:
-            own = next((name for name in PROMPT_NAMES[role] if name in self.manifest.prompts), None)
-            options = {**options, "prompt_name": own}
+            options = {**options, "prompt_name": self._prompt_for(role)}
         return self.encode(texts, **options)
+
+    def _prompt_for(self, role: str) -> str | None:
+        """The name of the model's own prompt for texts of this role; None where it has none."""
+        return next((name for name in PROMPT_NAMES[role] if name in self.manifest.prompts), None)
+
+    def _tokenized(
+        self, text_prompt: str, text: str, chunks: Sequence[Chunk], counter: TruncationCounter
+    ) -> TokenizedDocument:
+        """A document's tokens, counted and checked."""
+        hides_prompt = bool(text_prompt) and not self.manifest.include_prompt
+        document = TokenizedDocument.of(self.tokenizer, text, chunks, text_prompt, hides_prompt)
+        prompted = text_prompt + text
+        counter.add([document.size], longest_words(self.tokenizer.overlong_words([prompted], [document.ids])))
+        unknown = self.tokenizer.first_out_of_vocabulary([document.ids], self.encoder.vocabulary)
+        if unknown is not None:
+            index = counter.texts - 1
+            raise BadInput(f"documents[{index}] holds the token {unknown[1]!r}, for which the encoder has no vector")
+        return document
 
     def _encode_layers(
         self, texts: Iterable[str], text_prompt: str, run: Any, only_last: bool

@@ -92,6 +92,7 @@ def assert_holds(index: Index, expected: dict[str, tuple], tolerance: float) -> 
     listed = as_dict(*index.records(block=7))
     assert sorted(listed) == sorted(expected)
     assert index.count() == len(index) == len(expected)
+    assert sorted(index.ids()) == sorted(expected)
     fetched = as_dict(index.get(list(expected)))
     for found in (listed, fetched):
         for name, (vector, text, metadata) in expected.items():

@@ -31,6 +31,8 @@ VERBS = {
     "similarity": Verb("texts.similarity", "show how similar texts are, as a matrix or one after another"),
     "pairs": Verb("texts.pairs", "find the most similar pairs of texts in a file"),
     "duplicates": Verb("texts.duplicates", "find equal and nearly equal texts; write a file without the copies"),
+    "index": Verb("index.index_command", "keep an index of texts on disk: add files, verify, compact, copy, export"),
+    "search": Verb("index.search", "search an index: by meaning, by words, with filters, with a reranker"),
     "cluster": Verb("texts.cluster", "group similar texts, name the groups, and draw a map of them"),
     "explain": Verb("texts.explain", "show which words make two texts similar, in colours"),
     "calibrate": Verb("texts.calibrate", "measure how similar texts are by chance: cosines as p-values and cut-offs"),
@@ -60,6 +62,7 @@ EPILOG = """examples:
   likewise encode sentences.txt -o vectors.npy
   likewise pairs questions.csv --column title -k 20
   likewise duplicates questions.csv --column title -o distinct.csv
+  likewise index add notes.index notes/    then: likewise search notes.index "how long do cats sleep"
   likewise cluster questions.csv --column title --map map.html
   likewise info all-MiniLM-L6-v2
 

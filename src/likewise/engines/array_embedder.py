@@ -215,10 +215,11 @@ class ArrayEmbedder(Embedder):
             lowercase=self.tokenizer.lowercase,
         )
 
-    def _headed(self, pooled: Float[Array, "N W"]) -> Float[Array, "N E"]:
+    def _through_heads(self, pooled: Float[Array, "n W"]) -> Float[Array, "n E"]:
+        """Pooled vectors through the heads."""
         for head in self.heads:
             pooled = head(pooled)
-        return pooled
+        return np.ascontiguousarray(pooled, np.float32)
 
     def _vectors(self, pieces: Sequence[TextWindow], hides_prompt: bool, batches: WindowBatches) -> Float[Array, "n E"]:
         """The vectors of the texts that these are pieces of; the pieces of one text are averaged before the heads."""
@@ -234,7 +235,7 @@ class ArrayEmbedder(Embedder):
         )
         if len(pieces) > pieces[-1].text_index + 1:
             vectors = _mean_of_windows(vectors, pieces)
-        return np.ascontiguousarray(self._headed(vectors), np.float32)
+        return self._through_heads(vectors)
 
     def _layers(self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches) -> list[Float[Array, "L t D"]]:
         """Every layer of every sequence of ids, or the last one alone."""

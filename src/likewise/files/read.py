@@ -40,7 +40,7 @@ class Texts:
     def __iter__(self) -> Iterator[str]:
         if self.column is not None and self.path.suffix.lower() == ".txt":
             raise BadInput(f"{self.path} has lines and no columns, so --column {self.column} means nothing")
-        for place, (text,) in _rows(self.path, lambda names: [choose_text_column(names, self.column, self.path)]):
+        for place, (text,) in file_rows(self.path, lambda names: [choose_text_column(names, self.column, self.path)]):
             if not isinstance(text, str):
                 raise BadInput(
                     f"{self.path}, {place}: expected a text, found {str(text)[:40]!r} ({type(text).__name__})"
@@ -75,7 +75,7 @@ class Table:
             table.columns.update({name: [] for name in choose(names)})
             return list(table.columns)
 
-        for place, values in _rows(path, chosen):
+        for place, values in file_rows(path, chosen):
             table.places.append(place)
             for column, value in zip(table.columns.values(), values, strict=True):
                 column.append(value)
@@ -116,7 +116,7 @@ def _check(path: Path) -> None:
         raise BadInput(f"{path} is not there" if not path.exists() else f"{path} is no file")
 
 
-def _rows(path: Path, choose: Choose) -> Iterator[Row]:
+def file_rows(path: Path, choose: Choose) -> Iterator[Row]:
     def once(names: Sequence[str]) -> Sequence[str]:
         chosen, counts = choose(names), Counter(names)
         repeated = next((name for name in chosen if counts[name] > 1), None)

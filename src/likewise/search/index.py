@@ -109,6 +109,11 @@ class Index(ABC):
     def records(self, block: int = 1000) -> Iterator[Records]:
         """All records, a block at a time, in an order that stays the same while nothing is written."""
 
+    def ids(self) -> Iterator[str]:
+        """The ids of all records, in no particular order; here from `records`, and faster where an index can."""
+        for block in self.records():
+            yield from block.ids
+
     @abstractmethod
     def count(self, where: str | None = None) -> int:
         """How many records there are, or how many pass the filter."""

@@ -11,6 +11,7 @@ import tokenizers
 
 from ..errors import BadInput, BadModel
 from ..runtime.untrusted_files import bad_setting, boolean_setting, read_object, read_text, regular_file_exists
+from .token_spans import Spans, spans_in_original
 from .tokenizer_checks import check_steps, library_errors
 from .unknown_words import FILE, UnknownWords
 
@@ -107,6 +108,23 @@ class Tokenizer:
             return contents
         skipped = self.unknown.id
         return [[i for i in ids if i != skipped] for ids in contents]
+
+    def ids_and_spans(self, text: str) -> tuple[list[int], Spans]:
+        """The ids of a whole text as `token_ids` gives them, and the characters that each was read from.
+
+        Raises:
+            BadInput: the model replaces unknown words by n-grams, which have no place of their own.
+        """
+        if self.unknown is not None and self.unknown.buckets:
+            raise BadInput("this model spells unknown words by n-grams, and these have no offsets into the text")
+        cleaned = self._clean(text)
+        with library_errors("the model's tokenizer failed on this text"):
+            encoded = self.backend.encode(cleaned, add_special_tokens=False)
+        spans = spans_in_original(text, cleaned, encoded.offsets, self.lowercase)
+        if self.unknown is None:
+            return encoded.ids, spans
+        known = [position for position, i in enumerate(encoded.ids) if i != self.unknown.id]
+        return [encoded.ids[position] for position in known], spans[known]
 
     @cached_property
     def longest_word(self) -> int | None:
@@ -238,11 +256,16 @@ class Tokenizer:
                 f"the prompt has {len(prompt)} tokens, and the model reads {self.max_content_length}: "
                 "none are left for text"
             )
-        stride = max(1, width - width // OVERLAP)
-        count = -(-(len(body) - width) // stride) + 1
-        last = len(body) - width
-        starts = [round(i * last / (count - 1)) for i in range(count)] if count > 1 else [0]
-        return [prompt + body[s : s + width] for s in starts]
+        return [prompt + body[s : s + width] for s in window_starts(len(body), width, OVERLAP)]
+
+
+def window_starts(length: int, width: int, overlap: int) -> list[int]:
+    """Where windows of this width begin so that they cover a length, evenly spread; an `overlap`-th is shared."""
+    if length <= width:
+        return [0]
+    stride = max(1, width - width // overlap)
+    count, last = -(-(length - width) // stride) + 1, length - width
+    return [round(i * last / (count - 1)) for i in range(count)]
 
 
 @dataclass(frozen=True)

@@ -235,6 +235,12 @@ class TorchEmbedder(MovableModule, Embedder):
         return np.asarray(results.cpu().numpy())
 
     @torch.inference_mode()
+    def _through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
+        """Pooled vectors through the heads."""
+        headed: Tensor = self.heads(torch.from_numpy(pooled).to(self.device))
+        return np.asarray(headed.float().cpu().numpy())
+
+    @torch.inference_mode()
     def _layers(
         self, ids: Sequence[list[int]], only_last: bool, batches: WindowBatches
     ) -> list[Float[np.ndarray, "L t D"]]:

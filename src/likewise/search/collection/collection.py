@@ -27,6 +27,7 @@ from .storage.derived_files import remove_derived
 from .storage.journal import Journal
 from .storage.record_table import (
     StoredRow,
+    all_ids,
     column_counts,
     ids_of_rows,
     insert,
@@ -156,6 +157,12 @@ class Collection(Index):
                     yield self._records(found, snapshot)
         finally:
             journal.close()
+
+    def ids(self) -> Iterator[str]:
+        """The ids of all records."""
+        with self._files.reading() as (db, _):
+            found = all_ids(db)
+        yield from found
 
     def count(self, where: str | None = None) -> int:
         """How many records there are, or pass."""

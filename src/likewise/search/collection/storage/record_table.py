@@ -98,6 +98,11 @@ def column_counts(db: sqlite3.Connection) -> dict[str, int]:
     return dict(db.execute("SELECT name, records FROM columns"))
 
 
+def all_ids(db: sqlite3.Connection) -> list[str]:
+    """The ids of all records."""
+    return [name for (name,) in db.execute("SELECT id FROM records")]
+
+
 def keys_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
     """The keys of those ids that are there."""
     return dict(db.execute(f"SELECT id, key FROM records WHERE {OF_IDS}", [json.dumps(list(ids))]))

@@ -1,0 +1,160 @@
+"""Does late chunking find passages of long documents better than chunks that are embedded alone?
+
+The documents are 60 Wikipedia articles (LIKEWISE_DATA/wiki_sections), their sentences without headings, cut into the
+same chunks for every way. Where a section begins is known, so that the answer to a query is known by construction:
+
+    title      "ARTICLE: SECTION"; the chunks of the section answer it
+    sentence   the first sentence of a section, taken out of the document; the chunks of the section's rest answer it
+
+All chunks of all articles are searched. Three ways: each chunk alone; late (`encode_chunks`); each chunk behind the
+article's title, which is the cheap way to give it context.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from likewise import Embedder
+from likewise.evaluate.metrics.ranking import ranking_metric
+from likewise.evaluate.statistics.comparison import compare, estimate
+from likewise.evaluate.task import Evidence
+from likewise.model_files.names import RECOMMENDED_MODEL
+from likewise.search import search
+from likewise.text.chunking import ChunkSettings, split_document
+
+from .record import data, save
+
+SIZES = (64, 128)
+METRICS = ("ndcg@10", "mrr@10")
+WAYS = ("alone", "late", "title + chunk")
+LEAST = 4  # sentences of a section that is asked for
+
+
+@dataclass(frozen=True)
+class Article:
+    """An article without headings, the stops of its sections in characters, and the queries for each of these."""
+
+    title: str
+    text: str
+    sections: list[tuple[int, int]]
+    queries: dict[str, list[str]]
+
+
+def articles() -> Iterator[Article]:
+    """The articles, without the first sentence of each section that is asked for."""
+    rows = pq.read_table(data("wiki_sections", "sentences.parquet")).to_pylist()
+    for title in dict.fromkeys(row["article"] for row in rows):
+        own = [row for row in rows if row["article"] == title]
+        names = dict.fromkeys(row["section"] for row in own)
+        text, sections = "", []
+        queries: dict[str, list[str]] = {"title": [], "sentence": []}
+        for name in names:
+            sentences = [row["text"] for row in own if row["section"] == name]
+            asked = name and len(sentences) >= LEAST
+            start = len(text)
+            text += " ".join(sentences[1:] if asked else sentences) + " "
+            if asked:
+                sections.append((start, len(text)))
+                queries["title"].append(f"{title}: {name}")
+                queries["sentence"].append(sentences[0])
+        yield Article(title, text, sections, queries)
+
+
+def vectors_of(
+    way: str, embedder: Embedder, found: Sequence[Article], spans: list[list[tuple[int, int]]]
+) -> np.ndarray:
+    """A vector for each chunk of each article."""
+    if way == "late":
+        documents = embedder.encode_chunks([article.text for article in found], chunks=spans, progress=False)
+        return np.concatenate([document.vectors for document in documents])
+    before = [f"{article.title}: " if way == "title + chunk" else "" for article in found]
+    texts = [
+        title + article.text[start:stop]
+        for title, article, own in zip(before, found, spans, strict=True)
+        for start, stop in own
+    ]
+    return embedder.encode_document(texts, overflow="truncate", progress=False)
+
+
+def relevances(found: Sequence[Article], spans: list[list[tuple[int, int]]]) -> list[np.ndarray]:
+    """For each section that is asked for, which chunks lie in it by half or more."""
+    rows = []
+    before, total = 0, sum(map(len, spans))
+    for article, own in zip(found, spans, strict=True):
+        for begin, end in article.sections:
+            row = np.zeros(total)
+            for i, (start, stop) in enumerate(own):
+                row[before + i] = 2 * (min(stop, end) - max(start, begin)) >= stop - start
+            rows.append(row)
+        before += len(own)
+    return rows
+
+
+def scores(queries: np.ndarray, chunks: np.ndarray, relevant: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Each metric for each query; sections in which no chunk lies are left out."""
+    kept = [i for i, row in enumerate(relevant) if row.any()]
+    hits = search(queries[kept], chunks, 10).indices
+    judged = np.stack([np.sort(relevant[i])[::-1] for i in kept])
+    ranked = np.stack([relevant[i][row] for i, row in zip(kept, hits, strict=True)])
+    return {name: ranking_metric(name, ranked, judged) for name in METRICS}
+
+
+def measured(name: str, size: int, found: Sequence[Article]) -> dict[str, dict]:
+    """The ways under one model and one size of chunks."""
+    embedder = Embedder.load(name)
+    settings = ChunkSettings(size, headings=False)
+
+    def count(texts: list[str]) -> list[int]:
+        return [len(ids) for ids in embedder.tokenizer.token_ids(texts)]
+
+    spans = [[(c.start, c.stop) for c in split_document(article.text, count, settings)] for article in found]
+    relevant = relevances(found, spans)
+    vectors = {way: vectors_of(way, embedder, found, spans) for way in WAYS}
+    results = {}
+    for kind in ("title", "sentence"):
+        queries = embedder.encode_query([query for article in found for query in article.queries[kind]])
+        by_way = {way: scores(queries, vectors[way], relevant) for way in WAYS}
+        results[kind] = {way: _row(way, by_way) for way in WAYS}
+        for way, row in results[kind].items():
+            print(f"{name:18} {size:4} tokens  {kind:9} {way:14} " + "  ".join(_words(row[m], m) for m in METRICS))
+    return results
+
+
+def _row(way: str, by_way: dict[str, dict[str, np.ndarray]]) -> dict[str, dict]:
+    """Each metric with its interval, and its difference from chunks alone."""
+    row = {}
+    for metric in METRICS:
+        evidence = Evidence(by_way[way][metric])
+        interval, against = estimate(evidence), compare(evidence, Evidence(by_way["alone"][metric]))
+        d = against.difference
+        row[metric] = {
+            "score": [interval.value, interval.low, interval.high],
+            "against_alone": None if way == "alone" else [d.value, d.low, d.high],
+            "p": None if way == "alone" else against.p,
+            "queries": len(by_way[way][metric]),
+        }
+    return row
+
+
+def _words(cell: dict, metric: str) -> str:
+    value, low, high = cell["score"]
+    difference = cell["against_alone"]
+    against = "" if difference is None else " ({:+.3f} [{:+.3f}, {:+.3f}])".format(*difference)
+    return f"{metric} {value:.3f} [{low:.3f}, {high:.3f}]{against}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="+", default=["likewise-mini", RECOMMENDED_MODEL])
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
+    args = parser.parse_args()
+    found = list(articles())
+    results = {name: {str(size): measured(name, size, found) for size in args.sizes} for name in args.models}
+    save("late_chunking", {"articles": len(found), "models": results})
+
+
+if __name__ == "__main__":
+    main()

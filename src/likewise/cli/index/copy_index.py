@@ -1,0 +1,95 @@
+"""`likewise index copy`: an index into another one, of any kind."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from ...errors import BadInput
+from ...wording import counted
+from ..output import print_json
+from .opening import add_location
+
+if TYPE_CHECKING:
+    from ...search.index import Index
+    from ...search.records import Records
+
+EPILOG = """examples:
+  likewise index copy notes.index backup.index
+  likewise index copy notes.index postgresql://localhost/search#notes
+
+What is copied is stored block by block. Stopped, the same command goes on: what the copy has already is not written
+again. An index that is there must be of the same model and width; passages of equal ids are left as they are there."""
+
+BLOCK = 5000
+"""Records that are stored in one call."""
+
+
+def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The action's options."""
+    parser = actions.add_parser("copy", description="Copies an index to another place or kind.", epilog=EPILOG)
+    add_location(parser, "location", "FROM")
+    add_location(parser, "target", "TO")
+    parser.add_argument("--json", action="store_true", help="print a summary as JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Copy what is missing."""
+    from ...search.indexes import open_index
+
+    with open_index(args.location, read_only=True) as source, _target(args.target, source) as target:
+        if target.location == source.location:
+            raise BadInput(f"{args.location} and {args.target} are the same index")
+        copied = _copy(source, target, not args.quiet)
+        left = len(target)
+    if args.json:
+        print_json({"from": args.location, "to": args.target, "copied": copied, "passages": left})
+    elif not args.quiet:
+        print(f"{args.target}: {counted(copied, 'passage')} copied; {left:,} in all", file=sys.stderr)
+    return 0
+
+
+def _target(location: str, source: "Index") -> "Index":
+    """The index to copy into, which is made where there is none."""
+    from ...search.indexes import create_index, open_index
+
+    try:
+        target = open_index(location)
+    except BadInput as missing:
+        try:
+            return create_index(location, source.width, source.model)
+        except BadInput:
+            raise missing from None
+    if target.width != source.width:
+        target.close()
+        raise BadInput(f"{location} has vectors of {target.width} numbers, and {source.location} of {source.width}")
+    if source.model is not None:
+        target.check_model(source.model)
+    return target
+
+
+def _copy(source: "Index", target: "Index", show: bool) -> int:
+    from ...runtime.progress import show_progress
+
+    known, copied = set(target.ids()), 0
+    with show_progress(show, len(source)) as advance:
+        for block in source.records(BLOCK):
+            missing = [i for i, name in enumerate(block.ids) if name not in known]
+            if missing:
+                target.add(_rows_of(block, missing))
+            copied += len(missing)
+            advance(len(block), 0)
+    return copied
+
+
+def _rows_of(block: "Records", rows: list[int]) -> "Records":
+    from ...search.records import Records
+
+    texts, metadata = block.texts, block.metadata
+    return Records(
+        [block.ids[i] for i in rows],
+        block.vectors[rows],
+        None if texts is None else [texts[i] for i in rows],
+        None if metadata is None else [metadata[i] for i in rows],
+    )

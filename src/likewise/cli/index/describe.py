@@ -1,0 +1,82 @@
+"""`likewise index info`: what an index holds."""
+
+import argparse
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...wording import counted
+from ..output import print_json
+from .opening import add_location, shown_path
+
+if TYPE_CHECKING:
+    from ...search.index import Index
+
+EPILOG = """examples:
+  likewise index info notes.index
+  likewise index info notes.index --json"""
+
+SAMPLE = 1000
+"""Records whose columns are looked at."""
+SHOWN = 10
+"""Files that are listed, those of most passages first."""
+
+
+def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The action's options."""
+    parser = actions.add_parser("info", description="Shows what an index holds.", epilog=EPILOG)
+    add_location(parser)
+    parser.add_argument("--json", action="store_true", help="print it as JSON, with all files")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print model, size, files and columns."""
+    from ...search.indexes import open_index
+
+    with open_index(args.location, read_only=True) as index:
+        about = described(index)
+    if args.json:
+        print_json(about)
+        return 0
+    _print(about)
+    return 0
+
+
+def described(index: "Index") -> dict[str, Any]:
+    """What an index holds, as plain values; columns are those of its first records."""
+    from ...search.texts.passages import file_of_id
+
+    files = Counter(file_of_id(name) for name in index.ids())
+    first = next(index.records(SAMPLE), None)
+    rows = (first.metadata if first else None) or []
+    return {
+        "location": index.location,
+        "kind": type(index).__name__,
+        "passages": files.total(),
+        "width": index.width,
+        "model": index.model and index.model.as_json(),
+        "columns": sorted({name for row in rows for name in row}),
+        "bytes": _size(Path(index.location)),
+        "files": dict(files.most_common()),
+    }
+
+
+def _size(folder: Path) -> int | None:
+    """Bytes in a folder; None where the index is none."""
+    if not folder.is_dir():
+        return None
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _print(about: dict[str, Any]) -> None:
+    model, files = about["model"], about["files"]
+    size = "" if about["bytes"] is None else f", {about['bytes'] / 1e6:,.1f} MB"
+    print(f"{about['location']} ({about['kind']}): {counted(about['passages'], 'passage')}{size}")
+    print(f"  model       {model['name'] if model else 'unknown'}, {about['width']} numbers")
+    print(f"  fingerprint {model['fingerprint']}" if model else "  fingerprint none: no model is checked")
+    print(f"  columns     {', '.join(about['columns']) or 'none'} (of the first {SAMPLE:,} passages)")
+    for name, count in list(files.items())[:SHOWN]:
+        print(f"  {count:>9,}  {shown_path(name) or '(no file)'}")
+    if len(files) > SHOWN:
+        print(f"  and {counted(len(files) - SHOWN, 'more file')}: --json lists all")

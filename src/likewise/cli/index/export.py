@@ -1,0 +1,89 @@
+"""`likewise index export`: texts, metadata and vectors of an index into a file."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...wording import counted
+from ..output import print_json
+from .opening import add_location
+
+if TYPE_CHECKING:
+    from ...search.index import Index
+
+EPILOG = """examples:
+  likewise index export notes.index -o notes.jsonl
+  likewise index export notes.index -o notes.parquet --no-vectors
+  likewise index export notes.index -o notes.csv
+
+Columns are id, text, those of the metadata, and vector (not in .csv and .tsv). A column of the metadata with one of
+these names gets an underscore. .jsonl is written passage by passage, other formats are put together in memory. The file
+appears when it is complete, or not at all."""
+
+OWN_COLUMNS = ("id", "text", "vector")
+
+
+def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The action's options."""
+    parser = actions.add_parser("export", description="Writes what an index holds to a file.", epilog=EPILOG)
+    add_location(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help="file to write: .jsonl, .parquet, .csv or .tsv",
+    )
+    parser.add_argument("--no-vectors", action="store_true", help="leave the vectors out")
+    parser.add_argument("--json", action="store_true", help="print a summary as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the file."""
+    from ...files import check_table
+    from ...search.indexes import open_index
+
+    check_table(args.output)
+    vectors = not args.no_vectors and args.output.suffix.lower() not in (".csv", ".tsv")
+    with open_index(args.location, read_only=True) as index:
+        write = _write_lines if args.output.suffix.lower() == ".jsonl" else _write_columns
+        count = write(args.output, exported_rows(index, vectors))
+    if args.json:
+        print_json({"location": args.location, "output": str(args.output), "passages": count, "vectors": vectors})
+    else:
+        print(f"{args.output}: {counted(count, 'passage')}{'' if vectors else ', without vectors'}")
+    return 0
+
+
+def exported_rows(index: "Index", vectors: bool) -> Iterator[dict[str, Any]]:
+    """Each record as one row."""
+    for block in index.records():
+        texts, metadata = block.texts or [None] * len(block), block.metadata or [{}] * len(block)
+        for i, (name, text, row) in enumerate(zip(block.ids, texts, metadata, strict=True)):
+            own = {f"{key}_" if key in OWN_COLUMNS else key: value for key, value in row.items()}
+            last = {"vector": block.vectors[i].tolist()} if vectors else {}
+            yield {"id": name, "text": text, **own, **last}
+
+
+def _write_lines(path: Path, rows: Iterator[dict[str, Any]]) -> int:
+    from ...runtime.atomic_files import atomic_file
+
+    count = 0
+    with atomic_file(path) as partial, partial.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def _write_columns(path: Path, rows: Iterator[dict[str, Any]]) -> int:
+    from ...files import write_table
+
+    held = list(rows)
+    names = dict.fromkeys([*OWN_COLUMNS[:2], *(name for row in held for name in row)])
+    write_table(path, {name: [row.get(name) for row in held] for name in names})
+    return len(held)

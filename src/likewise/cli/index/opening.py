@@ -1,0 +1,79 @@
+"""Opening the index that a command names, alone or with its model, and what commands say of it."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from ...errors import BadInput
+from ..model_options import load_from_options
+
+if TYPE_CHECKING:
+    from ...search.collection import Collection
+    from ...search.index import Index
+    from ...search.texts.text_index import TextIndex
+    from ...text.chunking import ChunkSettings
+
+RECORDED_OPTIONS = ("pooling", "precision", "max_length", "truncate")
+"""Options that are recorded with the model's name, since they change its vectors."""
+
+
+def add_location(parser: argparse.ArgumentParser, name: str = "location", metavar: str = "INDEX") -> None:
+    """Add the argument that says where an index is."""
+    parser.add_argument(name, metavar=metavar, help="index: a folder, or a location such as a server's address")
+
+
+def opened_with_model(
+    args: argparse.Namespace, *, read_only: bool, chunking: "ChunkSettings | None" = None
+) -> "TextIndex":
+    """The index with the model that the options name, by default its own; a new one unless `read_only`."""
+    from ...model_files import DEFAULT_MODEL
+    from ...search.indexes import open_index
+    from ...search.texts.text_index import TextIndex, named_model
+
+    try:
+        index = open_index(args.location, read_only=read_only)
+    except BadInput:
+        if read_only:
+            raise
+        args.model = args.model or DEFAULT_MODEL
+        embedder = load_from_options(args)
+        return TextIndex.open(args.location, embedder, name=_recorded_name(args), chunking=chunking)
+    try:
+        args.model = args.model or named_model(index)
+        return TextIndex(index, load_from_options(args), chunking=chunking)
+    except BaseException:
+        index.close()
+        raise
+
+
+def _recorded_name(args: argparse.Namespace) -> str:
+    """The model's name with the options that change its vectors."""
+    from ...search.texts.text_index import lasting_name
+
+    name = lasting_name(args.model)
+    options = [f"{key}={value}" for key in RECORDED_OPTIONS if (value := getattr(args, key)) is not None]
+    return f"{name}({','.join(options)})" if options else name
+
+
+def opened_collection(location: str, *, read_only: bool, purpose: str) -> "Collection":
+    """The collection in a folder; other indexes are refused.
+
+    Raises:
+        BadInput: it is another index, or none.
+    """
+    from ...search.collection import Collection
+    from ...search.indexes import open_index
+
+    index: Index = open_index(location, read_only=read_only)
+    if not isinstance(index, Collection):
+        index.close()
+        raise BadInput(
+            f"{location} is kept by a server or elsewhere, which sees to that itself; {purpose} is of folders"
+        )
+    return index
+
+
+def shown_path(file: str) -> str:
+    """A file's path as it is shown: relative where it lies below the working directory."""
+    here = os.path.relpath(file) if file else ""
+    return file if here.startswith(os.pardir) else here

@@ -1,0 +1,123 @@
+"""`likewise search`: the passages of an index that answer a query best."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...errors import BadInput
+from ...wording import counted
+from ..model_options import add_model
+from ..output import print_json
+from .opening import add_location, opened_with_model, shown_path
+
+if TYPE_CHECKING:
+    from ...search.texts.passages import Passage
+    from ...search.texts.text_index import SearchResult, TextIndex
+
+EPILOG = """examples:
+  likewise search notes.index "how long do cats sleep"
+  likewise search papers.index "graph kernels" -k 5 --hybrid --filter 'year >= 2020 and lang = "en"'
+  likewise search papers.index "graph kernels" --rerank cross-encoder/ms-marco-MiniLM-L6-v2 --budget 500 --json
+
+Filters compare columns of the metadata with values: =  !=  <  <=  >  >=, in ("a", "b"), like "a%", is null; combined by
+and, or, not and parentheses. likewise index info lists the columns.
+
+--hybrid searches words too (BM25) and fuses both rankings by reciprocal rank fusion. --rerank gives the best 100 to a
+reranker, as many as there is time for. Rerankers: likewise rerank --help"""
+
+LINES = 3
+"""Lines of the terminal that a passage gets."""
+INDENT = 4
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The verb's options."""
+    parser = verbs.add_parser("search", description="Finds the passages that answer a query best.", epilog=EPILOG)
+    add_location(parser)
+    parser.add_argument("query", metavar="QUERY", help="a question, or words")
+    parser.add_argument(
+        "-k", type=int, default=10, metavar="N", help="number of passages to print (default: %(default)s)"
+    )
+    parser.add_argument("--filter", metavar="CONDITION", help="search only passages whose metadata meet a condition")
+    parser.add_argument("--hybrid", action="store_true", help="search words too, and fuse both rankings")
+    parser.add_argument("--rerank", metavar="RERANKER", help="reranker for the best 100: a folder or a name")
+    parser.add_argument("--label", metavar="NAME", help="label whose probability is the score, if it has several")
+    parser.add_argument("--budget", type=float, metavar="MS", help="milliseconds for the reranker (default: no limit)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_model(parser)
+    parser.set_defaults(run=run, model=None)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Search, and print the passages."""
+    if args.rerank is None and (args.budget is not None or args.label is not None):
+        raise BadInput("--budget and --label are the reranker's, and there is none; add --rerank")
+    with opened_with_model(args, read_only=True) as index:
+        result = index.search(
+            args.query,
+            args.k,
+            args.filter,
+            hybrid=args.hybrid,
+            reranker=_pair_scorer(args) if args.rerank else None,
+            budget=args.budget and args.budget / 1000,
+        )
+        if args.json:
+            print_json(_as_json(args, index, result))
+            return 0
+    show_passages(result.passages, args.query)
+    if result.reranked is not None:
+        print(f"{counted(result.reranked, 'passage')} reranked", file=sys.stderr)
+    return 0
+
+
+def _pair_scorer(args: argparse.Namespace) -> Callable[[Sequence[tuple[str, str]]], Any]:
+    """The scores of a reranker, without progress."""
+    from ... import Reranker
+
+    reranker = Reranker.load(args.rerank, engine=args.engine, device=args.device)
+    label = args.label
+    if label is not None and label.isdigit() and label not in reranker.labels:
+        label = int(label)
+    return lambda pairs: reranker.score(list(pairs), label=label, progress=False, overflow="truncate")
+
+
+def _as_json(args: argparse.Namespace, index: "TextIndex", result: "SearchResult") -> dict[str, Any]:
+    passages = [
+        {"id": one.id, "score": one.score, "scores": dict(one.scores), "text": one.text, "metadata": dict(one.metadata)}
+        for one in result.passages
+    ]
+    about = {"query": args.query, "model": args.model, "fingerprint": index.embedder.fingerprint}
+    return {**about, "searched": len(index.index), "reranked": result.reranked, "passages": passages}
+
+
+def show_passages(passages: Sequence["Passage"], query: str) -> None:
+    """Score and place on a line, then the part of the passage where the query's words stand."""
+    from rich.console import Console
+
+    from ..terminal_tables import fit_line, width
+    from .excerpts import marked_excerpt
+
+    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    for passage in passages:
+        print(f"{passage.score:7.4f}  {fit_line(place(passage), indent=9)}")
+        room = (width() - INDENT) * LINES if sys.stdout.isatty() else len(passage.text) + 2
+        console.print(_indented(marked_excerpt(passage.text, query, room)))
+    if not passages:
+        print("nothing was found", file=sys.stderr)
+
+
+def _indented(text: Any) -> Any:
+    from rich.padding import Padding
+
+    return Padding(text, (0, 0, 0, INDENT)) if sys.stdout.isatty() else text
+
+
+def place(passage: "Passage") -> str:
+    """Where a passage stands: file, row or characters, title and headings."""
+    found = passage.metadata
+    place = shown_path(passage.file) or "(no file)"
+    place += f", row {found['row']}" if "row" in found else ""
+    place += f", characters {found['start']}–{found['stop']}" if "start" in found else ""
+    names = [str(found[key]) for key in ("title", "headings") if found.get(key)]
+    return " · ".join([place, *dict.fromkeys(names)])

@@ -1,0 +1,43 @@
+"""`likewise index verify`: everything is read and compared with its checksums."""
+
+import argparse
+
+from ...wording import counted
+from ..output import print_json
+from .opening import add_location, opened_collection
+
+EPILOG = """examples:
+  likewise index verify notes.index
+  likewise index verify notes.index --json
+
+Exit code 1: something is damaged, and likewise index repair keeps what is good."""
+SHOWN = 20
+"""Damaged passages that are listed."""
+
+
+def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The action's options."""
+    parser = actions.add_parser(
+        "verify", description="Reads an index whole and compares it with its checksums.", epilog=EPILOG
+    )
+    add_location(parser)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON, with all that is damaged")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify; 1 if anything is damaged."""
+    with opened_collection(args.location, read_only=True, purpose="verify") as collection:
+        report = collection.verify()
+    if args.json:
+        print_json(report.as_json())
+        return int(not report.is_clean)
+    state = "all good" if report.is_clean else f"{counted(len(report.damaged), 'passage is', 'passages are')} damaged"
+    print(f"{args.location}: {counted(report.records, 'passage')} read, {state}")
+    for name, what in list(report.damaged.items())[:SHOWN]:
+        print(f"  {name}: {what}")
+    for problem in [*report.problems, *(f"{name} is stale, and is computed again" for name in report.stale)]:
+        print(f"  {problem}")
+    if not report.is_clean:
+        print(f"To keep what is good: likewise index repair {args.location}")
+    return int(not report.is_clean)

@@ -1,0 +1,196 @@
+"""Documents: texts with their title, their place and their metadata, from files of many kinds, one at a time."""
+
+import codecs
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ..errors import BadInput
+from ..text.chunking import document_sections
+from .document_paths import document_paths
+from .html_text import html_text
+from .read import READABLE, Texts, choose_text_column, file_rows
+
+Metadata = Mapping[str, str | int | float | bool | None]
+CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
+OWN_KEYS = ("file", "row", "start", "stop", "headings")
+"""What an index keeps of a passage's place; a column of such a name gets an underscore."""
+DECLARED_IN = 1024
+"""Bytes at the beginning of an HTML file in which its encoding is declared."""
+
+
+class Document(NamedTuple):
+    """A text, and where it is from.
+
+    Args:
+        text: the whole text, which offsets refer to: the file's own, or what `html_text` reads of an HTML page.
+        file: the absolute path of its file; empty where it is from none.
+        title: its title; empty where it has none.
+        row: its number among the rows of its file, from 1; None where the document is the file.
+        has_headings: whether it is Markdown, or has headings as Markdown has them.
+        metadata: the other columns of its row.
+    """
+
+    text: str
+    file: str = ""
+    title: str = ""
+    row: int | None = None
+    has_headings: bool = False
+    metadata: Metadata = MappingProxyType({})
+
+
+def read_documents(names: Iterable[str], column: str | None = None, *, whole: bool = False) -> Iterator[Document]:
+    """The documents in files, folders and patterns, in order.
+
+    Args:
+        names: as `document_paths` takes them.
+        column: the column with the texts, in files that have columns.
+        whole: whether a .txt is one document; else each of its lines is a text, as everywhere else.
+
+    Raises:
+        BadInput: a file cannot be read; the message names it, and the line.
+    """
+    for path in document_paths(names, ENDINGS):
+        yield from _documents(path, column, whole)
+
+
+def estimated_count(names: Iterable[str], *, whole: bool = False) -> int:
+    """About how many documents there are, from line breaks, without parsing."""
+    return sum(_estimate(path, whole) for path in document_paths(names, ENDINGS))
+
+
+def _documents(path: Path, column: str | None, whole: bool) -> Iterator[Document]:
+    ending = path.suffix.lower()
+    if ending in WHOLE:
+        yield WHOLE[ending](path)
+    elif ending == ".txt" and whole:
+        yield Document(_decoded_file(path), _source(path), path.stem)
+    else:
+        yield from _row_documents(path, column)
+
+
+def _markdown(path: Path) -> Document:
+    text = _decoded_file(path)
+    titles = (section.headings[0] for section in document_sections(text) if section.headings)
+    return Document(text, _source(path), next(titles, path.stem), has_headings=True)
+
+
+def _html(path: Path) -> Document:
+    data = path.read_bytes()
+    declared = CHARSET.search(data[:DECLARED_IN])
+    text, title = html_text(_decoded(data, path, declared[1].decode() if declared else "utf-8"))
+    return Document(text, _source(path), title or path.stem, has_headings=True)
+
+
+def _row_documents(path: Path, column: str | None) -> Iterator[Document]:
+    names: list[str] = []
+
+    def all_columns(found: Sequence[str]) -> Sequence[str]:
+        chosen = choose_text_column(found, column, path)
+        names[:] = [chosen, *(name for name in found if name != chosen)]
+        return names
+
+    source, parsed = _source(path), path.suffix.lower() in (".csv", ".tsv")
+    for row, (place, (text, *others)) in enumerate(file_rows(path, all_columns), 1):
+        if not isinstance(text, str):
+            raise BadInput(f"{path}, {place}: expected a text, found {str(text)[:40]!r} ({type(text).__name__})")
+        if not others:
+            yield Document(_storable(text), source, row=row)
+            continue
+        metadata = _metadata(tuple(names[1:]), others, parsed)
+        title = metadata.get("title")
+        yield Document(_storable(text), source, title if isinstance(title, str) else "", row, metadata=metadata)
+
+
+def _metadata(names: tuple[str, ...], values: Sequence[Any], parsed: bool) -> Metadata:
+    """Columns under names that filters can have, with values of kinds that indexes can hold."""
+    return {
+        key: _number_in(value) if parsed and isinstance(value, str) else _plain(value)
+        for key, value in zip(column_keys(names), values, strict=True)
+    }
+
+
+@lru_cache(maxsize=64)
+def column_keys(names: tuple[str, ...]) -> list[str]:
+    """Names of columns as filters can write them, each another: letters, digits and underscores, none of OWN_KEYS."""
+    keys: list[str] = []
+    for name in names:
+        letters = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name)
+        key = letters if letters.isidentifier() else f"_{letters}"
+        while key in keys or key in OWN_KEYS:
+            key += "_"
+        keys.append(key)
+    return keys
+
+
+def _number_in(text: str) -> str | int | float | None:
+    """A text of a CSV as the number that it is written as; 007 and 1e400 stay texts, and nothing is None."""
+    if not text:
+        return None
+    if re.fullmatch(r"-?(0|[1-9]\d{0,17})", text, re.ASCII):
+        return int(text)
+    if re.fullmatch(r"-?(0|[1-9]\d*)\.\d+([eE][-+]?\d+)?", text, re.ASCII) and math.isfinite(float(text)):
+        return float(text)
+    return _storable(text)
+
+
+def _plain(value: Any) -> str | int | float | bool | None:
+    """A value that indexes can hold: lists and objects as JSON, dates as text, NaN as None."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, str):
+        return _storable(value)
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return value if -(1 << 63) <= value < 1 << 63 else str(value)
+    return json.dumps(value) if isinstance(value, list | dict) else _storable(str(value))
+
+
+def _storable(text: str) -> str:
+    """The text with U+FFFD for what no index can keep: null characters and halves of surrogate pairs."""
+    text = text.replace("\0", "\ufffd")
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _source(path: Path) -> str:
+    return os.path.abspath(path)  # noqa: PTH100, which does not follow links
+
+
+def _decoded_file(path: Path) -> str:
+    return _decoded(path.read_bytes(), path, "utf-8")
+
+
+def _decoded(data: bytes, path: Path, encoding: str) -> str:
+    """A file's text; line breaks stay as they are, so that offsets are the file's."""
+    try:
+        text = data.decode("utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadInput(f"{path}, line {line} is not {encoding.upper()} (byte {error.start + 1:,})") from None
+    except LookupError:
+        raise BadInput(f"{path} declares the encoding {encoding!r}, which is not known here") from None
+    return _storable(text)
+
+
+def _estimate(path: Path, whole: bool) -> int:
+    ending = path.suffix.lower()
+    if ending in WHOLE or (ending == ".txt" and whole):
+        return 1
+    if ending == ".parquet":
+        return len(Texts(path))
+    with path.open("rb") as file:
+        lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+    return max(0, lines - (ending in (".csv", ".tsv")))
+
+
+WHOLE: dict[str, Callable[[Path], Document]] = {".md": _markdown, ".markdown": _markdown, ".html": _html, ".htm": _html}
+"""Files that are one document each."""
+ENDINGS = (*READABLE, *WHOLE)
+"""Of all files that documents are read from."""

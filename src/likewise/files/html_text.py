@@ -1,0 +1,100 @@
+"""The text of an HTML page, by the standard library's parser: headings as Markdown's, blocks apart, no scripts."""
+
+import re
+from html.parser import HTMLParser
+
+DROPPED = frozenset(["script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "select"])
+"""Elements whose content is not read."""
+UNCLOSED = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"])
+HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
+BLOCKS = frozenset(
+    [
+        *("address", "article", "aside", "blockquote", "body", "caption", "dd", "details", "dialog", "div", "dl", "dt"),
+        *(
+            "fieldset",
+            "figcaption",
+            "figure",
+            "footer",
+            "form",
+            "header",
+            "hgroup",
+            "hr",
+            "li",
+            "main",
+            "nav",
+            "ol",
+            "p",
+        ),
+        *("pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul"),
+    ]
+)
+LINES = frozenset(["br", "td", "th", "option"])
+
+
+class HtmlText(HTMLParser):
+    """Collects the text of a page and its title; anything that the standard library's parser accepts is accepted."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        self.title: list[str] = []
+        self.dropping: str | None = None
+        self.depth = 0  # of elements of the same name inside the one that is dropped
+        self.in_title = False
+        self.preformatted = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        """A block starts a paragraph, a heading a line with its marks."""
+        if self.dropping is not None:
+            self.depth += tag == self.dropping
+        elif tag in DROPPED:
+            self.dropping, self.depth = tag, 1
+        elif tag == "title":
+            self.in_title = True
+        elif tag in HEADINGS:
+            self.parts.append(f"\n\n{HEADINGS[tag]} ")
+        elif tag in BLOCKS:
+            self.preformatted += tag == "pre"
+            self.parts.append("\n\n- " if tag == "li" else "\n\n")
+        elif tag in LINES:
+            self.parts.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        """A block ends its paragraph."""
+        if self.dropping is not None:
+            self.depth -= tag == self.dropping
+            self.dropping = self.dropping if self.depth else None
+        elif tag == "title":
+            self.in_title = False
+        elif tag in HEADINGS or tag in BLOCKS:
+            self.preformatted = max(0, self.preformatted - (tag == "pre"))
+            self.parts.append("\n\n")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """`<br/>`; `<script/>` opens a script, as in browsers, and `<svg/>` nothing."""
+        if tag not in DROPPED or tag in self.CDATA_CONTENT_ELEMENTS:
+            self.handle_starttag(tag, attrs)
+
+    def handle_data(self, data: str) -> None:
+        """Text; outside of <pre> white space is one blank."""
+        if self.dropping is not None:
+            return
+        if self.in_title:
+            self.title.append(data)
+        else:
+            self.parts.append(data if self.preformatted else re.sub(r"\s+", " ", data))
+
+
+def html_text(page: str) -> tuple[str, str]:
+    """The text of a page, with Markdown's headings, and its title; an empty title where it has none."""
+    parser = HtmlText()
+    parser.feed(page)
+    parser.close()
+    lines = [re.sub(r"[ \t\r\f\v]+$", "", line) for line in "".join(parser.parts).split("\n")]
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(_outdented(lines)))
+    return text.strip(), " ".join("".join(parser.title).split())
+
+
+def _outdented(lines: list[str]) -> list[str]:
+    """Without the one blank that white space between tags leaves at the beginning of a line."""
+    return [line[1:] if line.startswith(" ") and not line.startswith("  ") else line for line in lines]

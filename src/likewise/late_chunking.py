@@ -1,0 +1,212 @@
+"""Late chunking: a document is read once, and each chunk pools its own tokens (Günther et al. 2024, arXiv:2409.04701).
+
+A token's vector then knows the whole window around it: what "it" or "the city" refers to is in the vector, although it
+is not in the chunk. A document longer than the model's input is read in windows that share a quarter; each token is
+taken from the window in whose middle it lies more.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from .arrays.reductions import REDUCTIONS, reduction_names
+from .errors import BadInput, BadModel
+from .text.chunking import Chunk, ChunkSettings, split_document
+from .text.tokenizer import Tokenizer, window_starts
+
+SHARED = 4  # neighbouring windows share a 4th of a window
+WINDOWS_AT_ONCE = 64
+"""Windows whose token vectors are in memory at the same time."""
+
+POOLED = ("max", "mean", "mean-sqrt-len")
+"""Poolings that any set of tokens has; the others depend on a token's place in the whole text."""
+TokenVectors = Callable[[list[list[int]]], Sequence[Float[np.ndarray, "t D"]]]
+"""Sequences of ids, special ones included, to the vectors of their tokens."""
+
+
+@dataclass(frozen=True)
+class DocumentChunks:
+    """The chunks of a document, and a vector for each."""
+
+    chunks: Sequence[Chunk]
+    vectors: Float[np.ndarray, "C E"]
+
+
+@dataclass(frozen=True)
+class DocumentWindow:
+    """One input of the encoder, and the tokens that are taken from it, counted from the first of the document."""
+
+    ids: list[int]
+    start: int
+    """The token of the document that stands first in it; special tokens and the prompt stand before it."""
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class TokenizedDocument:
+    """A document's tokens, and the range of tokens that each chunk pools.
+
+    The special tokens and the prompt before the first token have numbers below 0, those behind the last one have
+    numbers from the count of tokens on. They belong to the chunks that hold the first and the last token, so that a
+    document of one chunk has the vector that `encode` gives it.
+    """
+
+    chunks: Sequence[Chunk]
+    ids: list[int]
+    windows: list[DocumentWindow]
+    lead: int
+    """Special tokens and the prompt's that stand before each window."""
+    ranges: Int[np.ndarray, "C 2"]
+
+    @property
+    def size(self) -> int:
+        """How many tokens it has, the prompt's included."""
+        return len(self.ids)
+
+    @classmethod
+    def of(
+        cls, tokenizer: Tokenizer, text: str, chunks: Sequence[Chunk], prompt: str, hides_prompt: bool
+    ) -> "TokenizedDocument":
+        """The tokens of a text behind a prompt."""
+        ids, spans = tokenizer.ids_and_spans(prompt + text)
+        spans = spans - len(prompt)
+        prompted = int((spans[:, 1] <= 0).sum()) if prompt else 0
+        lead, body = len(tokenizer.prefix) + prompted, ids[prompted:]
+        windows = _windows(tokenizer, ids[:prompted], body)
+        ranges = _token_ranges(spans[prompted:], chunks)
+        ranges[ranges[:, 0] <= 0, 0] = 0 if hides_prompt and body else -lead
+        ranges[ranges[:, 1] >= len(body), 1] = len(body) + len(tokenizer.suffix)
+        return cls(chunks, ids, windows if len(chunks) else [], lead, ranges)
+
+
+def _windows(tokenizer: Tokenizer, prompt: list[int], body: list[int]) -> list[DocumentWindow]:
+    """The inputs that a document is read in, each behind the prompt; every token is taken from one of them."""
+    width = tokenizer.max_content_length - len(prompt)
+    if width < 1:
+        raise BadInput(
+            f"the prompt has {len(prompt)} tokens, and the model reads {tokenizer.max_content_length}: none are left"
+        )
+    starts = window_starts(len(body), width, SHARED)
+    middles = [(start + width + following + 1) // 2 for start, following in pairwise(starts)]
+    before, behind = -tokenizer.max_length, len(body) + tokenizer.max_length
+    return [
+        DocumentWindow(tokenizer.with_special_tokens(prompt + body[start : start + width]), start, first, last)
+        for start, first, last in zip(starts, [before, *middles], [*middles, behind], strict=True)
+    ]
+
+
+def _token_ranges(spans: Int[np.ndarray, "T 2"], chunks: Sequence[Chunk]) -> Int[np.ndarray, "C 2"]:
+    """The tokens whose last character is in a chunk; where there is none, the token nearest to it."""
+    ends = np.maximum.accumulate(spans[:, 1] - 1)
+    bounds = np.asarray([(chunk.start, chunk.stop) for chunk in chunks], np.int64).reshape(-1, 2)
+    ranges = np.searchsorted(ends, bounds)
+    empty = ranges[:, 0] == ranges[:, 1]
+    ranges[empty, 0] = np.clip(ranges[empty, 0], 0, max(0, len(ends) - 1))
+    ranges[empty, 1] = ranges[empty, 0] + 1
+    return np.asarray(ranges)
+
+
+@dataclass
+class ChunkPooling:
+    """Running sums and maxima of the token vectors of a document's chunks."""
+
+    document: TokenizedDocument
+    width: int
+    sums: Float[np.ndarray, "C D"] = field(init=False)
+    maxima: Float[np.ndarray, "C D"] = field(init=False)
+    counts: Int[np.ndarray, " C"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        shape = len(self.document.chunks), self.width
+        self.sums, self.counts = np.zeros(shape, np.float32), np.zeros(shape[0], np.int64)
+        self.maxima = np.full(shape, -np.inf, np.float32)
+
+    def add(self, window: DocumentWindow, vectors: Float[np.ndarray, "t D"]) -> None:
+        """Add the tokens that are taken from this window."""
+        to_row = self.document.lead - window.start
+        firsts = np.maximum(self.document.ranges[:, 0], window.first)
+        lasts = np.minimum(self.document.ranges[:, 1], window.last)
+        for chunk in np.flatnonzero(firsts < lasts):
+            rows = vectors[firsts[chunk] + to_row : lasts[chunk] + to_row]
+            self.sums[chunk] += rows.sum(0)
+            self.counts[chunk] += len(rows)
+            np.maximum(self.maxima[chunk], rows.max(0), out=self.maxima[chunk])
+
+    def pooled(self, names: Sequence[str]) -> Float[np.ndarray, "C W"]:
+        """These reductions of each chunk, side by side."""
+        counts = self.counts[:, None].astype(np.float32)
+        reduced = {"max": self.maxima, "mean": self.sums / counts, "mean-sqrt-len": self.sums / np.sqrt(counts)}
+        return np.concatenate([reduced[name] for name in names], axis=1)
+
+
+def late_reductions(spec: str) -> tuple[str, ...]:
+    """The reductions of a pooling, if any set of tokens has them.
+
+    Raises:
+        BadInput: it is another pooling.
+    """
+    try:
+        names = reduction_names(spec)
+    except BadModel:  # SBERT-WK, a fusion of layers
+        names = ("",)
+    if not {*names} <= {*POOLED}:
+        others = ", ".join(name for name in REDUCTIONS if name not in POOLED)
+        raise BadInput(
+            f"chunks can pool their own tokens by {', '.join(POOLED)} and sums of these; this model's pooling is "
+            f"{spec!r}, which like {others} is that of a whole text. Encode the chunks one by one: encode(texts)"
+        )
+    return names
+
+
+def pooled_chunks(
+    documents: Iterable[TokenizedDocument],
+    token_vectors: TokenVectors,
+    names: Sequence[str],
+    width: int,
+    finished: Callable[[TokenizedDocument], None],
+) -> Iterator[Float[np.ndarray, "C W"]]:
+    """The pooled vectors of each document's chunks; `finished` is called with each."""
+    for group in _grouped(documents):
+        poolings = [ChunkPooling(document, width) for document in group]
+        inputs = [(pooling, window) for pooling in poolings for window in pooling.document.windows]
+        for start in range(0, len(inputs), WINDOWS_AT_ONCE):
+            part = inputs[start : start + WINDOWS_AT_ONCE]
+            found = token_vectors([window.ids for _, window in part])
+            for (pooling, window), vectors in zip(part, found, strict=True):
+                pooling.add(window, vectors)
+        for pooling in poolings:
+            finished(pooling.document)
+            yield pooling.pooled(names)
+
+
+def _grouped(documents: Iterable[TokenizedDocument]) -> Iterator[list[TokenizedDocument]]:
+    """Neighbouring documents of some dozens of windows together."""
+    group: list[TokenizedDocument] = []
+    for document in documents:
+        group.append(document)
+        if sum(len(one.windows) for one in group) >= WINDOWS_AT_ONCE:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def document_chunks(
+    text: str, given: Sequence[tuple[int, int]] | None, tokenizer: Tokenizer, settings: ChunkSettings | None
+) -> list[Chunk]:
+    """The chunks given as spans of a text, checked; or those that the settings give.
+
+    Raises:
+        BadInput: a span is empty or does not lie in the text.
+    """
+    if given is None:
+        settings = settings or ChunkSettings(min(ChunkSettings.size, tokenizer.max_content_length))
+        return split_document(text, lambda texts: [len(ids) for ids in tokenizer.token_ids(texts)], settings)
+    for start, stop in given:
+        if not 0 <= start < stop <= len(text):
+            raise BadInput(f"the chunk ({start}, {stop}) is no part of a text of {len(text):,} characters")
+    return [Chunk(int(start), int(stop)) for start, stop in given]

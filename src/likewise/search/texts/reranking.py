@@ -1,0 +1,91 @@
+"""Re-ranking within a time budget: from the best candidate down, for as long as there is time."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from ...errors import BadInput
+from ...runtime.arguments import real_number, whole_number
+
+PairScorer = Callable[[Sequence[tuple[str, str]]], np.ndarray]
+"""N pairs of a query and a text to N scores, higher for more relevant: `reranker.score`."""
+PAIRS_AT_ONCE = 8
+"""Pairs between two looks at the clock."""
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """A new order of the candidates.
+
+    Args:
+        order: indices of all candidates: those that were scored, best first, then the others as they were.
+        scores: of those that were scored, in this order.
+    """
+
+    order: Int[np.ndarray, " N"]
+    scores: Float[np.ndarray, " n"]
+
+    @property
+    def scored(self) -> int:
+        """How many candidates were scored."""
+        return len(self.scores)
+
+
+def rerank(
+    query: str,
+    candidates: Sequence[str],
+    score: PairScorer,
+    budget: float | None = None,
+    *,
+    at_once: int = PAIRS_AT_ONCE,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Reranked:
+    """Score candidates, the first ones first, until all are scored or the next ones would end after the budget.
+
+    How long the next ones take is estimated from the slowest so far; the first `at_once` are scored in any case, so a
+    budget that they alone exceed is exceeded.
+
+    Args:
+        query: what the candidates should answer.
+        candidates: texts, the most promising first.
+        score: what scores pairs.
+        budget: seconds; None: there is no limit.
+        at_once: how many pairs are scored in one call.
+        clock: the time in seconds.
+
+    Raises:
+        BadInput: the budget is not positive; `score` returned another number of scores, or one that is not finite.
+    """
+    at_once, limit = whole_number("at_once", at_once), _checked_budget(budget)
+    began = before = clock()
+    slowest, scores = 0.0, list[float]()
+    while len(scores) < len(candidates):
+        if scores and before - began + slowest > limit:
+            break
+        part = candidates[len(scores) : len(scores) + at_once]
+        scores += _checked_scores(score([(query, text) for text in part]), len(part))
+        now = clock()
+        slowest, before = max(slowest, now - before), now
+    values = np.asarray(scores, np.float64)
+    best = np.argsort(-values, kind="stable")
+    return Reranked(np.concatenate([best, np.arange(len(scores), len(candidates))]), values[best])
+
+
+def _checked_budget(budget: float | None) -> float:
+    limit = float("inf") if budget is None else real_number("budget", budget)
+    if limit <= 0:
+        raise BadInput(f"budget is {budget}; expected seconds above 0, or None for no limit")
+    return limit
+
+
+def _checked_scores(found: np.ndarray, count: int) -> list[float]:
+    scores = np.asarray(found, np.float64)
+    if scores.shape != (count,) or not np.isfinite(scores).all():
+        raise BadInput(
+            f"scoring {count} pairs returned an array of shape {scores.shape}, with {int(np.isfinite(scores).sum())} "
+            "finite numbers; expected one finite number for each pair"
+        )
+    return [float(value) for value in scores]

@@ -1,0 +1,240 @@
+"""TextIndex: an index and the embedder of its vectors: documents go in, and passages are found by a question.
+
+>>> index = TextIndex.open("notes.index", "likewise-mini")                  # doctest: +SKIP
+>>> index.add(read_documents(["notes/"]))                                   # doctest: +SKIP
+>>> index.search("how long do cats sleep", hybrid=True)                     # doctest: +SKIP
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, runtime_checkable
+
+from ...embedder import Embedder
+from ...errors import BadInput
+from ...files.documents import Document
+from ...model_files import DEFAULT_MODEL
+from ...model_names import load_named_embedder
+from ...runtime.arguments import whole_number
+from ...runtime.progress import Progress
+from ...text.chunking import ChunkSettings
+from ..index import Index, Match, ModelIdentity
+from ..indexes import create_index, open_index
+from ..records import Records
+from .adding import AddReport, PassageWriter
+from .fusion import reciprocal_rank_fusion
+from .passages import Passage, PassageReader
+from .reranking import PairScorer, rerank
+
+CANDIDATES = 100
+"""How many passages each ranking of a hybrid search has, and how many a reranker is given at most."""
+
+
+@runtime_checkable
+class WordSearch(Protocol):
+    """An index that also finds records by the words of their texts."""
+
+    def search_words(self, query: str, k: int = 10, where: str | None = None) -> list[Match]:
+        """The k records that match the words best."""
+        ...
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The passages that were found, best first.
+
+    `reranked` is how many of them a reranker has scored within its budget; None where there was none. The others follow
+    behind those, in the order of the search.
+    """
+
+    passages: Sequence[Passage]
+    reranked: int | None = None
+
+
+class TextIndex:
+    """An index together with the embedder that its vectors are from; closing it closes the index."""
+
+    def __init__(self, index: Index, embedder: Embedder, *, chunking: ChunkSettings | None = None) -> None:
+        if index.width != embedder.width:
+            raise BadInput(f"{index.location} has vectors of {index.width} numbers, the model gives {embedder.width}")
+        index.check_model(ModelIdentity(embedder.manifest.encoder.name, embedder.fingerprint))
+        limit = embedder.tokenizer.max_content_length
+        self.index, self.embedder = index, embedder
+        self.chunking = chunking or ChunkSettings(min(ChunkSettings.size, limit))
+        if self.chunking.size > limit:
+            raise BadInput(f"chunks of {self.chunking.size:,} tokens are longer than the {limit:,} the model reads")
+
+    @classmethod
+    def open(
+        cls,
+        location: str | Path,
+        model: str | Embedder | None = None,
+        *,
+        name: str | None = None,
+        chunking: ChunkSettings | None = None,
+        read_only: bool = False,
+    ) -> "TextIndex":
+        """Open the index at a location, or make a new one where there is none.
+
+        Args:
+            location: a folder, or what else `likewise.search.indexes.INDEXES` has.
+            model: an embedder or its name; by default the model that the index was made with, and likewise-mini for a
+                new one.
+            name: by which a new index records an embedder, so that it can be loaded again; by default its folder.
+            chunking: how documents are cut; by default into chunks of 200 tokens at most.
+            read_only: whether nothing will be added; there must be an index then.
+
+        Raises:
+            BadInput: the index holds vectors of another model.
+        """
+        place = str(location)
+        try:
+            index = open_index(place, read_only=read_only)
+        except BadInput as missing:
+            if read_only:
+                raise
+            return _created(place, model or DEFAULT_MODEL, name, chunking, missing)
+        try:
+            return cls(index, _embedder(model or named_model(index)), chunking=chunking)
+        except BaseException:
+            index.close()
+            raise
+
+    def add(
+        self, documents: Iterable[str | Document], *, progress: Progress = None, total: int | None = None
+    ) -> AddReport:
+        """Add texts or documents, cut into passages; what the index has already is not embedded again.
+
+        Of a file whose documents are added, passages that it no longer has are deleted. What was reported to `progress`
+        is stored. Stopped at any moment, the same call again goes on where it was.
+
+        Args:
+            documents: texts, or documents (`likewise.files.documents.read_documents`), those of a file together.
+            progress: as in `Embedder.encode`; it counts documents.
+            total: how many documents there are, where it is known.
+        """
+        reader = PassageReader(self._count_tokens, self.chunking)
+        writer = PassageWriter(self.index, self._vectors)
+        whole = (Document(document) if isinstance(document, str) else document for document in documents)
+        return writer.write(whole, reader, progress, total)
+
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        where: str | None = None,
+        *,
+        hybrid: bool = False,
+        reranker: PairScorer | None = None,
+        budget: float | None = None,
+    ) -> SearchResult:
+        """The k passages that answer a query best.
+
+        Args:
+            query: a question, or words.
+            k: how many passages.
+            where: a filter over metadata, such as `year >= 2020 and lang = "en"` (`likewise.search.filters`).
+            hybrid: whether words are searched too, and both rankings fused by reciprocal rank fusion.
+            reranker: what scores a pair of query and text, `Reranker.load(name).score` say; it is given the best
+                CANDIDATES.
+            budget: seconds that the reranker may take; None: as long as it takes.
+
+        Raises:
+            BadInput: the filter cannot be read; the index has no search by words.
+        """
+        k = whole_number("k", k)
+        if budget is not None and reranker is None:
+            raise BadInput("budget is the reranker's time, and there is no reranker; expected both, or neither")
+        depth = max(k, CANDIDATES) if hybrid or reranker is not None else k
+        passages = self._passages(self._rankings(query, depth, where, hybrid))
+        if reranker is None:
+            return SearchResult(passages[:k])
+        candidates = passages[:depth]
+        found = rerank(query, [passage.text for passage in candidates], reranker, budget)
+        ordered = [candidates[i] for i in found.order]
+        scored = [
+            passage._replace(scores={**passage.scores, "reranked": float(score)})
+            for passage, score in zip(ordered, found.scores, strict=False)
+        ]
+        return SearchResult([*scored, *ordered[found.scored :]][:k], found.scored)
+
+    def close(self) -> None:
+        """Close the index."""
+        self.index.close()
+
+    def __enter__(self) -> "TextIndex":
+        """The index itself; leaving the block closes it."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _rankings(self, query: str, depth: int, where: str | None, hybrid: bool) -> dict[str, list[Match]]:
+        """The rankings by name, each best first."""
+        [nearest] = self.index.search(self.embedder.encode_query([query], progress=False), depth, where)
+        if not hybrid:
+            return {"cosine": nearest}
+        if not isinstance(self.index, WordSearch):
+            raise BadInput(f"{self.index.location} has no search by words, which hybrid search needs; a collection has")
+        return {"cosine": nearest, "words": self.index.search_words(query, depth, where)}
+
+    def _passages(self, rankings: dict[str, list[Match]]) -> list[Passage]:
+        """The passages of all rankings, in their fused order where there are several."""
+        scores: dict[str, dict[str, float]] = {}
+        for name, ranking in rankings.items():
+            for match in ranking:
+                scores.setdefault(match.id, {})[name] = match.score
+        if len(rankings) > 1:
+            fused = reciprocal_rank_fusion([[match.id for match in ranking] for ranking in rankings.values()])
+            scores = {name: {**scores[name], "fused": score} for name, score in fused}
+        found = self.index.get([*scores])
+        texts, metadata = found.texts or [None] * len(found), found.metadata or [{}] * len(found)
+        columns = zip(scores.items(), texts, metadata, strict=True)
+        return [Passage(name, text or "", row, own) for (name, own), text, row in columns]
+
+    def _vectors(self, passages: Sequence[Passage]) -> Records:
+        texts = [passage.text for passage in passages]
+        vectors = self.embedder.encode_document(texts, progress=False, overflow="truncate")
+        return Records([one.id for one in passages], vectors, texts, [one.metadata for one in passages])
+
+    def _count_tokens(self, texts: list[str]) -> list[int]:
+        return [len(ids) for ids in self.embedder.tokenizer.token_ids(texts)]
+
+
+def _created(
+    location: str, model: str | Embedder, name: str | None, chunking: ChunkSettings | None, missing: BadInput
+) -> TextIndex:
+    """A new index; `missing` is raised where there can be none, because there is something else."""
+    embedder = _embedder(model)
+    name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
+    prompts = tuple(sorted(embedder.manifest.prompts.items()))
+    try:
+        index = create_index(location, embedder.width, ModelIdentity(name, embedder.fingerprint, prompts))
+    except BadInput:
+        raise missing from None
+    return TextIndex(index, embedder, chunking=chunking)
+
+
+def lasting_name(model: str) -> str:
+    """The name of a model that leads to it from any working directory: that of a folder is absolute."""
+    folder = Path(model).expanduser()
+    return str(folder.resolve()) if folder.is_dir() else model
+
+
+def _embedder(model: str | Embedder) -> Embedder:
+    return model if isinstance(model, Embedder) else load_named_embedder(model)
+
+
+def named_model(index: Index) -> str:
+    """The name of the model that an index's vectors are from.
+
+    Raises:
+        BadInput: the index does not say.
+    """
+    if index.model is None:
+        raise BadInput(f"{index.location} does not say which model its vectors are from; name the model")
+    return index.model.name

@@ -1,0 +1,178 @@
+"""Chunking: a document into parts that a model reads whole, cut at headings and sentences, with their offsets."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..errors import BadInput
+from ..runtime.arguments import whole_number
+from .sentences import sentence_spans, trim
+
+CountTokens = Callable[[list[str]], Sequence[int]]
+"""Texts to their numbers of tokens."""
+Span = tuple[int, int]
+"""Start and stop of a part of a text, in characters."""
+HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
+CLOSING_MARKS = re.compile(r"(^|\s)#+$")
+FENCE = re.compile(r" {0,3}(```++|~~~++)")
+UNDERLINE = re.compile(r" {0,3}(?:(=++)|-++)\s*+$")
+FRONT_MATTER = "---"
+"""The line before and after settings at the very start of a Markdown file."""
+
+
+@dataclass(frozen=True)
+class ChunkSettings:
+    """How documents are cut.
+
+    Args:
+        size: tokens of a chunk at most, special ones and prompts not counted.
+        overlap: tokens at most that a chunk repeats from the end of the one before it, in whole sentences.
+        headings: whether Markdown's headings are recognized: a chunk then never reaches into another section.
+    """
+
+    size: int = 200
+    overlap: int = 0
+    headings: bool = True
+
+    def __post_init__(self) -> None:
+        whole_number("size", self.size)
+        if whole_number("overlap", self.overlap, 0) >= self.size:
+            raise BadInput(
+                f"overlap is {self.overlap} tokens, and size {self.size}; expected an overlap below the size"
+            )
+
+
+class Chunk(NamedTuple):
+    """`text[start:stop]` of a document, and the headings that it is under, the outermost first."""
+
+    start: int
+    stop: int
+    headings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a document under one heading: from the heading to the next one."""
+
+    start: int
+    stop: int
+    headings: tuple[str, ...]
+    body: int
+    """Where the text behind the heading starts."""
+
+
+def split_document(text: str, count_tokens: CountTokens, settings: ChunkSettings | None = None) -> list[Chunk]:
+    """The chunks of a document, in order; every character of it but white space is in one of them.
+
+    Sentences (`sentence_spans`) are put together while they fit. A sentence that is too long alone is halved at white
+    space until its parts fit. Tokens are counted for each sentence by itself, and these counts are added up.
+    """
+    settings = settings or ChunkSettings()
+    chunks = []
+    for section in document_sections(text) if settings.headings else [Section(0, len(text), (), 0)]:
+        spans = _section_spans(text, section)
+        counts = count_tokens([text[start:stop] for start, stop in spans]) if spans else []
+        units = [
+            unit
+            for span, tokens in zip(spans, counts, strict=True)
+            for unit in _fitting(text, span, tokens, count_tokens, settings.size)
+        ]
+        chunks += [Chunk(start, stop, section.headings) for start, stop in _packed(units, settings)]
+    return chunks
+
+
+def document_sections(text: str) -> list[Section]:
+    """The sections of a Markdown text; one whose heading no text follows is joined to the next one."""
+    sections: list[Section] = []
+    path: list[tuple[int, str]] = []  # levels and titles of the headings around the current place
+    start = body = 0
+    for heading_start, heading_stop, level, title in _headings(text):
+        if text[body:heading_start].strip():
+            sections.append(Section(start, heading_start, _titles(path), body))
+            start = heading_start
+        path = [*(outer for outer in path if outer[0] < level), (level, title)]
+        body = heading_stop
+    return [*sections, Section(start, len(text), _titles(path), body)]
+
+
+def _titles(path: Sequence[tuple[int, str]]) -> tuple[str, ...]:
+    return tuple(title for _, title in path if title)
+
+
+def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
+    """Start, stop, level and title of every heading, `# so` or underlined, outside of fenced code."""
+    fence, before, start = "", (0, ""), 0
+    for line in text.splitlines(keepends=True):
+        stop, outside = start + len(line), not fence
+        fence = _open_fence(fence, line, start)
+        is_text = outside and not fence
+        if is_text and (found := HEADING.match(line)):
+            yield start, stop, len(found[1]), CLOSING_MARKS.sub("", line[found.end() :].strip()).strip()
+            is_text = False
+        elif is_text and before[1] and (found := UNDERLINE.match(line)):
+            yield before[0], stop, 1 if found[1] else 2, before[1]
+            is_text = False
+        paragraph = is_text and not line.startswith(("    ", "\t", ">", "-", "*", "|"))
+        before, start = (start, line.strip() if paragraph else ""), stop
+
+
+def _open_fence(fence: str, line: str, start: int) -> str:
+    """The mark of the fenced code, or of the front matter, that is open after this line; empty where none is."""
+    if fence == FRONT_MATTER or (start == 0 and line.rstrip() == FRONT_MATTER):
+        return "" if start and line.rstrip() == FRONT_MATTER else FRONT_MATTER
+    mark = FENCE.match(line)
+    if mark is None:
+        return fence
+    if not fence:
+        return mark[1]
+    return "" if mark[1].startswith(fence) else fence
+
+
+def _section_spans(text: str, section: Section) -> list[Span]:
+    """The headings of a section as one span, and its sentences."""
+    title = trim(text, section.start, section.body)
+    sentences = [(section.body + a, section.body + b) for a, b in sentence_spans(text[section.body : section.stop])]
+    return [title, *sentences] if title[0] < title[1] else sentences
+
+
+def _fitting(text: str, span: Span, tokens: int, count_tokens: CountTokens, size: int) -> Iterator[tuple[Span, int]]:
+    """The span and its tokens where it fits; else the same of its halves, cut at white space near the middle."""
+    if tokens <= size or span[1] - span[0] < 2:
+        yield span, tokens
+        return
+    halves = [part for part in _halves(text, span) if part[0] < part[1]]
+    for half, count in zip(halves, count_tokens([text[a:b] for a, b in halves]), strict=True):
+        yield from _fitting(text, half, count, count_tokens, size)
+
+
+def _halves(text: str, span: Span) -> tuple[Span, Span]:
+    start, stop = span
+    middle = (start + stop) // 2
+    spaces = [match.start() for match in re.finditer(r"\s", text[start:stop])]
+    cut = start + min(spaces, key=lambda place: abs(start + place - middle)) if spaces else middle
+    return trim(text, start, cut), trim(text, cut, stop)
+
+
+def _packed(units: Sequence[tuple[Span, int]], settings: ChunkSettings) -> Iterator[Span]:
+    """Neighbouring units as chunks of at most `size` tokens; each begins with the end of the one before it."""
+    first = last = 0
+    while last < len(units):
+        tokens = sum(count for _, count in units[first:last])
+        while first < last and tokens + units[last][1] > settings.size:
+            tokens -= units[first][1]
+            first += 1
+        while last < len(units) and (first == last or tokens + units[last][1] <= settings.size):
+            tokens += units[last][1]
+            last += 1
+        yield units[first][0][0], units[last - 1][0][1]
+        first = _overlap_start(units, first, last, settings.overlap)
+
+
+def _overlap_start(units: Sequence[tuple[Span, int]], first: int, last: int, overlap: int) -> int:
+    """The first of the units before `last`, after the chunk's own first, that have at most `overlap` tokens."""
+    start = last
+    while start - 1 > first and units[start - 1][1] <= overlap:
+        start -= 1
+        overlap -= units[start][1]
+    return start

@@ -1,0 +1,192 @@
+"""`likewise index` and `likewise search`: what is added is found, kept, copied, verified and deleted."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from likewise.cli import main
+from likewise.cli.index.index_command import ACTIONS
+from likewise.search.indexes import open_index
+from tests.tiny import classifier_folder
+
+NOTES = "# Cats\n\nThe cat sleeps a lot.\n\n# Dogs\n\nA dog barks at night.\n"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A working directory with files, and the name of an index that is not there yet."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes").mkdir()
+    Path("notes/animals.md").write_text(NOTES)
+    Path("rows.csv").write_text("text,year,lang\nthe quick cat,2019,en\nla chatte,2021,fr\n")
+    return "notes.index"
+
+
+@pytest.fixture
+def call(capsys):
+    """Runs a command; returns its exit code, its output and its messages."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main([*words])
+        found = capsys.readouterr()
+        return code, found.out, found.err
+
+    return run
+
+
+@pytest.fixture
+def filled(place, call, folders):
+    code, _, err = call("index", "add", place, "notes", "rows.csv", "-m", str(folders("bert")))
+    assert code == 0, err
+    assert "4 passages of 3 documents added, 0 unchanged; 4 in all" in err
+    return place
+
+
+def json_of(call, *words: str) -> dict:
+    code, out, err = call(*words, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_action_has_help_with_examples_and_a_line_in_the_overview(action, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["index", action, "--help"])
+    shown = capsys.readouterr().out
+    assert stopped.value.code == 0 and f"likewise index {action} " in shown and "examples:" in shown
+    with pytest.raises(SystemExit):
+        main(["index", "--help"])
+    assert f"    {action} " in capsys.readouterr().out
+
+
+def test_what_is_added_is_found_with_its_place(filled, call):
+    code, out, _ = call("search", filled, "A dog barks at night.", "-k", "1")
+    assert code == 0
+    assert "notes/animals.md, characters 31–60 · Cats · Dogs" in out
+    assert "# Dogs A dog barks at night." in out
+    found = json_of(call, "search", filled, "the quick cat", "--filter", "year < 2020 and lang = 'en'")
+    assert [(one["text"], one["metadata"]["row"]) for one in found["passages"]] == [("the quick cat", 1)]
+    assert found["passages"][0]["score"] == pytest.approx(1, abs=1e-3) and found["searched"] == 4
+
+
+def test_adding_again_embeds_nothing_and_what_is_gone_is_deleted(filled, call):
+    again = json_of(call, "index", "add", filled, "notes", "rows.csv")
+    assert (again["added"], again["unchanged"], again["deleted"]) == (0, 4, 0)
+    Path("notes/animals.md").write_text(NOTES.replace("A dog", "The dog"))
+    changed = json_of(call, "index", "add", filled, "notes", "-q")
+    assert (changed["added"], changed["unchanged"], changed["deleted"], changed["passages"]) == (1, 1, 1, 4)
+
+
+def test_info_names_model_files_and_columns(filled, call, folders):
+    about = json_of(call, "index", "info", filled)
+    assert about["model"]["name"] == str(folders("bert")) and about["passages"] == 4 and about["bytes"] > 1000
+    assert {"year", "lang", "file", "headings"} <= {*about["columns"]}
+    assert about["files"] == {str(Path("notes/animals.md").absolute()): 2, str(Path("rows.csv").absolute()): 2}
+    _, out, _ = call("index", "info", filled)
+    assert "notes/animals.md" in out and "(Collection): 4 passages" in out
+
+
+def test_options_of_the_model_are_recorded_with_its_name(place, call, folders):
+    assert call("index", "add", place, "rows.csv", "-m", str(folders("bert")), "--truncate", "8")[0] == 0
+    about = json_of(call, "index", "info", place)
+    assert about["width"] == 8 and about["model"]["name"] == f"{folders('bert')}(truncate=8)"
+    assert json_of(call, "search", place, "la chatte")["passages"][0]["text"] == "la chatte"
+
+
+def test_another_model_is_refused_and_both_are_named(filled, call, own):
+    other = own(seed=3)
+    code, _, err = call("index", "add", filled, "notes", "-m", str(other))
+    assert code == 2 and "Vectors of two models cannot be compared" in err and other.name in err
+    assert err.count("\n") == 1
+
+
+def test_passages_are_deleted_by_file_filter_and_id(filled, call):
+    assert json_of(call, "index", "delete", filled, "--filter", "year >= 2020", "--dry-run")["deleted"] == 1
+    assert json_of(call, "index", "delete", filled, "--filter", "year >= 2020")["passages"] == 3
+    with open_index(filled, read_only=True) as index:
+        name = next(name for name in index.ids() if "rows.csv" in name)
+    assert json_of(call, "index", "delete", filled, "--id", name)["passages"] == 2
+    code, out, _ = call("index", "delete", filled, "--file", "notes/animals.md")
+    assert code == 0 and "2 passages deleted; 0 in all" in out
+    for words in (["--file", "notes/animals.md"], ["--id", "x"], ["--filter", "nothing = 1"], []):
+        assert call("index", "delete", filled, *words)[0] == 2
+
+
+def test_an_index_is_exported_and_the_file_can_be_read_again(filled, call):
+    assert json_of(call, "index", "export", filled, "-o", "out.jsonl")["passages"] == 4
+    rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert {row["text"] for row in rows} >= {"the quick cat", "la chatte"} and len(rows[0]["vector"]) == 32
+    assert call("index", "export", filled, "-o", "out.csv")[0] == 0
+    assert "vector" not in Path("out.csv").read_text().splitlines()[0]
+    assert call("index", "export", filled, "-o", "out.parquet")[0] == 0
+    assert json_of(call, "index", "add", "again.index", "out.csv", "--column", "text")["added"] == 4
+
+
+def test_a_copy_holds_the_same_and_goes_on_where_it_was_stopped(filled, call):
+    with open_index(filled) as index:
+        some = next(index.records(2))
+    assert json_of(call, "index", "copy", filled, "copy.index")["copied"] == 4
+    with open_index("copy.index") as copy:
+        copy.delete(list(some.ids))
+    again = json_of(call, "index", "copy", filled, "copy.index")
+    assert (again["copied"], again["passages"]) == (2, 4)
+    first, second = (json_of(call, "search", place, "the cat")["passages"] for place in (filled, "copy.index"))
+    assert [one["id"] for one in first] == [one["id"] for one in second]
+    assert call("index", "copy", filled, filled)[0] == 2
+
+
+def test_an_index_is_verified_compacted_and_repaired(filled, call):
+    assert json_of(call, "index", "verify", filled)["clean"] is True
+    call("index", "delete", filled, "--file", "rows.csv")
+    assert json_of(call, "index", "compact", filled) == {"location": filled, "returned": 2, "passages": 2}
+    [segment] = Path(filled, "vectors").iterdir()
+    data = bytearray(segment.read_bytes())
+    data[-3] ^= 64
+    segment.write_bytes(data)
+    code, out, _ = call("index", "verify", filled)
+    assert code == 1 and "1 passage is damaged" in out and "likewise index repair" in out
+    repaired = json_of(call, "index", "repair", filled)
+    assert repaired["kept"] == 1 and len(repaired["removed"]) == 1
+    assert call("index", "verify", filled)[0] == 0
+    assert json_of(call, "index", "add", filled, "notes")["added"] == 1
+
+
+def test_words_and_meaning_are_searched_together(filled, call):
+    found = json_of(call, "search", filled, "chatte", "--hybrid", "-k", "2")
+    assert found["passages"][0]["text"] == "la chatte" and {*found["passages"][0]["scores"]} == {
+        "cosine",
+        "words",
+        "fused",
+    }
+
+
+def test_a_reranker_is_given_the_best(filled, call, tmp_path):
+    reranker = str(classifier_folder(tmp_path / "reranker"))
+    found = json_of(call, "search", filled, "cat", "--rerank", reranker, "--budget", "60000")
+    assert found["reranked"] == 4
+    scores = [one["score"] for one in found["passages"]]
+    assert scores == sorted(scores, reverse=True) and "cosine" in found["passages"][0]["scores"]
+    code, _, err = call("search", filled, "cat", "--budget", "5")
+    assert code == 2 and "add --rerank" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["search", "none.index", "cat"], "is no collection"),
+        (["index", "add", "x.index", "nowhere.md"], "nowhere.md is not there"),
+        (["index", "add", "notes", "rows.csv"], "is no collection"),
+        (["index", "verify", "memory:x"], "there is no memory:x"),
+        (["search", "ftp://x", "cat"], "is no location of an index"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(place, call, words, message):
+    code, _, err = call(*words)
+    assert code == 2 and message in err and err.count("\n") == 1
+    assert not Path("x.index").exists() and not Path("none.index").exists()
+
+
+def test_a_filter_with_an_unknown_column_names_those_there_are(filled, call):
+    code, _, err = call("search", filled, "cat", "--filter", "yeer = 1")
+    assert code == 2 and "yeer" in err and "year" in err

@@ -1,0 +1,187 @@
+"""TextIndex: what is added is found, what is unchanged is not embedded again, and what is gone is deleted."""
+
+import numpy as np
+import pytest
+
+from likewise import Embedder, TextIndex
+from likewise.errors import BadInput
+from likewise.files.documents import Document, read_documents
+from likewise.search.index import ModelIdentity
+from likewise.search.indexes import create_index, open_index
+from likewise.search.memory_index import MemoryIndex
+from likewise.search.texts import adding
+from likewise.text.chunking import ChunkSettings
+
+TEXTS = ["the cat sleeps", "a dog barks", "quick query", "the cat and the dog"]
+
+
+@pytest.fixture
+def embedder(folders):
+    return Embedder.load(folders("bert"), engine="numpy")
+
+
+@pytest.fixture
+def index(embedder):
+    MemoryIndex.discard("memory:texts")
+    with TextIndex.open("memory:texts", embedder) as opened:
+        yield opened
+    MemoryIndex.discard("memory:texts")
+
+
+@pytest.fixture
+def encoded(embedder, monkeypatch):
+    """The texts that were embedded as documents."""
+    found: list[str] = []
+    monkeypatch.setattr(
+        type(embedder), "encode_document", lambda self, texts, **how: found.extend(texts) or self.encode(texts)
+    )
+    return found
+
+
+def test_a_text_finds_itself_first(index):
+    report = index.add(TEXTS)
+    assert (report.documents, report.added) == (4, 4)
+    for text in TEXTS:
+        [best, second] = index.search(text, 2).passages
+        assert best.text == text and best.scores["cosine"] == pytest.approx(1, abs=1e-5)
+        assert second.scores["cosine"] <= best.scores["cosine"]
+
+
+def test_the_order_is_that_of_the_cosine(index, embedder):
+    index.add(TEXTS)
+    cosines = embedder.encode(TEXTS) @ embedder.encode(["cat"])[0]
+    found = index.search("cat", 10).passages
+    assert [one.text for one in found] == [TEXTS[i] for i in np.argsort(-cosines)]
+
+
+def test_unchanged_texts_are_not_embedded_again(index, encoded):
+    index.add(TEXTS[:3])
+    report = index.add([*TEXTS, TEXTS[0]])
+    assert encoded == TEXTS and (report.added, report.unchanged) == (1, 3)
+
+
+def test_a_file_s_new_passages_are_added_moved_ones_kept_and_old_ones_deleted(index, encoded, tmp_path):
+    path = tmp_path / "notes.md"
+    other = tmp_path / "other.txt"
+    other.write_text("quick\n")
+    path.write_text("# One\n\nThe cat sleeps.\n\n# Two\n\nA dog barks.\n")
+    index.add(read_documents([str(tmp_path)]))
+    assert {one.metadata.get("headings") for one in index.search("cat").passages} == {"One", "Two", None}
+    encoded.clear()
+    path.write_text("# New\n\nQuick.\n\n# Two\n\nA dog barks.\n")
+    report = index.add(read_documents([str(path)]))
+    assert (report.added, report.unchanged, report.moved, report.deleted) == (1, 1, 1, 1)
+    assert encoded == ["# New\n\nQuick."]
+    passages = [one for one in index.search("dog").passages if one.file == str(path)]
+    text = path.read_text()
+    assert {text[one.metadata["start"] : one.metadata["stop"]] for one in passages} == {one.text for one in passages}
+    assert index.index.count() == 3
+
+
+def test_rows_keep_their_columns_and_equal_rows_are_both_kept(index, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("text,year\nthe cat,2020\nthe cat,2021\na dog,2022\n")
+    index.add(read_documents([str(path)]))
+    found = index.search("the cat", where="year < 2022").passages
+    assert [(one.metadata["row"], one.metadata["year"]) for one in found] == [(1, 2020), (2, 2021)]
+    assert found[0].metadata == {"year": 2020, "file": str(path), "row": 1}
+
+
+def test_a_long_row_is_cut_and_says_where(index, tmp_path):
+    text = "The cat sleeps. " * 30
+    index.add([Document(text, "/rows.csv", row=7)])
+    found = index.search("cat", 99).passages
+    assert len(found) > 3
+    assert all(text[one.metadata["start"] : one.metadata["stop"]] == one.text for one in found)
+
+
+def test_it_goes_on_where_it_was_stopped(index, encoded, monkeypatch):
+    monkeypatch.setattr(adding, "FIRST_BLOCK", 2)
+    monkeypatch.setattr(adding, "QUICK", 0)
+    documents = [Document(f"cat {i}", "/a.csv", row=i) for i in range(5)]
+
+    def stopped():
+        yield from documents[:3]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        index.add(stopped())
+    assert index.index.count() == 2 == len(encoded)
+    report = index.add(documents)
+    assert (report.added, report.unchanged, report.deleted) == (3, 2, 0) and len(encoded) == 5
+
+
+def test_progress_counts_documents_that_are_stored(index, monkeypatch):
+    monkeypatch.setattr(adding, "FIRST_BLOCK", 2)
+    seen = []
+    index.add(TEXTS, total=4, progress=lambda meter: seen.append((meter.texts, meter.total, index.index.count())))
+    assert seen[0] == (2, 4, 2) and seen[-1] == (4, 4, 4)
+
+
+def test_a_reranker_orders_the_candidates_and_says_how_many_it_scored(index):
+    index.add(TEXTS)
+    found = index.search("cat", 2, reranker=lambda pairs: np.array([len(text) for _, text in pairs], float))
+    assert found.reranked == 4
+    assert [one.text for one in found.passages] == ["the cat and the dog", "the cat sleeps"]
+    assert found.passages[0].scores["reranked"] == 19 and "cosine" in found.passages[0].scores
+    hurried = index.search("cat", 4, reranker=lambda pairs: np.zeros(len(pairs)), budget=1e-9)
+    assert hurried.reranked == 4  # the first are scored whatever the budget
+    with pytest.raises(BadInput, match="there is no reranker"):
+        index.search("cat", budget=1)
+
+
+def test_words_and_meaning_are_fused(embedder, tmp_path):
+    with TextIndex.open(tmp_path / "index", embedder) as index:
+        index.add([*TEXTS, "zebra 42"])
+        found = index.search("zebra", 5, hybrid=True).passages
+        assert found[0].text == "zebra 42" and {*found[0].scores} == {"cosine", "words", "fused"}
+        assert {*found[1].scores} == {"cosine", "fused"} and len(found) == 5
+        assert [one.scores["fused"] for one in found] == sorted((one.scores["fused"] for one in found), reverse=True)
+
+
+def test_an_index_without_search_by_words_says_so(index):
+    index.add(TEXTS)
+    with pytest.raises(BadInput, match="has no search by words"):
+        index.search("cat", hybrid=True)
+
+
+def test_the_model_is_the_one_the_index_was_made_with(folders, own, tmp_path):
+    name = str(folders("bert"))
+    with TextIndex.open(tmp_path / "index", name) as made:
+        made.add(TEXTS)
+    with TextIndex.open(tmp_path / "index", read_only=True) as opened:
+        assert opened.index.model.name == name and opened.search("a dog barks", 1).passages[0].text == "a dog barks"
+    other = Embedder.load(own(seed=5))
+    with pytest.raises(BadInput, match="Vectors of two models cannot be compared"):
+        TextIndex.open(tmp_path / "index", other)
+
+
+def test_an_index_that_is_not_there_is_not_made_by_reading(tmp_path):
+    with pytest.raises(BadInput, match="is no collection"):
+        TextIndex.open(tmp_path / "index", read_only=True)
+    assert not (tmp_path / "index").exists()
+
+
+def test_what_is_no_index_is_not_written_to(tmp_path, embedder):
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index/mine.txt").write_text("mine")
+    with pytest.raises(BadInput, match="is no collection"):
+        TextIndex.open(tmp_path / "index", embedder)
+
+
+def test_an_index_of_unknown_vectors_needs_a_model_of_its_width(embedder):
+    MemoryIndex.discard("memory:unknown")
+    create_index("memory:unknown", 7).close()
+    with pytest.raises(BadInput, match="does not say which model"):
+        TextIndex.open("memory:unknown")
+    with pytest.raises(BadInput, match="vectors of 7 numbers, the model gives 32"):
+        TextIndex(open_index("memory:unknown"), embedder)
+    MemoryIndex.discard("memory:unknown")
+
+
+def test_chunks_that_the_model_cannot_read_are_refused(embedder):
+    MemoryIndex.discard("memory:small")
+    made = create_index("memory:small", 32, ModelIdentity("a", embedder.fingerprint))
+    with pytest.raises(BadInput, match="chunks of 500 tokens are longer than the 64"):
+        TextIndex(made, embedder, chunking=ChunkSettings(500))
+    MemoryIndex.discard("memory:small")

@@ -1,0 +1,135 @@
+"""Chunks keep to sentences, headings and a number of tokens, and every character of a document is in one."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.errors import BadInput
+from likewise.text.chunking import Chunk, ChunkSettings, document_sections, split_document
+
+LETTERS = st.sampled_from("ab .\n#-=`~!東\t>")
+DOCUMENT = st.one_of(
+    st.text(LETTERS, max_size=120),
+    st.lists(
+        st.sampled_from(["# One", "## Two", "Title\n===", "One two three.", "Four!", "", "```", "- item", "long " * 9]),
+        max_size=12,
+    ).map("\n".join),
+)
+
+
+def words(texts: list[str]) -> list[int]:
+    return [len(text.split()) for text in texts]
+
+
+def letters(texts: list[str]) -> list[int]:
+    return [len(text) for text in texts]
+
+
+def parts(text: str, chunks: list[Chunk]) -> list[str]:
+    return [text[chunk.start : chunk.stop] for chunk in chunks]
+
+
+MARKDOWN = """---
+title: settings, and no heading
+---
+
+# Animals
+
+Cats sleep a lot. Dogs bark at night. Birds sing.
+
+## Cats ##
+
+### In the house
+
+They sleep. They wake.
+
+Plants
+------
+```
+# a comment in code
+```
+Trees grow. #hashtag
+"""
+
+
+def test_a_chunk_is_under_the_headings_of_its_section():
+    chunks = split_document(MARKDOWN, words, ChunkSettings(100))
+    assert [chunk.headings for chunk in chunks] == [
+        (),
+        ("Animals",),
+        ("Animals", "Cats", "In the house"),
+        ("Animals", "Plants"),
+    ]
+    assert parts(MARKDOWN, chunks)[1] == "# Animals\n\nCats sleep a lot. Dogs bark at night. Birds sing."
+    assert parts(MARKDOWN, chunks)[2].startswith("## Cats ##") and parts(MARKDOWN, chunks)[3].endswith("#hashtag")
+
+
+def test_sentences_are_put_together_while_they_fit():
+    text = "One two. Three four five. Six. Seven eight nine ten."
+    chunks = parts(text, split_document(text, words, ChunkSettings(6)))
+    assert chunks == ["One two. Three four five. Six.", "Seven eight nine ten."]
+
+
+def test_a_chunk_repeats_whole_sentences_of_the_one_before_it():
+    text = "One two. Three. Four five. Six. Seven eight."
+    chunks = parts(text, split_document(text, words, ChunkSettings(4, overlap=2)))
+    assert chunks == ["One two. Three.", "Three. Four five. Six.", "Six. Seven eight."]
+
+
+def test_a_sentence_that_is_too_long_is_halved_at_white_space_and_a_word_anywhere():
+    text = "a bb ccc dddd eeeee ffffff"
+    assert parts(text, split_document(text, words, ChunkSettings(2))) == ["a bb", "ccc dddd", "eeeee ffffff"]
+    assert parts("x" * 10, split_document("x" * 10, letters, ChunkSettings(4))) == ["xx", "xxx", "xx", "xxx"]
+
+
+def test_headings_are_text_where_they_are_not_asked_for():
+    [chunk] = split_document("# One\nTwo", words, ChunkSettings(9, headings=False))
+    assert chunk == Chunk(0, 9)
+
+
+@pytest.mark.parametrize("text", ["", " \n\t"])
+def test_a_document_without_text_has_no_chunk(text):
+    assert split_document(text, words) == []
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(("size", "overlap"), [(0, 0), (4, 4), (4, -1), (2.0, 0)])
+def test_sizes_that_cannot_be_are_refused(size, overlap):
+    with pytest.raises(BadInput, match="size|overlap"):
+        ChunkSettings(size, overlap)
+
+
+@given(DOCUMENT, st.integers(1, 12), st.integers(0, 11), st.booleans(), st.sampled_from([words, letters]))
+def test_every_character_is_in_a_chunk_and_no_chunk_is_too_long(text, size, overlap, headings, count):
+    settings = ChunkSettings(size, min(overlap, size - 1), headings)
+    chunks = split_document(text, count, settings)
+    covered = {place for chunk in chunks for place in range(chunk.start, chunk.stop)}
+    assert {place for place, character in enumerate(text) if not character.isspace()} <= covered
+    assert all(part and part == part.strip() for part in parts(text, chunks))
+    starts, stops = [chunk.start for chunk in chunks], [chunk.stop for chunk in chunks]
+    assert starts == sorted(set(starts)) and stops == sorted(set(stops))
+    if count is words:
+        assert all(len(part.split()) <= size for part in parts(text, chunks))
+
+
+@given(DOCUMENT, st.integers(1, 12), st.integers(1, 11))
+def test_neighbours_share_no_more_than_the_overlap(text, size, overlap):
+    settings = ChunkSettings(size, min(overlap, size - 1))
+    chunks = split_document(text, words, settings)
+    for one, following in pairwise(chunks):
+        assert len(text[following.start : one.stop].split()) <= settings.overlap
+        assert one.headings == following.headings or following.start >= one.stop
+
+
+@given(DOCUMENT)
+def test_sections_are_the_document_cut_at_headings(text):
+    sections = document_sections(text)
+    assert "".join(text[section.start : section.stop] for section in sections) == text
+    assert all(section.start <= section.body <= section.stop for section in sections)
+
+
+def test_long_lines_of_marks_take_no_longer_than_reading_them():
+    text = "#" + " " * 200_000 + "x\n" + "-" * 200_000 + "x\n" + "`" * 100_000
+    assert len(split_document(text, words, ChunkSettings(50))) >= 1
