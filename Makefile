@@ -77,7 +77,7 @@ parity: .venv/parity
 .venv/integration/made: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --upgrade pip
-	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus]" --group integration
+	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance]" --group integration
 	@touch $@
 
 integration: .venv/integration/made

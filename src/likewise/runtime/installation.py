@@ -19,6 +19,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "faiss": ("faiss-cpu>=1.9",),
     "pgvector": ("psycopg[binary]>=3.2", "pgvector>=0.5"),
     "milvus": ("pymilvus>=2.6",),
+    "lance": ("lancedb>=0.40", "pyarrow>=16"),
     "logs": ("tensorboard>=2.17",),
     "completion": ("argcomplete>=3.5",),
 }
