@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..refusals import check_new, check_not_read_only, found_in_order, unknown_f
 
 SCHEME = "faiss:"
 FILE = "records.sqlite"
+LOCK_SECONDS = 30.0  # of waiting for another process that writes
 SCHEMA = (
     "CREATE TABLE description (width INTEGER NOT NULL, model TEXT)",
     """CREATE TABLE records (
@@ -37,12 +39,12 @@ OF_IDS = "id IN (SELECT value FROM json_each(?))"
 
 
 class FaissRecords:
-    """One connection to the file; a call is one transaction, synced to the disk before it returns."""
+    """One connection to the file, for any thread; a call is one transaction, synced to the disk before it returns."""
 
     def __init__(self, location: str, path: Path, *, read_only: bool = False) -> None:
-        self.location, self._read_only = location, read_only
+        self.location, self._read_only, self._lock = location, read_only, RLock()
         try:
-            self._file = sqlite3.connect(path, isolation_level=None, timeout=30)
+            self._file = sqlite3.connect(path, isolation_level=None, timeout=LOCK_SECONDS, check_same_thread=False)
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error as error:
@@ -92,16 +94,23 @@ class FaissRecords:
 
     @contextmanager
     def transaction(self, *, writing: bool = False) -> Iterator[sqlite3.Connection]:
-        """The connection in a transaction: one writer at a time; readers see one state."""
+        """The connection in a transaction: one writer at a time; readers see one state.
+
+        Raises:
+            BadInput: the file was opened read-only, is written to by another process, or the disk is full.
+        """
         check_not_read_only(self.location, writing and self._read_only)
-        self._file.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-        try:
-            yield self._file
-            self._file.execute("COMMIT")
-        except BaseException:
-            if self._file.in_transaction:
-                self._file.execute("ROLLBACK")
-            raise
+        with self._lock:
+            try:
+                self._file.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+                yield self._file
+                self._file.execute("COMMIT")
+            except BaseException as error:
+                if self._file.in_transaction:
+                    self._file.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise BadInput(f"{self.location}: {error}; nothing of this call was stored") from None
+                raise
 
     def insert(self, records: Records, *, replace: bool) -> None:
         """Store records, new ones alone unless `replace`."""

@@ -99,7 +99,7 @@ class PgvectorIndex(Index):
             condition, values = self._condition(cursor, where)
             if self.kind == "hnsw":
                 cursor.execute(HNSW_SETTINGS, [str(min(max(EF_SEARCH, 2 * k), 1000))])
-            nearest = self._sql(table.NEAREST, condition)
+            nearest = self._sql(table.NEAREST[self.kind], condition)
             found = (cursor.execute(nearest, [row, *values, row, k]).fetchall() for row in rows)
             return [as_matches(pairs) for pairs in found]
 

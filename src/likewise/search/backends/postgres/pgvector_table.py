@@ -42,7 +42,11 @@ CREATE_INCOMING = """CREATE TEMPORARY TABLE likewise_incoming (
 REPLACE = """INSERT INTO {table} ({columns}) SELECT {columns} FROM likewise_incoming ORDER BY number
     ON CONFLICT (id) DO UPDATE SET text = EXCLUDED.text, metadata = EXCLUDED.metadata,
         length = EXCLUDED.length, vector = EXCLUDED.vector"""
-NEAREST = """SELECT id, -(vector <#> %s) FROM {table} WHERE {where} ORDER BY vector <#> %s, position LIMIT %s"""
+NEAREST = {
+    "exact": "SELECT id, -(vector <#> %s) FROM {table} WHERE {where} ORDER BY vector <#> %s, position LIMIT %s",
+    "hnsw": "SELECT id, -(vector <#> %s) FROM {table} WHERE {where} ORDER BY vector <#> %s LIMIT %s",
+}
+"""By kind; of equal scores the one added earlier comes first, but for HNSW, which has no such order."""
 NEXT_BLOCK = "SELECT {columns}, position FROM {table} WHERE position > %s ORDER BY position LIMIT %s"
 
 

@@ -6,6 +6,7 @@ A statement that failed because the connection broke is not sent again: whether 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from threading import RLock
 from typing import TypeAlias
 
 from ....errors import BadInput, LikewiseError, ServerUnavailable
@@ -32,12 +33,16 @@ __all__ = ["SQL", "Composed", "Connection", "Cursor", "Identifier", "Jsonb", "Li
 
 
 class PostgresTransactions:
-    """One connection to a server, opened when a transaction needs it, and again after it was lost."""
+    """One connection to a server, opened when a transaction needs it, and again after it was lost.
+
+    The threads of a process may share it; one at a time has a transaction.
+    """
 
     def __init__(self, address: ServerAddress, *, read_only: bool) -> None:
         self.address, self.read_only = address, read_only
         self._connection: Connection | None = None
         self._has_vectors = False
+        self._lock = RLock()
 
     @contextmanager
     def begin(self) -> Iterator[Cursor]:
@@ -47,6 +52,10 @@ class PostgresTransactions:
             ServerUnavailable: the server cannot be reached, or the connection was lost in the transaction.
             BadInput: the server refused the connection or a statement.
         """
+        with self._lock:
+            yield from self._transaction()
+
+    def _transaction(self) -> Iterator[Cursor]:
         connection = self._begun()
         stage = "The transaction was not committed: nothing was stored"
         try:
