@@ -48,6 +48,7 @@ def test_a_percent_sign_spells_what_a_url_cannot_hold():
         ("postgresql://ann:secret@h/d#", "the name of a table"),
         ("postgresql://ann:secret@h/d#" + "é" * 32, "1 to 63 bytes"),
         ("postgresql://ann:secret@h/d#a%00b", "the name of a table"),
+        ("postgresql://ann:secret@h/d#a%25sb", "without %"),
         ("postgresql://ann:secret@h/d?index=flat#t", "index is 'flat'; expected one of exact, hnsw"),
     ],
 )

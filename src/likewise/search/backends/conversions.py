@@ -10,14 +10,14 @@ from ..records import Value
 
 
 def metadata_json(metadata: Mapping[str, Value]) -> str:
-    """One flat JSON object; a float has a point, so that it is read as one again."""
-    return "{" + ", ".join(f"{json.dumps(name)}: {json_value(value)}" for name, value in metadata.items()) + "}"
+    """One flat JSON object; a float has a point, so that it is read as one again. SQLite finds no name with escapes."""
+    return "{" + ", ".join(f"{json_value(name)}: {json_value(value)}" for name, value in metadata.items()) + "}"
 
 
 def json_value(value: Value) -> str:
     """As `json.dumps`; a float without an exponent: PostgreSQL would write 1e+22 as an integer."""
     if not isinstance(value, float) or "e" not in repr(value):
-        return json.dumps(value)
+        return json.dumps(value, ensure_ascii=False)
     digits = f"{Decimal(value) if abs(value) >= 1 else Decimal(repr(value)):f}"
     return digits if "." in digits else f"{digits}.0"
 

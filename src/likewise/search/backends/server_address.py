@@ -60,8 +60,8 @@ def _split(location: str, scheme: str) -> SplitResult:
 
 
 def _check_table(table: str, scheme: str) -> None:
-    if not table or "\0" in table or len(table.encode("utf-8", "replace")) > 63:
+    if not table or set(table) & set("\0%") or len(table.encode("utf-8", "replace")) > 63:
         raise BadInput(
-            f"the location of an index ends in #{table:.80}; expected the name of a table of 1 to 63 bytes after #, as "
-            f"in {scheme}://localhost/database#passages"
+            f"the location of an index ends in #{table:.80}; expected the name of a table after #, of 1 to 63 bytes "
+            f"and without %, as in {scheme}://localhost/database#passages"
         )

@@ -22,7 +22,7 @@ READERS = {
 """What reads a column's values of a kind, or NULL where they are of another or missing."""
 
 
-def values_by_kind(metadata: Mapping[str, Value]) -> dict[str, Any]:
+def kinds_in_names(metadata: Mapping[str, Value]) -> dict[str, Any]:
     """What the JSON column holds of a record; of a null only that it is there."""
     return {f"{_kind(value)}:{name}": True if value is None else value for name, value in metadata.items()}
 
@@ -40,17 +40,17 @@ def lance_expression(condition: Condition) -> str:
     return f"({_leaf(condition)})"
 
 
-def has_column(column: str, kinds: Sequence[str] = tuple(READERS)) -> str:
+def lance_has_column(column: str, kinds: Sequence[str] = tuple(READERS)) -> str:
     """The expression for records that have the column with a value of one of these kinds."""
     return " OR ".join(f"{reader.format(column)} IS NOT NULL" for kind in kinds for reader in READERS[kind])
 
 
 def among(expression: str, values: Sequence[FilterValue]) -> str:
     """The expression for values of a list."""
-    return f"{expression} IN ({', '.join(map(literal, values))})"
+    return f"{expression} IN ({', '.join(map(sql_literal, values))})"
 
 
-def literal(value: FilterValue) -> str:
+def sql_literal(value: FilterValue) -> str:
     """A string in single quotes, a number without an exponent, true or false."""
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else json_value(value)
 
@@ -58,15 +58,15 @@ def literal(value: FilterValue) -> str:
 def _leaf(leaf: Leaf) -> str:
     match leaf:
         case IsMissing(column, negated):
-            present = has_column(column, ("string", "number", "boolean"))
+            present = lance_has_column(column, ("string", "number", "boolean"))
             return present if negated else f"NOT ({present})"
         case Compares(column, operator, value):
-            return _any(column, value, f"{{}} {operator} {_escaped(literal(value))}")
+            return _any(column, value, f"{{}} {operator} {_escaped(sql_literal(value))}")
         case OneOf(column, values, negated):
-            test = ", ".join(map(literal, values))
+            test = ", ".join(map(sql_literal, values))
             return _any(column, values[0], f"{{}} {'NOT ' * negated}IN ({_escaped(test)})")
         case MatchesPattern(column, pattern, negated):
-            return _any(column, pattern, f"{{}} {'NOT ' * negated}LIKE {_escaped(literal(pattern))}")
+            return _any(column, pattern, f"{{}} {'NOT ' * negated}LIKE {_escaped(sql_literal(pattern))}")
 
 
 def _any(column: str, value: FilterValue, test: str) -> str:

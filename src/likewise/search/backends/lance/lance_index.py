@@ -20,7 +20,7 @@ from ...unit_rows import checked_queries
 from ..conversions import as_matches
 from ..refusals import check_new, check_not_read_only, found_in_order, id_list, unknown_filter_column
 from . import lance_table as rows
-from .lance_filters import among, has_column, lance_expression
+from .lance_filters import among, lance_expression, lance_has_column
 
 ID_BLOCK = 1000  # ids in one expression
 
@@ -30,31 +30,31 @@ class LanceIndex(Index):
 
     def __init__(self, location: str, table: Any, *, read_only: bool) -> None:
         self.location, self._table, self._read_only = location, table, read_only
-        self.width, self.model = rows.description(table)
+        self.width, self.model = rows.lance_description(table)
 
     @classmethod
     def create(cls, location: str, width: int, model: ModelIdentity | None = None) -> "LanceIndex":
         """Make the folder and its table."""
-        return cls(location, rows.create_table(location, whole_number("width", width), model), read_only=False)
+        return cls(location, rows.create_lance_table(location, whole_number("width", width), model), read_only=False)
 
     @classmethod
     def open(cls, location: str, *, read_only: bool = False) -> "LanceIndex":
         """Open a folder that `create` made."""
-        return cls(location, rows.open_table(location), read_only=read_only)
+        return cls(location, rows.open_lance_table(location), read_only=read_only)
 
     def add(self, records: Records) -> None:
         """Store new records: their ids are looked up first, then they are one version of the table."""
         records = self._checked(records)
         check_new(self._with_ids(list(records.ids), ["id"])["id"].to_pylist(), self.location)
         if len(records):
-            self._table.add(rows.rows_of(records, self.width))
+            self._table.add(rows.lance_rows(records, self.width))
 
     def upsert(self, records: Records) -> None:
         """Store records, and replace those of the same ids, in one version of the table."""
         records = self._checked(records)
         if len(records):
             merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            merge.execute(rows.rows_of(records, self.width))
+            merge.execute(rows.lance_rows(records, self.width))
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete by id, in one version of the table."""
@@ -110,14 +110,14 @@ class LanceIndex(Index):
             return None
         condition = parse_filter(where)
         for name in column_names(condition):
-            if not len(self._table.search().where(has_column(name)).select(["id"]).limit(1).to_arrow()):
+            if not len(self._table.search().where(lance_has_column(name)).select(["id"]).limit(1).to_arrow()):
                 raise unknown_filter_column(name, self.location)
         return lance_expression(condition)
 
     def _with_ids(self, ids: Sequence[str], columns: list[str]) -> Any:
         blocks = [ids[start : start + ID_BLOCK] for start in range(0, len(ids), ID_BLOCK)] or [[""]]
         found = (self._table.search().where(among("id", some)).select(columns).to_arrow() for some in blocks)
-        return rows.joined(list(found))
+        return rows.concatenated(list(found))
 
     def _checked(self, records: Records) -> Records:
         check_not_read_only(self.location, self._read_only)

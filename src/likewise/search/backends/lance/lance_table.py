@@ -14,7 +14,7 @@ from ...index import ModelIdentity
 from ...records import Records
 from ...unit_rows import UnitRows
 from ..conversions import metadata_json
-from .lance_filters import FIELD, values_by_kind
+from .lance_filters import FIELD, kinds_in_names
 
 try:
     import lancedb
@@ -27,7 +27,7 @@ TABLE = "records"
 STORED = ["id", "text", "metadata", "length", "vector"]
 
 
-def create_table(location: str, width: int, model: ModelIdentity | None) -> Any:
+def create_lance_table(location: str, width: int, model: ModelIdentity | None) -> Any:
     """Make the folder and its table; the model is in the table's schema.
 
     Raises:
@@ -42,7 +42,7 @@ def create_table(location: str, width: int, model: ModelIdentity | None) -> Any:
         raise BadInput(f"{location} cannot be made: {error}") from None
 
 
-def open_table(location: str) -> Any:
+def open_lance_table(location: str) -> Any:
     """The table, which sees at once what others write.
 
     Raises:
@@ -63,7 +63,7 @@ def _folder(location: str) -> Any:
     return lancedb.connect(path, read_consistency_interval=timedelta(0))
 
 
-def description(table: Any) -> tuple[int, ModelIdentity | None]:
+def lance_description(table: Any) -> tuple[int, ModelIdentity | None]:
     """Width and model."""
     described = json.loads(table.schema.metadata[b"likewise"])
     model = described["model"]
@@ -84,11 +84,11 @@ def schema(width: int) -> Any:
     )
 
 
-def rows_of(records: Records, width: int) -> Any:
+def lance_rows(records: Records, width: int) -> Any:
     """Records as a table of Arrow."""
     stored = UnitRows.of(np.asarray(records.vectors))
     metadata = records.metadata or [{}] * len(records)
-    kinds = [metadata_json(values_by_kind(row)) for row in metadata]
+    kinds = [metadata_json(kinds_in_names(row)) for row in metadata]
     columns = [
         pa.array(list(records.ids), pa.string()),
         pa.array(list(records.texts or [None] * len(records)), pa.string()),
@@ -121,6 +121,6 @@ def reblocked(batches: Iterable[Any], size: int) -> Iterator[Any]:
         yield pa.Table.from_batches(waiting)
 
 
-def joined(tables: Sequence[Any]) -> Any:
+def concatenated(tables: Sequence[Any]) -> Any:
     """Tables one behind the other."""
     return pa.concat_tables(tables)

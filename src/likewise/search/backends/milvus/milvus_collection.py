@@ -13,7 +13,7 @@ from ...unit_rows import UnitRows
 from ..conversions import metadata_json
 from ..server_address import ServerAddress
 from .milvus_calls import DataType, MilvusCalls, MilvusClient
-from .milvus_filters import FIELD, values_by_kind
+from .milvus_filters import FIELD, milvus_literal, values_by_kind
 
 WIDTHS = range(2, 32_769)
 """The widths of vectors that Milvus holds."""
@@ -69,15 +69,15 @@ def _create_collection(calls: MilvusCalls, name: str, fields: Mapping[str, Any],
     calls("create_collection", name, schema=schema, index_params=index, consistency_level="Strong")
 
 
-def description(calls: MilvusCalls, name: str) -> Any:
+def milvus_description(calls: MilvusCalls, name: str) -> Any:
     """Width, kind and model of an index; None if there is none of this name."""
     if not calls("has_collection", DESCRIPTIONS) or not calls("has_collection", name):
         return None
-    rows = calls("query", DESCRIPTIONS, filter=f"id == {json.dumps(name)}", output_fields=["description"])
+    rows = calls("query", DESCRIPTIONS, filter=f"id == {milvus_literal(name)}", output_fields=["description"])
     return json.loads(rows[0]["description"]) if rows else None
 
 
-def rows_of(records: Records) -> list[dict[str, Any]]:
+def milvus_rows(records: Records) -> list[dict[str, Any]]:
     """Records as Milvus takes them.
 
     Raises:

@@ -1,11 +1,10 @@
 """A filter for Milvus: an expression over a JSON field in which each value lies under the name of its kind.
 
 `{"number": {"year": 2020}, "string": {"lang": "en"}}`: so that a comparison is of values of one kind, and a value of
-another kind is missing. Columns are identifiers, and values are written as literals of JSON, quotes and all: Milvus has
+another kind is missing. Columns are identifiers, and values are written as literals with their quotes escaped: Milvus has
 templates for values, but not its servers before version 2.5 and not Milvus Lite.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +16,8 @@ from ..conversions import json_value
 
 FIELD = "kinds"
 KINDS = ("string", "number", "boolean", "null")
+ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+"""All that may not stand in a string as it is; Milvus Lite knows few other escapes."""
 OPERATORS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
@@ -40,14 +41,14 @@ def milvus_expression(condition: Condition) -> str:
     return f"({_leaf(condition)})"
 
 
-def has_column(column: str) -> str:
+def milvus_has_column(column: str) -> str:
     """The expression for records that have the column, null or not."""
     return " or ".join(f"exists {_path(column, kind)}" for kind in KINDS)
 
 
-def literal(value: Any) -> str:
-    """A string in double quotes with JSON's escapes, a number without an exponent, true or false."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else json_value(value)
+def milvus_literal(value: Any) -> str:
+    """A string in double quotes, a number without an exponent, true or false."""
+    return f'"{value.translate(ESCAPES)}"' if isinstance(value, str) else json_value(value)
 
 
 def _leaf(leaf: Leaf) -> str:
@@ -57,13 +58,13 @@ def _leaf(leaf: Leaf) -> str:
             return present if negated else f"not ({present})"
         case Compares(column, operator, value):
             path = _path(column, kind_of(value))
-            return f"exists {path} and {path} {OPERATORS[operator]} {literal(value)}"
+            return f"exists {path} and {path} {OPERATORS[operator]} {milvus_literal(value)}"
         case OneOf(column, values, negated):
             path = _path(column, kind_of(values[0]))
-            tests = (f"{path} {'!=' if negated else '=='} {literal(value)}" for value in values)
+            tests = (f"{path} {'!=' if negated else '=='} {milvus_literal(value)}" for value in values)
             return f"exists {path} and ({(' and ' if negated else ' or ').join(tests)})"
         case MatchesPattern(column, pattern, negated):
-            path, test = _path(column, "string"), literal(_unescaped(pattern))
+            path, test = _path(column, "string"), milvus_literal(_unescaped(pattern))
             return f"exists {path} and {'not ' * negated}({path} like {test})"
 
 

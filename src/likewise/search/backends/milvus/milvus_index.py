@@ -23,7 +23,7 @@ from ..refusals import check_new, check_not_read_only, found_in_order, id_list, 
 from ..server_address import ServerAddress
 from . import milvus_collection as collection
 from .milvus_calls import OPTIONS, SCHEME, MilvusCalls
-from .milvus_filters import has_column, literal, milvus_expression
+from .milvus_filters import milvus_expression, milvus_has_column, milvus_literal
 
 MAX_K = 16_384
 """The most that Milvus returns of one search."""
@@ -56,7 +56,7 @@ class MilvusIndex(Index):
         """Open a collection that `create` made."""
         address = ServerAddress.parse(location, SCHEME, OPTIONS)
         calls = MilvusCalls(address)
-        description = collection.description(calls, address.table)
+        description = collection.milvus_description(calls, address.table)
         if description is None or address.options.get("index", description["kind"]) != description["kind"]:
             calls.close()
             found = "none there" if description is None else f"index={description['kind']}"
@@ -125,7 +125,7 @@ class MilvusIndex(Index):
             return ""
         condition = parse_filter(where)
         for name in column_names(condition):
-            if not self._calls("query", self._name, filter=has_column(name), output_fields=["id"], limit=1):
+            if not self._calls("query", self._name, filter=milvus_has_column(name), output_fields=["id"], limit=1):
                 raise unknown_filter_column(name, self.location)
         return milvus_expression(condition)
 
@@ -139,7 +139,7 @@ class MilvusIndex(Index):
 
     def _rows(self, records: Records) -> list[dict[str, Any]]:
         check_not_read_only(self.location, self._read_only)
-        return collection.rows_of(checked_records(records, self.width))
+        return collection.milvus_rows(checked_records(records, self.width))
 
     def _store(self, rows: list[dict[str, Any]]) -> None:
         if rows:
@@ -147,4 +147,4 @@ class MilvusIndex(Index):
 
 
 def _among(ids: Sequence[str]) -> str:
-    return f"id in [{', '.join(map(literal, ids))}]"
+    return f"id in [{', '.join(map(milvus_literal, ids))}]"
