@@ -1,8 +1,8 @@
 """A filter for Milvus: an expression over a JSON field in which each value lies under the name of its kind.
 
 `{"number": {"year": 2020}, "string": {"lang": "en"}}`: so that a comparison is of values of one kind, and a value of
-another kind is missing. Columns are identifiers, and values are written as literals with their quotes escaped: Milvus has
-templates for values, but not its servers before version 2.5 and not Milvus Lite.
+another kind is missing. Columns are identifiers, and values are written as literals with their quotes escaped: Milvus
+has templates for values, but not its servers before version 2.5 and not Milvus Lite.
 """
 
 from collections.abc import Mapping
