@@ -16,6 +16,8 @@ from likewise.search.backends.postgres.postgres_where import postgres_where
 from likewise.search.filters import Compares, MatchesPattern, OneOf, parse_filter
 from tests.search.filters.test_filters import conditions, metadatas
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 JSON_STRING = r'"(?:[^"\\]|\\.)*"'
 SQL_STRING = r"'(?:[^']|'')*'"
 MILVUS_WORDS = r"(?:kinds|exists|and|or|not|like|true|false|\d+(?:\.\d+)?|[-\[\]() =!<>])*"

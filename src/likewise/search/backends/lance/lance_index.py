@@ -117,7 +117,7 @@ class LanceIndex(Index):
     def _with_ids(self, ids: Sequence[str], columns: list[str]) -> Any:
         blocks = [ids[start : start + ID_BLOCK] for start in range(0, len(ids), ID_BLOCK)] or [[""]]
         found = (self._table.search().where(among("id", some)).select(columns).to_arrow() for some in blocks)
-        return rows.concatenated(list(found))
+        return rows.stacked_tables(list(found))
 
     def _checked(self, records: Records) -> Records:
         check_not_read_only(self.location, self._read_only)

@@ -121,6 +121,6 @@ def reblocked(batches: Iterable[Any], size: int) -> Iterator[Any]:
         yield pa.Table.from_batches(waiting)
 
 
-def concatenated(tables: Sequence[Any]) -> Any:
+def stacked_tables(tables: Sequence[Any]) -> Any:
     """Tables one behind the other."""
     return pa.concat_tables(tables)
