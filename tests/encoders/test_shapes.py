@@ -1,11 +1,14 @@
 """The sizes in a config.json: the smallest that an architecture may have, and the first that is refused by name."""
 
+import json
+
 import pytest
 
 from likewise.encoders import shapes
+from likewise.encoders.checkpoint import save_encoder
 from likewise.encoders.families import FAMILIES
 from likewise.errors import BadModel
-from tests.tiny import CONFIGS, config_of
+from tests.tiny import CONFIGS, config_of, random_encoder
 
 SHAPES = {
     "bert": shapes.bert_shape,
@@ -125,3 +128,11 @@ def test_sizes_that_are_not_given_are_those_of_an_ordinary_bert():
     assert (modern.norm_bias, modern.attention_bias, modern.inner_bias) == (False, False, False)
     assert (modern.activation, modern.dropout, modern.attention_dropout) == ("gelu", 0, 0)
     assert set(SHAPES) <= set(FAMILIES)
+
+
+def test_a_saved_config_has_a_line_for_each_setting(tmp_path):
+    encoder = random_encoder(config_of("bert"))
+    save_encoder(encoder, tmp_path)
+    written = (tmp_path / "config.json").read_text("utf-8").splitlines()
+    settings = {**encoder.config, "torch_dtype": "float32"}
+    assert written[1:-1] == json.dumps(settings, indent=2).splitlines()[1:-1] and len(written) == len(settings) + 2

@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from likewise.arrays.ragged import Ragged
 from likewise.encoders.checkpoint import load_encoder
 from likewise.errors import BadModel
 from likewise.reranker import Reranker
@@ -76,6 +77,18 @@ def saved(tmp_path_factory):
 def test_a_whole_folder_loads(kind, saved):
     encoder = load_encoder(saved(kind))
     assert [layer.shape for layer in encoder(pack([3, 2]))] == [(5, 16)] * (encoder.depth + 1)
+
+
+def test_a_sentence_has_the_layers_that_its_model_gives_it_alone_whatever_stands_beside_it(saved):
+    encoder = load_encoder(saved("deberta"))  # which looks both ways, so padding must be hidden from it
+    sentences = [[5, 6, 7, 8], [9], [10, 11]]
+    with torch.no_grad():
+        together = torch.stack(list(encoder(Ragged.of(sentences))))
+        alone = [
+            torch.stack(encoder.model(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states)[:, 0]
+            for ids in sentences
+        ]
+    torch.testing.assert_close(together, torch.cat(alone, 1), atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
