@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 
 from likewise.errors import BadInput
-from likewise.search.filters import AllOf, Compares, MatchesPattern, OneOf, column_names, matches
+from likewise.search.filters import AllOf, Compares, MatchesPattern, OneOf, matches, named_columns
 from likewise.search.indexes import INDEXES
 from likewise.search.records import Records
 from tests.search.filters.test_filters import conditions, metadatas, written
@@ -27,7 +27,7 @@ def index(request, tmp_path_factory):
 
 def count(index, condition, metadata):
     """How many pass of a record with this metadata and one with nulls, so that every column is known."""
-    nulls = dict.fromkeys(column_names(condition))
+    nulls = dict.fromkeys(named_columns(condition))
     index.upsert(Records(["given", "nulls"], np.eye(2), None, [metadata, nulls]))
     try:
         return index.count(written(condition)), sum(matches(condition, row) for row in (metadata, nulls))

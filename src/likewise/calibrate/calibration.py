@@ -128,14 +128,21 @@ class Calibration:
         return result
 
 
+@dataclass(frozen=True)
+class ChanceDraw:
+    """How many chance pairs are drawn, and the seed."""
+
+    pairs: int = PAIRS
+    seed: int = 0
+
+
 def calibrate(
     embedder: Embedder,
     name: str,
     texts: Sequence[str],
     *,
     queries: Sequence[str] | None = None,
-    pairs: int = PAIRS,
-    seed: int = 0,
+    draw: ChanceDraw = ChanceDraw(),
     overflow: Overflow = "warn",
     progress: Progress = None,
 ) -> Calibration:
@@ -145,15 +152,14 @@ def calibrate(
         embedder: the model whose cosines are calibrated; `name` is how messages call it.
         texts: unlabelled texts of the kind that will be compared, some thousands or more.
         queries: for search, texts of the kind that will be searched for: chance pairs are then of a query and a text.
-        pairs: how many chance pairs are compared.
-        seed: of the sample and the pairs.
+        draw: how many chance pairs are compared, and the seed of the sample and the pairs.
         overflow: what to do with texts longer than the model's input, as in `encode`.
         progress: as in `encode`.
 
     Raises:
         BadInput: there are fewer than 100 distinct texts, or the model gives all of them one vector.
     """
-    pairs = whole_number("pairs", pairs, 1000)
+    pairs, seed = whole_number("pairs", draw.pairs, 1000), draw.seed
     sample = _sample(texts, seed)
     encode = embedder.encode if queries is None else embedder.encode_document
     vectors = encode(sample, overflow=overflow, progress=progress)

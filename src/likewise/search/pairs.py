@@ -60,17 +60,17 @@ def nearest_others(
     return _nearest_others(vectors, k, threads, progress)
 
 
-def checked_vectors(vectors: Shaped[np.ndarray, "N D"], what: str = "vectors") -> Shaped[np.ndarray, "N D"]:
+def checked_vectors(vectors: object, what: str = "vectors") -> Shaped[np.ndarray, "N D"]:
     """The table, if its rows can be compared.
 
     Raises:
         BadInput: it is no table, or a row holds a number that is NaN or infinite.
     """
-    vectors = number_table(vectors, what)
-    if vectors.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
-    check_finite_rows(vectors, what)
-    return vectors
+    table = number_table(vectors, what)
+    if table.ndim != 2:
+        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {table.shape}")
+    check_finite_rows(table, what)
+    return table
 
 
 def _pairs_above(

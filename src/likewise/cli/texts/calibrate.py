@@ -70,14 +70,14 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute the calibration, write it, and show what cosines mean."""
     from ...calibrate import calibrate
-    from ...calibrate.calibration import with_labelled_pairs
+    from ...calibrate.calibration import ChanceDraw, with_labelled_pairs
 
     _check(args)
     labelled = None if args.pairs is None else read_labelled_pairs(args.pairs)
     texts = list(read_texts(args.file, args.column))
     queries = None if args.queries is None else list(read_texts(args.queries, None))
     embedder = load_from_options(args)
-    options = {"pairs": args.chance_pairs, "seed": args.seed, "overflow": args.overflow}
+    options = {"draw": ChanceDraw(args.chance_pairs, args.seed), "overflow": args.overflow}
     progress = not args.quiet and None
     calibration = calibrate(embedder, args.model, texts, queries=queries, progress=progress, **options)
     if labelled is not None:
@@ -151,12 +151,12 @@ def _plot_module() -> Any:
     from ...runtime.installation import missing_extra
 
     try:
-        from ...calibrate import plot
+        from ...calibrate import calibration_plot
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise missing_extra("matplotlib", "map", "drawing plots") from None
-    return plot
+    return calibration_plot
 
 
 def show_calibration(calibration: "Calibration") -> None:

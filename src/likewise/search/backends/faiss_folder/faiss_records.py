@@ -13,7 +13,7 @@ from jaxtyping import Float32, Int64
 
 from ....errors import BadInput
 from ....runtime.atomic_files import target_folder
-from ...filters import column_names, parse_filter, sqlite_where
+from ...filters import named_columns, parse_filter, sqlite_where
 from ...index import ModelIdentity
 from ...records import Records
 from ...unit_rows import UnitRows
@@ -184,7 +184,7 @@ class FaissRecords:
         if where is None:
             return "1", []
         condition = parse_filter(where)
-        for name in column_names(condition):
+        for name in named_columns(condition):
             known = "SELECT 1 FROM records WHERE json_type(metadata, ?) IS NOT NULL LIMIT 1"
             if self._file.execute(known, [f'$."{name}"']).fetchone() is None:
                 raise unknown_filter_column(name, self.location)

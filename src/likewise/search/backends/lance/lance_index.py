@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from ....runtime.arguments import whole_number
-from ...filters import column_names, parse_filter
+from ...filters import named_columns, parse_filter
 from ...index import Index, Match, ModelIdentity
 from ...records import Records, check_ids, checked_records
 from ...unit_rows import checked_queries
@@ -109,7 +109,7 @@ class LanceIndex(Index):
         if where is None:
             return None
         condition = parse_filter(where)
-        for name in column_names(condition):
+        for name in named_columns(condition):
             if not len(self._table.search().where(lance_has_column(name)).select(["id"]).limit(1).to_arrow()):
                 raise unknown_filter_column(name, self.location)
         return lance_expression(condition)

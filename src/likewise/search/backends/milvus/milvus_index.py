@@ -14,7 +14,7 @@ from jaxtyping import Shaped
 
 from ....errors import BadInput
 from ....runtime.arguments import whole_number
-from ...filters import column_names, parse_filter
+from ...filters import named_columns, parse_filter
 from ...index import Index, Match, ModelIdentity
 from ...records import Records, check_ids, checked_records
 from ...unit_rows import checked_queries
@@ -124,7 +124,7 @@ class MilvusIndex(Index):
         if where is None:
             return ""
         condition = parse_filter(where)
-        for name in column_names(condition):
+        for name in named_columns(condition):
             if not self._calls("query", self._name, filter=milvus_has_column(name), output_fields=["id"], limit=1):
                 raise unknown_filter_column(name, self.location)
         return milvus_expression(condition)

@@ -16,7 +16,7 @@ from jaxtyping import Shaped
 
 from ....errors import BadInput
 from ....runtime.arguments import whole_number
-from ...filters import column_names, parse_filter
+from ...filters import named_columns, parse_filter
 from ...index import Index, Match, ModelIdentity
 from ...records import Records, check_ids, checked_records
 from ...unit_rows import checked_queries
@@ -62,7 +62,7 @@ class PgvectorIndex(Index):
         address = ServerAddress.parse(location, SCHEME, OPTIONS)
         transactions = PostgresTransactions(address, read_only=read_only)
         with transactions.begin() as cursor:
-            row = table.described(cursor, address.table)
+            row = table.index_row(cursor, address.table)
         if row is None or address.options.get("index", row[1]) != row[1]:
             transactions.close()
             found = "none there" if row is None else f"index={row[1]}"
@@ -145,7 +145,7 @@ class PgvectorIndex(Index):
         if where is None:
             return "true", []
         condition = parse_filter(where)
-        for name in column_names(condition):
+        for name in named_columns(condition):
             cursor.execute(self._sql("SELECT 1 FROM {table} WHERE metadata ? %s LIMIT 1"), [name])
             if cursor.fetchone() is None:
                 raise unknown_filter_column(name, self.location)

@@ -91,7 +91,7 @@ def create_table(cursor: Cursor, address: ServerAddress, row: tuple[int, str, An
     )
 
 
-def described(cursor: Cursor, table: str) -> tuple[int, str, Any] | None:
+def index_row(cursor: Cursor, table: str) -> tuple[int, str, Any] | None:
     """Width, kind and model of an index; None if there is none of this name."""
     cursor.execute("SELECT to_regclass('likewise_indexes') IS NOT NULL")
     if cursor.fetchone() != (True,):
