@@ -1,7 +1,7 @@
 """NativeCrossEncoder: scores of pairs by the compiled library, on the CPU, without torch; the default there."""
 
+from ...native.threads import thread_count
 from ..array_cross_encoder import ArrayCrossEncoder
-from ..threads import thread_count
 from .native_embedder import NativeEmbedder
 
 
