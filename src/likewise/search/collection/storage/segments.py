@@ -59,7 +59,7 @@ def row_checksums(rows: Shaped[np.ndarray, "N E"]) -> list[int]:
     return [zlib.crc32(row) for row in np.ascontiguousarray(rows)]
 
 
-def append_vectors(path: Path, number: int, first: int, rows: Shaped[np.ndarray, "N E"]) -> None:
+def write_segment_rows(path: Path, number: int, first: int, rows: Shaped[np.ndarray, "N E"]) -> None:
     """Write rows from place `first` on, over whatever was left there, and sync them; `first` 0 makes the file.
 
     Raises:
