@@ -5,6 +5,7 @@ import pytest
 
 from likewise.errors import BadInput
 from likewise.mine import (
+    STRATEGIES,
     BelowPositive,
     ExcludeKnownPositives,
     MiningResult,
@@ -171,3 +172,18 @@ def test_a_block_has_1024_rows_or_as_many_as_fit_four_million_candidates(max_can
     known, scorer = KnownPositives.of(["a"], ["b"], ["c"]), RerankerFilter(["a"], ["b"], ["c"])
     search = NegativeSearch(space, known, scorer, MiningSettings(max_candidates=max_candidates))
     assert search.block == rows and search.max_candidates == max_candidates
+
+
+def test_a_random_choice_takes_no_candidate_twice():
+    result = mined_by_scores([5.0, 4.0, 3.0, 2.0, 1.0], k=4, strategy="random", pool_size=4)
+    assert result.negatives == [["text 5.0", "text 4.0", "text 3.0", "text 2.0"]]
+
+
+@pytest.mark.parametrize(("name", "expected"), [("top", [10, 11, 12]), ("spread", [11, 14, 17])])
+def test_a_strategy_chooses_as_many_as_asked_for_in_their_order(name, expected):
+    positions = np.arange(10, 19)
+    for strategy in STRATEGIES.values():
+        for seed in range(5):
+            chosen = strategy(positions, 3, np.random.default_rng(seed))
+            assert len(set(chosen.tolist())) == 3 and (np.diff(chosen) > 0).all()
+    assert STRATEGIES[name](positions, 3, np.random.default_rng(0)).tolist() == expected

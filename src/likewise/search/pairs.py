@@ -147,7 +147,7 @@ def closest_pairs(
         if len(rows):
             kept = np.concatenate([kept, np.stack([rows + top, columns + left], 1)])
             scores = np.concatenate([scores, tile[rows, columns]])
-            order = np.lexsort((kept[:, 1], kept[:, 0], -scores))[:k]
+            order = np.lexsort((kept[:, 0], -scores))[:k]  # of one row the earlier columns came first
             kept, scores = kept[order], scores[order]
     return [ScoredPair(int(i), int(j), float(s)) for (i, j), s in zip(kept, scores, strict=True)]
 

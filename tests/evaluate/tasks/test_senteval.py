@@ -362,3 +362,15 @@ def test_the_tasks_are_those_of_sentevals_files_classes_and_protocols():
 
 def test_settings_of_an_evaluation_begin_as_sentevals():
     assert EvaluationSettings() == EvaluationSettings("fast", 1111, 0, False, 10_000)
+
+
+def test_a_class_with_as_many_rows_as_there_are_folds_is_not_small():
+    source = SentEvalData("mr", ("x",))
+    columns = {"text": ["a"] * 19, "label": [0] * 10 + [1] * 9}
+    part = SentEvalSplit.of(columns, "x", source, lowercase=False)
+    assert list(senteval._small_classes(part, source)) == ["class 1 has 9 rows, fewer than the number of folds"]
+
+
+def test_accuracies_are_in_per_cent_with_two_decimals():
+    assert protocols._percent(np.array([True, True, False])) == 66.67
+    assert protocols._mean([66.67, 66.67, 66.66]) == 66.67 and protocols._mean([1.0, 1.0, 2.0]) == 1.33
