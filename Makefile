@@ -8,7 +8,7 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo test fuzz check fix parity stats attack mutants native wheels bench bench-peers table clean
+.PHONY: help setup demo test fuzz check fix parity stats integration attack mutants native wheels bench bench-peers table clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
@@ -18,6 +18,7 @@ help:
 	@echo "make check   style, types, who may import whom, the shape of the source"
 	@echo "make fix     what the formatter can mend"
 	@echo "make parity  our numbers beside the reference libraries'"
+	@echo "make integration  every index against real servers, which are installed for it and started on this machine"
 	@echo "make stats   the shape of the source: functions, cycles, rooms, names"
 	@echo "make attack  over a thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
@@ -71,6 +72,16 @@ fix: setup
 
 parity: .venv/parity
 	$(BIN)/python -m pytest -q tests/parity
+
+# the indexes' packages and servers, apart from what everything else is tested with
+.venv/integration/made: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --upgrade pip
+	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance]" --group integration
+	@touch $@
+
+integration: .venv/integration/made
+	.venv/integration/bin/python -m pytest -q --confcutdir tests/integration tests/integration
 
 stats: setup
 	$(BIN)/python -m benchmarks.stats --check

@@ -48,7 +48,9 @@ def main() -> int:
     parser.add_argument("--longest", type=float, default=0.4, help="seconds of a life, at most")
     parser.add_argument("--full-disk", choices=("tmpfs", "limit", "none"), default="tmpfs")
     parser.add_argument("--step", type=int, default=1, help="pages of room more at each attempt")
+    parser.add_argument("--segment-rows", type=int, default=128, help="few, so that there are many segments")
     options = parser.parse_args()
+    use_segments_of(options.segment_rows)
     with tempfile.TemporaryDirectory() as place:
         good = True
         if options.kills:
@@ -59,6 +61,13 @@ def main() -> int:
         elif options.full_disk == "limit":
             good &= full_disk(Path(place) / "limited", options.step, size_limit)
     return 0 if good else 1
+
+
+def use_segments_of(rows: int) -> None:
+    """Set the size of segments in every module that knows it."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("likewise.search.collection") and hasattr(module, "SEGMENT_ROWS"):
+            module.SEGMENT_ROWS = rows
 
 
 def records_of(versions: State) -> Records:

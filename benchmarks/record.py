@@ -7,6 +7,8 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -35,18 +37,18 @@ def ratio(seconds: Mapping[str, list[float]], of: str, to: str) -> float:
 
 
 def machine(device: str = "cpu") -> dict[str, Any]:
-    """Where and when, as far as a figure depends on it."""
-    import torch
-
+    """Where and when, as far as a figure depends on it; `torch` is None where a measurement does without."""
     machine: dict[str, Any] = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _commit(),
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        "torch": torch.__version__,
+        "torch": version("torch") if find_spec("torch") else None,
     }
     if device != "cpu":
+        import torch
+
         machine["gpu"] = torch.cuda.get_device_name()
     return machine
 

@@ -14,9 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -42,7 +41,7 @@ index = faiss.IndexFlatIP(384)
 corpus = np.load(path, mmap_mode="r")
 for start in range(0, len(corpus), 50_000):
     index.add(np.ascontiguousarray(corpus[start : start + 50_000]))
-queries = np.load(path.replace("corpus", "queries"))
+queries = np.load(path.replace("likewise-corpus", "likewise-queries"))
 print(json.dumps({"version": faiss.__version__}), flush=True)
 for line in sys.stdin:
     asked = json.loads(line)
@@ -142,9 +141,12 @@ def speed(faiss: Faiss, corpus: Any, queries: Any, threads: int, rounds: int) ->
     return results
 
 
-@contextmanager
-def million(real: Float[np.ndarray, "N D"], rows: int) -> Iterator[tuple[Any, Any, Path]]:
-    """Real vectors with noise, up to so many rows of length 1, and 100 queries, also as files."""
+def million(rows: int, model: str) -> Path:
+    """A file of real vectors with noise, up to so many rows of length 1; it is kept for the next measurement."""
+    path = Path(tempfile.gettempdir(), f"likewise-corpus-{model}-{rows}.npy")
+    if path.is_file():
+        return path
+    real = real_vectors(100_000 + QUERIES, model)
     draw = np.random.default_rng(0)
     corpus = np.empty((rows, real.shape[1]), np.float32)
     for start in range(0, rows, len(real)):
@@ -152,11 +154,10 @@ def million(real: Float[np.ndarray, "N D"], rows: int) -> Iterator[tuple[Any, An
         part[:] = real[: len(part)]
         part += draw.standard_normal(part.shape, np.float32) * 0.02
         part /= np.linalg.norm(part, axis=1, keepdims=True)
-    queries = real[-100:].copy()
-    with tempfile.TemporaryDirectory() as folder:
-        np.save(Path(folder, "corpus.npy"), corpus)
-        np.save(Path(folder, "queries.npy"), queries)
-        yield corpus, queries, Path(folder, "corpus.npy")
+    np.save(path.with_name(path.name.replace("corpus", "queries")), real[-100:])
+    partial = path.with_suffix(".partial.npy")
+    np.save(partial, corpus)
+    return partial.replace(path)
 
 
 def main() -> None:
@@ -166,14 +167,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--model", default=MODEL)
+    parser.add_argument("--only", choices=("files", "recall"), help="make the vectors' files, or measure recall")
     args = parser.parse_args()
-    real = real_vectors(100_000 + QUERIES, args.model)
-    with million(real, args.rows) as (corpus, queries, path):
-        faiss = Faiss(args.faiss, path, args.threads)
-        found = speed(faiss, corpus, queries, args.threads, args.rounds)
-        agree = search(queries, corpus, 1).indices[:, 0].tolist() == faiss.last["first"]
-        gigabytes = bandwidth(corpus, args.threads)
-        faiss.close()
+    path = million(args.rows, args.model)
+    if args.only == "files":
+        return
+    if args.only == "recall":
+        shares = recall(args.model, 100_000)
+        print(shares)
+        save("search-recall", shares)
+        return
+    corpus, queries = np.load(path), np.load(path.with_name(path.name.replace("corpus", "queries")))
+    faiss = Faiss(args.faiss, path, args.threads)
+    found = speed(faiss, corpus, queries, args.threads, args.rounds)
+    agree = search(queries, corpus, 1).indices[:, 0].tolist() == faiss.last["first"]
+    gigabytes = bandwidth(corpus, args.threads)
+    faiss.close()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     for name, contenders in found.items():
         print(f"{name}, {args.rows:,} x {corpus.shape[1]}, {args.threads} threads")
@@ -181,10 +190,9 @@ def main() -> None:
             print(f"  {contender:20} {row['ms']:10.1f} ms  {row['times_faiss']:6.2f} x")
     result = {"rows": args.rows, "width": corpus.shape[1], "threads": args.threads, "rounds": args.rounds, "k": K}
     memory = {"likewise_with_all_vectors_mb": peak, "faiss_mb": faiss.last["peak_mb"]}
-    shares = recall(args.model, 100_000)
-    print(shares, f"{gigabytes:.1f} GB/s", memory, "nearest agree" if agree else "NEAREST DIFFER", sep="\n")
+    print(f"{gigabytes:.1f} GB/s", memory, "nearest agree" if agree else "NEAREST DIFFER", sep="\n")
     result |= {"faiss": faiss.version, "read_gb_per_s": gigabytes, "memory": memory, "nearest_agree": agree}
-    save(f"search-{args.threads}-threads", {**result, "speed": found, "recall": shares})
+    save(f"search-{args.threads}-threads", {**result, "speed": found})
 
 
 if __name__ == "__main__":

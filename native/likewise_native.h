@@ -105,7 +105,9 @@ LW_PUBLIC int32_t lw_run(const lw_model*, const lw_request*, char* message, size
 
 /* Queries against every row of a corpus. A score is the same bits whatever else is in the call, on one thread or many.
  */
-enum lw_vectors { LW_BITS = 4 }; /* beside lw_type: the first number in the lowest bit of the first byte */
+enum lw_vectors {
+    LW_BITS = 4
+}; /* beside lw_type: the first number in the lowest bit of the first byte, 0 behind the last */
 
 typedef struct {
     const void* corpus;

@@ -125,9 +125,7 @@ private:
     void lift(int query) {
         const float floor = selection_.floor(query);
         floors_[query] = scan_.cosine && floor > scan_.near ? scan_.near : floor;
-        // (width - floor) / 2 is a distance that does not pass
-        const double limit = std::ceil((scan_.width - static_cast<double>(floor)) / 2.0) - 1.0;
-        farthest_[query] = limit < scan_.width ? static_cast<int64_t>(limit) : INT64_MAX;  // NaN: every distance passes
+        farthest_[query] = selection_.farthest(query, scan_.width);
     }
 
     ScanShared& shared_;

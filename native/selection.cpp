@@ -9,6 +9,11 @@ namespace likewise {
 Best::Best(int64_t queries, int64_t k)
     : k_(k), room_(std::max<size_t>(2 * k, 32)), kept_(queries), floors_(queries, NAN) {}
 
+int64_t Best::farthest(int query, int width) const {
+    const float floor = floors_[query];  // a whole number, as the scores of bits are
+    return std::isnan(floor) ? INT64_MAX : static_cast<int64_t>(std::ceil((width - floor) / 2.0)) - 1;
+}
+
 bool Best::take(int query, int64_t row, float score) {
     if (score <= floors_[query]) return false;
     std::vector<Scored>& kept = kept_[query];
@@ -46,6 +51,11 @@ void Best::write(const lw_best& out) {
 
 Above::Above(int64_t, const lw_above& request, std::atomic<int64_t>& found)
     : request_(request), found_(found), floor_(std::nextafter(request.threshold, -INFINITY)) {}
+
+int64_t Above::farthest(int, int width) const {
+    const double limit = std::floor((width - static_cast<double>(request_.threshold)) / 2.0);
+    return static_cast<int64_t>(std::max(-1.0, std::min<double>(width, limit)));
+}
 
 bool Above::take(int query, int64_t row, float score) {
     if (!(score >= request_.threshold) || (request_.later && row <= request_.first + query)) return false;

@@ -21,6 +21,8 @@ class Best {
 public:
     Best(int64_t queries, int64_t k);
     float floor(int query) const { return floors_[query]; }
+    // Of bits: the distance that a row must not exceed to be above the floor.
+    int64_t farthest(int query, int width) const;
     // Whether the floor is another now. Rows come in their order, so that of equal scores the later is not needed.
     bool take(int query, int64_t row, float score);
     void join(const Best& other);
@@ -39,6 +41,7 @@ class Above {
 public:
     Above(int64_t queries, const lw_above&, std::atomic<int64_t>& found);
     float floor(int) const { return floor_; }
+    int64_t farthest(int, int width) const;
     bool take(int query, int64_t row, float score);
     void join(const Above& other);
     // By query and row into the request's arrays.

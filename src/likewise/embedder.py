@@ -2,12 +2,12 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -57,6 +57,14 @@ class NamedPooling(Protocol):
     def spec(self) -> str:
         """Its name."""
         ...
+
+
+class HeadWeights(NamedTuple):
+    """A head, as arrays: its kind (a row of `module_registry.HEADS`), its activation, its weights by their names."""
+
+    kind: str
+    activation: str
+    arrays: Mapping[str, np.ndarray]
 
 
 class Embedder(ABC):
@@ -176,6 +184,14 @@ class Embedder(ABC):
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Its encoder's kind, layers, width and number of parameters, its pooling and its heads, as plain values."""
+
+    @abstractmethod
+    def head_weights(self) -> list[HeadWeights]:
+        """The heads in their order, with weights in fp32; a truncation is a Dense that keeps the first dimensions."""
+
+    @abstractmethod
+    def pooling_weights(self) -> Mapping[str, np.ndarray]:
+        """The weights of the pooling in fp32, by their names in files; most poolings have none."""
 
     @abstractmethod
     def save(self, folder: str | Path) -> None:

@@ -8,6 +8,7 @@ LikewiseError
 │   └── ModelNotFound   a name for which no model was found                  (a FileNotFoundError)
 ├── BelowBar        a quantized model whose vectors are too far from the original's
 ├── MissingExtra    an optional package that is needed is not installed      (an ImportError)
+├── ServerUnavailable   a server cannot be reached, or the connection to it was lost (a ConnectionError)
 └── OutOfMemory     a single text does not fit into memory                   (a MemoryError)
 """
 
@@ -56,6 +57,10 @@ class BelowBar(LikewiseError):
 
 class MissingExtra(LikewiseError, ImportError):
     """An optional package is not installed; the message has the command that installs it."""
+
+
+class ServerUnavailable(LikewiseError, ConnectionError):
+    """A server cannot be reached, or the connection to it was lost; the message says what is known to be stored."""
 
 
 class OutOfMemory(LikewiseError, MemoryError):

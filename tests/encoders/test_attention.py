@@ -251,3 +251,9 @@ def test_a_window_that_reaches_everywhere_needs_no_mask():
     assert (near == -torch.inf).nonzero().tolist() == [[0, 3], [3, 0]] and near[0, 0] == 0
     bias = torch.ones(HEADS, 4, 4)
     assert torch.equal(attention._mask(4, like, lambda length: bias, 3), bias)
+
+
+def test_blocks_of_short_sentences_have_512_tokens_and_others_all_sentences_of_a_length():
+    tokens = packed([1] * 1100 + [3] * 171 + [100] * 7 + [0, 0])
+    runs = [(part.sentences, part.length) for part in attention._parts(tokens, lambda length: length < 100)]
+    assert runs == [(512, 1), (512, 1), (76, 1), (170, 3), (1, 3), (7, 100)]

@@ -148,3 +148,11 @@ def test_two_different_tasks_of_one_name_are_refused():
     assert select_tasks([one, one]) == (one,)
     with pytest.raises(BadInput, match="two different tasks named 'mine'"):
         select_tasks([one, other])
+
+
+def test_what_is_no_file_is_the_name_of_a_data_set(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    asked = []
+    read = lambda name: asked.append(name) or {**PAIRS, "score": SCORES}  # noqa: E731
+    monkeypatch.setattr("likewise.evaluate.own_data.read_dataset", read)
+    assert headline("stsb/dev") == headline({**PAIRS, "score": SCORES}) and asked == ["stsb/dev"]

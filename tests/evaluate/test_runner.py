@@ -93,6 +93,8 @@ def test_a_model_that_is_not_there_costs_no_other_and_all_of_them_are_an_error()
     result = run(["no-such-model", model(0)])
     assert "there is no model 'no-such-model'" in result["no-such-model", "one"].error
     assert result["encode", "one"].result
+    for key, cell in result.cells.items():
+        assert (cell.model, cell.task) == key
     with pytest.raises(ModelNotFound):
         run(["no-such-model", "nor-this"])
 

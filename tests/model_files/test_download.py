@@ -3,6 +3,7 @@
 import hashlib
 import json
 import subprocess
+import sys
 import zipfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,11 +29,14 @@ class Index:
     wheel: Path
     calls: list[list[str]] = field(default_factory=list)
     fails: str = ""
+    files: tuple[str, ...] | None = None  # that a failing or odd pip leaves; None: none, or the wheel
+    how: dict[str, object] = field(default_factory=dict)
 
     def pip(self, command, *, cwd, **how):
         self.calls.append(command)
-        if not self.fails:
-            (cwd / self.wheel.name).write_bytes(self.wheel.read_bytes())
+        self.how = how
+        for name in (() if self.fails else (self.wheel.name,)) if self.files is None else self.files:
+            (cwd / name).write_bytes(self.wheel.read_bytes())
         return subprocess.CompletedProcess(command, bool(self.fails), None, self.fails)
 
 
@@ -189,3 +193,21 @@ def test_of_pips_words_the_last_warning_and_the_last_error_are_kept():
     output = "WARNING: a\nERROR: b\nWARNING: " + "c" * 400 + "\nERROR: d\nmore"
     assert download._why(output) == "WARNING: " + "c" * 291 + "; ERROR: d"
     assert download._why("more") == "pip failed and does not say why"
+
+
+@pytest.mark.parametrize(
+    ("fails", "files"), [("", ()), ("", ("a.whl", "b.whl")), ("ERROR: x\n", ("a.whl",)), ("ERROR: x\n", ())]
+)
+def test_pip_must_succeed_with_one_wheel(index, fails, files):
+    index.fails, index.files = fails, files
+    with pytest.raises(ModelNotFound, match="ERROR: x" if fails else "pip failed and does not say why"):
+        download.download(NAME)
+
+
+def test_pip_is_silent_unless_its_progress_is_wanted(index):
+    result = download.download(NAME)
+    expected = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "check": False}
+    assert index.how == expected
+    (result.folder / "model.safetensors").unlink()
+    download.download(NAME, progress=True)
+    assert index.how == expected | {"stdout": sys.stderr}

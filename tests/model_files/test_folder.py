@@ -17,7 +17,7 @@ from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, ModelNotFound
 from likewise.model_files import atomic_folder, local_models, locate, names, read_manifest, write_manifest
 from likewise.model_files import folder as folder_module
-from likewise.model_files.folder import LENGTH_FILES, Manifest
+from likewise.model_files.folder import LENGTH_FILES, Manifest, module_rows
 from likewise.model_files.reranker_folder import PairManifest
 from likewise.runtime.atomic_files import atomic_file, check_writable_file, check_writable_folder
 from likewise.runtime.untrusted_files import read_json
@@ -560,3 +560,24 @@ def test_a_manifest_that_would_be_read_back_as_another_is_refused():
     with pytest.raises(BadModel, match="the pooling 'mean\\+other' has no flag in a model folder"):
         folder_module._described("mean+other", 4)
     assert (one.include_prompt, one.lowercase, PairManifest(Path("a")).lowercase) == (True, False, False)
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [{}, "x", 3, ["x"], [{"path": ""}], [{"type": "x"}], [{"path": 1, "type": "x"}], [{"path": "", "type": 1}]],
+)
+def test_rows_without_a_path_and_a_type_are_no_modules(modules, tmp_path):
+    with pytest.raises(BadModel, match="is not a list of modules with a path and a type each"):
+        module_rows(modules, tmp_path)
+
+
+def test_weights_that_are_missing_are_to_be_fetched_again(tmp_path):
+    with pytest.raises(BadModel, match=r"absent is not there; fetch it again"):
+        names.check_weights(tmp_path / "absent", names.PACKAGED_MODELS["likewise-mini"])
+
+
+def test_a_model_is_what_its_folder_says_and_nothing_more(tmp_path):
+    manifest, pair = Manifest(tmp_path), PairManifest(tmp_path)
+    assert (manifest.pooling, manifest.include_prompt, manifest.heads) == ("mean", True, ())
+    for one in (manifest, pair):
+        assert (one.lowercase, one.max_length, one.default_prompt, one.prompts) == (False, None, None, {})

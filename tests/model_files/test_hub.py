@@ -49,12 +49,13 @@ def test_a_hub_out_of_reach_is_asked_once_and_its_cache_is_read_all_the_same(ask
     assert tried[1].endswith("not in its cache, and out of reach a moment ago, so not asked again")
 
 
-def test_after_a_while_it_is_asked_again(asked, monkeypatch):
+def test_after_ten_minutes_it_is_asked_again(asked, monkeypatch):
     assert hub.snapshot("owner/a", []) is None
     now = hub.time.monotonic()
-    monkeypatch.setattr(hub.time, "monotonic", lambda: now + hub.RETRY_AFTER + 1)
-    assert hub.snapshot("owner/b", []) is None
-    assert [only for _, only, _ in asked] == [False, False]
+    for later in (300, 599, 601):  # what is asked meanwhile does not make it wait longer
+        monkeypatch.setattr(hub.time, "monotonic", lambda: now + later)  # noqa: B023
+        assert hub.snapshot("owner/b", []) is None
+    assert [only for _, only, _ in asked] == [False, True, True, False]
 
 
 def test_a_refusal_is_no_silence(asked):
@@ -148,3 +149,15 @@ def test_a_name_without_an_owner_is_one_of_sentence_transformers(name, repositor
     tried = []
     assert names._hub(name, tried) is None
     assert calls == ([(repository, tried, ["allow_patterns", "ignore_patterns"])] if repository else [])
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "host"), [(None, "huggingface.co"), ("https://mirror.example/hub", "mirror.example")]
+)
+def test_the_address_looked_up_is_that_of_the_hub_in_use(endpoint, host, asked, monkeypatch):
+    looked_up = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *given: looked_up.append(given))
+    monkeypatch.delenv("HF_ENDPOINT", raising=False)
+    if endpoint:
+        monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    assert hub._has_address() and looked_up == [(host, None)]

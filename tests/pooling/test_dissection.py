@@ -615,3 +615,10 @@ def test_words_are_looked_at_in_chunks_that_fit(size: int, lengths: list[int], m
     chunks = list(module._chunks(paths))
     assert [len(chunk) for chunk in chunks] == lengths and chunks[0].shape[1:] == (3, 4)
     assert torch.equal(torch.cat(chunks), torch.stack(paths, 1))
+
+
+@pytest.mark.parametrize(("device", "most"), [("cpu", 2**20), ("meta", 2**28)])
+def test_words_fill_a_cpus_cache_or_a_quarter_of_a_gigabyte_elsewhere(device: str, most: int) -> None:
+    words = most // (3 * 4 * 4)  # of three layers, four numbers of four bytes each
+    paths = [torch.empty(words + 7, 4, device=device) for _ in range(3)]
+    assert [len(chunk) for chunk in module._chunks(paths)] == [words, 7]

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,11 +97,16 @@ def assert_holds(index: Index, expected: dict[str, tuple], tolerance: float) -> 
     for found in (listed, fetched):
         for name, (vector, text, metadata) in expected.items():
             assert (found[name][1], found[name][2]) == (text, metadata)
-            assert [type(value) for value in found[name][2].values()] == [type(value) for value in metadata.values()]
+            assert types_of(found[name][2]) == types_of(metadata)
             np.testing.assert_allclose(
                 found[name][0], vector, rtol=2 * tolerance, atol=tolerance * np.abs(vector).max()
             )
     assert_finds(index, expected, None, tolerance)
+
+
+def types_of(metadata: Mapping[str, object]) -> dict[str, type]:
+    """The type of each value; names have no order."""
+    return {name: type(value) for name, value in metadata.items()}
 
 
 def assert_finds(index: Index, expected: dict[str, tuple], where: str | None, tolerance: float, k: int = 5) -> None:

@@ -60,3 +60,24 @@ def test_no_texts_or_unknown_words_find_nothing():
 def test_fewer_than_one_is_refused():
     with pytest.raises(BadInput, match="k is 0; expected a whole number"):
         BM25Index.of(["a"]).nearest("a", 0)
+
+
+def test_the_constants_are_those_of_robertson_and_zaragoza():
+    """Of 3 texts with 1, 2 and 6 words, worked out by hand: idf ln(1 + 2.5/1.5) and ln(1 + 1.5/2.5), mean length 3."""
+    index = BM25Index.of(["x", "cat x", "cat cat cat dog a b"])
+    for query, i, expected in (
+        ("dog", 2, math.log(1 + 2.5 / 1.5) / (1 + 1.2 * (0.25 + 0.75 * 6 / 3))),
+        ("cat", 1, math.log(1 + 1.5 / 2.5) / (1 + 1.2 * (0.25 + 0.75 * 2 / 3))),
+        ("cat cat", 2, 2 * math.log(1 + 1.5 / 2.5) * 3 / (3 + 1.2 * (0.25 + 0.75 * 6 / 3))),
+    ):
+        indices, scores = index.nearest(query, 9)
+        assert scores[indices.tolist().index(i)] == pytest.approx(expected, rel=1e-12)
+
+
+def test_words_that_several_texts_share_are_found_in_all_of_them_and_no_others():
+    texts = ["a b", "b c", "c d", "d a", "b"]
+    index = BM25Index.of(texts)
+    for word in "abcd":
+        indices, _ = index.nearest(word, 5)
+        assert sorted(indices.tolist()) == [i for i, text in enumerate(texts) if word in text]
+        assert index.nearest(word, 1)[0].shape == (1,)

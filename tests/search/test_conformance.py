@@ -2,8 +2,8 @@
 
 import pytest
 
+from likewise.search.backends.memory_index import MemoryIndex
 from likewise.search.indexes import INDEXES
-from likewise.search.memory_index import MemoryIndex
 from tests.search.conformance import DurabilityPromises, IndexPromises, Place, index  # noqa: F401, a fixture
 
 

@@ -237,3 +237,22 @@ def test_any_number_of_threads_gives_the_same_bits():
     for threads in (2, 3, 8):
         more = search(corpus[:30], corpus, k=40, threads=threads)
         assert np.array_equal(more.indices, one.indices) and np.array_equal(more.scores, one.scores)
+
+
+def test_a_product_is_of_1024_queries_and_8192_rows_at_most(monkeypatch):
+    sizes = []
+
+    def compare(queries, rows):
+        sizes.append((len(queries), len(rows)))
+        return np.zeros((len(queries), len(rows)), np.float32)
+
+    monkeypatch.setattr(exact, "_best", lambda scores, k: exact.Hits(np.zeros((len(scores), k), int), scores[:, :k]))
+    exact.nearest(np.zeros((1025, 1), np.float32), np.zeros((8193, 1), np.float32), 1, compare)
+    assert sizes == [(1024, 8192), (1, 8192), (1024, 1), (1, 1)]  # a block of rows is prepared once for all queries
+
+
+def test_ten_are_found_by_default_and_by_cosine():
+    corpus = np.random.default_rng(4).normal(size=(30, 3)).astype(np.float32)
+    default, explicit = search(corpus[:2], corpus), search(corpus[:2], corpus, k=10, metric="cosine")
+    assert default.indices.shape == (2, 10) and default.indices.tolist() == explicit.indices.tolist()
+    assert search(corpus[:2], corpus, k=30).indices.shape == (2, 30)

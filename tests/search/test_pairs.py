@@ -207,3 +207,24 @@ def test_progress_is_reported_by_rows():
 def test_a_threshold_that_is_no_cosine_is_refused(threshold):
     with pytest.raises(BadInput, match="expected a threshold from -1 to 1|threshold is nan"):
         pairs_above(np.eye(3, dtype=np.float32), threshold)
+
+
+def test_a_tile_has_2048_rows_and_columns_and_none_is_compared_twice(monkeypatch):
+    sizes = []
+
+    def compare(a, b):
+        sizes.append((len(a), len(b)))
+        return np.full((len(a), len(b)), -1.0)
+
+    monkeypatch.setattr("likewise.search.pairs.unit_cosine", compare)
+    closest_pairs(np.ones((2049, 1)), 1, above=0.5)
+    assert sizes == [(2048, 2048), (2048, 1), (1, 1)]
+
+
+def test_every_pair_counts_by_default_opposites_and_copies_too():
+    vectors = np.array([[1.0, 0], [1, 0], [-1, 0]])
+    assert [tuple(pair) for pair in closest_pairs(vectors, 9)] == [(0, 1, 1.0), (0, 2, -1.0), (1, 2, -1.0)]
+    assert [pair.j for pair in closest_pairs(vectors, 9, below=-0.999)] == [2, 2]
+    with pytest.raises(BadInput, match="below a cosine of more than -1; got below=-1.001"):
+        closest_pairs(vectors, 9, below=-1.001)
+    assert closest_pairs(vectors, 9, above=0.5, below=0.500001) == []

@@ -269,7 +269,7 @@ def test_windows_are_evenly_spread_from_the_first_token_to_the_last(plain):
 
 @pytest.mark.parametrize(
     ("requested", "configured", "found"),
-    [(None, None, 512), (None, 128, 128), (64, 128, 64), (None, 900, 512), (512, 1, 512)],
+    [(None, None, 512), (1, None, 1), (None, 128, 128), (64, 128, 64), (None, 900, 512), (512, 1, 512)],
 )
 def test_the_longest_input_is_as_asked_for_or_as_configured_or_as_the_encoder_reads(requested, configured, found):
     assert max_input_length(requested, configured, 512) == found
@@ -315,3 +315,15 @@ def test_an_older_folder_says_how_letters_are_treated(tmp_path):
     assert pieces("A É", strip_accents=False) == ["a", "é"]
     assert pieces("A É", do_lower_case=False) == ["A", "É"]
     assert pieces("中中") == ["中", "中"] and pieces("中中", tokenize_chinese_chars=False) == ["[UNK]"]
+
+
+def test_a_tokenizer_with_a_part_written_in_python_cannot_be_saved(tmp_path):
+    class Words:
+        def pre_tokenize(self, text):
+            text.split(lambda _, part: [part])
+
+    backend = wordpieces()
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.PreTokenizer.custom(Words())
+    made = Tokenizer(backend, 20, False, 5, (), (), {})
+    with pytest.raises(BadModel, match="the tokenizer of this model cannot be saved: (?!it would)"):
+        made.save(tmp_path)

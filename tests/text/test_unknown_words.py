@@ -91,3 +91,12 @@ def test_added_tokens_have_the_ids_that_the_folder_gives_them_or_it_is_a_bad_mod
     (tmp_path / "added_tokens.json").write_text(json.dumps({"[one]": 7}))
     with pytest.raises(BadModel, match=r"gives '\[one\]' the id 7, which is not the next free id"):
         Tokenizer.load(tmp_path, 16)
+
+
+def test_an_encoder_has_a_vector_for_the_largest_id_of_unknown_words(tmp_path):
+    wordpieces().save(str(tmp_path / "tokenizer.json"))
+    told(tmp_path, {"id": 1, "least": 3, "most": 4, "buckets": 50, "first": 100})
+    tokenizer = Tokenizer.load(tmp_path, 16)
+    tokenizer.check(200)
+    with pytest.raises(BadModel, match="gives unknown words ids up to 199, but the encoder has vectors for 199 ids"):
+        tokenizer.check(199)

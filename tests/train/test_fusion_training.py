@@ -287,6 +287,35 @@ def test_every_exit_is_what_was_trained_for_it(tmp_path, family):
     assert smallest_exit(result, lambda a, b: False).depth == 1 and smallest_exit(result, lambda a, b: True).depth == 3
 
 
+def test_what_an_exit_is_compared_with_is_plain_pooling_of_the_whole_model_and_below_it_an_imitation(embedder):
+    """Nothing is trained: what remains is where each exit's training begins."""
+    texts, examples = labelled(60)
+    vectors, untrained = layer_vectors(embedder, texts), replace(QUICK, regularization=())
+    lower, whole = try_exits(embedder, texts, vectors, examples, [1, DEPTH], FusionEvaluation(spearman), untrained)
+    _, held = split_without_overlap(examples, QUICK.held_out, QUICK.seed)
+    copied = imitation(vectors[:, : 2 * WIDTH], vectors[:, -WIDTH:])
+    last = torch.from_numpy(vectors)[:, -WIDTH:]
+    imitated = copied(torch.from_numpy(vectors[:, : 2 * WIDTH]))
+    for exit_, rows in ((lower, imitated), (whole, last)):
+        sides = (rows[torch.from_numpy(held.rows[:, side])] for side in (0, 1))
+        cosines = torch.nn.functional.cosine_similarity(*sides).numpy()
+        np.testing.assert_allclose(exit_.result.baseline, cosines, atol=1e-6)
+        np.testing.assert_array_equal(exit_.result.fused, exit_.result.baseline)
+    assert whole.embedder.pooling == Reduce.parse("mean") and not whole.embedder.training
+    assert isinstance(lower.embedder.pooling, Fusion) and lower.embedder.encoder.depth == 1
+    torch.testing.assert_close(lower.result.fusion.map.weight, copied.weight)
+    assert not np.allclose(lower.result.baseline, whole.result.baseline, atol=1e-3)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_of_exits_that_are_not_worse_than_the_deepest_the_smallest_is_chosen():
+    exits = [early_exit.ExitResult(depth, None, depth) for depth in (2, 5, 1, 4)]
+    for enough, chosen in ((1, 1), (2, 2), (3, 4), (5, 5), (9, 5)):
+        asked = []
+        found = smallest_exit(exits, lambda one, deepest, e=enough, a=asked: a.append(deepest) or one < e)
+        assert found.depth == chosen and set(asked) == {5} and len(asked) == 3  # the deepest is not asked
+
+
 def test_half_of_unlabelled_pairs_are_near_neighbours_and_half_are_drawn_from_all_others():
     vectors = np.random.default_rng(0).normal(size=(70, 4)).astype(np.float32)
     examples = unlabelled_examples(vectors, 7000)

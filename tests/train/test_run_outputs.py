@@ -294,6 +294,25 @@ def test_a_card_says_what_the_hub_and_a_reader_want(record):
     assert record["model"]["fingerprint"] in text and record["machine"]["versions"]["torch"] in text
 
 
+def test_a_card_lists_the_settings_that_matter_and_those_that_were_changed_in_bold(record):
+    text = model_card(record, "m")
+    for row in ("max_steps | **2**", "adam_betas | 0.9, 0.999", "lora_layers | qkv, out, up, down", "lora_rank | 0"):
+        assert f"| {row} |" in text
+    assert "| adam_bias_correction | yes |" in text and "| gradient_checkpointing | no |" in text
+    for name in (
+        "freeze",
+        "max_tokens_per_step",
+        "objective_learning_rate",
+        "logging_steps",
+        "tensorboard",
+        "progress",
+    ):
+        assert f"| {name} |" not in text  # not set, or of no influence
+    frozen = {**record["run"], "freeze": ["embeddings"], "gradient_checkpointing": True}
+    changed = model_card({**record, "run": frozen}, "m")
+    assert "| freeze | **embeddings** |" in changed and "| gradient_checkpointing | **yes** |" in changed
+
+
 def test_a_card_says_who_cannot_read_the_model(record):
     assert record["model"]["only_likewise"] == [] and "library_name: sentence-transformers" in model_card(record, "m")
     ours = {**record, "model": {**record["model"], "only_likewise": ["the pooling sbert-wk:start=1"]}}

@@ -141,10 +141,18 @@ def dissected_sums(
     settings: DissectionSettings, layers: Float[Array, "L T D"], lengths: Int[Array, " N"]
 ) -> Float[Array, "N D"]:
     """SBERT-WK's vector of each sentence, from the layers that it reads."""
+    with np.errstate(invalid="ignore"):
+        return weighted_sums(layers, dissection_weights(settings, layers, lengths), lengths)
+
+
+def dissection_weights(
+    settings: DissectionSettings, layers: Float[Array, "L T D"], lengths: Int[Array, " N"]
+) -> Float[Array, "L T"]:
+    """The weight of each word at each layer in the sum that is its sentence's vector."""
     with np.errstate(divide="ignore", invalid="ignore"):  # not robust, that is: infinities as the reference has them
         measured = measure_words(settings, layer_cosines(layers))
         shares = importance_shares(measured.importance, lengths, settings.robust)
-        return weighted_sums(layers, np.where(shares != 0, measured.weights * shares, 0), lengths)
+        return np.asarray(np.where(shares != 0, measured.weights * shares, 0))
 
 
 def layer_cosines(layers: Float[Array, "L T D"]) -> Float[Array, "L L T"]:

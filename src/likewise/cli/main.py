@@ -34,6 +34,8 @@ VERBS = {
     "index": Verb("index.index_command", "keep an index of texts on disk: add files, verify, compact, copy, export"),
     "search": Verb("index.search", "search an index: by meaning, by words, with filters, with a reranker"),
     "cluster": Verb("texts.cluster", "group similar texts, name the groups, and draw a map of them"),
+    "explain": Verb("texts.explain", "show which words make two texts similar, in colours"),
+    "calibrate": Verb("texts.calibrate", "measure how similar texts are by chance: cosines as p-values and cut-offs"),
     "rerank": Verb("texts.rerank", "rank the documents of a file for a query, with a reranker"),
     "models": Verb("models.list_models", "list the models that can be used by name"),
     "info": Verb("models.info", "show a model's architecture, sizes, pooling and fingerprint"),

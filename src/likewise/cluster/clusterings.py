@@ -12,9 +12,10 @@ from ..errors import BadInput
 from ..runtime.arguments import known_name, real_number, whole_number
 from ..runtime.installation import missing_extra
 from ..runtime.progress import Progress
+from ..search.pairs import checked_vectors
 from .community_detection import communities
 from .cuts import by_size, cut_at_cosine, cut_into
-from .distances import MEMORY, check_memory, checked_vectors
+from .distances import MEMORY, check_memory
 from .hierarchical import LINKAGES, linkage
 
 Labels = Int[np.ndarray, " N"]

@@ -1,28 +1,16 @@
 """Distances between all rows of a table of vectors, as a square matrix in float64."""
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 
-from ..arrays.similarity import check_finite_rows, number_table, unit, unit_cosine
+from ..arrays.similarity import unit, unit_cosine
 from ..errors import BadInput
 from ..runtime.progress import Progress, show_progress
+from ..search.pairs import checked_vectors
 
 MEMORY = 1 << 32
 """Bytes of distances that are not exceeded unless asked for: those of 23,170 vectors."""
 BLOCK = 256  # rows and columns of one tile, which then stays in the cache while it is transposed
-
-
-def checked_vectors(vectors: object) -> Shaped[np.ndarray, "N D"]:
-    """The vectors as a table of finite real numbers.
-
-    Raises:
-        BadInput: they are anything else.
-    """
-    table = number_table(vectors, "vectors")
-    if table.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {table.shape}")
-    check_finite_rows(table, "vectors")
-    return table
 
 
 def cosine_distances(

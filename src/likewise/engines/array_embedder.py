@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from safetensors.numpy import save_file
 
-from ..embedder import Embedder
+from ..embedder import Embedder, HeadWeights
 from ..encoders.config import in_eight_bits, read_config
 from ..encoders.families import model_type
 from ..engine_registry import LoadOptions
@@ -155,6 +155,14 @@ class ArrayEmbedder(Embedder):
             "pooling": self.pooling.spec,
             "heads": [head.kind for head in self.heads],
         }
+
+    def head_weights(self) -> list[HeadWeights]:
+        """The heads in their order; a truncation is a Dense that keeps the first dimensions."""
+        return [HeadWeights(head.kind, head.activation, head.arrays) for head in self.heads]
+
+    def pooling_weights(self) -> Mapping[str, Array]:
+        """The weights of the pooling, by their names in files; most poolings have none."""
+        return self.pooling.arrays
 
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
         """A folder that `load` reads, the encoder's weights as the model's own folder stores them, or in int8.

@@ -1,5 +1,6 @@
-"""Explaining a model: how words change through its layers, and which poolings suit it."""
+"""Explaining: how words change through a model's layers, and which words make two texts similar."""
 
 from .anatomy import Anatomy, WordImportance, anatomy
+from .word_pairs import PairExplanation, Word, WordPair, explain_pair
 
-__all__ = ["Anatomy", "WordImportance", "anatomy"]
+__all__ = ["Anatomy", "PairExplanation", "Word", "WordImportance", "WordPair", "anatomy", "explain_pair"]

@@ -60,4 +60,4 @@ class KnownPositives:
     @property
     def largest_group(self) -> int:
         """Texts of the largest group."""
-        return int(np.bincount(self.group).max(initial=0))
+        return int(np.bincount(self.group).max())

@@ -16,6 +16,10 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "map": ("matplotlib>=3.8", "scikit-learn>=1.4"),
     "transformers": ("transformers>=4.56",),
     "mteb": ("mteb>=2.20,<3",),
+    "faiss": ("faiss-cpu>=1.9",),
+    "pgvector": ("psycopg[binary]>=3.2", "pgvector>=0.5"),
+    "milvus": ("pymilvus>=2.6",),
+    "lance": ("lancedb>=0.40", "pyarrow>=16"),
     "logs": ("tensorboard>=2.17",),
     "completion": ("argcomplete>=3.5",),
 }

@@ -32,7 +32,11 @@ class IndexKind:
 
 INDEXES: dict[str, IndexKind] = {
     "collection": IndexKind("likewise.search.collection:Collection", ""),
-    "memory": IndexKind("likewise.search.memory_index:MemoryIndex", "memory:", durable=False),
+    "faiss": IndexKind("likewise.search.backends.faiss_folder.faiss_index:FaissIndex", "faiss:"),
+    "pgvector": IndexKind("likewise.search.backends.postgres.pgvector_index:PgvectorIndex", "postgresql:"),
+    "milvus": IndexKind("likewise.search.backends.milvus.milvus_index:MilvusIndex", "milvus:"),
+    "lance": IndexKind("likewise.search.backends.lance.lance_index:LanceIndex", "lance:"),
+    "memory": IndexKind("likewise.search.backends.memory_index:MemoryIndex", "memory:", durable=False),
 }
 """A new index is a subclass of `Index` and a row here: then it is tested as all are (tests/search/conformance.py)."""
 

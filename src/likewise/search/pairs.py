@@ -60,17 +60,17 @@ def nearest_others(
     return _nearest_others(vectors, k, threads, progress)
 
 
-def checked_vectors(vectors: Shaped[np.ndarray, "N D"], what: str = "vectors") -> Shaped[np.ndarray, "N D"]:
+def checked_vectors(vectors: object, what: str = "vectors") -> Shaped[np.ndarray, "N D"]:
     """The table, if its rows can be compared.
 
     Raises:
         BadInput: it is no table, or a row holds a number that is NaN or infinite.
     """
-    vectors = number_table(vectors, what)
-    if vectors.ndim != 2:
-        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {vectors.shape}")
-    check_finite_rows(vectors, what)
-    return vectors
+    table = number_table(vectors, what)
+    if table.ndim != 2:
+        raise BadInput(f"expected a table of vectors (N, D), a row a text; got the shape {table.shape}")
+    check_finite_rows(table, what)
+    return table
 
 
 def _pairs_above(
@@ -147,7 +147,7 @@ def closest_pairs(
         if len(rows):
             kept = np.concatenate([kept, np.stack([rows + top, columns + left], 1)])
             scores = np.concatenate([scores, tile[rows, columns]])
-            order = np.lexsort((kept[:, 1], kept[:, 0], -scores))[:k]
+            order = np.lexsort((kept[:, 0], -scores))[:k]  # of one row the earlier columns came first
             kept, scores = kept[order], scores[order]
     return [ScoredPair(int(i), int(j), float(s)) for (i, j), s in zip(kept, scores, strict=True)]
 

@@ -59,7 +59,7 @@ class Tokenizer:
             raise BadModel(
                 f"max_length is {max_length}, of which {len(prefix) + len(suffix)} special tokens leave none for text"
             )
-        vocabulary = max(backend.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+        vocabulary = max(backend.get_vocab().values(), default=-1) + 1
         companions, unknown = _companions(folder, backend), UnknownWords.read(folder)
         return cls(backend, max_length, lowercase, vocabulary, tuple(prefix), tuple(suffix), companions, unknown)
 
@@ -81,7 +81,7 @@ class Tokenizer:
         """
         try:
             again = Tokenizer.load(folder, self.max_length, self.lowercase)
-            same = again.backend.get_vocab(with_added_tokens=True) == self.backend.get_vocab(with_added_tokens=True)
+            same = again.backend.get_vocab() == self.backend.get_vocab()
             why = "" if same else "it would have other tokens when it is loaded again; two may have one id"
         except BadModel as error:
             why = f"it would not be loaded again: {error}"
@@ -143,13 +143,13 @@ class Tokenizer:
         """
         if self.longest_word is None:
             return {}
-        unknown = self.backend.token_to_id(self.backend.model.unk_token)
-        checked = ((i, self._long_words(texts[i], unknown)) for i, ids in enumerate(contents) if unknown in ids)
+        unknown, limit = self.backend.token_to_id(self.backend.model.unk_token), self.longest_word
+        checked = ((i, self._long_words(texts[i], unknown, limit)) for i, ids in enumerate(contents) if unknown in ids)
         return {i: words for i, words in checked if words}
 
-    def _long_words(self, text: str, unknown: int | None) -> list[tuple[int, int]]:
-        """Position and length of each word with more than `longest_word` characters, as the tokenizer splits words."""
-        limit, cleaned = self.longest_word or 0, self._clean(text)
+    def _long_words(self, text: str, unknown: int | None, limit: int) -> list[tuple[int, int]]:
+        """Position and length of each word with more than `limit` characters, as the tokenizer splits words."""
+        cleaned = self._clean(text)
         run = re.compile(rf"[^ \t\n\r]{{{limit + 1}}}")  # necessary for such a word, before or after normalization
         if not run.search(cleaned) and not run.search(self._normalized(cleaned)):
             return []
@@ -215,6 +215,22 @@ class Tokenizer:
         if self.unknown is not None:
             ids = self.unknown.words(ids)
         return [self.backend.id_to_token(i) or "" for i in ids]
+
+    def words(self, text: str) -> tuple[list[str], list[int]]:
+        """The words of a text, as the tokenizer splits it, and for each token of `token_ids` the word it is of.
+
+        A tokenizer that does not split text into words has a word for every token. Where unknown words are skipped or
+        spelled by n-grams, tokens are words: `tokens` names them.
+        """
+        cleaned = self._clean(text)
+        with library_errors("the model's tokenizer failed on this text"):
+            encoded = self.backend.encode(cleaned, add_special_tokens=False)
+        spans: dict[int, tuple[int, int]] = {}
+        keys = [-1 - i if word is None else word for i, word in enumerate(encoded.word_ids)]
+        for key, (begin, end) in zip(keys, encoded.offsets, strict=True):
+            spans[key] = spans.get(key, (begin, end))[0], end
+        numbers = {key: i for i, key in enumerate(spans)}
+        return [cleaned[begin:end].strip() for begin, end in spans.values()], [numbers[key] for key in keys]
 
     def _with_ngrams(self, text: str, encoded: tokenizers.Encoding, unknown: UnknownWords) -> list[int]:
         """The ids of one text, with those of n-grams in place of out-of-vocabulary words."""

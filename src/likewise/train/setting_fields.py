@@ -74,7 +74,7 @@ def check_known(
 def _meant(name: str, known: Sequence[str], habits: Mapping[str, str]) -> str:
     """The known name that is meant; empty where none is near."""
     ours = habits.get(name, "")
-    return ours if ours in known else next(iter(get_close_matches(name, known, 1, 0.5)), "")
+    return ours if ours in known else next(iter(get_close_matches(name, known, cutoff=0.5)), "")
 
 
 def parse_value(setting: Setting, value: Any, where: str) -> Any:

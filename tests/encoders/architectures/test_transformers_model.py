@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from likewise.arrays.ragged import Ragged
 from likewise.encoders.checkpoint import load_encoder
 from likewise.errors import BadModel
 from likewise.reranker import Reranker
@@ -76,6 +77,18 @@ def saved(tmp_path_factory):
 def test_a_whole_folder_loads(kind, saved):
     encoder = load_encoder(saved(kind))
     assert [layer.shape for layer in encoder(pack([3, 2]))] == [(5, 16)] * (encoder.depth + 1)
+
+
+def test_a_sentence_has_the_layers_that_its_model_gives_it_alone_whatever_stands_beside_it(saved):
+    encoder = load_encoder(saved("deberta"))  # which looks both ways, so padding must be hidden from it
+    sentences = [[5, 6, 7, 8], [9], [10, 11]]
+    with torch.no_grad():
+        together = torch.stack(list(encoder(Ragged.of(sentences))))
+        alone = [
+            torch.stack(encoder.model(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states)[:, 0]
+            for ids in sentences
+        ]
+    torch.testing.assert_close(together, torch.cat(alone, 1), atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
@@ -213,7 +226,11 @@ def test_a_model_is_tried_on_three_tokens_that_it_has(vocabulary, ids, tmp_path)
 
 @pytest.mark.parametrize(
     ("key", "largest"),
-    [("num_layers", 200), ("n_layer", 200), ("depth", 200), ("num_labels", 100_000), ("vocab_size", 10**8)],
+    [
+        *((key, 200) for key in ("num_layers", "n_layer", "depth")),
+        *((key, 100_000) for key in ("num_labels", "_num_labels", "n_langs")),
+        *(("vocab_size", 10**8), ("rope_theta", 10**15)),
+    ],
 )
 def test_a_size_is_bounded_wherever_it_stands_in_a_config(key, largest):
     most = transformers_model._most(key)
@@ -222,6 +239,11 @@ def test_a_size_is_bounded_wherever_it_stands_in_a_config(key, largest):
         transformers_model._check_setting(key, within(most))
         with pytest.raises(BadModel, match=f"{key} = .*; expected at most"):
             transformers_model._check_setting(key, within(most + 1))
+
+
+def test_what_a_model_may_have_beyond_its_weights_is_bounded():
+    assert (transformers_model.SPARE_NUMBERS, transformers_model.SPARE_PARTS) == (2**24, 2000)
+    assert transformers_model.MOST_BUFFERS == 2**29 and transformers_model.UNBOUNDED == 2**20
 
 
 def test_no_code_of_a_folder_is_run_nothing_is_downloaded_and_no_pickle_read(saved, monkeypatch):

@@ -95,6 +95,16 @@ def test_pairs_spread_over_their_buckets_and_know_their_order():
     )
 
 
+@pytest.mark.parametrize("buckets", [1, 500, 10**6, 2**30])
+def test_the_bucket_of_a_pair_stays_what_it_was_since_saved_rows_are_for_it(buckets):
+    ids = [(0, 0), (0, 1), (1, 0), (7, 7), (123, 45_678), (99_999_999, 100_000_000)]
+    expected = []
+    for left, right in ids:
+        mixed = (left * 2654435761) ^ ((right + 1) * 2246822519)
+        expected.append((mixed ^ mixed // 2**29) % buckets)
+    assert pair_buckets(*torch.tensor(ids).unbind(1), buckets).tolist() == expected
+
+
 @pytest.mark.parametrize(
     ("encoder", "frozen"),
     [

@@ -208,3 +208,41 @@ def test_a_grouping_agrees_as_scikit_learn_says(pairs):
 def test_groupings_of_other_items_are_refused():
     with pytest.raises(BadInput, match=r"a group and a class for each of n items"):
         cluster_agreement(np.arange(3), np.arange(2))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("shapes", [((0,), (0,)), ((2, 2), (2, 2)), ((2,), (3,)), ((), ())])
+def test_no_items_and_tables_have_no_agreement(shapes):
+    with pytest.raises(BadInput, match="a group and a class for each of n items; got"):
+        cluster_agreement(*(np.zeros(shape, int) for shape in shapes))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("shapes", [((2,), (2, 1)), ((2, 1), (2,)), ((2, 1, 1), (2, 1)), ((2, 1), (2, 1, 1))])
+def test_rankings_and_judgements_are_tables(shapes):
+    with pytest.raises(BadInput, match="expected relevances"):
+        ranking_metric("recall@1", *(np.ones(shape) for shape in shapes))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("gold", [[0.5, 1], [-1, 1], [2, 0]])
+def test_labels_between_or_beyond_right_and_wrong_are_refused(gold):
+    for metric in (average_precision, best_f1, best_accuracy, auc):
+        with pytest.raises(BadInput, match="0 or 1 for every pair"):
+            metric(np.array([0.1, 0.2]), np.array(gold))
+        with pytest.raises(BadInput, match="as many scores as gold labels"):
+            metric(np.ones((2, 1)), np.ones((2, 1)))
+        with pytest.raises(BadInput, match="score 1 is not finite"):
+            metric(np.array([0.1, np.inf]), np.array([1, 0]))
+
+
+def test_positives_may_be_as_many_as_were_seen():
+    assert best_f1(np.array([0.1, 0.2]), np.ones(2), positives=2).value == 1
+    assert average_precision(np.array([0.1, 0.2]), np.ones(2), positives=2) == 1
+
+
+def test_a_rule_that_selects_nothing_where_nothing_is_positive_has_no_f1_and_is_right():
+    f1, right = binary_decisions(np.array([0.1, 0.2]), np.zeros(2), 0.3)
+    assert f1 == 0 and right.tolist() == [1, 1]
+    f1, right = binary_decisions(np.array([0.1, 0.3, 0.5]), np.array([0, 1, 0]), 0.3)
+    assert f1 == pytest.approx(2 / 3) and right.tolist() == [1, 1, 0]

@@ -376,8 +376,8 @@ def three(monkeypatch):
             value = float(right.mean())
             score = Score("accuracy", value, 200, Evidence(right), Interval(value, value - 0.02, value + 0.03))
             result = Result(one.name, (score,), "by hand, n = 200", ("a note",) if k < 2 else ())
-            cells[name, one.name] = Cell(name, one.name, result, seconds=1200.6 * (k + 1))
-    cells["beta", "two"] = Cell("beta", "two", error="no data", seconds=0.4)
+            cells[name, one.name] = Cell(name, one.name, result, seconds=1200.613 * (k + 1))
+    cells["beta", "two"] = Cell("beta", "two", error="no data", seconds=0.456)
     return Results(("alpha", "beta", "gamma"), tasks, cells, RESAMPLES_100, ("last",))
 
 
@@ -428,12 +428,12 @@ two  80.00  20.00  +60.00 [+52.00, +66.00]  0.0198  0.0396  McNemar <0.0001  A i
 """
 LISTED = """\
 model,task,score,value,low,high,n,seconds,error
-alpha,one,accuracy,0.9,0.88,0.93,200,1200.6,
-alpha,two,accuracy,0.8,0.78,0.8300000000000001,200,1200.6,
-beta,one,accuracy,0.6,0.58,0.63,200,2401.2,
-beta,two,,,,,,0.4,no data
-gamma,one,accuracy,0.3,0.27999999999999997,0.32999999999999996,200,3601.8,
-gamma,two,accuracy,0.2,0.18000000000000002,0.23,200,3601.8,
+alpha,one,accuracy,0.9,0.88,0.93,200,1200.61,
+alpha,two,accuracy,0.8,0.78,0.8300000000000001,200,1200.61,
+beta,one,accuracy,0.6,0.58,0.63,200,2401.23,
+beta,two,,,,,,0.46,no data
+gamma,one,accuracy,0.3,0.27999999999999997,0.32999999999999996,200,3601.84,
+gamma,two,accuracy,0.2,0.18000000000000002,0.23,200,3601.84,
 """
 
 
@@ -454,3 +454,30 @@ def test_a_comparison_looks_like_this(three):
     half = comparison_lines(three, "alpha", "beta", compare_two(three, "alpha", "beta"))
     assert "Of 1 task A is better in 1, B in 0" in half and "On 1 of 2 tasks they could not be compared." in half
     assert rows(half)["two"].split() == ["two", "80.00", *"–––––", "not", "comparable"]
+
+
+def test_seconds_have_two_decimals_in_json(three):
+    expected = [1200.61, 1200.61, 2401.23, 0.46, 3601.84, 3601.84]
+    assert [cell["seconds"] for cell in three.as_dict()["cells"]] == expected
+
+
+@pytest.mark.parametrize(("width", "rule"), [(88, 88), (87, 71), (71, 71), (70, 65), (10, 65)])
+def test_a_comparison_takes_the_widest_layout_that_fits(three, width, rule):
+    lines = comparison_lines(three, "alpha", "gamma", compare_two(three, "alpha", "gamma"), width=width).splitlines()
+    assert [len(line) for line in lines if set(line) == {"─"}] == [rule]
+
+
+def test_a_report_of_one_model_compares_nothing():
+    text = format_report(of_scores(1, (SURE,)))
+    assert "compared" not in text and "next best" not in text and "± half the 95 % interval" in text
+
+
+def test_scores_without_intervals_are_not_said_to_have_any():
+    text = format_report(of_scores(1, (SURE,), best="sure"))
+    assert "±" not in text and "× 100" in text
+
+
+def test_a_suite_of_one_task_has_no_published_average(monkeypatch):
+    monkeypatch.setitem(SUITES, "toys", ("sure",))
+    text = format_report(of_scores(2, (SURE,)), published=True)
+    assert "99.00" in text and "average" not in text

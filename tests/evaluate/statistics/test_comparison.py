@@ -3,8 +3,19 @@
 import numpy as np
 import pytest
 
+from likewise.arrays.correlation import spearman
 from likewise.errors import BadInput
-from likewise.evaluate.statistics.comparison import compare, estimate, estimates, holm_adjusted
+from likewise.evaluate.statistics.comparison import (
+    ALPHA,
+    Comparison,
+    comparable,
+    compare,
+    estimate,
+    estimates,
+    holm_adjusted,
+)
+from likewise.evaluate.statistics.hypothesis_tests import williams
+from likewise.evaluate.statistics.significance import Interval
 from likewise.evaluate.task import Evidence
 
 GOLD = np.random.default_rng(0).normal(size=300)
@@ -68,3 +79,73 @@ def test_other_items_cannot_be_compared(other):
 def test_intervals_of_many_scores_are_those_of_each_alone():
     many = [correlated(FINE), Evidence(FINE, GOLD, statistic="pearson"), correlated(ROUGH), Evidence(ROUGH)]
     assert estimates(many, resamples=200) == [estimate(one, resamples=200) for one in many]
+
+
+@pytest.mark.parametrize(
+    ("difference", "adjusted", "verdict"),
+    [
+        (Interval(0.1, 0.05, 0.2), 0.049, "a is better"),
+        (Interval(-0.1, -0.2, -0.05), 0.049, "b is better"),
+        (Interval(0.1, 0.05, 0.2), ALPHA, "no significant difference"),
+        (Interval(np.nan, 0.05, 0.2), 0.001, "not comparable"),
+        (Interval(0.1, np.nan, np.nan), 0.001, "not comparable"),
+        (Interval(0.1, 0.05, np.inf), 0.001, "not comparable"),
+    ],
+)
+def test_a_verdict_needs_an_adjusted_p_below_a_twentieth(difference, adjusted, verdict):
+    result = Comparison(difference, 0.001, {}, adjusted)
+    assert ALPHA == 0.05 and result.verdict("a", "b") == verdict
+    assert result.as_dict()["significant"] is verdict.endswith("better")
+    assert result.as_dict()["difference"] == vars(difference) or not result.valid
+
+
+def test_correlations_are_tested_from_four_items_on():
+    def tests(n):
+        gold, ours, theirs = np.array([[1.0, 2, 3, 4, 5], [1, 3, 2, 5, 4], [2, 1, 5, 3, 4]])[:, :n]
+        rows = (Evidence(row, gold, statistic="pearson") for row in (ours, theirs))
+        return compare(*rows, resamples=9).tests
+
+    assert tests(3) == {} and set(tests(4)) == {"williams", "steiger"}
+
+
+def test_what_has_no_correlation_has_no_test_and_is_not_comparable():
+    result = compare(correlated(FINE), correlated(np.ones(300)), resamples=9)
+    assert result.tests == {} and not result.valid and result.verdict("a", "b") == "not comparable"
+
+
+def test_perfect_correlations_are_tested_in_spite_of_rounding():
+    """Both are 1, or a hair more."""
+    for scale in (0.1, 0.3, 0.7, 1.1, 1e-3, 3e5):
+        rows = (Evidence(sign * scale * GOLD, GOLD, statistic="pearson") for sign in (1, -1))
+        first = compare(*rows, resamples=9).tests
+        assert first["steiger"] == 0 and first["williams"] <= 1
+
+
+def test_the_tests_know_which_model_is_which():
+    result = compare(correlated(FINE), correlated(ROUGH), resamples=9)
+    expected = williams(spearman(FINE, GOLD), spearman(ROUGH, GOLD), spearman(FINE, ROUGH), 300)
+    assert result.tests["williams"] == expected.p
+
+
+def test_right_and_wrong_are_ones_and_zeros_alone():
+    ones = np.array([0.0, 1.0, 1.0, 0.0])
+    assert compare(Evidence(ones), Evidence(1 - ones), resamples=9).tests == {"mcnemar": 1.0}
+    for other in (np.array([0.0, 1.0, 2.0, 0.0]), np.array([0.0, 0.5, 1.0, 1.0])):
+        assert compare(Evidence(ones), Evidence(other), resamples=9).tests == {}
+        assert compare(Evidence(other), Evidence(ones), resamples=9).tests == {}
+
+
+def test_by_default_ten_thousand_resamples_are_drawn_from_the_seed_zero():
+    ours, theirs = Evidence(FINE[:20]), Evidence(ROUGH[:20])
+    whole = {"resamples": 10_000, "seed": 0}
+    assert estimate(ours) == estimate(ours, **whole) == estimates([ours])[0] != estimate(ours, seed=1)
+    assert compare(ours, theirs) == compare(ours, theirs, **whole) != compare(ours, theirs, seed=1)
+
+
+def test_evidence_of_other_groups_or_gold_is_not_comparable():
+    groups = np.arange(300) % 2
+    one = correlated(FINE, groups=groups)
+    assert comparable(one, correlated(ROUGH, groups=groups.copy()))
+    assert not comparable(one, correlated(ROUGH, groups=1 - groups))
+    assert not comparable(one, correlated(ROUGH)) and not comparable(correlated(ROUGH), one)
+    assert not comparable(Evidence(FINE), Evidence(FINE[:-1]))

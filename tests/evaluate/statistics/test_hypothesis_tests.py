@@ -1,5 +1,7 @@
 """Tests of two models: beside worked values that were printed elsewhere, beside scipy, and under a simulated null."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -104,3 +106,87 @@ def test_students_t_at_its_ends():
     assert two_sided(0.0, 3) == 1 and np.isnan(two_sided(float("nan"), 3))
     for level in (0.1, 0.5, 0.9, 0.999):
         assert quantile(level, 4) == pytest.approx(scipy.stats.t.ppf((1 + level) / 2, 4), rel=1e-9)
+
+
+def slow_williams(a, b, between, n):
+    """Equation 7 of Steiger 1980, written out."""
+    determinant = 1 - a * a - b * b - between * between + 2 * a * b * between
+    mean = (a + b) / 2
+    below = 2 * (n - 1) / (n - 3) * determinant + mean * mean * (1 - between) ** 3
+    t = (a - b) * math.sqrt((n - 1) * (1 + between) / below)
+    return t, 2 * scipy.stats.t.sf(abs(t), n - 3)
+
+
+def slow_steiger(a, b, between, n):
+    """Equations 3, 11 and 14 of Steiger 1980, written out."""
+    r = (a + b) / 2
+    psi = between * (1 - 2 * r * r) - r * r * (1 - 2 * r * r - between * between) / 2
+    z = math.sqrt(n - 3) * (np.arctanh(a) - np.arctanh(b)) / math.sqrt(2 - 2 * psi / (1 - r * r) ** 2)
+    return z, 2 * scipy.stats.norm.sf(abs(z))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [(0.9, 0.2, 0.3, 4), (0.9, 0.2, 0.3, 5), (0.2, 0.9, 0.3, 6), (0.8, 0.75, 0.95, 40), (-0.3, 0.1, -0.2, 12)],
+)
+def test_williams_and_steiger_are_their_equations_for_few_items_too(given):
+    for test, slow in ((williams, slow_williams), (steiger, slow_steiger)):
+        result = test(*given)
+        assert (result.statistic, result.p) == pytest.approx(slow(*given), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("test", "given", "statistic"),
+    [  # where the denominator is 0, or a correlation is perfect
+        (williams, (0.5, -0.5, 0.5, 30), math.inf),
+        (williams, (-0.5, 0.5, 0.5, 30), -math.inf),
+        (williams, (1.0, -1.0, -1.0, 30), 0.0),
+        (steiger, (1.0, 0.5, 0.5, 30), math.inf),
+        (steiger, (-1.0, 0.5, 0.5, 30), -math.inf),
+        (steiger, (0.5, -1.0, 0.5, 30), math.inf),
+    ],
+)
+def test_a_perfect_correlation_differs_beyond_doubt_or_not_at_all(test, given, statistic):
+    result = test(*given)
+    assert result.statistic == statistic and result.p == (0 if statistic else 1)
+
+
+@pytest.mark.parametrize("test", [williams, steiger])
+def test_correlations_are_between_minus_one_and_one_and_of_four_items_or_more(test):
+    for place in range(3):
+        for end in (-1.0, 1.0):
+            given = [0.1, 0.2, 0.3]
+            given[place] = end
+            assert 0 <= test(*given, 30).p <= 1
+            given[place] = 1.001 * end
+            with pytest.raises(BadInput, match="correlations must be between −1 and 1; found .*1.001"):
+                test(*given, 30)
+    with pytest.raises(BadInput, match="needs at least 4 items; there are 3"):
+        test(0.1, 0.2, 0.3, 3)
+
+
+def test_a_spread_needs_two_seeds_and_no_more():
+    result = over_seeds([0.5, 0.7])
+    half = scipy.stats.t.ppf(0.975, 1) * 0.1
+    assert (result.mean, result.low, result.high) == pytest.approx((0.6, 0.6 - half, 0.6 + half))
+    assert result.sd == pytest.approx(math.sqrt(0.02)) and result.count == 2
+    narrow = over_seeds([0.5, 0.7], level=0.5)
+    assert narrow.high == pytest.approx(0.6 + scipy.stats.t.ppf(0.75, 1) * 0.1)
+    with pytest.raises(BadInput, match=r"at least two finite numbers; got \[0.5\]"):
+        over_seeds([0.5])
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("rows", [np.ones((2, 2)), np.ones((1, 3))])
+def test_rows_are_no_tables(rows):
+    with pytest.raises(BadInput, match="McNemar's test needs two equally long rows"):
+        mcnemar(rows, rows)
+    with pytest.raises(BadInput, match="at least two finite numbers"):
+        over_seeds(rows)
+
+
+@pytest.mark.parametrize(("ours", "theirs", "p"), [(0, 0, 1.0), (1, 0, 1.0), (2, 0, 0.5), (3, 0, 0.25), (3, 1, 0.625)])
+def test_few_items_on_which_models_differ_prove_little(ours, theirs, p):
+    right = np.array([1] * ours + [0] * theirs + [1, 0])
+    other = np.array([0] * ours + [1] * theirs + [1, 0])
+    assert mcnemar(right, other).p == p and mcnemar(right, other).statistic == ours - theirs

@@ -9,9 +9,10 @@ from sklearn.metrics import average_precision_score
 
 from likewise.arrays.correlation import pearson, ranks, spearman
 from likewise.errors import BadInput
+from likewise.evaluate.statistics import bootstrap
 from likewise.evaluate.statistics.bootstrap import STATISTICS, draw_counts, resample
 from likewise.evaluate.statistics.significance import BootstrapSettings as Bootstrap
-from likewise.evaluate.statistics.significance import difference, interval, intervals, paired
+from likewise.evaluate.statistics.significance import Interval, difference, interval, intervals, paired
 
 SLOW = {
     "mean": lambda said, gold: said.mean(),
@@ -162,3 +163,75 @@ def test_one_item_drawn_again_and_again_has_no_correlation(statistic, n):
     predicted, gold = random.normal(size=(2, n)) * 10.0 ** random.integers(-3, 4, size=(2, 1))
     result = STATISTICS[statistic]([predicted], gold)(n * np.eye(n, dtype=np.int64))
     assert np.isnan(result).all()
+
+
+def test_resamples_are_drawn_in_blocks_of_65536_counts_so_that_a_seed_means_the_same_everywhere():
+    random = np.random.default_rng(5)
+    expected = []
+    for size in (65, 5):  # of 1,000 items, 65 resamples fit
+        drawn = random.integers(1000, size=(1000, size), dtype=np.int32)
+        expected.append(np.stack([np.bincount(column, minlength=1000) for column in drawn.T], axis=1))
+    result = list(draw_counts(1000, 70, np.random.default_rng(5)))
+    assert [block.tolist() for block in result] == [block.tolist() for block in expected]
+    large = list(draw_counts(70_000, 2, np.random.default_rng(5)))
+    assert [block.shape for block in large] == [(70_000, 1)] * 2
+
+
+def test_a_correlation_is_undefined_only_where_its_squares_are_rounding_errors():
+    squares = np.array([3e-14, 4e-14, 5e-14, 1.0, -1e-20])
+    result = bootstrap._ratio(np.full(5, 1e-7), squares, np.full(5, 2.0))
+    assert np.isnan(result).tolist() == [True, True, False, False, True]
+    assert result[2:4] == pytest.approx([1e-7 / np.sqrt(5e-14), 1e-7])
+
+
+def test_by_default_an_interval_is_of_95_percent_and_of_ten_thousand_resamples_from_the_seed_zero():
+    gold, fine, rough = noisy(n=20)
+    whole = {"resamples": 10_000, "seed": 0, "level": 0.95}
+    assert vars(Bootstrap()) == whole
+    assert interval(fine, gold) == interval(fine, gold, **whole)
+    assert difference(fine, rough, gold) == difference(fine, rough, gold, **whole)
+    how = {"statistic": "spearman", "bootstrap": Bootstrap()}
+    assert intervals([fine], gold, statistic="spearman") == intervals([fine], gold, **how)
+    assert paired(fine, rough, gold, statistic="spearman") == paired(fine, rough, gold, **how)
+    assert paired(fine + 9, rough, statistic="mean")[1] == 2 / 10_001
+
+
+def test_an_interval_is_shown_with_its_ends_and_has_half_its_width():
+    assert str(Interval(0.5, 0.4, 0.75)) == "50.00 [40.00, 75.00]"
+    assert Interval(0.5, 0.25, 0.75).half == 0.25
+
+
+def test_one_resample_is_enough_and_none_is_refused():
+    gold, fine, _ = noisy(n=20)
+    one = intervals([fine], gold, statistic="mean", bootstrap=Bootstrap(resamples=1))[0]
+    assert one.low == one.high
+    with pytest.raises(BadInput, match="resamples is 0; expected 1 or more"):
+        intervals([fine], gold, statistic="mean", bootstrap=Bootstrap(resamples=0))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_group_without_a_correlation_is_left_out_of_the_mean(count):
+    gold, fine, _ = noisy(n=60)
+    groups = np.arange(60) % 3
+    constant = np.where(np.isin(groups, range(count)), 1.0, gold)
+    result = intervals([fine], constant, groups, statistic="pearson", bootstrap=Bootstrap(resamples=99))[0]
+    left = [SLOW["pearson"](fine[groups == g], gold[groups == g]) for g in range(count, 3)]
+    if not left:
+        assert np.isnan([result.value, result.low, result.high]).all()
+    else:
+        assert result.value == pytest.approx(np.mean(left)) and result.low < result.value < result.high
+
+
+def test_two_groups_count_equally():
+    values, groups = np.array([1.0, 1, 1, 4]), np.array([0, 0, 0, 1])
+    result = intervals([values], None, groups, statistic="mean", bootstrap=Bootstrap(resamples=9))[0]
+    assert (result.value, result.low, result.high) == (2.5, 2.5, 2.5)
+
+
+def test_p_counts_the_resamples_whose_difference_is_nothing_or_has_the_other_sign():
+    ours, theirs = np.array([1.0, 0, 1, 1, 0, 1]), np.array([0.0, 1, 1, 0, 0, 1])
+    draws = resample(STATISTICS["mean"]([ours, theirs], None), 6, 50, np.random.default_rng(0))
+    lead = draws[0] - draws[1]
+    opposite = min((lead <= 1e-12).sum(), (lead >= -1e-12).sum())
+    result = paired(ours, theirs, statistic="mean", bootstrap=Bootstrap(resamples=50))[1]
+    assert result == pytest.approx(2 * (opposite + 1) / 51) and 0.1 < result < 1

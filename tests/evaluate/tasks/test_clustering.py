@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from likewise.arrays.kmeans import kmeans
 from likewise.errors import BadInput
+from likewise.evaluate.metrics.cluster_agreement import cluster_agreement
 from likewise.evaluate.task import EvaluationSettings
 from likewise.evaluate.tasks.clustering import CLUSTERING_TASKS, LABELLED_FILES, distinct_labelled, labelled_texts
 from tests.evaluate.real_data import needs_data
@@ -55,6 +57,19 @@ def test_a_text_counts_once_and_one_of_several_labels_not_at_all():
 def test_one_label_is_no_grouping():
     with pytest.raises(BadInput, match="at least two labels to compare with; found 1"):
         distinct_labelled([("a", "x"), ("b", "x")])
+
+
+def test_the_scores_are_means_over_five_seeds_from_the_given_one_on():
+    texts, labels, _ = distinct_labelled(ROWS)
+    runs = [cluster_agreement(kmeans(guessing(texts), 3, seed=seed).groups, labels) for seed in range(7, 12)]
+    result = CLUSTERING_TASKS[0].run(guessing, DATA.__getitem__, EvaluationSettings(seed=7))
+    assert [score.value for score in result.scores] == pytest.approx(np.mean(runs, axis=0))
+    spread = [np.std([run[i] for run in runs], ddof=1) for i in (0, 3)]
+    assert spread[0] != spread[1]
+    note = f"standard deviation over seeds: V-measure {spread[0]:.4f}, adjusted Rand {spread[1]:.4f}"
+    assert note in result.notes and result.protocol == (
+        "36 texts, 3 labels; spherical k-means with k = 3, best of 4 runs, mean of 5 seeds"
+    )
 
 
 @needs_data

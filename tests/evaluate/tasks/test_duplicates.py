@@ -5,7 +5,7 @@ import pytest
 
 from likewise.arrays.similarity import PAIRWISE
 from likewise.errors import BadInput
-from likewise.evaluate.metrics.binary_classification import average_precision, best_accuracy, best_f1
+from likewise.evaluate.metrics.binary_classification import auc, average_precision, best_accuracy, best_f1
 from likewise.evaluate.task import EvaluationSettings, TaskVectors
 from likewise.evaluate.tasks import duplicates
 from likewise.evaluate.tasks.duplicates import DUPLICATE_TASKS, labelled_pairs
@@ -91,3 +91,33 @@ def test_labels_that_are_no_decision_are_refused(labels, message):
 def test_the_real_pairs_have_their_labels(name, n, same):
     pairs = labelled_pairs(real, name)
     assert (len(pairs.is_duplicate), pairs.is_duplicate.sum()) == (n, same)
+
+
+def test_every_score_counts_the_pairs_that_it_is_of():
+    result = TASKS["mrpc-pairs"].run(encode, DATA.__getitem__, EvaluationSettings())
+    of_train = {"f1/from-train/threshold", "accuracy/from-train/threshold"}
+    assert {score.name: score.n for score in result.scores} == {
+        score.name: 50 if score.name in of_train else 40 for score in result.scores
+    }
+    assert result["auc"] == pytest.approx(auc(*told("mrpc/test")))
+    threshold = best_accuracy(*told("mrpc/train")).threshold
+    assert result["accuracy/from-train/threshold"] == pytest.approx(threshold)
+    evidence = next(score.evidence for score in result.scores if score.name == "accuracy/from-train")
+    assert evidence.values.mean() == result["accuracy/from-train"]
+
+
+def test_the_whole_of_quoras_pairs_has_no_such_note(monkeypatch):
+    monkeypatch.setattr(duplicates, "QQP_PAIRS", 60)
+    notes = TASKS["qqp"].run(encode, DATA.__getitem__, EvaluationSettings()).notes
+    share = np.mean(DATA["qqp_subset/pairs"]["label"])
+    assert notes == (
+        f"{share:.1%} of the pairs are positive: predicting positive for all has an F1 of "
+        f"{2 * share / (1 + share):.4f}",
+    )
+
+
+def test_pairs_keep_their_sides_and_labels():
+    pairs = labelled_pairs(DATA.__getitem__, "mrpc/train")
+    columns = DATA["mrpc/train"]
+    assert (pairs.first, pairs.second) == (columns["sentence1"], columns["sentence2"])
+    assert pairs.is_duplicate.tolist() == [bool(label) for label in columns["label"]]

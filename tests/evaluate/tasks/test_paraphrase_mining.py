@@ -64,6 +64,17 @@ def test_groups_are_taken_whole_up_to_a_bound():
     assert known.texts == ("a", "b")
 
 
+@pytest.mark.parametrize(("most", "texts"), [(4, "ab"), (5, "abcde"), (6, "abcde"), (7, "abcdefg")])
+def test_a_group_that_just_fits_is_taken(most, texts):
+    given = pairs_of([("a", "b"), ("c", "d"), ("d", "e"), ("f", "g")], [1, 1, 1, 1])
+    assert transitive_closure(given, most).texts == tuple(texts)
+
+
+def test_only_pairs_within_a_group_are_contradicted():
+    pairs = [("a", "b"), ("c", "d"), ("a", "c"), ("b", "a"), ("a", "a"), ("x", "y"), ("x", "a")]
+    assert transitive_closure(pairs_of(pairs, [1, 1, 0, 0, 0, 0, 0]), 9).contradicted == 1
+
+
 def test_a_pair_of_equal_texts_is_no_pair_to_be_found():
     assert transitive_closure(pairs_of([("a", "a"), ("b", "c")], [1, 1]), 9).pairs.tolist() == [1 * 3 + 2]
 

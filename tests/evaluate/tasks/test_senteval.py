@@ -159,6 +159,14 @@ def test_both_modes_agree_on_every_task(name, three_folds, short):
     assert fast.task == name and fast.headline.name == "accuracy"
 
 
+@pytest.mark.parametrize(("name", "dev", "test"), [("sst2", 70, 60), ("trec", 100, 70), ("mr", 130, 130)])
+def test_scores_count_the_rows_that_they_are_of(name, dev, test, three_folds, short):
+    sizes = {"sst2/train": 80, "sst2/dev": 70, "sst2/test": 60, "trec/train": 100, "trec/test": 70, "mr/all": 130}
+    data = {key: {k: values[:n] for k, values in DATA[key].items()} for key, n in sizes.items()}
+    result = BY_NAME[name].run(encode, data.__getitem__, EvaluationSettings())
+    assert {score.name: score.n for score in result.scores} == {"accuracy": test, "accuracy/dev": dev}
+
+
 def test_the_evidence_is_in_the_order_of_the_data(three_folds, short):
     result = BY_NAME["mr"].run(encode, DATA.__getitem__, EvaluationSettings())
     right = result.headline.evidence.values
@@ -354,3 +362,15 @@ def test_the_tasks_are_those_of_sentevals_files_classes_and_protocols():
 
 def test_settings_of_an_evaluation_begin_as_sentevals():
     assert EvaluationSettings() == EvaluationSettings("fast", 1111, 0, False, 10_000)
+
+
+def test_a_class_with_as_many_rows_as_there_are_folds_is_not_small():
+    source = SentEvalData("mr", ("x",))
+    columns = {"text": ["a"] * 19, "label": [0] * 10 + [1] * 9}
+    part = SentEvalSplit.of(columns, "x", source, lowercase=False)
+    assert list(senteval._small_classes(part, source)) == ["class 1 has 9 rows, fewer than the number of folds"]
+
+
+def test_accuracies_are_in_per_cent_with_two_decimals():
+    assert protocols._percent(np.array([True, True, False])) == 66.67
+    assert protocols._mean([66.67, 66.67, 66.66]) == 66.67 and protocols._mean([1.0, 1.0, 2.0]) == 1.33

@@ -325,3 +325,10 @@ def test_the_digest_of_pairs_does_not_depend_on_their_order_sides_or_punctuation
     one = digest([("A cat.", "dogs"), ("x", "y")])
     assert len(one) == 16 and one == digest([("Y", "x"), ("dogs!", "a cat"), ("a  cat", "dogs")])
     assert one != digest([("A cat.", "dogs"), ("x", "z")])
+
+
+def test_of_two_parts_the_one_without_a_correlation_is_named():
+    columns = {"sentence1": list("abcd"), "sentence2": list("efgh"), "score": [1, 2, 3, 3], "part": list("xxyy")}
+    pairs = sentence_pairs.read_pairs(lambda _: columns, "x", EvaluationSettings(), part="part")
+    notes = list(sentence_pairs.undefined_notes("cosine", np.array([0.1, 0.2, 0.3, 0.4]), pairs))
+    assert notes == ["cosine has no correlation in y, hence no mean: people gave every pair the same score"]

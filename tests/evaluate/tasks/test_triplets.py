@@ -79,6 +79,11 @@ def test_another_set_is_not_taken_for_the_papers():
     assert any("not comparable with the papers' scores" in note for note in run(columns()).notes)
 
 
+def test_the_papers_set_has_no_such_note(monkeypatch):
+    monkeypatch.setattr(module, "LITERATURE", 40)
+    assert run(columns()).notes == ()
+
+
 def test_vectors_beyond_all_size_are_wrong_and_no_crash():
     assert run(columns(), lambda texts: letters(texts).astype(float) * 1e200)["accuracy/euclidean"] <= 1
 

@@ -149,3 +149,74 @@ def test_a_file_damaged_anywhere_is_a_table_or_an_error_of_ours(tmp_path_factory
     path.write_bytes(data[:at] + noise + data[at + len(noise) :])
     with suppress(LikewiseError):
         read_fasttext(path)
+
+
+@pytest.mark.parametrize(
+    ("how", "least", "most", "buckets"),
+    [
+        ({"width": 1}, 2, 3, 3),
+        ({"buckets": 0}, 0, 0, 0),
+        ({"least": 1, "most": 1}, 1, 1, 3),
+        ({"least": 0, "most": 0}, 0, 0, 0),
+        ({"kind": 3, "version": 12}, 2, 3, 3),
+        ({"kind": 3, "version": 11}, 0, 0, 0),
+        ({"kind": 2, "version": 11}, 2, 3, 3),
+        ({"kind": 4, "version": 11}, 2, 3, 3),
+        ({"words": ("cat",), "labels": ("__label__x", "__label__y")}, 2, 3, 3),
+    ],
+)
+def test_the_settings_of_n_grams_are_those_of_the_file_or_none(tmp_path, how, least, most, buckets):
+    result = read_fasttext(written(tmp_path, **how))
+    assert (result.least, result.most, result.buckets) == (least, most, buckets)
+    assert result.rows.shape == (1 + len(result.words) + buckets, how.get("width", 2)) and not result.rows[0].any()
+
+
+HEAD = 8 + 12 * 4 + 8  # bytes before the counts of the dictionary
+
+
+@pytest.mark.parametrize(
+    ("at", "form", "values", "message"),
+    [
+        (8, "<i", [0], "its settings say width 0 and 3 buckets"),
+        (8, "<i", [-5], "its settings say width -5 and 3 buckets"),
+        (8 + 8 * 4, "<i", [-1], "its settings say width 2 and -1 buckets"),
+        (HEAD, "<iii", [3, 2, 0], "its dictionary has 3 entries, 2 words and 0 labels"),
+        (HEAD, "<iii", [1, 2, -1], "its dictionary has 1 entries, 2 words and -1 labels"),
+        (HEAD, "<iii", [2, 3, -1], "its dictionary has 2 entries, 3 words and -1 labels"),
+        (HEAD, "<iii", [2, 1, 1], "its dictionary holds 2 words, and says 1"),
+        (HEAD + 12, "<qq", [99, 0], "its n-grams were pruned"),
+        (-56, "<qq", [10, 1], "its matrix is 10 × 1; expected 2 [+] 3 rows of 2"),
+        (-56, "<qq", [4, 2], "its matrix is 4 × 2; expected 2 [+] 3 rows of 2"),
+        (-56, "<qq", [5, 3], "its matrix is 5 × 3; expected 2 [+] 3 rows of 2"),
+        (0, "<i", [793712315], "it is no fastText model of version 11 or 12"),
+        (4, "<i", [10], "it is no fastText model of version 11 or 12"),
+        (4, "<i", [13], "it is no fastText model of version 11 or 12"),
+    ],
+)
+def test_a_number_that_cannot_be_is_named(tmp_path, at, form, values, message):
+    data = bytearray(binary()[0])
+    struct.pack_into(form, data, at % len(data), *values)
+    path = tmp_path / "m.bin"
+    path.write_bytes(data)
+    with pytest.raises(BadModel, match=f"^{path} cannot be read: {message}"):
+        read_fasttext(path)
+
+
+def test_a_file_cut_within_its_matrix_says_what_is_missing(tmp_path):
+    data, _ = binary()
+    path = tmp_path / "m.bin"
+    path.write_bytes(data[:-1])
+    at = len(data) - 40
+    with pytest.raises(BadModel, match=f"40 bytes are expected at {at}, and it has {len(data) - 1}: cut short"):
+        read_fasttext(path)
+    path.write_bytes(data[: HEAD + 28 + 2])
+    with pytest.raises(BadModel, match="its dictionary does not end"):
+        read_fasttext(path)
+    path.write_bytes(data + b"more")
+    assert list(read_fasttext(path).words) == ["cat", "dog"]
+
+
+def test_an_empty_file_is_no_model(tmp_path):
+    (tmp_path / "m.bin").write_bytes(b"")
+    with pytest.raises(BadModel, match="m.bin is no fastText model: "):
+        read_fasttext(tmp_path / "m.bin")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -11,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Embedder
-from likewise.errors import BadInput, BadModel, LikewiseError, ModelNotFound
+from likewise.errors import BadInput, BadModel, LikewiseError, MissingExtra, ModelNotFound
 from likewise.model_files import names
 from likewise.model_files.word_vectors.text_files import read_array_vectors, read_text_vectors
-from likewise.model_files.word_vectors.word_tables import WordVectors, write_word_vectors
+from likewise.model_files.word_vectors.word_tables import WordVectors, converted_folder, write_word_vectors
 
 TABLE = "cat 1 2 3\ndog 4 5 6\n, 0.5 0 -1e-1\nstraße 7 8 9\n"
 
@@ -221,3 +222,80 @@ def test_a_saved_table_is_the_same_model(tmp_path):
     os.unlink(tmp_path / "saved/unknown_words.json")  # noqa: PTH108
     assert Embedder.load(tmp_path / "saved").fingerprint != embedder.fingerprint
     assert json.loads((tmp_path / "saved/config.json").read_text())["model_type"] == "words"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 100000\na 1\n", ":2: 1 numbers follow the word; expected 100000"),
+        ("1 100001\na 1\n", ":1: '1 100001.*is no word with its numbers"),
+        ("1 0\na 1\n", ":1: '1 0.*is no word with its numbers"),
+        (f"{'w' * 50}\n", f":1: '{'w' * 40}' is no word"),
+        ("2 1\na 1\n", "holds 1 words, and its first line says 2"),
+        ("1 1\na 1\nb 2\n", "holds 2 words, and its first line says 1"),
+        ("a 3.41e38\n", ":1: the vector of 'a' is not finite"),
+        ("a 2e38 2e38\n", ":1: the vector of 'a' is not finite"),
+        ("a 1 2\nb 5 1 2\n", ":2: 3 numbers follow the word; expected 2"),
+    ],
+)
+def test_widths_counts_and_numbers_just_beyond_their_bounds_are_refused(tmp_path, text, message):
+    with pytest.raises(BadModel, match=message):
+        read_text_vectors(file(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a 1\n", ["a"]),
+        ("1 1\na 1\n", ["a"]),
+        ("a 3.4028234663852886e38\n", ["a"]),
+        ("a 1 2\n1984 1 2\n", ["a", "1984"]),  # a number may be a word
+        ("1.5 1\n", ["1.5"]),  # no count and width
+        ("5 1 2\n", ["5"]),
+        ("a 1 2\nb 5x 1 2\n", ["a", "b 5x"]),
+    ],
+)
+def test_widths_counts_and_numbers_at_their_bounds_are_read(tmp_path, text, words):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(read_text_vectors(file(tmp_path, text)).words) == words
+
+
+def test_a_table_and_its_words_need_pyarrow_and_two_dimensions(tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow
+
+    parquet.write_table(pyarrow.table({"index": ["cat", "dog"], "b": [1, 2]}), tmp_path / "w.parquet")
+    np.save(tmp_path / "v.npy", np.zeros(2))
+    with pytest.raises(BadModel, match=r"2 words and vectors of shape \(2,\)"):
+        read_array_vectors(tmp_path, "w.parquet", "v.npy")
+    np.save(tmp_path / "v.npy", np.array([[1.0, 2], [3, 4]]))
+    result = read_array_vectors(tmp_path, "w.parquet", "v.npy")
+    assert result.words == ["cat", "dog"] and result.rows.tolist() == [[0, 0], [1, 2], [3, 4]]
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(MissingExtra, match=r"reading w.parquet.*pip install .*\[glove\]|glove"):
+        read_array_vectors(tmp_path, "w.parquet", "v.npy")
+
+
+@pytest.mark.parametrize(
+    ("buckets", "unknown"),
+    [
+        (0, {"id": 0, "least": 0, "most": 0, "buckets": 0, "first": 0}),
+        (4, {"id": 0, "least": 3, "most": 6, "buckets": 4, "first": 3}),
+    ],
+)
+def test_the_folder_of_a_table_says_how_many_rows_are_words_and_n_grams(tmp_path, buckets, unknown):
+    lengths = (unknown["least"], unknown["most"])
+    write_word_vectors(tmp_path, WordVectors(["a", "b"], np.zeros((3 + buckets, 5), np.float32), *lengths))
+    assert json.loads((tmp_path / "unknown_words.json").read_text()) == unknown
+    assert json.loads((tmp_path / "config.json").read_text()) == {
+        "model_type": "words", "vocab_size": 3, "hidden_size": 5, "ngram_buckets": buckets, "torch_dtype": "float32",
+    }  # fmt: skip
+
+
+def test_a_table_converted_by_an_earlier_version_is_found_again(cache):
+    table = WordVectors(["a"], np.zeros((2, 3), np.float32))
+    folder = converted_folder("avg-glove", "the key", lambda: table)
+    assert folder == cache / "avg-glove-a9f6604809b798be"
+    assert converted_folder("avg-glove", "the key", lambda: pytest.fail("converted again")) == folder
+    assert converted_folder("avg-glove", "another", lambda: table) != folder

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from likewise.errors import BadInput
+from likewise.native.scanning import available
 from likewise.search.collection import Collection
+from likewise.search.collection.quantized_segments import SCANS
+from likewise.search.collection.storage import segments
 from likewise.search.records import Records
 from tests.search.conformance import FILTERS, WIDTH, as_dict, assert_finds, assert_holds, some_records
 
@@ -158,6 +161,23 @@ class TestManySegments:
         with Collection.open(str(folder), read_only=True) as reader:  # of columns that were read from their files
             assert_finds(reader, expected, where, TOLERANCE)
 
+    @pytest.mark.parametrize("scan", SCANS)
+    def test_every_way_to_scan_gives_the_scores_of_the_stored_vectors(self, folder, scan):
+        expected = as_dict(some_records(60))
+        filled(folder, scan=scan).close()
+        with Collection.open(str(folder), scan=scan) as collection:
+            for where in (None, "lang = 'en'", "lang = 'en'"):
+                assert_finds(collection, expected, where, TOLERANCE, k=3)
+            made = sorted(path.name for path in (folder / "derived").glob(f"*.{scan}"))
+        assert len(made) == (3 if scan != "exact" and available() else 0)
+        if made:
+            flip(folder / "derived" / made[0], 4096 + 3)
+        with Collection.open(str(folder), read_only=True, scan=scan) as collection:
+            assert_finds(collection, expected, None, TOLERANCE, k=3)
+            assert collection.verify().stale == []
+        with pytest.raises(BadInput, match="scan is 'some'; expected one of int8, bits, exact"):
+            Collection.open(str(folder), scan="some")
+
     def test_derived_files_are_computed_again_where_they_are_lost_or_damaged(self, folder):
         with filled(folder) as collection:
             count = collection.count("year >= 2010")
@@ -294,6 +314,12 @@ def assert_repaired(collection: Collection, folder: Path, lost: list[str], gone:
         assert_holds(again, kept, TOLERANCE)
         again.add(some_records(3, start=700))
         assert len(again) == len(kept) + 3 and again.search_words("text") and again.verify().is_clean
+
+
+def test_numbers_of_the_file_format_are_not_changed_by_chance():
+    layout = segments.RowFormat(384, np.dtype("<f2"))
+    assert (segments.SEGMENT_ROWS, segments.HEADER_BYTES, layout.file_bytes(2)) == (65_536, 64, 64 + 2 * 768)
+    assert layout.header(3)[:40] == b"likewise rows 1\n" + bytes([3, *[0] * 7, 128, 1, *[0] * 6]) + b"<f2     "
 
 
 def test_a_torn_tail_is_cut_off_by_the_next_writer_and_not_seen_by_readers(folder):

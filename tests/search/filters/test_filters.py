@@ -15,8 +15,8 @@ from likewise.search.filters import (
     IsMissing,
     MatchesPattern,
     OneOf,
-    column_names,
     matches,
+    named_columns,
     parse_filter,
     pattern_parts,
     sqlite_where,
@@ -116,7 +116,7 @@ def test_any_text_is_read_or_refused(text):
         condition = parse_filter(text)
     except BadInput:
         return
-    assert matches(condition, {}) in (True, False) and column_names(condition)
+    assert matches(condition, {}) in (True, False) and named_columns(condition)
 
 
 PASSES = [
@@ -263,7 +263,7 @@ def test_no_pattern_takes_long():
 
 
 def test_columns_are_named_once_each():
-    assert column_names(parse_filter("b = 1 and (a = 2 or not b is null)")) == ["a", "b"]
+    assert named_columns(parse_filter("b = 1 and (a = 2 or not b is null)")) == ["a", "b"]
 
 
 def test_sql_in_a_value_or_a_name_stays_a_value():

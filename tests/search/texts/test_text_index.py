@@ -6,9 +6,9 @@ import pytest
 from likewise import Embedder, TextIndex
 from likewise.errors import BadInput
 from likewise.files.documents import Document, read_documents
+from likewise.search.backends.memory_index import MemoryIndex
 from likewise.search.index import ModelIdentity
 from likewise.search.indexes import create_index, open_index
-from likewise.search.memory_index import MemoryIndex
 from likewise.search.texts import adding
 from likewise.text.chunking import ChunkSettings
 

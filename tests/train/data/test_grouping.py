@@ -1,5 +1,6 @@
 """Batches in groups: every row once, labels with company, the same wherever one begins to read."""
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -29,6 +30,45 @@ def batches(labels: list[int], each: int, batch: int, seed: int = 0) -> list[lis
 @given(LABELS, st.integers(2, 6), st.integers(1, 20), st.integers(0, 9))
 def test_every_row_comes_once(labels, each, batch, seed):
     assert sorted(order(labels, each, batch, seed)) == list(range(len(labels)))
+
+
+def slowly(labels: list[int], each: int, batch: int, seed: int) -> list[int]:
+    """The order by plain lists: of the first 32 groups that wait, the first that leaves the fewest rows alone."""
+    random = np.random.default_rng(seed)
+    shuffled, size = random.permutation(len(labels)).tolist(), max(2, min(each, batch // 2))
+    waiting = []
+    for label in sorted(set(labels)):
+        rows = [i for i in shuffled if labels[i] == label]
+        count = max(1, min(math.ceil(len(rows) / size), len(rows) // 2))
+        jitter, ends = random.random(count), [0]
+        for k in range(count):
+            ends.append(ends[-1] + len(rows) // count + (k < len(rows) % count))
+            waiting.append(((k + jitter[k]) / count, rows[ends[-2] : ends[-1]]))
+    waiting = [rows for _, rows in sorted(waiting, key=lambda one: one[0])]
+    result: list[int] = []
+    while waiting:
+        free = batch - len(result) % batch
+        seen = {labels[i] for i in result[len(result) // batch * batch :]}
+        costs = []
+        for rows in waiting[:32]:
+            known, taken = labels[rows[0]] in seen, min(len(rows), free)
+            costs.append(((taken == 1 and len(rows) > 1 and not known) + (len(rows) - taken == 1), known))
+        group = waiting.pop(costs.index(min(costs)))
+        result += group[:free]
+        waiting = [group[free:], *waiting] if group[free:] else waiting
+    return result
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=150), st.integers(2, 6), st.integers(1, 20), st.integers(0, 9))
+def test_the_order_is_that_of_plain_lists(labels, each, batch, seed):
+    assert order(labels, each, batch, seed) == slowly(labels, each, batch, seed)
+
+
+@pytest.mark.parametrize(("count", "rows"), [(40, 3), (200, 2), (35, 7)])
+def test_the_order_of_more_groups_than_are_looked_at_is_that_of_plain_lists(count, rows):
+    labels = [label for label in range(count) for _ in range(rows)]
+    labels += [*range(0, count, 7), *[0] * 60]
+    assert order(labels, 3, 8, 1) == slowly(labels, 3, 8, 1)
 
 
 @given(LABELS, st.integers(2, 6), st.integers(1, 20))

@@ -9,9 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from ...wording import counted, counted_of
+from ..calibration_options import (
+    add_calibration,
+    check_calibration,
+    check_same_model,
+    cut_off_as_json,
+    cut_off_in_words,
+    load_calibration,
+)
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import print_json
 from ..sources import input_files
+from .significant_pairs import significant_pairs
 from .text_file import FORMATS, TextRows, add_file, check_rows_file, read_text_rows, write_rows
 
 EPILOG = f"""examples:
@@ -19,13 +28,17 @@ EPILOG = f"""examples:
   likewise duplicates questions.csv --column title -o distinct.csv
   likewise duplicates questions.csv --column title --groups groups.csv
   likewise duplicates sentences.txt --above 1 --json
+  likewise duplicates questions.csv --column title --calibration calibration.json --fdr 0.05
 
 {FORMATS}
 
 The first text of a group represents it; each of the others has a cosine of --above or more to it, so that no chain of
 neighbours joins texts that differ. Equal texts are always copies. -o writes the rows that are left, with all their
 columns, in their order. --groups writes a row for every text that has copies or is one: group (1 is the largest), row,
-score (the cosine to the representative, which comes first, with 1) and text. Rows are counted from 1."""
+score (the cosine to the representative, which comes first, with 1) and text. Rows are counted from 1.
+
+With --fdr the least cosine is that from which on pairs are more similar than chance. What is more similar than chance
+need not say the same: look at the groups before using it to delete rows."""
 
 NEARLY_EQUAL = 0.95
 SHOWN = 20
@@ -42,10 +55,11 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument(
         "--above",
         type=float,
-        default=NEARLY_EQUAL,
         metavar="X",
-        help="least cosine of a copy to its representative; 1 finds only equal vectors (default: %(default)s)",
+        help="least cosine of a copy to its representative; 1 finds only equal vectors (default: "
+        f"{NEARLY_EQUAL}, or by --fdr)",
     )
+    add_calibration(parser, "copies")
     parser.add_argument(
         "-k", type=int, default=SHOWN, metavar="N", help="number of groups to show (default: %(default)s)"
     )
@@ -89,31 +103,40 @@ class DuplicateGroup:
 
 def run(args: argparse.Namespace) -> int:
     """Find the groups, print them, and write the rows that are left."""
-    _check(args)
+    above = _check(args)
+    calibration = load_calibration(args)
     table = read_text_rows(args.file, args.column)
     embedder, progress = load_from_options(args), not args.quiet and None
+    check_same_model(calibration, embedder, args.model)
     distinct = list(dict.fromkeys(table.texts))
     vectors = embedder.encode(distinct, overflow=args.overflow, progress=progress)
-    groups = duplicate_groups(table.texts, distinct, vectors, args.above, progress)
+    cut = None
+    if args.fdr is not None and calibration is not None:
+        _, cut = significant_pairs(vectors, calibration, args.fdr, progress)
+        above = min(1.0, cut.cosine)
+    groups = duplicate_groups(table.texts, distinct, vectors, above, progress)
     copies = {copy.row - 1 for group in groups for copy in group.copies}
     _write(args, table, groups, copies)
     if args.json:
-        about = {"model": args.model, "fingerprint": embedder.fingerprint, "above": args.above}
+        about = {"model": args.model, "fingerprint": embedder.fingerprint, "above": above}
         counts = {"texts": len(table.texts), "kept": len(table.texts) - len(copies)}
-        print_json({**about, **counts, "groups": [asdict(group) for group in groups]})
+        print_json({**about, **counts, **cut_off_as_json(cut), "groups": [asdict(group) for group in groups]})
     elif not args.quiet:
         show_groups(groups, args.k)
-        print(_summary(len(table.texts), len(copies), len(groups), args), file=sys.stderr)
+        least = f"cosine {above:g} or more" if cut is None else cut_off_in_words(cut)
+        print(_summary(len(table.texts), len(copies), len(groups), least, args.output), file=sys.stderr)
     return 0
 
 
-def _check(args: argparse.Namespace) -> None:
-    """Refuse, before the model is loaded, what cannot be done."""
+def _check(args: argparse.Namespace) -> float:
+    """Refuse, before the model is loaded, what cannot be done; the least cosine of a copy."""
     from ...errors import BadInput
     from ...files import check_table
 
-    if not -1 <= args.above <= 1:
-        raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
+    check_calibration(args)
+    above: float = NEARLY_EQUAL if args.above is None else args.above
+    if not -1 <= above <= 1:
+        raise BadInput(f"--above is {above}; expected a cosine from -1 to 1")
     if args.k < 0:
         raise BadInput(f"-k is {args.k}; expected 0 or more groups")
     if args.output is not None:
@@ -122,6 +145,7 @@ def _check(args: argparse.Namespace) -> None:
         check_table(args.groups, input_files(args.file))
     if args.output is not None and args.groups is not None and args.output.resolve() == args.groups.resolve():
         raise BadInput(f"--groups and -o are one file, {args.groups}; give them two names")
+    return above
 
 
 def _write(args: argparse.Namespace, table: TextRows, groups: Sequence[DuplicateGroup], copies: set[int]) -> None:
@@ -188,7 +212,7 @@ def _shown(text: str) -> str:
     return text if text.strip() else "(blank)"
 
 
-def _summary(texts: int, copies: int, groups: int, args: argparse.Namespace) -> str:
+def _summary(texts: int, copies: int, groups: int, least: str, output: Path | None) -> str:
     found = counted_of(copies, counted(texts, "text"), "is a copy", "are copies")
-    result = f"{found}, in {counted(groups, 'group')} (cosine {args.above:g} or more)"
-    return result + (f"; {args.output} has the other {texts - copies:,}" if args.output is not None else "")
+    result = f"{found}, in {counted(groups, 'group')} ({least})"
+    return result + (f"; {output} has the other {texts - copies:,}" if output is not None else "")

@@ -7,12 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...wording import counted
+from ..calibration_options import (
+    add_calibration,
+    check_calibration,
+    check_same_model,
+    cut_off_as_json,
+    cut_off_in_words,
+    load_calibration,
+)
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import print_json
 from ..sources import input_files
+from .significant_pairs import calibrated_columns, significant_pairs
 from .text_file import FORMATS, add_file, read_texts
 
 if TYPE_CHECKING:
+    from ...calibrate import Calibration, CutOff
     from ...embedder import Embedder
     from ...search.pair_columns import PairColumns
 
@@ -20,6 +30,7 @@ EPILOG = f"""examples:
   likewise pairs questions.csv --column title
   likewise pairs questions.csv --column title --above 0.8 -o pairs.csv
   likewise pairs sentences.txt -k 100 --json
+  likewise pairs questions.csv --column title --calibration calibration.json --fdr 0.05
   likewise pairs sentences.txt --per-text 3 -o neighbours.jsonl
   likewise pairs english.txt german.txt --margin -m a-multilingual-model
 
@@ -27,6 +38,9 @@ EPILOG = f"""examples:
 
 Equal texts are compared once (`likewise duplicates` lists them), and blank ones not at all. Rows are counted from 1.
 The columns of -o are sentence1, sentence2, score, row1, row2, which `likewise train` and `likewise evaluate` read.
+
+With --calibration there are also p, the probability that a chance pair is as similar, and probability, that the pair is
+positive, where the calibration has labelled pairs. Every pair of distinct texts counts as one comparison of --fdr.
 
 With --margin, texts of two files are paired that say the same, in two languages with a multilingual model. The score is
 the cosine divided by the mean cosine of both texts with their nearest of the other file (Artetxe and Schwenk 2019)."""
@@ -48,6 +62,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "-k", type=int, metavar="N", help=f"number of pairs (default: {SHOWN}; with the options below, all)"
     )
     parser.add_argument("--above", type=float, metavar="X", help="only pairs with a cosine of X or more (-1 to 1)")
+    add_calibration(parser, "pairs")
     parser.add_argument("--per-text", type=int, metavar="N", help="for each text, its N most similar other texts")
     parser.add_argument(
         "--margin",
@@ -72,24 +87,26 @@ def run(args: argparse.Namespace) -> int:
     from ...files import check_table, write_table
 
     _check(args)
+    calibration = load_calibration(args)
     files = [args.file, *([args.other] if args.other else [])]
     if args.output is not None:
         check_table(args.output, input_files(*files))
     sides = [DistinctTexts.read(file, args.column) for file in files]
     embedder = load_from_options(args)
-    pairs = _pairs([_encode(embedder, side, args) for side in sides], args)
-    columns = _columns(pairs, sides[0], sides[-1])
+    check_same_model(calibration, embedder, args.model)
+    pairs, cut = _pairs([_encode(embedder, side, args) for side in sides], args, calibration)
+    columns = {**_columns(pairs, sides[0], sides[-1]), **calibrated_columns(pairs, calibration)}
     about = {"model": args.model, "fingerprint": embedder.fingerprint}
     counts = {"texts": sum(side.count for side in sides), "distinct": sum(len(side.texts) for side in sides)}
     if args.output is not None:
         write_table(args.output, columns)
     if args.json:
         found = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        print_json({**about, **counts, "pairs": found})
+        print_json({**about, **counts, **cut_off_as_json(cut), "pairs": found})
     elif args.output is None:
         show_pairs(columns)
     if not args.json and not args.quiet:
-        print(_summary(len(pairs.i), sides, args), file=sys.stderr)
+        print(_summary(len(pairs.i), sides, args, cut), file=sys.stderr)
     return 0
 
 
@@ -120,13 +137,26 @@ def _check(args: argparse.Namespace) -> None:
             raise BadInput(f"{name} is {value}; expected 1 or more pairs")
     if args.above is not None and not -1 <= args.above <= 1:
         raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
-    if sum(value is not None for value in (args.above, args.per_text, args.margin)) > 1:
-        raise BadInput("--above, --per-text and --margin choose pairs in different ways; expected one of them")
+    check_calibration(args)
+    if args.calibration is not None and args.margin is not None:
+        raise BadInput("--calibration is of cosines, and --margin of margins; expected one of them")
+    if sum(value is not None for value in (args.above, args.per_text, args.margin, args.fdr)) > 1:
+        raise BadInput("--above, --per-text, --margin and --fdr choose pairs in different ways; expected one of them")
     if (args.other is None) != (args.margin is None):
         raise BadInput("two files are compared with --margin, and one file without; expected: pairs A B --margin")
 
 
-def _pairs(vectors: Sequence[Any], args: argparse.Namespace) -> "PairColumns":
+def _pairs(
+    vectors: Sequence[Any], args: argparse.Namespace, calibration: "Calibration | None"
+) -> "tuple[PairColumns, CutOff | None]":
+    """The pairs asked for and, with --fdr, the cut-off."""
+    if args.fdr is not None and calibration is not None:
+        pairs, cut = significant_pairs(vectors[0], calibration, args.fdr, not args.quiet and None)
+        return pairs.first(args.k), cut
+    return _chosen_pairs(vectors, args), None
+
+
+def _chosen_pairs(vectors: Sequence[Any], args: argparse.Namespace) -> "PairColumns":
     """The pairs asked for, best first; those of --per-text by text."""
     from ...search import closest_pairs, mine_bitext, nearest_others, pairs_above
     from ...search.pair_columns import as_columns, best_first, of_neighbours
@@ -157,12 +187,15 @@ def show_pairs(columns: dict[str, list[Any]]) -> None:
     from ..terminal_tables import fit_line
 
     digits = len(str(max([0, *columns["row1"], *columns["row2"]])))
-    for first, second, score, row1, row2 in zip(*columns.values(), strict=True):
-        print(f"{score:6.3f}  {row1:>{digits}}  {fit_line(first, indent=digits + 10)}")
-        print(f"{'':6}  {row2:>{digits}}  {fit_line(second, indent=digits + 10)}")
+    names = ("sentence1", "sentence2", "score", "row1", "row2")
+    for number, row in enumerate(zip(*(columns[name] for name in names), strict=True)):
+        first, second, score, row1, row2 = row
+        p = f"p={columns['p'][number]:.0e}  " if "p" in columns else ""
+        print(f"{score:6.3f}  {p}{row1:>{digits}}  {fit_line(first, indent=digits + 10 + len(p))}")
+        print(f"{'':6}  {'':{len(p)}}{row2:>{digits}}  {fit_line(second, indent=digits + 10 + len(p))}")
 
 
-def _summary(pairs: int, sides: Sequence[DistinctTexts], args: argparse.Namespace) -> str:
+def _summary(pairs: int, sides: Sequence[DistinctTexts], args: argparse.Namespace, cut: "CutOff | None") -> str:
     where = f"{args.output}: " if args.output is not None else ""
     left_out = sum(side.count - len(side.texts) for side in sides)
     equal = f"; {counted(left_out, 'equal or blank one')} left out" if left_out else ""
@@ -172,6 +205,8 @@ def _summary(pairs: int, sides: Sequence[DistinctTexts], args: argparse.Namespac
         return f"{where}{counted(pairs, 'pair')} of {texts} with a margin of {args.margin:g} or more{equal}"
     of = f"the {counted(sizes[0] * (sizes[0] - 1) // 2, 'pair')} among {counted(sizes[0], 'distinct text')}"
     bound = f" with a cosine of {args.above:g} or more" if args.above is not None else ""
+    if cut is not None:
+        bound = f"; {cut_off_in_words(cut)}"
     if args.per_text is not None:
         of, bound = f"{counted(sizes[0], 'distinct text')}, each with", f" its {args.per_text:,} nearest"
         return f"{where}{counted(pairs, 'pair')} of {of}{bound}{equal}"

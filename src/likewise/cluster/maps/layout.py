@@ -6,7 +6,7 @@ from jaxtyping import Float
 from ...arrays.similarity import unit
 from ...runtime.arguments import known_name
 from ...runtime.installation import missing_extra
-from ..distances import checked_vectors
+from ...search.pairs import checked_vectors
 from ..principal_components import principal_components
 
 LAYOUTS = ("pca", "t-sne")

@@ -50,5 +50,4 @@ class DeepAveraging(Encoder):
 def pair_buckets(left: Int[Tensor, " P"], right: Int[Tensor, " P"], buckets: int) -> Int[Tensor, " P"]:
     """The bucket of each pair of ids, which depends on their order."""
     mixed = (left * _MULTIPLIERS[0]) ^ ((right + 1) * _MULTIPLIERS[1])
-    mixed = mixed & ((1 << 62) - 1)
     return (mixed ^ (mixed >> 29)) % buckets

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ...arrays.ragged import Ragged
-from ...embedder import Embedder
+from ...embedder import Embedder, HeadWeights
 from ...encoders.checkpoint import check_writable, load_encoder, save_encoder
 from ...encoders.encoder import Encoder
 from ...encoders.fingerprint import fingerprint
@@ -30,6 +30,7 @@ from ...model_files import (
 )
 from ...model_files.folder import check_same
 from ...model_files.provenance import readable_provenance, write_provenance
+from ...module_registry import head_shapes
 from ...pooling import Pooling, describe_pooling, pooling_of, read_pooling
 from ...pooling.reductions import last
 from ...runtime.atomic_files import target_folder
@@ -104,6 +105,19 @@ class TorchEmbedder(MovableModule, Embedder):
             )
         vectors: Tensor = self.heads(self.pool(tokens))
         return vectors
+
+    def head_weights(self) -> list[HeadWeights]:
+        """The heads in their order, as arrays; a truncation is a Dense that keeps the first dimensions.
+
+        Raises:
+            BadModel: a head is of a kind that a model folder cannot name.
+        """
+        found = head_settings(self.heads, self.pooling.width(self.encoder.width))
+        return [HeadWeights(kind, head_shapes(kind, config, Path(kind))[1], _arrays(w)) for kind, config, w in found]
+
+    def pooling_weights(self) -> Mapping[str, np.ndarray]:
+        """The weights of the pooling, by their names in files; most poolings have none."""
+        return _arrays(self.pooling.state_dict()) if isinstance(self.pooling, nn.Module) else {}
 
     def save(self, folder: str | Path, *, weights: WeightFormat | None = None) -> None:
         """A folder that `load` reads; sentence-transformers does too, any version, unless a warning says why not.
@@ -255,6 +269,10 @@ def require_torch_engine(embedder: Embedder, purpose: str) -> TorchEmbedder:
     if not isinstance(embedder, TorchEmbedder):
         raise BadInput(f"{purpose} needs a model loaded with engine='torch', and this is a {type(embedder).__name__}")
     return embedder
+
+
+def _arrays(weights: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+    return {name: tensor.detach().float().cpu().numpy() for name, tensor in weights.items()}
 
 
 def _pooling(described: str | ModulePart, depth: int) -> Pooling:

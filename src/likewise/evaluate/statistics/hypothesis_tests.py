@@ -90,7 +90,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
     S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
     """
-    adjusted, floor = [0.0] * len(p), 0.0
+    adjusted, floor = list(p), 0.0
     for rank, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
         floor = max(floor, min(1.0, (len(p) - rank) * p[i]))
         adjusted[i] = floor

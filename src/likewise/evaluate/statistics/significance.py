@@ -146,8 +146,6 @@ def _checked_rows(
 
 def _mean(parts: list[np.ndarray]) -> np.ndarray:
     """The mean over groups; NaN only where no group has a value."""
-    if len(parts) == 1:
-        return parts[0]
     stacked = np.stack(parts)
     finite = np.isfinite(stacked)
     counts = finite.sum(0)

@@ -79,7 +79,7 @@ class _Reader:
         return BadModel(f"{self.path} cannot be read: {why}")
 
     def _want(self, count: int) -> None:
-        if not 0 <= count <= len(self.whole) - self.at:
+        if count > len(self.whole) - self.at:
             raise self.broken(
                 f"{count:,} bytes are expected at {self.at:,}, and it has {len(self.whole):,}: cut short?"
             )

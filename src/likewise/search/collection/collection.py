@@ -10,9 +10,9 @@ from ...errors import BadInput
 from ...runtime.arguments import known_name, whole_number
 from ...runtime.atomic_files import target_folder
 from ...runtime.progress import Progress
-from ..filters import Condition, column_names, parse_filter
+from ..backends.memory_index import unknown_column
+from ..filters import Condition, named_columns, parse_filter
 from ..index import Index, Match, ModelIdentity
-from ..memory_index import unknown_column
 from ..records import Records, check_ids, checked_records
 from ..unit_rows import UnitRows, checked_queries
 from .collection_folder import CollectionSettings
@@ -205,7 +205,7 @@ class Collection(Index):
         if where is None:
             return None
         condition, columns = parse_filter(where), column_counts(db)
-        for name in column_names(condition):
+        for name in named_columns(condition):
             if name not in columns:
                 raise unknown_column(name, set(columns), self.location)
         return condition

@@ -17,7 +17,7 @@ from ...runtime.progress import Progress, show_progress
 from .open_files import OpenFiles
 from .storage.appending import new_segment
 from .storage.derived_files import remove_derived
-from .storage.segments import SEGMENT_ROWS, row_checksums, segment_path, write_rows
+from .storage.segments import SEGMENT_ROWS, row_checksums, segment_path, write_segment_rows
 from .storage.snapshot import SegmentRows
 
 BLOCK = 4096  # rows copied at a time
@@ -99,7 +99,7 @@ def _copy(
             f"{segment_path(folder, segment.number)} is damaged; verify() lists the records, and repair() keeps the "
             "good ones"
         )
-    write_rows(segment_path(folder, number), number, first, vectors)
+    write_segment_rows(segment_path(folder, number), number, first, vectors)
     moved = number * SEGMENT_ROWS + first + np.arange(len(keys))
     db.executemany("UPDATE records SET row = ? WHERE key = ?", zip(moved.tolist(), keys.tolist(), strict=True))
 
@@ -124,6 +124,4 @@ def compact_journal(files: OpenFiles) -> None:
             before = db.total_changes
             db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", [MERGE_PAGES])
             changed = db.total_changes - before
-    with files.journal.naming_errors():
-        files.journal.db.execute("PRAGMA incremental_vacuum").fetchall()
-        files.journal.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    files.journal.return_space()

@@ -137,7 +137,7 @@ def leaves(condition: Condition) -> Iterator[Leaf]:
         yield condition
 
 
-def column_names(condition: Condition) -> list[str]:
+def named_columns(condition: Condition) -> list[str]:
     """The columns that are named, in alphabetical order."""
     return sorted({leaf.column for leaf in leaves(condition)})
 

@@ -68,8 +68,8 @@ class Regression(Objective):
 
     def check(self, texts: Texts, numbers: Columns) -> None:
         check_texts_differ(texts)
-        largest = numbers["score"].max()
-        hint = f"divide by {5 if largest <= 5 else round(float(largest), 2):g}, so that they can be cosines"
+        by = max(5, round(float(numbers["score"].max()), 2))
+        hint = f"divide by {by:g}, so that they can be cosines"
         check_range("score", numbers["score"], -1, 1, hint)
 
 

@@ -162,7 +162,7 @@ def _our_name(name: str, table: ObjectiveTable) -> str:
 
 def _suggestions(name: str, known: Mapping[str, Any]) -> str:
     """The nearest name, if one is near, and all names."""
-    near = difflib.get_close_matches(name, known, 1)
+    near = difflib.get_close_matches(name, known)
     return (f"did you mean {near[0]}? " if near else "") + f"expected one of {', '.join(known)}"
 
 

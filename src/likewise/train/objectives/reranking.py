@@ -83,8 +83,7 @@ class PairRegression(RerankerObjective):
     def check(self, texts: Texts, numbers: Columns) -> None:  # noqa: ARG002
         scores = numbers["score"]
         if self.loss == "bce":
-            largest = float(scores.max())
-            by = 5 if largest <= 5 else round(largest, 2)
+            by = max(5, round(float(scores.max()), 2))
             hint = f"loss=bce reads scores as probabilities; divide by {by:g}, for example (score=score/{by:g})"
             check_range("score", scores, 0, 1, hint)
         check_varies("score", scores)

@@ -6,7 +6,7 @@ from sqlite3 import Connection
 import numpy as np
 from jaxtyping import Int64, Shaped
 
-from .segments import SEGMENT_ROWS, segment_path, write_rows
+from .segments import SEGMENT_ROWS, segment_path, write_segment_rows
 
 
 def append_rows(db: Connection, folder: Path, rows: Shaped[np.ndarray, "N E"]) -> Int64[np.ndarray, " N"]:
@@ -18,7 +18,7 @@ def append_rows(db: Connection, folder: Path, rows: Shaped[np.ndarray, "N E"]) -
         if first == SEGMENT_ROWS:
             number, first = new_segment(db), 0
         part = rows[start : start + SEGMENT_ROWS - first]
-        write_rows(segment_path(folder, number), number, first, part)
+        write_segment_rows(segment_path(folder, number), number, first, part)
         db.execute("UPDATE segments SET rows = ? WHERE number = ?", [first + len(part), number])
         numbers.append(number * SEGMENT_ROWS + np.arange(first, first + len(part)))
         start += len(part)
@@ -27,7 +27,7 @@ def append_rows(db: Connection, folder: Path, rows: Shaped[np.ndarray, "N E"]) -
 
 def new_segment(db: Connection) -> int:
     """A new segment without rows; no number is used twice."""
-    return int(db.execute("INSERT INTO segments (rows) VALUES (0) RETURNING number").fetchone()[0])
+    return int(db.execute("INSERT INTO segments (rows) VALUES (0)").lastrowid or 0)
 
 
 def _last_segment(db: Connection) -> tuple[int, int]:

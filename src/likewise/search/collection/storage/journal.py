@@ -114,6 +114,16 @@ class Journal:
         with self._lock, self.naming_errors(), self._transaction("BEGIN IMMEDIATE"):
             yield self.db
 
+    def return_space(self) -> None:
+        """Return unused pages to the disk, and empty the write-ahead log unless a reader still needs it."""
+        with self._lock, self.naming_errors():
+            self.db.execute("PRAGMA incremental_vacuum").fetchall()
+            self.db.execute("PRAGMA busy_timeout = 0")
+            try:
+                self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self.db.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
+
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
         if os.getpid() != self._process:
@@ -135,6 +145,8 @@ class Journal:
         try:
             yield
         except (sqlite3.DatabaseError, sqlite3.ProgrammingError) as error:
+            if "no such module: fts5" in str(error):
+                raise BadInput("the SQLite of this Python has no full text (FTS5), which a collection needs") from None
             name = getattr(error, "sqlite_errorname", None) or ""
             meaning = next((text for beginning, text in MEANINGS.items() if name.startswith(beginning)), None)
             if meaning is None:

@@ -3,6 +3,7 @@
 import os
 import zlib
 from collections.abc import Iterable
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,7 +59,7 @@ def row_checksums(rows: Shaped[np.ndarray, "N E"]) -> list[int]:
     return [zlib.crc32(row) for row in np.ascontiguousarray(rows)]
 
 
-def write_rows(path: Path, number: int, first: int, rows: Shaped[np.ndarray, "N E"]) -> None:
+def write_segment_rows(path: Path, number: int, first: int, rows: Shaped[np.ndarray, "N E"]) -> None:
     """Write rows from place `first` on, over whatever was left there, and sync them; `first` 0 makes the file.
 
     Raises:
@@ -66,20 +67,21 @@ def write_rows(path: Path, number: int, first: int, rows: Shaped[np.ndarray, "N 
     """
     layout = RowFormat(rows.shape[1], rows.dtype)
     with naming_full_disk(path):
-        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+b", buffering=0) as file:
+        with FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b") as file:
             if first == 0:
-                _write(file.fileno(), layout.header(number), 0)
-            _write(file.fileno(), np.ascontiguousarray(rows).data.cast("B"), layout.file_bytes(first))
+                _write(file, layout.header(number), 0)
+            _write(file, np.ascontiguousarray(rows).data.cast("B"), layout.file_bytes(first))
             sync(file.fileno())
         if first == 0:
             sync_folder(path.parent)
 
 
-def _write(handle: int, content: bytes | memoryview, place: int) -> None:
+def _write(file: FileIO, content: bytes | memoryview, place: int) -> None:
+    """Write all of the content, which one call need not do."""
+    file.seek(place)
     rest = memoryview(content)
     while len(rest):
-        written = os.pwrite(handle, rest, place)
-        rest, place = rest[written:], place + written
+        rest = rest[file.write(rest) :]
 
 
 def sync(handle: int) -> None:
@@ -92,7 +94,9 @@ def sync(handle: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in the folder are on the disk."""
+    """Wait until the names in the folder are on the disk; Windows has no such call."""
+    if os.name == "nt":
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

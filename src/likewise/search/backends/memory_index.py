@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from ..arrays.similarity import unit, unit_cosine
-from ..errors import BadInput
-from ..runtime.arguments import whole_number
-from .exact import nearest
-from .filters import column_names, matches, parse_filter
-from .index import Index, Match, ModelIdentity
-from .records import Records, Value, check_ids, checked_records
-from .unit_rows import checked_queries
+from ...arrays.similarity import unit, unit_cosine
+from ...errors import BadInput
+from ...runtime.arguments import whole_number
+from ..exact import nearest
+from ..filters import matches, named_columns, parse_filter
+from ..index import Index, Match, ModelIdentity
+from ..records import Records, Value, check_ids, checked_records
+from ..unit_rows import checked_queries
 
 SCHEME = "memory:"
 
@@ -145,7 +145,7 @@ class MemoryIndex(Index):
             return known
         condition = parse_filter(where)
         columns = {name for record in known.values() for name in record.metadata}
-        for column in column_names(condition):
+        for column in named_columns(condition):
             if column not in columns:
                 raise unknown_column(column, columns, self.location)
         return {name: record for name, record in known.items() if matches(condition, record.metadata)}

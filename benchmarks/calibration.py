@@ -1,0 +1,255 @@
+"""Do calibrated cosines keep their promises? Uniform p-values, false discovery rates, scores, on held-out texts.
+
+    LIKEWISE_DATA=data python -m benchmarks.calibration [MODEL …]
+
+The settings of `likewise.calibrate` were chosen on part 0 of diverse_text and the first half of qqp_subset; everything
+here is of part 1 and the second half. What is false, and what is not known:
+
+- held-out chance pairs are false discoveries by definition, so their share is the false discovery rate itself;
+- among all pairs of a corpus with planted copies, every pair that was not planted counts as false, also where two texts
+  of the corpus happen to say the same, so that the share is an upper bound;
+- labelled pairs of qqp_subset that are no duplicates were collected because they look alike: they are no chance pairs,
+  nothing bounds their share, and it is shown only to say so.
+"""
+
+import random
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmarks.record import data, save
+from likewise import Embedder
+from likewise.calibrate import Calibration, NullDistribution, cut_off, fit_labelled_pairs, least_cosine
+from likewise.calibrate.calibration import identity_of
+from likewise.calibrate.chance_pairs import chance_cosines
+from likewise.evaluate.metrics.binary_classification import binary_decisions
+from likewise.search import closest_pairs
+
+TEXTS = 10_000  # that calibrate, and as many held out
+HELD_OUT_P = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+RATES = (0.05, 0.1, 0.2)
+CORPUS, COPIES = 4000, 400
+DRAWS = 10
+PAIRINGS = 200
+CHANCE, RELATED = 200_000, 1000
+MOST = 1_000_000
+BLOCK = 1000
+
+
+def main(names: Sequence[str]) -> None:
+    """Measure each model, print the table, save it."""
+    results = {}
+    for name in names:
+        embedder = Embedder.load(name)
+        results[name] = {"diverse_text": of_diverse_text(embedder, name), "qqp_subset": of_questions(embedder, name)}
+        show(name, results[name])
+    save("calibration", results)
+
+
+def of_diverse_text(embedder: Embedder, name: str) -> dict[str, Any]:
+    """p-values on held-out texts, and copies planted among them."""
+    column = pq.read_table(data("diverse_text", "part-1.parquet"), columns=["text"])["text"].to_pylist()
+    texts = [text for text in dict.fromkeys(column) if len(text.split()) >= 5]
+    chosen = np.random.default_rng(0).permutation(len(texts))[: 2 * TEXTS]
+    fitted, held_out = ([texts[i] for i in rows] for rows in (chosen[:TEXTS], chosen[TEXTS:]))
+    developed, vectors = (encoded(embedder, some) for some in (fitted, held_out))
+    calibration = calibrated(embedder, name, developed)
+    return {
+        **of_p_values(calibration, vectors, developed),
+        "planted": planted_copies(embedder, calibration, held_out, vectors),
+    }
+
+
+def of_questions(embedder: Embedder, name: str) -> dict[str, Any]:
+    """Held-out chance pairs with labelled duplicates among them; scores from labelled pairs."""
+    table = pq.read_table(data("qqp_subset", "pairs.parquet")).to_pydict()
+    half = len(table["label"]) // 2
+    sides = [table["sentence1"], table["sentence2"]]
+    early = {text for side in sides for text in side[:half]}
+    rows = [i for i in range(half, len(table["label"])) if not {side[i] for side in sides} & early]
+    labels = np.array(table["label"])
+    shuffle = np.random.default_rng(0)
+    developed = encoded(embedder, shuffle.permutation(sorted(early)).tolist()[:TEXTS])
+    calibration = calibrated(embedder, name, developed)
+    later = {side[i] for side in sides for i in rows}
+    held_out = shuffle.permutation(sorted(later)).tolist()[:TEXTS]
+    vectors = encoded(embedder, held_out)
+    cosines = [
+        embedder.pair_scores(*([side[i] for i in some] for side in sides), progress=False)
+        for some in (range(half), rows)
+    ]
+    positive = labels[rows] == 1
+    return {
+        **of_p_values(calibration, vectors, developed),
+        "mixed": mixed(calibration, vectors, cosines[1][positive], cosines[1][~positive]),
+        "all pairs": in_all_pairs(calibration, vectors),
+        "labelled": of_labelled(cosines[0], labels[:half], cosines[1], labels[rows]),
+    }
+
+
+def encoded(embedder: Embedder, texts: Sequence[str]) -> np.ndarray:
+    return embedder.encode(texts, normalize=True, overflow="truncate", progress=False)
+
+
+def calibrated(embedder: Embedder, name: str, vectors: np.ndarray) -> Calibration:
+    null = NullDistribution.of(chance_cosines(vectors, 1_000_000))
+    return Calibration(identity_of(embedder, name), null, len(vectors))
+
+
+def of_p_values(calibration: Calibration, vectors: np.ndarray, developed: np.ndarray) -> dict[str, Any]:
+    """Whether p-values are uniform, and how many of all pairs reach small ones."""
+    levels = [calibration.chance.cosine_at(p) for p in HELD_OUT_P]
+    counts = np.zeros(len(levels))
+    for start in range(0, len(vectors), BLOCK):
+        tile = vectors[start : start + BLOCK] @ vectors[start:].T
+        upper = np.triu(np.ones(tile.shape, bool), 1)
+        counts += [(tile[upper] >= level).sum() for level in levels]
+    of = len(vectors) * (len(vectors) - 1) // 2
+    expected = {f"{p:g}": round(float(c / of / p), 2) for p, c in zip(HELD_OUT_P, counts, strict=True)}
+    return {
+        "held out": uniformity(calibration, vectors),
+        "own texts": uniformity(calibration, developed),
+        "observed / expected": expected,
+        "counted to p": calibration.chance.least_counted,
+        "p of cosine 1": float(calibration.p_values(np.array([1.0]))[0]),
+    }
+
+
+def uniformity(calibration: Calibration, vectors: np.ndarray) -> dict[str, Any]:
+    """Kolmogorov and Smirnov's test on pairs that share no text, over many ways to pair the texts.
+
+    Of uniform p-values, a twentieth of the tests would reject at 0.05.
+    """
+    from scipy.stats import kstest
+
+    draw, half = np.random.default_rng(1), len(vectors) // 2
+    tests = []
+    for _ in range(PAIRINGS):
+        order = draw.permutation(len(vectors))
+        pairs = (vectors[order[:half]] * vectors[order[half : 2 * half]]).sum(1).astype(np.float64)
+        tests.append(kstest(calibration.p_values(pairs), "uniform"))
+    rejected = float(np.mean([test.pvalue < 0.05 for test in tests]))
+    distance = float(np.median([test.statistic for test in tests]))
+    return {"pairs": half, "rejected at 0.05": rejected, "median distance": round(distance, 4)}
+
+
+def planted_copies(
+    embedder: Embedder, calibration: Calibration, texts: Sequence[str], vectors: np.ndarray
+) -> dict[str, Any]:
+    """All pairs of a corpus, a tenth of whose texts have a copy in it, with a word dropped, moved or misspelt."""
+    draw = random.Random(0)
+    copies = encoded(embedder, [damaged(text, draw) for text in texts[:COPIES]])
+    corpus = np.concatenate([vectors[:CORPUS], copies])
+    comparisons = len(corpus) * (len(corpus) - 1) // 2
+    found = {}
+    for rate in RATES:
+        bound = least_cosine(calibration, comparisons=comparisons, fdr=rate, most=MOST)
+        pairs = closest_pairs(corpus, MOST, above=min(bound, 1.0)) if bound <= 1 else []
+        cut = cut_off(calibration, np.array([p.score for p in pairs]), comparisons=comparisons, fdr=rate)
+        true = sum(pair.j - CORPUS == pair.i for pair in pairs[: cut.discoveries])
+        found[f"{rate:g}"] = {
+            "cosine": round(cut.cosine, 3) if cut.discoveries else None,
+            "discoveries": cut.discoveries,
+            "observed": round(1 - true / cut.discoveries, 3) if cut.discoveries else 0.0,
+            "recall": round(true / COPIES, 3),
+        }
+    return found
+
+
+def damaged(text: str, draw: random.Random) -> str:
+    """The text with a word dropped, two neighbours swapped, or two letters of a word swapped."""
+    words = text.split()
+    i = draw.randrange(len(words) - 1)
+    kind = draw.choice(("drop", "move", "misspell"))
+    if kind == "drop":
+        del words[i]
+    elif kind == "move":
+        words[i], words[i + 1] = words[i + 1], words[i]
+    else:
+        longest = max(range(len(words)), key=lambda k: len(words[k]))
+        word, at = words[longest], len(words[longest]) // 2
+        words[longest] = word[: at - 1] + word[at] + word[at - 1] + word[at + 1 :] if len(word) > 2 else word + "x"
+    return " ".join(words)
+
+
+def mixed(calibration: Calibration, vectors: np.ndarray, duplicates: np.ndarray, others: np.ndarray) -> dict[str, Any]:
+    """Held-out chance pairs and labelled duplicates in one list: the share of chance pairs among the discoveries."""
+    found = {}
+    for rate in RATES:
+        rows = []
+        for seed in range(DRAWS):
+            chance = chance_cosines(vectors, CHANCE, 100 + seed)
+            related = np.random.default_rng(seed).choice(duplicates, RELATED, replace=False)
+            cut = cut_off(calibration, np.concatenate([chance, related]), comparisons=CHANCE + RELATED, fdr=rate)
+            false = float((chance >= cut.cosine).sum()) / max(1, cut.discoveries)
+            rows.append(
+                (cut.cosine, false, float((related >= cut.cosine).mean()), float((others >= cut.cosine).mean()))
+            )
+        cosine, false, recall, alike = np.mean(rows, axis=0).round(4).tolist()
+        error = float(np.std([row[1] for row in rows], ddof=1) / DRAWS**0.5)
+        found[f"{rate:g}"] = {
+            "cosine": cosine,
+            "observed": false,
+            "standard error": round(error, 4),
+            "recall": recall,
+            "labelled non-duplicates above": alike,
+        }
+    return found
+
+
+def in_all_pairs(calibration: Calibration, vectors: np.ndarray) -> dict[str, Any]:
+    """What is found among all pairs of the questions themselves, which hold many related ones."""
+    comparisons = len(vectors) * (len(vectors) - 1) // 2
+    bound = least_cosine(calibration, comparisons=comparisons, fdr=0.05, most=MOST)
+    pairs = closest_pairs(vectors, MOST, above=min(bound, 1.0)) if bound <= 1 else []
+    cut = cut_off(calibration, np.array([p.score for p in pairs]), comparisons=comparisons, fdr=0.05)
+    return {"comparisons": comparisons, "discoveries at 0.05": cut.discoveries}
+
+
+def of_labelled(fitted: np.ndarray, labels: np.ndarray, cosines: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
+    """Scores and threshold from one half of the labelled pairs, on the other."""
+    fit = fit_labelled_pairs(fitted, labels)
+    reached, _ = binary_decisions(cosines.astype(np.float64), truth, fit.threshold.value)
+    scores = fit.score(cosines)
+    return {
+        "pairs": [len(labels), len(truth)],
+        "threshold": [round(x, 4) for x in (fit.threshold.value, fit.threshold.low, fit.threshold.high)],
+        "f1": round(fit.value, 4),
+        "f1 held out": round(reached, 4),
+        "calibration error": round(calibration_error(scores, truth), 4),
+        "calibration error of the cosine itself": round(calibration_error(cosines.clip(0, 1), truth), 4),
+    }
+
+
+def calibration_error(scores: np.ndarray, truth: np.ndarray, bins: int = 10) -> float:
+    """The mean gap between score and share of positives over equal bins, weighted by pairs (Naeini et al. 2015)."""
+    places = np.minimum((scores * bins).astype(int), bins - 1)
+    gaps = [
+        abs(float(scores[places == b].mean() - truth[places == b].mean())) * (places == b).mean() for b in {*places}
+    ]
+    return float(sum(gaps))
+
+
+def show(name: str, found: dict[str, Any]) -> None:
+    """The table, in Markdown."""
+    print(f"\n## {name}\n")
+    for source, rows in found.items():
+        print(
+            f"{source}: p-values of held-out pairs {rows['held out']}, of its own texts {rows['own texts']}; ", end=""
+        )
+        print(f"observed / expected {rows['observed / expected']}; ", end="")
+        print(f"counted to p = {rows['counted to p']:.1e}, p of cosine 1 = {rows['p of cosine 1']:.1e}")
+    print("\n| what | stated rate | cosine | observed | recall |\n|---|---|---|---|---|")
+    for what, table in (("planted copies", found["diverse_text"]["planted"]), ("mixed", found["qqp_subset"]["mixed"])):
+        for rate, row in table.items():
+            print(f"| {what} | {rate} | {row['cosine']} | {row['observed']} | {row['recall']} |")
+    for key in ("all pairs", "labelled"):
+        print(f"\nqqp_subset, {key}: {found['qqp_subset'][key]}")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["likewise-mini", "all-MiniLM-L6-v2"])

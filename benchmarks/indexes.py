@@ -1,0 +1,149 @@
+"""What does each index take to store and to search the same embedded questions? Draws the table of docs/indexes.md.
+
+.venv/integration/bin/python -m benchmarks.indexes            after `make integration`; needs LIKEWISE_DATA (qqp_subset)
+.venv/integration/bin/python -m benchmarks.indexes --draw     the table again, from benchmarks/results/indexes.json
+
+Servers are started for it on this machine, and have one connection. All indexes answer the same queries in turn, round
+after round; each is compared with the first in the same round.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from tests.integration.conftest import running
+from tests.integration.servers import Milvus, Postgres
+
+from likewise import Embedder
+from likewise.data.datasets import read_dataset
+from likewise.search.index import Index
+from likewise.search.indexes import INDEXES
+from likewise.search.records import Records
+
+from .record import RESULTS, in_turn, save
+
+PAGE = Path(__file__).parent.parent / "docs" / "indexes.md"
+BEGIN, END = "<!-- indexes: drawn by benchmarks/indexes.py -->", "<!-- end of indexes -->"
+ROWS, QUERIES, BLOCK = 10_000, 20, 1000
+FILTER = "place < 1000"  # a tenth
+LABELS = {
+    "faiss": "faiss",
+    "lance": "LanceDB",
+    "pgvector": "PostgreSQL, exact",
+    "pgvector&index=hnsw": "PostgreSQL, HNSW",
+    "milvus": "Milvus Lite",
+}
+
+
+def embedded() -> tuple[Records, Any]:
+    """Records of distinct questions, and queries that are other questions."""
+    columns = read_dataset("qqp_subset/pairs")
+    texts = list(dict.fromkeys(str(text) for name in ("sentence1", "sentence2") for text in columns[name]))
+    texts = texts[: ROWS + QUERIES]
+    vectors = Embedder.load("likewise-static").encode(texts, progress=False)
+    ids, metadata = [f"q{i}" for i in range(ROWS)], [{"place": i} for i in range(ROWS)]
+    return Records(ids, vectors[:ROWS], texts[:ROWS], metadata), vectors[ROWS:]
+
+
+@contextmanager
+def empty_indexes(width: int) -> Iterator[dict[str, Index]]:
+    """An empty index of each kind, exact ones first."""
+    with TemporaryDirectory() as folder, running(Postgres) as postgres, running(Milvus) as milvus, ExitStack() as stack:
+        indexes: dict[str, Index] = {}
+        for name in LABELS:
+            kind, _, option = name.partition("&")
+            place = {"pgvector": postgres, "milvus": milvus}.get(kind)
+            location = f"{INDEXES[kind].scheme}{folder}/{kind}"
+            if place is not None:
+                location = place.location("questions", f"&{option}" if option else "")
+            indexes[name] = stack.enter_context(INDEXES[kind].index_class().create(location, width))
+        yield indexes
+
+
+def seconds_to_add(index: Index, records: Records) -> float:
+    """All records, a block at a time."""
+    began = time.perf_counter()
+    for block in records.blocks(BLOCK):
+        index.add(block)
+    return time.perf_counter() - began
+
+
+def measure(rounds: int) -> dict[str, Any]:
+    """Seconds to add, milliseconds of a query with and without a filter, and recall of the exact ten nearest."""
+    records, queries = embedded()
+    results: dict[str, Any] = {"rows": ROWS, "width": queries.shape[1], "queries": QUERIES, "filter": FILTER}
+    with empty_indexes(queries.shape[1]) as indexes:
+        added = {name: seconds_to_add(index, records) for name, index in indexes.items()}
+        exact = ids_found(indexes["faiss"], queries)
+        plain = in_turn({name: searching(index, queries, None) for name, index in indexes.items()}, rounds)
+        filtered = in_turn({name: searching(index, queries, FILTER) for name, index in indexes.items()}, rounds)
+        results["indexes"] = {
+            name: {
+                "add_s": added[name],
+                "query_ms": 1000 * median(plain[name]) / QUERIES,
+                "filtered_ms": 1000 * median(filtered[name]) / QUERIES,
+                "recall": float(
+                    np.mean([len(a & b) / 10 for a, b in zip(ids_found(index, queries), exact, strict=True)])
+                ),
+            }
+            for name, index in indexes.items()
+        }
+    return results
+
+
+def searching(index: Index, queries: Any, where: str | None) -> Callable[[], Any]:
+    """One query after the other, as they come to a server."""
+    return lambda: [index.search(query[None], 10, where) for query in queries]
+
+
+def ids_found(index: Index, queries: Any) -> list[set[str]]:
+    """The ids of the ten nearest of each query."""
+    return [{match.id for match in row} for row in index.search(queries, 10)]
+
+
+def table(record: dict[str, Any]) -> str:
+    """The results in Markdown."""
+    found, machine = record["results"], record["machine"]
+    lines = [
+        "| index | add all | a query | with a filter | recall of the exact ten |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {LABELS[name]} | {row['add_s']:.2f} s | {row['query_ms']:.2f} ms | {row['filtered_ms']:.2f} ms "
+            f"| {row['recall']:.3f} |"
+            for name, row in found["indexes"].items()
+        ),
+        "",
+        f"{found['rows']:,} questions of `qqp_subset` by likewise-static ({found['width']} numbers), {BLOCK:,} a call; "
+        f"{found['queries']} queries, one after the other, medians of rounds in turn; filter `{found['filter']}`. "
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['date']}, commit {machine['commit']}.",
+    ]
+    return "\n".join(lines)
+
+
+def draw() -> None:
+    """The table between the marks of the page."""
+    text = PAGE.read_text("utf-8")
+    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
+    drawn = table(json.loads((RESULTS / "indexes.json").read_text("utf-8")))
+    PAGE.write_text(f"{before}{BEGIN}\n{drawn}\n{END}{after}", "utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draw", action="store_true", help="draw the table from the figures that there are")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds that count (default: 3)")
+    args = parser.parse_args()
+    if not args.draw:
+        save("indexes", measure(args.rounds))
+    draw()
+
+
+if __name__ == "__main__":
+    main()

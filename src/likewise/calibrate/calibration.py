@@ -1,0 +1,212 @@
+"""Calibration: what cosines of one model mean on one kind of text; computed from texts, saved as JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..embedder import Embedder
+from ..errors import BadInput
+from ..evaluate.statistics.significance import Interval
+from ..runtime.arguments import whole_number
+from ..runtime.atomic_files import atomic_file
+from ..runtime.progress import Progress
+from ..runtime.untrusted_files import read_object
+from ..search.index import ModelIdentity
+from ..text.truncation import Overflow
+from .chance_pairs import chance_cosines
+from .isotonic import IsotonicFit
+from .labelled_pairs import LabelledFit
+from .null_distribution import NullDistribution
+
+MOST_TEXTS = 20_000
+"""Texts that are encoded at most: with more, chance pairs say little more."""
+PAIRS = 1_000_000  # chance pairs that are compared
+FORMAT = "likewise-calibration-1"
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """How often chance pairs reach a cosine and, where labelled pairs were given, how often such a pair is positive."""
+
+    model: ModelIdentity
+    chance: NullDistribution
+    texts: int
+    """How many distinct texts the chance pairs were drawn from."""
+    queries: int | None = None
+    """How many distinct queries, where chance pairs are of a query and a text."""
+    labelled: LabelledFit | None = None
+
+    def p_values(self, cosines: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """The probability that a chance pair has this cosine or a greater one."""
+        return self.chance.p_values(cosines)
+
+    def scores(self, cosines: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """The share of positive pairs at these cosines, 0 to 1.
+
+        Raises:
+            BadInput: the calibration has no labelled pairs.
+        """
+        if self.labelled is None:
+            raise BadInput(
+                "this calibration has no labelled pairs, so there are no scores; to add some: likewise calibrate "
+                "FILE --pairs labelled.csv"
+            )
+        return self.labelled.score(cosines)
+
+    def check_model(self, model: ModelIdentity) -> None:
+        """Refuse cosines of another model.
+
+        Raises:
+            BadInput: names both models.
+        """
+        if model.fingerprint != self.model.fingerprint:
+            raise BadInput(
+                f"the calibration is of {self.model.name} (fingerprint {self.model.fingerprint[:12]}), and the cosines "
+                f"are of {model.name} ({model.fingerprint[:12]}). A cosine means something else for each model, and "
+                "engines and precisions count as different ones: calibrate this one (likewise calibrate)"
+            )
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON."""
+        with atomic_file(path) as partial:
+            partial.write_text(json.dumps(self.as_json(), indent=1) + "\n", "utf-8")
+
+    def as_json(self) -> dict[str, Any]:
+        """What `from_json` reads."""
+        chance, labelled = self.chance, self.labelled
+        return {
+            "format": FORMAT,
+            "model": self.model.as_json(),
+            "texts": self.texts,
+            "queries": self.queries,
+            "chance": {
+                "pairs": chance.pairs,
+                "tail": {"from": chance.tail_from, "scale": chance.scale, "shape": chance.shape},
+                "cosines": chance.cosines.tolist(),
+                "shares": chance.shares.tolist(),
+            },
+            "labelled": None if labelled is None else _labelled_as_json(labelled),
+        }
+
+    @classmethod
+    def load(cls, path: Path) -> "Calibration":
+        """The calibration that `save` wrote.
+
+        Raises:
+            BadInput: there is none, or the file is something else.
+            BadModel: the file is no JSON object.
+        """
+        if not path.is_file():
+            raise BadInput(f"there is no calibration {path}; to make one: likewise calibrate FILE -o {path}")
+        return cls.from_json(read_object(path), str(path))
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any], source: str) -> "Calibration":
+        """The calibration that `as_json` described; errors name the source."""
+        if found.get("format") != FORMAT:
+            raise BadInput(f"{source} has the format {found.get('format')!r}; expected {FORMAT!r} (likewise calibrate)")
+        try:
+            null, labelled = found["chance"], found["labelled"]
+            chance = NullDistribution(
+                np.array(null["cosines"], np.float64),
+                np.array(null["shares"], np.float64),
+                int(null["pairs"]),
+                float(null["tail"]["scale"]),
+                float(null["tail"]["shape"]),
+            )
+            model, queries = ModelIdentity.from_json(found["model"]), found["queries"]
+            fit = None if labelled is None else _labelled_from_json(labelled)
+            result = cls(model, chance, int(found["texts"]), None if queries is None else int(queries), fit)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"{source} is a damaged calibration: {error!r}; make it again: likewise calibrate") from None
+        _check_curve(chance, source)
+        return result
+
+
+@dataclass(frozen=True)
+class ChanceDraw:
+    """How many chance pairs are drawn, and the seed."""
+
+    pairs: int = PAIRS
+    seed: int = 0
+
+
+def calibrate(
+    embedder: Embedder,
+    name: str,
+    texts: Sequence[str],
+    *,
+    queries: Sequence[str] | None = None,
+    draw: ChanceDraw = ChanceDraw(),
+    overflow: Overflow = "warn",
+    progress: Progress = None,
+) -> Calibration:
+    """Encode a sample of these texts and count the cosines of chance pairs; blank and repeated texts are left out.
+
+    Args:
+        embedder: the model whose cosines are calibrated; `name` is how messages call it.
+        texts: unlabelled texts of the kind that will be compared, some thousands or more.
+        queries: for search, texts of the kind that will be searched for: chance pairs are then of a query and a text.
+        draw: how many chance pairs are compared, and the seed of the sample and the pairs.
+        overflow: what to do with texts longer than the model's input, as in `encode`.
+        progress: as in `encode`.
+
+    Raises:
+        BadInput: there are fewer than 100 distinct texts, or the model gives all of them one vector.
+    """
+    pairs, seed = whole_number("pairs", draw.pairs, 1000), draw.seed
+    sample = _sample(texts, seed)
+    encode = embedder.encode if queries is None else embedder.encode_document
+    vectors = encode(sample, overflow=overflow, progress=progress)
+    asked = None if queries is None else _sample(queries, seed)
+    encoded = None if asked is None else embedder.encode_query(asked, overflow=overflow, progress=progress)
+    chance = NullDistribution.of(chance_cosines(vectors, pairs, seed, queries=encoded))
+    return Calibration(identity_of(embedder, name), chance, len(sample), None if asked is None else len(asked))
+
+
+def with_labelled_pairs(calibration: Calibration, fit: LabelledFit) -> Calibration:
+    """The same calibration, with what labelled pairs say."""
+    return replace(calibration, labelled=fit)
+
+
+def identity_of(embedder: Embedder, name: str) -> ModelIdentity:
+    """Which model this is, under the name that messages call it."""
+    return ModelIdentity(name, embedder.fingerprint, tuple(embedder.manifest.prompts.items()))
+
+
+def _sample(texts: Sequence[str], seed: int) -> list[str]:
+    """Distinct texts that are not blank, at most 20,000 of them, in the order given."""
+    distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+    if len(distinct) <= MOST_TEXTS:
+        return distinct
+    rows = np.random.default_rng(seed).choice(len(distinct), MOST_TEXTS, replace=False)
+    return [distinct[row] for row in np.sort(rows)]
+
+
+def _labelled_as_json(fit: LabelledFit) -> dict[str, Any]:
+    threshold = {"cosine": fit.threshold.value, "low": fit.threshold.low, "high": fit.threshold.high}
+    counts = {"pairs": fit.pairs, "positives": fit.positives}
+    curve = {"cosines": fit.score.x.tolist(), "scores": fit.score.y.tolist()}
+    return {"threshold": threshold, "criterion": fit.criterion, "value": fit.value, **counts, **curve}
+
+
+def _labelled_from_json(found: dict[str, Any]) -> LabelledFit:
+    curve = IsotonicFit(np.array(found["cosines"], np.float64), np.array(found["scores"], np.float64))
+    threshold = Interval(*(float(found["threshold"][key]) for key in ("cosine", "low", "high")))
+    counts = int(found["pairs"]), int(found["positives"])
+    return LabelledFit(curve, threshold, str(found["criterion"]), float(found["value"]), *counts)
+
+
+def _check_curve(chance: NullDistribution, source: str) -> None:
+    """Refuse quantiles that no texts can have."""
+    cosines, shares = chance.cosines, chance.shares
+    sound = cosines.ndim == 1 and cosines.shape == shares.shape and len(cosines) > 1
+    sound = sound and bool((np.diff(cosines) > 0).all() and (np.diff(shares) < 0).all())
+    sound = sound and bool(((shares > 0) & (shares <= 1)).all()) and chance.scale > 0 and chance.shape >= 0
+    if not sound:
+        raise BadInput(f"{source} is a damaged calibration: its quantiles do not ascend; make it again")

@@ -1,0 +1,76 @@
+"""From which cosine on the share of chance pairs among those found stays below a rate: the false discovery rate."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import BadInput
+from ..runtime.arguments import real_number, whole_number
+from .calibration import Calibration
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """Pairs of this cosine or more are discoveries: more similar than chance, at this false discovery rate."""
+
+    cosine: float
+    """Infinite where there is no discovery."""
+    discoveries: int
+    comparisons: int
+    fdr: float
+    p: float
+    """The p-value at the cut-off; 0 where there is no discovery."""
+    extrapolated: bool
+    """Whether that p-value is smaller than any that was counted, and so comes from the fitted tail."""
+
+
+def cut_off(calibration: Calibration, cosines: Float[np.ndarray, " n"], *, comparisons: int, fdr: float) -> CutOff:
+    """The least cosine at which, in expectation, at most a share `fdr` of the pairs found are chance pairs.
+
+    Benjamini and Hochberg 1995; p-values of pairs that share texts are dependent, and it holds where this dependence is
+    positive (Benjamini and Yekutieli 2001), as it is where texts differ in how similar they are to all others.
+
+    Args:
+        cosines: of the pairs that could be discoveries: all, or all from some cosine on (`least_cosine`).
+        comparisons: how many pairs were compared, of any cosine; N(N − 1)/2 where every pair of N texts was.
+        fdr: the false discovery rate, above 0 and below 1.
+
+    Raises:
+        BadInput: a number is out of bounds, or there are more cosines than comparisons.
+    """
+    fdr, comparisons = _rate(fdr), whole_number("comparisons", comparisons, 0)
+    descending = -np.sort(-np.asarray(cosines, np.float64))
+    if len(descending) > comparisons:
+        raise BadInput(f"there are {len(descending):,} cosines and {comparisons:,} comparisons; expected no fewer")
+    p = calibration.chance.p_values(descending)
+    found = rejections(p, comparisons, fdr)
+    if not found:
+        return CutOff(np.inf, 0, comparisons, fdr, 0.0, False)
+    least = float(p[found - 1])
+    extrapolated = least < calibration.chance.least_counted
+    return CutOff(float(descending[found - 1]), found, comparisons, fdr, least, extrapolated)
+
+
+def least_cosine(calibration: Calibration, *, comparisons: int, fdr: float, most: int) -> float:
+    """A cosine that no cut-off with at most `most` discoveries lies below: what is less similar can be left out."""
+    fdr, most = _rate(fdr), whole_number("most", most)
+    comparisons = whole_number("comparisons", comparisons)
+    return calibration.chance.cosine_at(fdr * min(1.0, most / comparisons))
+
+
+def rejections(p: Float[np.ndarray, " n"], comparisons: int, fdr: float) -> int:
+    """How many null hypotheses are rejected, given the smallest p-values in ascending order: Benjamini and Hochberg."""
+    if not len(p):
+        return 0
+    passed = np.flatnonzero(p <= fdr * np.arange(1, len(p) + 1) / comparisons)
+    if not len(passed):
+        return 0
+    return int(np.searchsorted(p, p[passed[-1]], side="right"))
+
+
+def _rate(fdr: float) -> float:
+    fdr = real_number("fdr", fdr)
+    if not 0 < fdr < 1:
+        raise BadInput(f"fdr is {fdr}; expected a rate above 0 and below 1, such as 0.05")
+    return fdr

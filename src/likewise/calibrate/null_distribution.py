@@ -1,0 +1,112 @@
+"""The distribution of cosines under the null hypothesis that a pair is a chance pair; its p-values."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import BadInput
+
+TAIL_SHARE = 0.02
+"""The share of chance pairs, the most similar ones, that the tail is fitted to. Chosen on development data."""
+LEAST_TAIL = 200  # pairs; with fewer, a fitted tail is guesswork
+COUNTED = 100  # pairs above the last counted quantile, whose share is known to a tenth; beyond it the tail is used
+STEPS = 1000  # quantiles that are kept
+LEAST_PAIRS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class NullDistribution:
+    """How often chance pairs reach a cosine: quantiles that were counted and, beyond the last of them, a fitted tail.
+
+    The tail is a generalized Pareto distribution (Pickands 1975), never lighter than exponential: a lighter one would
+    end at some cosine, and call everything above impossible. Related texts that happen to be among the chance pairs
+    make the tail heavier and p-values larger.
+    """
+
+    cosines: Float[np.ndarray, " K"]
+    """Ascending; the last one is where the fitted tail begins."""
+    shares: Float[np.ndarray, " K"]
+    """Of all chance pairs, those that reach each of these cosines; (1 + count) / (1 + pairs), so never 0."""
+    pairs: int
+    """How many chance pairs were compared."""
+    scale: float
+    """Of the tail; in cosines."""
+    shape: float
+    """Of the tail; 0 is exponential, above is heavier."""
+
+    @classmethod
+    def of(cls, cosines: Float[np.ndarray, " P"]) -> "NullDistribution":
+        """Count the quantiles of these cosines of chance pairs, and fit their tail.
+
+        Raises:
+            BadInput: there are fewer than 1,000, one is not finite, or they are all equal.
+        """
+        ordered = np.sort(np.asarray(cosines, np.float64))
+        if len(ordered) < LEAST_PAIRS or not np.isfinite(ordered).all():
+            raise BadInput(f"expected {LEAST_PAIRS:,} or more finite cosines of chance pairs; got {len(ordered):,}")
+        if ordered[0] == ordered[-1]:
+            raise BadInput(f"every chance pair has the cosine {ordered[0]:.4f}: the model does not tell texts apart")
+        edge = ordered[-min(len(ordered) // 4, max(LEAST_TAIL, round(TAIL_SHARE * len(ordered))))]
+        scale, shape = fit_pareto_tail(ordered[ordered >= edge] - edge)
+        kept = np.unique(ordered[_steps(len(ordered))])
+        reached = len(ordered) - np.searchsorted(ordered, kept, side="left")
+        scale += shape * (kept[-1] - edge)  # what is beyond a point of the tail has the same shape and this scale
+        return cls(kept, (1 + reached) / (1 + len(ordered)), len(ordered), float(scale), shape)
+
+    @property
+    def tail_from(self) -> float:
+        """The cosine beyond which p-values come from the fitted tail."""
+        return float(self.cosines[-1])
+
+    @property
+    def least_counted(self) -> float:
+        """The p-value at that cosine: all smaller ones are extrapolated."""
+        return float(self.shares[-1])
+
+    def p_values(self, cosines: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """The probability that a chance pair has this cosine or a greater one."""
+        found = np.asarray(cosines, np.float64)
+        if np.isnan(found).any():
+            raise BadInput("a cosine is NaN, which has no p-value")
+        counted = np.exp(np.interp(found, self.cosines, np.log(self.shares), left=0.0))
+        beyond = np.asarray(np.maximum(found - self.tail_from, 0))
+        return np.asarray(np.where(beyond > 0, self.least_counted * self._survival(beyond), counted))
+
+    def cosine_at(self, p: float) -> float:
+        """The cosine whose p-value this is; it may be above 1, where no pair reaches that p-value."""
+        if not 0 < p <= 1:
+            raise BadInput(f"expected a p-value above 0 and at most 1; got {p}")
+        if p >= self.least_counted:
+            return float(np.interp(-math.log(p), -np.log(self.shares), self.cosines))
+        rarer = math.log(self.least_counted / p)
+        beyond = rarer if self.shape == 0 else math.expm1(self.shape * rarer) / self.shape
+        return self.tail_from + self.scale * beyond
+
+    def _survival(self, beyond: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """The share of the tail that lies this far beyond its beginning, or farther."""
+        scaled = beyond / self.scale
+        return np.asarray(np.exp(-scaled if self.shape == 0 else -np.log1p(self.shape * scaled) / self.shape))
+
+
+def fit_pareto_tail(beyond: Float[np.ndarray, " n"]) -> tuple[float, float]:
+    """Scale and shape of a generalized Pareto distribution, by L-moments (Hosking and Wallis 1987); the shape is ≥ 0.
+
+    `beyond` are distances beyond the beginning of the tail, in ascending order.
+    """
+    mean = float(beyond.mean())
+    weights = (2 * np.arange(len(beyond)) - len(beyond) + 1) / (len(beyond) * max(1, len(beyond) - 1))
+    half_difference = float((weights * beyond).sum())  # the second L-moment: half the mean difference of two draws
+    if mean <= 0 or half_difference <= 0:
+        raise BadInput("the most similar chance pairs all have one cosine, so that no tail can be fitted to them")
+    shape = 2 - mean / half_difference
+    return (mean, 0.0) if shape <= 0 else (mean * (1 - shape), shape)
+
+
+def _steps(count: int) -> np.ndarray:
+    """Positions of evenly spaced quantiles, and closer ones towards the greatest, without those that are too few."""
+    edge = count - COUNTED
+    even = np.linspace(0, edge, STEPS)
+    close = count - np.geomspace(COUNTED, count, STEPS)
+    return np.unique(np.concatenate([even, close, [edge]]).round().astype(int).clip(0, edge))

@@ -1,0 +1,139 @@
+"""A migration in the background: the new index is built beside the old one, which is searched until it is complete.
+
+No index ever holds vectors of two models. Until the new index has every record, queries of the new model are mapped
+into the old model's space and searched there; after that they go to the new index as they are.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from ..errors import BadInput
+from ..runtime.arguments import whole_number
+from ..runtime.progress import Advance, Progress, show_progress
+from ..search.index import Index, Match
+from ..search.records import Records
+from .vector_map import VectorMap
+
+MOST_PASSES = 10
+"""Passes over the old index: one with nothing to do ends the migration; more are needed while it is written to."""
+EncodeRecords = Callable[[list[str]], Float[np.ndarray, "n E"]]
+
+
+@dataclass(frozen=True)
+class MigrationReport:
+    """What was done: records encoded, those that were in the new index already, and those that were deleted there."""
+
+    encoded: int
+    kept: int
+    deleted: int
+    passes: int
+
+
+class Migration:
+    """Two indexes of the same records, the old model's and the new model's, the latter being filled.
+
+    Killed at any moment, it is resumed by making it again and calling `run`: records that the new index has are not
+    encoded again, unless their texts or metadata have changed since.
+    """
+
+    def __init__(self, old: Index, new: Index, encode: EncodeRecords, query_map: VectorMap | None = None) -> None:
+        """Check that everything fits.
+
+        Args:
+            old: the index that is searched until the new one is complete.
+            new: the index that is filled; it holds records of this migration only.
+            encode: texts to the new model's vectors, as records are encoded.
+            query_map: from the new model's vectors to the old model's; without it there is no `search` before the end.
+
+        Raises:
+            BadInput: both indexes are one, or the map is between other models than theirs.
+        """
+        if new is old or new.location == old.location:
+            raise BadInput(f"the new index is the old one, {old.location}; expected another place beside it")
+        if query_map is not None:
+            new.check_model(query_map.source)
+            old.check_model(query_map.target)
+        self.old, self.new, self.encode, self.query_map = old, new, encode, query_map
+        self.complete = False
+
+    def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
+        """Search for vectors of the new model: in the old index, mapped, until `run` has returned; then in the new one.
+
+        Raises:
+            BadInput: the migration is not complete, and there is no map.
+        """
+        if self.complete:
+            return self.new.search(queries, k, where)
+        if self.query_map is None:
+            raise BadInput(
+                f"{self.new.location} is not complete, and no map into the old model's space was given: search "
+                f"{self.old.location} by its own model until run() has returned"
+            )
+        return self.old.search(self.query_map(queries), k, where)
+
+    def run(self, *, block: int = 1000, progress: Progress = None) -> MigrationReport:
+        """Encode what the new index lacks, a block of records at a time, until both indexes hold the same records.
+
+        Raises:
+            BadInput: a record of the old index has no text; or the old index changed during each of ten passes.
+        """
+        block = whole_number("block", block)
+        known = {name: sign for records in self.new.records(block) for name, sign in _signatures(records).items()}
+        kept = len(known)
+        encoded = deleted = 0
+        for number in range(1, MOST_PASSES + 1):
+            with show_progress(progress, self.old.count()) as advance:
+                changed, seen = self._copy_changed(known, block, advance)
+            gone = [name for name in known if name not in seen]
+            deleted += self.new.delete(gone) if gone else 0
+            for name in gone:
+                del known[name]
+            encoded += changed
+            if not changed and not gone and self.new.count() == self.old.count():
+                self.complete = True
+                return MigrationReport(encoded, kept, deleted, number)
+        raise BadInput(
+            f"{self.old.location} was written to during each of {MOST_PASSES} passes, so {self.new.location} is never "
+            "complete; pause the writing, and run the migration again (it goes on where it is)"
+        )
+
+    def _copy_changed(self, known: dict[str, bytes], block: int, advance: Advance) -> tuple[int, set[str]]:
+        """One pass over the old index; how many records were encoded, and all ids there are."""
+        changed, seen = 0, set[str]()
+        for records in self.old.records(block):
+            signatures = _signatures(records)
+            seen.update(signatures)
+            rows = [i for i, name in enumerate(records.ids) if known.get(name) != signatures[name]]
+            if rows:
+                self.new.upsert(self._encoded(records, rows))
+                known.update((records.ids[i], signatures[records.ids[i]]) for i in rows)
+            changed += len(rows)
+            advance(len(records), 0)
+        return changed, seen
+
+    def _encoded(self, records: Records, rows: Sequence[int]) -> Records:
+        """These rows with the new model's vectors."""
+        texts = [None if records.texts is None else records.texts[i] for i in rows]
+        missing = [records.ids[i] for i, text in zip(rows, texts, strict=True) if text is None]
+        if missing:
+            raise BadInput(
+                f"{self.old.location} holds no text for {missing[0]!r} ({len(missing):,} such records in this block), "
+                "so that it cannot be encoded by another model"
+            )
+        metadata = None if records.metadata is None else [records.metadata[i] for i in rows]
+        return Records([records.ids[i] for i in rows], self.encode(texts), texts, metadata)  # type: ignore[arg-type]
+
+
+def _signatures(records: Records) -> dict[str, bytes]:
+    """By id, 16 bytes that change with a record's text or metadata."""
+    texts = records.texts or [None] * len(records)
+    metadata = records.metadata or [{}] * len(records)
+    return {
+        name: blake2b(json.dumps([text, dict(row)], sort_keys=True).encode(), digest_size=16).digest()
+        for name, text, row in zip(records.ids, texts, metadata, strict=True)
+    }

@@ -1,0 +1,96 @@
+"""Fitting a map between two models' vectors: ridge regression or an orthogonal map, whichever keeps more recall."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from ..arrays.similarity import check_finite_rows, number_table, unit
+from ..errors import BadInput
+from ..search.index import ModelIdentity
+from .recall import recall_interval, recall_kept
+from .vector_map import VectorMap
+
+LEAST = 500  # texts
+STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+"""Of the ridge, relative to the mean variance of a dimension."""
+FITTED, CHOSEN = 0.6, 0.8
+"""The sample up to the first share is fitted to, up to the second the map is chosen on, and the rest measures it."""
+Matrix = Float[np.ndarray, "D E"]
+
+
+def fit_map(
+    source_vectors: Shaped[np.ndarray, "N D"],
+    target_vectors: Shaped[np.ndarray, "N E"],
+    source: ModelIdentity,
+    target: ModelIdentity,
+    *,
+    seed: int = 0,
+) -> VectorMap:
+    """The map from one model's vectors to another's that keeps most recall, from a sample of texts encoded by both.
+
+    Row i of both tables is of the same text, every text once. Candidates are fitted on three fifths of the sample and
+    chosen by recall@10 of mapped queries on a fifth; the recall reported is measured on the last fifth.
+
+    Raises:
+        BadInput: there are fewer than 500 rows, not as many of both, or one is not finite.
+    """
+    before, after = _checked(source_vectors, target_vectors)
+    order = np.random.default_rng(seed).permutation(len(before))
+    fitted, chosen, held_out = np.split(order, [int(FITTED * len(order)), int(CHOSEN * len(order))])
+    recall, method, matrix = -1.0, "", np.empty((0, 0))
+    means = before[fitted].mean(0), after[fitted].mean(0)
+    for name, candidate in candidates(before[fitted] - means[0], after[fitted] - means[1]):
+        mapped = (before[chosen] - means[0]) @ candidate + means[1]
+        kept = float(recall_kept(mapped, after[chosen]).mean())
+        if kept > recall:
+            recall, method, matrix = kept, name, candidate
+    mapped = (before[held_out] - means[0]) @ matrix + means[1]
+    measured = recall_interval(recall_kept(mapped, after[held_out]))
+    return VectorMap(source, target, method, matrix, *means, measured, len(held_out))
+
+
+def candidates(x: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N E"]) -> Iterator[tuple[str, Matrix]]:
+    """Every candidate's name and matrix, for centred vectors of the two models."""
+    yield "procrustes", procrustes(x, y)
+    values, directions = np.linalg.eigh(x.T @ x)
+    shared = directions.T @ (x.T @ y)
+    for strength in STRENGTHS:
+        yield f"ridge, strength {strength:g}", ridge_from(values, directions, shared, strength)
+
+
+def procrustes(x: Float[np.ndarray, "N D"], y: Float[np.ndarray, "N E"]) -> Matrix:
+    """The orthogonal matrix (of orthonormal rows or columns, where widths differ) that brings x nearest to y.
+
+    Schönemann 1966. Angles between vectors stay as they are, up to dimensions that are lost.
+    """
+    left, _, right = np.linalg.svd(x.T @ y, full_matrices=False)
+    return np.asarray(left @ right)
+
+
+def ridge_from(
+    values: Float[np.ndarray, " D"], directions: Float[np.ndarray, "D D"], shared: Matrix, strength: float
+) -> Matrix:
+    """(XᵀX + λI)⁻¹XᵀY from the eigenvalues and eigenvectors of XᵀX; λ is the strength times the mean eigenvalue."""
+    penalty = strength * values.mean()
+    return np.asarray(directions @ (shared / (values + penalty)[:, None]))
+
+
+def _checked(
+    source_vectors: Shaped[np.ndarray, "N D"], target_vectors: Shaped[np.ndarray, "N E"]
+) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N E"]]:
+    tables = []
+    for what, vectors in (("source_vectors", source_vectors), ("target_vectors", target_vectors)):
+        table = number_table(vectors, what)
+        if table.ndim != 2 or len(table) < LEAST:
+            raise BadInput(
+                f"{what} has the shape {table.shape}; expected a table of {LEAST} rows or more, a row a text"
+            )
+        check_finite_rows(table, what)
+        tables.append(unit(table).astype(np.float64))
+    if len(tables[0]) != len(tables[1]):
+        raise BadInput(
+            f"there are {len(tables[0]):,} source vectors and {len(tables[1]):,} target vectors; expected as many, row "
+            "i of both of the same text"
+        )
+    return tables[0], tables[1]

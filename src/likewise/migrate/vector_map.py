@@ -1,0 +1,100 @@
+"""VectorMap: vectors of one model turned into approximate vectors of another; saved as one safetensors file."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Shaped
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from ..arrays.similarity import check_finite_rows, number_table, unit
+from ..errors import BadInput
+from ..evaluate.statistics.significance import Interval
+from ..runtime.atomic_files import atomic_file, naming_full_disk
+from ..search.index import ModelIdentity
+
+FORMAT = "likewise-map-1"
+ENTRY = "likewise"
+"""The key of the JSON in the file's header."""
+
+
+@dataclass(frozen=True, eq=False)
+class VectorMap:
+    """A linear map between the directions of two models' vectors: centred, multiplied, centred again."""
+
+    source: ModelIdentity
+    """Whose vectors go in."""
+    target: ModelIdentity
+    """Whose vectors come out, approximately."""
+    method: str
+    """How it was fitted: `"procrustes"`, or `"ridge"` and its strength."""
+    matrix: Float[np.ndarray, "D E"]
+    source_mean: Float[np.ndarray, " D"]
+    target_mean: Float[np.ndarray, " E"]
+    recall: Interval
+    """The share of the target model's own 10 nearest neighbours that are found by mapped queries, on held-out texts."""
+    measured_on: int
+    """How many held-out texts it was measured among: in a larger collection, recall is lower."""
+
+    def __call__(self, vectors: Shaped[np.ndarray, "N D"]) -> Float[np.ndarray, "N E"]:
+        """Vectors of the target model's width, of length 1, in float32.
+
+        Raises:
+            BadInput: they have another width than the source model's, or are not finite.
+        """
+        vectors = number_table(vectors, "vectors")
+        if vectors.ndim != 2 or vectors.shape[1] != len(self.matrix):
+            raise BadInput(
+                f"expected vectors of shape (N, {len(self.matrix)}), those of {self.source.name}; got {vectors.shape}"
+            )
+        check_finite_rows(vectors, "vectors")
+        mapped = (unit(vectors) - self.source_mean) @ self.matrix + self.target_mean
+        return unit(mapped.astype(np.float32, copy=False))
+
+    def save(self, path: Path) -> None:
+        """Write it: the arrays, and both models' names and fingerprints as JSON in the header."""
+        arrays = {"matrix": self.matrix, "source_mean": self.source_mean, "target_mean": self.target_mean}
+        about = {
+            "format": FORMAT,
+            "source": self.source.as_json(),
+            "target": self.target.as_json(),
+            "method": self.method,
+            "recall": [self.recall.value, self.recall.low, self.recall.high],
+            "measured_on": self.measured_on,
+        }
+        stored = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
+        with atomic_file(path) as partial, naming_full_disk(path):
+            save_file(stored, partial, {ENTRY: json.dumps(about)})
+
+    @classmethod
+    def load(cls, path: Path) -> "VectorMap":
+        """The map that `save` wrote.
+
+        Raises:
+            BadInput: there is none, or the file is something else or damaged.
+        """
+        if not path.is_file():
+            raise BadInput(f"there is no file {path}; expected a map between two models' vectors, by VectorMap.save")
+        try:
+            with safe_open(path, "numpy") as file:
+                about = json.loads((file.metadata() or {}).get(ENTRY, "null"))
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
+            return _read(about, arrays)
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"{path} is no map between two models' vectors, or damaged: {error!r}") from None
+
+
+def _read(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> VectorMap:
+    if about["format"] != FORMAT:
+        raise ValueError(f"its format is {about['format']!r}; expected {FORMAT!r}")
+    matrix, before, after = (arrays[name] for name in ("matrix", "source_mean", "target_mean"))
+    if matrix.ndim != 2 or matrix.shape != (*before.shape, *after.shape):
+        raise ValueError(f"its arrays have the shapes {matrix.shape}, {before.shape} and {after.shape}")
+    if not all(np.isfinite(array).all() for array in (matrix, before, after)):
+        raise ValueError("it holds a number that is NaN or infinite")
+    source, target = (ModelIdentity.from_json(about[side]) for side in ("source", "target"))
+    recall = Interval(*map(float, about["recall"]))
+    return VectorMap(source, target, str(about["method"]), matrix, before, after, recall, int(about["measured_on"]))

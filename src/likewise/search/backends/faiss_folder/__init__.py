@@ -1,0 +1,1 @@
+"""faiss: exact search in memory over a folder, and an approximate sidecar of any index [extra: faiss]."""

@@ -1,0 +1,113 @@
+"""An approximate index (HNSW of faiss) beside any exact one: derived from its records, and thrown away when stale.
+
+    build_sidecar(index, folder, mark="generation 7")
+    sidecar = open_sidecar(folder, mark="generation 7")  # None where it is missing, damaged or of another generation
+    sidecar.search(index, queries, k=10)
+
+`mark` is whatever the caller changes when its records change. The sidecar proposes candidates, from rows in int8; the
+index gives their vectors, so that scores are exact.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import file_digest
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
+from ....runtime.arguments import whole_number
+from ....runtime.atomic_files import atomic_file
+from ....runtime.installation import missing_extra
+from ....runtime.progress import Progress, show_progress
+from ...index import Index, Match
+from ...records import Records
+from ...unit_rows import UnitRows, checked_queries
+from ..conversions import as_matches
+
+try:
+    import faiss
+except ImportError:
+    raise missing_extra("faiss-cpu", "faiss", "an approximate index") from None
+
+GRAPH, NAMES = "hnsw.faiss", "hnsw.json"
+NEIGHBOURS, EF_CONSTRUCTION = 32, 80
+TRAINED_ON = 20_000  # rows from which the range of int8 is learnt
+CANDIDATES = 4
+"""Candidates for each of the k that are asked for: their exact scores decide."""
+
+
+@dataclass(frozen=True)
+class HnswSidecar:
+    """A graph over N rows of length 1, and their ids."""
+
+    graph: Any
+    ids: list[str]
+
+    def search(
+        self, index: Index, queries: Shaped[np.ndarray, "Q E"], k: int = 10, *, ef: int = 100
+    ) -> list[list[Match]]:
+        """About the k records of greatest cosine, best first, with exact scores; `ef` trades time for recall.
+
+        Raises:
+            BadInput: a record is gone: the index has changed, and the sidecar is stale.
+        """
+        rows, k = checked_queries(queries, index.width), whole_number("k", k)
+        wanted = min(CANDIDATES * k, len(self.ids))
+        if not wanted or not len(rows):
+            return [[] for _ in rows]
+        parameters = faiss.SearchParametersHNSW(efSearch=max(whole_number("ef", ef), wanted))
+        _, found = self.graph.search(rows, wanted, params=parameters)
+        return [self._scored(index, row, places[places >= 0], k) for row, places in zip(rows, found, strict=True)]
+
+    def _scored(self, index: Index, query: Any, places: Any, k: int) -> list[Match]:
+        names = [self.ids[place] for place in places]
+        scores = UnitRows.of(np.asarray(index.get(names).vectors)).rows @ query
+        best = np.argsort(-scores, kind="stable")[:k]
+        return as_matches((names[i], scores[i]) for i in best)
+
+
+def build_sidecar(index: Index, folder: Path, mark: str, *, progress: Progress = None) -> None:
+    """Build the graph from all records, a block at a time, and write it; the file that makes it valid is the last."""
+    graph = faiss.index_factory(index.width, f"HNSW{NEIGHBOURS}_SQ8", faiss.METRIC_INNER_PRODUCT)
+    graph.hnsw.efConstruction = EF_CONSTRUCTION
+    ids: list[str] = []
+    with show_progress(progress, index.count()) as advance:
+        for records in _with_sample(graph, index.records(TRAINED_ON)):
+            graph.add(UnitRows.of(np.asarray(records.vectors)).rows)
+            ids += records.ids
+            advance(len(records), 0)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / NAMES).unlink(missing_ok=True)
+    with atomic_file(folder / GRAPH) as partial:
+        faiss.write_index(graph, str(partial))
+    described = {"mark": mark, "checksum": _checksum(folder / GRAPH), "ids": ids}
+    with atomic_file(folder / NAMES) as partial:
+        partial.write_text(json.dumps(described), "utf-8")
+
+
+def _with_sample(graph: Any, blocks: Iterator[Records]) -> Iterator[Records]:
+    """The blocks, after the range of int8 was learnt from the first."""
+    first = next(blocks, None)
+    if first is not None:
+        graph.train(UnitRows.of(np.asarray(first.vectors)).rows)
+        yield from chain([first], blocks)
+
+
+def open_sidecar(folder: Path, mark: str) -> HnswSidecar | None:
+    """The sidecar, if it is whole and was built under this mark; None otherwise, and it can be built again."""
+    try:
+        described = json.loads((folder / NAMES).read_text("utf-8"))
+        if described["mark"] != mark or described["checksum"] != _checksum(folder / GRAPH):
+            return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return HnswSidecar(faiss.read_index(str(folder / GRAPH)), described["ids"])
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "blake2b").hexdigest()

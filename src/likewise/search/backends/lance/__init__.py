@@ -1,0 +1,1 @@
+"""LanceDB: an index is a folder of versioned tables [extra: lance]."""

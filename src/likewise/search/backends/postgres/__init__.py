@@ -1,0 +1,1 @@
+"""PostgreSQL with pgvector: an index is a table [extra: pgvector]."""

@@ -1,0 +1,116 @@
+"""A calibration: computed from texts, with labelled pairs or without, saved as itself, of one model only."""
+
+import json
+
+import numpy as np
+import pytest
+
+from likewise.calibrate import Calibration, calibrate, fit_labelled_pairs
+from likewise.calibrate.calibration import ChanceDraw, identity_of, with_labelled_pairs
+from likewise.errors import BadInput, LikewiseError
+from likewise.evaluate.statistics.significance import BootstrapSettings
+from likewise.search.index import ModelIdentity
+
+RANDOM = np.random.default_rng(0)
+WORDS = ["cat", "dog", "the", "and", "quick", "on", "query", "a", "b", "c", "x", "7"]
+TEXTS = [" ".join(RANDOM.choice(WORDS, 6)) for _ in range(150)]
+
+
+@pytest.fixture(scope="module")
+def calibration(tiny):
+    return calibrate(tiny, "tiny", [*TEXTS, "", " ", *TEXTS], draw=ChanceDraw(2000), progress=False)
+
+
+@pytest.fixture(scope="module")
+def labelled(calibration):
+    labels = RANDOM.integers(2, size=400)
+    cosines = RANDOM.normal(0.3, 0.1, 400) + 0.3 * labels
+    fit = fit_labelled_pairs(cosines, labels, bootstrap=BootstrapSettings(resamples=50))
+    return with_labelled_pairs(calibration, fit)
+
+
+def test_blank_and_repeated_texts_are_left_out(calibration, tiny):
+    assert calibration.texts == len(set(TEXTS))
+    vectors = tiny.encode(list(dict.fromkeys(TEXTS)))
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
+    middle = float(np.median(cosines))
+    assert calibration.p_values(np.array(middle)) == pytest.approx(0.5, abs=0.06)
+
+
+def test_queries_are_compared_with_texts(tiny):
+    found = calibrate(tiny, "tiny", TEXTS, queries=TEXTS[:20], draw=ChanceDraw(1000), progress=False)
+    assert (found.queries, found.texts, found.chance.pairs) == (len(set(TEXTS[:20])), len(set(TEXTS)), 1000)
+
+
+def test_what_is_saved_is_loaded_as_itself(calibration, labelled, tmp_path):
+    for number, one in enumerate((calibration, labelled)):
+        one.save(tmp_path / f"{number}.json")
+        again = Calibration.load(tmp_path / f"{number}.json")
+        assert again.as_json() == one.as_json() and again.model == one.model
+        cosines = np.linspace(-1, 1, 50)
+        np.testing.assert_array_equal(again.p_values(cosines), one.p_values(cosines))
+
+
+def test_another_model_is_refused_by_name(calibration, tiny):
+    calibration.check_model(identity_of(tiny, "under another name"))
+    with pytest.raises(BadInput, match=r"calibration is of tiny .*cosines are of mini \(abcabcabcabc\)"):
+        calibration.check_model(ModelIdentity("mini", "abc" * 10))
+
+
+def test_a_score_is_the_share_of_positive_pairs_and_the_threshold_separates(labelled):
+    assert labelled.scores(np.array([0.0, 0.9])).tolist() == [0, 1]
+    fit = labelled.labelled
+    assert 0.35 < fit.threshold.low <= fit.threshold.value <= fit.threshold.high < 0.55
+    assert fit.value > 0.85 and fit.pairs == 400
+
+
+def test_without_labelled_pairs_there_are_no_scores(calibration):
+    with pytest.raises(BadInput, match="no labelled pairs.*likewise calibrate"):
+        calibration.scores(np.array([0.5]))
+
+
+def test_labels_of_one_kind_and_unknown_criteria_are_refused():
+    with pytest.raises(BadInput, match=r"labels are \[1\]; expected 0 and 1"):
+        fit_labelled_pairs(np.array([0.1, 0.2]), np.array([1, 1]))
+    with pytest.raises(BadInput, match="criterion is 'auc'"):
+        fit_labelled_pairs(np.array([0.1, 0.2]), np.array([0, 1]), criterion="auc")
+
+
+def test_a_threshold_may_be_best_for_accuracy():
+    fit = fit_labelled_pairs(
+        np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1]), criterion="accuracy", bootstrap=BootstrapSettings(20)
+    )
+    assert fit.threshold.value == pytest.approx(0.5) and fit.value == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "other"}, "has the format 'other'"),
+        ({"chance": {}}, "damaged calibration: KeyError"),
+        ({"model": None}, "damaged calibration"),
+        ({"texts": "many"}, "damaged calibration"),
+    ],
+)
+def test_a_damaged_file_is_refused(calibration, change, message, tmp_path):
+    (tmp_path / "c.json").write_text(json.dumps({**calibration.as_json(), **change}))
+    with pytest.raises(BadInput, match=message):
+        Calibration.load(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("key", ["cosines", "shares"])
+def test_quantiles_that_do_not_ascend_are_refused(calibration, key, tmp_path):
+    found = calibration.as_json()
+    found["chance"][key].reverse()
+    (tmp_path / "c.json").write_text(json.dumps(found))
+    with pytest.raises(BadInput, match="quantiles do not ascend"):
+        Calibration.load(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("content", [None, "[1]", "{", "\xff"])
+def test_what_is_no_calibration_is_refused(content, tmp_path):
+    if content is not None:
+        (tmp_path / "c.json").write_bytes(content.encode("latin-1"))
+    with pytest.raises(LikewiseError, match=r"c\.json"):
+        Calibration.load(tmp_path / "c.json")

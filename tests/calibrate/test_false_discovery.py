@@ -1,0 +1,84 @@
+"""The cut-off at a false discovery rate: Benjamini and Hochberg's, over all comparisons and not those shown."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import false_discovery_control
+
+from likewise.calibrate import Calibration, NullDistribution, cut_off, least_cosine
+from likewise.calibrate.false_discovery import rejections
+from likewise.errors import BadInput
+from likewise.search.index import ModelIdentity
+
+RANDOM = np.random.default_rng(0)
+CALIBRATION = Calibration(
+    ModelIdentity("m", "f" * 32), NullDistribution.of(RANDOM.normal(0.1, 0.1, 100_000)), texts=500
+)
+
+
+@given(st.lists(st.floats(1e-9, 1), min_size=1, max_size=60), st.floats(0.01, 0.5))
+def test_rejections_are_those_of_scipy(p, fdr):
+    p = np.sort(np.array(p))
+    assert rejections(p, len(p), fdr) in {
+        int((false_discovery_control(p) <= level).sum()) for level in (fdr * (1 - 1e-9), fdr * (1 + 1e-9))
+    }
+
+
+def test_the_share_of_chance_pairs_among_discoveries_stays_below_the_rate():
+    shares = []
+    for _ in range(60):
+        chance, related = RANDOM.normal(0.1, 0.1, 5000), RANDOM.normal(0.6, 0.1, 200)
+        cut = cut_off(CALIBRATION, np.concatenate([chance, related]), comparisons=5200, fdr=0.1)
+        assert cut.discoveries == (chance >= cut.cosine).sum() + (related >= cut.cosine).sum()
+        shares.append((chance >= cut.cosine).sum() / max(1, cut.discoveries))
+    error = np.std(shares) / np.sqrt(len(shares))
+    assert 0.05 < np.mean(shares) < 0.1 + 3 * error
+
+
+def test_among_chance_pairs_alone_there_is_rarely_a_discovery():
+    found = [cut_off(CALIBRATION, RANDOM.normal(0.1, 0.1, 2000), comparisons=2000, fdr=0.05) for _ in range(100)]
+    assert sum(cut.discoveries > 0 for cut in found) <= 12
+    nothing = next(cut for cut in found if not cut.discoveries)
+    assert (nothing.cosine, nothing.p, nothing.extrapolated) == (np.inf, 0.0, False)
+
+
+def test_comparisons_that_are_not_shown_count():
+    cosines = np.array([0.62, 0.6])
+    assert cut_off(CALIBRATION, cosines, comparisons=100, fdr=0.05).discoveries == 2
+    assert cut_off(CALIBRATION, cosines, comparisons=10**9, fdr=0.05).discoveries == 0
+
+
+def test_the_best_cosines_alone_give_the_cut_off_of_all():
+    for fdr in (0.01, 0.1, 0.3):
+        cosines = np.concatenate([RANDOM.normal(0.1, 0.1, 20_000), RANDOM.normal(0.5, 0.1, 300)])
+        whole = cut_off(CALIBRATION, cosines, comparisons=len(cosines), fdr=fdr)
+        bound = least_cosine(CALIBRATION, comparisons=len(cosines), fdr=fdr, most=1000)
+        some = cosines[cosines >= bound]
+        assert whole.discoveries < 1000 and len(some) < len(cosines)
+        assert cut_off(CALIBRATION, some, comparisons=len(cosines), fdr=fdr) == whole
+
+
+def test_a_cut_off_says_whether_its_p_value_was_counted():
+    counted = cut_off(CALIBRATION, np.full(50, 0.35), comparisons=51, fdr=0.05)
+    assert not counted.extrapolated and counted.p > CALIBRATION.chance.least_counted
+    assert cut_off(CALIBRATION, np.full(50, 0.9), comparisons=10**6, fdr=0.05).extrapolated
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "fdr", "message"),
+    [
+        (10, 0.0, "fdr is 0.0; expected a rate above 0"),
+        (10, 1.0, "fdr is 1.0"),
+        (10, float("nan"), "fdr is nan"),
+        (1, 0.1, "2 cosines and 1 comparisons"),
+        (-1, 0.1, "comparisons is -1"),
+    ],
+)
+def test_impossible_numbers_are_refused(comparisons, fdr, message):
+    with pytest.raises(BadInput, match=message):
+        cut_off(CALIBRATION, np.array([0.1, 0.2]), comparisons=comparisons, fdr=fdr)
+
+
+def test_no_pairs_at_all_give_no_discovery():
+    assert cut_off(CALIBRATION, np.empty(0), comparisons=0, fdr=0.05).discoveries == 0

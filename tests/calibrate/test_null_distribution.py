@@ -1,0 +1,117 @@
+"""p-values of chance pairs: uniform on other chance pairs, monotone, and never lighter than what was seen."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from likewise.calibrate.chance_pairs import chance_cosines
+from likewise.calibrate.null_distribution import COUNTED, NullDistribution, fit_pareto_tail
+from likewise.errors import BadInput
+
+RANDOM = np.random.default_rng(0)
+VECTORS = RANDOM.normal(size=(6000, 16)).astype(np.float32) + 0.5
+DRAWN = chance_cosines(VECTORS[:3000], 100_000)
+NULL = NullDistribution.of(DRAWN)
+
+
+def independent_pairs(vectors: np.ndarray) -> np.ndarray:
+    """Cosines of pairs that share no text."""
+    half = len(vectors) // 2
+    a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (vectors[:half], vectors[half:]))
+    return (a * b).sum(1).astype(np.float64)
+
+
+def test_p_values_of_other_chance_pairs_are_uniform():
+    p = NULL.p_values(independent_pairs(VECTORS[3000:]))
+    assert stats.kstest(p, "uniform").pvalue > 0.01
+    shifted = NULL.p_values(independent_pairs(VECTORS[3000:]) + 0.05)  # that this test can fail
+    assert stats.kstest(shifted, "uniform").pvalue < 1e-4
+
+
+def test_where_they_are_counted_p_values_are_the_shares_that_counting_gives():
+    for cosine in np.quantile(DRAWN, [0.01, 0.3, 0.5, 0.9, 0.99, 0.998]):
+        counted = (1 + (cosine <= DRAWN).sum()) / (1 + len(DRAWN))
+        assert NULL.p_values(np.array(cosine)) == pytest.approx(counted, rel=0.02)
+
+
+def test_only_what_too_few_pairs_reach_is_extrapolated():
+    assert (NULL.tail_from <= DRAWN).sum() == COUNTED
+    assert NULL.least_counted == pytest.approx(COUNTED / len(DRAWN), rel=0.02)
+
+
+def test_an_exponential_tail_is_extrapolated_exactly():
+    exponential = RANDOM.exponential(0.05, 200_000)
+    null = NullDistribution.of(exponential)
+    for p in (1e-5, 1e-6, 1e-7):
+        assert null.cosine_at(p) == pytest.approx(-0.05 * np.log(p), rel=0.1)
+
+
+@pytest.mark.parametrize("shape", [0.1, 0.3])
+def test_a_heavy_tail_is_fitted_as_scipy_draws_it(shape):
+    beyond = np.sort(stats.genpareto.rvs(shape, scale=2.0, size=50_000, random_state=1))
+    assert fit_pareto_tail(beyond) == (pytest.approx(2.0, rel=0.03), pytest.approx(shape, abs=0.03))
+
+
+def test_a_light_tail_is_fitted_as_exponential_and_never_ends():
+    null = NullDistribution.of(RANDOM.uniform(-1, 0.5, 100_000))
+    assert null.shape == 0 and 0 < null.p_values(np.array(0.6)) < null.least_counted
+
+
+def test_the_second_moment_is_half_the_mean_difference_of_all_pairs():
+    beyond = np.sort(RANDOM.exponential(1.0, 60))
+    differences = np.abs(beyond[:, None] - beyond[None])[np.triu_indices(60, 1)]
+    scale, shape = fit_pareto_tail(beyond)
+    assert (shape, scale) in [
+        (pytest.approx(2 - beyond.mean() / (differences.mean() / 2)), pytest.approx(beyond.mean() * (1 - shape))),
+        (0.0, pytest.approx(beyond.mean())),
+    ]
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=30))
+def test_p_values_are_probabilities_that_fall_as_cosines_rise(cosines):
+    p = NULL.p_values(np.sort(np.array(cosines)))
+    assert ((p > 0) & (p <= 1)).all() and (np.diff(p) <= 0).all()
+
+
+@given(st.floats(1e-12, 1.0))
+def test_the_cosine_of_a_p_value_has_that_p_value(p):
+    assert NULL.p_values(np.array(NULL.cosine_at(p))) == pytest.approx(p, rel=1e-6)
+
+
+def test_few_texts_are_compared_pair_by_pair():
+    vectors = RANDOM.normal(size=(100, 4))
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    expected = (unit @ unit.T)[np.triu_indices(100, 1)]
+    np.testing.assert_allclose(np.sort(chance_cosines(vectors, 10_000)), np.sort(expected), atol=1e-6)
+    queries = RANDOM.normal(size=(3, 4))
+    expected = queries / np.linalg.norm(queries, axis=1, keepdims=True) @ unit.T
+    np.testing.assert_allclose(chance_cosines(vectors, 300, queries=queries), expected.ravel(), atol=1e-6)
+
+
+def test_a_chance_pair_is_never_a_text_with_itself():
+    assert chance_cosines(np.eye(200), 5000).max() == 0
+
+
+@pytest.mark.parametrize(
+    ("cosines", "message"),
+    [
+        (np.zeros(50), "1,000 or more finite cosines of chance pairs; got 50"),
+        (np.full(2000, np.nan), "finite cosines"),
+        (np.full(2000, 0.5), "every chance pair has the cosine 0.5000"),
+        (np.repeat([0.0, 0.5], [100, 1900]), "most similar chance pairs all have one cosine"),
+    ],
+)
+def test_what_has_no_distribution_is_refused(cosines, message):
+    with pytest.raises(BadInput, match=message):
+        NullDistribution.of(cosines)
+
+
+def test_too_few_texts_and_impossible_numbers_are_refused():
+    with pytest.raises(BadInput, match="99 distinct texts; expected 100 or more"):
+        chance_cosines(VECTORS[:99], 1000)
+    with pytest.raises(BadInput, match="above 0 and at most 1; got 0"):
+        NULL.cosine_at(0)
+    with pytest.raises(BadInput, match="NaN, which has no p-value"):
+        NULL.p_values(np.array([0.1, np.nan]))

@@ -1,0 +1,182 @@
+"""`likewise calibrate`, and --calibration and --fdr where pairs and duplicates are looked for."""
+
+import json
+
+import numpy as np
+import pytest
+
+from likewise import Embedder
+from likewise.calibrate import Calibration, cut_off
+from likewise.cli import main
+from likewise.files import Table
+from likewise.search import closest_pairs
+
+RANDOM = np.random.default_rng(0)
+WORDS = ["cat", "dog", "the", "and", "quick", "on", "query", "a", "b", "c", "x", "7"]
+TEXTS = list(dict.fromkeys(" ".join(RANDOM.choice(WORDS, 6)) for _ in range(160)))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("calibrate")
+    (folder / "in.txt").write_text("".join(f"{text}\n" for text in TEXTS))
+    rows = [
+        {"sentence1": a, "sentence2": b, "label": i % 2} for i, (a, b) in enumerate(zip(TEXTS, TEXTS[3:], strict=False))
+    ]
+    (folder / "labelled.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(folders):
+    return str(folders("bert"))
+
+
+@pytest.fixture(scope="module")
+def calibration(place, model):
+    """A calibration under which the most similar tenth of pairs is rare, as it would be of other texts."""
+    out = place / "c.json"
+    words = ["calibrate", str(place / "in.txt"), "-m", model, "-o", str(out), "-q", "--chance-pairs", "5000"]
+    assert main([*words, "--pairs", str(place / "labelled.jsonl")]) == 0
+    own = Calibration.load(out)
+    found, shift = own.as_json(), own.chance.cosine_at(1e-4) - own.chance.cosine_at(0.1)
+    found["chance"]["cosines"] = (np.array(found["chance"]["cosines"]) - shift).tolist()
+    out.write_text(json.dumps(found))
+    return out
+
+
+def test_the_table_the_json_and_the_file_agree(place, model, capsys):
+    out = place / "own.json"
+    words = ["calibrate", str(place / "in.txt"), "-m", model, "-o", str(out), "--chance-pairs", "2000"]
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(out.read_text())
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    chance = Calibration.load(out).chance
+    assert f"2,000 chance pairs of {len(TEXTS)} distinct texts" in shown
+    lines = {line[:16].strip(): line for line in shown.splitlines()}
+    assert f"{chance.cosine_at(0.5):.3f} or more" in next(line for name, line in lines.items() if name == "1 in 2")
+    assert shown.count("extrapolated") >= 6
+
+
+def test_labelled_pairs_give_a_threshold(calibration, place, model, capsys):
+    words = ["calibrate", str(place / "in.txt"), "-m", model, "-o", str(place / "l.json"), "--chance-pairs", "2000"]
+    assert main([*words, "--pairs", str(place / "labelled.jsonl"), "--best-for", "accuracy"]) == 0
+    shown = capsys.readouterr().out
+    fit = Calibration.load(place / "l.json").labelled
+    assert fit.criterion == "accuracy" and fit.pairs == len(TEXTS) - 3
+    assert f"threshold {fit.threshold.value:.3f}" in shown and "best for accuracy" in shown
+
+
+def test_a_plot_is_drawn(place, model):
+    pytest.importorskip("matplotlib")
+    words = ["calibrate", str(place / "in.txt"), "-m", model, "-o", str(place / "p.json"), "-q"]
+    options = ["--pairs", str(place / "labelled.jsonl"), "--plot", str(place / "p.png"), "--queries"]
+    assert main([*words, *options, str(place / "in.txt")]) == 0
+    assert (place / "p.png").stat().st_size > 5000
+    assert Calibration.load(place / "p.json").queries == len(TEXTS)
+
+
+def reference(model, calibration, fdr):
+    """The pairs at this rate, by the cosines of all pairs."""
+    vectors = Embedder.load(model).encode(TEXTS)
+    every = closest_pairs(vectors, len(TEXTS) ** 2)
+    cosines = np.array([pair.score for pair in every])
+    return every, cut_off(Calibration.load(calibration), cosines, comparisons=len(every), fdr=fdr)
+
+
+@pytest.mark.parametrize("fdr", [0.05, 0.3])
+def test_pairs_at_a_false_discovery_rate_are_those_of_all_comparisons(fdr, place, model, calibration, capsys):
+    every, cut = reference(model, calibration, fdr)
+    assert 0 < cut.discoveries < len(every)
+    words = ["pairs", str(place / "in.txt"), "-m", model, "--calibration", str(calibration), "--fdr", str(fdr)]
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [pair["score"] for pair in found["pairs"]] == pytest.approx([p.score for p in every[: cut.discoveries]])
+    assert found["cut_off"]["comparisons"] == len(every) and found["cut_off"]["discoveries"] == cut.discoveries
+    assert found["cut_off"]["cosine"] == pytest.approx(cut.cosine, abs=1e-6)
+    assert all(0 < pair["p"] <= fdr and 0 <= pair["probability"] <= 1 for pair in found["pairs"])
+    assert main([*words, "-k", "2", "-o", str(place / "pairs.csv")]) == 0
+    columns = Table.read(place / "pairs.csv", lambda names: names).columns
+    assert len(columns["p"]) == 2
+    assert f"{cut.discoveries:,} pairs are more similar than chance at a false discovery" in capsys.readouterr().err
+
+
+def test_a_calibration_alone_adds_p_values(place, model, calibration, capsys):
+    words = ["pairs", str(place / "in.txt"), "-m", model, "--calibration", str(calibration), "-k", "3"]
+    assert main(words) == 0
+    assert capsys.readouterr().out.count("p=") == 3
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "cut_off" not in found
+    p = Calibration.load(calibration).p_values(np.array([pair["score"] for pair in found["pairs"]]))
+    assert [pair["p"] for pair in found["pairs"]] == pytest.approx(p.tolist(), rel=0.01)
+
+
+def test_duplicates_use_the_cut_off_of_all_pairs(place, model, calibration, capsys):
+    _, cut = reference(model, calibration, 0.05)
+    words = ["duplicates", str(place / "in.txt"), "-m", model]
+    assert main([*words, "--calibration", str(calibration), "--fdr", "0.05", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["above"] == pytest.approx(cut.cosine, abs=1e-6)
+    assert main([*words, "--above", str(found["above"]), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["groups"] == found["groups"]
+
+
+def test_without_a_discovery_only_equal_texts_are_duplicates(place, model, capsys):
+    out = str(place / "all.json")
+    assert main(["calibrate", str(place / "in.txt"), "-m", model, "-o", out, "-q"]) == 0
+    capsys.readouterr()
+    (place / "twice.txt").write_text("".join(f"{text}\n" for text in [*TEXTS, TEXTS[3]]))
+    words = ["duplicates", str(place / "twice.txt"), "-m", model, "--calibration", out, "--fdr", "1e-9"]
+    assert main(words) == 0
+    shown = capsys.readouterr()
+    assert "no pair is more similar than chance at a false discovery rate of 1e-09" in shown.err
+    assert f"1 of {len(TEXTS) + 1} texts is a copy" in shown.err
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cut_off"]["cosine"] is None
+
+
+@pytest.mark.parametrize("verb", ["pairs", "duplicates"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--fdr", "0.05"], "--fdr needs to know how similar chance pairs are: --calibration FILE"),
+        (["--calibration", "c.json", "--fdr", "0.05", "--above", "0.5"], "--fdr and --above both choose"),
+        (["--calibration", "c.json", "--fdr", "1"], "--fdr is 1.0; expected a rate above 0 and below 1"),
+        (["--calibration", "none.json"], "there is no calibration none.json; to make one: likewise calibrate"),
+    ],
+)
+def test_options_that_contradict_each_other_are_one_line(verb, options, message, place, capsys):
+    assert main([verb, str(place / "in.txt"), "-m", "no-such-model", *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_a_calibration_of_another_model_is_refused(place, folders, calibration, capsys):
+    words = ["pairs", str(place / "in.txt"), "-m", str(folders("electra")), "--calibration", str(calibration)]
+    assert main(words) == 2
+    assert "A cosine means something else for each model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "c.txt"], "c.txt ends in '.txt'"),
+        (["-o", "c.json", "--chance-pairs", "10"], "--chance-pairs is 10; expected a whole number, 1000 or more"),
+        (["-o", "c.json", "--plot", "c.gif"], "c.gif ends in '.gif'"),
+        (["-o", "c.json", "--pairs", "in.txt"], "in.txt has no column sentence1"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_one_line(options, message, place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    assert main(["calibrate", "in.txt", "-m", "no-such-model", *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_a_label_that_is_neither_0_nor_1_is_named(place, capsys):
+    (place / "bad.csv").write_text("sentence1,sentence2,label\na,b,1\nc,d,maybe\n")
+    words = ["calibrate", str(place / "in.txt"), "-m", "no-such-model", "-o", str(place / "n.json")]
+    assert main([*words, "--pairs", str(place / "bad.csv")]) == 2
+    assert "bad.csv, line 3: label is 'maybe'; expected 0 or 1" in capsys.readouterr().err

@@ -1,0 +1,120 @@
+"""`likewise explain` shows, draws and writes the same contributions."""
+
+import io
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from likewise import Embedder
+from likewise.cli import main
+from likewise.cli.texts.explain import coloured_words
+from likewise.explain import Word, explain_pair
+
+A, B = "The cat <b>and</b> the dog", "a quick query, $7 & dogs"
+
+
+@pytest.fixture
+def words(folders):
+    return ["explain", A, B, "-m", str(folders("bert"))]
+
+
+@pytest.fixture
+def expected(folders):
+    return explain_pair(Embedder.load(folders("bert")), A, B)
+
+
+def test_json_has_words_and_contributions(words, expected, capsys):
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["cosine"] == pytest.approx(expected.cosine, abs=1e-6)
+    np.testing.assert_allclose(found["contributions"], expected.contributions, atol=1e-6)
+    for side, own in zip(found["texts"], expected.words, strict=True):
+        assert list(zip(side["words"], side["special"], strict=True)) == [tuple(word) for word in own]
+    assert "layers" not in found
+
+
+def test_layers_are_in_the_json_of_a_pooling_that_reads_several(words, capsys):
+    assert main([*words, "--json", "--pooling", "sbert-wk:start=0"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["layers"] == ["0", "1", "2", "3"]
+    assert np.sum(found["by_layer"]) == pytest.approx(found["cosine"], abs=1e-6)
+
+
+def test_the_terminal_shows_the_cosine_both_texts_and_the_greatest_pairs(words, expected, capsys):
+    assert main([*words, "-k", "3"]) == 0
+    shown = capsys.readouterr().out
+    assert f"cosine {expected.cosine:.4f}" in shown
+    assert "[CLS] The cat < b > and" in shown and "$ 7 & dogs [SEP]" in shown
+    top = expected.top_pairs(3)
+    rows = re.findall(r"^ *([+-]\d+\.\d) +(\S+) +(\S+)$", shown, re.MULTILINE)
+    assert [(float(x), a, b) for x, a, b in rows] == [
+        (pytest.approx(100 * pair.contribution, abs=0.051), pair.first, pair.second) for pair in top
+    ]
+
+
+def test_colours_are_orange_where_a_word_adds_and_blue_where_it_takes():
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, color_system="truecolor", width=200)
+    parts = [Word("more", False), Word("less", False), Word("[SEP]", True)]
+    console.print(coloured_words(parts, np.array([1.0, -1.0, 0.0]), 1.0))
+    more, less = re.findall(r"48;2;(\d+);(\d+);(\d+)m(?:more|less)", stream.getvalue())
+    assert int(more[0]) > int(more[2]) and int(less[0]) < int(less[2])
+
+
+class Cells(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.titles, self.spans, self.external = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if tag == "td":
+            self.titles.append(found["title"])
+        if tag == "span" and "data-n" in found:
+            self.spans.append(found["title"])
+        self.external += [value for name, value in attrs if name in ("src", "href")]
+
+
+def test_the_page_holds_every_contribution_and_needs_nothing_else(words, expected, tmp_path, capsys):
+    assert main([*words, "--html", str(tmp_path / "why.html")]) == 0
+    page = (tmp_path / "why.html").read_text()
+    cells = Cells()
+    cells.feed(page)
+    assert len(cells.titles) == expected.contributions.size and not cells.external
+    numbers = [float(title.rpartition(": ")[2]) for title in cells.titles]
+    np.testing.assert_allclose(numbers, expected.contributions.ravel(), atol=1e-4)
+    totals = np.concatenate(expected.word_totals)
+    np.testing.assert_allclose([float(title) for title in cells.spans], totals, atol=1e-4)
+    assert "<b>" not in page and "http" not in page
+
+
+def test_a_heat_map_is_drawn(words, tmp_path):
+    pytest.importorskip("matplotlib")
+    for name in ("why.png", "why.svg"):
+        assert main([*words, "--png", str(tmp_path / name), "--pooling", "sbert-wk:start=0"]) == 0
+        assert (tmp_path / name).stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--html", "why.txt"], "why.txt ends in '.txt'"),
+        (["--png", "why.gif"], "why.gif ends in '.gif'"),
+        (["-k", "-1"], "-k is -1; expected 0 or more"),
+    ],
+)
+def test_an_option_that_cannot_be_is_one_line(options, message, words, capsys):
+    words[4] = "no-such-model"
+    assert main([*words, *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_a_model_that_cannot_be_explained_is_one_line(words, capsys):
+    assert main([*words, "--pooling", "max"]) == 2
+    error = capsys.readouterr().err
+    assert "the pooling is max, which is no weighted sum" in error and error.count("\n") == 1

@@ -1,0 +1,138 @@
+"""The sizes in a config.json: the smallest that an architecture may have, and the first that is refused by name."""
+
+import json
+
+import pytest
+
+from likewise.encoders import shapes
+from likewise.encoders.checkpoint import save_encoder
+from likewise.encoders.families import FAMILIES
+from likewise.errors import BadModel
+from tests.tiny import CONFIGS, config_of, random_encoder
+
+SHAPES = {
+    "bert": shapes.bert_shape,
+    "electra": shapes.electra_shape,
+    "albert": shapes.albert_shape,
+    "roberta": shapes.roberta_shape,
+    "mpnet": shapes.mpnet_shape,
+    "distilbert": shapes.distilbert_shape,
+    "modernbert": shapes.modernbert_shape,
+    "words": shapes.word_shape,
+    "bilstm": shapes.bilstm_shape,
+    "dan": shapes.deep_averaging_shape,
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "key", "least", "field"),
+    [
+        ("bert", "type_vocab_size", 0, "segments"),
+        ("bert", "num_hidden_layers", 1, "depth"),
+        ("bert", "intermediate_size", 1, "inner"),
+        ("bert", "max_position_embeddings", 1, "longest"),
+        ("distilbert", "max_position_embeddings", 1, "longest"),
+        ("distilbert", "hidden_dim", 1, "inner"),
+        ("electra", "embedding_size", 1, "word_width"),
+        ("albert", "num_hidden_groups", 1, "groups"),
+        ("mpnet", "relative_attention_num_buckets", 4, "buckets"),
+        ("modernbert", "max_position_embeddings", 1, "longest"),
+        ("words", "ngram_buckets", 0, "buckets"),
+        ("dan", "pair_buckets", 1, "pairs"),
+        ("bilstm", "hidden_size", 2, "width"),
+    ],
+)
+def test_the_smallest_size_is_accepted_and_one_below_is_refused_by_name(family, key, least, field):
+    assert getattr(SHAPES[family]({**config_of(family), key: least}), field) == least
+    with pytest.raises(BadModel, match=f"{key} = {least - 1}"):
+        SHAPES[family]({**config_of(family), key: least - 1})
+
+
+@pytest.mark.parametrize("family", ["roberta", "mpnet"])
+@pytest.mark.parametrize("pad", [0, 1, 5])
+def test_positions_count_from_after_the_padding_and_one_must_be_left(family, pad):
+    config = {**config_of(family), "pad_token_id": pad}
+    shape = SHAPES[family]({**config, "max_position_embeddings": pad + 2})
+    assert (shape.first_position, shape.longest) == (pad + 1, 1)
+    told = f"max_position_embeddings = {pad + 1} and pad_token_id = {pad}, which leaves no position for a token"
+    with pytest.raises(BadModel, match=told):
+        SHAPES[family]({**config, "max_position_embeddings": pad + 1})
+    with pytest.raises(BadModel, match="pad_token_id = -1; expected a whole number from 0"):
+        SHAPES[family]({**config, "pad_token_id": -1})
+
+
+def test_heads_divide_the_width_and_rotary_ones_half_of_it():
+    width = CONFIGS["bert"]["hidden_size"]
+    for family, key, heads in (("bert", "num_attention_heads", width), ("distilbert", "n_heads", width)):
+        assert SHAPES[family]({**config_of(family), key: heads}).heads == heads
+        with pytest.raises(BadModel, match=f"asks for {heads + 1} heads in a width of {width}"):
+            SHAPES[family]({**config_of(family), key: heads + 1})
+    modern = {**config_of("modernbert"), "hidden_size": 24}
+    assert [SHAPES["modernbert"]({**modern, "num_attention_heads": heads}).heads for heads in (12, 6, 1)] == [12, 6, 1]
+    for heads in (8, 24):  # which divide the width, and not half of it
+        with pytest.raises(BadModel, match=f"asks for {heads} rotary heads in a width of 24"):
+            SHAPES["modernbert"]({**modern, "num_attention_heads": heads})
+
+
+def test_an_lstm_of_two_directions_has_an_even_width():
+    config = config_of("bilstm")
+    assert SHAPES["bilstm"]({**config, "hidden_size": 4}).width == 4
+    with pytest.raises(BadModel, match="hidden_size = 3; two directions want an even number"):
+        SHAPES["bilstm"]({**config, "hidden_size": 3})
+
+
+@pytest.mark.parametrize(("every", "local"), [(1, "0000"), (2, "0101"), (3, "0110"), (9, "0111")])
+def test_every_so_many_blocks_attend_to_all_tokens_the_first_among_them(every, local):
+    config = {key: value for key, value in config_of("modernbert").items() if key != "layer_types"}
+    built = SHAPES["modernbert"]({**config, "num_hidden_layers": 4, "global_attn_every_n_layers": every})
+    assert "".join(str(int(is_local)) for is_local in built.local) == local
+    named = ["sliding_attention" if one == "1" else "full_attention" for one in local]
+    assert SHAPES["modernbert"]({**config, "num_hidden_layers": 4, "layer_types": named}).local == built.local
+
+
+@pytest.mark.parametrize(("tokens", "reach"), [(1, 0), (2, 1), (7, 3), (128, 64)])
+def test_a_local_block_reaches_half_of_its_tokens_to_either_side(tokens, reach):
+    assert SHAPES["modernbert"]({**config_of("modernbert"), "local_attention": tokens}).reach == reach
+
+
+@pytest.mark.parametrize(("kind", "key"), [("full", "global_rope_theta"), ("sliding", "local_rope_theta")])
+def test_a_rotary_base_is_above_zero_and_the_older_key_goes_before_the_newer(kind, key):
+    config = {name: value for name, value in config_of("modernbert").items() if "rope" not in name}
+    named = {**config, "layer_types": [f"{kind}_attention"] * config["num_hidden_layers"]}
+
+    def theta(**more):
+        (found,) = set(SHAPES["modernbert"]({**named, **more}).thetas)
+        return found
+
+    newer = {"rope_parameters": {f"{kind}_attention": {"rope_theta": 300.0}}}
+    assert theta() == theta(rope_parameters=None) == {"full": 160_000.0, "sliding": 10_000.0}[kind]
+    assert (theta(**{key: 1e-9}), theta(**newer), theta(**newer, **{key: 7.0})) == (1e-9, 300.0, 7.0)
+    for wrong in ({key: 0}, {"rope_parameters": {f"{kind}_attention": {"rope_theta": 0}}}):
+        with pytest.raises(BadModel, match=f"{key} = 0; expected a number above 0"):
+            theta(**wrong)
+
+
+def test_rows_of_a_table_are_words_and_buckets():
+    shape = SHAPES["words"]({**config_of("words"), "vocab_size": 5, "ngram_buckets": 3, "hidden_size": 4})
+    assert (shape.vocabulary, shape.buckets, shape.rows, shape.width) == (5, 3, 8, 4)
+    assert SHAPES["dan"]({**config_of("dan"), "vocab_size": 5}).words.rows == 5
+
+
+def test_sizes_that_are_not_given_are_those_of_an_ordinary_bert():
+    sizes = {"vocabulary": 9, "width": 8, "depth": 2, "heads": 2, "inner": 4, "positions": 6, "eps": 0.5}
+    assert {**vars(shapes.BertShape(**sizes)), **sizes} == {
+        **sizes, "activation": "gelu", "first_position": 0, "segments": 2, "word_width": 0, "groups": 0, "buckets": 0,
+        "dropout": 0.1, "attention_dropout": 0.1,
+    }  # fmt: skip
+    modern = shapes.ModernBertShape(**sizes, reach=1, thetas=(1.0, 1.0), local=(False, True))
+    assert (modern.norm_bias, modern.attention_bias, modern.inner_bias) == (False, False, False)
+    assert (modern.activation, modern.dropout, modern.attention_dropout) == ("gelu", 0, 0)
+    assert set(SHAPES) <= set(FAMILIES)
+
+
+def test_a_saved_config_has_a_line_for_each_setting(tmp_path):
+    encoder = random_encoder(config_of("bert"))
+    save_encoder(encoder, tmp_path)
+    written = (tmp_path / "config.json").read_text("utf-8").splitlines()
+    settings = {**encoder.config, "torch_dtype": "float32"}
+    assert written[1:-1] == json.dumps(settings, indent=2).splitlines()[1:-1] and len(written) == len(settings) + 2

@@ -1,0 +1,179 @@
+"""A cosine as a sum over word pairs: it adds up for every pooling and engine that has one, and others are refused."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from likewise import Embedder
+from likewise.engine_registry import ENGINES
+from likewise.engines.torch.torch_embedder import TorchEmbedder
+from likewise.errors import BadInput, BadModel
+from likewise.explain import explain_pair
+from likewise.heads import Dense, Norm, Normalize, Truncate
+from likewise.pooling import Fusion, Reduce, Stack
+from tests.native_library import NATIVE
+from tests.tiny import LONG
+
+A, B = "The cat and the dog", "a quick query, on 7 dogs"
+POOLINGS = ("mean", "mean-sqrt-len", "weighted-mean", "sbert-wk:start=0", "sbert-wk:start=1,window=1")
+ENGINE_NAMES = [name for name in ENGINES if name != "native" or NATIVE]
+
+
+def cosine(embedder: Embedder, first: str, second: str) -> float:
+    return float(embedder.pair_scores([first], [second])[0])
+
+
+def with_heads(tiny: Embedder, *heads: nn.Module, pooling: object = None) -> TorchEmbedder:
+    torch.manual_seed(1)
+    chosen = tiny.pooling if pooling is None else pooling
+    return TorchEmbedder(tiny.tokenizer, tiny.encoder, chosen, nn.Sequential(*heads), tiny.manifest).eval()
+
+
+def fusion() -> Fusion:
+    torch.manual_seed(0)
+    made = Fusion(Stack(Reduce.parse("mean"), 1, 3), 32)
+    nn.init.normal_(made.map.weight, std=0.2)
+    nn.init.normal_(made.map.bias, std=0.2)
+    return made
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
+def test_contributions_add_up_to_the_cosine(engine, pooling, folders):
+    embedder = Embedder.load(folders("bert"), engine=engine, pooling=pooling)
+    found = explain_pair(embedder, A, B)
+    expected = cosine(embedder, A, B)
+    assert found.cosine == pytest.approx(expected, abs=1e-5)
+    assert found.by_layer.sum() == pytest.approx(expected, abs=1e-5)
+    assert found.contributions.shape == tuple(len(words) for words in found.words)
+    assert bool(found.layers) == pooling.startswith("sbert-wk")
+
+
+def test_a_contribution_is_the_product_of_two_tokens_parts(tiny):
+    found = explain_pair(tiny, "cat x", "dog")  # words of one token each
+    (first,), (second,) = tiny.encode_tokens(["cat x"]), tiny.encode_tokens(["dog"])
+    u, v = first.mean(0), second.mean(0)
+    by_hand = np.zeros((4, 3))
+    for i, a in enumerate(first):
+        for j, b in enumerate(second):
+            by_hand[i, j] = a @ b / len(first) / len(second) / np.linalg.norm(u) / np.linalg.norm(v)
+    np.testing.assert_allclose(found.contributions, by_hand, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def plain(folders) -> Embedder:
+    return Embedder.load(folders("bert"), engine="numpy")
+
+
+@given(st.text("catdog quick,.x ", max_size=25), st.text("the query on 7", max_size=25))
+def test_they_add_up_for_any_texts(plain, first, second):
+    found = explain_pair(plain, first, second)
+    assert found.cosine == pytest.approx(cosine(plain, first, second), abs=1e-5)
+    for text, words in zip((first, second), found.words, strict=True):
+        assert "".join(word.text for word in words[1:-1]) == "".join(text.split())
+
+
+HEADS = {
+    "dense": lambda: [Dense(32, 8, activation="Identity")],
+    "without a bias": lambda: [Dense(32, 8, bias=False, activation="Identity"), Normalize()],
+    "normalised before": lambda: [Normalize(), Dense(32, 8, activation="Identity"), Normalize()],
+    "truncated": lambda: [Normalize(), Truncate(5), Normalize()],
+}
+
+
+@pytest.mark.parametrize("pooling", [None, "fusion"])
+@pytest.mark.parametrize("heads", HEADS)
+def test_linear_heads_and_fusions_are_folded(heads, pooling, tiny, tmp_path):
+    made = with_heads(tiny, *HEADS[heads](), pooling=fusion() if pooling else None)
+    expected = cosine(made, A, B)
+    found = explain_pair(made, A, B)
+    assert found.cosine == pytest.approx(expected, abs=1e-5) and abs(expected) < 0.999
+    assert found.layers == (("1", "2", "3", "bias") if pooling else ())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made.save(tmp_path / "model")
+    again = explain_pair(Embedder.load(tmp_path / "model", engine="numpy"), A, B)
+    np.testing.assert_allclose(again.contributions, found.contributions, atol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "max", "last-token", "cls+mean"])
+def test_a_pooling_that_is_no_sum_over_words_is_refused(pooling, folders):
+    embedder = Embedder.load(folders("bert"), engine="numpy", pooling=pooling)
+    with pytest.raises(BadInput, match="which is no weighted sum of all words; poolings that can be explained: mean"):
+        explain_pair(embedder, A, B)
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (lambda: Dense(32, 8, activation="Tanh"), "Dense head with the activation Tanh, which is not linear"),
+        (lambda: Norm(32), "LayerNorm head, which is not linear"),
+    ],
+)
+def test_a_head_that_is_not_linear_is_refused(head, message, tiny):
+    with pytest.raises(BadInput, match=message):
+        explain_pair(with_heads(tiny, head()), A, B)
+
+
+def test_a_fusion_of_another_reduction_is_refused(tiny):
+    made = with_heads(tiny, pooling=Fusion(Stack(Reduce.parse("max"), 1, 3), 32))
+    with pytest.raises(BadInput, match="no weighted sum of all words"):
+        explain_pair(made, A, B)
+
+
+@pytest.mark.parametrize("included", [True, False])
+@pytest.mark.parametrize("pooling", ["mean", "weighted-mean", "sbert-wk:start=0"])
+def test_a_prompt_is_read_and_left_out_as_the_model_does(included, pooling, own):
+    folder = own(
+        "bert",
+        spoken={"prompts": {"query": "query: "}, "default_prompt_name": "query"},
+        pooling={"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True, "include_prompt": included},
+    )
+    embedder = Embedder.load(folder, engine="numpy", pooling=pooling)
+    found = explain_pair(embedder, A, B)
+    assert found.cosine == pytest.approx(cosine(embedder, A, B), abs=1e-5)
+    assert [word.text for word in found.words[0]][:4] == ["[CLS]", "query", ":", "The"]
+    assert (abs(found.contributions[:3]).max() > 0) == included
+
+
+@pytest.mark.parametrize("family", ["words", "dan", "bilstm", "modernbert", "roberta"])
+def test_every_kind_of_encoder_is_explained(family, folders):
+    embedder = Embedder.load(folders(family), engine="torch", pooling="mean")
+    found = explain_pair(embedder, A, B)
+    assert found.cosine == pytest.approx(cosine(embedder, A, B), abs=1e-5)
+
+
+def test_word_pieces_are_merged_into_words_and_special_tokens_are_marked(tiny):
+    first, second = explain_pair(tiny, A, "dogs").words
+    assert [word.text for word in first] == ["[CLS]", "The", "cat", "and", "the", "dog", "[SEP]"]
+    assert [word.special for word in first] == [True, *[False] * 5, True]
+    assert [word.text for word in second] == ["[CLS]", "dogs", "[SEP]"]
+
+
+def test_the_greatest_pairs_come_first_without_special_tokens(tiny):
+    found = explain_pair(tiny, A, B)
+    pairs = found.top_pairs(5)
+    sizes = [abs(pair.contribution) for pair in pairs]
+    assert len(pairs) == 5 and sizes == sorted(sizes, reverse=True)
+    assert not {"[CLS]", "[SEP]"} & {word for pair in pairs for word in pair[:2]}
+    assert sizes[0] == pytest.approx(np.abs(found.contributions[1:-1, 1:-1]).max())
+    assert len(found.top_pairs(10_000, special=True)) == found.contributions.size
+
+
+def test_a_truncated_text_is_explained_as_it_is_read(tiny):
+    with pytest.warns(UserWarning, match="1 of 2 texts was truncated"):
+        found = explain_pair(tiny, LONG, B)
+    own = tiny.pair_scores([LONG], [B], overflow="truncate")[0]
+    assert found.cosine == pytest.approx(float(own), abs=1e-5)
+    assert len(found.words[0]) < len(LONG.split())
+
+
+def test_parts_that_do_not_add_up_are_reported(tiny, monkeypatch):
+    monkeypatch.setattr(type(tiny), "pair_scores", lambda *_, **__: np.array([0.123]))
+    with pytest.raises(BadModel, match=r"add up to .*own cosine is 0\.123"):
+        explain_pair(tiny, A, B)

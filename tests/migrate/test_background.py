@@ -1,0 +1,156 @@
+"""A migration: nothing is mixed, nothing is lost, what is done is not done again, and what changes is seen."""
+
+import numpy as np
+import pytest
+
+from likewise.errors import BadInput
+from likewise.evaluate.statistics.significance import Interval
+from likewise.migrate import Migration, MigrationReport, VectorMap
+from likewise.search.index import ModelIdentity
+from likewise.search.records import Records
+from tests.migrate.memory_index import MemoryIndex
+
+OLD, NEW, OTHER = (ModelIdentity(name, name * 8) for name in ("old", "new", "other"))
+TEXTS = [f"text {i}" for i in range(25)]
+
+
+def vector(text: str, width: int, model: int) -> np.ndarray:
+    return np.random.default_rng([model, *text.encode()]).normal(size=width)
+
+
+def encode_old(texts):
+    return np.array([vector(text, 6, 0) for text in texts], np.float32)
+
+
+class Encoder:
+    """Encodes by the new model, and counts; `fails_after` texts it raises, as a killed process would."""
+
+    def __init__(self, fails_after: float = np.inf, then=lambda: None) -> None:
+        self.texts: list[str] = []
+        self.fails_after, self.then = fails_after, then
+
+    def __call__(self, texts):
+        if len(self.texts) + len(texts) > self.fails_after:
+            raise KeyboardInterrupt
+        self.texts += texts
+        self.then()
+        return np.array([vector(text, 4, 1) for text in texts], np.float32)
+
+
+def record(i: int, text: str) -> Records:
+    return Records([f"id{i}"], encode_old([text]), [text], [{"number": i}])
+
+
+@pytest.fixture
+def old():
+    index = MemoryIndex("old place", 6, OLD)
+    for i, text in enumerate(TEXTS):
+        index.add(record(i, text))
+    return index
+
+
+@pytest.fixture
+def new():
+    return MemoryIndex("new place", 4, NEW)
+
+
+@pytest.fixture
+def to_old():
+    matrix = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
+    return VectorMap(NEW, OLD, "procrustes", matrix, np.zeros(4), np.zeros(6), Interval(0.5, 0.4, 0.6), 100)
+
+
+def test_every_record_is_encoded_once_with_its_text_and_metadata(old, new):
+    encoder = Encoder()
+    assert Migration(old, new, encoder).run(block=4, progress=False) == MigrationReport(25, 0, 0, 2)
+    assert encoder.texts == TEXTS and list(new.rows) == list(old.rows)
+    for name, (_, stored, text, metadata) in new.rows.items():
+        np.testing.assert_allclose(stored, vector(text, 4, 1), atol=1e-6)
+        assert (text, metadata) == old.rows[name][2:]
+
+
+def test_queries_go_to_the_old_index_mapped_until_the_new_one_is_complete(old, new, to_old):
+    queries, seen = encoder_rows(["text 3", "text 4"]), []
+    migration = Migration(old, new, Encoder(then=lambda: seen.append(migration.search(queries, 3))), to_old)
+    expected = old.search(to_old(queries), 3)
+    assert migration.search(queries, 3) == expected
+    migration.run(block=10, progress=False)
+    assert seen == [expected] * 3  # a search during the migration, too, finds the old index's vectors alone
+    assert [matches[0].id for matches in migration.search(queries, 3)] == ["id3", "id4"]
+    assert migration.search(queries, 3) == new.search(queries, 3)
+
+
+def encoder_rows(texts):
+    return Encoder()(texts)
+
+
+def test_without_a_map_there_is_no_search_before_the_end(old, new):
+    migration = Migration(old, new, Encoder())
+    with pytest.raises(BadInput, match="new place is not complete, and no map .* search old place by its own model"):
+        migration.search(encoder_rows(["a"]))
+
+
+def test_a_killed_migration_goes_on_where_it_was(old, new):
+    with pytest.raises(KeyboardInterrupt):
+        Migration(old, new, Encoder(fails_after=10)).run(block=5, progress=False)
+    assert len(new) == 10
+    encoder = Encoder()
+    assert Migration(old, new, encoder).run(block=5, progress=False) == MigrationReport(15, 10, 0, 2)
+    assert encoder.texts == TEXTS[10:]
+
+
+def test_what_is_written_to_the_old_index_meanwhile_is_migrated_too(old, new):
+    changes = iter(
+        [
+            lambda: old.upsert(record(0, "another text")),
+            lambda: old.delete(["id1", "id20"]),
+            lambda: old.add(record(99, "a new one")),
+        ]
+    )
+    encoder = Encoder(then=lambda: next(changes, lambda: None)())
+    report = Migration(old, new, encoder).run(block=5, progress=False)
+    assert {name: row[2] for name, row in new.rows.items()} == {name: row[2] for name, row in old.rows.items()}
+    np.testing.assert_allclose(new.rows["id0"][1], vector("another text", 4, 1), atol=1e-6)
+    assert report.deleted >= 1 and report.encoded == len(encoder.texts)
+
+
+def test_a_changed_record_is_encoded_again_after_a_restart(old, new):
+    Migration(old, new, Encoder()).run(progress=False)
+    old.upsert(record(7, "changed"))
+    old.delete(["id8"])
+    encoder = Encoder()
+    assert Migration(old, new, encoder).run(progress=False) == MigrationReport(1, 25, 1, 2)
+    assert encoder.texts == ["changed"] and "id8" not in new.rows
+
+
+def test_an_index_that_never_rests_is_reported(old, new):
+    numbers = iter(range(100, 10_000))
+    encoder = Encoder(then=lambda: old.add(record(next(numbers), "more")))
+    with pytest.raises(BadInput, match="old place was written to during each of 10 passes"):
+        Migration(old, new, encoder).run(progress=False)
+
+
+def test_a_record_without_a_text_is_named(old, new):
+    old.upsert(Records(["id5"], encode_old(["x"])))
+    with pytest.raises(BadInput, match="old place holds no text for 'id5'"):
+        Migration(old, new, Encoder()).run(progress=False)
+
+
+def test_an_empty_index_is_complete_at_once(new):
+    empty = MemoryIndex("old place", 6, OLD)
+    assert Migration(empty, new, Encoder()).run(progress=False) == MigrationReport(0, 0, 0, 1)
+
+
+def test_indexes_and_maps_of_other_models_are_refused(old, new, to_old):
+    with pytest.raises(BadInput, match="the new index is the old one, old place"):
+        Migration(old, old, Encoder())
+    with pytest.raises(BadInput, match="holds vectors of other .* got new"):
+        Migration(old, MemoryIndex("new place", 4, OTHER), Encoder(), to_old)
+    with pytest.raises(BadInput, match="holds vectors of other .* got old"):
+        Migration(MemoryIndex("old place", 6, OTHER), new, Encoder(), to_old)
+
+
+def test_progress_counts_every_record(old, new):
+    meters = []
+    Migration(old, new, Encoder()).run(block=10, progress=lambda meter: meters.append((meter.texts, meter.total)))
+    assert meters[:3] == [(10, 25), (20, 25), (25, 25)]

@@ -1,0 +1,64 @@
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.errors import BadInput
+from likewise.search.backends.server_address import ServerAddress
+
+OPTIONS = {"index": ("exact", "hnsw")}
+
+
+def parse(location):
+    return ServerAddress.parse(location, "postgresql", OPTIONS)
+
+
+def test_the_table_and_our_options_are_taken_out_of_the_servers_url():
+    address = parse("postgresql://ann:secret@db.example:5433/texts?sslmode=require&index=hnsw#passages")
+    assert address.url == "postgresql://ann:secret@db.example:5433/texts?sslmode=require"
+    assert address.table == "passages" and address.options == {"index": "hnsw"}
+
+
+def test_what_is_shown_is_the_location_without_its_password():
+    address = parse("postgresql://ann:secret@db.example:5433/texts?password=secret&index=hnsw#passages")
+    assert address.shown == "postgresql://ann@db.example:5433/texts?index=hnsw#passages"
+    assert parse(address.shown).shown == address.shown
+
+
+def test_a_socket_without_a_host_is_an_address():
+    address = parse("postgresql://postgres:@/postgres?host=/tmp/socket#t")
+    assert (
+        address.url.startswith("postgresql://postgres:@/postgres?host=")
+        and address.shown == "postgresql://postgres@/postgres?host=/tmp/socket#t"
+    )
+
+
+def test_a_percent_sign_spells_what_a_url_cannot_hold():
+    assert parse("postgresql://h/d#my%20table%23").table == "my table#"
+
+
+@pytest.mark.parametrize(
+    ("location", "message"),
+    [
+        ("mysql://ann:secret@h/d#t", "begins with 'mysql'"),
+        ("postgresql://ann:secret@h:port/d#t", "no URL"),
+        ("postgresql://ann:secret@[h/d#t", "no URL"),
+        ("postgresql://ann:secret@h/d", "the name of a table"),
+        ("postgresql://ann:secret@h/d#", "the name of a table"),
+        ("postgresql://ann:secret@h/d#" + "é" * 32, "1 to 63 bytes"),
+        ("postgresql://ann:secret@h/d#a%00b", "the name of a table"),
+        ("postgresql://ann:secret@h/d#a%25sb", "without %"),
+        ("postgresql://ann:secret@h/d?index=flat#t", "index is 'flat'; expected one of exact, hnsw"),
+    ],
+)
+def test_a_wrong_location_is_refused_without_repeating_the_password(location, message):
+    with pytest.raises(BadInput, match=message) as caught:
+        parse(location)
+    assert "secret" not in str(caught.value)
+
+
+@given(st.text())
+def test_any_text_is_an_address_or_refused(text):
+    with suppress(BadInput):
+        assert parse(f"postgresql://{text}").table

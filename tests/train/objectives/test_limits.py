@@ -1,0 +1,282 @@
+"""The last value that a setting or a column may have, and the first that is refused; figures in messages are exact."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from likewise.errors import BadInput
+from likewise.train.objectives import (
+    TSDAE,
+    AnglE,
+    BatchTriplets,
+    Classification,
+    Contrastive,
+    CoSENT,
+    Distillation,
+    InBatch,
+    Layerwise,
+    MarginMSE,
+    MarginPairs,
+    Matryoshka,
+    PairClassification,
+    PairMargin,
+    PairRanking,
+    PairRegression,
+    Regression,
+    ScoreDistillation,
+    SimilarityDistillation,
+    Triplet,
+    Weighted,
+    objectives_text,
+    parse_objective,
+)
+
+SMALLEST, LARGEST = math.ulp(0.0), sys.float_info.max
+POSITIVE = "expected a finite number above 0"
+NOT_NEGATIVE = "expected a finite number of 0 or more"
+ABOVE_ZERO = [
+    (CoSENT, "scale"),
+    *((AnglE, name) for name in ("cosine_scale", "angle_scale")),
+    (MarginPairs, "margin"),
+    *((PairRanking, name) for name in ("temperature", "teacher_temperature")),
+    *((ScoreDistillation, name) for name in ("temperature", "teacher_temperature")),
+    *((SimilarityDistillation, name) for name in ("temperature", "teacher_temperature")),
+    (PairRegression, "temperature"),
+    (InBatch, "temperature"),
+    (Contrastive, "temperature"),
+]
+ZERO_OR_MORE = [
+    (Triplet, "margin"),
+    (BatchTriplets, "margin"),
+    (PairMargin, "margin"),
+    *((AnglE, name) for name in ("cosine_weight", "angle_weight")),
+]
+
+
+@pytest.mark.parametrize(("build", "name"), ABOVE_ZERO)
+def test_any_finite_number_above_zero_is_accepted_and_no_other(build, name):
+    for value in (SMALLEST, LARGEST):
+        assert build(**{name: value}).describe()[name] == value
+    for value in (0.0, -SMALLEST, math.inf, math.nan):
+        with pytest.raises(BadInput, match=f"{name} is {value}; {POSITIVE}"):
+            build(**{name: value})
+
+
+@pytest.mark.parametrize(("build", "name"), ZERO_OR_MORE)
+def test_any_finite_number_of_zero_or_more_is_accepted_and_no_other(build, name):
+    for value in (0.0, SMALLEST, LARGEST):
+        assert build(**{name: value}).describe()[name] == value
+    for value in (-SMALLEST, math.inf, math.nan):
+        with pytest.raises(BadInput, match=f"{name} is {value}; {NOT_NEGATIVE}"):
+            build(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("build", "name", "last", "refused"),
+    [
+        (Classification, "num_labels", 2, 1),
+        (PairClassification, "num_labels", 2, 1),
+        (BatchTriplets, "per_label", 2, 1),
+        (Distillation, "teacher_width", 1, 0),
+        (TSDAE, "deletion_ratio", 0.0, -SMALLEST),
+        (TSDAE, "deletion_ratio", 1 - 2**-53, 1.0),
+        (PairRegression, "offset", LARGEST, math.inf),
+        (PairRegression, "offset", -LARGEST, -math.inf),
+        (PairRegression, "offset", 0.0, math.nan),
+        (lambda layers: Layerwise(CoSENT(), layers), "layers", 1, 0),
+    ],
+)
+def test_a_setting_is_accepted_up_to_its_limit_and_refused_beyond(build, name, last, refused):
+    assert getattr(build(**{name: last}), name) == last
+    with pytest.raises(BadInput, match=f"{name} is {refused}"):
+        build(**{name: refused})
+
+
+@pytest.mark.parametrize("name", ["decoder_layers", "decoder_heads"])
+def test_a_decoder_has_a_layer_and_a_head_or_more(name):
+    assert getattr(TSDAE(**{name: 1}), name) == 1
+    with pytest.raises(BadInput, match=f"{name} 0.*; expected a ratio from 0 to below 1, at least one layer"):
+        TSDAE(**{name: 0})
+
+
+def test_a_learned_temperature_begins_above_a_hundredth():
+    above = np.nextafter(0.01, 1)
+    assert Contrastive(above, learn_temperature=True).log_scale.item() == pytest.approx(math.log(100))
+    for refused in (0.01, 0.005, math.inf):
+        with pytest.raises(BadInput, match=f"temperature is {refused}; expected a finite number above 0.01"):
+            Contrastive(refused, learn_temperature=True)
+
+
+def test_one_weight_of_two_may_be_nothing():
+    assert AnglE(cosine_weight=0).angle_weight == AnglE(angle_weight=0).cosine_weight == 1.0
+
+
+def test_only_named_choices_are_accepted():
+    for build, name, choices in (
+        (PairRegression, "loss", ("bce", "mse")),
+        (SimilarityDistillation, "loss", ("kl", "mse")),
+        (MarginMSE, "similarity", ("dot", "cosine")),
+    ):
+        assert [getattr(build(**{name: choice}), name) for choice in choices] == list(choices)
+        with pytest.raises(BadInput, match=f"{name} is 'l1'; expected {choices[0]} or {choices[1]}"):
+            build(**{name: "l1"})
+
+
+@pytest.mark.parametrize("given", [{"temperature": 0.06}, {"teacher_temperature": 0.06}])
+def test_a_temperature_that_would_not_be_used_is_refused(given):
+    with pytest.raises(BadInput, match="loss=mse does not use temperatures"):
+        SimilarityDistillation("mse", **given)
+    assert SimilarityDistillation("mse", 0.05, 0.05).temperature == 0.05
+
+
+PAIRS = {"sentence1": ["a", "b", "c"], "sentence2": ["d", "e", "f"]}
+
+
+@pytest.mark.parametrize(
+    ("objective", "name", "accepted", "refused", "message"),
+    [
+        (Regression(), "score", [-1, 0, 1], [-1.5, 0, 1], "row 0: score is -1.5; expected -1 … 1: divide by 5,"),
+        (Regression(), "score", [-1, 0, 1], [0, 1.25, 5], "row 1: score is 1.25; expected -1 … 1: divide by 5,"),
+        (Regression(), "score", [0, 0, 1], [0, 1, 4.25], "row 2: score is 4.25; expected -1 … 1: divide by 5,"),
+        (Regression(), "score", [0, 0, 1], [0, 1, 5.125], "row 2: score is 5.125; expected -1 … 1: divide by 5.12,"),
+        (Regression(), "score", [0, 0, 1], [0, 1, 87.656], "row 2: score is 87.656; expected -1 … 1: divide by 87.66,"),
+        (PairRegression(), "score", [0, 0.5, 1], [0, 1, -0.5], "row 2: score is -0.5; expected 0 … 1: .*score/5"),
+        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 4.25], "divide by 5, for example .score=score/5."),
+        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 5], "divide by 5, for example .score=score/5."),
+        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 5.5], "divide by 5.5, for example .score=score/5.5."),
+        (PairRegression(), "score", [0, 0.5, 1], [0, 1, 87.656], "divide by 87.66, for example .score=score/87.66."),
+        (PairRegression(), "score", [0, 0.5, 1], [1, 1, 1], "every score is 1, in all 3 rows"),
+        (PairRegression("mse"), "score", [-9, 0, 99], [7, 7, 7], "every score is 7, in all 3 rows"),
+        (PairClassification(2), "label", [0, 1, 1], [0, 1, 2], "row 2: label is 2; expected 0 … 1: there are 2 labels"),
+        (PairClassification(2), "label", [0, 1, 1], [-1, 1, 0], "row 0: label is -1; expected 0 … 1"),
+        (PairClassification(2), "label", [0, 1, 1], [1, 1, 1], "every label is 1, in all 3 rows"),
+        (Classification(3), "label", [0, 1, 2], [0, 1, 3], "row 2: label is 3; expected 0 … 2: there are 3 labels"),
+        (MarginPairs(), "label", [0, 1, 1], [0, 1, -1], "row 2: label is -1; expected 0 … 1"),
+    ],
+)
+def test_a_column_is_accepted_up_to_its_limits_and_the_row_beyond_is_named(objective, name, accepted, refused, message):
+    objective.check(PAIRS, {name: np.array(accepted)})
+    with pytest.raises(BadInput, match=message):
+        objective.check(PAIRS, {name: np.array(refused)})
+
+
+def test_one_row_cannot_vary_and_two_equal_rows_are_refused():
+    CoSENT().check({"sentence1": ["a"], "sentence2": ["b"]}, {"score": np.array([0.5])})
+    with pytest.raises(BadInput, match="every score is 0.5, in all 2 rows"):
+        CoSENT().check({"sentence1": ["a", "b"], "sentence2": ["b", "c"]}, {"score": np.array([0.5, 0.5])})
+    Contrastive().check({"anchor": ["a"], "positive": ["b"]}, {})
+    with pytest.raises(BadInput, match="in all 2 rows the text is 'a'"):
+        Contrastive().check({"anchor": ["a", "a"], "positive": ["b", "c"]}, {})
+
+
+@pytest.mark.parametrize("objective", [Contrastive(), InBatch()])
+def test_a_column_of_negatives_lets_all_anchors_be_one_text(objective):
+    texts = {"anchor": ["a", "a"], "positive": ["b", "c"]}
+    with pytest.raises(BadInput, match="in all 2 rows the text is 'a': no row has a negative"):
+        objective.check(texts, {})
+    objective.check({**texts, "negative": ["d", "e"]}, {})
+    apart = {**texts, "anchor": ["a", "z"]}
+    objective.check(apart, {"group": np.array([3, 4])})
+    with pytest.raises(BadInput, match="in all 2 rows the group is 4: no row has a negative"):
+        objective.check(apart, {"group": np.array([4, 4])})
+
+
+CANDIDATES = {"anchor": ["a", "b"], "positive": ["c", "d"], "negative": ["e", "f"]}
+
+
+def test_a_ranking_needs_a_negative_and_a_teachers_score_for_each_candidate():
+    without = {name: CANDIDATES[name] for name in ("anchor", "positive")}
+    for objective in (PairMargin(), PairRanking()):
+        objective.check(CANDIDATES, {})
+        with pytest.raises(BadInput, match="the columns of texts are anchor, positive; expected a column of negatives"):
+            objective.check(without, {})
+    for objective in (PairRanking(), PairRanking(teacher_temperature=2.0), ScoreDistillation()):
+        objective.check(CANDIDATES, {"scores": np.zeros((2, 2))})
+        for wrong in (1, 3):
+            with pytest.raises(BadInput, match=f"scores has {wrong} numbers a row; expected 2, one per candidate"):
+                objective.check(CANDIDATES, {"scores": np.zeros((2, wrong))})
+    with pytest.raises(BadInput, match="teacher_temperature is 2.0, but the data have no column scores"):
+        PairRanking(teacher_temperature=2.0).check(CANDIDATES, {})
+    with pytest.raises(BadInput, match="a positive alone is not a distribution"):
+        ScoreDistillation().check(without, {"scores": np.zeros((2, 1))})
+
+
+def test_one_row_in_which_the_negative_is_not_the_positive_is_enough():
+    Triplet().check({"anchor": ["a", "b"], "positive": ["c", "d"], "negative": ["c", "e"]}, {})
+
+
+def test_triplets_need_two_labels_and_one_of_them_twice():
+    BatchTriplets().check({}, {"label": np.array([4, 4, 5, 5])})
+    for labels, found in (([4, 4], "all are 4"), ([4, 5], "each occurs once")):
+        with pytest.raises(BadInput, match=f"one that occurs twice; of these {found}"):
+            BatchTriplets().check({}, {"label": np.array(labels)})
+    with pytest.warns(UserWarning, match=r"1 labels occur once, the first in row 2 \(9\)"):
+        BatchTriplets().check({}, {"label": np.array([4, 4, 9])})
+
+
+@pytest.mark.parametrize(
+    ("make", "accepted", "refused", "message"),
+    [
+        (lambda: Matryoshka(CoSENT(), [1, 8]), 8, 7, "widths contains 8, but the model's vectors have 7 numbers"),
+        (lambda: Layerwise(CoSENT(), 3), 9, 10, "vectors of 10 numbers are not a concatenation of 3 layers"),
+        (AnglE, 2, 3, "AnglE needs vectors of an even width, and the model's have 3 numbers"),
+    ],
+)
+def test_a_width_that_suits_is_accepted_and_the_next_is_not(make, accepted, refused, message):
+    make().initialize(accepted)
+    with pytest.raises(BadInput, match=message):
+        make().initialize(refused)
+
+
+def test_a_vocabulary_of_one_token_is_one():
+    TSDAE(decoder_heads=2).initialize(4, 1)
+    with pytest.raises(BadInput, match="vocabulary of 0 tokens"):
+        TSDAE(decoder_heads=2).initialize(4, 0)
+
+
+def test_a_width_below_one_is_none():
+    assert Matryoshka(CoSENT(), [1]).widths == (1,)
+    with pytest.raises(BadInput, match=r"widths are \[0, 4\]; expected distinct whole numbers above 0"):
+        Matryoshka(CoSENT(), [0, 4])
+
+
+def test_wrapped_objectives_are_weighted_by_one_each_unless_other_weights_are_given():
+    wrapped = (Matryoshka(CoSENT(), [2, 4]), Layerwise(CoSENT(), 2), Weighted([CoSENT(), Regression()]))
+    assert [one.weights for one in wrapped] == [(1.0, 1.0)] * 3
+    for build in (lambda w: Layerwise(CoSENT(), 2, w), lambda w: Weighted([CoSENT(), Regression()], w)):
+        assert build([2.0, 3.0]).weights == (2.0, 3.0)
+        for wrong in ([1.0], [1.0, 2.0, 3.0]):
+            with pytest.raises(BadInput, match=f"{len(wrong)} weights were given; expected"):
+                build(wrong)
+
+
+def test_a_sum_reads_what_any_of_its_objectives_reads():
+    reads = Weighted([SimilarityDistillation(), BatchTriplets(per_label=3), Distillation(2)][1:2]).reads()
+    assert (reads.group_by, reads.per_group, reads.text_ids) == ("label", 3, False)
+    both = Weighted([BatchTriplets(per_label=3), SimilarityDistillation(), BatchTriplets(per_label=5)]).reads()
+    assert (both.group_by, both.per_group, both.numbers) == ("label", 5, ("label", "teacher"))
+    assert (both.integers, both.matrices, both.optional) == (("label",), ("teacher",), ())
+    assert Weighted([Contrastive(), Contrastive()]).reads() == Contrastive().reads()
+
+
+def test_in_batch_scores_are_divided_by_the_temperature_and_false_negatives_are_left_out():
+    scores = torch.tensor([[1.0, 3.0], [2.0, 0.5]])
+    apart = torch.tensor([[0, 2], [1, 3]])
+    expected = [math.log(math.exp(0.25) + math.exp(0.75)) - 0.25, math.log(math.exp(0.5) + math.exp(0.125)) - 0.125]
+    assert InBatch(4.0)(scores, text_ids=apart).tolist() == pytest.approx(expected)
+    assert InBatch()(scores, text_ids=torch.tensor([[0, 2], [0, 3]])).tolist() == [0, 0]
+    assert InBatch()(scores, text_ids=apart, group=torch.tensor([7, 7])).tolist() == [0, 0]
+
+
+def test_a_list_of_options_may_have_a_single_part_and_options_may_be_missing():
+    assert parse_objective("contrastive:widths=8").widths == (8,)
+    assert parse_objective("contrastive:").describe() == Contrastive().describe()
+    assert parse_objective("contrastive: , symmetric ,").symmetric is True
+    assert parse_objective({"name": "contrastive", "widths": [2, 4]}).widths == (2, 4)
+
+
+def test_the_list_of_objectives_for_a_terminal_is_a_hundred_wide_unless_told():
+    assert objectives_text() == objectives_text(100) != objectives_text(101)
