@@ -34,7 +34,7 @@ def refused(words, capsys) -> str:
         (["pairs", "f.txt", "--top-k", "3"], "unknown flag --top-k; did you mean -k?"),
         (["duplicates", "f.txt", "--threshold", "0.9"], "unknown flag --threshold; did you mean --above?"),
         (["pairs", "f.txt", "--zzz", "--yyy"], "unknown flag --zzz; unknown flag --yyy\n"),
-        (["pairs", "f.txt", "g.txt"], "unexpected argument 'g.txt'"),
+        (["duplicates", "f.txt", "g.txt"], "unexpected argument 'g.txt'"),
         (["encode", "f", "--foo", "-x", "--lr", "1"], "unknown flag --foo; unknown flag -x; unknown flag --lr\n"),
         (["pairs", "f", "-k5", "--abov", "0"], "error: unknown flag --abov; did you mean --above?\n"),
         (["info", "--model", "x"], "the model is an argument without a flag: likewise info MODEL"),
