@@ -44,7 +44,7 @@ LABELS = {
 
 def embedded() -> tuple[Records, Any]:
     """Records of distinct questions, and queries that are other questions."""
-    columns = read_dataset("qqp_subset")
+    columns = read_dataset("qqp_subset/pairs")
     texts = list(dict.fromkeys(str(text) for name in ("sentence1", "sentence2") for text in columns[name]))
     texts = texts[: ROWS + QUERIES]
     vectors = Embedder.load("likewise-static").encode(texts, progress=False)
