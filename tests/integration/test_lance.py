@@ -16,6 +16,8 @@ def test_compaction_removes_old_versions_and_changes_no_record(tmp_path):
         reader = LanceIndex.open(f"lance:{tmp_path}", read_only=True)
         files = sorted(path for path in tmp_path.rglob("*") if path.is_file())
         index.compact()
+        assert len(files) < sum(path.is_file() for path in tmp_path.rglob("*"))  # the last hour's versions are kept
+        index.compact(keep_seconds=0.001)
         assert sum(path.is_file() for path in tmp_path.rglob("*")) < len(files) / 4
         for opened in (index, reader, LanceIndex.open(f"lance:{tmp_path}")):
             assert_holds(opened, expected, 1e-5)

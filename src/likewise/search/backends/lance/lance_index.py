@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from ....runtime.arguments import whole_number
+from ....runtime.arguments import real_number, whole_number
 from ...filters import named_columns, parse_filter
 from ...index import Index, Match, ModelIdentity
 from ...records import Records, check_ids, checked_records
@@ -86,10 +86,10 @@ class LanceIndex(Index):
         """How many records there are, or how many pass the filter."""
         return int(self._table.count_rows(self._expression(where)))
 
-    def compact(self) -> None:
-        """Join small files, and remove all versions but the last: no reader may be in the middle of one."""
+    def compact(self, keep_seconds: float = 3600.0) -> None:
+        """Join small files, and remove versions older than this: a reader in the middle of one would fail."""
         check_not_read_only(self.location, self._read_only)
-        self._table.optimize(cleanup_older_than=timedelta(0))
+        self._table.optimize(cleanup_older_than=timedelta(seconds=real_number("keep_seconds", keep_seconds)))
 
     def close(self) -> None:
         """Nothing is held open between calls."""
