@@ -54,6 +54,7 @@ inline Bits dot_pairs(Bits sum, Bits x, const void* p) {
 }
 
 #include "kernels/scan.h"
+#include "kernels/scan_few.h"
 #include "kernels/exponential.h"
 #include "kernels/placing.h"
 #include "kernels/attention_pairs.h"
@@ -66,7 +67,11 @@ void attend_whole(const Attention& a) {
 
 extern void (*const attend)(const Attention&) = attend_whole;
 const Scheme int8 = {PANEL, 4, 1, 1, 128, multiply<Int8>, quantise<uint8_t>};
-const ScanKernel scan_int8 = scan_kernel<ScanInt8>(widen<uint8_t>);
+const ScanKernel scan_int8 = [] {
+    ScanKernel kernel = scan_kernel<ScanInt8>(widen<uint8_t>);
+    kernel.scan = scan_bytes;
+    return kernel;
+}();
 }  // namespace vnni
 }  // namespace likewise
 

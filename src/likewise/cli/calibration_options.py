@@ -35,7 +35,7 @@ def check_calibration(args: argparse.Namespace) -> None:
             "--fdr needs to know how similar chance pairs are: --calibration FILE, which is written by: likewise "
             "calibrate TEXTS -o FILE"
         )
-    if args.above is not None:
+    if getattr(args, "above", None) is not None:
         raise BadInput("--fdr and --above both choose the least cosine; expected one of them")
     if not 0 < args.fdr < 1:
         raise BadInput(f"--fdr is {args.fdr}; expected a rate above 0 and below 1, such as 0.05")
@@ -68,12 +68,12 @@ def cut_off_as_json(cut: "CutOff | None") -> dict[str, Any]:
     return {"cut_off": {**about, **counts}}
 
 
-def cut_off_in_words(cut: "CutOff") -> str:
-    """The cut-off, and what it means."""
+def cut_off_in_words(cut: "CutOff", what: str = "pair") -> str:
+    """The cut-off, and what it means; `what` names what was found, in the singular."""
     if not cut.discoveries:
-        return f"no pair is more similar than chance at a false discovery rate of {cut.fdr:g}"
+        return f"no {what} is more similar than chance at a false discovery rate of {cut.fdr:g}"
     source = "by the fitted tail of chance pairs" if cut.extrapolated else "counted among chance pairs"
     return (
-        f"{counted(cut.discoveries, 'pair is', 'pairs are')} more similar than chance at a false discovery rate of "
+        f"{counted(cut.discoveries, f'{what} is', f'{what}s are')} more similar than chance at a false discovery rate of "
         f"{cut.fdr:g}: cosine {cut.cosine:.4f} or more (p = {cut.p:.1e}, {source})"
     )

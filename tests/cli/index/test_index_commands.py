@@ -1,13 +1,17 @@
 """`likewise index` and `likewise search`: what is added is found, kept, copied, verified and deleted."""
 
 import json
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from likewise.calibrate import Calibration, cut_off
 from likewise.cli import main
 from likewise.cli.index.index_command import ACTIONS
 from likewise.search.indexes import open_index
+from tests.cli.rarer_pairs import make_pairs_rarer
 from tests.cli.test_parser import verb_parsers
 from tests.tiny import classifier_folder
 
@@ -204,3 +208,42 @@ def test_what_cannot_be_done_is_said_in_one_line(place, call, words, message):
 def test_a_filter_with_an_unknown_column_names_those_there_are(filled, call):
     code, _, err = call("search", filled, "cat", "--filter", "yeer = 1")
     assert code == 2 and "yeer" in err and "year" in err
+
+
+@pytest.fixture
+def calibrated(place, call, folders):
+    """An index of 150 texts, and a calibration of them."""
+    model = str(folders("bert"))
+    words = ("cat", "dog", "bird", "fox", "horse"), ("sleeps", "runs", "eats"), range(10)
+    texts = [f"the {a} {b} {c}" for a, b, c in product(*words)]
+    Path("texts.txt").write_text("\n".join(texts) + "\n")
+    assert call("index", "add", place, "texts.txt", "-m", model)[0] == 0
+    assert call("calibrate", "texts.txt", "-m", model, "-o", "c.json", "--chance-pairs", "5000", "-q")[0] == 0
+    make_pairs_rarer(Path("c.json"))
+    return place
+
+
+def test_passages_get_p_values_and_those_like_chance_are_left_out(calibrated, call):
+    how = ("search", calibrated, "the cat sleeps alone", "--calibration", "c.json", "-k", "20")
+    every = json_of(call, *how)
+    cosines = [one["scores"]["cosine"] for one in every["passages"]]
+    p = Calibration.load(Path("c.json")).p_values(np.array(cosines))
+    assert len(cosines) == 20 and [one["scores"]["p"] for one in every["passages"]] == p.tolist()
+    found = json_of(call, *how, "--fdr", "0.5")
+    cut = cut_off(Calibration.load(Path("c.json")), np.array(cosines), comparisons=150, fdr=0.5)
+    assert 0 < cut.discoveries and len(found["passages"]) == cut.discoveries
+    assert found["cut_off"]["comparisons"] == 150 and found["cut_off"]["cosine"] == cut.cosine
+    code, out, err = call(*how, "--fdr", "1e-9")
+    assert (code, out) == (0, "") and "no passage is more similar than chance at a false discovery rate of 1e-09" in err
+
+
+def test_a_calibration_is_of_cosines_and_of_one_model(calibrated, call, folders):
+    code, _, err = call("search", calibrated, "cat", "--hybrid", "--calibration", "c.json")
+    assert code == 2 and "--calibration is of cosines, and hybrid and reranked scores are none" in err
+    code, _, err = call("search", calibrated, "cat", "--fdr", "0.1")
+    assert code == 2 and "--fdr needs to know how similar chance pairs are" in err
+    Path("rows.csv").rename("again.txt")
+    other = "another.index"
+    assert call("index", "add", other, "again.txt", "-m", str(folders("roberta")))[0] == 0
+    code, _, err = call("search", other, "cat", "--calibration", "c.json")
+    assert code == 2 and "fingerprint" in err

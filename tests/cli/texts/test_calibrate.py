@@ -10,6 +10,7 @@ from likewise.calibrate import Calibration, cut_off
 from likewise.cli import main
 from likewise.files import Table
 from likewise.search import closest_pairs
+from tests.cli.rarer_pairs import make_pairs_rarer
 
 RANDOM = np.random.default_rng(0)
 WORDS = ["cat", "dog", "the", "and", "quick", "on", "query", "a", "b", "c", "x", "7"]
@@ -38,10 +39,7 @@ def calibration(place, model):
     out = place / "c.json"
     words = ["calibrate", str(place / "in.txt"), "-m", model, "-o", str(out), "-q", "--chance-pairs", "5000"]
     assert main([*words, "--pairs", str(place / "labelled.jsonl")]) == 0
-    own = Calibration.load(out)
-    found, shift = own.as_json(), own.chance.cosine_at(1e-4) - own.chance.cosine_at(0.1)
-    found["chance"]["cosines"] = (np.array(found["chance"]["cosines"]) - shift).tolist()
-    out.write_text(json.dumps(found))
+    make_pairs_rarer(out)
     return out
 
 

@@ -9,6 +9,7 @@ from likewise import Embedder
 from likewise.cli import main
 from likewise.cluster import CLUSTERINGS, cluster_vectors
 from likewise.files import Table
+from tests.cli.rarer_pairs import make_pairs_rarer
 
 TEXTS = ["a cat", "the dog", "a cat", "", "shares fell", "the old dog", "cat", "A   cat", "fell", "shares"]
 
@@ -141,3 +142,40 @@ def test_a_file_with_hardly_any_text_has_no_clusters(lines, words, tmp_path, cap
     (tmp_path / "in.txt").write_text(lines)
     assert main([*words, "--map", str(tmp_path / "map.html"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["clusters"] == []
+
+
+@pytest.fixture
+def calibrated(folders, tmp_path, capsys):
+    """Words of `likewise cluster` for 300 texts, with a calibration of them."""
+    texts = [f"the {a} {b} {i}" for i in range(60) for a, b in (("cat", "sleeps"), ("dog", "runs"), ("shares", "fell"))]
+    (tmp_path / "in.txt").write_text("\n".join([*texts, *texts[:9]]) + "\n")
+    words = [str(tmp_path / "in.txt"), "-m", str(folders("bert"))]
+    assert main(["calibrate", *words, "-o", str(tmp_path / "c.json"), "--chance-pairs", "5000", "-q"]) == 0
+    make_pairs_rarer(tmp_path / "c.json")
+    return ["cluster", *words, "--calibration", str(tmp_path / "c.json")]
+
+
+@pytest.mark.parametrize("method", ["average", "complete", "communities"])
+def test_a_false_discovery_rate_chooses_the_threshold(method, calibrated, tmp_path, capsys):
+    words = [*calibrated, "--method", method, "--min-size", "2", "--json"]
+    assert main([*words, "--fdr", "0.1"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["cut_off"]["comparisons"] == 180 * 179 // 2 and found["cut_off"]["discoveries"] > 0
+    assert found["threshold"] == found["cut_off"]["cosine"]
+    assert main([*words, "--threshold", str(found["threshold"])]) == 0
+    assert json.loads(capsys.readouterr().out)["clusters"] == found["clusters"]
+    assert main([*words[:-1], "--fdr", "1e-12"]) == 0
+    assert "no pair is more similar than chance at a false discovery rate of 1e-12" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-k", "3"], "--fdr chooses the threshold; expected it, -k or --threshold"),
+        (["--threshold", "0.5"], "--fdr chooses the threshold; expected it, -k or --threshold"),
+        (["--method", "kmeans"], "threshold"),
+    ],
+)
+def test_a_rate_goes_with_nothing_else_that_says_how_many_there_are(options, message, calibrated, capsys):
+    assert main([*calibrated, "--fdr", "0.05", *options]) == 2
+    assert message in capsys.readouterr().err

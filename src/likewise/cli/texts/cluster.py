@@ -7,13 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...wording import counted, counted_of
+from ..calibration_options import (
+    add_calibration,
+    check_calibration,
+    check_same_model,
+    cut_off_as_json,
+    cut_off_in_words,
+    load_calibration,
+)
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import print_json
 from ..sources import input_files
 from .cluster_output import MAPS, check_map, layout_name, show_clusters, write_map
+from .significant_pairs import significant_pairs
 from .text_file import FORMATS, TextRows, add_file, check_rows_file, read_text_rows, write_rows
 
 if TYPE_CHECKING:
+    from ...calibrate import Calibration, CutOff
     from ...cluster import ClusterSummary
     from ...cluster.clusterings import ClusterOptions
 
@@ -22,6 +32,7 @@ EPILOG = f"""examples:
   likewise cluster questions.csv --column title -k 20 -o clustered.csv --map map.html
   likewise cluster sentences.txt --method communities --threshold 0.7 --json
   likewise cluster sentences.txt --method ward -k 12 --map map.png
+  likewise cluster sentences.txt --method complete --calibration calibration.json --fdr 0.05
 
 methods:
   average      merges the two clusters with the highest mean cosine (-k or --threshold; default: 0.4)
@@ -36,6 +47,8 @@ methods:
 Equal texts are clustered once, blank ones not at all; a size counts distinct texts. A name consists of the words that
 are frequent in a cluster and rare elsewhere. -o writes all rows with two more columns, cluster (1 is the largest, empty
 for rows in none) and cluster_name. average, complete and ward keep a matrix of distances: 800 MB for 10,000 texts.
+
+With --fdr the threshold is the cosine from which on pairs are more similar than chance (likewise calibrate).
 
 A map in HTML is one file that needs no network: zoom, search, and click on a cluster to single it out."""
 
@@ -69,6 +82,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument(
         "--max-memory", type=float, default=4.0, metavar="GB", help="GB that distances may take (default: %(default)s)"
     )
+    add_calibration(parser, "groups of texts")
     _add_output(parser)
     add_overflow(parser)
     add_model(parser)
@@ -106,8 +120,10 @@ def run(args: argparse.Namespace) -> int:
     distinct = list(dict.fromkeys(text for text in table.texts if text.strip()))
     if distinct:
         check_count(args.method, len(distinct), options)
-    embedder = load_from_options(args)
+    calibration, embedder = load_calibration(args), load_from_options(args)
+    check_same_model(calibration, embedder, args.model)
     vectors = embedder.encode(distinct, overflow=args.overflow, progress=not args.quiet and None)
+    options, cut = _with_cut_off(args, options, vectors, calibration)
     labels = cluster_with_options(vectors, args.method, options)
     summaries = describe_clusters(distinct, vectors, labels)
     if args.output is not None:
@@ -118,11 +134,23 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         about = {"model": args.model, "fingerprint": embedder.fingerprint, **_settings(args, options)}
         counts = {"texts": len(table.texts), "distinct": len(distinct), "in_none": in_none}
-        print_json({**about, **counts, "clusters": [_as_json(summary, distinct) for summary in summaries]})
+        print_json({**about, **counts, **cut_off_as_json(cut), "clusters": [_as_json(summary, distinct) for summary in summaries]})
     elif not args.quiet:
         show_clusters(summaries, distinct, args.show)
         print(_summary(len(distinct), in_none, len(summaries), args), file=sys.stderr)
+        if cut is not None:
+            print(cut_off_in_words(cut), file=sys.stderr)
     return 0
+
+
+def _with_cut_off(
+    args: argparse.Namespace, options: "ClusterOptions", vectors: Any, calibration: "Calibration | None"
+) -> "tuple[ClusterOptions, CutOff | None]":
+    """The options with the threshold of --fdr: copies alone where no pair is more similar than chance."""
+    if args.fdr is None or calibration is None:
+        return options, None
+    _, cut = significant_pairs(vectors, calibration, args.fdr, options.progress)
+    return replace(options, threshold=min(1.0, cut.cosine)), cut
 
 
 def _checked(args: argparse.Namespace) -> "ClusterOptions":
@@ -130,7 +158,10 @@ def _checked(args: argparse.Namespace) -> "ClusterOptions":
     from ...cluster.clusterings import checked_options
     from ...errors import BadInput
 
-    options = checked_options(args.method, args.k, args.threshold, args.min_size)
+    check_calibration(args)
+    if args.fdr is not None and (args.k is not None or args.threshold is not None):
+        raise BadInput("--fdr chooses the threshold; expected it, -k or --threshold")
+    options = checked_options(args.method, args.k, args.threshold if args.fdr is None else 1.0, args.min_size)
     if args.show < 0:
         raise BadInput(f"--show is {args.show}; expected 0 or more clusters")
     if not 0 < args.max_memory < float("inf"):
