@@ -6,6 +6,7 @@ from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from likewise.runtime.plot_style import BLUE, ORANGE, STYLE
 
@@ -53,7 +54,7 @@ def figure(shown: Mapping[str, tuple[float, float]], found: Mapping[str, Any]) -
     axes.set_xscale("log")
     for axis in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
         axis(lambda value, _: f"{value:,.0f}")
-    axes.tick_params(axis="x", which="minor", labelsize=7)
+    axes.xaxis.set_minor_locator(LogLocator(subs=(2, 5)))
     axes.set_xlabel(f"sentences a second (STS-B test, {found['threads'][0]} thread, log scale)")
     axes.set_ylabel("STS-B test, Spearman × 100")
     axes.margins(x=0.12, y=0.2)
