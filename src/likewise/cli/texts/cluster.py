@@ -134,7 +134,14 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         about = {"model": args.model, "fingerprint": embedder.fingerprint, **_settings(args, options)}
         counts = {"texts": len(table.texts), "distinct": len(distinct), "in_none": in_none}
-        print_json({**about, **counts, **cut_off_as_json(cut), "clusters": [_as_json(summary, distinct) for summary in summaries]})
+        print_json(
+            {
+                **about,
+                **counts,
+                **cut_off_as_json(cut),
+                "clusters": [_as_json(summary, distinct) for summary in summaries],
+            }
+        )
     elif not args.quiet:
         show_clusters(summaries, distinct, args.show)
         print(_summary(len(distinct), in_none, len(summaries), args), file=sys.stderr)
