@@ -231,7 +231,7 @@ def test_passages_get_p_values_and_those_like_chance_are_left_out(calibrated, ca
     assert len(cosines) == 20 and [one["scores"]["p"] for one in every["passages"]] == p.tolist()
     found = json_of(call, *how, "--fdr", "0.5")
     cut = cut_off(Calibration.load(Path("c.json")), np.array(cosines), comparisons=150, fdr=0.5)
-    assert 0 < cut.discoveries and len(found["passages"]) == cut.discoveries
+    assert cut.discoveries > 0 and len(found["passages"]) == cut.discoveries
     assert found["cut_off"]["comparisons"] == 150 and found["cut_off"]["cosine"] == cut.cosine
     code, out, err = call(*how, "--fdr", "1e-9")
     assert (code, out) == (0, "") and "no passage is more similar than chance at a false discovery rate of 1e-09" in err
