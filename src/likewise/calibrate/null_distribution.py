@@ -9,8 +9,8 @@ from jaxtyping import Float
 from ..errors import BadInput
 
 TAIL_SHARE = 0.02
-"""The share of chance pairs, the most similar ones, that the tail is fitted to. Chosen on development data of two models,
-after .005, chosen on one, had let the other exceed its rate on test data (docs/logbook.md)."""
+"""The share of chance pairs, the most similar ones, that the tail is fitted to. Chosen on development data of two
+models, after .005, chosen on one, had let the other exceed its rate on test data (docs/logbook.md)."""
 LEAST_TAIL = 200  # pairs; with fewer, a fitted tail is guesswork
 COUNTED = 100  # pairs above the last counted quantile, whose share is known to a tenth; beyond it the tail is used
 STEPS = 1000  # quantiles that are kept

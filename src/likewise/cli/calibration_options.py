@@ -73,7 +73,8 @@ def cut_off_in_words(cut: "CutOff", what: str = "pair") -> str:
     if not cut.discoveries:
         return f"no {what} is more similar than chance at a false discovery rate of {cut.fdr:g}"
     source = "by the fitted tail of chance pairs" if cut.extrapolated else "counted among chance pairs"
+    found = counted(cut.discoveries, f"{what} is", f"{what}s are")
     return (
-        f"{counted(cut.discoveries, f'{what} is', f'{what}s are')} more similar than chance at a false discovery rate of "
+        f"{found} more similar than chance at a false discovery rate of "
         f"{cut.fdr:g}: cosine {cut.cosine:.4f} or more (p = {cut.p:.1e}, {source})"
     )

@@ -37,9 +37,9 @@ and, or, not and parentheses. likewise index info lists the columns.
 --hybrid searches words too (BM25) and fuses both rankings by reciprocal rank fusion. --rerank gives the best 100 to a
 reranker, as many as there is time for. Rerankers: likewise rerank --help
 
---calibration (likewise calibrate PASSAGES --queries QUERIES -o FILE) adds p, the probability that a chance passage is as
-similar to a query; --fdr leaves out what is not more similar than chance. Every passage that was searched counts as a
-comparison."""
+--calibration (likewise calibrate PASSAGES --queries QUERIES -o FILE) adds p, the probability that a chance passage is
+as similar to a query; --fdr leaves out what is not more similar than chance. Every passage that was searched counts as
+a comparison."""
 
 LINES = 3
 """Lines of the terminal that a passage gets."""
