@@ -81,7 +81,7 @@ parity: .venv/parity
 	@touch $@
 
 integration: .venv/integration/made
-	.venv/integration/bin/python -m pytest -q --confcutdir tests/integration tests/integration
+	.venv/integration/bin/python -m pytest -q --confcutdir tests/integration tests/integration tests/test_names.py
 
 stats: setup
 	$(BIN)/python -m benchmarks.stats --check
