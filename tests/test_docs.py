@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-
 from benchmarks.table import drawn
+
 from likewise.cli.main import parser
 
 ROOT = Path(__file__).parent.parent
