@@ -47,7 +47,7 @@ def same_tree(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def same_cuts(a: np.ndarray, b: np.ndarray, numbers: tuple[int, ...] = (10, 100, 1000)) -> bool:
-    """Cut into so many clusters, the trees give the same groups."""
+    """Whether both trees, cut into this many clusters, give the same groups."""
     cut = scipy.cluster.hierarchy.fcluster
     pairs = ([cut(tree, k, "maxclust") for tree in (a, b)] for k in numbers)
     return all(len({*zip(x.tolist(), y.tolist(), strict=True)}) == len({*x.tolist()}) == len({*y.tolist()})

@@ -71,7 +71,7 @@ def use_segments_of(rows: int) -> None:
 
 
 def records_of(versions: State) -> Records:
-    """The records of these ids in these versions; each has a vector of its own."""
+    """The records of these ids in these versions, each with a different vector."""
     seeds = [int.from_bytes(name.encode(), "little") % 2**32 for name in versions]
     rows = [np.random.default_rng([s, v]).normal(size=WIDTH) for s, v in zip(seeds, versions.values(), strict=True)]
     return Records(
@@ -164,7 +164,7 @@ def live(folder: Path, number: int, state: State, seed: int) -> Iterator[str]:
 
 
 def killed(life: Iterator[str], seconds: float) -> list[str]:
-    """The lines of a life, in a process of its own that SIGKILL ends after so many seconds."""
+    """The lines that a new process prints until SIGKILL ends it, after this number of seconds."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -209,7 +209,7 @@ def attempt(
     room: tuple[Callable[[Path, int], object], int],
     counts: Counter[str],
 ) -> bool:
-    """Whether a call on a fresh copy succeeds with so many pages of room; what then is there is checked and counted."""
+    """Whether a call on a fresh copy succeeds with this many free pages; its result is checked and counted."""
     folder = place / "collection"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(place / "before", folder)
@@ -230,7 +230,7 @@ def attempt(
 
 
 def done(folder: Path, call: tuple[str, State, list[str]]) -> bool:
-    """Whether the call returned, in a process of its own; any other error than BadInput ends this one."""
+    """Whether the call, in a new process, returned; any other error than BadInput ends this one."""
     child = os.fork()
     if not child:
         status = 2
@@ -264,7 +264,7 @@ def small_disk(place: Path) -> Iterator[Path]:
 
 @contextmanager
 def ballast(place: Path, pages: int) -> Iterator[None]:
-    """The small disk filled up to so many pages."""
+    """The small disk, filled until this many pages are free."""
     free = shutil.disk_usage(place).free - pages * PAGE
     path = place / "ballast"
     with path.open("wb") as file:
@@ -275,7 +275,7 @@ def ballast(place: Path, pages: int) -> Iterator[None]:
 
 @contextmanager
 def size_limit(_: Path, pages: int) -> Iterator[None]:
-    """No file may grow beyond so many pages."""
+    """No file may grow beyond this many pages."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (pages * PAGE, before[1]))
     yield

@@ -1,4 +1,4 @@
-"""Are the words that are said to contribute most those that carry the similarity? Tested by deleting them.
+"""Do the words that an explanation ranks first carry the similarity? Tested by deleting them.
 
     LIKEWISE_DATA=data python -m benchmarks.explanations [MODEL …]
 

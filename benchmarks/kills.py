@@ -121,7 +121,7 @@ def live(root: Path, folder: Path, steps: int) -> None:
 
 
 def killed(work: Callable[[], None], after: float) -> bool:
-    """Whether the process that does the work was there to be killed after so many seconds."""
+    """Whether the process that does the work was still running, to be killed, after this time."""
     child = forked(work)
     time.sleep(after)
     os.kill(child, signal.SIGKILL)  # one that has ended is still there to be waited for
@@ -129,7 +129,7 @@ def killed(work: Callable[[], None], after: float) -> bool:
 
 
 def finish(work: Callable[[], None]) -> None:
-    """Does the work in a process of its own, to its end."""
+    """Does the work in a new process, to its end."""
     status = os.waitpid(forked(work), 0)[1]
     if status:
         raise SystemExit(f"a life that nobody killed ended with status {status}")

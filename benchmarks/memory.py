@@ -60,7 +60,7 @@ def main() -> None:
     growth = recorded[max(recorded)] - recorded[half]
     added = peak() - before
     print(f"{rows:,} texts: {before:.0f} MB with the model, {peak():.0f} MB at most, {added:.0f} MB more")
-    print(f"more than the model after so many texts: {recorded}; over the second half {growth:+.0f} MB")
+    print(f"memory beyond the model, by texts encoded: {recorded}; over the second half {growth:+.0f} MB")
     result = {"model_mb": before, "peak_mb": peak(), "added_mb": added, "added_mb_by_texts": recorded}
     save("memory", {"texts": rows, "precision": args.precision, **result, "second_half_mb": growth})
 

@@ -1,6 +1,6 @@
 """How long does it take to find all paraphrases among 100,000 real sentences? Beside sentence-transformers.
 
-sentence-transformers runs in a Python of its own (`--peer PYTHON`) on the same vectors and threads, and takes turns
+sentence-transformers runs in a separate Python (`--peer PYTHON`) on the same vectors and threads, and takes turns
 with likewise. Its `paraphrase_mining_embeddings` returns the best 500,000 pairs among the 100 nearest of each sentence;
 likewise returns every pair above the threshold.
 """

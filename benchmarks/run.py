@@ -1,4 +1,4 @@
-"""All measurements, one after the other, each in a process of its own."""
+"""All measurements, one after the other, each in a new process."""
 
 import subprocess
 import sys

@@ -1,7 +1,7 @@
 """How fast is exact search among a million vectors, and what do int8 and one bit gain and lose? Beside faiss-cpu.
 
 The vectors that are timed are 100,000 real ones, ten times with noise; recall is measured on the real ones only. faiss
-runs in a Python of its own (`--faiss PYTHON`), which gets the same vectors and takes turns with likewise. As shipped,
+runs in a separate Python (`--faiss PYTHON`), which gets the same vectors and takes turns with likewise. As shipped,
 faiss 1.15 computes few queries without BLAS; "faiss, BLAS" is faiss with `distance_compute_blas_threshold` at 20, as
 earlier versions had it.
 """
@@ -142,7 +142,7 @@ def speed(faiss: Faiss, corpus: Any, queries: Any, threads: int, rounds: int) ->
 
 
 def million(rows: int, model: str) -> Path:
-    """A file of real vectors with noise, up to so many rows of length 1; it is kept for the next measurement."""
+    """A file of `rows` vectors of length 1, real ones with noise; later measurements use it again."""
     path = Path(tempfile.gettempdir(), f"likewise-corpus-{model}-{rows}.npy")
     if path.is_file():
         return path

@@ -1,7 +1,7 @@
 """How many rows a second does training learn from, and in how much memory, beside sentence-transformers' trainer?
 
 Same rows, same model (a BERT of 6 blocks and 384 numbers), same batch, optimizer, rate, clipping, dropout and longest
-input. Every run is a process of its own, so that peaks of memory compare; contenders take turns, A B C D, A B C D.
+input. Every run is a new process, so that peaks of memory compare; contenders take turns, A B C D, A B C D.
 Counted is the time from the end of the last warm-up step to the end of the last step, of each through its own
 callback after a step: everything that a step needs is inside, loading and imports are not.
 
@@ -35,7 +35,7 @@ LABELS = ("contradiction", "entailment", "neutral")
 
 @dataclass(frozen=True)
 class Question:
-    """What is learned: from which file, by which objective of ours, with so many rows a batch."""
+    """What is learned: from which file, by which objective of ours, and how many rows a batch has."""
 
     title: str
     file: tuple[str, str]

@@ -1,5 +1,5 @@
 """Over a thousand attempts to make likewise lose data, answer wrongly, hang or fail with an error not its own.
 
 One file for each kind of attempt (`inputs`, `arguments`, `configs`, `commands`, `kills`); `attempt` says what an
-attempt and an outcome are, `sandbox` runs each in a process of its own, `report` counts. See `__main__`.
+attempt and an outcome are, `sandbox` runs each in a new process, `report` counts. See `__main__`.
 """

@@ -48,7 +48,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try. `work` runs in a fresh current folder, in a process of its own.
+    """One try. `work` runs in a fresh current folder, in a new process.
 
     It returns one of GOOD (None: answered), or raises: `Failed`, or whatever the library raised. Files that it leaves
     beside `outputs` (patterns of paths) count as leftovers.

@@ -309,7 +309,7 @@ def _finished(child: int) -> int:
 
 
 def _killed(work: Callable[[], Any], number: signal.Signals, after: float) -> int:
-    """The status of a process that gets this signal after so many seconds; SIGKILL where that does not end it."""
+    """The status of a process that gets this signal after this time; SIGKILL where that does not end it."""
     child, began = _forked(work), time.monotonic()
     while time.monotonic() - began < after:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):

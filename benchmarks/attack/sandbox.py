@@ -1,4 +1,4 @@
-"""Runs attempts, each in a process of its own forked from this one: a time limit, a memory limit, a fresh folder.
+"""Runs attempts, each in a process forked from this one: a time limit, a memory limit, a fresh folder.
 
 A fork costs milliseconds where an import costs seconds, and a hang, a crash or a lack of memory ends one attempt only.
 The parent has imported everything and started no thread, since threads do not survive a fork.

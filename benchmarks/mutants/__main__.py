@@ -1,4 +1,4 @@
-"""`python -m benchmarks.mutants --seed 0 --count 200`: how many of so many slips the tests notice, by area."""
+"""`python -m benchmarks.mutants --seed 0 --count 200`: how many of 200 random slips the tests notice, by area."""
 
 import argparse
 import json
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--count", type=int, default=200, help="how many, shared out evenly over areas (default: 200)")
     parser.add_argument("--area", nargs="+", help=f"rooms or files of src/likewise (default: {' '.join(AREAS)})")
     parser.add_argument("--workers", type=int, default=1, help="mutants tried at once (default: 1)")
-    parser.add_argument("--minutes", type=float, help="stop after so many; the same command goes on from there")
+    parser.add_argument("--minutes", type=float, help="stop after this time; the same command goes on from there")
     parser.add_argument("--json", type=Path, help=f"results, a line a mutant (default: a file in {KEPT.parent})")
     parser.add_argument(
         "--map", nargs=argparse.REMAINDER, help="learn anew which lines these tests run (all of them, if none is named)"
@@ -109,7 +109,7 @@ def _key(mutant: Mutant) -> tuple[str, ...]:
 
 
 def try_all(drawn: Sequence[Mutant], results: Results, folder: Path, workers: int, seconds: float | None) -> None:
-    """Those that were not tried yet, so many at once; a survivor is tried again with all tests that know its file."""
+    """Those that were not tried yet, `workers` at once; a survivor is tried again with all tests that know its file."""
     known, waiting = coverage_map.load(), [mutant for mutant in drawn if results.of(mutant) is None]
     if not waiting:
         return

@@ -47,7 +47,7 @@ def command(python: str, spec: Spec, *more: str) -> list[str]:
 
 
 class Process:
-    """A running contender; `ask` raises ContenderFailed, and the process is gone then if it died or took too long."""
+    """A running contender. `ask` raises ContenderFailed; a process that died or took too long has then been ended."""
 
     def __init__(self, python: str, spec: Spec, log: Path) -> None:
         self.spec, self.log = spec, log

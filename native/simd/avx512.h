@@ -6,8 +6,8 @@ struct Floats {
 };
 
 constexpr int WIDTH = 16;        // floats in a vector
-constexpr int TILE_ROWS = 6;     // a product computes so many rows ...
-constexpr int TILE_VECTORS = 4;  // ... of so many vectors at once: 24 of the 32 registers are sums
+constexpr int TILE_ROWS = 6;     // rows that a product computes at a time ...
+constexpr int TILE_VECTORS = 4;  // ... of this many vectors each: 24 of the 32 registers are sums
 constexpr int KEYS = 12;         // keys, and
 constexpr int QUERIES = 8;       // queries that attention keeps in registers
 constexpr int SCAN_ROWS = 12;    // rows of a corpus, and

@@ -57,7 +57,7 @@ struct Case {
     int inputs, outputs;
 };
 
-// One layer's products for so many rows, weights of six layers passing by as they do in a model.
+// One layer's products for a number of rows, weights of six layers passing by as they do in a model.
 class Layer {
 public:
     Layer(const Scheme& scheme, bool int8, int rows) : scheme_(scheme), rows_(rows) {

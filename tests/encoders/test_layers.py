@@ -179,7 +179,7 @@ def test_dropout_does_nothing_when_the_model_serves_or_there_is_none_to_do():
 
 
 def test_an_import_asks_torch_for_nothing_and_the_first_packed_weight_for_the_steps_of_optimizers():
-    """In a process of its own, since in this one weights have been packed."""
+    """In a new process, since in this one weights have been packed."""
     program = """
 import torch
 from torch.optim import optimizer

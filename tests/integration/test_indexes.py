@@ -1,4 +1,4 @@
-"""Every index that needs a package or a server of its own keeps the promises of every index: `make integration`."""
+"""Every index that needs a package or a server keeps the promises of every index: `make integration`."""
 
 import pytest
 

@@ -87,7 +87,7 @@ def ruled(rule: Rule, left: list[str], anchor: str, positive: str, rows: Pairs, 
 
 
 def friends(text: str, rows: Pairs, steps: int) -> set[str]:
-    """What can be reached from a text in so many steps from one of a pair to the other."""
+    """What can be reached from a text in `steps` steps, each from one text of a pair to the other."""
     reached = {text}
     for _ in range(steps):
         more = {b for row in rows for a, b in (row, row[::-1]) if normalized(a) in reached}

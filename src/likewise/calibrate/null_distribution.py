@@ -48,7 +48,9 @@ class NullDistribution:
         if len(ordered) < LEAST_PAIRS or not np.isfinite(ordered).all():
             raise BadInput(f"expected {LEAST_PAIRS:,} or more finite cosines of chance pairs; got {len(ordered):,}")
         if ordered[0] == ordered[-1]:
-            raise BadInput(f"every chance pair has the cosine {ordered[0]:.4f}: the model does not tell texts apart")
+            raise BadInput(
+                f"every chance pair has the cosine {ordered[0]:.4f}: the model gives every text the same direction"
+            )
         edge = ordered[-min(len(ordered) // 4, max(LEAST_TAIL, round(TAIL_SHARE * len(ordered))))]
         scale, shape = fit_pareto_tail(ordered[ordered >= edge] - edge)
         kept = np.unique(ordered[_steps(len(ordered))])

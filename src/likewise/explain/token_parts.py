@@ -103,7 +103,7 @@ def _fused_parts(
 
 
 def _with_bias(found: TokenParts, bias: Float[Array, " E"]) -> TokenParts:
-    """A constant that is added to the vector, as a source of its own that all tokens share."""
+    """A constant that is added to the vector, as a separate source, shared by all tokens."""
     shared = found.shares[:, None] * bias
     if BIAS not in found.sources:
         return TokenParts(np.concatenate([found.parts, shared[None]]), (*found.sources, BIAS), found.shares)

@@ -15,7 +15,7 @@ class Hits(NamedTuple):
 
 
 def no_hits(queries: int) -> Hits:
-    """The hits of so many queries in an empty corpus."""
+    """The hits of `queries` queries in an empty corpus: none."""
     return Hits(np.empty((queries, 0), np.int64), np.empty((queries, 0), np.float32))
 
 

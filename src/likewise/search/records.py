@@ -85,7 +85,7 @@ def check_ids(ids: Sequence[Any]) -> None:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether any index can keep it, told quickly of most texts."""
+    """Whether any index can keep it; most texts are recognized by a quick check."""
     return text.isascii() and "\0" not in text
 
 

@@ -180,7 +180,7 @@ def test_a_picture_of_another_kind_is_refused(five, tmp_path):
 
 
 def of_scores(models, tasks, best=None):
-    """Results of so many models and tasks by hand: model k has (50 + 10 k + task) ± 2, the last on no second task."""
+    """Results by hand: model k has (50 + 10 k + task) ± 2, the last on no second task."""
     names, cells = tuple(f"m{k}" for k in range(models)), {}
     for k, name in enumerate(names):
         for i, one in enumerate(tasks):

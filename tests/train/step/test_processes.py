@@ -150,7 +150,7 @@ class InThreads:
 
 @pytest.fixture
 def in_threads(monkeypatch):
-    """What each of so many processes returns."""
+    """What each of `count` processes returns."""
 
     def together(count, work):
         standing_in = InThreads(count)

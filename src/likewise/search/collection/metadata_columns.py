@@ -94,7 +94,7 @@ def _of_kind(keys: Sequence[Key], value: Any) -> slice:
 
 
 def coded(rows: int, metadata: Iterable[tuple[int, Mapping[str, Value]]]) -> MetadataColumns:
-    """The columns of so many rows, of which some have metadata: pairs of a row's place and its values."""
+    """The columns of `rows` rows, from pairs of a row's position and its values; rows without metadata are left out."""
     places: dict[str, list[int]] = {}
     values: dict[str, list[Key]] = {}
     for place, row in metadata:

@@ -41,7 +41,7 @@ class RowFormat(NamedTuple):
         return (MAGIC + words + zlib.crc32(words).to_bytes(8, "little")).ljust(HEADER_BYTES, b"\0")
 
     def file_bytes(self, rows: int) -> int:
-        """Of the file of a segment with so many rows."""
+        """The size in bytes of a segment's file with this number of rows."""
         return HEADER_BYTES + rows * self.row_bytes
 
 

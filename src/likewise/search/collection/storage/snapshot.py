@@ -23,7 +23,7 @@ class SegmentRows:
     mapped: Shaped[np.ndarray, "n E"] | None
     error: str = ""
     missing: bool = False
-    """There is no file: it is lost, or was compacted away after the transaction began."""
+    """The segment's file is missing: lost, or removed by a compaction after the transaction began."""
 
     @property
     def first(self) -> int:
