@@ -54,6 +54,22 @@ READINGS: Mapping[str, Reading] = {
         lambda s, f: ("rerank", f, "-m", s.models / "cross-bert", "--query", "a cat", "--json", *_column(f)),
         lambda said: json.loads(said.out)["documents"], ALL,
     ),
+    "pairs": Reading(
+        lambda s, f: ("pairs", f, "-o", "p.csv", "-m", s.models / "words", "--json", *_column(f)),
+        lambda said: json.loads(said.out)["texts"], ALL, ("p.csv",),
+    ),
+    "duplicates": Reading(
+        lambda s, f: ("duplicates", f, "-o", f"d{f.suffix}", "-m", s.models / "words", "--json", *_column(f)),
+        lambda said: json.loads(said.out)["texts"], ALL, ("d.*",),
+    ),
+    "cluster": Reading(
+        lambda s, f: ("cluster", f, "-k", "2", "-o", "c.csv", "-m", s.models / "words", "--json", *_column(f)),
+        lambda said: json.loads(said.out)["texts"], ALL, ("c.csv",),
+    ),
+    "index-add": Reading(
+        lambda s, f: ("index", "add", "x.index", f, "-m", s.models / "words", "--json", *_column(f)),
+        lambda said: json.loads(said.out)["documents"], TABLES, ("x.index", "x.index/*"),
+    ),
     "mine": Reading(
         lambda s, f: ("mine", s.models / "bert", f, "-o", "m.jsonl", "--missing", "fill", "--json"),
         lambda said: json.loads(said.out)["rows"], TABLES, ("m.jsonl",), whole=False,
@@ -122,7 +138,7 @@ def _checked(setup: Setup, reading: Reading, path: Path, table: Table | None) ->
         built = [
             str(p)
             for p in Path().rglob("*")
-            if p.name in ("v.npy", "v.jsonl", "m.jsonl") or str(p) == "out/config.json"
+            if p.name in ("v.npy", "v.jsonl", "m.jsonl", "p.csv", "c.csv") or str(p) == "out/config.json"
         ]
         expect(not built, "partial file", f"refused, and there is {', '.join(built)}")
         return outcome

@@ -78,10 +78,23 @@ def test_a_chunk_repeats_whole_sentences_of_the_one_before_it():
     assert chunks == ["One two. Three.", "Three. Four five. Six.", "Six. Seven eight."]
 
 
-def test_a_sentence_that_is_too_long_is_halved_at_white_space_and_a_word_anywhere():
+def test_a_sentence_that_is_too_long_is_cut_at_white_space_and_a_word_anywhere():
     text = "a bb ccc dddd eeeee ffffff"
     assert parts(text, split_document(text, words, ChunkSettings(2))) == ["a bb", "ccc dddd", "eeeee ffffff"]
-    assert parts("x" * 10, split_document("x" * 10, letters, ChunkSettings(4))) == ["xx", "xxx", "xx", "xxx"]
+    assert parts("x" * 10, split_document("x" * 10, letters, ChunkSettings(4))) == ["xxx", "xxx", "xxxx"]
+
+
+def test_a_sentence_far_too_long_is_counted_a_few_times_only():
+    counted = []
+
+    def count(texts):
+        counted.extend(texts)
+        return words(texts)
+
+    text = "cat " * 20_000
+    found = split_document(text, count, ChunkSettings(10))
+    assert len(parts(text, found)) >= 2000
+    assert sum(len(part) for part in counted) < 3 * len(text)
 
 
 def test_headings_are_text_where_they_are_not_asked_for():

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
 from typing import NamedTuple
 
 from ..errors import BadInput
@@ -17,6 +19,8 @@ HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 CLOSING_MARKS = re.compile(r"(^|\s)#+$")
 FENCE = re.compile(r" {0,3}(```++|~~~++)")
 UNDERLINE = re.compile(r" {0,3}(?:(=++)|-++)\s*+$")
+FILLED = 0.9
+"""How full the parts of a sentence that is too long are meant to be, so that few have to be cut again."""
 FRONT_MATTER = "---"
 """The line before and after settings at the very start of a Markdown file."""
 
@@ -65,8 +69,8 @@ class Section:
 def split_document(text: str, count_tokens: CountTokens, settings: ChunkSettings | None = None) -> list[Chunk]:
     """The chunks of a document, in order; every character of it but white space is in one of them.
 
-    Sentences (`sentence_spans`) are put together while they fit. A sentence that is too long alone is halved at white
-    space until its parts fit. Tokens are counted for each sentence by itself, and these counts are added up.
+    Sentences (`sentence_spans`) are put together while they fit. A sentence that is too long alone is cut at white
+    space into parts that fit. Tokens are counted for each sentence by itself, and these counts are added up.
     """
     settings = settings or ChunkSettings()
     chunks = []
@@ -137,21 +141,32 @@ def _section_spans(text: str, section: Section) -> list[Span]:
 
 
 def _fitting(text: str, span: Span, tokens: int, count_tokens: CountTokens, size: int) -> Iterator[tuple[Span, int]]:
-    """The span and its tokens where it fits; else the same of its halves, cut at white space near the middle."""
-    if tokens <= size or span[1] - span[0] < 2:
+    """The span and its tokens where it fits; else the same of parts, cut at white space, most of which will fit."""
+    length = span[1] - span[0]
+    if tokens <= size or length < 2:
         yield span, tokens
         return
-    halves = [part for part in _halves(text, span) if part[0] < part[1]]
-    for half, count in zip(halves, count_tokens([text[a:b] for a, b in halves]), strict=True):
-        yield from _fitting(text, half, count, count_tokens, size)
+    parts = _parts(text, span, min(length, ceil(tokens / size / FILLED)))
+    for part, count in zip(parts, count_tokens([text[a:b] for a, b in parts]), strict=True):
+        yield from _fitting(text, part, count, count_tokens, size)
 
 
-def _halves(text: str, span: Span) -> tuple[Span, Span]:
+def _parts(text: str, span: Span, number: int) -> list[Span]:
+    """About equal parts of a span, cut at the white space nearest to where each should end; empty ones left out."""
     start, stop = span
-    middle = (start + stop) // 2
-    spaces = [match.start() for match in re.finditer(r"\s", text[start:stop])]
-    cut = start + min(spaces, key=lambda place: abs(start + place - middle)) if spaces else middle
-    return trim(text, start, cut), trim(text, cut, stop)
+    places = [start + (stop - start) * i // number for i in range(1, number)]
+    cuts = [_nearest_space(text, place, (stop - start) // number) for place in places]
+    parts = [trim(text, a, b) for a, b in pairwise([start, *cuts, stop])]
+    return [part for part in parts if part[0] < part[1]]
+
+
+def _nearest_space(text: str, place: int, reach: int) -> int:
+    """The place of the nearest white space that is less than `reach` away; where there is none, this place."""
+    for distance in range(reach):
+        for near in (place - distance, place + distance):
+            if text[near].isspace():
+                return near
+    return place
 
 
 def _packed(units: Sequence[tuple[Span, int]], settings: ChunkSettings) -> Iterator[Span]:
