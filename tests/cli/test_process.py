@@ -25,6 +25,16 @@ def model(folders):
     return str(folders("bert"))
 
 
+@pytest.fixture(autouse=True)
+def default_signals():
+    """As in a terminal's foreground; a shell starts what runs in the background with some signals ignored."""
+    defaults = dict.fromkeys(process.SIGNALS, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, default) for number, default in defaults.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture
 def verb(monkeypatch):
     """Makes `likewise models` do something else."""
