@@ -1,0 +1,144 @@
+"""The arithmetic of a million, a hundred million and ten billion texts, from measured rates, drawn into docs/scale.md.
+
+    python -m benchmarks.projection --measure    texts a second of each model, into results/encoding_rates.json; minutes
+    python -m benchmarks.projection              the tables, from that file and the results of benchmarks.search
+
+What is measured: encoding on two cores of the machine named in the file, and exact scans of a million vectors there.
+What is projected: everything else. Hours fall in proportion to cores, since shards share nothing but the queue; scans
+grow in proportion to vectors, since they are bound by memory; both are assumptions. No GPU has been measured.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from likewise import Embedder
+
+from .record import RESULTS, in_turn, machine, save
+from .throughput import abstracts, sts_sentences
+
+PAGE = Path(__file__).parent.parent / "docs" / "scale.md"
+BEGIN, END = "<!-- projection: drawn by benchmarks/projection.py -->", "<!-- end of projection -->"
+CONTENDERS = {
+    "likewise-static": ("likewise-static", "fp32"),
+    "likewise-mini, int8": ("likewise-mini", "int8"),
+    "all-MiniLM-L6-v2, int8": ("all-MiniLM-L6-v2", "int8"),
+    "all-MiniLM-L6-v2, fp32": ("all-MiniLM-L6-v2", "fp32"),
+}
+SIZES = (10**6, 10**8, 10**10)
+CORE_HOUR = 0.04  # US dollars, for a rented core: an assumption, to be replaced by your own
+WIDTH = 384
+BYTES = {"float32": 4 * WIDTH, "float16": 2 * WIDTH, "int8": WIDTH + 4, "one bit": WIDTH // 8}
+KINDS = {"sentences": 2000, "paragraphs": 100}  # texts that are measured
+ROUNDS = 3
+
+
+def measure() -> None:
+    """Texts a second by every contender, in turn, with as many threads as there are cores."""
+    texts = {"sentences": sts_sentences()[: KINDS["sentences"]], "paragraphs": abstracts(KINDS["paragraphs"])}
+    embedders = {name: Embedder.load(model, precision=precision) for name, (model, precision) in CONTENDERS.items()}
+    rates: dict[str, dict[str, float]] = {name: {} for name in CONTENDERS}
+    for kind, some in texts.items():
+        works = {name: lambda e=one, some=some: e.encode(some, overflow="truncate") for name, one in embedders.items()}
+        for name, seconds in in_turn(works, ROUNDS).items():
+            rates[name][kind] = len(some) / sorted(seconds)[ROUNDS // 2]
+    save("encoding_rates", {"cores": machine()["cores"], "texts_per_s": rates})
+
+
+def core_hours(rate: float, cores: int, texts: int) -> float:
+    """Core hours of encoding so many texts at a rate measured on these cores together."""
+    return texts / rate * cores / 3600
+
+
+def encoding_rows(results: Mapping[str, Any]) -> Iterator[str]:
+    """Core hours and their price, by model and kind of text."""
+    for name, kinds in results["texts_per_s"].items():
+        for kind, rate in kinds.items():
+            hours = [core_hours(rate, results["cores"], texts) for texts in SIZES]
+            cells = [f"{shown(h)} h, ${shown(h * CORE_HOUR)}" for h in hours]
+            yield f"| {name}, {kind} | {rate:,.0f} | {' | '.join(cells)} |"
+
+
+def storage_rows() -> Iterator[str]:
+    """Bytes of vectors of 384 numbers."""
+    for name, size in BYTES.items():
+        yield f"| {name} | {size:,} B | {' | '.join(human_bytes(size * texts) for texts in SIZES)} |"
+
+
+def scan_rows(speed: Mapping[str, Any], rows: int) -> Iterator[str]:
+    """Milliseconds of one exact query, by what is scanned."""
+    for name in ("float32", "int8", "one bit"):
+        seconds = [speed[name]["ms"] / 1000 / rows * texts for texts in SIZES]
+        yield f"| {name} | {' | '.join(human_seconds(s) for s in seconds)} |"
+
+
+def shown(value: float) -> str:
+    """Two significant digits."""
+    digits = f"{float(f'{value:.2g}'):,.3f}"
+    return digits.rstrip("0").rstrip(".") if value < 10 else f"{float(f'{value:.2g}'):,.0f}"
+
+
+def human_bytes(size: float) -> str:
+    """In the unit that suits it."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{shown(size)} {unit}"
+        size /= 1000
+    return f"{shown(size)} TB"
+
+
+def human_seconds(seconds: float) -> str:
+    """Milliseconds below a second, minutes above two."""
+    if seconds < 1:
+        return f"{shown(seconds * 1000)} ms"
+    return f"{shown(seconds)} s" if seconds < 120 else f"{shown(seconds / 60)} min"
+
+
+def drawn() -> str:
+    """All that stands between the marks."""
+    rates = json.loads((RESULTS / "encoding_rates.json").read_text("utf-8"))
+    scans = json.loads((RESULTS / "search-2-threads.json").read_text("utf-8"))
+    where, found = rates["machine"], scans["results"]
+    head = " | ".join(f"{texts:,} texts" for texts in SIZES)
+    rule = "|---" * (len(SIZES) + 2) + "|"
+    return "\n".join(
+        [
+            f"**Encoding**: measured texts a second on {rates['results']['cores']} cores together "
+            f"({where['cpu']}, {where['date']}, commit {where['commit']}; medians of {ROUNDS} rounds), and projected "
+            f"core hours, at ${CORE_HOUR} a core hour.",
+            "",
+            f"| model, texts | measured, texts/s | {head} |",
+            rule,
+            *encoding_rows(rates["results"]),
+            "",
+            f"**Vectors** of {WIDTH} numbers, without ids and texts.",
+            "",
+            f"| kept as | a vector | {head} |",
+            rule,
+            *storage_rows(),
+            "",
+            f"**One exact query**, {found['threads']} threads: measured on {found['rows']:,} vectors "
+            f"({scans['machine']['cpu']}, {scans['machine']['date']}), projected in proportion.",
+            "",
+            f"| scanned | {head} |",
+            rule[4:],
+            *scan_rows(found["speed"]["1 queries"], found["rows"]),
+        ]
+    )
+
+
+def main() -> None:
+    """Measure, or write the tables into the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", action="store_true", help="measure texts a second first")
+    if parser.parse_args().measure:
+        measure()
+    before, rest = PAGE.read_text("utf-8").split(BEGIN)
+    PAGE.write_text(before + BEGIN + "\n" + drawn() + "\n" + END + rest.split(END)[1], "utf-8")
+    print(drawn())
+
+
+if __name__ == "__main__":
+    main()
