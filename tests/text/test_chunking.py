@@ -107,6 +107,12 @@ def test_a_document_without_text_has_no_chunk(text):
     assert split_document(text, words) == []
 
 
+def test_a_chunk_repeats_the_last_sentences_only_while_they_fit_the_overlap():
+    text = "A a a a. Bo. C c c. D d d. Eh. F f f f f."
+    found = parts(text, split_document(text, words, ChunkSettings(8, overlap=2)))
+    assert found == ["A a a a. Bo. C c c.", "D d d. Eh.", "Eh. F f f f f."]
+
+
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (4, 4), (4, -1), (2.0, 0)])
 def test_sizes_that_cannot_be_are_refused(size, overlap):
