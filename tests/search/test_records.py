@@ -16,6 +16,7 @@ REFUSED = {  # the arguments of Records
     "as many texts as ids; got 2 and 1": (["a"], ONE, ["x", "y"]),
     "as many metadata as ids; got 0 and 1": (["a"], ONE, None, []),
     "vectors[0] holds a number that is NaN": (["a"], ONE * np.nan),
+    "vectors[1] holds a number that is NaN or infinite": (["a", "b"], np.array([[1, 2, 3], [1, 1e39, 1]])),
     "a list of ids; got the one string 'a'": ("a", ONE),
     "ids[0] is 7": ([7], ONE),
     "ids[0] is ''": ([""], ONE),

@@ -46,7 +46,8 @@ def checked_records(records: Records, width: int) -> Records:
 
     Raises:
         BadInput: ids are empty, not strings or not distinct; columns differ in length; vectors have another width or a
-            number that is NaN or infinite; a value of metadata is of a type that an index cannot hold.
+            number that is NaN, infinite or beyond float32's range; metadata has a value of a type that an index cannot
+            hold.
     """
     vectors = number_table(records.vectors, "vectors")
     if vectors.ndim != 2 or vectors.shape[1] != width:
@@ -54,6 +55,8 @@ def checked_records(records: Records, width: int) -> Records:
     for name, column in (("vectors", vectors), ("texts", records.texts), ("metadata", records.metadata)):
         if column is not None and len(column) != len(records.ids):
             raise BadInput(f"expected as many {name} as ids; got {len(column):,} and {len(records.ids):,}")
+    with np.errstate(over="ignore"):  # what is beyond float32's range becomes infinite, and is refused
+        vectors = vectors.astype(np.float32, copy=False)
     check_finite_rows(vectors, "vectors")
     check_ids(records.ids)
     for i, text in enumerate(records.texts or ()):
@@ -63,7 +66,7 @@ def checked_records(records: Records, width: int) -> Records:
             check_storable(text, f"texts[{i}]")
     for i, row in enumerate(records.metadata or ()):
         _check_metadata(row, i)
-    return Records(records.ids, vectors.astype(np.float32, copy=False), records.texts, records.metadata)
+    return Records(records.ids, vectors, records.texts, records.metadata)
 
 
 def check_ids(ids: Sequence[Any]) -> None:

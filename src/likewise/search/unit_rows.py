@@ -42,4 +42,4 @@ def checked_queries(queries: Shaped[np.ndarray, "Q E"], width: int) -> Float32[n
     if table.ndim != 2 or table.shape[1] != width:
         raise BadInput(f"expected queries of shape (Q, {width}), the width of this index; got {table.shape}")
     check_finite_rows(table, "queries")
-    return unit(table).astype(np.float32, copy=False)
+    return unit(table).astype(np.float32, copy=False)  # of length 1, so that every float64 fits

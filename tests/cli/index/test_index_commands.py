@@ -9,6 +9,7 @@ import pytest
 
 from likewise.calibrate import Calibration, cut_off
 from likewise.cli import main
+from likewise.cli.index import opening
 from likewise.cli.index.index_command import ACTIONS
 from likewise.search.indexes import open_index
 from tests.cli.rarer_pairs import make_pairs_rarer
@@ -164,10 +165,17 @@ def test_an_index_is_verified_compacted_and_repaired(filled, call):
     segment.write_bytes(data)
     code, out, _ = call("index", "verify", filled)
     assert code == 1 and "1 passage is damaged" in out and "likewise index repair" in out
+    assert "more: --json" not in out
     repaired = json_of(call, "index", "repair", filled)
     assert repaired["kept"] == 1 and len(repaired["removed"]) == 1
     assert call("index", "verify", filled)[0] == 0
     assert json_of(call, "index", "add", filled, "notes")["added"] == 1
+
+
+def test_only_the_first_damaged_passages_are_listed_and_the_others_counted(monkeypatch, capsys):
+    monkeypatch.setattr(opening, "SHOWN", 2)
+    opening.print_first({"a": "text", "b": "vector", "c": "row"})
+    assert capsys.readouterr().out == "  a: text\n  b: vector\n  and 1 more: --json lists all\n"
 
 
 def test_words_and_meaning_are_searched_together(filled, call):

@@ -1,7 +1,9 @@
-"""Opening the index that a command names, alone or with its model, and what commands say of it."""
+"""Opening the index that a command names, alone or with its model, and what commands print of it."""
 
 import argparse
 import os
+from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...errors import BadInput
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
 RECORDED_OPTIONS = ("pooling", "precision", "max_length", "truncate")
 """Options that are recorded with the model's name, since they change its vectors."""
+
+SHOWN = 20
+"""Damaged passages that are listed."""
 
 
 def add_location(parser: argparse.ArgumentParser, name: str = "location", metavar: str = "INDEX") -> None:
@@ -77,3 +82,11 @@ def shown_path(file: str) -> str:
     """A file's path as it is shown: relative where it lies below the working directory."""
     here = os.path.relpath(file) if file else ""
     return file if here.startswith(os.pardir) else here
+
+
+def print_first(damaged: Mapping[str, str]) -> None:
+    """Ids of damaged passages, SHOWN at most, each with what of it is damaged, and how many more there are."""
+    for name, what in islice(damaged.items(), SHOWN):
+        print(f"  {name}: {what}")
+    if len(damaged) > SHOWN:
+        print(f"  and {len(damaged) - SHOWN:,} more: --json lists all")

@@ -4,15 +4,13 @@ import argparse
 
 from ...wording import counted
 from ..output import print_json
-from .opening import add_location, opened_collection
+from .opening import add_location, opened_collection, print_first
 
 EPILOG = """examples:
   likewise index repair notes.index
 
 Damaged passages are removed, and written to a file in the folder as far as they can be read. To embed them again, add
 their files again: likewise index add"""
-SHOWN = 20
-"""Removed passages that are listed."""
 
 
 def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -32,8 +30,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     removed = counted(len(report.removed), "damaged passage")
     print(f"{args.location}: {counted(report.kept, 'passage')} kept, {removed} removed")
-    for name, what in list(report.removed.items())[:SHOWN]:
-        print(f"  {name}: {what}")
+    print_first(report.removed)
     if report.file is not None:
         print(f"What could be read of them: {report.file}")
     return 0

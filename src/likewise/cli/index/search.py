@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import BadInput
 from ...wording import counted
-from ..calibration_options import (
-    add_calibration,
-    check_calibration,
-    check_same_model,
-    cut_off_as_json,
-    cut_off_in_words,
-    load_calibration,
-)
+from .. import calibration_options
 from ..model_options import add_model
 from ..output import print_json
 from .opening import add_location, opened_with_model, shown_path
@@ -59,7 +52,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("--rerank", metavar="RERANKER", help="reranker for the best 100: a folder or a name")
     parser.add_argument("--label", metavar="NAME", help="label whose probability is the score, if it has several")
     parser.add_argument("--budget", type=float, metavar="MS", help="milliseconds for the reranker (default: no limit)")
-    add_calibration(parser, "passages")
+    calibration_options.add_calibration(parser, "passages")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     add_model(parser)
     parser.set_defaults(run=run, model=None)
@@ -69,12 +62,12 @@ def run(args: argparse.Namespace) -> int:
     """Search, and print the passages."""
     if args.rerank is None and (args.budget is not None or args.label is not None):
         raise BadInput("--budget and --label are the reranker's, and there is none; add --rerank")
-    check_calibration(args)
+    calibration_options.check_calibration(args)
     if args.calibration is not None and (args.hybrid or args.rerank is not None):
         raise BadInput("--calibration is of cosines, and hybrid and reranked scores are none; expected one of them")
-    calibration, cut = load_calibration(args), None
+    calibration, cut = calibration_options.load_calibration(args), None
     with opened_with_model(args, read_only=True) as index:
-        check_same_model(calibration, index.embedder, args.model)
+        calibration_options.check_same_model(calibration, index.embedder, args.model)
         result = index.search(
             args.query,
             args.k,
@@ -86,13 +79,13 @@ def run(args: argparse.Namespace) -> int:
         if calibration is not None:
             result, cut = _significant(result, calibration, index.index.count(args.filter), args.fdr)
         if args.json:
-            print_json({**_as_json(args, index, result), **cut_off_as_json(cut)})
+            print_json({**_as_json(args, index, result), **calibration_options.cut_off_as_json(cut)})
             return 0
     show_passages(result.passages, args.query)
     if result.reranked is not None:
         print(f"{counted(result.reranked, 'passage')} reranked", file=sys.stderr)
     if cut is not None:
-        print(cut_off_in_words(cut, "passage"), file=sys.stderr)
+        print(calibration_options.cut_off_in_words(cut, "passage"), file=sys.stderr)
     return 0
 
 

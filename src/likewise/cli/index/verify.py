@@ -4,15 +4,13 @@ import argparse
 
 from ...wording import counted
 from ..output import print_json
-from .opening import add_location, opened_collection
+from .opening import add_location, opened_collection, print_first
 
 EPILOG = """examples:
   likewise index verify notes.index
   likewise index verify notes.index --json
 
 Exit code 1: something is damaged, and likewise index repair keeps what is good."""
-SHOWN = 20
-"""Damaged passages that are listed."""
 
 
 def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -34,8 +32,7 @@ def run(args: argparse.Namespace) -> int:
         return int(not report.is_clean)
     state = "all good" if report.is_clean else f"{counted(len(report.damaged), 'passage is', 'passages are')} damaged"
     print(f"{args.location}: {counted(report.records, 'passage')} read, {state}")
-    for name, what in list(report.damaged.items())[:SHOWN]:
-        print(f"  {name}: {what}")
+    print_first(report.damaged)
     for problem in [*report.problems, *(f"{name} is stale, and is computed again" for name in report.stale)]:
         print(f"  {problem}")
     if not report.is_clean:

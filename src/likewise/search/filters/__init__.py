@@ -26,6 +26,7 @@ from .conditions import (
     pattern_parts,
     value_kind,
 )
+from .expressions import joined_leaves, with_parameters
 from .filter_parser import parse_filter
 from .sqlite_where import sqlite_where
 
@@ -39,10 +40,12 @@ __all__ = [
     "Leaf",
     "MatchesPattern",
     "OneOf",
+    "joined_leaves",
     "matches",
     "named_columns",
     "parse_filter",
     "pattern_parts",
     "sqlite_where",
     "value_kind",
+    "with_parameters",
 ]

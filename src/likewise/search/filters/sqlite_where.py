@@ -3,18 +3,8 @@
 import json
 from typing import Any
 
-from .conditions import (
-    AllOf,
-    AnyOf,
-    Compares,
-    Condition,
-    IsMissing,
-    Leaf,
-    MatchesPattern,
-    OneOf,
-    pattern_parts,
-    value_kind,
-)
+from .conditions import Compares, Condition, IsMissing, Leaf, MatchesPattern, OneOf, pattern_parts, value_kind
+from .expressions import with_parameters
 
 JSON_TYPES = {"string": "('text')", "number": "('integer', 'real')", "boolean": "('true', 'false')"}
 """What `json_type` calls a value of each kind."""
@@ -26,11 +16,7 @@ def sqlite_where(condition: Condition, metadata: str = "metadata") -> tuple[str,
 
     Only that name, which is the caller's, and fixed words of SQL are in the expression.
     """
-    if isinstance(condition, AllOf | AnyOf):
-        parts = [sqlite_where(part, metadata) for part in condition.conditions]
-        joined = (" AND " if isinstance(condition, AllOf) else " OR ").join(expression for expression, _ in parts)
-        return f"({joined})", [value for _, values in parts for value in values]
-    return _leaf(condition, metadata, '$."' + condition.column + '"')
+    return with_parameters(condition, lambda leaf: _leaf(leaf, metadata, '$."' + leaf.column + '"'))
 
 
 def _leaf(leaf: Leaf, metadata: str, path: str) -> tuple[str, list[Any]]:

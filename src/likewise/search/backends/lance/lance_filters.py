@@ -7,7 +7,7 @@ parameters: columns are identifiers, and values are written as literals of SQL, 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...filters import AllOf, AnyOf, Compares, Condition, FilterValue, IsMissing, Leaf, MatchesPattern, OneOf
+from ...filters import Compares, Condition, FilterValue, IsMissing, Leaf, MatchesPattern, OneOf, joined_leaves
 from ...filters import value_kind as kind_of
 from ...records import Value
 from ..conversions import json_value
@@ -34,10 +34,7 @@ def _kind(value: Value) -> str:
 
 def lance_expression(condition: Condition) -> str:
     """The condition as SQL."""
-    if isinstance(condition, AllOf | AnyOf):
-        word = " AND " if isinstance(condition, AllOf) else " OR "
-        return f"({word.join(lance_expression(part) for part in condition.conditions)})"
-    return f"({_leaf(condition)})"
+    return joined_leaves(condition, lambda leaf: f"({_leaf(leaf)})")
 
 
 def lance_has_column(column: str, kinds: Sequence[str] = tuple(READERS)) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....errors import BadInput
-from ...filters import AllOf, AnyOf, Compares, Condition, IsMissing, Leaf, MatchesPattern, OneOf, pattern_parts
+from ...filters import Compares, Condition, IsMissing, Leaf, MatchesPattern, OneOf, joined_leaves, pattern_parts
 from ...filters import value_kind as kind_of
 from ...records import Value
 from ..conversions import json_value
@@ -35,10 +35,7 @@ def milvus_expression(condition: Condition) -> str:
     Raises:
         BadInput: a pattern of `like` escapes a character, which Milvus does not read everywhere.
     """
-    if isinstance(condition, AllOf | AnyOf):
-        word = " and " if isinstance(condition, AllOf) else " or "
-        return f"({word.join(milvus_expression(part) for part in condition.conditions)})"
-    return f"({_leaf(condition)})"
+    return joined_leaves(condition, lambda leaf: f"({_leaf(leaf)})", "and", "or")
 
 
 def milvus_has_column(column: str) -> str:

@@ -2,18 +2,8 @@
 
 from typing import Any
 
-from ...filters import (
-    AllOf,
-    AnyOf,
-    Compares,
-    Condition,
-    FilterValue,
-    IsMissing,
-    Leaf,
-    MatchesPattern,
-    OneOf,
-    value_kind,
-)
+from ...filters import Compares, Condition, FilterValue, IsMissing, Leaf, MatchesPattern, OneOf, with_parameters
+from ...filters import value_kind as kind_of
 from ..conversions import json_value
 
 TEXT = '(metadata ->> %s) COLLATE "C"'  # the order of code points
@@ -22,11 +12,7 @@ JSON = "(metadata -> %s)"
 
 def postgres_where(condition: Condition) -> tuple[str, list[Any]]:
     """The expression over the column `metadata` and its parameters; in the expression are only fixed words of SQL."""
-    if isinstance(condition, AllOf | AnyOf):
-        parts = [postgres_where(part) for part in condition.conditions]
-        joined = (" AND " if isinstance(condition, AllOf) else " OR ").join(expression for expression, _ in parts)
-        return f"({joined})", [value for _, values in parts for value in values]
-    return _leaf(condition)
+    return with_parameters(condition, _leaf)
 
 
 def _leaf(leaf: Leaf) -> tuple[str, list[Any]]:
@@ -46,7 +32,7 @@ def _leaf(leaf: Leaf) -> tuple[str, list[Any]]:
 
 def _compared(column: str, value: FilterValue, operator: str, form: str, bound: Any) -> tuple[str, list[Any]]:
     """The comparison, of values of the same kind alone; numbers and booleans are compared as jsonb, without a cast."""
-    kind = value_kind(value)
+    kind = kind_of(value)
     left, right = (TEXT, "%s::text") if kind == "string" else (JSON, "%s::jsonb")
     test = f"{left} {operator} {form.format(right)}"
     return f"(jsonb_typeof(metadata -> %s) = '{kind}' AND {test})", [column, column, bound]
