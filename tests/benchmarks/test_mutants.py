@@ -9,6 +9,8 @@ from benchmarks.mutants.coverage_map import SOURCE, Map, joined
 from benchmarks.mutants.slips import is_another, mutants, of_folder, reach
 from benchmarks.mutants.trial import breaks_import, outcome_of
 
+from likewise.errors import MissingExtra
+
 QUIET = '''"""A docstring with 1 < 2."""
 Alias = dict[str, int] | None
 
@@ -115,6 +117,23 @@ def test_a_draw_is_that_of_its_seed_and_leaves_out_what_changes_no_result():
     before, after = difference(first[0])
     known = [{"file": first[0].file.removeprefix("likewise/"), "line": before, "slip": after, "why": "a test"}]
     assert first[0] not in draw("search", 20, 1, known)
+
+
+def test_a_draw_leaves_out_files_whose_package_is_not_installed(monkeypatch):
+    drawn = {mutant.file for mutant in draw("pooling", 200, 0, [])}
+    missing = sorted(drawn)[0]
+    importable = command.can_be_imported
+    monkeypatch.setattr(command, "can_be_imported", lambda file: file != missing and importable(file))
+    assert {mutant.file for mutant in draw("pooling", 200, 0, [])} == drawn - {missing}
+
+
+def test_a_file_can_be_imported_where_its_packages_are_installed(monkeypatch):
+    def without(name):
+        raise MissingExtra(name)
+
+    assert command.can_be_imported.__wrapped__("likewise/pooling/__init__.py")
+    monkeypatch.setattr(command, "import_module", without)
+    assert not command.can_be_imported.__wrapped__("likewise/pooling/reductions.py")
 
 
 @pytest.mark.parametrize(
