@@ -9,8 +9,6 @@ from benchmarks.mutants.coverage_map import SOURCE, Map, joined
 from benchmarks.mutants.slips import is_another, mutants, of_folder, reach
 from benchmarks.mutants.trial import breaks_import, outcome_of
 
-from likewise.errors import MissingExtra
-
 QUIET = '''"""A docstring with 1 < 2."""
 Alias = dict[str, int] | None
 
@@ -121,19 +119,17 @@ def test_a_draw_is_that_of_its_seed_and_leaves_out_what_changes_no_result():
 
 def test_a_draw_leaves_out_files_whose_package_is_not_installed(monkeypatch):
     drawn = {mutant.file for mutant in draw("pooling", 200, 0, [])}
-    missing = sorted(drawn)[0]
-    importable = command.can_be_imported
-    monkeypatch.setattr(command, "can_be_imported", lambda file: file != missing and importable(file))
-    assert {mutant.file for mutant in draw("pooling", 200, 0, [])} == drawn - {missing}
+    missing = {sorted(drawn)[0]}
+    monkeypatch.setattr(command, "without_package", lambda files: missing & {*files})
+    assert {mutant.file for mutant in draw("pooling", 200, 0, [])} == drawn - missing
 
 
-def test_a_file_can_be_imported_where_its_packages_are_installed(monkeypatch):
-    def without(name):
-        raise MissingExtra(name)
-
-    assert command.can_be_imported.__wrapped__("likewise/pooling/__init__.py")
-    monkeypatch.setattr(command, "import_module", without)
-    assert not command.can_be_imported.__wrapped__("likewise/pooling/reductions.py")
+def test_files_without_their_package_are_found_by_another_process(monkeypatch):
+    needy, other = "likewise/needy.py", "likewise/pooling/__init__.py"
+    monkeypatch.setattr(command, "IMPORT", "import sys; print(*[n for n in sys.argv[1:] if n.endswith('needy')])")
+    assert command.without_package.__wrapped__((needy, other)) == {needy}
+    monkeypatch.undo()
+    assert command.without_package.__wrapped__((other,)) == set()
 
 
 @pytest.mark.parametrize(
