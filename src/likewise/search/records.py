@@ -106,7 +106,8 @@ def metadata_is_storable(rows: Sequence[Any]) -> bool:
     """Whether every index can keep the metadata of all rows, found in few passes over all their values."""
     if not {*map(type, rows)} <= {dict}:
         return False
-    names, values = {*chain.from_iterable(rows)}, [*chain.from_iterable(map(dict.values, rows))]
+    values: list[Any] = [*chain.from_iterable(map(dict.values, rows))]
+    names = {*chain.from_iterable(rows)}
     types = {*map(type, values)}
     if not (types <= {*VALUE_TYPES} and {*map(type, names)} <= {str} and all(map(str.isidentifier, names))):
         return False
