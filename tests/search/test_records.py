@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from likewise.errors import BadInput
+from likewise.search import records
 from likewise.search.records import Records, checked_records
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -48,3 +51,27 @@ def test_good_records_come_back_in_float32_with_all_their_columns():
     assert checked.vectors.dtype == np.float32 and (checked.ids, checked.texts) == (good.ids, good.texts)
     assert [block.ids for block in checked.blocks(1)] == [["a"], ["ß"]]
     assert [block.metadata for block in checked.blocks(1)] == [[good.metadata[0]], [{}]]
+
+
+STRINGS = st.text(st.sampled_from("aß\0\ud800\udc00 "), max_size=3)
+VALUES = STRINGS | st.integers(-(2**64), 2**64) | st.floats() | st.booleans() | st.none() | st.just([])
+ROWS = st.lists(st.dictionaries(st.sampled_from(["a", "b c", "größe", ""]), VALUES, max_size=2) | st.none(), max_size=3)
+
+
+@given(st.lists(STRINGS | st.none() | st.just(3), max_size=5), ROWS)
+def test_what_is_found_in_one_pass_is_what_is_found_one_by_one(texts, rows):
+    assert records.are_storable(texts) == (not any(refuses(records._check_text, text) for text in texts))
+    assert records.metadata_is_storable(rows) == (not any(refuses(records._check_metadata, row) for row in rows))
+
+
+def refuses(check, value) -> bool:
+    try:
+        check(value, 0)
+    except BadInput:
+        return True
+    return False
+
+
+def test_texts_beyond_the_first_that_are_joined_are_checked_too(monkeypatch):
+    monkeypatch.setattr(records, "AT_ONCE", 2)
+    assert records.are_storable(["a", None, "b", "c"]) and not records.are_storable(["a", "b", "c", "\0"])

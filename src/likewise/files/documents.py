@@ -31,7 +31,7 @@ class Document(NamedTuple):
     Args:
         text: the whole text, which offsets refer to: the file's own, or what `html_text` reads of an HTML page.
         file: the absolute path of its file; empty where it is from none.
-        title: its title; empty where it has none.
+        title: its title, by default the file's name without its ending; empty where it has none.
         row: its number among the rows of its file, from 1; None where the document is the file.
         has_headings: whether it is Markdown, or has headings as Markdown has them.
         metadata: the other columns of its row.
@@ -77,8 +77,9 @@ def _documents(path: Path, column: str | None, whole: bool) -> Iterator[Document
 
 def _markdown(path: Path) -> Document:
     text = _decoded_file(path)
-    titles = (section.headings[0] for section in document_sections(text) if section.headings)
-    return Document(text, _source(path), next(titles, path.stem), has_headings=True)
+    outermost = {section.headings[0] for section in document_sections(text) if section.headings}
+    title = outermost.pop() if len(outermost) == 1 else path.stem  # several stand beside each other: none is the title
+    return Document(text, _source(path), title, has_headings=True)
 
 
 def _html(path: Path) -> Document:

@@ -24,12 +24,14 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelIdentity:
-    """Which model computed an index's vectors: vectors of two models cannot be compared."""
+    """Which model computed an index's vectors, and from what: vectors of two models cannot be compared."""
 
     name: str
     fingerprint: str
     prompts: tuple[tuple[str, str], ...] = ()
     """Names and texts of the prompts that queries and documents are given."""
+    headings: bool = False
+    """Whether passages were embedded behind their titles and headings."""
 
     def as_json(self) -> dict[str, Any]:
         """What `from_json` reads."""
@@ -38,7 +40,8 @@ class ModelIdentity:
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> "ModelIdentity":
         """The identity that `as_json` described."""
-        return cls(found["name"], found["fingerprint"], tuple((name, text) for name, text in found["prompts"]))
+        prompts = tuple((name, text) for name, text in found["prompts"])
+        return cls(found["name"], found["fingerprint"], prompts, found.get("headings", False))
 
 
 class Index(ABC):

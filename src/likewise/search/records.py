@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from ..errors import BadInput
 
 Value = str | int | float | bool | None
 """A value of metadata."""
+AT_ONCE = 4096
+"""Texts that are joined to be checked."""
 VALUE_TYPES = (str, int, float, bool, type(None))
 
 
@@ -59,13 +62,12 @@ def checked_records(records: Records, width: int) -> Records:
         vectors = vectors.astype(np.float32, copy=False)
     check_finite_rows(vectors, "vectors")
     check_ids(records.ids)
-    for i, text in enumerate(records.texts or ()):
-        if text is not None and not isinstance(text, str):
-            raise BadInput(f"texts[{i}] is {text!r}; expected a string, or None where there is none")
-        if text and not _is_plain(text):
-            check_storable(text, f"texts[{i}]")
-    for i, row in enumerate(records.metadata or ()):
-        _check_metadata(row, i)
+    if not are_storable(records.texts or ()):
+        for i, text in enumerate(records.texts or ()):
+            _check_text(text, i)
+    if not metadata_is_storable(records.metadata or ()):
+        for i, row in enumerate(records.metadata or ()):
+            _check_metadata(row, i)
     return Records(records.ids, vectors, records.texts, records.metadata)
 
 
@@ -77,6 +79,8 @@ def check_ids(ids: Sequence[Any]) -> None:
     """
     if isinstance(ids, str):
         raise BadInput(f"expected a list of ids; got the one string {ids!r}")
+    if are_storable(ids) and all(ids) and len({*ids}) == len(ids):
+        return
     seen: set[str] = set()
     for i, name in enumerate(ids):
         if not isinstance(name, str) or not name or "\0" in name:
@@ -87,9 +91,39 @@ def check_ids(ids: Sequence[Any]) -> None:
         seen.add(name)
 
 
-def _is_plain(text: str) -> bool:
-    """Whether any index can keep it; most texts are recognized by a quick check."""
-    return text.isascii() and "\0" not in text
+def are_storable(texts: Sequence[Any]) -> bool:
+    """Whether every index can keep all of these strings (or None), found in one pass; if not, which of them it is."""
+    if not {*map(type, texts)} <= {str, type(None)}:
+        return False
+    for start in range(0, len(texts), AT_ONCE):
+        joined = "".join(filter(None, texts[start : start + AT_ONCE]))
+        if "\0" in joined or not (joined.isascii() or _is_unicode(joined)):
+            return False
+    return True
+
+
+def metadata_is_storable(rows: Sequence[Any]) -> bool:
+    """Whether every index can keep the metadata of all rows, found in few passes over all their values."""
+    if not {*map(type, rows)} <= {dict}:
+        return False
+    values: list[Any] = [*chain.from_iterable(map(dict.values, rows))]
+    names = {*chain.from_iterable(rows)}
+    types = {*map(type, values)}
+    if not (types <= {*VALUE_TYPES} and {*map(type, names)} <= {str} and all(map(str.isidentifier, names))):
+        return False
+    by_type = {kind: [value for value in values if type(value) is kind] for kind in types & {str, int, float}}
+    numbers = by_type.get(int, [0])
+    small = min(numbers) >= -(1 << 63) and max(numbers) < 1 << 63
+    return small and all(map(math.isfinite, by_type.get(float, ()))) and are_storable(by_type.get(str, ()))
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it has no half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_storable(text: str, what: str) -> None:
@@ -106,6 +140,14 @@ def check_storable(text: str, what: str) -> None:
         raise BadInput(f"{what} has half of a surrogate pair, at {error.start:,}; expected valid Unicode") from None
 
 
+def _check_text(text: Any, i: int) -> None:
+    if text is None:
+        return
+    if not isinstance(text, str):
+        raise BadInput(f"texts[{i}] is {text!r}; expected a string, or None where there is none")
+    check_storable(text, f"texts[{i}]")
+
+
 def _check_metadata(row: Any, i: int) -> None:
     if not isinstance(row, Mapping):
         raise BadInput(f"metadata[{i}] is a {type(row).__name__}; expected a mapping of names to values")
@@ -115,7 +157,7 @@ def _check_metadata(row: Any, i: int) -> None:
         if not isinstance(value, VALUE_TYPES):
             expected = "a string, a number, a boolean or None"
             raise BadInput(f"metadata[{i}][{name!r}] is a {type(value).__name__}; expected {expected}")
-        if isinstance(value, str) and not _is_plain(value):
+        if isinstance(value, str):
             check_storable(value, f"metadata[{i}][{name!r}]")
         if isinstance(value, float) and not math.isfinite(value):
             raise BadInput(f"metadata[{i}][{name!r}] is {value}; expected a finite number")

@@ -82,7 +82,7 @@ def test_a_flag_before_its_action_is_explained(capsys):
 def test_what_is_added_is_found_with_its_place(filled, call):
     code, out, _ = call("search", filled, "A dog barks at night.", "-k", "1")
     assert code == 0
-    assert "notes/animals.md, characters 31–60 · Cats · Dogs" in out
+    assert "notes/animals.md, characters 31–60 · animals · Dogs" in out
     assert "# Dogs A dog barks at night." in out
     found = json_of(call, "search", filled, "the quick cat", "--filter", "year < 2020 and lang = 'en'")
     assert [(one["text"], one["metadata"]["row"]) for one in found["passages"]] == [("the quick cat", 1)]
@@ -153,6 +153,19 @@ def test_a_copy_holds_the_same_and_goes_on_where_it_was_stopped(filled, call):
     first, second = (json_of(call, "search", place, "the cat")["passages"] for place in (filled, "copy.index"))
     assert [one["id"] for one in first] == [one["id"] for one in second]
     assert call("index", "copy", filled, filled)[0] == 2
+
+
+def test_headings_are_embedded_unless_the_index_was_made_without_them(filled, call, folders):
+    assert json_of(call, "index", "add", filled, "notes", "--headings")["headings"] is True
+    code, _, err = call("index", "add", filled, "notes", "--no-headings")
+    assert code == 2 and "was made with passages embedded behind their titles" in err and "embed them without" in err
+    model = ("-m", str(folders("bert")))
+    plain = json_of(call, "index", "add", "plain.index", "notes", "--no-headings", *model)
+    assert (plain["headings"], plain["passages"]) == (False, 2)
+    assert json_of(call, "index", "add", "plain.index", "notes")["unchanged"] == 2
+    assert "headings    not embedded" in call("index", "info", "plain.index")[1]
+    code, _, err = call("index", "copy", filled, "plain.index")
+    assert code == 2 and "the original has passages embedded behind their headings, the copy without" in err
 
 
 def test_an_index_is_verified_compacted_and_repaired(filled, call):

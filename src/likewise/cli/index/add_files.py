@@ -20,10 +20,12 @@ EPILOG = """examples:
   likewise index add papers.index "papers/**/*.html" -m all-MiniLM-L6-v2
   likewise index add questions.index questions.csv --column title
   likewise index add books.index books/*.txt --txt document --chunk 150 --overlap 30
+  likewise index add code.index docs/ --no-headings
 
 Markdown (.md) and HTML are documents; each row of .csv, .tsv, .jsonl and .parquet is one, with its other columns as
 metadata for --filter; each line of a .txt is one, unless --txt document. Documents are cut into passages at headings
-and sentences. In folders and patterns, other files are passed over.
+and sentences. What is embedded of a passage is "title > heading: text", what is stored is the text alone, and its title
+and headings are metadata; --no-headings embeds the text alone. In folders and patterns, other files are passed over.
 
 An index has one model. The first call chooses it (-m), later calls use it. Files that were added before are compared
 with the index: what is unchanged is kept, what is new is embedded, what is gone is deleted. Each block of passages is
@@ -52,6 +54,12 @@ def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         metavar="TOKENS",
         help="most tokens that a passage repeats of the one before it, in whole sentences (default: %(default)s)",
     )
+    parser.add_argument(
+        "--headings",
+        action=argparse.BooleanOptionalAction,
+        help="embed passages behind their titles and headings, or without them (default: as the index was made; a new "
+        "one is made with them)",
+    )
     parser.add_argument("--json", action="store_true", help="print a summary as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
     add_model(parser)
@@ -67,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     total = estimated_count(args.files, whole=whole)  # first, because it refuses what cannot be read
     size = ChunkSettings.size if args.chunk is None else args.chunk
     chunking = ChunkSettings(size, args.overlap) if args.chunk is not None or args.overlap else None
-    with opened_with_model(args, read_only=False, chunking=chunking) as index:
+    with opened_with_model(args, read_only=False, chunking=chunking, headings=args.headings) as index:
         began = time.perf_counter()
         documents = read_documents(args.files, args.column, whole=whole)
         report = index.add(documents, progress=not args.quiet, total=total)
@@ -81,7 +89,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _about(index: "TextIndex") -> dict[str, object]:
     model = index.index.model
-    return {"passages": len(index.index), "model": model and model.name, "fingerprint": model and model.fingerprint}
+    about = {"model": model and model.name, "fingerprint": model and model.fingerprint, "headings": index.headings}
+    return {"passages": len(index.index), **about}
 
 
 def _summary(report: "AddReport", index: "TextIndex") -> str:

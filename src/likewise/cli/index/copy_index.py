@@ -10,7 +10,7 @@ from ..output import print_json
 from .opening import add_location
 
 if TYPE_CHECKING:
-    from ...search.index import Index
+    from ...search.index import Index, ModelIdentity
     from ...search.records import Records
 
 EPILOG = """examples:
@@ -65,8 +65,15 @@ def _target(location: str, source: "Index") -> "Index":
         target.close()
         raise BadInput(f"{location} has vectors of {target.width} numbers, and {source.location} of {source.width}")
     if source.model is not None:
-        target.check_model(source.model)
+        _check_same_model(source.model, target)
     return target
+
+
+def _check_same_model(model: "ModelIdentity", target: "Index") -> None:
+    target.check_model(model)
+    if target.model is not None and target.model.headings != model.headings:
+        has, lacks = ("the copy", "the original") if target.model.headings else ("the original", "the copy")
+        raise BadInput(f"{has} has passages embedded behind their headings, {lacks} without: expected both alike")
 
 
 def _copy(source: "Index", target: "Index", show: bool) -> int:

@@ -75,6 +75,7 @@ def _print(about: dict[str, Any]) -> None:
     print(f"{about['location']} ({about['kind']}): {counted(about['passages'], 'passage')}{size}")
     print(f"  model       {model['name'] if model else 'unknown'}, {about['width']} numbers")
     print(f"  fingerprint {model['fingerprint']}" if model else "  fingerprint none: no model is checked")
+    print(f"  headings    {'embedded' if model and model['headings'] else 'not embedded'}")
     print(f"  columns     {', '.join(about['columns']) or 'none'} (of the first {SAMPLE:,} passages)")
     for name, count in list(files.items())[:SHOWN]:
         print(f"  {count:>9,}  {shown_path(name) or '(no file)'}")

@@ -28,7 +28,11 @@ def add_location(parser: argparse.ArgumentParser, name: str = "location", metava
 
 
 def opened_with_model(
-    args: argparse.Namespace, *, read_only: bool, chunking: "ChunkSettings | None" = None
+    args: argparse.Namespace,
+    *,
+    read_only: bool,
+    chunking: "ChunkSettings | None" = None,
+    headings: bool | None = None,
 ) -> "TextIndex":
     """The index with the model that the options name, by default its own; a new one unless `read_only`."""
     from ...model_files import DEFAULT_MODEL
@@ -42,16 +46,17 @@ def opened_with_model(
             raise
         args.model = args.model or DEFAULT_MODEL
         embedder = load_from_options(args)
-        return TextIndex.open(args.location, embedder, name=_recorded_name(args), chunking=chunking)
+        name = recorded_name(args)
+        return TextIndex.open(args.location, embedder, name=name, chunking=chunking, headings=headings)
     try:
         args.model = args.model or named_model(index)
-        return TextIndex(index, load_from_options(args), chunking=chunking)
+        return TextIndex(index, load_from_options(args), chunking=chunking, headings=headings)
     except BaseException:
         index.close()
         raise
 
 
-def _recorded_name(args: argparse.Namespace) -> str:
+def recorded_name(args: argparse.Namespace) -> str:
     """The model's name with the options that change its vectors."""
     from ...search.texts.text_index import lasting_name
 

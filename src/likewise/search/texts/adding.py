@@ -89,7 +89,7 @@ class PassageWriter:
         for records in (new, moved):
             if records is not None and len(records):
                 self.index.upsert(records)
-        for passage in block.passages:
+        for passage in old:
             self.unseen[passage.file].discard(passage.id)
         gone = [name for file in block.finished if file for name in sorted(self.unseen.pop(file, ()))]
         self.report.deleted += self.index.delete(gone) if gone else 0

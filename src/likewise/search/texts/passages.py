@@ -11,6 +11,7 @@ from ...files.documents import Document
 from ...text.chunking import Chunk, ChunkSettings, CountTokens, split_document
 from ...text.sentences import trim
 from ..records import Value
+from .headings import BETWEEN, embedded_text
 
 HASH = 20
 """Hexadecimal digits of a text's hash in an id: 80 bits, so that among 10⁹ texts no two share one by chance."""
@@ -50,6 +51,8 @@ class PassageReader:
 
     count_tokens: CountTokens
     settings: ChunkSettings
+    with_headings: bool = False
+    """Whether titles and headings are embedded too: then an id changes with them."""
     file: str | None = None
     seen: Counter[str] = field(default_factory=Counter)
     """How often each text has occurred in the current file."""
@@ -62,7 +65,8 @@ class PassageReader:
         for chunk in chunks:
             text = document.text[chunk.start : chunk.stop]
             metadata = _metadata(document, chunk, located=document.row is None or len(chunks) > 1)
-            yield Passage(self._id(document.file, text), text, metadata)
+            embedded = embedded_text(text, metadata) if self.with_headings else text
+            yield Passage(self._id(document.file, embedded), text, metadata)
 
     def _chunks(self, document: Document) -> list[Chunk]:
         """The chunks; a text of fewer bytes than tokens are allowed is one chunk, and no tokens are counted."""
@@ -74,7 +78,7 @@ class PassageReader:
         return [Chunk(start, stop)] if start < stop else []
 
     def _id(self, file: str, text: str) -> str:
-        """From file and text; equal texts of a file are numbered, and equal texts without a file are one passage."""
+        """From file and embedded text; equal ones of a file are numbered, and equal ones without a file are one."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:HASH]
         if not file:
             return BEFORE_HASH + digest
@@ -96,7 +100,7 @@ def _metadata(document: Document, chunk: Chunk, located: bool) -> Mapping[str, V
     if document.row is not None:
         found["row"] = document.row
     if chunk.headings:
-        found["headings"] = " > ".join(chunk.headings)
+        found["headings"] = BETWEEN.join(chunk.headings)
     if located:
         found |= {"start": chunk.start, "stop": chunk.stop}
     return found

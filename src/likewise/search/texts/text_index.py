@@ -24,6 +24,7 @@ from ..indexes import create_index, open_index
 from ..records import Records
 from .adding import AddReport, PassageWriter
 from .fusion import reciprocal_rank_fusion
+from .headings import embedded_text
 from .passages import Passage, PassageReader
 from .reranking import PairScorer, rerank
 
@@ -55,12 +56,15 @@ class SearchResult:
 class TextIndex:
     """An index together with the embedder that its vectors are from; closing it closes the index."""
 
-    def __init__(self, index: Index, embedder: Embedder, *, chunking: ChunkSettings | None = None) -> None:
+    def __init__(
+        self, index: Index, embedder: Embedder, *, chunking: ChunkSettings | None = None, headings: bool | None = None
+    ) -> None:
         if index.width != embedder.width:
             raise BadInput(f"{index.location} has vectors of {index.width} numbers, the model gives {embedder.width}")
         index.check_model(ModelIdentity(embedder.manifest.encoder.name, embedder.fingerprint))
         limit = embedder.tokenizer.max_content_length
         self.index, self.embedder = index, embedder
+        self.headings = _recorded_headings(index, headings)
         self.chunking = chunking or ChunkSettings(min(ChunkSettings.size, limit))
         if self.chunking.size > limit:
             raise BadInput(f"chunks of {self.chunking.size:,} tokens are longer than the {limit:,} the model reads")
@@ -73,6 +77,7 @@ class TextIndex:
         *,
         name: str | None = None,
         chunking: ChunkSettings | None = None,
+        headings: bool | None = None,
         read_only: bool = False,
     ) -> "TextIndex":
         """Open the index at a location, or make a new one where there is none.
@@ -83,10 +88,12 @@ class TextIndex:
                 new one.
             name: by which a new index records an embedder, so that it can be loaded again; by default its folder.
             chunking: how documents are cut; by default into chunks of 200 tokens at most.
+            headings: whether passages are embedded behind their titles and headings; by default as the index was made,
+                and in a new one they are.
             read_only: whether nothing will be added; there must be an index then.
 
         Raises:
-            BadInput: the index holds vectors of another model.
+            BadInput: the index holds vectors of another model, or was made with the other setting of `headings`.
         """
         place = str(location)
         try:
@@ -94,9 +101,11 @@ class TextIndex:
         except BadInput as missing:
             if read_only:
                 raise
-            return _created(place, model or DEFAULT_MODEL, name, chunking, missing)
+            with_headings = headings is not False
+            index, embedder = _created(place, model or DEFAULT_MODEL, name, with_headings, missing)
+            return cls(index, embedder, chunking=chunking)
         try:
-            return cls(index, _embedder(model or named_model(index)), chunking=chunking)
+            return cls(index, _embedder(model or named_model(index)), chunking=chunking, headings=headings)
         except BaseException:
             index.close()
             raise
@@ -114,7 +123,7 @@ class TextIndex:
             progress: as in `Embedder.encode`; it counts documents.
             total: how many documents there are, where it is known.
         """
-        reader = PassageReader(self._count_tokens, self.chunking)
+        reader = PassageReader(self._count_tokens, self.chunking, self.headings)
         writer = PassageWriter(self.index, self._vectors)
         whole = (Document(document) if isinstance(document, str) else document for document in documents)
         return writer.write(whole, reader, progress, total)
@@ -197,26 +206,44 @@ class TextIndex:
         return [Passage(name, text or "", row, own) for (name, own), text, row in columns]
 
     def _vectors(self, passages: Sequence[Passage]) -> Records:
+        """With headings, a passage may have more tokens than the model reads: then it is read in windows."""
         texts = [passage.text for passage in passages]
-        vectors = self.embedder.encode_document(texts, progress=False, overflow="truncate")
+        embedded = [embedded_text(one.text, one.metadata) for one in passages] if self.headings else texts
+        vectors = self.embedder.encode_document(embedded, progress=False, overflow="mean")
         return Records([one.id for one in passages], vectors, texts, [one.metadata for one in passages])
 
     def _count_tokens(self, texts: list[str]) -> list[int]:
         return [len(ids) for ids in self.embedder.tokenizer.token_ids(texts)]
 
 
+def _recorded_headings(index: Index, asked: bool | None) -> bool:
+    """Whether the index's passages are embedded behind their headings.
+
+    Raises:
+        BadInput: the other was asked for.
+    """
+    recorded = index.model.headings if index.model is not None else bool(asked)
+    if asked is not None and asked != recorded:
+        ways = {True: "behind their titles and headings", False: "without their titles and headings"}
+        raise BadInput(
+            f"{index.location} was made with passages embedded {ways[recorded]}; got the request to embed them "
+            f"{ways[asked]}. Both in one index would not be comparable: leave the option away, or make a new index"
+        )
+    return recorded
+
+
 def _created(
-    location: str, model: str | Embedder, name: str | None, chunking: ChunkSettings | None, missing: BadInput
-) -> TextIndex:
+    location: str, model: str | Embedder, name: str | None, headings: bool, missing: BadInput
+) -> tuple[Index, Embedder]:
     """A new index; `missing` is raised where there can be none, because there is something else."""
     embedder = _embedder(model)
     name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
     prompts = tuple(sorted(embedder.manifest.prompts.items()))
     try:
-        index = create_index(location, embedder.width, ModelIdentity(name, embedder.fingerprint, prompts))
+        identity = ModelIdentity(name, embedder.fingerprint, prompts, headings)
+        return create_index(location, embedder.width, identity), embedder
     except BadInput:
         raise missing from None
-    return TextIndex(index, embedder, chunking=chunking)
 
 
 def lasting_name(model: str) -> str:

@@ -11,7 +11,11 @@ from ....errors import BadInput
 
 FILE = "collection.sqlite"
 WAIT = 60.0  # seconds for another process's transaction to end
-WAL_BYTES = 1 << 26  # that the write-ahead log keeps on the disk once it has been checkpointed
+CACHE_BYTES = (
+    1 << 26
+)  # of pages kept in memory: ids lie in the order of their hashes, so that a block touches most pages
+PAGE_BYTES = 1 << 12  # SQLite's default
+WAL_BYTES = 1 << 26  # of the write-ahead log before it is copied into the file, and that stay on the disk after that
 
 SCHEMA = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -71,7 +75,13 @@ class Journal:
         return f"{self.path.absolute().as_uri()}?mode=ro" + "&immutable=1" * unused
 
     def _configure(self) -> None:
-        for pragma in ("synchronous = FULL", "fullfsync = ON", f"journal_size_limit = {WAL_BYTES}"):
+        for pragma in (
+            "synchronous = FULL",
+            "fullfsync = ON",
+            f"journal_size_limit = {WAL_BYTES}",
+            f"wal_autocheckpoint = {WAL_BYTES // PAGE_BYTES}",
+            f"cache_size = {-CACHE_BYTES // 1024}",
+        ):
             self.db.execute(f"PRAGMA {pragma}")
         if self.read_only:
             self.db.execute("PRAGMA query_only = ON")
@@ -113,6 +123,18 @@ class Journal:
         """A transaction for checks that SQLite allows to writers alone; it changes nothing that readers see."""
         with self._lock, self.naming_errors(), self._transaction("BEGIN IMMEDIATE"):
             yield self.db
+
+    @contextmanager
+    def undoable(self) -> Iterator[None]:
+        """Inside a transaction: a part that is taken back alone if it fails."""
+        self.db.execute("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            if self.db.in_transaction:  # a full disk may have ended it
+                self.db.execute("ROLLBACK TO part")
+            raise
+        self.db.execute("RELEASE part")
 
     def return_space(self) -> None:
         """Return unused pages to the disk, and empty the write-ahead log unless a reader still needs it."""

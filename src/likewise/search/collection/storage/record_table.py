@@ -4,9 +4,9 @@ import json
 import sqlite3
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64, Integer
@@ -17,9 +17,11 @@ from ...records import Records, Value
 OF_IDS = "id IN (SELECT value FROM json_each(?))"
 OF_KEYS = "key IN (SELECT value FROM json_each(?))"
 OF_ROWS = "row IN (SELECT value FROM json_each(?))"
+COLUMNS = 8
+ROWS_AT_ONCE = 2048
+"""Rows of one statement, whose parameters stay below 32,766, SQLite's limit: it runs without Python's lock."""
 
-
-JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
+JSON = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",\n", ":"))
 
 
 class StoredRow(NamedTuple):
@@ -57,19 +59,27 @@ def insert(
     lengths: Float64[np.ndarray, " N"],
     checksums: Sequence[int],
 ) -> None:
-    """Insert records whose vectors lie in these rows."""
+    """Insert records whose vectors lie in these rows.
+
+    Raises:
+        sqlite3.IntegrityError: an id is there already.
+    """
     first = db.execute("SELECT coalesce(max(key), 0) + 1 FROM records").fetchone()[0]
-    none: Iterable[None] = repeat(None)
-    texts = none if records.texts is None else records.texts
-    metadata = none if records.metadata is None else map(_as_json, records.metadata)
+    texts = records.texts or [None] * len(records)
+    metadata = [*rows_as_json(records.metadata or [{}] * len(records))]
+    own = zip(records.ids, texts, metadata, lengths.tolist(), strict=True)
+    own_checksums = [record_checksum(*row) for row in own]
     keys = range(first, first + len(records))
-    columns = zip(keys, rows.tolist(), records.ids, texts, metadata, lengths.tolist(), checksums, strict=False)
-    db.executemany(
-        "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        ((*row, record_checksum(*row[2:6])) for row in columns),
-    )
+    columns = (keys, rows.tolist(), records.ids, texts, metadata, lengths.tolist(), checksums, own_checksums)
+    _insert_rows(db, zip(*columns, strict=True))
     db.execute("INSERT INTO words (rowid, text) SELECT key, text FROM records WHERE key >= ?", [first])
     _count_columns(db, Counter(name for row in records.metadata or () for name in row))
+
+
+def _insert_rows(db: sqlite3.Connection, rows: Iterator[tuple[Any, ...]]) -> None:
+    row = f"({', '.join('?' * COLUMNS)})"
+    while values := [*chain.from_iterable(islice(rows, ROWS_AT_ONCE))]:
+        db.execute(f"INSERT INTO records VALUES {', '.join([row] * (len(values) // COLUMNS))}", values)
 
 
 def remove(db: sqlite3.Connection, keys: Sequence[int]) -> None:
@@ -141,5 +151,13 @@ def stored_after(db: sqlite3.Connection, key: int, count: int) -> list[StoredRow
     return [StoredRow(*row) for row in found]
 
 
-def _as_json(metadata: Mapping[str, Value]) -> str | None:
-    return JSON.encode(dict(metadata)) if metadata else None
+def rows_as_json(rows: Sequence[Mapping[str, Value]]) -> Iterator[str | None]:
+    """Each row as JSON, None where it is empty.
+
+    All are encoded at once, which takes less time, and cut apart at the line breaks that stand between
+    values: inside of strings JSON has none.
+    """
+    encoded = JSON.encode([row if type(row) is dict else dict(row) for row in rows])
+    between = JSON.item_separator
+    parts = encoded[2:-2].split(f"}}{between}{{") if rows else []
+    return (f"{{{part.replace(between, ',')}}}" if part else None for part in parts)
