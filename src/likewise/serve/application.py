@@ -43,7 +43,7 @@ def create_app(
         yield
         await app.state.server.close()
 
-    server = ServerState(chosen)
+    server = ServerState(chosen, None if collections is None else Path(collections))
     app = Starlette(routes=_routes(server), lifespan=lifespan)
     app.state.server = server
     for name, load in loaders(models, "embedder", chosen):

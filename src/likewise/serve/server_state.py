@@ -1,22 +1,32 @@
 """ServerState: what all requests of a server share: models, limits, and what is counted."""
 
 import asyncio
+import time
 from collections.abc import Iterable
+from pathlib import Path
 
+from .batching.job import Job
 from .batching.model_store import ModelStore
 from .batching.model_thread import DeadlinePassed, QueueFull, ServerStopping
+from .collection_store import CollectionStore, UnknownCollection
+from .observe.live_load import LiveLoad
+from .observe.metrics import Metrics
 from .settings import ServeSettings
 from .web.api_errors import ApiError
 from .web.endpoint import ApiRoute
 from .web.exchange import Exchange
 
+SINGLE, BATCH = 'method="single"', 'method="batch"'
+
 
 class ServerState:
     """The server, as its endpoints see it."""
 
-    def __init__(self, settings: ServeSettings) -> None:
+    def __init__(self, settings: ServeSettings, collections: Path | None = None) -> None:
         self.settings = settings
         self.models = ModelStore(settings, self)
+        self.collections = CollectionStore(collections, self.models, settings)
+        self.metrics, self.load = Metrics(), LiveLoad()
         self.is_stopping = False
 
     async def admit(self, exchange: Exchange, is_open: bool) -> None:
@@ -37,6 +47,8 @@ class ServerState:
             return ApiError("deadline", str(error))
         if isinstance(error, ServerStopping):
             return ApiError("stopping", "the server is stopping")
+        if isinstance(error, UnknownCollection):
+            return ApiError("not_found", str(error), param="collection")
         if isinstance(error, asyncio.CancelledError):
             return ApiError("client_gone", "the connection was closed")
         return None
@@ -47,11 +59,38 @@ class ServerState:
 
     def finished(self, exchange: Exchange, route: ApiRoute, status: int, error: BaseException | None) -> None:
         """Count and log a request."""
+        seconds = time.perf_counter() - exchange.began
+        job = exchange.notes.get("job")
+        if route.measured_as is not None:
+            self.load.observe_request(seconds, status, exchange.notes.get("inputs", 0))
+            self._count(route.measured_as, job, seconds, error)
+
+    def _count(self, kind: str, job: Job | None, seconds: float, error: BaseException | None) -> None:
+        """TEI's counters of one request."""
+        metrics = self.metrics
+        if job is None:
+            reason = error.name if isinstance(error, ApiError) else type(error).__name__
+            metrics.count("te_request_failure", f'err="{reason}"')
+            return
+        inputs, t = len(job.inputs), job.timings
+        method = SINGLE if inputs == 1 else BATCH
+        metrics.count("te_request_count", method)
+        metrics.count("te_request_success", method)
+        metrics.count(f"te_{kind}_count", times=inputs)
+        metrics.count(f"te_{kind}_success", times=inputs)
+        parts = (("", seconds), ("_tokenization", t.tokenization), ("_queue", t.queue), ("_inference", t.inference))
+        for part, value in parts:
+            metrics.observe(f"te_request{part}_duration", value)
+            metrics.observe(f"te_{kind}{part}_duration", value)
 
     def observe_batch(self, inputs: int, tokens: int, seconds: float) -> None:
-        """Count a batch."""
+        """Count a batch; called on the models' threads."""
+        self.load.observe_batch(inputs, tokens, seconds)
+        self.metrics.histograms["te_batch_next_size"].observe(inputs)
+        self.metrics.histograms["te_batch_next_tokens"].observe(tokens)
 
     async def close(self) -> None:
         """Finish what waits."""
         self.is_stopping = True
         await self.models.close(self.settings.drain_seconds)
+        self.collections.close()

@@ -2,10 +2,14 @@
 
 from ..settings import ServeSettings
 from ..web.endpoint import ApiRoute
+from .collections import collection_routes
+from .insights import insight_routes
 from .openai import openai_routes
+from .operations import operation_routes
 from .tei import tei_routes
 
 
 def api_routes(settings: ServeSettings) -> list[ApiRoute]:
     """All routes, those that are asked most first."""
-    return [*openai_routes(settings), *tei_routes(settings)]
+    tables = (openai_routes, tei_routes, collection_routes, insight_routes, operation_routes)
+    return [route for table in tables for route in table(settings)]

@@ -25,9 +25,6 @@ def tei_routes(settings: ServeSettings) -> list[ApiRoute]:
     return [
         ApiRoute("POST", "/embed", embed, "Vectors of texts", "tei", embed_body, answer=ROWS, measured_as="embed"),
         ApiRoute("GET", "/info", info, "The model and the limits", "tei", answer={"type": "object"}),
-        ApiRoute(
-            "GET", "/health", health, "Whether the server answers", "tei", answer={"type": "object"}, is_open=True
-        ),
     ]
 
 
@@ -77,12 +74,6 @@ async def info(exchange: Exchange) -> Reply:
             "docker_label": None,
         }
     )
-
-
-async def health(exchange: Exchange) -> Reply:
-    """An answer while the server takes requests."""
-    exchange.server.check_healthy()
-    return Reply({"status": "ok"})
 
 
 ROWS: dict[str, Any] = {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}

@@ -39,7 +39,7 @@ def shown(value: Any) -> str:
         return f"a list of {len(value):,}"
     if isinstance(value, dict):
         return "an object"
-    return {None: "null", True: "true", False: "false"}.get(value, f"{value!r:.40}")
+    return "null" if value is None else str(value).lower()[:40]
 
 
 @dataclass(frozen=True)
