@@ -1,19 +1,24 @@
 """create_app: the server as an ASGI application; nothing is loaded or opened before it starts."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from .batching.model_store import loaders
-from .routes.route_table import api_routes
 from .server_state import ServerState
 from .settings import ServeSettings
+from .web.api_errors import ERROR_SHAPES, ApiError
 from .web.endpoint import Endpoint
+from .web.exchange import Receive, Scope, Send, json_bytes
 
+Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
 Models = Sequence[Any] | Mapping[str, Any]
 
 
@@ -23,7 +28,7 @@ def create_app(
     rerankers: Models = (),
     collections: str | Path | None = None,
     settings: ServeSettings | None = None,
-) -> Starlette:
+) -> "ServerApplication":
     """The application that serves these models.
 
     Args:
@@ -38,14 +43,17 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        for served in [*app.state.server.models][:1]:
-            await app.state.server.models.loaded(served.name, served.kind)
+        try:
+            await app.state.server.start()
+        except Exception as error:
+            app.state.failure = error
+            raise
         yield
         await app.state.server.close()
 
     server = ServerState(chosen, None if collections is None else Path(collections))
-    app = Starlette(routes=_routes(server), lifespan=lifespan)
-    app.state.server = server
+    app = ServerApplication(server, lifespan)
+    app.state.server, app.state.failure = server, None
     for name, load in loaders(models, "embedder", chosen):
         server.models.add(name, "embedder", load)
     for name, load in loaders(rerankers, "reranker", chosen):
@@ -53,5 +61,42 @@ def create_app(
     return app
 
 
-def _routes(server: ServerState) -> list[Route]:
-    return [Route(route.path, Endpoint(route, server), methods=[route.method]) for route in api_routes(server.settings)]
+class ServerApplication(Starlette):  # type: ignore[misc]
+    """Starlette, with a short way for paths without braces: a look-up, and the endpoint, which handles its own errors.
+
+    Starlette's own way (middleware, a list of patterns, wrapped handlers) takes longer than all else of a request.
+    """
+
+    def __init__(self, server: ServerState, lifespan: Lifespan) -> None:
+        endpoints = [(route, Endpoint(route, server)) for route in server.routes]
+        routes = [Route(route.path, endpoint, methods=[route.method]) for route, endpoint in endpoints]
+        super().__init__(routes=routes, lifespan=lifespan, exception_handlers=dict.fromkeys((404, 405), _not_served))
+        self._admission = server.admission
+        self._direct = {(r.method, r.path): endpoint for r, endpoint in endpoints if "{" not in r.path}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or run the lifespan."""
+        endpoint = self._direct.get((scope.get("method", ""), scope.get("path", "")))
+        if endpoint is not None and scope["type"] == "http":
+            await endpoint(scope, receive, send)
+        elif scope.get("method") == "OPTIONS":
+            await self._answer_preflight(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+    async def _answer_preflight(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Tell a browser whether a page of another origin may ask."""
+        origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
+        headers = self._admission.preflight_headers(origin) if origin else None
+        response = Response(status_code=204 if headers else 403)
+        response.raw_headers += headers or ()
+        await response(scope, receive, send)
+
+
+async def _not_served(request: Request, error: HTTPException) -> Response:
+    """An unknown path, or a known one by another method, in OpenAI's shape."""
+    kind = "not_found" if error.status_code == 404 else "method"
+    about = "there is no such route" if kind == "not_found" else "this route has another method"
+    where = f"{request.method} {request.url.path[:200]}"
+    status, body = ERROR_SHAPES["openai"].of(ApiError(kind, f"{where}: {about}; /openapi.json lists all of them"))
+    return Response(json_bytes(body), status, error.headers, "application/json")

@@ -1,16 +1,21 @@
 """ServerState: what all requests of a server share: models, limits, and what is counted."""
 
 import asyncio
+import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from .access.admission import Admission
+from .access.api_keys import KeyRing
 from .batching.job import Job
 from .batching.model_store import ModelStore
 from .batching.model_thread import DeadlinePassed, QueueFull, ServerStopping
 from .collection_store import CollectionStore, UnknownCollection
 from .observe.live_load import LiveLoad
 from .observe.metrics import Metrics
+from .observe.request_log import RequestLog
+from .routes.route_table import api_routes
 from .settings import ServeSettings
 from .web.api_errors import ApiError
 from .web.endpoint import ApiRoute
@@ -23,14 +28,18 @@ class ServerState:
     """The server, as its endpoints see it."""
 
     def __init__(self, settings: ServeSettings, collections: Path | None = None) -> None:
-        self.settings = settings
+        self.settings, self.process_name = settings, secrets.token_hex(4)
         self.models = ModelStore(settings, self)
         self.collections = CollectionStore(collections, self.models, settings)
-        self.metrics, self.load = Metrics(), LiveLoad()
+        self.metrics, self.load, self.log = Metrics(), LiveLoad(), RequestLog(settings.log)
+        self.admission = Admission(settings, None if settings.keys is None else KeyRing(settings.keys))
+        self.routes: Sequence[ApiRoute] = api_routes(settings)
         self.is_stopping = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def admit(self, exchange: Exchange, is_open: bool) -> None:
+    def admit(self, exchange: Exchange, is_open: bool) -> None:
         """Check who asks."""
+        self.admission.check(exchange, is_open)
 
     def check_healthy(self) -> None:
         """Refuse while the server stops."""
@@ -53,13 +62,14 @@ class ServerState:
             return ApiError("client_gone", "the connection was closed")
         return None
 
-    def common_headers(self, exchange: Exchange) -> Iterable[tuple[bytes, bytes]]:  # noqa: ARG002
+    def common_headers(self, exchange: Exchange) -> Iterable[tuple[bytes, bytes]]:
         """Headers of every reply."""
-        return ()
+        return self.admission.cors_headers(exchange)
 
     def finished(self, exchange: Exchange, route: ApiRoute, status: int, error: BaseException | None) -> None:
         """Count and log a request."""
         seconds = time.perf_counter() - exchange.began
+        self.log.request(exchange, status, seconds, error)
         job = exchange.notes.get("job")
         if route.measured_as is not None:
             self.load.observe_request(seconds, status, exchange.notes.get("inputs", 0))
@@ -89,8 +99,28 @@ class ServerState:
         self.metrics.histograms["te_batch_next_size"].observe(inputs)
         self.metrics.histograms["te_batch_next_tokens"].observe(tokens)
 
+    async def start(self) -> None:
+        """Load the first model."""
+        self._loop = asyncio.get_running_loop()
+        for served in [*self.models][:1]:
+            await self.models.loaded(served.name, served.kind)
+
+    def reload_soon(self) -> None:
+        """Load the models again; for signals."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self._reload()))
+
+    async def _reload(self) -> None:
+        for served in [one for one in self.models if one.thread is not None]:
+            try:
+                await self.models.replace(served.name)
+                self.log.line("info", {"message": f"{served.name} was loaded again"})
+            except Exception as error:
+                self.log.line("error", {"message": f"{served.name} was not loaded again and serves on: {error}"})
+
     async def close(self) -> None:
         """Finish what waits."""
         self.is_stopping = True
         await self.models.close(self.settings.drain_seconds)
         self.collections.close()
+        self.log.flush()

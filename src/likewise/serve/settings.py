@@ -1,6 +1,8 @@
 """ServeSettings: the limits and rules of a server, all in one place; the command line's flags are made from them."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 """Addresses that only this machine reaches."""
@@ -34,6 +36,10 @@ class ServeSettings:
     """Bytes of weights kept loaded; None: no limit. Models that were not used for longest make room."""
     engine: str | None = None
     precision: str | None = None
+    keys: Path | None = None
+    """File of API keys; None: none are asked for."""
+    log: Literal["all", "errors", "off"] = "all"
+    """Which requests are logged."""
     allowed_hosts: tuple[str, ...] = ()
     """Names in the Host header that are answered besides those of this machine; checked where there are no keys."""
     allowed_origins: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from ... import __version__
 from ..settings import ServeSettings
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
+from ..web.openapi_document import openapi_document
 
 
 def operation_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
@@ -17,6 +18,7 @@ def operation_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001
     return [
         *health_routes,
         ApiRoute("GET", "/metrics", metrics, "Counters in Prometheus' text format", "tei"),
+        ApiRoute("GET", "/openapi.json", openapi, "This document", answer=OBJECT, is_open=True),
         ApiRoute("GET", "/status", status, "Live load: throughput, queues, batches, latencies", answer=OBJECT),
     ]
 
@@ -31,6 +33,11 @@ async def metrics(exchange: Exchange) -> Reply:
     """What this process has counted."""
     text = exchange.server.metrics.text({"te_queue_size": _waiting(exchange)})
     return Reply(text.encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def openapi(exchange: Exchange) -> Reply:
+    """What the server answers, made from the same table that checks requests."""
+    return Reply(openapi_document(exchange.server.routes, __version__))
 
 
 async def status(exchange: Exchange) -> Reply:

@@ -80,8 +80,8 @@ def _cohere(error: ApiError, status: int) -> dict[str, Any]:  # noqa: ARG001
     return {"message": error.message}
 
 
-def _jina(error: ApiError, status: int) -> dict[str, Any]:  # noqa: ARG001
-    return {"detail": error.message}
+def _cohere_and_jina(error: ApiError, status: int) -> dict[str, Any]:  # noqa: ARG001
+    return {"message": error.message, "detail": error.message}
 
 
 def _object(**properties: Any) -> dict[str, Any]:
@@ -96,6 +96,6 @@ ERROR_SHAPES: dict[str, ErrorShape] = {
     ),
     "tei": ErrorShape(_tei, {"invalid": 422, "too_long": 422}, _object(error=_TEXT, error_type=_TEXT)),
     "cohere": ErrorShape(_cohere, {}, _object(message=_TEXT)),
-    "jina": ErrorShape(_jina, {"invalid": 422, "too_long": 422}, _object(detail=_TEXT)),
+    "rerank": ErrorShape(_cohere_and_jina, {}, _object(message=_TEXT, detail=_TEXT)),
 }
-"""By the name of the API. Our own routes have OpenAI's."""
+"""By the name of the API; `rerank` is Cohere's and Jina's, which share a path. Our own routes have OpenAI's."""

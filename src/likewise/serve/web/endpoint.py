@@ -4,7 +4,6 @@ Nothing but what is needed stands between the socket and a handler: no request o
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -34,6 +33,7 @@ class ApiRoute:
     """The JSON Schema of a good answer; None: not JSON."""
     is_open: bool = False
     """Whether it is answered without an API key."""
+    answers_only_errors: bool = False
     measured_as: str | None = None
     """`embed`, `rerank` …: what the metrics call it; None: it is not measured."""
 
@@ -43,7 +43,7 @@ class ServerHooks(Protocol):
 
     settings: Any
 
-    async def admit(self, exchange: Exchange, is_open: bool) -> None:
+    def admit(self, exchange: Exchange, is_open: bool) -> None:
         """Check host, origin, key and rate; raises ApiError."""
         ...
 
@@ -68,7 +68,7 @@ class Endpoint:
         exchange = Exchange(scope, receive, self.server)
         error: BaseException | None = None
         try:
-            await self.server.admit(exchange, self.route.is_open)
+            self.server.admit(exchange, self.route.is_open)
             await self._read(exchange)
             reply = await self.route.handle(exchange)
         except asyncio.CancelledError:
@@ -135,8 +135,3 @@ async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
 def _numbers(texts: dict[str, str]) -> dict[str, Any]:
     """Values of a query string, whole numbers as such."""
     return {name: int(text) if text.isdecimal() and len(text) < 12 else text for name, text in texts.items()}
-
-
-def seconds_since(began: float) -> float:
-    """On the clock of requests."""
-    return time.perf_counter() - began

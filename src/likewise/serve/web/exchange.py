@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import re
-import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
@@ -21,7 +20,6 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 JSON = "application/json"
 _numbers = itertools.count(1)
-_process = secrets.token_hex(4)
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Exchange:
     def request_id(self) -> str:
         """The caller's X-Request-Id, if it is a plain word; else one of ours."""
         given = self.headers.get(b"x-request-id", b"")
-        return given.decode() if REQUEST_ID.fullmatch(given) else f"{_process}-{next(_numbers):x}"
+        return given.decode() if REQUEST_ID.fullmatch(given) else f"{self.server.process_name}-{next(_numbers):x}"
 
     @property
     def path_values(self) -> dict[str, str]:
