@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ...errors import BadInput
+from ...errors import BadInput, LikewiseError
 from ...runtime.atomic_files import atomic_file
 from ...runtime.untrusted_files import read_object
 
@@ -85,9 +85,7 @@ def remove_key(file: Path, name: str) -> None:
 
 def _write(file: Path, keys: list[ApiKey]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file(file) as partial:
-        partial.touch(0o600)
-        partial.chmod(0o600)
+    with atomic_file(file, private=True) as partial:
         partial.write_text(json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n", "utf-8")
 
 
@@ -125,8 +123,13 @@ class KeyRing:
             return
         self._checked = now
         state = self._file_state()
-        if state != self._state:
-            self._keys, self._state = read_keys(self._file), state
+        if state == self._state:
+            return
+        self._state = state
+        try:
+            self._keys = read_keys(self._file)
+        except LikewiseError:  # a file that cannot be read lets nobody in
+            self._keys = []
 
     def _file_state(self) -> tuple[int, int] | None:
         try:

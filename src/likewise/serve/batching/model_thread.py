@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class ServerStopping(Exception):
     """The queue takes nothing in any more."""
 
 
+@runtime_checkable
 class BatchObserver(Protocol):
     """Who counts batches: their inputs, tokens and seconds."""
 

@@ -1,7 +1,7 @@
 """What a model's thread computes: texts to vectors by an embedder, pairs of texts to logits by a reranker."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +15,7 @@ from .job import TokenizedInput
 Array = np.ndarray
 
 
+@runtime_checkable
 class ModelWork(Protocol):
     """A model, as its thread sees it; inputs are tokenized once, and computed in whatever company."""
 

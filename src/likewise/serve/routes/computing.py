@@ -75,7 +75,7 @@ def prompt_of(served: ServedModel, name: str | None) -> str:
     """
     manifest = served.model.manifest
     if name is None:
-        return str(served.model.default_prompt)
+        return str(manifest.prompts.get(manifest.default_prompt or "", ""))
     if name not in manifest.prompts:
         known = ", ".join(manifest.prompts) or "none"
         raise ApiError("invalid", f"the model has no prompt {name[:80]!r}; it has {known}", param="prompt_name")

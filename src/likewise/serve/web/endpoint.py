@@ -6,7 +6,7 @@ Nothing but what is needed stands between the socket and a handler: no request o
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ...errors import BadInput, LikewiseError, ModelNotFound, TooLong
 from .api_errors import ERROR_SHAPES, ApiError, ErrorShape
@@ -38,6 +38,7 @@ class ApiRoute:
     """`embed`, `rerank` …: what the metrics call it; None: it is not measured."""
 
 
+@runtime_checkable
 class ServerHooks(Protocol):
     """What an endpoint asks of the server."""
 

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from .api_errors import ApiError
 
 MISSING: Any = object()
 
 
+@runtime_checkable
 class Schema(Protocol):
     """A kind of value."""
 
