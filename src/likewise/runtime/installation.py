@@ -27,6 +27,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
         "uvloop>=0.21; sys_platform != 'win32'",
         "orjson>=3.10",
     ),
+    "traces": ("opentelemetry-sdk>=1.27", "opentelemetry-exporter-otlp-proto-http>=1.27"),
     "logs": ("tensorboard>=2.17",),
     "completion": ("argcomplete>=3.5",),
 }

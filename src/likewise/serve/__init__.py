@@ -9,8 +9,8 @@ from ..runtime.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from .application import create_app
-    from .settings import ServeSettings
+    from .serve_settings import ServeSettings
 
 __all__ = ["ServeSettings", "create_app"]
 
-__getattr__, __dir__ = lazy_names(__name__, {"application": ["create_app"], "settings": ["ServeSettings"]})
+__getattr__, __dir__ = lazy_names(__name__, {"application": ["create_app"], "serve_settings": ["ServeSettings"]})

@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from .batching.model_store import loaders
+from .serve_settings import ServeSettings
 from .server_state import ServerState
-from .settings import ServeSettings
 from .web.api_errors import ERROR_SHAPES, ApiError
 from .web.endpoint import Endpoint
 from .web.exchange import Receive, Scope, Send, json_bytes

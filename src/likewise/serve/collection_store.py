@@ -20,7 +20,7 @@ from ..search.texts.text_index import TextIndex, named_model
 from .batching.job import Job
 from .batching.model_store import ModelStore, ServedModel, embedder_loader
 from .batching.model_thread import QueueFull
-from .settings import ServeSettings
+from .serve_settings import ServeSettings
 
 Result = TypeVar("Result")
 THREADS = 2

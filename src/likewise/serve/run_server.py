@@ -16,7 +16,7 @@ from .access.api_keys import read_keys
 from .application import ServerApplication, create_app
 from .bounded_protocol import BoundedProtocol
 from .observe.request_log import RequestLog
-from .settings import ServeSettings
+from .serve_settings import ServeSettings
 
 SWITCH_SECONDS = 0.0001
 """How long a thread keeps the interpreter while another wants it: the model's must not wait 5 ms for the event loop."""

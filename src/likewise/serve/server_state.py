@@ -5,7 +5,9 @@ import secrets
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
+from ..runtime.installation import missing_extra
 from .access.admission import Admission
 from .access.api_keys import KeyRing
 from .batching.job import Job
@@ -16,7 +18,7 @@ from .observe.live_load import LiveLoad
 from .observe.metrics import Metrics
 from .observe.request_log import RequestLog
 from .routes.route_table import api_routes
-from .settings import ServeSettings
+from .serve_settings import ServeSettings
 from .web.api_errors import ApiError
 from .web.endpoint import ApiRoute
 from .web.exchange import Exchange
@@ -33,6 +35,7 @@ class ServerState:
         self.collections = CollectionStore(collections, self.models, settings)
         self.metrics, self.load, self.log = Metrics(), LiveLoad(), RequestLog(settings.log)
         self.admission = Admission(settings, None if settings.keys is None else KeyRing(settings.keys))
+        self.traces = _traces() if settings.traces else None
         self.routes: Sequence[ApiRoute] = api_routes(settings)
         self.is_stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -70,6 +73,8 @@ class ServerState:
         """Count and log a request."""
         seconds = time.perf_counter() - exchange.began
         self.log.request(exchange, status, seconds, error)
+        if self.traces is not None:
+            self.traces.request(exchange, route.path, status, seconds)
         job = exchange.notes.get("job")
         if route.measured_as is not None:
             self.load.observe_request(seconds, status, exchange.notes.get("inputs", 0))
@@ -124,3 +129,20 @@ class ServerState:
         await self.models.close(self.settings.drain_seconds)
         self.collections.close()
         self.log.flush()
+        if self.traces is not None:
+            await asyncio.to_thread(self.traces.close)
+
+
+def _traces() -> Any:
+    """Spans of requests, by OpenTelemetry.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        from .observe.tracing import RequestTraces
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "opentelemetry":
+            raise
+        raise missing_extra("opentelemetry-sdk", "traces", "exporting traces") from None
+    return RequestTraces()

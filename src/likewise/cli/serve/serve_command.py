@@ -11,7 +11,7 @@ from ...runtime.installation import missing_extra
 from .keys import KEYS_USAGE, run_keys
 
 if TYPE_CHECKING:
-    from ...serve.settings import ServeSettings
+    from ...serve.serve_settings import ServeSettings
 
 EPILOG = f"""examples:
   likewise serve
@@ -70,6 +70,11 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     add("--max-body", type=float, default=32, metavar="MB", help="size of a request in MB (default: %(default)s)")
     add("--deadline", type=float, default=60, metavar="S", help="seconds a request may wait (default: %(default)s)")
     add("--log", choices=("all", "errors", "off"), default="all", help="requests to log (default: %(default)s)")
+    add(
+        "--traces",
+        action="store_true",
+        help="export requests by OpenTelemetry, as OTEL_… variables say (extra: traces)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -118,7 +123,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _settings(args: argparse.Namespace) -> "ServeSettings":
-    from ...serve.settings import ServeSettings
+    from ...serve.serve_settings import ServeSettings
     from .keys import chosen_file
 
     return ServeSettings(
@@ -133,6 +138,7 @@ def _settings(args: argparse.Namespace) -> "ServeSettings":
         precision=args.precision,
         keys=None if args.keys is None else chosen_file(args.keys),
         log=args.log,
+        traces=args.traces,
         allowed_hosts=tuple(args.allow_host),
         allowed_origins=tuple(args.allow_origin),
     )

@@ -7,7 +7,7 @@ point here (DNS rebinding) names another. Scripts of foreign pages are refused u
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from ..settings import LOOPBACK, ServeSettings
+from ..serve_settings import LOOPBACK, ServeSettings
 from ..web.api_errors import ApiError
 from ..web.exchange import Exchange
 from .api_keys import KeyRing

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...errors import BadInput, ModelNotFound
-from ..settings import ServeSettings
+from ..serve_settings import ServeSettings
 from .model_thread import BatchObserver, ModelThread
 from .model_work import EmbedderWork, ModelWork, RerankerWork
 

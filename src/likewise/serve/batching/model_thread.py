@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ...errors import LikewiseError
-from ..settings import ServeSettings
+from ..serve_settings import ServeSettings
 from .fair_queue import FairQueue, Slot
 from .job import Call, Job
 from .model_work import ModelWork, too_long

@@ -6,10 +6,10 @@ from typing import Any
 
 from ..collection_store import OpenCollection
 from ..map_of_collection import MAP_LAYOUTS, collection_map
-from ..settings import ServeSettings
+from ..serve_settings import ServeSettings
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from ..web.schemas import Field, Flag, ObjectOf, OneOf, Text, Whole
+from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole
 
 FILTER = 'filter over metadata, such as year >= 2020 and lang = "en"'
 
@@ -30,13 +30,20 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
     map_query = ObjectOf(
         "MapQuery",
         {
-            "layout": Field(OneOf(MAP_LAYOUTS), "pca", "t-sne needs scikit-learn"),
+            "layout": Field(Choice(MAP_LAYOUTS), "pca", "t-sne needs scikit-learn"),
             "limit": Field(Whole(1, 50_000), 5_000, "how many texts are placed: evenly chosen if there are more"),
             "clusters": Field(Whole(1, 100), None, "how many clusters; by default by the number of texts"),
         },
     )
     return [
-        ApiRoute("POST", "/v1/search", search, "The passages that answer a query best", body=search_body, answer=FOUND),
+        ApiRoute(
+            "POST",
+            "/v1/search",
+            search_collection,
+            "The passages that answer a query best",
+            body=search_body,
+            answer=FOUND,
+        ),
         ApiRoute("GET", "/v1/collections", list_collections, "The collections that can be searched", answer=OBJECT),
         ApiRoute("GET", "/v1/collections/{name}", show_collection, "One of the collections", answer=OBJECT),
         ApiRoute(
@@ -50,7 +57,7 @@ def collection_routes(settings: ServeSettings) -> list[ApiRoute]:
     ]
 
 
-async def search(exchange: Exchange) -> Reply:
+async def search_collection(exchange: Exchange) -> Reply:
     """Search a collection by meaning, and by words if that is wanted."""
     body, store = exchange.body, exchange.server.collections
     name = body["collection"] or next(iter(store.names()), "")

@@ -106,7 +106,7 @@ def is_unit(served: ServedModel) -> bool:
     return bool(heads) and heads[-1].kind == "Normalize"
 
 
-def truncated(job: Job) -> list[dict[str, int]]:
+def truncation_report(job: Job) -> list[dict[str, int]]:
     """What is said of texts that were cut: which, how many tokens they have, and how many were read."""
     return [{"index": one.position, "tokens": one.tokens, "used": one.used} for one in job.truncated]
 

@@ -7,12 +7,21 @@ import numpy as np
 
 from ...explain import explain_pair, sentence_path
 from ...text.truncation import Overflow
-from ..settings import ServeSettings
+from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
 from ..web.schemas import Field, Flag, ListOf, ObjectOf, Text
-from .computing import called, characters_of, computed, embedder_of, prompt_of, shaped, timing_headers, truncated
+from .computing import (
+    called,
+    characters_of,
+    computed,
+    embedder_of,
+    prompt_of,
+    shaped,
+    timing_headers,
+    truncation_report,
+)
 from .tei import truncation_fields
 
 MOST_TEXTS = 2_000
@@ -76,7 +85,7 @@ async def similarity(exchange: Exchange) -> Reply:
     if texts is None:
         return Reply((rows[1:] @ rows[0]).clip(-1, 1), headers)
     matrix = np.clip(rows @ rows.T, -1, 1)
-    return Reply({"matrix": matrix, "texts": texts, "model": served.name, "truncated": truncated(job)}, headers)
+    return Reply({"matrix": matrix, "texts": texts, "model": served.name, "truncated": truncation_report(job)}, headers)
 
 
 async def explain(exchange: Exchange) -> Reply:

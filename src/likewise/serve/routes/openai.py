@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..settings import ServeSettings
+from ..serve_settings import ServeSettings
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from ..web.schemas import Field, Flag, ObjectOf, OneOf, Text, Whole, texts_or_ids
+from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole, texts_or_ids
 from .computing import (
     as_inputs,
     characters_of,
@@ -18,7 +18,7 @@ from .computing import (
     prompt_of,
     shaped,
     timing_headers,
-    truncated,
+    truncation_report,
 )
 
 FORMATS = ("float", "base64", "bytes")
@@ -35,7 +35,7 @@ def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
             ),
             "model": Field(Text(500), None, "a name that /v1/models lists; the first of them by default"),
             "encoding_format": Field(
-                OneOf(FORMATS), "float", "base64: little-endian float32; bytes: these as the whole body, row by row"
+                Choice(FORMATS), "float", "base64: little-endian float32; bytes: these as the whole body, row by row"
             ),
             "dimensions": Field(Whole(1, 1 << 20), None, "keep the first numbers of each vector only (Matryoshka)"),
             "user": Field(Text(10_000), None, "ignored"),
@@ -73,7 +73,7 @@ async def embeddings(exchange: Exchange) -> Reply:
         "data": _data(rows, body["encoding_format"]),
         "model": served.name,
         "usage": {"prompt_tokens": job.tokens, "total_tokens": job.tokens},
-        "truncated": truncated(job),
+        "truncated": truncation_report(job),
     }
     return Reply(answer, headers)
 

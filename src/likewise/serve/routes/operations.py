@@ -3,7 +3,7 @@
 from typing import Any
 
 from ... import __version__
-from ..settings import ServeSettings
+from ..serve_settings import ServeSettings
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
 from ..web.openapi_document import openapi_document

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from ..batching.job import Job
-from ..settings import ServeSettings
+from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from ..web.schemas import AnyOf, Field, Flag, ListOf, ObjectOf, Text, Whole
-from .computing import computed, prompt_of, timing_headers, truncated
+from ..web.schemas import Alternatives, Field, Flag, ListOf, ObjectOf, Text, Whole
+from .computing import computed, prompt_of, timing_headers, truncation_report
 from .tei import truncation_fields
 
 IGNORED = "ignored: documents are not cut into chunks"
@@ -21,7 +21,7 @@ def rerank_routes(settings: ServeSettings) -> list[ApiRoute]:
     """Rows of the table of routes."""
     text = Text(settings.max_characters)
     with_text = ObjectOf("Document", {"text": Field(text)})
-    documents = AnyOf(
+    documents = Alternatives(
         {"texts": ListOf(text, settings.max_texts), "objects": ListOf(with_text, settings.max_texts)},
         'a list of texts, or of objects with a "text"',
     )
@@ -75,13 +75,13 @@ async def rerank_v1(exchange: Exchange) -> Reply:
     job, results, headers = await _results(exchange)
     usage = {"total_tokens": job.tokens, "prompt_tokens": job.tokens}
     answer = {"model": exchange.notes["model"], "object": "list", "usage": usage, "results": results}
-    return Reply({**answer, **_cohere("1"), "truncated": truncated(job)}, headers)
+    return Reply({**answer, **_cohere("1"), "truncated": truncation_report(job)}, headers)
 
 
 async def rerank_v2(exchange: Exchange) -> Reply:
     """Cohere's second version."""
     job, results, headers = await _results(exchange)
-    return Reply({"results": results, **_cohere("2"), "truncated": truncated(job)}, headers)
+    return Reply({"results": results, **_cohere("2"), "truncated": truncation_report(job)}, headers)
 
 
 def _cohere(version: str) -> dict[str, Any]:

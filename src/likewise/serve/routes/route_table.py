@@ -1,6 +1,6 @@
 """The table of routes: everything that the server answers; the OpenAPI document and the checks are made from it."""
 
-from ..settings import ServeSettings
+from ..serve_settings import ServeSettings
 from ..web.endpoint import ApiRoute
 from .collections import collection_routes
 from .insights import insight_routes

@@ -3,10 +3,10 @@
 from typing import Any
 
 from ... import __version__
-from ..settings import ServeSettings
+from ..serve_settings import ServeSettings
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from ..web.schemas import Field, Flag, ObjectOf, OneOf, Text, Whole, texts_or_ids
+from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole, texts_or_ids
 from .computing import as_inputs, characters_of, computed, embedder_of, prompt_of, shaped, timing_headers
 
 
@@ -32,7 +32,7 @@ def truncation_fields() -> dict[str, Field]:
     """Fields that all of TEI's requests have."""
     return {
         "truncate": Field(Flag(), None, "false: refuse texts longer than the model reads, in place of cutting them"),
-        "truncation_direction": Field(OneOf(("right", "Right")), "right", "texts are cut at their end"),
+        "truncation_direction": Field(Choice(("right", "Right")), "right", "texts are cut at their end"),
         "prompt_name": Field(Text(500), None, "one of the model's prompts, put before every text"),
         "model": Field(Text(500), None, "where several are served: the name of one of them"),
     }

@@ -4,11 +4,11 @@ from functools import partial
 from typing import Any
 
 from ...embedder import Embedder
-from ..settings import ServeSettings
+from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from ..web.schemas import AnyOf, Field, Flag, ListOf, ObjectOf, Text, Whole
+from ..web.schemas import Alternatives, Field, Flag, ListOf, ObjectOf, Text, Whole
 from .computing import as_inputs, called, embedder_of, prompt_of
 from .tei import truncation_fields
 
@@ -21,9 +21,9 @@ MOST_TOKENS = 100_000
 def token_routes(settings: ServeSettings) -> list[ApiRoute]:
     """Rows of the table of routes."""
     text = Text(settings.max_characters)
-    texts = AnyOf({"text": text, "texts": ListOf(text, MOST_TEXTS)}, "a text or a list of texts")
+    texts = Alternatives({"text": text, "texts": ListOf(text, MOST_TEXTS)}, "a text or a list of texts")
     ids = ListOf(Whole(0, (1 << 31) - 1), MOST_TOKENS)
-    lists = AnyOf({"ids": ids, "many ids": ListOf(ids, MOST_TEXTS)}, "token ids, or lists of them")
+    lists = Alternatives({"ids": ids, "many ids": ListOf(ids, MOST_TEXTS)}, "token ids, or lists of them")
     common = truncation_fields()
     some = {name: common[name] for name in ("prompt_name", "model")}
     embed_all_body = ObjectOf("EmbedAllRequest", {"inputs": Field(texts), **common}, {"inputs": "A cat sleeps."})

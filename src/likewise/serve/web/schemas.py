@@ -95,7 +95,7 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class OneOf:
+class Choice:
     """One of some texts."""
 
     names: tuple[str, ...]
@@ -138,7 +138,7 @@ class ListOf:
 
 
 @dataclass(frozen=True)
-class AnyOf:
+class Alternatives:
     """One of several kinds, told apart by the type of the value (and of the first item of a list)."""
 
     by_type: Mapping[str, Schema]
@@ -158,7 +158,7 @@ class AnyOf:
 
 
 def kind_of(value: Any) -> str:
-    """The name of the kind of a value of JSON, by which `AnyOf` chooses."""
+    """The name of the kind of a value of JSON, by which `Alternatives` chooses."""
     if type(value) is str:
         return "text"
     if type(value) is dict:
@@ -235,11 +235,11 @@ def _described(row: Field) -> dict[str, Any]:
     return schema | ({"description": row.about} if row.about else {})
 
 
-def texts_or_ids(texts: int, characters: int, tokens: int = 100_000) -> AnyOf:
+def texts_or_ids(texts: int, characters: int, tokens: int = 100_000) -> Alternatives:
     """A text, texts, the token ids of one text, or those of several."""
     ids = ListOf(Whole(0, (1 << 31) - 1), tokens)
     text = Text(characters)
-    return AnyOf(
+    return Alternatives(
         {"text": text, "texts": ListOf(text, texts), "ids": ids, "many ids": ListOf(ids, texts)},
         "a text, a list of texts, or lists of token ids",
     )

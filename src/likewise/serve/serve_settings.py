@@ -40,6 +40,8 @@ class ServeSettings:
     """File of API keys; None: none are asked for."""
     log: Literal["all", "errors", "off"] = "all"
     """Which requests are logged."""
+    traces: bool = False
+    """Whether requests are exported as spans of OpenTelemetry (extra: traces)."""
     allowed_hosts: tuple[str, ...] = ()
     """Names in the Host header that are answered besides those of this machine; checked where there are no keys."""
     allowed_origins: tuple[str, ...] = ()
