@@ -171,24 +171,38 @@ class ModelThread:
             self._finished += jobs
 
     def _tokenize(self) -> None:
-        """The next inputs of every job that has none ready; what cannot be read fails its own job only."""
-        failed = []
+        """The next inputs of every job that has none ready, those of one prompt at once."""
+        by_prompt: dict[str, list[Job]] = {}
         for job in self._jobs:
             if not job.is_ready and job.untokenized:
-                began = time.perf_counter()
-                try:
-                    self._tokenize_some(job)
-                except LikewiseError as error:
-                    job.error = error
-                    failed.append(job)
-                job.timings.tokenization += time.perf_counter() - began
-        self._give_up(failed)
+                by_prompt.setdefault(job.prompt, []).append(job)
+        for jobs in by_prompt.values():
+            began = time.perf_counter()
+            failed = self._tokenize_together(jobs)
+            seconds = time.perf_counter() - began
+            for job in jobs:
+                job.timings.tokenization += seconds
+            self._give_up(failed)
 
-    def _tokenize_some(self, job: Job) -> None:
-        first = len(job.tokenized)
-        job.add_tokenized(self.work.tokenize(job.inputs[first : first + AHEAD], job.prompt, first))
-        if job.refuse_truncation and job.truncated:
-            raise too_long(*job.truncated[0])
+    def _tokenize_together(self, jobs: Sequence[Job]) -> list[Job]:
+        """The next inputs of some jobs; what cannot be read fails its own job only. Returns those that failed."""
+        parts = [job.inputs[len(job.tokenized) : len(job.tokenized) + AHEAD] for job in jobs]
+        first = len(jobs[0].tokenized) if len(jobs) == 1 else 0
+        try:
+            found = self.work.tokenize([text for part in parts for text in part], jobs[0].prompt, first)
+        except LikewiseError as error:
+            if len(jobs) > 1:
+                return [job for one in jobs for job in self._tokenize_together([one])]
+            jobs[0].error = error
+            return [*jobs]
+        failed, start = [], 0
+        for job, part in zip(jobs, parts, strict=True):
+            job.add_tokenized(found[start : start + len(part)])
+            start += len(part)
+            if job.refuse_truncation and job.truncated:
+                job.error = too_long(*job.truncated[0])
+                failed.append(job)
+        return failed
 
     def _share(self) -> int:
         """Tokens of a batch that requests of many inputs may fill: little while small requests come in."""
