@@ -5,6 +5,9 @@ import base64
 import numpy as np
 import pytest
 
+pytest.importorskip("starlette")
+from likewise.cluster.maps.layout import LAYOUTS
+from likewise.serve.routes.collections import MAP_LAYOUTS
 from tests.serve.conftest import NOTES
 
 TEXTS = ["a cat sleeps", "dogs bark", "shares fell"]
@@ -170,6 +173,10 @@ def test_collections_say_their_size_and_model_and_have_a_map(client):
     assert 0 <= min(shown["x"]) <= max(shown["x"]) <= 1
     few = client.get("/v1/collections/notes/map?limit=2").json()
     assert len(few["x"]) == 2
+
+
+def test_maps_have_every_layout():
+    assert MAP_LAYOUTS == LAYOUTS
 
 
 def test_word_pairs_add_up_to_the_cosine(client, served_models):

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..embedder import Embedder
-from ..errors import BadInput, LikewiseError
+from ..errors import LikewiseError
 from ..search.collection import Collection
 from ..search.collection.storage import journal
 from ..search.texts.text_index import TextIndex, named_model
@@ -21,6 +21,7 @@ from .batching.job import Job
 from .batching.model_store import ModelStore, ServedModel, embedder_loader
 from .batching.model_thread import QueueFull
 from .serve_settings import ServeSettings
+from .web.api_errors import ApiError
 
 Result = TypeVar("Result")
 THREADS = 2
@@ -83,7 +84,8 @@ class CollectionStore:
         """A collection by its name, open, its model loaded.
 
         Raises:
-            BadInput: there is none of this name; its model cannot be loaded.
+            ApiError: there is none of this name.
+            LikewiseError: its model cannot be loaded.
         """
         state = self._state(name)
         async with self._locks.setdefault(name, asyncio.Lock()):
@@ -97,7 +99,7 @@ class CollectionStore:
         """Which file a collection's journal is, to see when the folder was replaced."""
         if self._folder is None or name not in self.names():
             known = ", ".join(self.names()) or "none"
-            raise UnknownCollection(f"there is no collection {name[:80]!r}; there are {known}")
+            raise ApiError("not_found", f"there is no collection {name[:80]!r}; there are {known}", param="collection")
         found = (self._folder / name / journal.FILE).stat()
         return found.st_dev, found.st_ino
 
@@ -170,10 +172,6 @@ class CollectionStore:
         """A function for other threads, which waits for the vectors of queries."""
         loop = asyncio.get_running_loop()
         return lambda queries: asyncio.run_coroutine_threadsafe(query_vectors(served, queries), loop).result()
-
-
-class UnknownCollection(BadInput):
-    """There is no collection of this name."""
 
 
 async def query_vectors(served: ServedModel, queries: Sequence[str]) -> Any:

@@ -8,10 +8,9 @@ import numpy as np
 from ..cluster import describe_clusters
 from ..cluster.clusterings import cluster_vectors
 from ..cluster.maps.cluster_map import ClusterMap, label_places
-from ..cluster.maps.layout import LAYOUTS, map_layout
+from ..cluster.maps.layout import map_layout
 from ..search.collection import Collection
 
-MAP_LAYOUTS = LAYOUTS
 SHOWN = 240
 """Characters of a text that a map shows."""
 MOST_CLUSTERS = 12

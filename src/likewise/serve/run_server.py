@@ -11,8 +11,6 @@ from pathlib import Path
 import uvicorn
 
 from ..errors import BadInput
-from .access.admission import needs_keys
-from .access.api_keys import read_keys
 from .application import ServerApplication, create_app
 from .bounded_protocol import BoundedProtocol
 from .observe.request_log import RequestLog
@@ -127,10 +125,12 @@ def check_access(settings: ServeSettings, without_keys: bool) -> None:
     Raises:
         BadInput: there are no keys.
     """
-    keys = read_keys(settings.keys) if settings.keys is not None else []
-    if settings.keys is not None and not keys:
-        raise BadInput(f"{settings.keys} has no keys; make one: likewise serve keys add NAME")
-    if needs_keys(settings, keys) and not without_keys:
+    if settings.keys is not None:
+        from .access.api_keys import read_keys
+
+        if not read_keys(settings.keys):
+            raise BadInput(f"{settings.keys} has no keys; make one: likewise serve keys add NAME")
+    elif not settings.is_loopback and not without_keys:
         raise BadInput(
             f"--host {settings.host} can be reached from other machines, and no API keys are asked for. Make one "
             "(likewise serve keys add NAME) and add --keys; or, if anybody may ask, add --without-keys"

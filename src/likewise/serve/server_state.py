@@ -4,16 +4,15 @@ import asyncio
 import secrets
 import time
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..runtime.installation import missing_extra
 from .access.admission import Admission
-from .access.api_keys import KeyRing
 from .batching.job import Job
 from .batching.model_store import ModelStore
 from .batching.model_thread import DeadlinePassed, QueueFull, ServerStopping
-from .collection_store import CollectionStore, UnknownCollection
 from .observe.live_load import LiveLoad
 from .observe.metrics import Metrics
 from .observe.request_log import RequestLog
@@ -22,6 +21,10 @@ from .serve_settings import ServeSettings
 from .web.api_errors import ApiError
 from .web.endpoint import ApiRoute
 from .web.exchange import Exchange
+
+if TYPE_CHECKING:
+    from .access.api_keys import KeyRing
+    from .collection_store import CollectionStore
 
 SINGLE, BATCH = 'method="single"', 'method="batch"'
 
@@ -32,13 +35,20 @@ class ServerState:
     def __init__(self, settings: ServeSettings, collections: Path | None = None) -> None:
         self.settings, self.process_name = settings, secrets.token_hex(4)
         self.models = ModelStore(settings, self)
-        self.collections = CollectionStore(collections, self.models, settings)
+        self._folder = collections
         self.metrics, self.load, self.log = Metrics(), LiveLoad(), RequestLog(settings.log)
-        self.admission = Admission(settings, None if settings.keys is None else KeyRing(settings.keys))
+        self.admission = Admission(settings, _key_ring(settings))
         self.traces = _traces() if settings.traces else None
         self.routes: Sequence[ApiRoute] = api_routes(settings)
         self.is_stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    @cached_property
+    def collections(self) -> "CollectionStore":
+        """The collections; what searches them is imported when it is first asked for, since it takes a while."""
+        from .collection_store import CollectionStore
+
+        return CollectionStore(self._folder, self.models, self.settings)
 
     def admit(self, exchange: Exchange, is_open: bool) -> None:
         """Check who asks."""
@@ -59,8 +69,6 @@ class ServerState:
             return ApiError("deadline", str(error))
         if isinstance(error, ServerStopping):
             return ApiError("stopping", "the server is stopping")
-        if isinstance(error, UnknownCollection):
-            return ApiError("not_found", str(error), param="collection")
         if isinstance(error, asyncio.CancelledError):
             return ApiError("client_gone", "the connection was closed")
         return None
@@ -127,10 +135,19 @@ class ServerState:
         """Finish what waits."""
         self.is_stopping = True
         await self.models.close(self.settings.drain_seconds)
-        self.collections.close()
+        if "collections" in vars(self):
+            self.collections.close()
         self.log.flush()
         if self.traces is not None:
             await asyncio.to_thread(self.traces.close)
+
+
+def _key_ring(settings: ServeSettings) -> "KeyRing | None":
+    if settings.keys is None:
+        return None
+    from .access.api_keys import KeyRing
+
+    return KeyRing(settings.keys)
 
 
 def _traces() -> Any:

@@ -4,14 +4,16 @@ Without keys a server answers only requests that name this machine as their host
 point here (DNS rebinding) names another. Scripts of foreign pages are refused unless their origin is allowed.
 """
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..serve_settings import LOOPBACK, ServeSettings
 from ..web.api_errors import ApiError
 from ..web.exchange import Exchange
-from .api_keys import KeyRing
 from .rate_limits import RateLimits
+
+if TYPE_CHECKING:
+    from .api_keys import KeyRing
 
 Headers = tuple[tuple[bytes, bytes], ...]
 SAFE: Headers = ((b"x-content-type-options", b"nosniff"),)
@@ -20,7 +22,7 @@ SAFE: Headers = ((b"x-content-type-options", b"nosniff"),)
 class Admission:
     """The rules of a server; `keys` is None where none are asked for."""
 
-    def __init__(self, settings: ServeSettings, keys: KeyRing | None) -> None:
+    def __init__(self, settings: ServeSettings, keys: "KeyRing | None") -> None:
         self._settings, self._keys, self._rates = settings, keys, RateLimits()
         self._checks_host = keys is None and settings.is_loopback
         self._hosts = {*LOOPBACK, "[::1]", *settings.allowed_hosts}
@@ -92,8 +94,3 @@ def _without_port(host: str) -> str:
     if host.startswith("["):
         return host.partition("]")[0] + "]"
     return host.partition(":")[0]
-
-
-def needs_keys(settings: ServeSettings, keys: Iterable[object]) -> bool:
-    """Whether a server at this address may not start for want of keys."""
-    return not settings.is_loopback and not any(True for _ in keys)

@@ -2,15 +2,18 @@
 
 import time
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..collection_store import OpenCollection
-from ..map_of_collection import MAP_LAYOUTS, collection_map
 from ..serve_settings import ServeSettings
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
 from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole
 
+if TYPE_CHECKING:
+    from ..collection_store import OpenCollection
+
+MAP_LAYOUTS = ("pca", "t-sne")
+"""Those of `likewise.cluster.maps.layout`, which is imported only when a map is asked for."""
 FILTER = 'filter over metadata, such as year >= 2020 and lang = "en"'
 
 
@@ -88,6 +91,8 @@ async def show_collection(exchange: Exchange) -> Reply:
 
 async def show_map(exchange: Exchange) -> Reply:
     """Places, clusters and their names; computed once for a state of the collection."""
+    from ..map_of_collection import collection_map
+
     store, query = exchange.server.collections, exchange.query
     found = await store.opened(exchange.path_values["name"])
     key = (found.name, await store.compute(found.collection.count), *query.values())

@@ -1,11 +1,11 @@
 """What embeddings say: how similar texts are, why two of them are, and how a sentence walks through the layers."""
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...explain import explain_pair, sentence_path
+from ...embedder import Embedder
 from ...text.truncation import Overflow
 from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
@@ -23,6 +23,9 @@ from .computing import (
     truncation_report,
 )
 from .tei import truncation_fields
+
+if TYPE_CHECKING:
+    from ...explain import PairExplanation, SentencePath
 
 MOST_TEXTS = 2_000
 """Of a matrix: 4,000,000 numbers."""
@@ -93,9 +96,7 @@ async def explain(exchange: Exchange) -> Reply:
     body = exchange.body
     served = await embedder_of(exchange, body["model"])
     overflow = _overflow(body)
-    found = await called(
-        exchange, served, partial(explain_pair, served.model, body["first"], body["second"], overflow=overflow)
-    )
+    found = await called(exchange, served, partial(_pair, served.model, body["first"], body["second"], overflow))
     return Reply({"model": served.name, **found.as_json(), "truncated": _cut(served, body["first"], body["second"])})
 
 
@@ -104,8 +105,20 @@ async def dissect(exchange: Exchange) -> Reply:
     body = exchange.body
     served = await embedder_of(exchange, body["model"])
     overflow = _overflow(body)
-    found = await called(exchange, served, partial(sentence_path, served.model, body["text"], overflow=overflow))
+    found = await called(exchange, served, partial(_path, served.model, body["text"], overflow))
     return Reply({"model": served.name, **found.as_json(), "truncated": _cut(served, body["text"])})
+
+
+def _pair(model: Embedder, first: str, second: str, overflow: Overflow) -> "PairExplanation":
+    from ...explain import explain_pair  # imported on the model's thread, and only if it is asked for
+
+    return explain_pair(model, first, second, overflow=overflow)
+
+
+def _path(model: Embedder, text: str, overflow: Overflow) -> "SentencePath":
+    from ...explain import sentence_path
+
+    return sentence_path(model, text, overflow=overflow)
 
 
 def _overflow(body: dict[str, Any]) -> Overflow:
