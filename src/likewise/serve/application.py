@@ -71,6 +71,7 @@ class ServerApplication(Starlette):  # type: ignore[misc]
         endpoints = [(route, Endpoint(route, server)) for route in server.routes]
         routes = [Route(route.path, endpoint, methods=[route.method]) for route, endpoint in endpoints]
         super().__init__(routes=routes, lifespan=lifespan, exception_handlers=dict.fromkeys((404, 405), _not_served))
+        self.router.redirect_slashes = False  # a redirect would name the host that the caller names
         self._admission = server.admission
         self._direct = {(r.method, r.path): endpoint for r, endpoint in endpoints if "{" not in r.path}
 
