@@ -18,7 +18,7 @@ help:
 	@echo "make check   style, types, who may import whom, the shape of the source"
 	@echo "make fix     what the formatter can mend"
 	@echo "make parity  our numbers beside the reference libraries'"
-	@echo "make integration  every index against real servers, which are installed for it and started on this machine"
+	@echo "make integration  every index against real servers, and other libraries' clients against ours; installed for it"
 	@echo "make stats   the shape of the source: functions, cycles, rooms, names"
 	@echo "make attack  over a thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
@@ -77,7 +77,7 @@ parity: .venv/parity
 .venv/integration/made: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --upgrade pip
-	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance]" --group integration
+	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance,serve,traces]" --group integration --group clients
 	@touch $@
 
 integration: .venv/integration/made

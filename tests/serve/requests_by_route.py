@@ -6,6 +6,7 @@ GOOD = {
     ("GET", "/v1/models"): None,
     ("GET", "/v1/models/{model:path}"): {"model:path": "tiny"},
     ("POST", "/embed"): {"inputs": ["a cat", "dogs"]},
+    ("POST", "/"): {"inputs": "a cat", "normalize": True, "dimensions": 4.0},
     ("GET", "/info"): None,
     ("POST", "/rerank"): {"query": "a cat", "texts": ["dogs", "a kitten"]},
     ("POST", "/v1/rerank"): {"query": "a cat", "documents": ["dogs", {"text": "a kitten"}][:1]},

@@ -34,7 +34,8 @@ class RunningServer:
             with urllib.request.urlopen(urllib.request.Request(self.url + path, data, headers), timeout=20) as answer:
                 return answer.status, json.loads(answer.read())
         except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read())
+            with error:
+                return error.code, json.loads(error.read())
 
     def connect(self):
         """A bare connection."""
@@ -61,3 +62,4 @@ def running_server(*arguments):
     finally:
         if server.process.poll() is None:
             server.end()
+        server.process.stderr.close()

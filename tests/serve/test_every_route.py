@@ -112,5 +112,5 @@ def test_operations_have_names_of_their_own(client):
 @pytest.mark.parametrize("path", ["/embed_sparse", "/predict"])
 def test_what_is_not_served_says_what_to_ask(path, client):
     response = client.post(path, json={"inputs": "a"})
-    assert response.status_code == 501
+    assert response.status_code == 424
     assert "ask /" in response.json()["error"]

@@ -23,7 +23,10 @@ def tei_routes(settings: ServeSettings) -> list[ApiRoute]:
         {"inputs": ["A cat sleeps.", "A kitten naps."]},
     )
     return [
-        ApiRoute("POST", "/embed", embed, "Vectors of texts", "tei", embed_body, answer=ROWS, measured_as="embed"),
+        *(
+            ApiRoute("POST", path, embed, "Vectors of texts", "tei", embed_body, answer=ROWS, measured_as="embed")
+            for path in ("/embed", "/")  # clients of Hugging Face ask the root
+        ),
         ApiRoute("GET", "/info", info, "The model and the limits", "tei", answer={"type": "object"}),
     ]
 

@@ -30,12 +30,12 @@ ERROR_KINDS: dict[str, ErrorKind] = {
     "rate_limit": ErrorKind(429, "rate_limit_error", "rate_limit_exceeded", "Overloaded"),
     "overloaded": ErrorKind(429, "rate_limit_error", "overloaded", "Overloaded"),
     "client_gone": ErrorKind(499, "invalid_request_error", "client_closed_request", "Validation"),
+    "not_supported": ErrorKind(424, "invalid_request_error", "not_supported", "Backend"),
     "internal": ErrorKind(500, "server_error", "internal_error", "Backend"),
-    "not_supported": ErrorKind(501, "invalid_request_error", "not_supported", "Backend"),
     "stopping": ErrorKind(503, "server_error", "stopping", "Unhealthy"),
     "deadline": ErrorKind(504, "server_error", "deadline_exceeded", "Overloaded"),
 }
-"""Everything that a request can be refused for. An API may have another status for a kind: `ErrorShape.statuses`."""
+"""Everything that a request can be refused for; 424 is TEI's for a model of another kind. An API may have another status for a kind: `ErrorShape.statuses`."""
 
 
 class ApiError(Exception):

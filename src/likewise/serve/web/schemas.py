@@ -73,6 +73,8 @@ class Whole:
     most: int = 1 << 31
 
     def check(self, value: Any, where: str) -> Any:
+        if type(value) is float and value.is_integer():  # 3.0 is a whole number in JSON
+            value = int(value)
         if type(value) is int and self.least <= value <= self.most:
             return value
         raise wrong(where, f"a whole number from {self.least:,} to {self.most:,}", value)
@@ -124,9 +126,7 @@ class ListOf:
             found = f"{where}: expected {self.least:,} to {self.most:,} items; got {len(value):,}"
             raise ApiError("invalid" if value else "empty", found, param=where)
         check = self.item.check
-        for i, item in enumerate(value):
-            check(item, f"{where}[{i}]")
-        return value
+        return [check(item, f"{where}[{i}]") for i, item in enumerate(value)]
 
     def as_json_schema(self) -> dict[str, Any]:
         return {
@@ -168,7 +168,7 @@ def kind_of(value: Any) -> str:
     first = type(value[0])
     if first is str:
         return "texts"
-    if first is int:
+    if first in (int, float):
         return "ids"
     if first is dict:
         return "objects"
