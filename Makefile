@@ -18,7 +18,7 @@ help:
 	@echo "make check   style, types, who may import whom, the shape of the source"
 	@echo "make fix     what the formatter can mend"
 	@echo "make parity  our numbers beside the reference libraries'"
-	@echo "make integration  every index against real servers, which are installed for it and started on this machine"
+	@echo "make integration  every index against real servers, and other libraries' clients against ours; installed for it"
 	@echo "make stats   the shape of the source: functions, cycles, rooms, names"
 	@echo "make attack  over a thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
@@ -34,7 +34,7 @@ setup: .venv/made .venv/native .venv/$(RECOMMENDED)
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet -e ".[torch,glove,parquet,map]" --group test --group check
+	$(BIN)/pip install --quiet -e ".[torch,glove,parquet,map,serve]" --group test --group check
 	@touch $@ .venv/native
 
 # the installation compiles the native library; this does so again when its sources change
@@ -77,7 +77,7 @@ parity: .venv/parity
 .venv/integration/made: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --upgrade pip
-	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance]" --group integration
+	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance,serve,traces]" --group integration --group clients
 	@touch $@
 
 integration: .venv/integration/made

@@ -433,6 +433,18 @@ class Embedder(ABC):
         tokens = sum(len(sequence) for sequence in ids)
         return self._layers(ids, False, WindowBatches(len(ids), max(1, tokens), lambda *_: None))
 
+    def encode_windows(self, windows: Sequence[TextWindow], *, hides_prompt: bool = False) -> Float[np.ndarray, "n E"]:
+        """The vectors of texts that are tokenized already, in one batch; for servers, which put batches together.
+
+        Args:
+            windows: one window or several of each text, those of a text one after another (`likewise.text.windows`).
+            hides_prompt: whether the pooling leaves out the first tokens of each window, as many as it says.
+        """
+        tokens = sum(len(window.ids) for window in windows)
+        vectors = self._vectors(windows, hides_prompt, WindowBatches(len(windows), max(1, tokens), lambda *_: None))
+        check_finite(vectors, "texts", 0, self.precision)
+        return vectors
+
     def encode_report(
         self, texts: Iterable[str], *, prompt: str | None = None, prompt_name: str | None = None
     ) -> TruncationReport:

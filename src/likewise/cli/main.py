@@ -47,6 +47,9 @@ VERBS = {
     "mine": Verb("mine", "find hard negatives for pairs"),
     "train": Verb("train.command", "train a model on pairs, triplets or scores"),
     "evaluate": Verb("evaluate", "evaluate models on tasks or your own data, with confidence intervals and tests"),
+    "serve": Verb(
+        "serve.serve_command", "serve models and collections over HTTP: OpenAI's, TEI's, Cohere's and Jina's APIs"
+    ),
     "doctor": Verb("doctor.diagnose", "report versions, engines, CPU, memory, models and data"),
 }
 

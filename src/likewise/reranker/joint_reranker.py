@@ -16,6 +16,7 @@ from ..errors import BadModel
 from ..inference import Rows, WindowBatches, infer
 from ..model_files import PairManifest
 from ..module_registry import ACTIVATIONS
+from ..runtime.memory import check_finite
 from ..runtime.progress import Progress
 from ..text.tokenizer import Tokenizer, truncate_longest_first
 from ..text.truncation import TruncationCounter, longest_words
@@ -89,6 +90,20 @@ class JointReranker(Reranker):
         with self._run(counter, len(prompted), progress, batch_tokens) as run:
             blocks = list(infer(in_windows(prompted), tokenize, self._window_logits, run))
         return np.concatenate([np.empty((0, len(self.labels)), np.float32), *blocks])
+
+    def counted_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[TokenIdPair, int]]:
+        """The ids of each pair, truncated to what the model reads, and how many there were before."""
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        lengths = dict(zip(texts, map(len, self._token_ids(texts)), strict=True))
+        totals = [lengths[first] + lengths[second] for first, second in pairs]
+        return list(zip(self._token_id_pairs(pairs), totals, strict=True))
+
+    def logits_of(self, contents: Sequence[TokenIdPair]) -> Float[np.ndarray, "n C"]:
+        """The logits of pairs that are tokenized already, in one batch."""
+        batches = WindowBatches(len(contents), max(1, sum(self._lengths(contents))), lambda *_: None)
+        logits = self._window_logits(list(contents), batches)
+        check_finite(logits, "pairs", 0, self.precision)
+        return logits
 
     def _prompted(
         self, pairs: TextPairs, documents: Iterable[str] | None, prompt: str | None, prompt_name: str | None

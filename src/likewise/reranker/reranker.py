@@ -190,7 +190,10 @@ class Reranker(ABC):
         self, pairs: TextPairs, documents: Iterable[str] | None = None, **how: Any
     ) -> Float[np.ndarray, "N C"]:
         """The activation of the logits; of several labels, their softmax unless the model names another activation."""
-        logits = self.logits(pairs, documents, **how)
+        return self.activated(self.logits(pairs, documents, **how))
+
+    def activated(self, logits: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N C"]:
+        """Logits through the model's activation, as `probabilities` has them."""
         several = len(self.labels) > 1 and self.activation == "Identity"
         return np.asarray(softmax(logits) if several else ACTIVATIONS[self.activation](logits), np.float32)
 

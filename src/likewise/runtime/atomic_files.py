@@ -14,10 +14,10 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # full disk, user's quota, the
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path, *, private: bool = False) -> Iterator[Path]:
     """A path to write to; it becomes `path` when the block ends, and is removed if the block fails.
 
-    If `path` is a symbolic link, its target is written and the link is kept.
+    If `path` is a symbolic link, its target is written and the link is kept. Nobody else may read a `private` file.
 
     Raises:
         BadInput: the file cannot be written to, for example because the disk is full.
@@ -35,7 +35,10 @@ def atomic_file(path: Path) -> Iterator[Path]:
             raise unwritable(path, error) from None
         with naming_full_disk(path):
             yield partial
-            apply_umask(partial, folder)
+            if private:
+                partial.chmod(0o600)
+            else:
+                apply_umask(partial, folder)
             partial.replace(target)
 
 

@@ -20,6 +20,14 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "pgvector": ("psycopg[binary]>=3.2", "pgvector>=0.5"),
     "milvus": ("pymilvus>=2.6",),
     "lance": ("lancedb>=0.40", "pyarrow>=16"),
+    "serve": (
+        "starlette>=0.46",
+        "uvicorn>=0.34",
+        "httptools>=0.6",
+        "uvloop>=0.21; sys_platform != 'win32'",
+        "orjson>=3.10",
+    ),
+    "traces": ("opentelemetry-sdk>=1.27", "opentelemetry-exporter-otlp-proto-http>=1.27"),
     "logs": ("tensorboard>=2.17",),
     "completion": ("argcomplete>=3.5",),
 }

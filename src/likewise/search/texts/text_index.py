@@ -11,6 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+from jaxtyping import Float
+
 from ...embedder import Embedder
 from ...errors import BadInput
 from ...files.documents import Document
@@ -182,9 +185,13 @@ class TextIndex:
         """Close it."""
         self.close()
 
+    def query_vectors(self, queries: Sequence[str]) -> Float[np.ndarray, "Q E"]:
+        """The vectors that questions are searched by; a server computes them elsewhere."""
+        return self.embedder.encode_query(queries, progress=False)
+
     def _rankings(self, query: str, depth: int, where: str | None, hybrid: bool) -> dict[str, list[Match]]:
         """The rankings by name, each best first."""
-        [nearest] = self.index.search(self.embedder.encode_query([query], progress=False), depth, where)
+        [nearest] = self.index.search(self.query_vectors([query]), depth, where)
         if not hybrid:
             return {"cosine": nearest}
         if not isinstance(self.index, WordSearch):

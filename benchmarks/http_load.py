@@ -1,0 +1,139 @@
+"""A client that loads a server: closed loops of connections, an open loop at a rate, all in one thread and lean.
+
+It shares the processors with the server, so that what it does for a request is little: it sends bytes made beforehand,
+and reads as many as the reply announces.
+"""
+
+import json
+import selectors
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import quantiles
+
+
+def post(path: str, body: object) -> bytes:
+    """The bytes of a request."""
+    data = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    return head.encode() + b"Content-Length: %d\r\n\r\n" % len(data) + data
+
+
+@dataclass
+class LoadResult:
+    """What became of the requests."""
+
+    seconds: float = 0.0
+    times: list[float] = field(default_factory=list)
+    """Seconds of each that was answered by 200."""
+    statuses: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def rate(self) -> float:
+        """Answers of 200 a second."""
+        return len(self.times) / self.seconds
+
+    def quantile_ms(self, percent: int) -> float:
+        """Milliseconds within which so many percent were answered."""
+        return 1e3 * quantiles(self.times, n=100)[percent - 1] if len(self.times) > 1 else float("nan")
+
+
+class _Connection:
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.buffer, self.began, self.is_busy = b"", 0.0, False
+
+    def send(self, request: bytes, began: float) -> None:
+        self.began, self.is_busy, self.buffer = began, True, b""
+        self.socket.sendall(request)
+
+    def status(self) -> str | None:
+        """Read what is there; the status of a reply that is complete."""
+        data = self.socket.recv(1 << 18)
+        if not data:
+            return "closed"
+        self.buffer = self.buffer + data if self.buffer else data
+        end = self.buffer.find(b"\r\n\r\n")
+        if end < 0:
+            return None
+        start = self.buffer.find(b"content-length: ") + 16
+        length = int(self.buffer[start : self.buffer.find(b"\r\n", start)])
+        if len(self.buffer) < end + 4 + length:
+            return None
+        self.is_busy = False
+        return self.buffer[9:12].decode()
+
+
+def closed_loop(port: int, requests: Sequence[bytes], connections: int, seconds: float) -> LoadResult:
+    """Each connection asks again as soon as it is answered."""
+    selector, result, number = selectors.DefaultSelector(), LoadResult(), 0
+    began = time.perf_counter()
+    for _ in range(connections):
+        connection = _Connection(port)
+        connection.send(requests[number % len(requests)], time.perf_counter())
+        number += 1
+        selector.register(connection.socket, selectors.EVENT_READ, connection)
+    while time.perf_counter() < began + seconds:
+        for connection, now in _answered(selector, result, 1.0):
+            connection.send(requests[number % len(requests)], now)
+            number += 1
+    result.seconds = time.perf_counter() - began
+    _close(selector)
+    return result
+
+
+def open_loop(port: int, requests: Sequence[bytes], rate: float, seconds: float) -> LoadResult:
+    """`rate` requests a second, whether or not others are answered; each on a connection that is free, or a new one."""
+    selector, result, number = selectors.DefaultSelector(), LoadResult(), 0
+    free: list[_Connection] = []
+    began = time.perf_counter()
+    while (now := time.perf_counter()) < began + seconds or _busy(selector):
+        while number < rate * (now - began) and now < began + seconds:
+            connection = free.pop() if free else _opened(selector, port)
+            connection.send(requests[number % len(requests)], began + number / rate)
+            number += 1
+        free += [connection for connection, _ in _answered(selector, result, 0.001)]
+        if now > began + seconds + 60:
+            break
+    result.seconds = seconds
+    result.statuses["unanswered"] += sum(key.data.is_busy for key in selector.get_map().values())
+    _close(selector)
+    return result
+
+
+def _opened(selector: selectors.BaseSelector, port: int) -> _Connection:
+    connection = _Connection(port)
+    selector.register(connection.socket, selectors.EVENT_READ, connection)
+    return connection
+
+
+def _busy(selector: selectors.BaseSelector) -> bool:
+    return any(key.data.is_busy for key in selector.get_map().values())
+
+
+def _answered(
+    selector: selectors.BaseSelector, result: LoadResult, timeout: float
+) -> Iterator[tuple[_Connection, float]]:
+    for key, _ in selector.select(timeout):
+        connection = key.data
+        status = connection.status()
+        if status is None:
+            continue
+        now = time.perf_counter()
+        result.statuses[status] += 1
+        if status == "closed":
+            selector.unregister(connection.socket)
+            connection.socket.close()
+            continue
+        if status == "200":
+            result.times.append(now - connection.began)
+        yield connection, now
+
+
+def _close(selector: selectors.BaseSelector) -> None:
+    for key in list(selector.get_map().values()):
+        key.data.socket.close()
+    selector.close()

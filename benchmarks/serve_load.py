@@ -1,0 +1,262 @@
+"""How much of the engine's speed is left behind HTTP, how long one text takes, and what a crowd does to it.
+
+python -m benchmarks.serve_load throughput [MODEL …]   32 connections of single texts beside the engine alone, in turn
+python -m benchmarks.serve_load latency [MODEL …]      one connection beside the engine alone
+python -m benchmarks.serve_load fairness [MODEL]       single texts beside requests of 5,000
+python -m benchmarks.serve_load overload [MODEL]       1.5 times what it can: 200 or 429, and memory (--seconds 1800)
+python -m benchmarks.serve_load start [MODEL]          from the command to the first answer
+python -m benchmarks.serve_load peers [MODEL]          beside FastAPI with sentence-transformers (installed by yourself)
+
+The client runs on the same processors. OMP_NUM_THREADS says how many threads the engine has.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from likewise import Embedder
+from likewise.native.threads import thread_count
+
+from .http_load import closed_loop, open_loop, post
+from .record import save
+
+MODELS = ["likewise-mini", "all-MiniLM-L6-v2"]
+PRECISION = "int8"
+TEXTS = [f"How long does cat number {i} sleep on a day in {month}?" for i in range(500) for month in ("May", "June")]
+CONNECTIONS = 32
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=tuple(WHAT))
+    parser.add_argument("models", nargs="*")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement (overload: of all)")
+    parser.add_argument("--rounds", type=int, default=5)
+    args = parser.parse_args()
+    results = {}
+    for model in args.models or (MODELS if args.what in ("throughput", "latency") else MODELS[:1]):
+        results[model] = WHAT[args.what](model, args)
+        print(model, results[model], flush=True)
+    save(f"serve_{args.what}", {"threads": thread_count(), "precision": PRECISION, "models": results})
+
+
+def throughput(model: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Texts a second, and the server's share of the engine's: medians over rounds."""
+    embedder = Embedder.load(model, precision=PRECISION)
+    requests = {fmt: _requests(fmt) for fmt in ("base64", "float")}
+    rates: dict[str, list[float]] = {"engine": [], **{fmt: [] for fmt in requests}}
+    with served(model) as (port, _):
+        for fmt in requests:
+            closed_loop(port, requests[fmt], CONNECTIONS, 0.5)
+        for _ in range(args.rounds):
+            rates["engine"].append(_engine_rate(embedder, args.seconds))
+            for fmt, sent in requests.items():
+                rates[fmt].append(closed_loop(port, sent, CONNECTIONS, args.seconds).rate)
+    shares = {fmt: median(a / b for a, b in zip(rates[fmt], rates["engine"], strict=True)) for fmt in requests}
+    return {"per_second": {name: round(median(found)) for name, found in rates.items()}, "share": _rounded(shares)}
+
+
+def latency(model: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Milliseconds of one text at a time, in turn with the engine alone."""
+    embedder = Embedder.load(model, precision=PRECISION)
+    found: dict[str, list[float]] = {"engine": [], "p50": [], "p99": []}
+    with served(model) as (port, _):
+        closed_loop(port, _requests("base64"), 1, 0.3)
+        for _ in range(args.rounds):
+            found["engine"].append(1e3 * median(_seconds(lambda t=t: embedder.encode([t])) for t in TEXTS[:200]))
+            result = closed_loop(port, _requests("base64"), 1, args.seconds)
+            found["p50"].append(result.quantile_ms(50))
+            found["p99"].append(result.quantile_ms(99))
+    medians = {name: median(values) for name, values in found.items()}
+    added = median(a - b for a, b in zip(found["p50"], found["engine"], strict=True))
+    return _rounded({**{f"{name}_ms": value for name, value in medians.items()}, "added_ms": added})
+
+
+def fairness(model: str, args: argparse.Namespace) -> dict[str, Any]:
+    """The 99th percentile of single texts alone, and beside one request of 5,000 texts after another."""
+    large = post("/embed", {"inputs": [f"{TEXTS[i % len(TEXTS)]} {i}" for i in range(5000)], "dimensions": 1})
+    alone, beside = [], []
+    with served(model) as (port, _):
+        closed_loop(port, _requests("base64"), 1, 0.3)
+        for _ in range(args.rounds):
+            alone.append(closed_loop(port, _requests("base64"), 1, args.seconds))
+            crowd = threading.Thread(target=closed_loop, args=(port, [large], 1, args.seconds + 0.4))
+            crowd.start()
+            time.sleep(0.2)
+            beside.append(closed_loop(port, _requests("base64"), 1, args.seconds))
+            crowd.join()
+    rows = {
+        f"{name}_{percent}_ms": median(one.quantile_ms(percent) for one in results)
+        for name, results in (("alone", alone), ("beside", beside))
+        for percent in (50, 99)
+    }
+    ratio = median(b.quantile_ms(99) / a.quantile_ms(99) for a, b in zip(alone, beside, strict=True))
+    return _rounded(
+        {
+            **rows,
+            "ratio_of_99": ratio,
+            "smallest_ratio_of_99": min(
+                b.quantile_ms(99) / a.quantile_ms(99) for a, b in zip(alone, beside, strict=True)
+            ),
+        }
+    )
+
+
+def overload(model: str, args: argparse.Namespace) -> dict[str, Any]:
+    """1.5 times the rate of the closed loop: every request is answered, by 200 or 429, and memory stays."""
+    with served(model, "--max-requests", "128") as (port, process):
+        capacity = closed_loop(port, _requests("base64"), CONNECTIONS, 2.0).rate
+        parts, memory = max(1, round(args.seconds / 60)), [_resident(process)]
+        statuses: dict[str, int] = {}
+        slowest = 0.0
+        for _ in range(parts):
+            result = open_loop(port, _requests("base64"), 1.5 * capacity, args.seconds / parts)
+            for status, count in result.statuses.items():
+                statuses[status] = statuses.get(status, 0) + count
+            slowest = max(slowest, result.quantile_ms(99))
+            memory.append(_resident(process))
+        is_alive = process.poll() is None
+    first = memory[1]
+    return {
+        "capacity": round(capacity),
+        "statuses": statuses,
+        "slowest_99_ms": round(slowest, 1),
+        "resident_mb": [round(one / 1e6, 1) for one in memory],
+        "growth_after_first_minute": round(memory[-1] / first - 1, 4),
+        "alive": is_alive,
+    }
+
+
+def start(model: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Seconds from the command to the first answer."""
+    found = []
+    for _ in range(args.rounds):
+        began = time.perf_counter()
+        with served(model, wait=False) as (port, _):
+            _first_answer(port)
+            found.append(time.perf_counter() - began)
+    return {"seconds": _rounded({"median": median(found), "worst": max(found)})}
+
+
+def peers(model: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Requests a second of FastAPI with sentence-transformers, in turn with ours at fp32 and int8."""
+    folder = str(Embedder.load(model).manifest.encoder)
+    rates: dict[str, list[float]] = {"likewise int8": [], "likewise fp32": [], "FastAPI, sentence-transformers": []}
+    with served(model) as (int8, _), served(model, precision="fp32") as (fp32, _), _peer(folder) as peer:
+        ports = dict(zip(rates, (int8, fp32, peer), strict=True))
+        for port in ports.values():
+            closed_loop(port, _requests("float"), CONNECTIONS, 1.0)
+        for _ in range(args.rounds):
+            for name, port in ports.items():
+                rates[name].append(closed_loop(port, _requests("float"), CONNECTIONS, args.seconds).rate)
+    last = rates["FastAPI, sentence-transformers"]
+    times = {name: median(a / b for a, b in zip(found, last, strict=True)) for name, found in rates.items()}
+    return {"per_second": {name: round(median(found)) for name, found in rates.items()}, "times_peer": _rounded(times)}
+
+
+WHAT: dict[str, Callable[[str, argparse.Namespace], dict[str, Any]]] = {
+    "throughput": throughput,
+    "latency": latency,
+    "fairness": fairness,
+    "overload": overload,
+    "start": start,
+    "peers": peers,
+}
+
+
+@contextmanager
+def served(
+    model: str, *options: str, precision: str = PRECISION, wait: bool = True
+) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """A server of a model in a process of its own: its port and process."""
+    command = [
+        sys.executable,
+        "-m",
+        "likewise",
+        "serve",
+        model,
+        "--precision",
+        precision,
+        "--port",
+        "0",
+        "--log",
+        "off",
+    ]
+    process = subprocess.Popen(
+        [*command, "--threads", str(thread_count()), *options], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    try:
+        port = int(process.stderr.readline().strip().rpartition(":")[2])
+        if wait:
+            _first_answer(port)
+        yield port, process
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+@contextmanager
+def _peer(folder: str) -> Iterator[int]:
+    port = 8799
+    command = [sys.executable, "-m", "benchmarks.serve_peer", folder, str(port), str(thread_count())]
+    process = subprocess.Popen(command)
+    try:
+        for _ in range(300):
+            try:
+                _first_answer(port)
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _first_answer(port: int) -> None:
+    body = post("/v1/embeddings", {"input": "A cat sleeps."}).partition(b"\r\n\r\n")[2]
+    url = f"http://127.0.0.1:{port}/v1/embeddings"
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        answer.read()
+
+
+def _requests(encoding: str) -> list[bytes]:
+    return [post("/v1/embeddings", {"input": text, "encoding_format": encoding}) for text in TEXTS]
+
+
+def _engine_rate(embedder: Embedder, seconds: float) -> float:
+    began, count = time.perf_counter(), 0
+    while time.perf_counter() < began + seconds:
+        embedder.encode(TEXTS, progress=False)
+        count += len(TEXTS)
+    return count / (time.perf_counter() - began)
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _resident(process: subprocess.Popen[str]) -> int:
+    fields = Path(f"/proc/{process.pid}/statm").read_text().split()
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _rounded(values: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 3) for name, value in values.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`likewise serve`, and `likewise serve keys`."""

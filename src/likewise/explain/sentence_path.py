@@ -1,0 +1,95 @@
+"""How one sentence walks through a model's layers: what each layer adds to each word, and where words stand."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..arrays.dissection import DissectionSettings, importance_shares, layer_cosines, measure_words
+from ..arrays.similarity import unit
+from ..embedder import Embedder
+from ..errors import BadInput
+from ..text.truncation import Overflow
+
+LEAST_LAYERS = 3
+"""A layer is compared with its neighbours on both sides."""
+
+
+@dataclass(frozen=True, eq=False)
+class SentencePath:
+    """A sentence of t tokens through L layers, the embeddings first."""
+
+    text: str
+    words: tuple[str, ...]
+    special: tuple[bool, ...]
+    """Whether a token is one that the model adds, such as [CLS]."""
+    novelty: Float[np.ndarray, "L t"]
+    """0 to 1: how much of a word's vector at this layer its neighbouring layers do not span."""
+    alignment: Float[np.ndarray, "L t"]
+    """Up to 1: the mean cosine of a word's vector at this layer with those at neighbouring layers."""
+    importance: Float[np.ndarray, " t"]
+    """SBERT-WK's share of each word in the sentence, by how much its path through the layers turns."""
+    to_last: Float[np.ndarray, "L t"]
+    """The cosine of a word's vector at this layer with its vector at the last one."""
+    between_layers: Float[np.ndarray, "L L"]
+    """The mean cosine of words at one layer with themselves at another."""
+    context: Float[np.ndarray, " L"]
+    """The mean cosine of different words of the sentence: near 1 they have become alike."""
+    places: Float[np.ndarray, "L t 2"]
+    """Where each word stands at each layer, in the two directions in which all these vectors differ most."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain lists and numbers."""
+        arrays = ("novelty", "alignment", "importance", "to_last", "between_layers", "context", "places")
+        named = {name: getattr(self, name).round(5).tolist() for name in arrays}
+        return {"text": self.text, "words": list(self.words), "special": list(self.special), **named}
+
+
+def sentence_path(embedder: Embedder, text: str, *, overflow: Overflow = "warn") -> SentencePath:
+    """Follow one sentence through the layers.
+
+    Raises:
+        BadInput: the model has fewer than two blocks, so that no layer has two neighbours.
+    """
+    if embedder.encoder.depth + 1 < LEAST_LAYERS:
+        raise BadInput(f"the model has {embedder.encoder.depth} blocks; expected 2 or more to compare layers")
+    (layers,) = embedder.encode_layers([text], overflow=overflow)
+    (pieces,) = embedder.pieces([text])
+    before, after = len(embedder.tokenizer.prefix), len(embedder.tokenizer.suffix)
+    special = tuple(not before <= i < len(pieces) - after for i in range(len(pieces)))
+    cosines = layer_cosines(layers)
+    window = min(2, (len(layers) - 1) // 2)
+    measured = measure_words(DissectionSettings(0, window, "symmetric", "paper"), cosines)
+    lengths = np.array([layers.shape[1]])
+    return SentencePath(
+        text=text,
+        words=tuple(pieces),
+        special=special,
+        novelty=measured.novelty,
+        alignment=1 / measured.alignment,
+        importance=importance_shares(measured.importance, lengths),
+        to_last=cosines[:, -1],
+        between_layers=cosines.mean(2),
+        context=np.array([_mean_of_others(layer) for layer in layers]),
+        places=_places(layers),
+    )
+
+
+def _mean_of_others(words: Float[np.ndarray, "t D"]) -> float:
+    """The mean cosine of different words; 1 of a single one."""
+    count = len(words)
+    if count < 2:
+        return 1.0
+    total = float(np.square(unit(words.astype(np.float64)).sum(0)).sum())
+    return (total - count) / (count * (count - 1))
+
+
+def _places(layers: Float[np.ndarray, "L t D"]) -> Float[np.ndarray, "L t 2"]:
+    """Directions only: at each layer vectors are taken to length 1."""
+    directions = unit(layers.reshape(-1, layers.shape[2]).astype(np.float64))
+    centred = directions - directions.mean(0)
+    _, axes = np.linalg.eigh(centred.T @ centred)  # the greatest variance last
+    first = axes[:, :-3:-1]
+    first = first * np.sign(first[np.abs(first).argmax(0), [0, 1]])  # the same on every machine
+    return np.asarray(centred @ first).reshape(*layers.shape[:2], 2)

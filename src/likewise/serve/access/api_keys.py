@@ -1,0 +1,139 @@
+"""API keys in a file: names, hashes and rates; a key itself is shown once, when it is made, and stored nowhere.
+
+A key has 256 random bits, so that a plain SHA-256 of it cannot be guessed back; a slow hash would only slow requests.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ...errors import BadInput, LikewiseError
+from ...runtime.atomic_files import atomic_file
+from ...runtime.untrusted_files import read_object
+
+PREFIX = "lw-"
+BYTES = 32
+CHECK_SECONDS = 1.0
+"""How often a running server looks whether the file has changed."""
+
+
+@dataclass(frozen=True)
+class ApiKey:
+    """A key's name, its hash, and how many requests a minute it has."""
+
+    name: str
+    sha256: str
+    rate: float | None = None
+    """Requests a minute; None: any number."""
+
+
+def default_file() -> Path:
+    """Where keys are kept if no file is named."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(folder).expanduser() / "likewise" / "serve_keys.json"
+
+
+def read_keys(file: Path) -> list[ApiKey]:
+    """The keys of a file; none where there is no file.
+
+    Raises:
+        BadInput: the file is not one of keys.
+    """
+    if not file.exists():
+        return []
+    rows = read_object(file).get("keys")
+    if not isinstance(rows, list):
+        raise BadInput(f'{file} has no list "keys"; likewise serve keys add NAME makes such a file')
+    try:
+        return [ApiKey(**row) for row in rows]
+    except TypeError:
+        raise BadInput(f"{file} holds a key with unknown or missing fields; expected name, sha256 and rate") from None
+
+
+def add_key(file: Path, name: str, rate: float | None = None) -> str:
+    """Make a key, store its hash, and return it.
+
+    Raises:
+        BadInput: the name is taken or empty.
+    """
+    keys = read_keys(file)
+    if not name.strip() or any(key.name == name for key in keys):
+        raise BadInput(f"there is a key {name!r} already" if name.strip() else "a key needs a name")
+    secret = PREFIX + secrets.token_urlsafe(BYTES)
+    _write(file, [*keys, ApiKey(name, _hash(secret), rate)])
+    return secret
+
+
+def remove_key(file: Path, name: str) -> None:
+    """Make a key worthless; a running server notices within a second.
+
+    Raises:
+        BadInput: there is none of this name.
+    """
+    keys = read_keys(file)
+    left = [key for key in keys if key.name != name]
+    if len(left) == len(keys):
+        raise BadInput(f"there is no key {name!r}; there are {', '.join(key.name for key in keys) or 'none'}")
+    _write(file, left)
+
+
+def _write(file: Path, keys: list[ApiKey]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(file, private=True) as partial:
+        partial.write_text(json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n", "utf-8")
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class KeyRing:
+    """The keys of a file, read again when the file changes."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._keys = read_keys(file)
+        self._state, self._checked = self._file_state(), time.monotonic()
+
+    def __len__(self) -> int:
+        self._refresh()
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[ApiKey]:
+        return iter(self._keys)
+
+    def of(self, secret: str) -> ApiKey | None:
+        """The key that this is; compared with every hash, in a time that does not depend on them."""
+        self._refresh()
+        given, found = _hash(secret), None
+        for key in self._keys:
+            if hmac.compare_digest(given, key.sha256):
+                found = key
+        return found
+
+    def _refresh(self) -> None:
+        now = time.monotonic()
+        if now - self._checked < CHECK_SECONDS:
+            return
+        self._checked = now
+        state = self._file_state()
+        if state == self._state:
+            return
+        self._state = state
+        try:
+            self._keys = read_keys(self._file)
+        except LikewiseError:  # a file that cannot be read lets nobody in
+            self._keys = []
+
+    def _file_state(self) -> tuple[int, int] | None:
+        try:
+            found = self._file.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_mtime_ns, found.st_ino

@@ -1,0 +1,184 @@
+"""Client: a small client of `likewise serve`: NumPy arrays, batches, retries; the standard library does the rest.
+
+>>> client = Client("http://127.0.0.1:8080")                              # doctest: +SKIP
+>>> client.embed(["A cat sleeps.", "A kitten naps."]).shape               # doctest: +SKIP
+(2, 384)
+"""
+
+import json
+import random
+import ssl
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from types import TracebackType
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import BadInput, ServerUnavailable
+from ..runtime.arguments import whole_number
+
+AGAIN = (429, 502, 503, 504)
+"""Statuses after which the same request may succeed."""
+LONGEST_WAIT = 30.0
+"""Seconds between two attempts at most, whatever the server says."""
+BATCH = 500
+"""Texts of one request."""
+
+
+class _Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def message(self) -> str:
+        """What went wrong, in the words of the server."""
+        try:
+            found = json.loads(self.body)
+            error = found.get("error", found.get("message", ""))
+            return str(error["message"] if isinstance(error, dict) else error)
+        except (ValueError, AttributeError, KeyError):
+            return self.body[:200].decode("utf-8", "replace")
+
+
+class Client:
+    """A connection to a server, kept open; one thread at a time may use it.
+
+    Args:
+        url: the server's address.
+        key: an API key, where the server asks for one.
+        timeout: seconds to wait for an answer.
+        attempts: how often a request is sent where the server is busy or cannot be reached.
+    """
+
+    def __init__(
+        self, url: str = "http://127.0.0.1:8080", *, key: str | None = None, timeout: float = 60.0, attempts: int = 5
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadInput(f"url is {url!r}; expected http://HOST:PORT or https://HOST")
+        self.url, self._prefix = url, parts.path.rstrip("/")
+        self._attempts, self._headers = whole_number("attempts", attempts), {"Content-Type": "application/json"}
+        if key is not None:
+            self._headers["Authorization"] = f"Bearer {key}"
+        if parts.scheme == "https":
+            context = ssl.create_default_context()
+            self._connection: HTTPConnection = HTTPSConnection(parts.netloc, timeout=timeout, context=context)
+        else:
+            self._connection = HTTPConnection(parts.netloc, timeout=timeout)
+
+    def embed(
+        self,
+        texts: Iterable[str],
+        *,
+        model: str | None = None,
+        prompt_name: str | None = None,
+        dimensions: int | None = None,
+        truncate: bool = True,
+        batch: int = BATCH,
+    ) -> Float[np.ndarray, "N E"]:
+        """A vector of length 1 for each text, in the order given; `batch` texts are sent at a time.
+
+        Raises:
+            BadInput: the server refuses the request; its message is that of the error.
+            ServerUnavailable: it cannot be reached, or stays busy.
+        """
+        options = {"model": model, "prompt_name": prompt_name, "dimensions": dimensions, "truncate": truncate}
+        parts, cut = [], 0
+        for some in _batches(texts, whole_number("batch", batch)):
+            answer = self._ask("/v1/embeddings", {"input": some, "encoding_format": "bytes", **options})
+            shape = tuple(map(int, answer.headers["x-embedding-shape"].split(",")))
+            parts.append(np.frombuffer(answer.body, "<f4").reshape(shape))
+            cut += int(answer.headers["x-truncated-inputs"])
+        if cut:
+            warnings.warn(
+                f"{cut} texts were truncated to what the model reads; truncate=False refuses them", stacklevel=2
+            )
+        return np.concatenate(parts).astype(np.float32) if parts else np.empty((0, 0), np.float32)
+
+    def similarity(self, texts: Sequence[str], *, model: str | None = None) -> Float[np.ndarray, "N N"]:
+        """The cosines of all texts with all."""
+        found = self._json("/similarity", {"texts": [*texts], "model": model})
+        return np.asarray(found["matrix"], np.float32)
+
+    def rerank(
+        self, query: str, documents: Sequence[str], k: int | None = None, *, model: str | None = None
+    ) -> list[tuple[int, float]]:
+        """The k documents that answer the query best (by default all), best first: index and score of each."""
+        body = {"query": query, "documents": [*documents], "top_n": k, "model": model}
+        found = self._json("/v1/rerank", body)
+        return [(row["index"], row["relevance_score"]) for row in found["results"]]
+
+    def search(
+        self, query: str, k: int = 10, where: str | None = None, *, collection: str | None = None, hybrid: bool = False
+    ) -> list[dict[str, Any]]:
+        """The passages of a collection that answer a query best: id, text, score and metadata of each."""
+        body = {"query": query, "k": k, "filter": where, "collection": collection, "hybrid": hybrid}
+        passages: list[dict[str, Any]] = self._json("/v1/search", body)["passages"]
+        return passages
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
+        self._connection.close()
+
+    def __enter__(self) -> "Client":
+        """The client itself; leaving the block closes it."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _json(self, path: str, body: dict[str, Any]) -> Any:
+        return json.loads(self._ask(path, body).body)
+
+    def _ask(self, path: str, body: dict[str, Any]) -> _Answer:
+        data, why = json.dumps(body).encode(), ""
+        for attempt in range(self._attempts):
+            wait = 0.1 * 2**attempt * random.uniform(0.5, 1.5)
+            try:
+                answer = self._send(path, data)
+            except (OSError, HTTPException) as error:
+                self._connection.close()
+                why = f"cannot be reached: {error or type(error).__name__}"
+            else:
+                if answer.status < 400:
+                    return answer
+                if answer.status not in AGAIN:
+                    raise BadInput(f"{self.url}{path}: {answer.message} (status {answer.status})")
+                why = f"answers {answer.status}: {answer.message}"
+                wait = max(wait, _seconds(answer.headers.get("retry-after")))
+            if attempt + 1 < self._attempts:
+                time.sleep(min(wait, LONGEST_WAIT))
+        raise ServerUnavailable(f"{self.url} {why} (after {self._attempts} attempts)")
+
+    def _send(self, path: str, data: bytes) -> _Answer:
+        self._connection.request("POST", self._prefix + path, data, self._headers)
+        response: HTTPResponse = self._connection.getresponse()
+        body = response.read()
+        return _Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
+
+
+def _batches(texts: Iterable[str], size: int) -> Iterator[list[str]]:
+    if isinstance(texts, str):
+        raise BadInput("texts is one str; expected a list of texts")
+    some: list[str] = []
+    for text in texts:
+        some.append(text)
+        if len(some) == size:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _seconds(given: str | None) -> float:
+    """The header Retry-After; 0 where there is none, or a date."""
+    return float(given) if given is not None and given.isdecimal() else 0.0

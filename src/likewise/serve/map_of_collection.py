@@ -1,0 +1,64 @@
+"""The map of a collection as plain lists: a place and a cluster for each text, named clusters."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..cluster import describe_clusters
+from ..cluster.clusterings import cluster_vectors
+from ..cluster.maps.cluster_map import ClusterMap, label_places
+from ..cluster.maps.layout import map_layout
+from ..search.collection import Collection
+
+SHOWN = 240
+"""Characters of a text that a map shows."""
+MOST_CLUSTERS = 12
+"""Where no number is asked for."""
+
+
+def collection_map(collection: Collection, layout: str, limit: int, clusters: int | None) -> dict[str, Any]:
+    """At most `limit` texts, evenly chosen, with their places from 0 to 1 and their clusters, by k-means.
+
+    Raises:
+        MissingExtra: t-SNE needs scikit-learn.
+    """
+    count = collection.count()
+    step, rows = max(1, -(-count // limit)), []
+    for number, block in enumerate(collection.records(1000)):
+        first = -(number * 1000) % step
+        chosen = range(first, len(block), step)
+        texts = block.texts or [None] * len(block)
+        rows += [(block.ids[i], texts[i] or "", block.vectors[i]) for i in chosen]
+    if not rows:
+        return {"total": 0, "ids": [], "texts": [], "x": [], "y": [], "labels": [], "clusters": []}
+    vectors = np.stack([row[2] for row in rows])
+    return {"total": count, **_mapped([row[0] for row in rows], [row[1] for row in rows], vectors, layout, clusters)}
+
+
+def _mapped(ids: list[str], texts: list[str], vectors: np.ndarray, layout: str, clusters: int | None) -> dict[str, Any]:
+    wanted = clusters or max(1, min(MOST_CLUSTERS, round(math.sqrt(len(texts) / 8))))
+    labels = cluster_vectors(vectors, "kmeans", k=min(wanted, len(texts)), progress=False)
+    summaries = describe_clusters(texts, vectors, labels)
+    places = map_layout(vectors, layout)
+    shown = ClusterMap("", places, labels, texts, [one.name for one in summaries])
+    described = zip(summaries, shown.colours, label_places(shown).round(5).tolist(), strict=True)
+    return {
+        "ids": ids,
+        "texts": [text[:SHOWN] for text in texts],
+        "x": places[:, 0].round(5).tolist(),
+        "y": places[:, 1].round(5).tolist(),
+        "labels": labels.tolist(),
+        "clusters": [
+            {
+                "name": one.name,
+                "words": list(one.words),
+                "size": one.size,
+                "cosine": one.cosine,
+                "colour": colour,
+                "place": place,
+                "central": list(one.central),
+            }
+            for one, colour, place in described
+        ],
+    }

@@ -1,0 +1,69 @@
+"""Traces by OpenTelemetry: a span for each request, with what its log line says; exported as the environment says.
+
+OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SERVICE_NAME … are OpenTelemetry's own variables. A request that comes with a
+`traceparent` header is a part of its caller's trace.
+"""
+
+import time
+from typing import Any
+
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from ..web.exchange import Exchange
+
+SERVICE = "likewise"
+NOTES = ("model", "inputs", "tokens")
+
+
+class RequestTraces:
+    """Makes spans of finished requests."""
+
+    def __init__(self, exporter: SpanExporter | None = None) -> None:
+        resource = Resource.create({"service.name": SERVICE}).merge(Resource.create())
+        self._provider = TracerProvider(resource=resource)
+        self._provider.add_span_processor(BatchSpanProcessor(exporter or OTLPSpanExporter()))
+        self._tracer = self._provider.get_tracer(SERVICE)
+        self._context = TraceContextTextMapPropagator()
+
+    def request(self, exchange: Exchange, path: str, status: int, seconds: float) -> None:
+        """A span of a request that has just been answered."""
+        end = time.time_ns()
+        given = {name: exchange.headers[name.encode()].decode("latin-1") for name in self._given(exchange)}
+        span = self._tracer.start_span(
+            f"{exchange.scope['method']} {path}",
+            context=self._context.extract(given),
+            kind=trace.SpanKind.SERVER,
+            start_time=end - int(1e9 * seconds),
+            attributes=self._attributes(exchange, path, status),
+        )
+        if status >= 500:
+            span.set_status(trace.StatusCode.ERROR)
+        span.end(end)
+
+    def close(self) -> None:
+        """Export what is left."""
+        self._provider.shutdown()
+
+    def _given(self, exchange: Exchange) -> list[str]:
+        return [name for name in self._context.fields if name.encode() in exchange.headers]
+
+    def _attributes(self, exchange: Exchange, path: str, status: int) -> dict[str, Any]:
+        job = exchange.notes.get("job")
+        found = {f"likewise.{name}": exchange.notes[name] for name in NOTES if name in exchange.notes}
+        if job is not None:
+            parts = (("tokenization", job.timings.tokenization), ("queue", job.timings.queue))
+            found |= {
+                f"likewise.{name}_seconds": value for name, value in (*parts, ("inference", job.timings.inference))
+            }
+        return {
+            "http.request.method": exchange.scope["method"],
+            "http.route": path,
+            "http.response.status_code": status,
+            "likewise.request_id": exchange.request_id,
+            **found,
+        }

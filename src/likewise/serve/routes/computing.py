@@ -1,0 +1,139 @@
+"""What handlers share: a request's inputs through its model's queue, watched for callers that go away."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..batching.job import Job
+from ..batching.model_store import ServedModel
+from ..web.api_errors import ApiError
+from ..web.exchange import Exchange
+
+Array = np.ndarray
+PATIENCE = 0.05
+"""Seconds before a request is watched for its caller's going away: most are answered before."""
+
+
+async def computed(
+    exchange: Exchange, served: ServedModel, inputs: Sequence[Any], *, prompt: str = "", truncate: bool | None = None
+) -> Job:
+    """The inputs, computed by the model.
+
+    Raises:
+        ApiError: an input cannot be read, would be truncated where that is refused, or the queue is full.
+    """
+    settings = exchange.server.settings
+    job = Job(inputs, prompt, truncate is False, exchange.began + settings.deadline)
+    assert served.thread is not None
+    future = served.thread.submit(job)
+    watch = asyncio.get_running_loop().call_later(PATIENCE, _watch, exchange, future)
+    try:
+        await future
+    finally:
+        watch.cancel()
+    exchange.notes |= {"model": served.name, "inputs": len(inputs), "tokens": job.tokens, "job": job}
+    return job
+
+
+def _watch(exchange: Exchange, future: "asyncio.Future[Any]") -> None:
+    """Cancel the future when the caller goes away."""
+
+    async def until_gone() -> None:
+        await exchange.gone()
+        future.cancel()
+
+    task = asyncio.ensure_future(until_gone())
+    future.add_done_callback(lambda _: task.cancel())
+
+
+async def called(exchange: Exchange, served: ServedModel, function: Any) -> Any:
+    """The result of a function that has the model to itself, between two batches."""
+    assert served.thread is not None
+    future = served.thread.call(function)
+    watch = asyncio.get_running_loop().call_later(PATIENCE, _watch, exchange, future)
+    try:
+        return await future
+    finally:
+        watch.cancel()
+
+
+async def embedder_of(exchange: Exchange, name: str | None = None) -> ServedModel:
+    """The embedder that a request names, or the server's first, loaded."""
+    served: ServedModel = await exchange.server.models.loaded(name, "embedder")
+    return served
+
+
+def prompt_of(served: ServedModel, name: str | None) -> str:
+    """The model's prompt of a name; without one its default.
+
+    Raises:
+        ApiError: it has none of this name.
+    """
+    manifest = served.model.manifest
+    if name is None:
+        return str(manifest.prompts.get(manifest.default_prompt or "", ""))
+    if name not in manifest.prompts:
+        known = ", ".join(manifest.prompts) or "none"
+        raise ApiError("invalid", f"the model has no prompt {name[:80]!r}; it has {known}", param="prompt_name")
+    return str(manifest.prompts[name])
+
+
+def shaped(job: Job, served: ServedModel, dimensions: int | None, normalize: bool) -> Float[Array, "N e"]:
+    """The vectors, with their first numbers only if fewer are wanted, and of length 1 if that is.
+
+    Raises:
+        ApiError: more numbers are wanted than there are.
+    """
+    rows = job.rows
+    assert rows is not None
+    if dimensions is not None:
+        if dimensions > rows.shape[1]:
+            found = f"dimensions: {served.name} gives {rows.shape[1]} numbers; got {dimensions:,}"
+            raise ApiError("invalid", found, param="dimensions")
+        rows = rows[:, :dimensions]
+    if normalize and (dimensions is not None or not is_unit(served)):
+        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return np.ascontiguousarray(rows, np.float32)
+
+
+def is_unit(served: ServedModel) -> bool:
+    """Whether the model's own vectors have length 1."""
+    heads = served.model.head_weights()
+    return bool(heads) and heads[-1].kind == "Normalize"
+
+
+def truncation_report(job: Job) -> list[dict[str, int]]:
+    """What is said of texts that were cut: which, how many tokens they have, and how many were read."""
+    return [{"index": one.position, "tokens": one.tokens, "used": one.used} for one in job.truncated]
+
+
+def timing_headers(exchange: Exchange, job: Job, characters: int) -> tuple[tuple[bytes, bytes], ...]:
+    """TEI's headers, in whole milliseconds, and how many inputs were truncated."""
+    t, total = job.timings, time.perf_counter() - exchange.began
+    numbers = (
+        (b"x-compute-time", 1e3 * total),
+        (b"x-compute-characters", characters),
+        (b"x-compute-tokens", job.tokens),
+        (b"x-total-time", 1e3 * total),
+        (b"x-tokenization-time", 1e3 * t.tokenization),
+        (b"x-queue-time", 1e3 * t.queue),
+        (b"x-inference-time", 1e3 * t.inference),
+        (b"x-truncated-inputs", len(job.truncated)),
+    )
+    return ((b"x-compute-type", b"cpu"), *((name, b"%d" % number) for name, number in numbers))
+
+
+def characters_of(inputs: Sequence[Any]) -> int:
+    """Characters of texts; of token ids, how many there are."""
+    return sum(map(len, inputs))
+
+
+def as_inputs(given: Any) -> Sequence[Any]:
+    """A text, texts, ids or lists of ids as a list of inputs."""
+    if isinstance(given, str):
+        return (given,)
+    return (given,) if isinstance(given[0], int) else given

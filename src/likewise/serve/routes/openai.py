@@ -1,0 +1,127 @@
+"""OpenAI's API: `/v1/embeddings` and `/v1/models`."""
+
+import base64
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..serve_settings import ServeSettings
+from ..web.endpoint import ApiRoute
+from ..web.exchange import Exchange, Reply
+from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole, texts_or_ids
+from .computing import (
+    as_inputs,
+    characters_of,
+    computed,
+    embedder_of,
+    prompt_of,
+    shaped,
+    timing_headers,
+    truncation_report,
+)
+
+FORMATS = ("float", "base64", "bytes")
+
+
+def openai_routes(settings: ServeSettings) -> list[ApiRoute]:
+    """Rows of the table of routes."""
+    body = ObjectOf(
+        "EmbeddingsRequest",
+        {
+            "input": Field(
+                texts_or_ids(settings.max_texts, settings.max_characters),
+                about="a text, a list of texts, the token ids of one text, or those of several",
+            ),
+            "model": Field(Text(500), None, "a name that /v1/models lists; the first of them by default"),
+            "encoding_format": Field(
+                Choice(FORMATS), "float", "base64: little-endian float32; bytes: these as the whole body, row by row"
+            ),
+            "dimensions": Field(Whole(1, 1 << 20), None, "keep the first numbers of each vector only (Matryoshka)"),
+            "user": Field(Text(10_000), None, "ignored"),
+            "prompt_name": Field(Text(500), None, "one of the model's prompts, put before every text"),
+            "truncate": Field(
+                Flag(), None, "false: refuse texts longer than the model reads, in place of cutting them"
+            ),
+        },
+        {"input": ["A cat sleeps.", "A kitten naps."], "model": "likewise-mini"},
+    )
+    return [
+        ApiRoute("POST", path, embeddings, "Vectors of texts", body=body, answer=EMBEDDINGS_ANSWER, measured_as="embed")
+        for path in ("/v1/embeddings", "/embeddings")
+    ] + [
+        ApiRoute("GET", "/v1/models", list_models, "The models that are served", answer=MODELS_ANSWER),
+        ApiRoute("GET", "/v1/models/{model:path}", show_model, "One of the models", answer=MODEL_ANSWER),
+    ]
+
+
+async def embeddings(exchange: Exchange) -> Reply:
+    """Vectors of texts, of length 1."""
+    body = exchange.body
+    served = await embedder_of(exchange, body["model"])
+    inputs = as_inputs(body["input"])
+    job = await computed(
+        exchange, served, inputs, prompt=prompt_of(served, body["prompt_name"]), truncate=body["truncate"]
+    )
+    rows = shaped(job, served, body["dimensions"], normalize=True)
+    headers = timing_headers(exchange, job, characters_of(inputs))
+    if body["encoding_format"] == "bytes":
+        shape = (b"x-embedding-shape", b"%d,%d" % rows.shape)
+        return Reply(rows.astype("<f4").tobytes(), (*headers, shape), media_type="application/octet-stream")
+    answer = {
+        "object": "list",
+        "data": _data(rows, body["encoding_format"]),
+        "model": served.name,
+        "usage": {"prompt_tokens": job.tokens, "total_tokens": job.tokens},
+        "truncated": truncation_report(job),
+    }
+    return Reply(answer, headers)
+
+
+def _data(rows: Float[np.ndarray, "N E"], encoding: str) -> list[dict[str, Any]]:
+    if encoding == "base64":
+        vectors = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in rows]
+    else:
+        vectors = list(rows)  # type: ignore[arg-type]  # orjson writes arrays
+    return [{"object": "embedding", "index": i, "embedding": vector} for i, vector in enumerate(vectors)]
+
+
+async def list_models(exchange: Exchange) -> Reply:
+    """All models, loaded or not."""
+    return Reply({"object": "list", "data": [_described(served) for served in exchange.server.models]})
+
+
+async def show_model(exchange: Exchange) -> Reply:
+    """One model by its name."""
+    name = exchange.path_values["model"]
+    kinds = {served.name: served.kind for served in exchange.server.models}
+    return Reply(_described(exchange.server.models.named(name, kinds.get(name, "embedder"))))
+
+
+def _described(served: Any) -> dict[str, Any]:
+    return {
+        "id": served.name,
+        "object": "model",
+        "created": 0,
+        "owned_by": "likewise",
+        "kind": served.kind,
+        "loaded": served.thread is not None,
+    }
+
+
+MODEL_ANSWER: dict[str, Any] = {"type": "object", "required": ["id", "object", "created", "owned_by"]}
+MODELS_ANSWER: dict[str, Any] = {
+    "type": "object",
+    "required": ["object", "data"],
+    "properties": {"data": {"type": "array", "items": MODEL_ANSWER}},
+}
+EMBEDDINGS_ANSWER: dict[str, Any] = {
+    "type": "object",
+    "required": ["object", "data", "model", "usage", "truncated"],
+    "properties": {
+        "data": {"type": "array", "items": {"type": "object", "required": ["object", "index", "embedding"]}},
+        "model": {"type": "string"},
+        "usage": {"type": "object", "required": ["prompt_tokens", "total_tokens"]},
+        "truncated": {"type": "array", "items": {"type": "object", "required": ["index", "tokens", "used"]}},
+    },
+}

@@ -1,0 +1,65 @@
+"""What those who run a server ask: whether it is well, what it counts, what it is doing now."""
+
+from typing import Any
+
+from ... import __version__
+from ..serve_settings import ServeSettings
+from ..web.endpoint import ApiRoute
+from ..web.exchange import Exchange, Reply
+from ..web.openapi_document import openapi_document
+
+
+def operation_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
+    """Rows of the table of routes."""
+    health_routes = [
+        ApiRoute("GET", path, health, "Whether the server takes requests", "tei", answer=OBJECT, is_open=True)
+        for path in ("/health", "/ping")
+    ]
+    return [
+        *health_routes,
+        ApiRoute("GET", "/metrics", metrics, "Counters in Prometheus' text format", "tei"),
+        ApiRoute("GET", "/openapi.json", openapi, "This document", answer=OBJECT, is_open=True),
+        ApiRoute("GET", "/status", status, "Live load: throughput, queues, batches, latencies", answer=OBJECT),
+    ]
+
+
+async def health(exchange: Exchange) -> Reply:
+    """An answer while the server takes requests."""
+    exchange.server.check_healthy()
+    return Reply({"status": "ok"})
+
+
+async def metrics(exchange: Exchange) -> Reply:
+    """What this process has counted."""
+    text = exchange.server.metrics.text({"te_queue_size": _waiting(exchange)})
+    return Reply(text.encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def openapi(exchange: Exchange) -> Reply:
+    """What the server answers, made from the same table that checks requests."""
+    return Reply(openapi_document(exchange.server.routes, __version__))
+
+
+async def status(exchange: Exchange) -> Reply:
+    """The last half minute."""
+    models = [
+        {
+            "name": served.name,
+            "kind": served.kind,
+            "loaded": served.thread is not None,
+            "bytes": served.size,
+            "waiting_requests": served.thread.waiting_requests if served.thread else 0,
+            "waiting_inputs": served.thread.waiting_inputs if served.thread else 0,
+            "precision": served.model.precision if served.model else None,
+        }
+        for served in exchange.server.models
+    ]
+    load = exchange.server.load.as_json()
+    return Reply({"version": __version__, "queue": _waiting(exchange), "models": models, **load})
+
+
+def _waiting(exchange: Exchange) -> int:
+    return sum(served.thread.waiting_requests for served in exchange.server.models if served.thread is not None)
+
+
+OBJECT: dict[str, Any] = {"type": "object"}

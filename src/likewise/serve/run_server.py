@@ -1,0 +1,137 @@
+"""Run the server: uvicorn on a socket, until a signal; what has begun is finished."""
+
+import logging
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import uvicorn
+
+from ..errors import BadInput
+from .application import ServerApplication, create_app
+from .bounded_protocol import BoundedProtocol
+from .observe.request_log import RequestLog
+from .serve_settings import ServeSettings
+
+SWITCH_SECONDS = 0.0001
+"""How long a thread keeps the interpreter while another wants it: the model's must not wait 5 ms for the event loop."""
+CONNECTIONS = 4096
+"""More are answered by 503."""
+
+
+def bound_socket(settings: ServeSettings) -> socket.socket:
+    """A socket that listens at the settings' address.
+
+    Raises:
+        BadInput: the address cannot be used.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+    except OSError as error:
+        listening.close()
+        raise BadInput(f"{settings.host}:{settings.port} cannot be used: {error.strerror}") from None
+    listening.listen(1024)
+    return listening
+
+
+def run_on(
+    listening: socket.socket,
+    models: Sequence[str],
+    rerankers: Sequence[str],
+    collections: Path | None,
+    settings: ServeSettings,
+) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Raises:
+        LikewiseError: the first model cannot be loaded.
+    """
+    app = create_app(models, rerankers=rerankers, collections=collections, settings=settings)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    server = uvicorn.Server(_config(app, settings))
+    _reload_on_hangup(app)
+    logging.getLogger("uvicorn.error").addHandler(UvicornLog(app.state.server.log))
+    try:
+        server.run(sockets=[listening])
+    except BaseException:  # uvicorn sends the signal again that it ended by; after a failed start it exits
+        if not server.should_exit and app.state.failure is None:
+            raise
+    if app.state.failure is not None:
+        raise app.state.failure
+
+
+def _config(app: ServerApplication, settings: ServeSettings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=BoundedProtocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=round(settings.drain_seconds),
+        timeout_keep_alive=30,
+        limit_concurrency=CONNECTIONS,
+    )
+
+
+def _reload_on_hangup(app: ServerApplication) -> None:
+    """SIGHUP loads the models again."""
+    if threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: app.state.server.reload_soon())
+
+
+class UvicornLog(logging.Handler):
+    """What uvicorn reports, as lines of the server's log; how it starts and stops is not repeated."""
+
+    def __init__(self, log: RequestLog) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note a line."""
+        if self._log.level != "off" and "startup" not in record.getMessage():
+            self._log.line(record.levelname.lower(), {"message": record.getMessage()[:4000]})
+
+
+def address_of(listening: socket.socket) -> str:
+    """The address as one types it into a browser."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def collection_folder(folder: Path | None) -> Path | None:
+    """The folder of collections, checked.
+
+    Raises:
+        BadInput: there is none.
+    """
+    if folder is not None and not folder.is_dir():
+        raise BadInput(f"--collections: there is no folder {folder}")
+    return folder
+
+
+def check_access(settings: ServeSettings, without_keys: bool) -> None:
+    """Refuse to be reached from elsewhere without keys, unless that is wanted.
+
+    Raises:
+        BadInput: there are no keys.
+    """
+    if settings.keys is not None:
+        from .access.api_keys import read_keys
+
+        if not read_keys(settings.keys):
+            raise BadInput(f"{settings.keys} has no keys; make one: likewise serve keys add NAME")
+    elif not settings.is_loopback and not without_keys:
+        raise BadInput(
+            f"--host {settings.host} can be reached from other machines, and no API keys are asked for. Make one "
+            "(likewise serve keys add NAME) and add --keys; or, if anybody may ask, add --without-keys"
+        )

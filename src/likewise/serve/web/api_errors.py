@@ -1,0 +1,101 @@
+"""ApiError: what goes wrong in a request, and how each API says it: OpenAI's, TEI's, Cohere's and Jina's shapes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class ErrorKind(NamedTuple):
+    """A row: the status, OpenAI's type and code, and TEI's error type."""
+
+    status: int
+    openai_type: str
+    code: str | None
+    tei_type: str
+
+
+ERROR_KINDS: dict[str, ErrorKind] = {
+    "invalid": ErrorKind(400, "invalid_request_error", None, "Validation"),
+    "empty": ErrorKind(400, "invalid_request_error", None, "Empty"),
+    "too_long": ErrorKind(400, "invalid_request_error", "context_length_exceeded", "Validation"),
+    "unauthorized": ErrorKind(401, "authentication_error", "invalid_api_key", "Unauthorized"),
+    "forbidden": ErrorKind(403, "permission_error", "forbidden", "Forbidden"),
+    "not_found": ErrorKind(404, "invalid_request_error", "not_found", "NotFound"),
+    "model_not_found": ErrorKind(404, "invalid_request_error", "model_not_found", "NotFound"),
+    "method": ErrorKind(405, "invalid_request_error", "method_not_allowed", "Validation"),
+    "slow_body": ErrorKind(408, "invalid_request_error", "request_timeout", "Validation"),
+    "body_too_large": ErrorKind(413, "invalid_request_error", "request_too_large", "Validation"),
+    "media_type": ErrorKind(415, "invalid_request_error", "unsupported_media_type", "Validation"),
+    "host": ErrorKind(421, "invalid_request_error", "unknown_host", "Validation"),
+    "rate_limit": ErrorKind(429, "rate_limit_error", "rate_limit_exceeded", "Overloaded"),
+    "overloaded": ErrorKind(429, "rate_limit_error", "overloaded", "Overloaded"),
+    "client_gone": ErrorKind(499, "invalid_request_error", "client_closed_request", "Validation"),
+    "not_supported": ErrorKind(424, "invalid_request_error", "not_supported", "Backend"),
+    "internal": ErrorKind(500, "server_error", "internal_error", "Backend"),
+    "stopping": ErrorKind(503, "server_error", "stopping", "Unhealthy"),
+    "deadline": ErrorKind(504, "server_error", "deadline_exceeded", "Overloaded"),
+}
+"""Everything that a request can be refused for; 424 is TEI's for a model of another kind. An API may have another status for a kind: `ErrorShape.statuses`."""
+
+
+class ApiError(Exception):
+    """A request that is refused, or fails; `param` is the field it is about."""
+
+    def __init__(self, kind: str, message: str, *, param: str | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.kind, self.message, self.param, self.retry_after = ERROR_KINDS[kind], message, param, retry_after
+        self.name = kind
+
+
+@dataclass(frozen=True)
+class ErrorShape:
+    """How an API says that something went wrong."""
+
+    body: Callable[[ApiError, int], dict[str, Any]]
+    statuses: Mapping[str, int]
+    """Kinds that have another status than ERROR_KINDS gives."""
+    schema: Mapping[str, Any]
+    """The JSON Schema of the body."""
+
+    def status(self, error: ApiError) -> int:
+        """The status of an error in this API."""
+        return self.statuses.get(error.name, error.kind.status)
+
+    def of(self, error: ApiError) -> tuple[int, dict[str, Any]]:
+        """Status and body."""
+        status = self.status(error)
+        return status, self.body(error, status)
+
+
+def _openai(error: ApiError, status: int) -> dict[str, Any]:  # noqa: ARG001
+    kind = error.kind
+    return {"error": {"message": error.message, "type": kind.openai_type, "param": error.param, "code": kind.code}}
+
+
+def _tei(error: ApiError, status: int) -> dict[str, Any]:  # noqa: ARG001
+    return {"error": error.message, "error_type": error.kind.tei_type}
+
+
+def _cohere(error: ApiError, status: int) -> dict[str, Any]:  # noqa: ARG001
+    return {"message": error.message}
+
+
+def _cohere_and_jina(error: ApiError, status: int) -> dict[str, Any]:  # noqa: ARG001
+    return {"message": error.message, "detail": error.message}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
+ERROR_SHAPES: dict[str, ErrorShape] = {
+    "openai": ErrorShape(
+        _openai, {}, _object(error=_object(message=_TEXT, type=_TEXT, param=_TEXT_OR_NULL, code=_TEXT_OR_NULL))
+    ),
+    "tei": ErrorShape(_tei, {"invalid": 422, "too_long": 422}, _object(error=_TEXT, error_type=_TEXT)),
+    "cohere": ErrorShape(_cohere, {}, _object(message=_TEXT)),
+    "rerank": ErrorShape(_cohere_and_jina, {}, _object(message=_TEXT, detail=_TEXT)),
+}
+"""By the name of the API; `rerank` is Cohere's and Jina's, which share a path. Our own routes have OpenAI's."""

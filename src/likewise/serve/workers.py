@@ -1,0 +1,118 @@
+"""Several processes that serve one socket: whoever dies is replaced, and the others answer meanwhile."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+LOOK_SECONDS = 0.05
+"""How often the parent looks whether a worker has died."""
+TOO_SOON = 3.0
+"""Seconds; a worker that lives for less has probably died of something that will happen again."""
+MOST_FAILURES = 5
+"""Of workers that died too soon, one after another, before the parent gives up."""
+
+
+def run_workers(count: int, serve: Callable[[], None]) -> int:
+    """Run `serve` in `count` processes until SIGTERM or SIGINT; SIGHUP is passed on. Returns the exit code.
+
+    Processes are forked before any model is loaded or thread started.
+    """
+    return Supervisor(count, serve).run()
+
+
+class Supervisor:
+    """The parent of the workers."""
+
+    def __init__(self, count: int, serve: Callable[[], None]) -> None:
+        self._count, self._serve = count, serve
+        self._began: dict[int, float] = {}
+        self._signals: list[int] = []
+        self._failures = 0
+
+    def run(self) -> int:
+        """Keep as many workers as wanted; end them all at the end."""
+        with self._caught_signals():
+            try:
+                while not self._is_over():
+                    while len(self._began) < self._count:
+                        self._start()
+                    self._bury(os.WNOHANG)
+                    self._pass_on(signal.SIGHUP)
+                    time.sleep(LOOK_SECONDS)
+            finally:
+                self._end()
+        return 1 if self._failures >= MOST_FAILURES else 0
+
+    def _is_over(self) -> bool:
+        return self._failures >= MOST_FAILURES or bool({signal.SIGTERM, signal.SIGINT} & {*self._signals})
+
+    def _start(self) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        child = os.fork()
+        if child:
+            self._began[child] = time.monotonic()
+            return
+        code = 1
+        try:
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
+            self._serve()
+            code = 0
+        except Exception as error:
+            print(f"likewise: {error}", file=sys.stderr, flush=True)
+        finally:
+            os._exit(code)
+
+    def _bury(self, options: int) -> bool:
+        """Take note of a worker that has died; False where none has."""
+        try:
+            child, status = os.waitpid(-1, options)
+        except ChildProcessError:
+            return False
+        if not child:
+            return False
+        lived = time.monotonic() - self._began.pop(child, 0.0)
+        self._failures = self._failures + 1 if lived < TOO_SOON and status else 0
+        if not self._is_over():
+            print(
+                f"likewise: worker {child} has ended ({_cause(status)}); another one starts",
+                file=sys.stderr,
+                flush=True,
+            )
+        return True
+
+    def _pass_on(self, number: int) -> None:
+        while number in self._signals:
+            self._signals.remove(number)
+            self._send(number)
+
+    def _send(self, number: int) -> None:
+        for child in [*self._began]:
+            os.kill(child, number)
+
+    def _end(self) -> None:
+        self._send(signal.SIGTERM)
+        while self._began and self._bury(0):
+            pass
+
+    @contextmanager
+    def _caught_signals(self) -> Iterator[None]:
+        """Note signals in place of being ended by them."""
+        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        before: dict[int, Any] = {n: signal.signal(n, lambda number, _: self._signals.append(number)) for n in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _cause(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return signal.Signals(os.WTERMSIG(status)).name
+    return f"exit code {os.waitstatus_to_exitcode(status)}"

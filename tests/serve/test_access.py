@@ -1,0 +1,147 @@
+"""Who is let in: hosts, origins, keys and rates."""
+
+import json
+import stat
+
+import pytest
+
+pytest.importorskip("starlette")
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from likewise.errors import BadInput
+from likewise.serve import ServeSettings
+from likewise.serve.access.api_keys import KeyRing, add_key, read_keys, remove_key
+from likewise.serve.access.rate_limits import RateLimits
+from likewise.serve.run_server import check_access
+from tests.serve.conftest import HOST
+
+
+@pytest.fixture
+def keys(tmp_path):
+    return tmp_path / "folder" / "keys.json"
+
+
+def asked(client, **headers):
+    return client.post("/embed", json={"inputs": "a cat"}, headers=headers)
+
+
+def test_a_key_is_stored_as_a_hash_that_others_cannot_read(keys):
+    secret = add_key(keys, "alice")
+    assert secret not in keys.read_text()
+    assert stat.S_IMODE(keys.stat().st_mode) == 0o600
+    assert KeyRing(keys).of(secret).name == "alice"
+    assert KeyRing(keys).of(secret + "x") is None
+
+
+def test_keys_have_names_of_their_own_and_can_be_removed(keys):
+    secret, other = add_key(keys, "alice"), add_key(keys, "bob", rate=60)
+    with pytest.raises(BadInput, match="already"):
+        add_key(keys, "alice")
+    remove_key(keys, "alice")
+    with pytest.raises(BadInput, match="there are bob"):
+        remove_key(keys, "alice")
+    ring = KeyRing(keys)
+    assert (ring.of(secret), ring.of(other).name) == (None, "bob")
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"keys": 3}', '{"keys": [{"name": "a"}]}', '{"keys": [3]}'])
+def test_a_file_that_holds_no_keys_is_refused(text, keys):
+    keys.parent.mkdir()
+    keys.write_text(text)
+    with pytest.raises(ValueError):
+        read_keys(keys)
+
+
+def test_a_running_server_notices_changed_keys(keys, monkeypatch):
+    secret = add_key(keys, "alice")
+    ring = KeyRing(keys)
+    monkeypatch.setattr("likewise.serve.access.api_keys.CHECK_SECONDS", 0)
+    remove_key(keys, "alice")
+    assert ring.of(secret) is None
+    keys.write_text("half a f")
+    assert ring.of(secret) is None
+
+
+def test_only_those_with_a_key_are_answered(app_of, keys):
+    secret = add_key(keys, "alice")
+    with TestClient(app_of(keys=keys), base_url="http://anywhere") as client:
+        assert client.get("/health").status_code == 200
+        for headers in ({}, {"Authorization": f"Basic {secret}"}, {"Authorization": "Bearer lw-wrong"}):
+            refused = asked(client, **headers)
+            assert refused.status_code == 401
+            assert refused.headers["www-authenticate"] == "Bearer"
+        assert asked(client, Authorization=f"Bearer {secret}").status_code == 200
+
+
+def test_a_key_has_its_rate(app_of, keys):
+    secret = add_key(keys, "alice", rate=6)
+    with TestClient(app_of(keys=keys), base_url=HOST) as client:
+        statuses = [asked(client, Authorization=f"Bearer {secret}") for _ in range(2)]
+    assert [one.status_code for one in statuses] == [200, 429]
+    assert 1 <= int(statuses[1].headers["retry-after"]) <= 10
+
+
+@given(rate=st.floats(1, 6000), steps=st.lists(st.floats(0, 30), min_size=1, max_size=60))
+def test_no_key_ever_has_more_than_its_rate_and_a_burst(rate, steps):
+    limits, now, granted = RateLimits(), 0.0, 0
+    for step in steps:
+        now += step
+        granted += limits.wait("a", rate, now) == 0
+    assert granted <= max(1.0, rate / 6) + now * rate / 60 + 1e-6
+
+
+def test_without_keys_other_hosts_are_not_answered(app_of):
+    with TestClient(app_of(allowed_hosts=("mine",)), base_url=HOST) as client:
+        for host, status in (
+            ("evil.example", 421),
+            ("127.0.0.1:80", 200),
+            ("localhost:8080", 200),
+            ("mine", 200),
+            ("[::1]:3", 200),
+        ):
+            assert asked(client, Host=host).status_code == status, host
+
+
+def test_pages_of_other_origins_are_refused_unless_named(app_of):
+    with TestClient(app_of(allowed_origins=("https://mine.example",)), base_url=HOST) as client:
+        refused, same, named = (
+            asked(client, Origin=origin) for origin in ("https://evil.example", HOST, "https://mine.example")
+        )
+        assert (refused.status_code, same.status_code, named.status_code) == (403, 200, 200)
+        assert "access-control-allow-origin" not in {**refused.headers, **same.headers}
+        assert named.headers["access-control-allow-origin"] == "https://mine.example"
+        for origin, status in (("https://mine.example", 204), ("https://evil.example", 403)):
+            assert client.options("/embed", headers={"Origin": origin}).status_code == status
+
+
+@pytest.mark.parametrize("given", [b"a b", b"", b"x" * 200, b"\xc3\xa9", b"<script>"])
+def test_an_id_that_is_no_plain_word_is_replaced(given, app_of):
+    with TestClient(app_of(), base_url=HOST) as client:
+        response = client.get("/health", headers={b"X-Request-Id": given})
+    assert response.headers["x-request-id"] not in (given.decode("latin-1"), "")
+
+
+def test_a_server_that_others_reach_needs_keys_unless_told(keys):
+    check_access(ServeSettings(), False)
+    with pytest.raises(BadInput, match="keys add"):
+        check_access(ServeSettings(host="0.0.0.0"), False)
+    check_access(ServeSettings(host="0.0.0.0"), True)
+    with pytest.raises(BadInput, match="has no keys"):
+        check_access(ServeSettings(keys=keys), False)
+    add_key(keys, "alice")
+    check_access(ServeSettings(host="0.0.0.0", keys=keys), False)
+
+
+def test_errors_of_the_server_say_nothing_of_its_inside(app_of, capsys):
+    app = app_of(log="errors")
+    with TestClient(app, base_url=HOST) as client:
+        served = next(iter(app.state.server.models))
+        served.thread.work.compute = lambda contents: 1 / 0
+        response = asked(client)
+    assert response.status_code == 500
+    assert not {"ZeroDivisionError", "Traceback", ".py"} & {*response.text.split()}
+    line = json.loads(capsys.readouterr().err.strip().splitlines()[-1])
+    assert "ZeroDivisionError" in line["traceback"]
+    assert line["request"] == response.headers["x-request-id"]

@@ -1,0 +1,217 @@
+"""Each API's answers: the right numbers, in that API's form."""
+
+import base64
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette")
+from likewise.cluster.maps.layout import LAYOUTS
+from likewise.serve.routes.collections import MAP_LAYOUTS
+from tests.serve.conftest import NOTES
+
+TEXTS = ["a cat sleeps", "dogs bark", "shares fell"]
+
+
+def _cosines(a, b):
+    return (a @ b.T) / np.linalg.norm(a, axis=1)[:, None] / np.linalg.norm(b, axis=1)
+
+
+def _embeddings(client, **body):
+    response = client.post("/v1/embeddings", json=body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_openai_gives_the_vectors_of_encode(client, served_models):
+    answer = _embeddings(client, input=TEXTS, model="tiny")
+    expected = served_models[0].encode(TEXTS, normalize=True)
+    np.testing.assert_allclose([row["embedding"] for row in answer["data"]], expected, atol=1e-6)
+    assert [row["index"] for row in answer["data"]] == [0, 1, 2]
+    assert answer["model"] == "tiny"
+
+
+def test_base64_and_bytes_hold_the_same_floats(client):
+    floats = np.array([row["embedding"] for row in _embeddings(client, input=TEXTS)["data"]], np.float32)
+    coded = [row["embedding"] for row in _embeddings(client, input=TEXTS, encoding_format="base64")["data"]]
+    np.testing.assert_array_equal([np.frombuffer(base64.b64decode(one), "<f4") for one in coded], floats)
+    raw = client.post("/v1/embeddings", json={"input": TEXTS, "encoding_format": "bytes"})
+    assert raw.headers["x-embedding-shape"] == f"3,{floats.shape[1]}"
+    np.testing.assert_array_equal(np.frombuffer(raw.content, "<f4").reshape(floats.shape), floats)
+
+
+def test_token_ids_are_read_as_the_text_that_they_are_from(client, served_models):
+    ids = served_models[0].tokenizer.token_ids(TEXTS)
+    with_special = [served_models[0].tokenizer.with_special_tokens(one) for one in ids]
+    text, bare, framed = (_embeddings(client, input=given)["data"] for given in (TEXTS, ids, with_special))
+    assert text == bare == framed
+    assert _embeddings(client, input=ids[0])["data"][0]["embedding"] == text[0]["embedding"]
+
+
+def test_fewer_dimensions_are_the_first_ones_at_length_1(client, served_models):
+    found = np.array([row["embedding"] for row in _embeddings(client, input=TEXTS, dimensions=5)["data"]])
+    first = served_models[0].encode(TEXTS)[:, :5]
+    np.testing.assert_allclose(found, first / np.linalg.norm(first, axis=1, keepdims=True), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "status"),
+    [
+        ({"input": ["a", 3]}, "input[1]", 400),
+        ({"input": []}, "input", 400),
+        ({"input": "a", "dimensions": 4000}, "dimensions", 400),
+        ({"input": "a", "encoding_format": "hex"}, "encoding_format", 400),
+        ({"input": "a", "model": "gpt"}, "model", 404),
+        ({"input": "a", "prompt_name": "none"}, "prompt_name", 400),
+        ({"input": [[10**9]]}, None, 400),
+        ({"inptu": "a"}, "inptu", 400),
+    ],
+)
+def test_openai_errors_name_the_field(body, param, status, client):
+    response = client.post("/v1/embeddings", json=body)
+    assert response.status_code == status
+    assert response.json()["error"]["param"] == param
+
+
+def test_truncation_is_reported_and_can_be_refused(client):
+    long = "cat " * 300
+    answer = client.post("/v1/embeddings", json={"input": ["a", long]})
+    (cut,) = answer.json()["truncated"]
+    assert cut["index"] == 1
+    assert cut["used"] < cut["tokens"] == 300
+    assert answer.headers["x-truncated-inputs"] == "1"
+    refused = client.post("/v1/embeddings", json={"input": ["a", long], "truncate": False})
+    assert refused.status_code == 400
+    assert refused.json()["error"]["code"] == "context_length_exceeded"
+    assert client.post("/embed", json={"inputs": long}).headers["x-truncated-inputs"] == "1"
+    assert client.post("/embed", json={"inputs": long, "truncate": False}).status_code == 422
+
+
+def test_tei_embeds_with_timing_headers(client, served_models):
+    response = client.post("/embed", json={"inputs": TEXTS, "normalize": False})
+    np.testing.assert_allclose(response.json(), served_models[0].encode(TEXTS), atol=1e-6)
+    names = (
+        "x-compute-type",
+        "x-compute-time",
+        "x-total-time",
+        "x-tokenization-time",
+        "x-queue-time",
+        "x-inference-time",
+    )
+    assert {*names} <= {*response.headers}
+    assert response.headers["x-compute-characters"] == str(sum(map(len, TEXTS)))
+
+
+def test_similarity_is_one_with_many_or_all_with_all(client, served_models):
+    vectors = served_models[0].encode(TEXTS)
+    one = client.post("/similarity", json={"inputs": {"source_sentence": TEXTS[0], "sentences": TEXTS[1:]}}).json()
+    matrix = client.post("/similarity", json={"texts": TEXTS}).json()["matrix"]
+    np.testing.assert_allclose(matrix, _cosines(vectors, vectors), atol=1e-6)
+    np.testing.assert_allclose(one, matrix[0][1:], atol=1e-6)
+    assert client.post("/similarity", json={}).status_code == 422
+
+
+def test_embed_all_gives_a_vector_a_token(client, served_models):
+    texts = TEXTS * 7  # more than are computed at a time
+    found = client.post("/embed_all", json={"inputs": texts}).json()
+    for rows, expected in zip(found, served_models[0].encode_tokens(texts), strict=True):
+        np.testing.assert_allclose(rows, expected, atol=1e-6)
+
+
+def test_tokens_are_pieces_of_the_text_and_decode_back(client):
+    (tokens,) = client.post("/tokenize", json={"inputs": "a cat"}).json()
+    assert [token["special"] for token in (tokens[0], tokens[-1])] == [True, True]
+    assert all("a cat"[one["start"] : one["stop"]] == one["text"] for one in tokens if not one["special"])
+    ids = [token["id"] for token in tokens]
+    (inner,) = client.post("/tokenize", json={"inputs": "a cat", "add_special_tokens": False}).json()
+    assert [token["id"] for token in inner] == ids[1:-1]
+    assert client.post("/decode", json={"ids": [ids]}).json() == ["a cat"]
+    assert client.post("/decode", json={"ids": [10**6]}).status_code == 422
+
+
+def test_rerankers_answer_in_three_manners_with_the_same_scores(client, served_models):
+    query, documents = "a cat", TEXTS
+    expected = served_models[1].rank(query, documents)
+    tei = client.post("/rerank", json={"query": query, "texts": documents, "return_text": True}).json()
+    assert [(row["index"], row["text"]) for row in tei] == [(i, documents[i]) for i, _ in expected]
+    np.testing.assert_allclose([row["score"] for row in tei], [score for _, score in expected], atol=1e-6)
+    body = {"query": query, "documents": documents, "top_n": 2, "return_documents": True}
+    for path in ("/rerank", "/v1/rerank", "/v2/rerank"):
+        answer = client.post(path, json=body).json()
+        found = [(row["index"], row["document"]["text"]) for row in answer["results"]]
+        assert found == [(i, documents[i]) for i, _ in expected[:2]]
+        np.testing.assert_allclose(
+            [row["relevance_score"] for row in answer["results"]], [s for _, s in expected[:2]], atol=1e-6
+        )
+    raw = client.post("/rerank", json={"query": query, "texts": documents, "raw_scores": True}).json()
+    logits = served_models[1].logits([query] * 3, documents)[:, 0]
+    np.testing.assert_allclose([row["score"] for row in raw], sorted(logits, reverse=True), atol=1e-5)
+
+
+def test_a_collection_is_searched_as_in_python(client):
+    answer = client.post("/v1/search", json={"query": NOTES[0], "k": 2, "hybrid": True}).json()
+    assert answer["passages"][0]["text"] == NOTES[0]
+    assert len(answer["passages"]) == 2
+    assert {"cosine", "words", "fused"} <= answer["passages"][0]["scores"].keys()
+    bad = client.post("/v1/search", json={"query": "a", "filter": "year >="})
+    assert bad.status_code == 400
+
+
+@pytest.mark.parametrize("name", ["../notes", "nothing", "/etc", ""])
+def test_only_collections_that_are_there_are_opened(name, client):
+    if name:
+        assert client.post("/v1/search", json={"query": "a", "collection": name}).status_code == 404
+    assert client.get(f"/v1/collections/{name}/map").status_code == 404
+
+
+def test_collections_say_their_size_and_model_and_have_a_map(client):
+    (found,) = client.get("/v1/collections").json()["data"]
+    assert (found["name"], found["count"]) == ("notes", len(NOTES))
+    shown = client.get("/v1/collections/notes/map?clusters=2").json()
+    assert len(shown["x"]) == len(shown["texts"]) == len(shown["labels"]) == shown["total"] == len(NOTES)
+    assert len(shown["clusters"]) == 2
+    assert 0 <= min(shown["x"]) <= max(shown["x"]) <= 1
+    few = client.get("/v1/collections/notes/map?limit=2").json()
+    assert len(few["x"]) == 2
+
+
+def test_maps_have_every_layout():
+    assert MAP_LAYOUTS == LAYOUTS
+
+
+def test_word_pairs_add_up_to_the_cosine(client, served_models):
+    answer = client.post("/explain", json={"first": TEXTS[0], "second": TEXTS[1]}).json()
+    assert answer["cosine"] == pytest.approx(float(served_models[0].pair_scores(TEXTS[:1], TEXTS[1:2])[0]), abs=1e-5)
+    assert np.sum(answer["contributions"]) == pytest.approx(answer["cosine"], abs=1e-6)
+
+
+def test_a_sentence_walks_through_every_layer(client, served_models):
+    answer = client.post("/dissect", json={"text": TEXTS[0]}).json()
+    layers, words = served_models[0].encoder.depth + 1, len(answer["words"])
+    assert np.shape(answer["novelty"]) == np.shape(answer["to_last"]) == (layers, words)
+    assert np.shape(answer["places"]) == (layers, words, 2)
+    assert sum(answer["importance"]) == pytest.approx(1, abs=1e-3)
+
+
+def test_metrics_have_the_names_of_tei(client):
+    client.post("/embed", json={"inputs": TEXTS})
+    text = client.get("/metrics").text
+    for name in (
+        "te_request_count",
+        "te_request_success",
+        "te_embed_count",
+        "te_queue_size",
+        "te_batch_next_size_count",
+    ):
+        assert f"\n{name}" in text
+    for part in ("", "_queue", "_tokenization", "_inference"):
+        assert f'te_request{part}_duration_bucket{{le="+Inf"}}' in text
+        assert f"te_embed{part}_duration_sum" in text
+
+
+def test_live_load_counts_what_was_asked(client):
+    client.post("/embed", json={"inputs": TEXTS})
+    status = client.get("/status").json()
+    assert status["requests_per_second"] > 0
+    assert status["latency_ms"]["p50"] > 0
+    assert {one["name"] for one in status["models"]} >= {"tiny", "tiny-reranker"}

@@ -1,0 +1,267 @@
+"""The queue of a model: fair, bounded, and each request with its own results whatever else is computed."""
+
+import asyncio
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.errors import BadInput
+from likewise.serve import ServeSettings
+from likewise.serve.batching.fair_queue import FairQueue
+from likewise.serve.batching.job import Job, TokenizedInput
+from likewise.serve.batching.model_store import ModelStore, model_bytes, served_name
+from likewise.serve.batching.model_thread import DeadlinePassed, ModelThread, QueueFull, ServerStopping
+
+
+class Nobody:
+    """Counts batches."""
+
+    def __init__(self):
+        self.batches = []
+
+    def observe_batch(self, inputs, tokens, seconds):
+        self.batches.append((inputs, tokens))
+
+
+class Echo:
+    """Numbers to themselves; the number is also the size. Waits at `gate`; refuses negative numbers, fails on 13."""
+
+    def __init__(self, gate=None):
+        self.gate = gate
+        self.batches = []
+
+    def tokenize(self, inputs, prompt, first):
+        if min(inputs) < 0:
+            raise BadInput("a negative number")
+        return [TokenizedInput(x, max(1, x), x, min(x, 50)) for x in inputs]
+
+    def compute(self, contents):
+        if self.gate is not None:
+            self.gate.wait(5)
+        numbers = [content.sequence for content in contents]
+        self.batches.append(numbers)
+        if 13 in numbers:
+            raise ValueError("thirteen")
+        return np.array(numbers, np.float32)[:, None]
+
+
+def job_of(*sizes):
+    job = Job(sizes)
+    job.add_tokenized([TokenizedInput(size, size, size, size) for size in sizes])
+    return job
+
+
+def taken(queue, budget, share):
+    return [(slot.job, slot.position) for slot in queue.next_batch(budget, share)]
+
+
+def thread_of(work=None, **settings):
+    return ModelThread("echo", work or Echo(), ServeSettings(**settings), Nobody())
+
+
+async def settled(*futures):
+    return await asyncio.gather(*futures, return_exceptions=True)
+
+
+def test_every_request_gives_one_input_before_any_gives_two():
+    large, small, other = job_of(5, 5, 5), job_of(5), job_of(5)
+    queue = FairQueue()
+    for job in (large, small, other):
+        queue.add(job)
+    assert taken(queue, 100, 0) == [(large, 0), (small, 0), (other, 0)]
+    assert taken(queue, 100, 100) == [(large, 1), (large, 2)]
+
+
+def test_where_a_batch_ends_the_next_begins():
+    first, second, third = job_of(60), job_of(60), job_of(1)
+    queue = FairQueue()
+    for job in (first, second, third):
+        queue.add(job)
+    assert taken(queue, 100, 100) == [(first, 0)]
+    assert taken(queue, 100, 100) == [(second, 0), (third, 0)]
+
+
+@given(
+    sizes=st.lists(st.lists(st.integers(1, 300), min_size=1, max_size=6), min_size=1, max_size=8),
+    budget=st.integers(1, 400),
+    share=st.integers(0, 400),
+)
+def test_every_input_is_computed_once_and_batches_keep_to_their_budget(sizes, budget, share):
+    queue, jobs = FairQueue(), [job_of(*one) for one in sizes]
+    for job in jobs:
+        queue.add(job)
+    seen = []
+    while len(queue):
+        batch = queue.next_batch(budget, share)
+        total = sum(slot.content.size for slot in batch)
+        assert total <= max(budget, share) or len(batch) == 1
+        seen += [(id(slot.job), slot.position) for slot in batch]
+    assert sorted(seen) == sorted((id(job), i) for job in jobs for i in range(len(job.inputs)))
+
+
+@given(numbers=st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=80), min_size=1, max_size=10))
+def test_each_request_gets_its_own_results_in_their_order(numbers):
+    async def run():
+        thread = thread_of(batch_tokens=64)
+        jobs = await settled(*[thread.submit(Job(one)) for one in numbers])
+        thread.close()
+        assert await thread.drained(5)
+        return jobs, thread
+
+    jobs, thread = asyncio.run(run())
+    assert [job.rows[:, 0].tolist() for job in jobs] == numbers
+    assert thread.waiting_requests == thread.waiting_inputs == 0
+
+
+def test_one_request_that_fails_leaves_the_others_alone():
+    async def run():
+        gate = threading.Event()
+        thread = thread_of(Echo(gate))
+        futures = [thread.submit(Job(one)) for one in ([1], [2, -1], [13], [3, 4])]
+        gate.set()
+        return await settled(*futures)
+
+    good, unreadable, failing, other = asyncio.run(run())
+    assert isinstance(unreadable, BadInput)
+    assert isinstance(failing, ValueError)
+    assert (good.rows[:, 0].tolist(), other.rows[:, 0].tolist()) == ([1], [3, 4])
+
+
+def test_a_full_queue_refuses_and_says_for_how_long():
+    async def run():
+        gate = threading.Event()
+        thread = thread_of(Echo(gate), max_requests=3, max_waiting_texts=10)
+        futures = [thread.submit(Job([1] * 8))]
+        with pytest.raises(QueueFull):
+            thread.submit(Job([1] * 3))
+        futures += [thread.submit(Job([1])) for _ in range(2)]
+        with pytest.raises(QueueFull) as full:
+            thread.submit(Job([1]))
+        gate.set()
+        await settled(*futures)
+        thread.submit(Job([1] * 30))  # an empty queue takes any size
+        return full.value.retry_after
+
+    assert asyncio.run(run()) >= 0
+
+
+def test_a_cancelled_request_is_not_computed():
+    async def run():
+        gate, work = threading.Event(), Echo()
+        work.gate = gate
+        thread = thread_of(work)
+        first = thread.submit(Job([1]))
+        while not thread._arrivals.empty():
+            await asyncio.sleep(0.001)
+        second = thread.submit(Job([2]))
+        second.cancel()
+        gate.set()
+        await settled(first, thread.submit(Job([3])))
+        return work.batches, thread.waiting_requests
+
+    assert asyncio.run(run()) == ([[1], [3]], 0)
+
+
+def test_a_request_past_its_deadline_is_given_up():
+    async def run():
+        thread = thread_of()
+        return await settled(thread.submit(Job([1], deadline=time.perf_counter() - 1)))
+
+    (found,) = asyncio.run(run())
+    assert isinstance(found, DeadlinePassed)
+
+
+def test_closing_finishes_what_waits_and_refuses_what_comes():
+    async def run():
+        gate = threading.Event()
+        thread = thread_of(Echo(gate))
+        futures = [thread.submit(Job([i])) for i in range(5)]
+        thread.close()
+        with pytest.raises(ServerStopping):
+            thread.submit(Job([1]))
+        gate.set()
+        return await settled(*futures)
+
+    assert [job.rows[0, 0] for job in asyncio.run(run())] == [0, 1, 2, 3, 4]
+
+
+def test_a_small_request_waits_for_a_slice_of_a_large_one_only():
+    async def run():
+        work = Echo()
+        thread = thread_of(work, batch_tokens=100, slice_seconds=0.0)
+        small = thread.submit(Job([1]))  # large ones are sliced from now on
+        large = thread.submit(Job([5] * 500))
+        late = thread.submit(Job([7]))
+        await settled(small, large, late)
+        return work.batches
+
+    batches = asyncio.run(run())
+    assert max(map(sum, batches)) <= 24  # LEAST_SHARE, and an input of every request
+    assert next(i for i, batch in enumerate(batches) if 7 in batch) <= 2
+
+
+def test_a_function_has_the_model_to_itself():
+    async def run():
+        thread = thread_of()
+        failing = thread.call(lambda: 1 / 0)
+        good = thread.call(threading.current_thread)
+        return await settled(failing, good), thread
+
+    (failed, where), thread = asyncio.run(run())
+    assert isinstance(failed, ZeroDivisionError)
+    assert where is thread._thread
+
+
+def test_what_is_truncated_is_noted_or_refused():
+    async def run():
+        thread = thread_of()
+        return await settled(thread.submit(Job([1, 70])), thread.submit(Job([70], refuse_truncation=True)))
+
+    cut, refused = asyncio.run(run())
+    assert [tuple(one) for one in cut.truncated] == [(1, 70, 50)]
+    assert isinstance(refused, BadInput)
+
+
+def test_models_make_room_for_each_other_and_come_back(served_models):
+    async def run():
+        size = model_bytes(served_models[0])
+        store = ModelStore(ServeSettings(model_memory=int(2.5 * size)), Nobody())
+        for name in "abc":
+            store.add(name, "embedder", lambda: served_models[0])
+        for name in "abc":
+            await store.loaded(name, "embedder")
+        loaded = {one.name for one in store if one.thread is not None}
+        await store.loaded("a", "embedder")
+        return loaded, {one.name for one in store if one.thread is not None}
+
+    assert asyncio.run(run()) == ({"b", "c"}, {"a", "c"})
+
+
+def test_a_model_is_replaced_while_the_old_one_finishes(served_models):
+    async def run():
+        store = ModelStore(ServeSettings(), Nobody())
+        store.add("a", "embedder", lambda: served_models[0])
+        old = (await store.loaded("a", "embedder")).thread
+        await store.replace("a")
+        new = (await store.loaded("a", "embedder")).thread
+        return old is not new and await old.drained(5), new._is_open
+
+    assert asyncio.run(run()) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("a", ("a", "a")), ("a=b", ("a", "b")), ("b(pooling=cls)", ("b(pooling=cls)", "b(pooling=cls)"))],
+)
+def test_a_model_can_be_served_under_another_name(given, expected):
+    assert served_name(given) == expected
+
+
+@pytest.mark.parametrize("given", ["=b", "a=", ""])
+def test_a_name_that_is_empty_is_refused(given):
+    with pytest.raises(BadInput):
+        served_name(given)

@@ -1,0 +1,103 @@
+"""The Python client: the same vectors as in Python, batches, and patience with a busy server."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+pytest.importorskip("uvicorn")
+
+from likewise import Embedder
+from likewise.errors import BadInput, ServerUnavailable
+from likewise.serve.client import Client
+from tests.serve.running_server import running_server
+
+TEXTS = ["A cat sleeps.", "A kitten naps.", "Shares fell."]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with running_server("likewise-static", "--log", "off") as server, Client(server.url) as client:
+        yield client
+
+
+@pytest.fixture
+def scripted():
+    """A server that answers as it is told, and the statuses still to come."""
+    statuses = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            status = statuses.pop(0)
+            body = json.dumps({"matrix": [[1.0]], "error": {"message": "busy"}}).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", statuses
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize("batch", [1, 2, 500])
+def test_vectors_are_those_of_encode_in_any_batches(batch, client):
+    expected = Embedder.load("likewise-static").encode(TEXTS, normalize=True)
+    np.testing.assert_allclose(client.embed(TEXTS, batch=batch), expected, atol=1e-6)
+
+
+def test_no_texts_are_no_vectors(client):
+    assert len(client.embed([])) == 0
+
+
+def test_what_the_server_refuses_is_a_bad_input_in_its_words(client):
+    with pytest.raises(BadInput, match="gives .* numbers"):
+        client.embed(TEXTS, dimensions=5000)
+    with pytest.raises(BadInput, match="no reranker"):
+        client.rerank("a", ["b"])
+
+
+def test_truncation_is_a_warning_or_an_error(client):
+    long = ["cat " * 5000]
+    with pytest.warns(UserWarning, match="1 texts were truncated"):
+        client.embed(long)
+    with pytest.raises(BadInput, match="reads"):
+        client.embed(long, truncate=False)
+
+
+def test_a_busy_server_is_asked_again(scripted, monkeypatch):
+    url, statuses = scripted
+    waits = []
+    monkeypatch.setattr("likewise.serve.client.time.sleep", waits.append)
+    statuses += [429, 503, 200]
+    with Client(url) as client:
+        assert client.similarity(["a"]).tolist() == [[1.0]]
+        assert len(waits) == 2
+        statuses += [503] * 5
+        with pytest.raises(ServerUnavailable, match="busy"):
+            client.similarity(["a"])
+        statuses[:] = [422]
+        with pytest.raises(BadInput):
+            client.similarity(["a"])
+
+
+def test_a_server_that_is_away_is_reported(monkeypatch):
+    monkeypatch.setattr("likewise.serve.client.time.sleep", lambda _: None)
+    with pytest.raises(ServerUnavailable, match="cannot be reached"):
+        Client("http://127.0.0.1:9", attempts=2).similarity(["a"])
+
+
+@pytest.mark.parametrize("url", ["localhost", "ftp://a", "http://"])
+def test_an_address_that_is_none_is_refused(url):
+    with pytest.raises(BadInput):
+        Client(url)

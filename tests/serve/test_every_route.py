@@ -1,0 +1,116 @@
+"""What holds for every row of the table of routes."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise.serve import ServeSettings
+from likewise.serve.routes.route_table import api_routes
+from likewise.serve.web.api_errors import ERROR_KINDS, ERROR_SHAPES, ApiError
+
+from .requests_by_route import ask
+
+ROUTES = api_routes(ServeSettings())
+answering = pytest.mark.parametrize(
+    "route", [r for r in ROUTES if not r.answers_only_errors], ids=lambda r: f"{r.method} {r.path}"
+)
+posting = pytest.mark.parametrize(
+    "route", [r for r in ROUTES if r.body is not None], ids=lambda r: f"{r.method} {r.path}"
+)
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@answering
+def test_a_good_request_is_answered_with_an_id(route, client):
+    response = ask(client, route, headers={"X-Request-Id": "mine-1"})
+    assert response.status_code == 200, response.text
+    assert response.headers["x-request-id"] == "mine-1"
+    assert (route.answer is None) == (not response.headers["content-type"].startswith("application/json"))
+
+
+@posting
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[1,2",
+        b"nul",
+        b"\xff\xfe",
+        b'{"a": NaN}',
+        b"[]",
+        b"3",
+        b'"text"',
+        b"{}",
+        b'{"unheard_of": 1}',
+        b"[" * 5000,
+    ],
+)
+def test_a_bad_body_is_refused_in_the_shape_of_the_api(route, body, client):
+    response = client.post(route.path, content=body)
+    shape = ERROR_SHAPES[route.api]
+    assert response.status_code in {shape.status(ApiError(kind, "")) for kind in ("invalid", "empty")}
+    assert response.json().keys() == shape.schema["properties"].keys()
+
+
+@posting
+@given(body=JSON_VALUES | st.fixed_dictionaries({}, optional=dict.fromkeys(("input", "inputs", "query"), JSON_VALUES)))
+def test_no_json_is_an_error_of_the_servers(route, body, client):
+    assert client.post(route.path, content=json.dumps(body)).status_code < 500
+
+
+@posting
+@given(data=st.data())
+def test_no_value_of_a_known_field_is_an_error_of_the_servers(route, data, client):
+    fields = dict.fromkeys(route.body.fields, JSON_VALUES)
+    body = data.draw(st.fixed_dictionaries({}, optional=fields))
+    assert client.post(route.path, content=json.dumps(body)).status_code < 500
+
+
+@posting
+def test_a_body_over_the_bound_is_refused_unread(route, client):
+    response = client.post(route.path, content=b"x", headers={"Content-Length": str(1 << 40)})
+    assert response.status_code == 413
+
+
+def test_an_unknown_path_and_a_wrong_method_say_where_the_routes_are(client):
+    for response, status in ((client.get("/nowhere"), 404), (client.get("/embed"), 405)):
+        assert response.status_code == status
+        assert "/openapi.json" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("kind", ERROR_KINDS)
+@pytest.mark.parametrize("shape", ERROR_SHAPES)
+def test_every_kind_of_error_has_every_shape(kind, shape):
+    status, body = ERROR_SHAPES[shape].of(ApiError(kind, "what went wrong", param="input"))
+    assert 400 <= status < 600
+    assert "what went wrong" in json.dumps(body)
+
+
+def test_the_openapi_document_has_every_route_and_only_schemas_that_are_there(client):
+    document = client.get("/openapi.json").json()
+    described = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    assert described == {(r.method, r.path.replace(":path", "")) for r in ROUTES}
+    names = document["components"]["schemas"]
+    references = json.dumps(document["paths"]).split('"#/components/schemas/')[1:]
+    assert references
+    assert all(reference.partition('"')[0] in names for reference in references)
+
+
+def test_operations_have_names_of_their_own(client):
+    paths = client.get("/openapi.json").json()["paths"]
+    names = [operation["operationId"] for methods in paths.values() for operation in methods.values()]
+    assert len({*names}) == len(names)
+
+
+@pytest.mark.parametrize("path", ["/embed_sparse", "/predict"])
+def test_what_is_not_served_says_what_to_ask(path, client):
+    response = client.post(path, json={"inputs": "a"})
+    assert response.status_code == 424
+    assert "ask /" in response.json()["error"]

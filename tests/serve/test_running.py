@@ -1,0 +1,136 @@
+"""The server as a process: how it starts, ends, is replaced and stands bad company."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("uvicorn")
+
+from tests.serve.running_server import running_server
+
+TEXT = {"inputs": "A cat sleeps.", "dimensions": 2}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with running_server("likewise-static", "--max-body", "1", "--log", "off") as server:
+        yield server
+
+
+def status_of(server, data):
+    """The status that a bare connection gets for some bytes."""
+    with server.connect() as connection:
+        connection.sendall(data)
+        return connection.recv(1 << 16).split(b" ")[1]
+
+
+def test_it_answers_and_ends_with_success_when_asked_to():
+    with running_server("likewise-static") as server:
+        assert server.ask("/embed", TEXT)[0] == 200
+        code, log = server.end()
+    assert code == 0
+    (line,) = (json.loads(line) for line in log.splitlines() if '"path"' in line)
+    assert (line["path"], line["status"], line["model"]) == ("/embed", 200, "likewise-static")
+
+
+def test_a_model_that_is_not_there_ends_it_with_an_error():
+    command = [sys.executable, "-m", "likewise", "serve", "no/such/model", "--port", "0"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert found.returncode == 2
+    assert "no/such/model" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_what_has_begun_is_finished_after_sigterm():
+    with running_server("likewise-mini", "--log", "off") as server:
+        answers = []
+        body = {"inputs": ["a cat sleeps on a sofa"] * 3000, "dimensions": 1}
+        asking = threading.Thread(target=lambda: answers.append(server.ask("/embed", body)))
+        asking.start()
+        deadline = time.perf_counter() + 10
+        while server.ask("/status")[1]["queue"] == 0 and time.perf_counter() < deadline:
+            time.sleep(0.002)
+        code, _ = server.end()
+        asking.join(20)
+    assert code == 0
+    assert [(status, len(rows)) for status, rows in answers] == [(200, 3000)]
+
+
+def test_sighup_loads_the_model_again_without_a_failed_request():
+    with running_server("likewise-static") as server:
+        stop, statuses = threading.Event(), []
+
+        def keep_asking():
+            while not stop.is_set():
+                statuses.append(server.ask("/embed", TEXT)[0])
+
+        asking = threading.Thread(target=keep_asking)
+        asking.start()
+        server.ask("/embed", TEXT)
+        server.process.send_signal(signal.SIGHUP)
+        time.sleep(0.4)
+        stop.set()
+        asking.join(10)
+        _, log = server.end()
+    assert {*statuses} == {200}
+    assert "was loaded again" in log
+
+
+def test_a_killed_worker_is_replaced_and_the_other_answers():
+    with running_server("likewise-static", "--workers", "2", "--log", "off") as server:
+        server.ask("/embed", TEXT)
+        before = server.children()
+        assert len(before) == 2
+        os.kill(before[0], signal.SIGKILL)
+        began = time.perf_counter()
+        assert server.ask("/embed", TEXT)[0] == 200
+        while len({*server.children()} - {*before}) < 1:
+            assert time.perf_counter() - began < 2
+            time.sleep(0.01)
+        code, log = server.end()
+    assert code == 0
+    assert "SIGKILL" in log
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"no HTTP at all\r\n\r\n", b"400"),
+        (b"GET / HTTP/9.9\r\n\r\n", b"400"),
+        (b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", b"400"),
+        (b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", b"400"),
+        (b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n", b"413"),
+        (b"POST /embed HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", b"421"),
+        (b"GET /%ff%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"404"),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"X-A: b\r\n" * 20_000 + b"\r\n", b"400"),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: " + b"b" * 200_000 + b"\r\n\r\n", b"400"),
+    ],
+)
+def test_bad_requests_get_a_status_of_the_callers(data, status, server):
+    assert status_of(server, data) == status
+    assert server.ask("/health")[0] == 200
+
+
+def test_a_body_in_chunks_over_the_bound_is_refused(server):
+    head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    assert status_of(server, head + chunk * 40 + b"0\r\n\r\n") == b"413"
+
+
+def test_callers_that_go_away_leave_nothing_behind(server):
+    body = json.dumps({"inputs": ["a cat sleeps"] * 2000}).encode()
+    head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+    for data in (head[:20], head, head + body[:100], head + body):
+        with server.connect() as connection:
+            connection.sendall(data)
+    deadline = time.perf_counter() + 5
+    while server.ask("/status")[1]["queue"] and time.perf_counter() < deadline:
+        time.sleep(0.01)
+    assert server.ask("/status")[1]["queue"] == 0
+    assert server.ask("/embed", TEXT)[0] == 200
