@@ -92,7 +92,7 @@ def check_ids(ids: Sequence[Any]) -> None:
 
 
 def are_storable(texts: Sequence[Any]) -> bool:
-    """Whether every index can keep all of these strings (or None), found in one pass; if not, which of them it is."""
+    """Whether every index can keep all of these strings (or None), found in one pass over all of them."""
     if not {*map(type, texts)} <= {str, type(None)}:
         return False
     for start in range(0, len(texts), AT_ONCE):
@@ -111,10 +111,10 @@ def metadata_is_storable(rows: Sequence[Any]) -> bool:
     types = {*map(type, values)}
     if not (types <= {*VALUE_TYPES} and {*map(type, names)} <= {str} and all(map(str.isidentifier, names))):
         return False
-    by_type = {kind: [value for value in values if type(value) is kind] for kind in types & {str, int, float}}
-    numbers = by_type.get(int, [0])
-    small = min(numbers) >= -(1 << 63) and max(numbers) < 1 << 63
-    return small and all(map(math.isfinite, by_type.get(float, ()))) and are_storable(by_type.get(str, ()))
+    whole = [value for value in values if type(value) is int] or [0]
+    finite = all(math.isfinite(value) for value in values if type(value) is float)
+    small = min(whole) >= -(1 << 63) and max(whole) < 1 << 63
+    return small and finite and are_storable([value for value in values if type(value) is str])
 
 
 def _is_unicode(text: str) -> bool:
