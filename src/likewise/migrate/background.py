@@ -5,7 +5,7 @@ into the old model's space and searched there; after that they go to the new ind
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -16,12 +16,19 @@ from ..errors import BadInput
 from ..runtime.arguments import whole_number
 from ..runtime.progress import Advance, Progress, show_progress
 from ..search.index import Index, Match
-from ..search.records import Records
+from ..search.records import Records, Value
 from .vector_map import VectorMap
 
 MOST_PASSES = 10
 """Passes over the old index: one with nothing to do ends the migration; more are needed while it is written to."""
 EncodeRecords = Callable[[list[str]], Float[np.ndarray, "n E"]]
+EmbeddedText = Callable[[str, Mapping[str, Value]], str]
+"""Text and metadata of a record to what is encoded of it."""
+
+
+def text_alone(text: str, metadata: Mapping[str, Value]) -> str:  # noqa: ARG001, an EmbeddedText
+    """What is encoded by default: the text."""
+    return text
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,15 @@ class Migration:
     encoded again, unless their texts or metadata have changed since.
     """
 
-    def __init__(self, old: Index, new: Index, encode: EncodeRecords, query_map: VectorMap | None = None) -> None:
+    def __init__(
+        self,
+        old: Index,
+        new: Index,
+        encode: EncodeRecords,
+        query_map: VectorMap | None = None,
+        *,
+        embedded: EmbeddedText = text_alone,
+    ) -> None:
         """Check that everything fits.
 
         Args:
@@ -49,6 +64,8 @@ class Migration:
             new: the index that is filled; it holds records of this migration only.
             encode: texts to the new model's vectors, as records are encoded.
             query_map: from the new model's vectors to the old model's; without it there is no `search` before the end.
+            embedded: what of a record is encoded; `likewise.search.texts.headings.embedded_text` for an index whose
+                `model.headings` says so.
 
         Raises:
             BadInput: both indexes are one, or the map is between other models than theirs.
@@ -59,7 +76,7 @@ class Migration:
             new.check_model(query_map.source)
             old.check_model(query_map.target)
         self.old, self.new, self.encode, self.query_map = old, new, encode, query_map
-        self.complete = False
+        self.embedded, self.complete = embedded, False
 
     def search(self, queries: Shaped[np.ndarray, "Q E"], k: int = 10, where: str | None = None) -> list[list[Match]]:
         """Search for vectors of the new model: in the old index, mapped, until `run` has returned; then in the new one.
@@ -126,7 +143,9 @@ class Migration:
                 "so that it cannot be encoded by another model"
             )
         metadata = None if records.metadata is None else [records.metadata[i] for i in rows]
-        return Records([records.ids[i] for i in rows], self.encode(texts), texts, metadata)  # type: ignore[arg-type]
+        columns = zip(texts, metadata or [{}] * len(rows), strict=True)
+        encoded = self.encode([self.embedded(text, row) for text, row in columns if text is not None])
+        return Records([records.ids[i] for i in rows], encoded, texts, metadata)
 
 
 def _signatures(records: Records) -> dict[str, bytes]:

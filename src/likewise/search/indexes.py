@@ -59,6 +59,41 @@ def create_index(location: str, width: int, model: ModelIdentity | None = None) 
     return kind_of_location(location).index_class().create(location, width, model)
 
 
+def opened_or_created(location: str, width: int, model: ModelIdentity | None) -> Index:
+    """The index at a location, for vectors of this model; a new one where there is none.
+
+    Raises:
+        BadInput: it has another width, another model's vectors, or the other setting of headings.
+    """
+    try:
+        index = open_index(location)
+    except BadInput as missing:
+        try:
+            return create_index(location, width, model)
+        except BadInput:
+            raise missing from None
+    try:
+        _check_holds(index, width, model)
+    except BaseException:
+        index.close()
+        raise
+    return index
+
+
+def _check_holds(index: Index, width: int, model: ModelIdentity | None) -> None:
+    if index.width != width:
+        raise BadInput(f"{index.location} has vectors of {index.width} numbers; got such of {width}")
+    if model is None or index.model is None:
+        return
+    index.check_model(model)
+    if index.model.headings != model.headings:
+        ways = ("with", "without") if index.model.headings else ("without", "with")
+        raise BadInput(
+            f"the passages of {index.location} were embedded {ways[0]} their headings, and these {ways[1]}: expected "
+            "both alike"
+        )
+
+
 def open_index(location: str, *, read_only: bool = False) -> Index:
     """Open the index at a location, of the kind that the location belongs to."""
     return kind_of_location(location).index_class().open(location, read_only=read_only)

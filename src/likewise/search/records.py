@@ -1,6 +1,7 @@
 """Records: what an index holds: vectors under ids, with their texts and metadata, as columns."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -108,13 +109,14 @@ def metadata_is_storable(rows: Sequence[Any]) -> bool:
         return False
     values: list[Any] = [*chain.from_iterable(map(dict.values, rows))]
     names = {*chain.from_iterable(rows)}
-    types = {*map(type, values)}
-    if not (types <= {*VALUE_TYPES} and {*map(type, names)} <= {str} and all(map(str.isidentifier, names))):
+    if not {*map(type, values)} <= {*VALUE_TYPES} or not {*map(type, names)} <= {str}:
         return False
-    whole = [value for value in values if type(value) is int] or [0]
-    finite = all(math.isfinite(value) for value in values if type(value) is float)
-    small = min(whole) >= -(1 << 63) and max(whole) < 1 << 63
-    return small and finite and are_storable([value for value in values if type(value) is str])
+    of_type: dict[type, list[Any]] = defaultdict(list)
+    for value in values:
+        of_type[type(value)].append(value)
+    small = min(of_type[int], default=0) >= -(1 << 63) and max(of_type[int], default=0) < 1 << 63
+    good = small and all(map(math.isfinite, of_type[float])) and all(map(str.isidentifier, names))
+    return good and are_storable(of_type[str])
 
 
 def _is_unicode(text: str) -> bool:

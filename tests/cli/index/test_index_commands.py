@@ -165,7 +165,32 @@ def test_headings_are_embedded_unless_the_index_was_made_without_them(filled, ca
     assert json_of(call, "index", "add", "plain.index", "notes")["unchanged"] == 2
     assert "headings    not embedded" in call("index", "info", "plain.index")[1]
     code, _, err = call("index", "copy", filled, "plain.index")
-    assert code == 2 and "the original has passages embedded behind their headings, the copy without" in err
+    assert code == 2 and "plain.index were embedded without their headings, and these with" in err
+
+
+def test_an_index_is_migrated_to_another_model(filled, call, own):
+    other = str(own(seed=3))
+    elsewhere = json_of(call, "index", "migrate", filled, "-m", other, "--to", "other.index")
+    assert (elsewhere["embedded"], elsewhere["location"]) == (4, "other.index")
+    assert json_of(call, "index", "migrate", filled, "-m", other)["embedded"] == 4
+    assert json_of(call, "index", "info", filled)["model"]["name"] == other
+    assert {path.name for path in Path().glob("*.index*")} == {"notes.index", "other.index"}
+    assert json_of(call, "index", "add", filled, "notes", "rows.csv")["unchanged"] == 4
+    for place in (filled, "other.index"):
+        found = json_of(call, "search", place, "la chatte")["passages"][0]
+        assert found["text"] == "la chatte" and found["score"] == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "expected -m MODEL"),
+        (["-m", "M", "--to", "x.index", "--keep-old"], "--keep-old is of an index that is replaced"),
+    ],
+)
+def test_a_migration_that_is_not_meant_is_refused(filled, call, words, message):
+    code, _, err = call("index", "migrate", filled, *words)
+    assert code == 2 and message in err
 
 
 def test_an_index_is_verified_compacted_and_repaired(filled, call):

@@ -111,6 +111,29 @@ def test_it_goes_on_where_it_was_stopped(index, encoded, monkeypatch):
     assert (report.added, report.unchanged, report.deleted) == (3, 2, 0) and len(encoded) == 5
 
 
+def test_after_a_block_that_failed_nothing_is_deleted_and_the_same_call_mends_it(index, monkeypatch):
+    """What the failed block had of a file is not gone from the file."""
+    documents = [Document(f"cat {i}", "/a.csv", row=i) for i in range(12)]
+    index.add(documents)
+    monkeypatch.setattr(adding, "FIRST_BLOCK", 3)
+    monkeypatch.setattr(adding, "QUICK", 0)
+    fails = iter([False, True])
+    upsert = index.index.upsert
+
+    def failing(records):
+        if next(fails, False):
+            raise BadInput("the disk is full")
+        upsert(records)
+
+    moved = [document._replace(metadata={"x": 1}) for document in documents]
+    with monkeypatch.context() as patch, pytest.raises(BadInput, match="the disk is full"):
+        patch.setattr(index.index, "upsert", failing)
+        index.add(moved)
+    assert len(index.index) == 12
+    report = index.add(moved)
+    assert (report.moved, report.unchanged, report.added, report.deleted) == (9, 12, 0, 0)
+
+
 def test_progress_counts_documents_that_are_stored(index, monkeypatch):
     monkeypatch.setattr(adding, "FIRST_BLOCK", 2)
     seen = []

@@ -10,7 +10,7 @@ from ..output import print_json
 from .opening import add_location
 
 if TYPE_CHECKING:
-    from ...search.index import Index, ModelIdentity
+    from ...search.index import Index
     from ...search.records import Records
 
 EPILOG = """examples:
@@ -36,9 +36,12 @@ def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Copy what is missing."""
-    from ...search.indexes import open_index
+    from ...search.indexes import open_index, opened_or_created
 
-    with open_index(args.location, read_only=True) as source, _target(args.target, source) as target:
+    with (
+        open_index(args.location, read_only=True) as source,
+        opened_or_created(args.target, source.width, source.model) as target,
+    ):
         if target.location == source.location:
             raise BadInput(f"{args.location} and {args.target} are the same index")
         copied = _copy(source, target, not args.quiet)
@@ -48,32 +51,6 @@ def run(args: argparse.Namespace) -> int:
     elif not args.quiet:
         print(f"{args.target}: {counted(copied, 'passage')} copied; {left:,} in all", file=sys.stderr)
     return 0
-
-
-def _target(location: str, source: "Index") -> "Index":
-    """The index to copy into, which is made where there is none."""
-    from ...search.indexes import create_index, open_index
-
-    try:
-        target = open_index(location)
-    except BadInput as missing:
-        try:
-            return create_index(location, source.width, source.model)
-        except BadInput:
-            raise missing from None
-    if target.width != source.width:
-        target.close()
-        raise BadInput(f"{location} has vectors of {target.width} numbers, and {source.location} of {source.width}")
-    if source.model is not None:
-        _check_same_model(source.model, target)
-    return target
-
-
-def _check_same_model(model: "ModelIdentity", target: "Index") -> None:
-    target.check_model(model)
-    if target.model is not None and target.model.headings != model.headings:
-        has, lacks = ("the copy", "the original") if target.model.headings else ("the original", "the copy")
-        raise BadInput(f"{has} has passages embedded behind their headings, {lacks} without: expected both alike")
 
 
 def _copy(source: "Index", target: "Index", show: bool) -> int:

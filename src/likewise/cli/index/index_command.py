@@ -20,6 +20,7 @@ ACTIONS = {
     "delete": IndexAction("delete", "delete passages, by file, filter or id"),
     "export": IndexAction("export", "write texts, metadata and vectors to a file"),
     "copy": IndexAction("copy_index", "copy an index, to another place or kind"),
+    "migrate": IndexAction("migrate", "embed an index's texts by another model, which then takes its place"),
     "verify": IndexAction("verify", "read everything and compare it with its checksums"),
     "repair": IndexAction("repair", "keep what is good of a damaged index, and name what is not"),
     "compact": IndexAction("compact", "return the space of what was deleted"),

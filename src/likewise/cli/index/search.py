@@ -132,8 +132,8 @@ def show_passages(passages: Sequence["Passage"], query: str) -> None:
     """Score and place on a line, then the part of the passage where the query's words stand."""
     from rich.console import Console
 
+    from ..excerpts import marked_excerpt
     from ..terminal_tables import fit_line, width
-    from .excerpts import marked_excerpt
 
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     for passage in passages:

@@ -38,6 +38,7 @@ class OpenFiles:
             journal = Journal(path, read_only=read_only)
             opened = cls(folder, journal, read_settings(folder, journal), lock)
             if not read_only:
+                journal.use_log()
                 opened.cut_tails()
         except BaseException:
             if lock is not None:

@@ -122,7 +122,8 @@ def passage_blocks(documents: Iterable[Document], reader: PassageReader) -> Iter
         if document.file != file:
             finished.append(file)
             file = document.file
-        passages |= {passage.id: passage for passage in reader.passages(document)}
+        for passage in reader.passages(document):
+            passages[passage.id] = passage
         count += 1
         if len(passages) >= size:
             yield PassageBlock([*passages.values()], count, finished)

@@ -1,7 +1,6 @@
 """Passages: the chunks of documents as an index keeps them: an id from file and text, and where they stand."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -54,13 +53,13 @@ class PassageReader:
     with_headings: bool = False
     """Whether titles and headings are embedded too: then an id changes with them."""
     file: str | None = None
-    seen: Counter[str] = field(default_factory=Counter)
+    seen: dict[str, int] = field(default_factory=dict)
     """How often each text has occurred in the current file."""
 
     def passages(self, document: Document) -> Iterator[Passage]:
         """The passages of a document; none of one without text."""
         if document.file != self.file:
-            self.file, self.seen = document.file, Counter()
+            self.file, self.seen = document.file, {}
         chunks = self._chunks(document)
         for chunk in chunks:
             text = document.text[chunk.start : chunk.stop]
@@ -82,8 +81,8 @@ class PassageReader:
         digest = hashlib.sha256(text.encode()).hexdigest()[:HASH]
         if not file:
             return BEFORE_HASH + digest
-        self.seen[digest] += 1
-        return f"{file}{BEFORE_HASH}{digest}" + (f".{self.seen[digest]}" if self.seen[digest] > 1 else "")
+        number = self.seen[digest] = self.seen.get(digest, 0) + 1
+        return f"{file}{BEFORE_HASH}{digest}.{number}" if number > 1 else f"{file}{BEFORE_HASH}{digest}"
 
 
 def file_of_id(name: str) -> str:

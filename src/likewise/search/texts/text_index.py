@@ -245,12 +245,16 @@ def _created(
     """A new index; `missing` is raised where there can be none, because there is something else."""
     embedder = _embedder(model)
     name = name or lasting_name(model if isinstance(model, str) else str(embedder.manifest.encoder))
-    prompts = tuple(sorted(embedder.manifest.prompts.items()))
     try:
-        identity = ModelIdentity(name, embedder.fingerprint, prompts, headings)
-        return create_index(location, embedder.width, identity), embedder
+        return create_index(location, embedder.width, identity_of_embedder(embedder, name, headings)), embedder
     except BadInput:
         raise missing from None
+
+
+def identity_of_embedder(embedder: Embedder, name: str, headings: bool = False) -> ModelIdentity:
+    """What a new index records of an embedder, under a name that leads to it."""
+    prompts = tuple(sorted(embedder.manifest.prompts.items()))
+    return ModelIdentity(name, embedder.fingerprint, prompts, headings)
 
 
 def lasting_name(model: str) -> str:

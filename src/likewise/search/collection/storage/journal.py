@@ -136,6 +136,30 @@ class Journal:
             raise
         self.db.execute("RELEASE part")
 
+    def use_log(self) -> None:
+        """Write ahead into a log, as new files do, where `leave_log` has ended that."""
+        with self._lock, self.naming_errors():
+            self.db.execute("PRAGMA journal_mode = WAL").fetchall()
+
+    def leave_log(self) -> None:
+        """Copy the write-ahead log into the file and remove it, so that the file may get another name.
+
+        SQLite finds the log by its name: under another it would not belong to the file any more.
+
+        Raises:
+            BadInput: the file is open elsewhere.
+        """
+        with self._lock, self.naming_errors():
+            self.db.execute("PRAGMA busy_timeout = 0")
+            try:
+                self.db.execute("PRAGMA journal_mode = DELETE").fetchall()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname not in ("SQLITE_BUSY", "SQLITE_LOCKED"):
+                    raise
+                raise BadInput(f"{self.path.parent} is open elsewhere, and cannot be moved; close it there") from None
+            finally:
+                self.db.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
+
     def return_space(self) -> None:
         """Return unused pages to the disk, and empty the write-ahead log unless a reader still needs it."""
         with self._lock, self.naming_errors():

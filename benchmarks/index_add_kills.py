@@ -1,0 +1,214 @@
+"""Does `likewise index add` lose what it has acknowledged when it is killed, and does it end as if it never was?
+
+    python -m benchmarks.index_add_kills [--kills 60] [--seed 0]
+
+`likewise index add INDEX FOLDER` runs in processes that SIGKILL ends at random moments, loading the model among them,
+and that the same command follows until one ends by itself. Then the files are changed, and the same is done again with
+the same index; then all over again with a new one, until all kills are spent. Blocks and segments are small, so that
+there are many commits.
+
+After every kill: all passages of the documents that progress had reported are there; every record is as an
+uninterrupted run has it, before or after the change, none is there twice, and `verify` is clean. At the end of every
+run the content is that of an uninterrupted one. The exit status is 1 where anything differs.
+"""
+
+import argparse
+import io
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from likewise.cli import main as likewise
+from likewise.files.documents import read_documents
+from likewise.runtime import progress
+from likewise.search.collection import Collection
+from likewise.search.texts import adding
+
+from .collection_kills import summary, use_segments_of
+
+MODEL = "likewise-static"
+WORDS = ["cat", "dog", "rain", "falls", "sleeps", "barks", "the", "a", "on", "mat", "and", "night"]
+FILES, SECTIONS, ROWS, LINES = 12, 8, 300, 300
+BLOCKS = (16, 64)  # passages of the first block and of the largest
+Place = tuple[str, int | None]
+"""A document: its file, and its row."""
+Content = dict[str, tuple[str | None, dict, bytes]]
+"""By id: text, metadata, and the vector's bytes."""
+
+
+class State(NamedTuple):
+    """Files as they are before or after the change, and what an uninterrupted run makes an index of them hold."""
+
+    content: Content
+    documents: list[Place]
+    ids: dict[Place, set[str]]
+
+
+class Reporter(progress.StatusLine):
+    """Progress that goes into a pipe at once."""
+
+    pipe = -1
+
+    def __call__(self, state: object) -> None:
+        assert isinstance(state, progress.Meter)
+        os.write(self.pipe, f"{state.texts:.0f}\n".encode())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    parser.add_argument("--small", action="store_true", help="few files")
+    options = parser.parse_args()
+    share = 6 if options.small else 1
+    adding.FIRST_BLOCK, adding.LARGEST_BLOCK = BLOCKS
+    use_segments_of(256)
+    with tempfile.TemporaryDirectory() as place:
+        return 0 if tortured(Path(place), options.kills, random.Random(options.seed), share) else 1
+
+
+def tortured(place: Path, kills: int, moments: random.Random, share: int) -> bool:
+    """Runs with kills, compared with runs without, on one of so many shares of the files; whether all was well."""
+    files, whole = place / "files", place / "whole"
+    states, seconds = [], []
+    for version in (0, 1):
+        write_files(files, version, share)
+        began = time.perf_counter()
+        lived(whole, files, None)
+        seconds.append(time.perf_counter() - began)
+        states.append(state_of(whole, files))
+    assert min(len(state.content) for state in states) > 600 // share and states[0].content != states[1].content
+    counts, began, runs = Counter[str](), time.perf_counter(), 0
+    while counts["kills"] < kills:
+        index = place / f"killed-{runs}"
+        for version in (0, 1):
+            write_files(files, version, share)
+            one_run(index, files, (states, version), (seconds[version], moments, kills), counts)
+        runs += 1
+    taken, spent = time.perf_counter() - began, counts.pop("kills")
+    print(f"{spent} kills in {taken:.0f} s, over {2 * runs} runs of {len(states[0].content):,} passages")
+    return summary(counts)
+
+
+def one_run(
+    index: Path,
+    files: Path,
+    versions: tuple[list[State], int],
+    torture: tuple[float, random.Random, int],
+    counts: Counter[str],
+) -> None:
+    """The command, killed and repeated until it ends by itself; every state that it leaves is counted."""
+    (states, version), (seconds, moments, kills) = versions, torture
+    while counts["kills"] < kills:
+        ended, reported = lived(index, files, moments.uniform(0, 1.2 * seconds))
+        if ended:
+            break
+        counts["kills"] += 1
+        counts["killed before the index was made"] += not (index / "collection.sqlite").exists()
+        counts["documents acknowledged"] += reported
+        check(index, states, version, reported, counts)
+    else:
+        lived(index, files, None)
+    counts["ANOTHER CONTENT AT THE END"] += content_of(index) != states[version].content
+
+
+def check(index: Path, states: list[State], version: int, reported: int, counts: Counter[str]) -> None:
+    """What a killed run has left."""
+    try:
+        with Collection.open(str(index)) as collection:
+            counts["NOT CLEAN"] += not collection.verify(progress=False).is_clean
+    except BaseException:
+        counts["LOST, WITH THE WHOLE INDEX"] += reported > 0 or version > 0
+        return
+    found, state, before = content_of(index), states[version], states[0].content
+    acknowledged = {name for place in state.documents[:reported] for name in state.ids[place]}
+    stays = before.keys() & state.content.keys() if version else set()
+    counts["LOST"] += not (acknowledged | stays <= found.keys())
+    wrong = [name for name, row in found.items() if row not in (before.get(name), state.content.get(name))]
+    counts["WITH ANOTHER CONTENT"] += len(wrong)
+    texts = Counter(
+        (row[1]["file"], row[1].get("row"), row[1].get("start")) for name, row in found.items() if name in acknowledged
+    )
+    counts["TWICE"] += any(times > 1 for times in texts.values())
+
+
+def lived(index: Path, files: Path, seconds: float | None) -> tuple[bool, int]:
+    """The command in a process that is killed after so many seconds; whether it ended, and what it reported last."""
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        os._exit(command(index, files, writing))
+    os.close(writing)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+    with os.fdopen(reading) as pipe:
+        lines = pipe.read().split()
+    status = os.waitpid(child, 0)[1]
+    if not os.WIFSIGNALED(status) and status:
+        raise SystemExit("a command that nobody killed failed; its error is above")
+    return not os.WIFSIGNALED(status), int(lines[-1]) if lines else 0
+
+
+def command(index: Path, files: Path, pipe: int) -> int:
+    """`likewise index add`, its progress into the pipe."""
+    Reporter.pipe, messages = pipe, io.StringIO()
+    progress.StatusLine = Reporter  # type: ignore[misc]
+    with redirect_stderr(messages), redirect_stdout(io.StringIO()):
+        code = likewise(["index", "add", str(index), str(files), "-m", MODEL, "--threads", "1"])
+    if code:
+        print(messages.getvalue(), flush=True)
+    return code
+
+
+def write_files(folder: Path, version: int, share: int) -> None:
+    """Markdown, rows and lines; in version 1 some are changed, some gone, some new."""
+    folder.mkdir(exist_ok=True)
+    for i in range(FILES // share - version):
+        sections = (f"## Part {j}\n\n{sentences(i, j, version * (j % 3 == 0))}\n" for j in range(SECTIONS))
+        (folder / f"notes-{i}.md").write_text(f"# Notes {i}\n\n" + "\n".join(sections))
+    rows = [f"{sentences(100, i, version * (i % 5 == 0))},{2000 + i % 20}" for i in range(ROWS // share + 40 * version)]
+    (folder / "rows.csv").write_text("\n".join(["text,year", *rows[version * 7 :], ""]))
+    lines = [sentences(200, i, 0) for i in range(LINES // share - 10 * version)]
+    (folder / "lines.txt").write_text("\n".join([*lines, ""]))
+
+
+def sentences(*seed: int) -> str:
+    draw = random.Random(repr(seed))
+    return " ".join(f"{' '.join(draw.choices(WORDS, k=7)).capitalize()} {draw.randint(0, 10**6)}." for _ in range(3))
+
+
+def state_of(index: Path, files: Path) -> State:
+    """What an index holds of these files."""
+    content, ids = content_of(index), defaultdict[Place, set[str]](set)
+    for name, (_, metadata, _) in content.items():
+        ids[metadata["file"], metadata.get("row")].add(name)
+    documents = [(document.file, document.row) for document in read_documents([str(files)])]
+    return State(content, documents, ids)
+
+
+def content_of(index: Path) -> Content:
+    """All records."""
+    with Collection.open(str(index), read_only=True) as collection:
+        return dict(row for block in collection.records() for row in rows_of(block))
+
+
+def rows_of(block) -> Iterator[tuple[str, tuple[str | None, dict, bytes]]]:
+    vectors = np.asarray(block.vectors, np.float16)
+    for name, text, metadata, vector in zip(block.ids, block.texts, block.metadata, vectors, strict=True):
+        yield name, (text, dict(metadata), vector.tobytes())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

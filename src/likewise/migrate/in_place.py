@@ -1,0 +1,126 @@
+"""A migration in place: a collection of the new model is filled beside the old one, and takes its place at the end.
+
+    notes.index                      searched and written to while the new one is filled
+    notes.index.migrating            the new model's, until it is complete
+    notes.index.before-migration     the old model's, once both have changed names; then it is removed
+
+A kill at any moment leaves a state from which the same call goes on.
+"""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import BadInput
+from ..runtime.progress import Progress
+from ..search.collection import Collection
+from ..search.collection.storage import journal, segments, writer_lock
+from ..search.index import ModelIdentity
+from ..search.indexes import open_index, opened_or_created
+from ..search.texts.headings import embedded_text
+from .background import EncodeRecords, Migration, MigrationReport, text_alone
+
+BESIDE, REPLACED = ".migrating", ".before-migration"
+
+
+def migrate_in_place(
+    folder: Path,
+    model: ModelIdentity,
+    width: int,
+    encode: EncodeRecords,
+    *,
+    keep_old: bool = False,
+    progress: Progress = None,
+) -> MigrationReport:
+    """Embed the texts of a collection by another model, then let the result take the collection's place.
+
+    Others may search it and add to it until the last pass, which locks it against writers.
+
+    Args:
+        folder: of the collection.
+        model: the new one; whether headings are embedded is as in the collection.
+        width: of the new model's vectors.
+        encode: texts to the new model's vectors, as passages are embedded.
+        keep_old: whether the old collection is kept, as `FOLDER.before-migration`.
+        progress: as in `Embedder.encode`; it counts records, in each pass.
+
+    Raises:
+        BadInput: the vectors are this model's already; one that was kept earlier is in the way; or the collection is
+            open elsewhere when the new one is to take its place.
+    """
+    folder = folder.resolve()
+    beside, replaced = (folder.with_name(folder.name + ending) for ending in (BESIDE, REPLACED))
+    if folder.exists() and _is_migrated(folder, model, replaced):
+        return _cleared(replaced, keep_old, MigrationReport(0, _count(folder), 0, 0))
+    old = replaced if replaced.exists() and not folder.exists() else folder  # killed between the two changes of name
+    first = migrate_into(str(old), str(beside), model, width, encode, progress)
+    lock = writer_lock.WriterLock(old)
+    try:
+        last = migrate_into(str(old), str(beside), model, width, encode, progress)
+        _change_names(folder, beside, replaced)
+    finally:
+        lock.release()
+    passes = first.passes + last.passes
+    report = MigrationReport(first.encoded + last.encoded, first.kept, first.deleted + last.deleted, passes)
+    return _cleared(replaced, keep_old, report)
+
+
+def migrate_into(
+    old: str, new: str, model: ModelIdentity, width: int, encode: EncodeRecords, progress: Progress = None
+) -> MigrationReport:
+    """Fill an index with the records of another one, embedded by the new model behind their headings if they were.
+
+    Args:
+        old: the location of the index with the records.
+        new: the location of the index that is filled; made where there is none.
+        model: the new one; whether headings are embedded is as in the old index.
+        width: of its vectors.
+        encode: texts to its vectors.
+        progress: as in `Embedder.encode`.
+    """
+    with open_index(old, read_only=True) as source:
+        headings = source.model is not None and source.model.headings
+        with opened_or_created(new, width, replace(model, headings=headings)) as target:
+            embedded = embedded_text if headings else text_alone
+            return Migration(source, target, encode, embedded=embedded).run(progress=progress)
+
+
+def _is_migrated(folder: Path, model: ModelIdentity, replaced: Path) -> bool:
+    """Whether a call that was killed did all but remove the old collection.
+
+    Raises:
+        BadInput: the collection is the new model's and nothing is to be removed; or something else has the name that
+            the old collection will have.
+    """
+    with Collection.open(str(folder), read_only=True) as collection:
+        found = collection.model
+    same = found is not None and found.fingerprint == model.fingerprint
+    if same and not replaced.exists():
+        raise BadInput(f"{folder} holds vectors of {model.name} already; there is nothing to migrate")
+    if not same and replaced.exists():
+        raise BadInput(f"{replaced} was kept by an earlier migration, and its name is needed; move or remove it first")
+    return same
+
+
+def _change_names(folder: Path, beside: Path, replaced: Path) -> None:
+    """First the old collection's, then the new one's; nobody may have the old one open then."""
+    if folder.exists():
+        opened = journal.Journal(folder / journal.FILE)
+        try:
+            opened.leave_log()
+        finally:
+            opened.close()
+        folder.rename(replaced)
+    beside.rename(folder)
+    segments.sync_folder(folder.absolute().parent)
+
+
+def _cleared(replaced: Path, keep_old: bool, report: MigrationReport) -> MigrationReport:
+    if not keep_old and replaced.exists():
+        shutil.rmtree(replaced)
+    return report
+
+
+def _count(folder: Path) -> int:
+    with Collection.open(str(folder), read_only=True) as collection:
+        return len(collection)
