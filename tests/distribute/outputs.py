@@ -12,7 +12,23 @@ from likewise.distribute.plan import EncodeSettings
 from likewise.distribute.source_files import ChosenColumns
 from likewise.files.vector_origin import VectorOrigin
 
-WORDS = "red green blue cat dog sun moon sea tree house river stone bread wine salt".split()
+WORDS = [
+    "red",
+    "green",
+    "blue",
+    "cat",
+    "dog",
+    "sun",
+    "moon",
+    "sea",
+    "tree",
+    "house",
+    "river",
+    "stone",
+    "bread",
+    "wine",
+    "salt",
+]
 
 
 def sentence(number: int) -> str:

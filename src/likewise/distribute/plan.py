@@ -15,6 +15,8 @@ from .source_files import ChosenColumns, SourceFile, text_rows
 
 SHARD_ROWS = 1 << 14
 """Rows of a shard: 25 MB of vectors of 384 numbers, and seconds to minutes of work."""
+CHECK_EVERY = 1 << 14
+"""Rows after which progress is reported and a source is checked to be unchanged."""
 REPORTED_ROWS = 5
 """How many of the rows that were left out are named."""
 
@@ -119,7 +121,10 @@ def make_plan(
             if ids is not None:
                 ids.add(row.id, number, row.after.line)
             rows += 1
-            advance(1, 0)
+            if rows % CHECK_EVERY == 0:  # also, because a file that grows as fast as it is read has no end
+                advance(CHECK_EVERY, 0)
+                source.check_unchanged()
+        advance(rows % CHECK_EVERY, 0)
         source.check_unchanged()
         sources.append(replace(source, text=text, rows=rows))
     if ids is not None:

@@ -64,6 +64,13 @@ def shard_schema(columns: Sequence[OutputColumn], origin: VectorOrigin) -> Any:
     return pa.schema(fields, metadata=origin.metadata())
 
 
+def stored_schema(schema: Any) -> Any:
+    """The schema as a reader of a file finds it: parts of nested columns have other names there."""
+    file = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), file)
+    return pq.ParquetFile(pa.BufferReader(file.getvalue())).schema_arrow
+
+
 def _type(column: OutputColumn) -> Any:
     return pa.string() if column.type == MIXED else type_of_name(column.type)
 

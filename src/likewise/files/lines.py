@@ -73,9 +73,8 @@ class LineReader:
         """Go on to `start`, if it is further on."""
         if self.start.byte <= self.byte:
             return
-        stream: BinaryIO = self.stream  # type: ignore[assignment]  # a start is given for files alone
         try:
-            _go_to(stream, self.start.byte, self.byte)
+            _go_to(self.stream, self.start.byte, self.byte)
         except DAMAGED as error:
             raise BadInput(f"{self.source} is cut off or damaged: {error}") from None
         self.byte, self.line = self.start
@@ -122,7 +121,7 @@ def compressed_endings(endings: Iterable[str]) -> list[str]:
     return [ending + compressed for ending in endings for compressed in OPENERS]
 
 
-def _go_to(stream: BinaryIO, byte: int, now: int) -> None:
+def _go_to(stream: Any, byte: int, now: int) -> None:
     if stream.seekable():
         stream.seek(byte)
         return

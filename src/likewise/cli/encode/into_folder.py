@@ -9,17 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...wording import counted
-from ..model_options import load_from_options
+from ..model_options import load_from_options, loading_options
 from ..output import print_json
 from ..texts.text_file import STDIN
 
 if TYPE_CHECKING:
-    from ...distribute.encode import EncodeReport
+    from ...distribute.encode import EncodeReport, EncodeShards
     from ...distribute.plan import EncodeSettings
     from ...files.vector_origin import VectorOrigin
 
 BAD_ROWS = ("error", "skip")
-FOLDER_FLAGS = {"id": "--id", "keep": "--keep", "shard_rows": "--shard-rows", "restart": "--restart"}
+FOLDER_FLAGS = {
+    "id": "--id",
+    "keep": "--keep",
+    "shard_rows": "--shard-rows",
+    "workers": "--workers",
+    "restart": "--restart",
+}
 """Options that only a folder has, by their names here; --bad-rows too."""
 SHOWN_NOTES = 3
 
@@ -38,6 +44,9 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
         default=BAD_ROWS[0],
         help="what to do with rows that have no text, or cannot be read. error: stop before anything is encoded; "
         "skip: leave them out and report how many (default: %(default)s)",
+    )
+    group.add_argument(
+        "--workers", type=int, metavar="N", help="processes that encode, which share the --threads (default: 1)"
     )
     group.add_argument("--restart", action="store_true", help="begin again, in place of going on with an earlier run")
 
@@ -60,20 +69,13 @@ def check_no_folder_options(args: argparse.Namespace) -> None:
 
 def run_into_folder(args: argparse.Namespace) -> int:
     """Encode what is not encoded yet."""
-    from ...distribute.encode import encode_to_folder, in_this_process
+    from ...distribute.encode import encode_to_folder
 
     paths, folder, settings = _sources(args), Path(args.output), _settings(args)
-    embedder = load_from_options(args)
-    origin = _origin(embedder, args)
+    origin, encode_shards = _model(args)
     began = time.perf_counter()
     report = encode_to_folder(
-        paths,
-        folder,
-        origin,
-        in_this_process(embedder),
-        settings,
-        restart=args.restart,
-        progress=not args.quiet,
+        paths, folder, origin, encode_shards, settings, restart=args.restart, progress=not args.quiet
     )
     seconds = time.perf_counter() - began
     if args.json:
@@ -108,16 +110,23 @@ def _settings(args: argparse.Namespace) -> "EncodeSettings":
     return EncodeSettings(columns, rows, args.batch_tokens, args.bad_rows == "skip")
 
 
-def _origin(embedder: object, args: argparse.Namespace) -> "VectorOrigin":
+def _model(args: argparse.Namespace) -> "tuple[VectorOrigin, EncodeShards]":
+    """What the vectors are from, and what encodes shards: this process, or several, which load the model themselves."""
+    from ...distribute.encode import in_this_process
+    from ...distribute.model_choice import ModelChoice
+    from ...distribute.workers import in_workers
     from ...files.vector_origin import VectorOrigin
+    from ...native.threads import thread_count
+    from ...runtime.arguments import whole_number
 
-    return VectorOrigin.of(
-        embedder,  # type: ignore[arg-type]
-        args.model,
-        prompt=args.prompt,
-        prompt_name=args.prompt_name,
-        overflow=args.overflow,
+    workers = 1 if args.workers is None else whole_number("--workers", args.workers)
+    embedder = load_from_options(args)
+    origin = VectorOrigin.of(
+        embedder, args.model, prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow
     )
+    if workers == 1:
+        return origin, in_this_process(embedder)
+    return origin, in_workers(ModelChoice(args.model, loading_options(args)), workers, thread_count())
 
 
 def _print_summary(folder: Path, report: "EncodeReport", seconds: float) -> None:
