@@ -96,6 +96,13 @@ and a row here.
 """
 
 
+def engine_of(model: Any) -> str:
+    """The name of the engine that computes a model; the name of its class where no row has it."""
+    classes = {f"{one.__module__}:{one.__name__}" for one in type(model).__mro__}
+    found = (name for name, engine in ENGINES.items() if classes & {engine.embedder, engine.reranker})
+    return next(found, type(model).__name__)
+
+
 def load_with_engine(
     kind: ModelKind, name: str | None, options: LoadOptions, manifest: Callable[[], Any], only: Any = None
 ) -> Any:

@@ -27,7 +27,8 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "encode": Verb("texts.encode", "encode a file of texts into a file of vectors"),
+    "encode": Verb("encode.encode_command", "encode texts into a file of vectors, or a folder of shards that resumes"),
+    "verify": Verb("encode.verify", "check a folder of vectors: files, checksums, and vectors computed again"),
     "similarity": Verb("texts.similarity", "show how similar texts are, as a matrix or one after another"),
     "pairs": Verb("texts.pairs", "find the most similar pairs of texts in a file"),
     "duplicates": Verb("texts.duplicates", "find equal and nearly equal texts; write a file without the copies"),

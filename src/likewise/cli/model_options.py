@@ -103,15 +103,14 @@ def load_from_options(args: argparse.Namespace) -> "Embedder":
     prepare_runtime(args)
     from ..model_names import load_named_embedder
 
-    return load_named_embedder(
-        args.model,
-        **({"engine": args.engine} if args.engine else {}),
-        precision=args.precision,
-        device=args.device,
-        pooling=args.pooling,
-        max_length=args.max_length,
-        truncate=args.truncate,
-    )
+    return load_named_embedder(args.model, **loading_options(args))
+
+
+def loading_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments with which the embedder is loaded."""
+    names = ("precision", "device", "pooling", "max_length", "truncate")
+    engine = {"engine": args.engine} if args.engine else {}
+    return {**engine, **{name: getattr(args, name) for name in names}}
 
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

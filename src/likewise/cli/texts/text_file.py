@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 STDIN = "-"
-FORMATS = """Texts come from .txt (one per line), .csv, .tsv, .jsonl or .parquet; Parquet needs the extra parquet.
+FORMATS = """Texts come from .txt (one per line), .csv, .tsv, .jsonl, each also compressed (.gz, .zst), or .parquet.
+Parquet needs the extra parquet, .zst the extra zstd.
 The column is --column, else the only one, else text, sentence, question, … where exactly one of these is there."""
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from ...errors import BadInput
+from ...runtime.writer_lock import WriterLock
 from .collection_folder import CollectionSettings, make_folder, read_settings
 from .storage import journal as journal_file
 from .storage.journal import Journal
 from .storage.segments import cut_tails
 from .storage.snapshot import Snapshot, refreshed
-from .storage.writer_lock import WriterLock
 
 
 class OpenFiles:

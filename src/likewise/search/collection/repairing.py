@@ -10,10 +10,11 @@ from typing import Any
 
 from ...runtime.atomic_files import atomic_file
 from ...runtime.progress import Progress
+from ...runtime.syncing import sync
 from .compaction import rewrite_segments
 from .open_files import OpenFiles
 from .storage.record_table import OF_IDS
-from .storage.segments import SEGMENT_ROWS, sync
+from .storage.segments import SEGMENT_ROWS
 from .storage.snapshot import Snapshot
 from .verification import readable_part, verify_collection
 

@@ -35,7 +35,9 @@ ERROR_KINDS: dict[str, ErrorKind] = {
     "stopping": ErrorKind(503, "server_error", "stopping", "Unhealthy"),
     "deadline": ErrorKind(504, "server_error", "deadline_exceeded", "Overloaded"),
 }
-"""Everything that a request can be refused for; 424 is TEI's for a model of another kind. An API may have another status for a kind: `ErrorShape.statuses`."""
+"""Everything that a request can be refused for; 424 is TEI's for a model of another kind.
+
+An API may have another status for a kind: `ErrorShape.statuses`."""
 
 
 class ApiError(Exception):

@@ -12,11 +12,7 @@ from jaxtyping import Shaped
 
 from ....errors import BadInput
 from ....runtime.atomic_files import naming_full_disk
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from ....runtime.syncing import sync, sync_folder
 
 SEGMENT_ROWS = 1 << 16
 HEADER_BYTES = 64
@@ -82,26 +78,6 @@ def _write(file: FileIO, content: bytes | memoryview, place: int) -> None:
     rest = memoryview(content)
     while len(rest):
         rest = rest[file.write(rest) :]
-
-
-def sync(handle: int) -> None:
-    """Wait until the content of the file is on the disk."""
-    whole = getattr(fcntl, "F_FULLFSYNC", None)  # macOS, where fsync alone leaves the content in the disk's cache
-    if whole is None:
-        os.fsync(handle)
-    else:
-        fcntl.fcntl(handle, whole)
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in the folder are on the disk; Windows has no such call."""
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def map_rows(path: Path, number: int, rows: int, layout: RowFormat) -> Shaped[np.ndarray, "N E"]:

@@ -1,4 +1,4 @@
-"""`likewise encode`: a file of texts to a file of vectors."""
+"""`likewise encode`: texts of files to a file of vectors, or to a folder of shards (`into_folder`)."""
 
 import argparse
 import json
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from ...wording import counted
 from ..model_options import add_model, add_overflow, load_from_options
 from ..sources import input_files
-from .text_file import FORMATS, STDIN, add_file, read_texts
+from ..texts.text_file import FORMATS, STDIN, read_texts
+from .into_folder import add_folder_options, check_no_folder_options, names_folder, run_into_folder
 
 if TYPE_CHECKING:
     from ...embedder import Embedder
@@ -21,15 +22,21 @@ EPILOG = f"""examples:
   likewise encode reviews.csv --column body -o vectors.parquet --overflow mean
   likewise encode sentences.txt -o vectors.npy -m all-MiniLM-L6-v2
   likewise encode - -o vectors.jsonl < lines.txt
+  likewise encode archive/ "more/*.jsonl.gz" --column body --id key -o vectors/
 
 {FORMATS}
 
-Every row is a text, so that vectors match rows: a blank line of a .txt, or of a .csv with one column, is an empty text.
-
-The output appears when all texts are encoded, or not at all. Its format follows from its name:
+Into one file, named by its ending; it appears when all texts are encoded, or not at all, and begins again when it was
+stopped. Every row is a text, so that vectors match rows: a blank line of a .txt, or of a .csv with one column, is an
+empty text.
   .npy      an array of float32, one row per text
   .jsonl    one object per text: text, vector
-  .parquet  the columns text and vector, with the model's fingerprint"""
+  .parquet  the columns text and vector, with the model's fingerprint
+
+Into a folder, named without an ending or with a / at its end, for texts of any number: files, folders and patterns are
+read in order, and written as shards of Parquet with the columns id, text, vector and the other columns. Memory stays
+constant. Stopped or killed, the same command goes on where it was, to the same bytes. First all sources are read once,
+so that a row that cannot be used is found before hours of work. likewise verify checks the result."""
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -39,9 +46,16 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         description="Encodes texts into vectors, in the order given.",
         epilog=EPILOG,
     )
-    add_file(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, required=True, help="file to write: .npy, .jsonl or .parquet"
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="file of texts: .txt, .csv, .tsv, .jsonl (each also .gz, .zst) or .parquet; - reads standard input; for a "
+        "folder as output also several, folders, and patterns such as 'notes/**/*.csv'",
+    )
+    parser.add_argument("--column", metavar="NAME", help="column of the texts, if the files have several")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", required=True, help="file to write: .npy, .jsonl or .parquet; or a folder"
     )
     parser.add_argument("--prompt", metavar="TEXT", help="text to put before every text (default: the model's own)")
     parser.add_argument(
@@ -53,18 +67,28 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     )
     parser.add_argument("--json", action="store_true", help="print a summary as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
+    add_folder_options(parser)
     add_model(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Stream the texts through the model into the file."""
+    """Stream the texts through the model into the file, or the folder."""
     from ...errors import BadInput
+
+    if args.batch_tokens is not None and args.batch_tokens < 1:
+        raise BadInput(f"--batch-tokens is {args.batch_tokens}; expected 1 or more")
+    if names_folder(args.output):
+        return run_into_folder(args)
+    check_no_folder_options(args)
+    args.file, args.output = args.files[0], Path(args.output)
+    return _run_into_file(args)
+
+
+def _run_into_file(args: argparse.Namespace) -> int:
     from ...files import check_output
 
     check_output(args.output, input_files(args.file))
-    if args.batch_tokens is not None and args.batch_tokens < 1:
-        raise BadInput(f"--batch-tokens is {args.batch_tokens}; expected 1 or more")
     texts = read_texts(args.file, args.column)
     embedder = load_from_options(args)
     start = time.perf_counter()

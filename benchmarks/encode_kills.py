@@ -1,0 +1,187 @@
+"""Is an output the same, byte for byte, when its process is killed again and again and run again each time?
+
+    python benchmarks/encode_kills.py [--kills 200] [--workers 1] [--seed 0] [--save]
+
+`likewise encode` into a folder of shards, from a CSV, a JSONL, a compressed JSONL and a Parquet file, is ended by
+SIGKILL at random moments and run again, until it is complete; then it is compared with an uninterrupted run, removed,
+and begun anew, until there were enough kills. After each kill every shard that is there must be whole: the bytes of the
+uninterrupted run. With several workers, which are commands of their own, a worker is killed now and then in place of
+the command. The exit status is 1 where anything differed.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from likewise.distribute.encode import encode_to_folder, in_this_process
+from likewise.distribute.plan import EncodeSettings
+from likewise.distribute.source_files import ChosenColumns
+from likewise.files.vector_origin import VectorOrigin
+from likewise.model_names import load_named_embedder
+
+MODEL = "likewise-mini"
+WORDS = ["red", "green", "blue", "cat", "dog", "sun", "moon", "sea", "tree", "house", "river", "stone", "bread"]
+ORPHANS_END = 5.0  # seconds within which workers end whose command was killed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--rows", type=int, default=1200, help="of all sources together")
+    parser.add_argument("--shard-rows", type=int, default=50)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--longest", type=float, default=0.5, help="seconds of a life, at most")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results/encode_kills-N-workers.json")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        run = Run(Path(place), options)
+        began = time.perf_counter()
+        counts = run.killed_again_and_again()
+        seconds = time.perf_counter() - began
+    print(f"{counts['kills']} kills in {seconds:.0f} s, {options.workers} workers")
+    for name, count in sorted(counts.items()):
+        print(f"  {count:6,} {name}")
+    if options.save:
+        from benchmarks.record import save
+
+        figures = {"rows": options.rows, "shard_rows": options.shard_rows, "workers": options.workers, **counts}
+        save(f"encode_kills-{options.workers}-workers", figures)
+    return int(any(count for name, count in counts.items() if name.isupper()))
+
+
+def sources(place: Path, rows: int) -> list[Path]:
+    """Four files, a quarter of the rows each."""
+    draw = random.Random(0)
+    table = [{"id": f"d{i}", "text": " ".join(draw.choices(WORDS, k=draw.randint(3, 12))), "n": i} for i in range(rows)]
+    parts = [table[start::4] for start in range(4)]
+    csv, jsonl, packed, parquet = (place / name for name in ("a.csv", "b.jsonl", "c.jsonl.gz", "d.parquet"))
+    csv.write_text("id,text,n\n" + "".join(f'{r["id"]},"{r["text"]}\n",{r["n"]}\n' for r in parts[0]))
+    jsonl.write_text("".join(json.dumps(row) + "\n" for row in parts[1]))
+    packed.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in parts[2]).encode()))
+    pq.write_table(pa.Table.from_pylist(parts[3]), parquet, row_group_size=100)
+    return [csv, jsonl, packed, parquet]
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """The files of an output; the lock of a run that was killed is none of them."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "lock"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(files)}
+
+
+class Run:
+    """Lives of one command, each ended at a random moment."""
+
+    def __init__(self, place: Path, options: argparse.Namespace) -> None:
+        self.place, self.options, self.moments = place, options, random.Random(options.seed)
+        self.out, self.paths = place / "out", sources(place, options.rows)
+        self.embedder = load_named_embedder(MODEL)
+        self.settings = EncodeSettings(ChosenColumns("text", "id"), options.shard_rows)
+        self.encode(place / "whole")
+        self.expected = content(place / "whole")
+
+    def killed_again_and_again(self) -> Counter[str]:
+        """Counts of what happened; those in capitals must be 0."""
+        counts = Counter[str]({"DIFFERENT": 0, "NOT WHOLE": 0})
+        while counts["kills"] < self.options.kills:
+            finished = self.life(counts)
+            counts["NOT WHOLE"] += sum(self.expected[name] != data for name, data in self.shards().items())
+            if finished:
+                self.compare(counts)
+        if self.out.exists():
+            self.encode(self.out)
+            self.compare(counts)
+        return counts
+
+    def compare(self, counts: Counter[str]) -> None:
+        """A complete output with the uninterrupted one."""
+        counts["outputs completed"] += 1
+        counts["DIFFERENT"] += content(self.out) != self.expected
+        shutil.rmtree(self.out)
+
+    def shards(self) -> dict[str, bytes]:
+        """The shards that are there."""
+        return {name: data for name, data in content(self.out).items() if name.startswith("shards/")}
+
+    def encode(self, folder: Path) -> None:
+        """What `likewise encode` does."""
+        origin = VectorOrigin.of(self.embedder, MODEL)
+        encode_to_folder(self.paths, folder, origin, in_this_process(self.embedder), self.settings, progress=False)
+
+    def life(self, counts: Counter[str]) -> bool:
+        """One run, ended at a random moment; whether it had ended by itself."""
+        process = self.start_command() if self.options.workers > 1 else self.fork()
+        children = list[int]()
+        if self.options.workers > 1:
+            time.sleep(self.moments.uniform(0.2, 2.0))
+            children = workers_of(process)
+            if children and self.moments.random() < 0.5:
+                with suppress(ProcessLookupError):
+                    os.kill(self.moments.choice(children), signal.SIGKILL)
+                    counts["kills"] += 1
+                    counts["kills of a worker"] += 1
+        time.sleep(self.moments.uniform(0.01, self.options.longest))
+        children = list({*children, *workers_of(process)})
+        os.kill(process, signal.SIGKILL)  # it is there until it is waited for
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        if code not in (0, -signal.SIGKILL):
+            raise SystemExit(f"a run ended with exit code {code} before it was killed")
+        counts["kills"] += code != 0
+        counts["WORKERS THAT OUTLIVE THEIR COMMAND"] += sum(not ended(child) for child in children)
+        return code == 0
+
+    def fork(self) -> int:
+        """The run in a process that has loaded everything already, so that most kills fall into its work."""
+        child = os.fork()
+        if not child:
+            status = 1
+            with suppress(BaseException):
+                self.encode(self.out)
+                status = 0
+            os._exit(status)
+        return child
+
+    def start_command(self) -> int:
+        """The run as a command with several workers."""
+        command = [sys.executable, "-m", "likewise", "encode", *map(str, self.paths), "-o", f"{self.out}/", "-q"]
+        command += ["--column", "text", "--id", "id", "--shard-rows", str(self.options.shard_rows)]
+        process = subprocess.Popen([*command, "--workers", str(self.options.workers), "-m", MODEL])
+        process.returncode = 0  # it is waited for here, not there
+        return process.pid
+
+
+def workers_of(process: int) -> list[int]:
+    """The children of a process."""
+    with suppress(OSError):
+        return [int(pid) for pid in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    return []
+
+
+def ended(process: int) -> bool:
+    """Whether a process ends within a few seconds."""
+    until = time.perf_counter() + ORPHANS_END
+    while time.perf_counter() < until:
+        with suppress(OSError):
+            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                time.sleep(0.02)
+                continue
+        return True
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

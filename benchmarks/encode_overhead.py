@@ -1,0 +1,103 @@
+"""What do shards cost beyond encoding, and what do two workers gain? Texts of diverse_text, by likewise-mini.
+
+python -m benchmarks.encode_overhead            encoding alone and into a folder, in turn
+python -m benchmarks.encode_overhead --workers  one worker and two, each with one thread, in turn
+
+Both write results/encode_overhead.json or results/encode_workers.json. Encoding alone has its texts in memory; into a
+folder they are read from JSON twice, once to check them, and vectors, texts and ids are written to Parquet, synced to
+the disk, and hashed. Workers are compared without their start: from the first report of each to the end.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from likewise import Embedder
+from likewise.distribute.encode import encode_to_folder, in_this_process
+from likewise.distribute.model_choice import ModelChoice
+from likewise.distribute.plan import EncodeSettings
+from likewise.distribute.source_files import ChosenColumns
+from likewise.distribute.workers import in_workers
+from likewise.files.vector_origin import VectorOrigin
+from likewise.runtime.progress import Meter
+
+from .index_add import short_texts
+from .record import in_turn, ratio, save
+
+MODEL = "likewise-mini"
+
+
+def into_folder(path: Path, embedder: Embedder, shard_rows: int) -> None:
+    """The file into a new folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        origin = VectorOrigin.of(embedder, MODEL)
+        settings = EncodeSettings(ChosenColumns(id="id"), shard_rows)
+        encode_to_folder([path], Path(folder, "out"), origin, in_this_process(embedder), settings, progress=False)
+
+
+def seconds_of_workers(path: Path, embedder: Embedder, workers: int, shard_rows: int) -> tuple[float, float]:
+    """Seconds of a whole run, and from the first progress that is reported on."""
+    reports, began = list[float](), time.perf_counter()
+    settings = EncodeSettings(ChosenColumns(id="id"), shard_rows)
+    model = ModelChoice(MODEL)
+
+    def note(meter: Meter) -> None:
+        if meter.total is not None:  # not of the first reading
+            reports.append(time.perf_counter())
+
+    with tempfile.TemporaryDirectory() as folder:
+        origin = VectorOrigin.of(embedder, MODEL)
+        encode_shards = in_workers(model, workers, workers)
+        encode_to_folder([path], Path(folder, "out"), origin, encode_shards, settings, progress=note)
+    return time.perf_counter() - began, reports[-1] - reports[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--shard-rows", type=int, default=EncodeSettings.shard_rows)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--workers", action="store_true")
+    args = parser.parse_args()
+    texts, embedder = short_texts(args.count), Embedder.load(MODEL)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "texts.jsonl")
+        path.write_text("".join(json.dumps({"id": f"d{i}", "text": text}) + "\n" for i, text in enumerate(texts)))
+        (measure_workers if args.workers else measure_overhead)(path, texts, embedder, args)
+
+
+def measure_overhead(path: Path, texts: list[str], embedder: Embedder, args: argparse.Namespace) -> None:
+    work = {
+        "encode": partial(embedder.encode, texts, progress=False),
+        "into a folder": partial(into_folder, path, embedder, args.shard_rows),
+    }
+    seconds = in_turn(work, args.rounds)
+    overhead = 1 / ratio(seconds, "into a folder", "encode") - 1
+    print({name: round(median(times), 2) for name, times in seconds.items()}, f"overhead {overhead:+.1%}")
+    threads = os.environ.get("OMP_NUM_THREADS", "all")
+    save(
+        "encode_overhead",
+        {"model": MODEL, "texts": len(texts), "threads": threads, "seconds": seconds, "overhead": overhead},
+    )
+
+
+def measure_workers(path: Path, texts: list[str], embedder: Embedder, args: argparse.Namespace) -> None:
+    seconds = {1: list[tuple[float, float]](), 2: list[tuple[float, float]]()}
+    for _ in range(args.rounds):
+        for workers, runs in seconds.items():
+            runs.append(seconds_of_workers(path, embedder, workers, args.shard_rows))
+    whole, working = (
+        median(one[part] / two[part] for one, two in zip(seconds[1], seconds[2], strict=True)) for part in (0, 1)
+    )
+    print(seconds, f"two workers: {whole:.2f}× with their start, {working:.2f}× without")
+    figures = {"texts": len(texts), "shard_rows": args.shard_rows, "seconds": seconds}
+    save("encode_workers", {"model": MODEL, **figures, "times": whole, "times_without_start": working})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Whether all ids are distinct, however many: digests in files on disk, of which a part is in memory at a time."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import BadInput
+
+PARTS = 256
+BUFFER_BYTES = 1 << 14
+"""Of each part in memory; beyond that they are written to its file."""
+DIGEST = np.dtype([("digest", "S16"), ("source", "<u4"), ("line", "<u8")])
+
+
+class DistinctIds:
+    """The digests of ids, and where each id is; equal ids are in one of 256 files.
+
+    Args:
+        folder: an existing folder, where the files are made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._buffers = [bytearray() for _ in range(PARTS)]
+
+    def add(self, name: str, source: int, line: int) -> None:
+        """One more id, and its place."""
+        digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
+        buffer = self._buffers[digest[0]]
+        buffer += digest + source.to_bytes(4, "little") + line.to_bytes(8, "little")
+        if len(buffer) >= BUFFER_BYTES:
+            self._write(digest[0])
+
+    def check(self, sources: Sequence[str]) -> None:
+        """Refuses ids that occur twice.
+
+        Raises:
+            BadInput: names the places of the first two found.
+        """
+        for part in range(PARTS):
+            self._write(part)
+            path = self._path(part)
+            if path.exists():
+                _check_part(np.fromfile(path, DIGEST), sources)
+                path.unlink()
+
+    def _write(self, part: int) -> None:
+        if self._buffers[part]:
+            with self._path(part).open("ab") as file:
+                file.write(self._buffers[part])
+            self._buffers[part].clear()
+
+    def _path(self, part: int) -> Path:
+        return self._folder / f"{part:03}.ids"
+
+
+def _check_part(rows: np.ndarray, sources: Sequence[str]) -> None:
+    order = np.argsort(rows["digest"], kind="stable")
+    same = np.flatnonzero(rows["digest"][order][1:] == rows["digest"][order][:-1])
+    if len(same):
+        places = [f"{sources[row['source']]}:{row['line']}" for row in rows[order[same[0] : same[0] + 2]]]
+        raise BadInput(
+            f"the rows {places[0]} and {places[1]} have one id; expected distinct ids (choose another column with "
+            "--id, or leave it out: rows are then numbered)"
+        )

@@ -1,0 +1,112 @@
+"""Which columns the output has beside id, text and vector, and of what type: what holds every value of every source."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..files.lines import data_ending
+from ..files.read import open_parquet
+from .source_files import ChosenColumns, TextRow
+
+OWN_COLUMNS = ("id", "text", "vector")
+"""Of every shard; another column of such a name gets an underscore."""
+EXACT = 1 << 53  # integers up to here are exact in a double
+LARGEST = 1 << 63
+KINDS_OF_TYPE = {
+    frozenset(): "string",
+    frozenset({"str"}): "string",
+    frozenset({"bool"}): "bool",
+    frozenset({"int"}): "int64",
+    frozenset({"int", "long"}): "int64",
+    frozenset({"long"}): "int64",
+    frozenset({"float"}): "double",
+    frozenset({"int", "float"}): "double",
+}
+"""By the kinds of all values of a column, its type; other mixtures become texts, what is no text as JSON."""
+MIXED = "json"
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """A column that is carried: its name in the sources, its name in the output, and its type.
+
+    The type is one of KINDS_OF_TYPE, `MIXED`, or that of Parquet's column, as `type_name` writes it.
+    """
+
+    source: str
+    name: str
+    type: str
+
+    def convert(self, value: Any) -> Any:
+        """The value as the column holds it."""
+        if self.type != MIXED or value is None or isinstance(value, str):
+            return value
+        return json.dumps(value, default=str)
+
+
+class ColumnKinds:
+    """The kinds of values in each carried column, as the rows come."""
+
+    def __init__(self, chosen: ChosenColumns) -> None:
+        self._chosen = chosen
+        self._kinds: dict[str, set[str]] = {}
+        self._stored: dict[str, set[str]] = {}  # types of Parquet's columns; "" for a source of another format
+        self._ending, self._seen = "", set[str]()
+
+    def begin_source(self, path: Path) -> None:
+        """What follows is of this source."""
+        self._ending, self._seen = data_ending(path), set()
+        if self._ending == ".parquet":
+            from .arrow_types import column_types
+
+            for name, stored in column_types(open_parquet(path)).items():
+                self._stored.setdefault(name, set()).add(stored)
+
+    def add(self, row: TextRow) -> None:
+        """One more row."""
+        is_text = self._ending in (".csv", ".tsv", ".txt")
+        for name, value in row.values.items():
+            if name not in self._seen:
+                self._begin_column(name)
+            if name != row.column and name != self._chosen.id and self._chosen.keeps(name):
+                self._kinds.setdefault(name, set()).add("str" if is_text else kind_of(value))
+
+    def _begin_column(self, name: str) -> None:
+        self._seen.add(name)
+        if self._ending != ".parquet":
+            self._stored.setdefault(name, set()).add("")
+
+    def columns(self) -> tuple[OutputColumn, ...]:
+        """All columns that are carried, in the order in which they were first seen."""
+        names = output_names(self._kinds)
+        return tuple(OutputColumn(source, name, self._type(source)) for source, name in names.items())
+
+    def _type(self, name: str) -> str:
+        stored = self._stored.get(name, set())
+        if len(stored) == 1 and "" not in stored:
+            return next(iter(stored))
+        return KINDS_OF_TYPE.get(frozenset(self._kinds[name] - {"none"}), MIXED)
+
+
+def output_names(sources: Iterable[str]) -> dict[str, str]:
+    """For each column its name in the output: another for each, and none of OWN_COLUMNS."""
+    names: dict[str, str] = {}
+    for source in sources:
+        name = source
+        while name in OWN_COLUMNS or name in names.values():
+            name += "_"
+        names[source] = name
+    return names
+
+
+def kind_of(value: Any) -> str:
+    """The kind of a value: none, bool, int, long (no double holds it), float, str or other."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int" if abs(value) <= EXACT else "long" if -LARGEST <= value < LARGEST else "other"
+    if isinstance(value, str):
+        return "str"
+    return "none" if value is None else "float" if isinstance(value, float) else "other"

@@ -1,0 +1,179 @@
+"""OutputFolder: the folder that `likewise encode` writes: its manifest, its journal while it is written, its shards.
+
+    manifest.json      what was encoded, how, and cut into which shards; once complete, each shard's size and SHA-256
+    journal.jsonl      a line for each finished shard, in the order of finishing; until the output is complete
+    shards/000000.parquet, …
+
+A shard is written aside, synced and renamed, then noted in the journal. What the journal does not list is made again.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+from ..files.vector_origin import VectorOrigin
+from ..runtime.atomic_files import atomic_file, naming_full_disk
+from ..runtime.syncing import sync, sync_folder
+from ..runtime.temporary_files import remove_abandoned
+from .plan import EncodeSettings, plan_from_json, plan_to_json
+from .shards import SHARDS_FOLDER, EncodeJob, ShardRecord, file_digest, record_to_json
+from .source_files import ChosenColumns
+
+MANIFEST, JOURNAL = "manifest.json", "journal.jsonl"
+FORMAT = 1
+OWN_FILES = (MANIFEST, JOURNAL, SHARDS_FOLDER, "lock")
+SHARD_NAME = re.compile(r"\d{6,}\.parquet")
+
+
+class OutputFolder:
+    """A job's files and the records of its finished shards."""
+
+    def __init__(self, job: EncodeJob, records: Iterable[ShardRecord] = (), *, is_complete: bool = False) -> None:
+        self.job, self.is_complete = job, is_complete
+        self.records = {record.number: record for record in records}
+
+    @classmethod
+    def create(cls, job: EncodeJob) -> "OutputFolder":
+        """Write the manifest of a new output."""
+        (job.folder / SHARDS_FOLDER).mkdir(parents=True, exist_ok=True)
+        output = cls(job)
+        output._write_manifest()
+        return output
+
+    @classmethod
+    def open(cls, folder: Path) -> "OutputFolder":
+        """The output in a folder, finished or not.
+
+        Raises:
+            BadInput: there is none, or its manifest is damaged.
+        """
+        found = read_manifest_file(folder)
+        try:
+            job = _job_from_json(folder, found)
+            records = [ShardRecord(**record) for record in found["records"]]
+            complete = bool(found["complete"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"{folder / MANIFEST} is damaged ({error!r}); --restart begins again") from None
+        return cls(job, records if complete else _journal(folder), is_complete=complete)
+
+    @property
+    def missing(self) -> list[int]:
+        """The shards that are not finished, in order."""
+        return [number for number in range(len(self.job.plan.shards)) if number not in self.records]
+
+    def add(self, record: ShardRecord) -> None:
+        """Note a finished shard in the journal; on return it is on the disk."""
+        self.records[record.number] = record
+        path = self.job.folder / JOURNAL
+        line = json.dumps(record_to_json(record)) + "\n"
+        with naming_full_disk(path), path.open("a+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            torn = size and os.pread(file.fileno(), 1, size - 1) != b"\n"
+            file.write(b"\n" * bool(torn) + line.encode())
+            file.flush()
+            sync(file.fileno())
+
+    def finish(self) -> None:
+        """Write the whole manifest, and remove the journal and what killed processes left behind."""
+        folder = self.job.folder
+        self.is_complete = True
+        self._write_manifest()
+        (folder / JOURNAL).unlink(missing_ok=True)
+        sync_folder(folder)
+        remove_abandoned(folder, f"{SHARD_NAME.pattern}|{re.escape(MANIFEST)}|ids")
+        for path in (folder / SHARDS_FOLDER).iterdir():
+            if SHARD_NAME.fullmatch(path.name) and path not in {self.job.path(n) for n in self.records}:
+                path.unlink()
+
+    def check_files(self, numbers: Iterable[int]) -> dict[int, str]:
+        """What is wrong with the files of these finished shards, by number: missing, or of other content."""
+        return {number: why for number in numbers if (why := self._problem(self.records[number]))}
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Drop the records of shards, which are then made again; the output is no longer complete."""
+        for number in numbers:
+            del self.records[number]
+        lines = [json.dumps(record_to_json(record)) + "\n" for record in self.records.values()]
+        with atomic_file(self.job.folder / JOURNAL, durable=True) as partial:
+            partial.write_text("".join(lines), "utf-8")
+        self.is_complete = False
+        self._write_manifest()
+
+    def _problem(self, record: ShardRecord) -> str:
+        path = self.job.path(record.number)
+        try:
+            size, digest = file_digest(path)
+        except OSError as error:
+            return f"{path} cannot be read: {error.strerror}"
+        if (size, digest) == (record.bytes, record.sha256):
+            return ""
+        return f"{path} has been changed: {record.bytes:,} bytes of SHA-256 {record.sha256[:12]}… were written, " + (
+            f"{size:,} bytes of {digest[:12]}… are there"
+        )
+
+    def _write_manifest(self) -> None:
+        records = [record_to_json(self.records[number]) for number in sorted(self.records)] if self.is_complete else []
+        content = {"format": FORMAT, "complete": self.is_complete, **_job_to_json(self.job), "records": records}
+        with atomic_file(self.job.folder / MANIFEST, durable=True) as partial:
+            partial.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+
+
+def read_manifest_file(folder: Path) -> dict[str, Any]:
+    """The manifest of an output as JSON.
+
+    Raises:
+        BadInput: there is none, or it is of another version.
+    """
+    path = folder / MANIFEST
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"{folder} is no output of `likewise encode`: it has no {MANIFEST}") from None
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be read: {error}") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise BadInput(f"{path} is not a manifest of format {FORMAT}, which this version of likewise writes")
+    return found
+
+
+def remove_output(folder: Path) -> None:
+    """Remove what `likewise encode` wrote into a folder, and nothing else."""
+    for path in [folder / JOURNAL, folder / MANIFEST]:
+        path.unlink(missing_ok=True)
+    if (folder / SHARDS_FOLDER).is_dir():
+        for path in (folder / SHARDS_FOLDER).iterdir():
+            if SHARD_NAME.fullmatch(path.name):
+                path.unlink()
+
+
+def _journal(folder: Path) -> list[ShardRecord]:
+    """The finished shards; a line that is torn or damaged is none, and its shard is made again."""
+    try:
+        lines = (folder / JOURNAL).read_text("utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    records = []
+    for line in lines:
+        try:
+            records.append(ShardRecord(**json.loads(line)))
+        except (ValueError, TypeError):
+            continue
+    return records
+
+
+def _job_to_json(job: EncodeJob) -> dict[str, Any]:
+    return {"origin": job.origin.as_json(), "settings": asdict(job.settings), "plan": plan_to_json(job.plan)}
+
+
+def _job_from_json(folder: Path, found: dict[str, Any]) -> EncodeJob:
+    settings = dict(found["settings"])
+    chosen = settings.pop("columns")
+    keep = None if chosen["keep"] is None else tuple(chosen["keep"])
+    columns = ChosenColumns(**{**chosen, "keep": keep})
+    origin = VectorOrigin.from_json(found["origin"])
+    return EncodeJob(folder, plan_from_json(found["plan"]), origin, EncodeSettings(columns, **settings))

@@ -1,0 +1,195 @@
+"""EncodePlan: which rows of which files make up each shard, and which columns the output has; from the input alone."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import BadInput
+from ..files.lines import LinePlace, refuse
+from ..runtime.progress import Advance
+from ..wording import counted
+from .distinct_ids import DistinctIds
+from .output_columns import ColumnKinds, OutputColumn
+from .source_files import ChosenColumns, SourceFile, text_rows
+
+SHARD_ROWS = 1 << 14
+"""Rows of a shard: 25 MB of vectors of 384 numbers, and seconds to minutes of work."""
+CHECK_EVERY = 1 << 14
+"""Rows after which progress is reported and a source is checked to be unchanged."""
+REPORTED_ROWS = 5
+"""How many of the rows that were left out are named."""
+
+
+@dataclass(frozen=True)
+class EncodeSettings:
+    """What decides, beside the model and the sources, what an output holds."""
+
+    columns: ChosenColumns = field(default_factory=ChosenColumns)
+    shard_rows: int = SHARD_ROWS
+    batch_tokens: int | None = None
+    skips_bad_rows: bool = False
+
+    def differences(self, other: "EncodeSettings") -> list[str]:
+        """What differs, each in words: "shard_rows 16384 and 100"."""
+        pairs = [(name, value, vars(other)[name]) for name, value in vars(self).items() if name != "columns"]
+        chosen = vars(other.columns)
+        pairs += [(f"column {name}", value, chosen[name]) for name, value in vars(self.columns).items()]
+        return [f"{name} {mine!r} and {theirs!r}" for name, mine, theirs in pairs if mine != theirs]
+
+
+class Piece(NamedTuple):
+    """Rows of one source: from a place on (bytes, and lines or rows, before it) to the end of line or row `stop`."""
+
+    source: int
+    byte: int
+    line: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The rows of one file of the output, from one source or several."""
+
+    rows: int
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class EncodePlan:
+    """All that follows from the input: sources, shards and columns, and how many rows were left out."""
+
+    sources: tuple[SourceFile, ...]
+    shards: tuple[Shard, ...]
+    columns: tuple[OutputColumn, ...]
+    left_out: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Of all shards."""
+        return sum(shard.rows for shard in self.shards)
+
+
+@dataclass
+class Rejected:
+    """Rows that are left out: their number, and what is wrong with the first."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def __call__(self, message: str) -> None:
+        """Note one."""
+        self.count += 1
+        if len(self.first) < REPORTED_ROWS:
+            self.first.append(message)
+
+    def __str__(self) -> str:
+        return f"{counted(self.count, 'row was', 'rows were')} left out; the first: {'; '.join(self.first)}"
+
+
+def make_plan(
+    paths: Sequence[Path],
+    settings: EncodeSettings,
+    rejected: Rejected | None = None,
+    ids: DistinctIds | None = None,
+    advance: Advance = lambda *_: None,
+) -> EncodePlan:
+    """Read all sources once: check every row, and cut the rows into shards.
+
+    Args:
+        paths: the sources, in the order of the output.
+        settings: which of their columns are used, how many rows a shard has.
+        rejected: counts the rows without a usable text, where settings leave them out; else the first is an error.
+        ids: checks that ids are distinct, where a column of them is chosen.
+        advance: receives the number of rows read, for progress.
+
+    Raises:
+        BadInput: a source cannot be read, or a row cannot be used; the message names the line.
+    """
+    columns, sources = settings.columns, list[SourceFile]()
+    cutter, kinds, rejected = _Cutter(settings.shard_rows), ColumnKinds(columns), rejected or Rejected()
+    reject = rejected if settings.skips_bad_rows else refuse
+    for number, path in enumerate(paths):
+        source = SourceFile.at(path)
+        kinds.begin_source(path)
+        cutter.begin_source(number)
+        rows, text = 0, ""
+        for row in text_rows(path, columns, reject=reject):
+            text = row.column
+            cutter.add(row.after)
+            kinds.add(row)
+            if ids is not None:
+                ids.add(row.id, number, row.after.line)
+            rows += 1
+            if rows % CHECK_EVERY == 0:  # also, because a file that grows as fast as it is read has no end
+                advance(CHECK_EVERY, 0)
+                source.check_unchanged()
+        advance(rows % CHECK_EVERY, 0)
+        source.check_unchanged()
+        sources.append(replace(source, text=text, rows=rows))
+    if ids is not None:
+        ids.check([source.path for source in sources])
+    return EncodePlan(tuple(sources), cutter.finish(), kinds.columns(), rejected.count)
+
+
+class _Cutter:
+    """Cuts rows, as they come, into shards of equal size."""
+
+    def __init__(self, shard_rows: int) -> None:
+        if shard_rows < 1:
+            raise BadInput(f"rows of a shard: {shard_rows}; expected 1 or more")
+        self._size, self._rows = shard_rows, 0
+        self._shards, self._pieces = list[Shard](), list[Piece]()
+        self._source, self._start, self._last = 0, LinePlace(0, 0), LinePlace(0, 0)
+
+    def begin_source(self, number: int) -> None:
+        """What follows is of this source."""
+        self._end_piece()
+        self._source, self._start, self._last = number, LinePlace(0, 0), LinePlace(0, 0)
+
+    def add(self, after: LinePlace) -> None:
+        """One more row, which ends at this place."""
+        self._rows, self._last = self._rows + 1, after
+        if self._rows == self._size:
+            self._end_shard()
+
+    def finish(self) -> tuple[Shard, ...]:
+        """All shards; the last may have fewer rows."""
+        self._end_shard()
+        return tuple(self._shards)
+
+    def _end_piece(self) -> None:
+        if self._last != self._start:
+            self._pieces.append(Piece(self._source, *self._start, self._last.line))
+            self._start = self._last
+
+    def _end_shard(self) -> None:
+        self._end_piece()
+        if self._rows:
+            self._shards.append(Shard(self._rows, tuple(self._pieces)))
+        self._rows, self._pieces = 0, []
+
+
+def plan_to_json(plan: EncodePlan) -> dict[str, Any]:
+    """What `plan_from_json` reads."""
+    return {
+        "rows": plan.rows,
+        "left_out": plan.left_out,
+        "sources": [vars(source) for source in plan.sources],
+        "columns": [vars(column) for column in plan.columns],
+        "shards": [{"rows": shard.rows, "pieces": [list(piece) for piece in shard.pieces]} for shard in plan.shards],
+    }
+
+
+def plan_from_json(found: dict[str, Any]) -> EncodePlan:
+    """The plan that `plan_to_json` described."""
+    return EncodePlan(
+        tuple(SourceFile(**source) for source in found["sources"]),
+        tuple(_shard(shard["rows"], shard["pieces"]) for shard in found["shards"]),
+        tuple(OutputColumn(**column) for column in found["columns"]),
+        found["left_out"],
+    )
+
+
+def _shard(rows: int, pieces: Iterable[Sequence[int]]) -> Shard:
+    return Shard(rows, tuple(Piece(*piece) for piece in pieces))

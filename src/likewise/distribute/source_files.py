@@ -1,0 +1,163 @@
+"""The files that texts come from: their rows from any place on, checked, and whether a file is still the one it was."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import BadInput
+from ..files.line_formats import LINE_FORMATS, distinct_columns, json_objects
+from ..files.lines import BEGINNING, LinePlace, data_ending, open_lines, refuse
+from ..files.read import choose_text_column, parquet_rows
+
+Values = Mapping[str, Any]
+Reject = Callable[[str], None]
+NamedRow = tuple[str, LinePlace, Values]
+"""The place of a row ("line 3"), the place after it, and its values by the names of their columns."""
+
+
+@dataclass(frozen=True)
+class ChosenColumns:
+    """Which columns of the sources are used; `text` and `id` None: the usual column of texts, and numbered rows."""
+
+    text: str | None = None
+    id: str | None = None
+    keep: tuple[str, ...] | None = None
+    """Of the other columns; None: all of them."""
+
+    def keeps(self, name: str) -> bool:
+        """Whether a column that is neither text nor id is carried into the output."""
+        return self.keep is None or name in self.keep
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file as it was when it was first read: its name, its bytes, when it was modified (ns), its column of texts."""
+
+    path: str
+    bytes: int
+    modified: int
+    text: str = ""
+    rows: int = 0
+
+    @classmethod
+    def at(cls, path: Path) -> "SourceFile":
+        """The file as it is now."""
+        state = path.stat()
+        return cls(str(path), state.st_size, state.st_mtime_ns)
+
+    def check_unchanged(self) -> None:
+        """Refuses a file that has been written to since it was first read.
+
+        Raises:
+            BadInput: it has, or is gone.
+        """
+        try:
+            now = SourceFile.at(Path(self.path))
+        except OSError as error:
+            raise BadInput(f"{self.path} cannot be read again: {error.strerror}") from None
+        if (now.bytes, now.modified) != (self.bytes, self.modified):
+            raise BadInput(
+                f"{self.path} has changed since it was first read: {self.bytes:,} bytes then, {now.bytes:,} now, "
+                "modified since; --restart begins again with the file as it is"
+            )
+
+
+class TextRow(NamedTuple):
+    """A row with a text: the place after it, its id, its text and the name of that column, and all its values."""
+
+    after: LinePlace
+    id: str
+    text: str
+    column: str
+    values: Values
+
+
+def text_rows(
+    path: Path, columns: ChosenColumns, text: str = "", start: LinePlace = BEGINNING, reject: Reject = refuse
+) -> Iterator[TextRow]:
+    """The rows from a place on that have a text, and what is wrong with each of the others to `reject`.
+
+    Args:
+        path: a file that can be read.
+        columns: which of its columns are used.
+        text: the column of texts in this file; empty: the one that `columns` chooses, by the names in the first row.
+        start: where to begin.
+        reject: raises, or the row is left out.
+    """
+    text = "text" if data_ending(path) == ".txt" else text or columns.text or ""
+    used = None if columns.keep is None or not text else (text, columns.id, *columns.keep)
+    for place, after, values in _named_rows(path, start, reject, used):
+        text = text or choose_text_column(list(values), None, path)
+        problem = row_problem(values, text, columns.id)
+        if problem is not None:
+            reject(f"{path}, {place}: {problem}")
+            continue
+        name = f"{path}:{place.rpartition(' ')[2]}" if columns.id is None else str(values[columns.id])
+        yield TextRow(after, name, values[text], text, values)
+
+
+def row_problem(values: Values, text: str, id_column: str | None) -> str | None:
+    """What is wrong with a row, as the end of a message; None where nothing is."""
+    found = values.get(text)
+    if not isinstance(found, str):
+        return _no_text(values, text)
+    if id_column is not None:
+        name = values.get(id_column)
+        if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
+            return f"the id in column {id_column!r} is {name!r:.60}; expected a text or a whole number"
+    broken = next((key for key, value in values.items() if isinstance(value, str) and not is_utf8(value)), None)
+    return None if broken is None else f"the column {broken!r} holds half of a surrogate pair, which is no text"
+
+
+def _no_text(values: Values, text: str) -> str:
+    if text not in values:
+        return f"there is no column {text!r}; it has {', '.join(values) or 'none'}"
+    found = values[text]
+    if found is None:
+        return f"the text in column {text!r} is null"
+    return f"expected a text in column {text!r}, found {str(found)[:40]!r} ({type(found).__name__})"
+
+
+def is_utf8(text: str) -> bool:
+    """Whether UTF-8 can hold a text: half of a surrogate pair, which JSON's escapes can write, it cannot."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _named_rows(path: Path, start: LinePlace, reject: Reject, used: Sequence[str | None] | None) -> Iterator[NamedRow]:
+    ending = data_ending(path)
+    if ending == ".parquet":
+        yield from _parquet_rows(path, start.line, used)
+        return
+    with open_lines(path, start, reject) as lines:
+        if ending == ".jsonl":
+            lines.skip()
+            for place, row in json_objects(lines):
+                yield place, lines.place, row
+            return
+        names: list[str] = []
+        for place, values in LINE_FORMATS[ending](lines, distinct_columns(path, _all_into(names))):
+            yield place, lines.place, dict(zip(names, values, strict=True))
+
+
+def _parquet_rows(path: Path, start: int, used: Sequence[str | None] | None) -> Iterator[NamedRow]:
+    names: list[str] = []
+    choose = distinct_columns(path, _all_into(names, used))
+    for row, (place, values) in enumerate(parquet_rows(path, choose, start), start + 1):
+        yield place, LinePlace(0, row), dict(zip(names, values, strict=True))
+
+
+def _all_into(names: list[str], used: Sequence[str | None] | None = None) -> Callable[[Sequence[str]], Sequence[str]]:
+    """Chooses all columns, or those of `used` that there are, and notes their names."""
+
+    def choose(found: Sequence[str]) -> Sequence[str]:
+        names[:] = [name for name in found if used is None or name in used]
+        return names
+
+    return choose

@@ -1,0 +1,131 @@
+"""verify_output: whether a folder of shards is what its manifest says, and its vectors what the model computes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..files.read import open_parquet
+from ..runtime.progress import Progress, show_progress
+from .output_folder import OutputFolder
+from .shard_files import shard_schema, stored_schema
+from .shards import SHARDS_FOLDER
+
+if TYPE_CHECKING:
+    from ..embedder import Embedder
+
+TOLERANCE = {"fp32": 1e-4}
+"""The largest difference between a number of a vector and the one computed again, as a part of the vector's length:
+other processors and batches round differently. Other precisions have `ROUGH`."""
+ROUGH = 2e-2
+
+
+@dataclass
+class OutputReport:
+    """What was checked, and what is wrong: of shards by number, and of the output."""
+
+    rows: int
+    shards: int
+    compared: int = 0
+    largest_difference: float = 0.0
+    damaged: dict[int, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.damaged and not self.problems
+
+
+def verify_output(
+    folder: Path, embedder: "Embedder | None" = None, sample: int = 0, seed: int = 0, progress: Progress = None
+) -> OutputReport:
+    """Check every file of an output, and encode some of its rows again.
+
+    Args:
+        folder: the output.
+        embedder: the model, for the rows that are encoded again.
+        sample: how many rows, chosen at random from `seed`.
+        seed: of the choice.
+        progress: as in `Embedder.encode`; rows whose files were checked.
+
+    Raises:
+        BadInput: the folder is no output.
+    """
+    output = OutputFolder.open(folder)
+    job = output.job
+    report = OutputReport(job.plan.rows, len(job.plan.shards))
+    if output.missing:
+        report.problems.append(f"{len(output.missing):,} of {report.shards:,} shards are not made yet")
+    report.problems += _strangers(output)
+    with show_progress(progress, report.rows) as advance:
+        for number in sorted(output.records):
+            problem = output.check_files([number]).get(number) or _shape_problem(output, number)
+            if problem:
+                report.damaged[number] = problem
+            advance(job.plan.shards[number].rows, 0)
+    if embedder is not None and sample:
+        _compare(output, embedder, sample, seed, report)
+    return report
+
+
+def _strangers(output: OutputFolder) -> list[str]:
+    """Files among the shards that the manifest does not know; an earlier run with --restart may have left them."""
+    known = {output.job.path(number).name for number in range(len(output.job.plan.shards))}
+    found = sorted(path.name for path in (output.job.folder / SHARDS_FOLDER).iterdir())
+    return [f"{SHARDS_FOLDER}/{name} is not in the manifest" for name in found if name not in known]
+
+
+def _shape_problem(output: OutputFolder, number: int) -> str:
+    """What is wrong with the columns or the number of rows of a shard."""
+    job, file = output.job, open_parquet(output.job.path(number))
+    expected, rows = stored_schema(shard_schema(job.plan.columns, job.origin)), job.plan.shards[number].rows
+    if not file.schema_arrow.equals(expected, check_metadata=True):
+        return f"{job.path(number)} has other columns or another origin than the manifest says"
+    if file.metadata.num_rows != rows:
+        return f"{job.path(number)} has {file.metadata.num_rows:,} rows, expected {rows:,}"
+    return ""
+
+
+def _compare(output: OutputFolder, embedder: "Embedder", sample: int, seed: int, report: OutputReport) -> None:
+    """Encode rows of good shards again, and note those whose vectors differ."""
+    good = [number for number in sorted(output.records) if number not in report.damaged]
+    origin = output.job.origin
+    limit = TOLERANCE.get(origin.precision, ROUGH)
+    for number, rows in _chosen_rows(output, good, sample, seed):
+        ids, texts, stored = _stored_rows(output.job.path(number), rows)
+        again = embedder.encode(texts, prompt=origin.prompt, overflow=origin.overflow, progress=False)  # type: ignore[arg-type]
+        differences = _relative_differences(stored, again)
+        report.compared += len(rows)
+        report.largest_difference = max(report.largest_difference, float(differences.max()))
+        far = np.flatnonzero(~(differences <= limit))
+        if len(far):
+            report.damaged[number] = (
+                f"{output.job.path(number)}: the vector of {ids[far[0]]!r} differs by {differences[far[0]]:.2g} of its "
+                f"length from the one that the model computes now, expected at most {limit:g}"
+            )
+
+
+def _chosen_rows(output: OutputFolder, shards: Sequence[int], sample: int, seed: int) -> list[tuple[int, np.ndarray]]:
+    """Rows chosen at random, by shard; each row of the output is as likely as any other."""
+    sizes = np.array([output.job.plan.shards[number].rows for number in shards], np.int64)
+    total = int(sizes.sum())
+    chosen = np.sort(np.random.default_rng(seed).choice(total, min(sample, total), replace=False))
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    parts = [(n, chosen[(chosen >= a) & (chosen < b)] - a) for n, a, b in zip(shards, starts, starts[1:], strict=False)]
+    return [(number, rows) for number, rows in parts if len(rows)]
+
+
+def _stored_rows(path: Path, rows: np.ndarray) -> tuple[list[str], list[str], Float[np.ndarray, "n E"]]:
+    table: Any = open_parquet(path).read(["id", "text", "vector"]).take(rows)
+    vectors = np.array(table.column("vector").to_pylist(), np.float32)
+    return table.column("id").to_pylist(), table.column("text").to_pylist(), vectors
+
+
+def _relative_differences(stored: Float[np.ndarray, "n E"], again: Float[np.ndarray, "n E"]) -> Float[np.ndarray, " n"]:
+    """The largest difference of two numbers in each row, as a part of the row's length; infinite where it has none."""
+    lengths = np.maximum(np.linalg.norm(again, axis=1), 1e-12)
+    return np.asarray(np.nan_to_num(np.abs(stored - again).max(axis=1) / lengths, nan=np.inf))

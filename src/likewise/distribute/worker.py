@@ -1,0 +1,75 @@
+"""A worker: a process that encodes the shards whose numbers it is sent, until its input ends.
+
+Its input is lines of JSON: first the folder and the model, then numbers of shards. So is its output: progress, the
+record of each finished shard, or an error. Where its input ends, because whoever started it has ended or wants no more,
+it ends at once, whatever it is doing: a shard that is half written is written aside, and is removed by a later run.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from queue import SimpleQueue
+from time import monotonic
+from typing import Any, TextIO
+
+from ..errors import LikewiseError
+from .model_choice import ModelChoice
+from .output_folder import OutputFolder
+from .shards import encode_shard
+
+REPORT_EVERY = 0.2  # seconds between reports of progress
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches every process; whoever started this one decides
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a package prints is no reply
+    lines: SimpleQueue[str] = SimpleQueue()
+    threading.Thread(target=_read, args=(lines,), daemon=True).start()
+    try:
+        _serve(lines, replies)
+    except BaseException as error:  # whatever it is, whoever started this process reports it
+        kind = type(error).__name__ if isinstance(error, LikewiseError) else ""
+        _reply(replies, error={"kind": kind, "message": str(error) if kind else f"{type(error).__name__}: {error}"})
+
+
+def _serve(lines: "SimpleQueue[str]", replies: TextIO) -> None:
+    order = json.loads(lines.get())
+    job = OutputFolder.open(Path(order["folder"])).job
+    embedder = ModelChoice(**order["model"]).load(job.origin)
+    _reply(replies, ready=True)
+    while True:
+        record = encode_shard(job, int(lines.get()), embedder, _Progress(replies))
+        _reply(replies, record=vars(record))
+
+
+class _Progress:
+    """Reports texts and tokens now and then; the rest of a shard is known from its record."""
+
+    def __init__(self, replies: TextIO) -> None:
+        self._replies, self._texts, self._tokens, self._reported = replies, 0.0, 0, monotonic()
+
+    def __call__(self, texts: float, tokens: int) -> None:
+        self._texts, self._tokens = self._texts + texts, self._tokens + tokens
+        if monotonic() - self._reported > REPORT_EVERY:
+            _reply(self._replies, progress=[self._texts, self._tokens])
+            self._texts, self._tokens, self._reported = 0.0, 0, monotonic()
+
+
+def _read(lines: "SimpleQueue[str]") -> None:
+    for line in sys.stdin:
+        lines.put(line)
+    os._exit(0)
+
+
+def _reply(replies: TextIO, **content: Any) -> None:
+    replies.write(json.dumps(content) + "\n")
+    replies.flush()
+
+
+if __name__ == "__main__":
+    main()

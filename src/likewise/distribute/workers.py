@@ -1,0 +1,164 @@
+"""Several processes encode the shards of one job, the next one whenever ready; a dead one's shard is taken over."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from .. import errors
+from ..errors import LikewiseError
+from ..runtime.arguments import whole_number
+from ..runtime.progress import Advance
+from ..runtime.temporary_files import remove_abandoned
+from .encode import EncodeShards
+from .model_choice import ModelChoice
+from .output_folder import SHARD_NAME
+from .shards import EncodeJob, ShardRecord
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+MOST_DEATHS = 3
+"""Workers that one shard may end, until it is taken to be the cause."""
+PATIENCE = 10.0  # seconds that a worker may take to end
+
+
+def in_workers(model: ModelChoice, workers: int, threads: int) -> EncodeShards:
+    """Encodes in this many processes, which share this many threads.
+
+    A process that dies is replaced, and its shard encoded by another.
+    """
+    whole_number("workers", workers)
+    threads_each = max(1, threads // workers)
+
+    def encode_shards(job: EncodeJob, numbers: Sequence[int], advance: Advance) -> Iterator[ShardRecord]:
+        pool = _Pool(job, model, threads_each, deque(numbers))
+        try:
+            yield from pool.records(min(workers, len(numbers)), advance)
+        finally:
+            pool.stop()
+
+    return encode_shards
+
+
+class _Worker:
+    """A process, the shard that it is at, and what it has reported of it."""
+
+    def __init__(self, job: EncodeJob, model: ModelChoice, threads: int, replies: "SimpleQueue[_Reply]") -> None:
+        source = str(Path(__file__).parents[2])
+        paths = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "likewise.distribute.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), "PYTHONPATH": paths},
+            encoding="utf-8",
+        )
+        self.shard: int | None = None
+        self.texts, self.tokens = 0.0, 0
+        self._send({"folder": str(job.folder), "model": {"name": model.name, "options": dict(model.options)}})
+        threading.Thread(target=self._read, args=(replies,), daemon=True).start()
+
+    def encode(self, shard: int) -> None:
+        """Have it encode a shard."""
+        self.shard, self.texts, self.tokens = shard, 0.0, 0
+        self._send(shard)
+
+    def count(self, texts: float, tokens: int) -> None:
+        """Note progress with its shard."""
+        self.texts, self.tokens = self.texts + texts, self.tokens + tokens
+
+    def stop(self) -> None:
+        """End it; it ends by itself where its input ends."""
+        with suppress(OSError):
+            self.process.stdin.close()  # type: ignore[union-attr]  # a pipe
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _send(self, content: object) -> None:
+        with suppress(OSError):  # it is dead, which its reader notices
+            print(json.dumps(content), file=self.process.stdin, flush=True)
+
+    def _read(self, replies: "SimpleQueue[_Reply]") -> None:
+        for line in self.process.stdout or ():
+            replies.put((self, json.loads(line)))
+        replies.put((self, None))
+
+
+_Reply = tuple[_Worker, dict[str, Any] | None]
+"""Who replies, and what; None: it has ended."""
+
+
+class _Pool:
+    """The workers of a job, and the shards that are still to be given out."""
+
+    def __init__(self, job: EncodeJob, model: ModelChoice, threads: int, waiting: "deque[int]") -> None:
+        self._job, self._model, self._threads, self._waiting = job, model, threads, waiting
+        self._replies: SimpleQueue[_Reply] = SimpleQueue()
+        self._workers = list[_Worker]()
+        self._deaths = Counter[int | None]()
+
+    def records(self, workers: int, advance: Advance) -> Iterator[ShardRecord]:
+        """The record of every shard, when it is finished."""
+        left = len(self._waiting)
+        for _ in range(workers):
+            self._start()
+        while left:
+            worker, reply = self._replies.get()
+            if reply is None:
+                self._replace(worker, advance)
+            elif "progress" in reply:
+                worker.count(*reply["progress"])
+                advance(*reply["progress"])
+            elif "error" in reply:
+                raise _error(**reply["error"])
+            else:
+                if "record" in reply:
+                    left -= 1
+                    record = ShardRecord(**{**reply["record"], "notes": tuple(reply["record"]["notes"])})
+                    advance(record.rows - worker.texts, 0)
+                    worker.shard = None
+                    yield record
+                if self._waiting:
+                    worker.encode(self._waiting.popleft())
+
+    def stop(self) -> None:
+        """End all workers, and remove what they had half written."""
+        for worker in self._workers:
+            with suppress(OSError):
+                worker.process.stdin.close()  # type: ignore[union-attr]  # a pipe
+        for worker in self._workers:
+            worker.stop()
+        remove_abandoned(self._job.folder, SHARD_NAME.pattern)
+
+    def _start(self) -> None:
+        self._workers.append(_Worker(self._job, self._model, self._threads, self._replies))
+
+    def _replace(self, worker: _Worker, advance: Advance) -> None:
+        """Go on without a worker that has ended."""
+        worker.stop()
+        self._workers.remove(worker)
+        self._deaths[worker.shard] += 1
+        if self._deaths[worker.shard] >= MOST_DEATHS:
+            at = "before they began" if worker.shard is None else f"at shard {worker.shard}"
+            code = worker.process.returncode
+            why = f"signal {-code}; 9 may mean that memory ran out" if code < 0 else f"exit code {code}"
+            raise LikewiseError(f"{MOST_DEATHS} workers ended {at}, the last by {why}; finished shards are kept")
+        if worker.shard is not None:
+            advance(-worker.texts, -worker.tokens)
+            self._waiting.appendleft(worker.shard)
+        self._start()
+
+
+def _error(kind: str, message: str) -> Exception:
+    """The error of a worker, of the class that it had there, where one message makes one."""
+    found = getattr(errors, kind, None)
+    return found(message) if found not in (None, errors.BelowBar) else RuntimeError(message)

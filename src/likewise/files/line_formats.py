@@ -1,0 +1,167 @@
+"""Rows of files that are read line by line: text, comma- and tab-separated values, JSON."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+from .lines import LineReader, open_lines
+
+Choose = Callable[[Sequence[str]], Sequence[str]]
+"""Given the names of a file's columns, returns those to read."""
+Row = tuple[str, Sequence[Any]]
+"""The place of a row ("line 3"), and its values in the chosen columns."""
+
+
+def distinct_columns(path: Path, choose: Choose) -> Choose:
+    """The same choice, but a chosen name that several columns have is an error."""
+
+    def once(names: Sequence[str]) -> Sequence[str]:
+        chosen, counts = choose(names), Counter(names)
+        repeated = next((name for name in chosen if counts[name] > 1), None)
+        if repeated is not None:
+            raise BadInput(
+                f"{path} has {counts[repeated]} columns named {repeated!r}, so which one is meant is unknown; "
+                "give each a different name"
+            )
+        return chosen
+
+    return once
+
+
+def text_lines(lines: LineReader, choose: Choose) -> Iterator[Row]:
+    """Every line is a text."""
+    width = len(choose(["text"]))
+    lines.skip()
+    for line in lines:
+        if not lines.take_broken():
+            yield f"line {lines.line}", [line.rstrip("\r\n")] * width
+
+
+def separated(delimiter: str) -> Callable[[LineReader, Choose], Iterator[Row]]:
+    """Values between delimiters, under the names in the first line."""
+
+    def rows(lines: LineReader, choose: Choose) -> Iterator[Row]:
+        reader = csv.reader(iter(lines), delimiter=delimiter, strict=True)
+        read, begins = _any_length(reader), 1
+        try:
+            names = next(read, [])
+            position = {name: i for i, name in enumerate(names)}
+            expected = [position[name] for name in choose(names)]
+            lines.skip()
+            begins = lines.line + 1
+            for row in read:
+                if not lines.take_broken() and _is_whole(row, names, lines):
+                    values = row or [""]
+                    yield f"line {lines.line}", [values[i] for i in expected]
+                begins = lines.line + 1
+        except csv.Error as error:
+            why = _stray_quote(lines, delimiter, begins) or f"line {lines.line} cannot be read: {error}"
+            raise BadInput(f"{lines.source}, {why}") from None
+
+    return rows
+
+
+def _is_whole(row: Sequence[str], names: Sequence[str], lines: LineReader) -> bool:
+    """Whether a row has a value for every name; blank lines, where there are several, are passed over."""
+    if len(row or [""]) == len(names):
+        return True
+    if row:
+        lines.reject(
+            f"{lines.source}, line {lines.line}: this row has {len(row)} fields, and the first line names "
+            f"{len(names)} columns"
+        )
+    return False
+
+
+def _any_length(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    """The reader's rows, without a limit on field length; csv's limit is process-wide, so it is restored after each."""
+    while True:
+        before = csv.field_size_limit(1 << 30)
+        try:
+            row = next(reader, None)
+        finally:
+            csv.field_size_limit(before)
+        if row is None:
+            return
+        yield row
+
+
+def _stray_quote(lines: LineReader, delimiter: str, begins: int) -> str | None:
+    """What is wrong with the quotes of the row that begins on this line, which is read again; None if nothing is."""
+    quoted, opens, number = False, begins, begins
+    with open_lines(Path(str(lines.source)), reject=lambda _: None) as again:
+        for number, line in islice(enumerate(again, 1), begins - 1, None):
+            place = 0
+            while place >= 0:
+                if not quoted:
+                    place = _opening_quote(line, delimiter, place)
+                    quoted, opens = place >= 0, number
+                else:
+                    place, rest = _closing_quote(line, place)
+                    quoted = place < 0
+                    if not quoted and rest not in (delimiter, "\r", "\n", ""):
+                        return f"line {opens}: a quote opens here, and after its end on line {number} {MORE} {QUOTES}"
+    return f"line {opens}: a quote opens here and is never closed. {QUOTES}" if quoted else None
+
+
+MORE = "stands more text before the next column."
+QUOTES = 'A text that has quotes is written between quotes, with its own doubled: "she said ""no"""'
+
+
+def _opening_quote(line: str, delimiter: str, place: int) -> int:
+    """The position after the next quote that is the first character of a field; -1 if there is none."""
+    if place == 0 and line.startswith('"'):
+        return 1
+    found = line.find(f'{delimiter}"', place)
+    return found + 2 if found >= 0 else -1
+
+
+def _closing_quote(line: str, place: int) -> tuple[int, str]:
+    """The position after the quote that ends the field, and the character there; -1 if the field continues."""
+    while (found := line.find('"', place)) >= 0:
+        if not line.startswith('""', found):
+            return found + 1, line[found + 1 : found + 2]
+        place = found + 2
+    return -1, ""
+
+
+def json_objects(lines: LineReader) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The place of every row ("line 3"), and its values by name; a text alone is a row with the column text."""
+    for line in lines:
+        if lines.take_broken() or not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            lines.reject(f"{lines.source}, line {lines.line} is no JSON: {error}")
+            continue
+        if isinstance(row, str):
+            row = {"text": row}
+        if isinstance(row, dict):
+            yield f"line {lines.line}", row
+        else:
+            kind = type(row).__name__
+            lines.reject(f"{lines.source}, line {lines.line} holds a {kind}; expected an object or a text")
+
+
+def object_rows(lines: LineReader, choose: Choose) -> Iterator[Row]:
+    """The columns are those of the first object; later ones may lack some, whose values are then None."""
+    expected: Sequence[str] | None = None
+    lines.skip()
+    for place, row in json_objects(lines):
+        expected = choose(list(row)) if expected is None else expected
+        yield place, [row.get(name) for name in expected]
+
+
+LINE_FORMATS: dict[str, Callable[[LineReader, Choose], Iterator[Row]]] = {
+    ".txt": text_lines,
+    ".csv": separated(","),
+    ".tsv": separated("\t"),
+    ".jsonl": object_rows,
+}
+"""By the ending of a file's name, what reads its rows from its lines."""

@@ -1,0 +1,139 @@
+"""The lines of a file as texts, decompressed where its name ends in .gz or .zst, from any place on."""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from ..errors import BadInput
+from .zstandard_files import ZSTANDARD_ERRORS, open_zstandard
+
+BLOCK = 1 << 20  # bytes read at a time where a stream cannot seek
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, *ZSTANDARD_ERRORS)
+"""What reading a compressed file raises where it is cut off or damaged."""
+
+
+class LinePlace(NamedTuple):
+    """A place between two lines: the bytes (of the decompressed file) and the lines before it."""
+
+    byte: int
+    line: int
+
+
+BEGINNING = LinePlace(0, 0)
+
+
+def refuse(message: str) -> None:
+    """What to do with a row that cannot be read: the default, an error.
+
+    Raises:
+        BadInput: always.
+    """
+    raise BadInput(message)
+
+
+@dataclass
+class LineReader:
+    """The lines of a stream, one at a time, and the place after the last one that was read.
+
+    Args:
+        source: what errors name.
+        stream: lines of bytes; they may be texts already, as standard input's can be.
+        start: where rows are read from; a header before it is read all the same.
+        reject: receives what is wrong with a row; it raises, or it returns and the row is left out.
+    """
+
+    source: object
+    stream: Iterable[Any]
+    start: LinePlace = BEGINNING
+    reject: Callable[[str], None] = refuse
+    byte: int = 0
+    line: int = 0
+    is_broken: bool = False
+    """Whether a line since the last call of `take_broken` is not UTF-8, and was rejected."""
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            for raw in self.stream:
+                self.byte += len(raw)
+                self.line += 1
+                yield raw if isinstance(raw, str) else self._decoded(raw)
+        except DAMAGED as error:
+            raise BadInput(f"{self.source} is cut off or damaged after line {self.line:,}: {error}") from None
+
+    @property
+    def place(self) -> LinePlace:
+        """After the last line that was read."""
+        return LinePlace(self.byte, self.line)
+
+    def skip(self) -> None:
+        """Go on to `start`, if it is further on."""
+        if self.start.byte <= self.byte:
+            return
+        try:
+            _go_to(self.stream, self.start.byte, self.byte)
+        except DAMAGED as error:
+            raise BadInput(f"{self.source} is cut off or damaged: {error}") from None
+        self.byte, self.line = self.start
+
+    def take_broken(self) -> bool:
+        """Whether a line was rejected since this was last asked."""
+        broken, self.is_broken = self.is_broken, False
+        return broken
+
+    def _decoded(self, raw: bytes) -> str:
+        """Decoded line by line, so that an error can name its line."""
+        encoding = "utf-8-sig" if self.line == 1 else "utf-8"
+        try:
+            return raw.decode(encoding)
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            self.reject(f"{self.source}, line {self.line} is not UTF-8 (byte {error.start + 1} is {byte:#04x})")
+        self.is_broken = True
+        return raw.decode(encoding, "replace")
+
+
+@contextmanager
+def open_lines(
+    path: Path, start: LinePlace = BEGINNING, reject: Callable[[str], None] = refuse
+) -> Iterator[LineReader]:
+    """The lines of a file, which is closed when the block ends."""
+    with open_bytes(path) as file:
+        yield LineReader(path, file, start, reject)
+
+
+def open_bytes(path: Path) -> Any:
+    """The file's bytes as a stream, decompressed where its name says that it is compressed."""
+    return OPENERS.get(path.suffix.lower(), _open_plain)(path)
+
+
+def data_ending(path: Path) -> str:
+    """The ending that names a file's format: .csv of names.csv.gz."""
+    ending = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if ending in OPENERS else ending
+
+
+def compressed_endings(endings: Iterable[str]) -> list[str]:
+    """Each ending followed by one of a compressed file: .csv.gz, .csv.zst."""
+    return [ending + compressed for ending in endings for compressed in OPENERS]
+
+
+def _go_to(stream: Any, byte: int, now: int) -> None:
+    if stream.seekable():
+        stream.seek(byte)
+        return
+    while now < byte:
+        skipped = len(stream.read(min(BLOCK, byte - now)))
+        if not skipped:
+            return
+        now += skipped
+
+
+def _open_plain(path: Path) -> BinaryIO:
+    return path.open("rb")
+
+
+OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.GzipFile, ".zst": open_zstandard}

@@ -1,0 +1,89 @@
+"""The lock of the one process that writes to a folder; it does not outlive the process."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from weakref import WeakSet
+
+from ..errors import BadInput
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing here keeps writers apart
+    fcntl = None  # type: ignore[assignment]
+
+FILE = "lock"
+
+
+class WriterLock:
+    """An exclusive lock on a file, which the kernel releases however the process ends.
+
+    Args:
+        folder: what is locked, by the file `lock` in it.
+        advice: what else one may do than wait, as the end of a sentence for messages.
+    """
+
+    def __init__(self, folder: Path, advice: str = "open it with read_only=True") -> None:
+        self._path, self._advice = folder / FILE, advice
+        self._handle: int | None = None
+        while self._handle is None:
+            try:
+                self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except OSError as error:
+                raise BadInput(f"{folder} cannot be written: {error.strerror}; {advice}") from None
+            try:
+                self._acquire(folder)
+            except BaseException:
+                self.release()
+                raise
+            if not self._is_current():
+                self.release()
+        _HELD.add(self)
+
+    def _is_current(self) -> bool:
+        """Whether the file that was locked still has its name: the process before may have removed it."""
+        assert self._handle is not None
+        try:
+            return os.path.samestat(os.fstat(self._handle), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _acquire(self, folder: Path) -> None:
+        assert self._handle is not None
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            owner = os.pread(self._handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            raise BadInput(
+                f"{folder} is being written by the process {owner}, and one writes at a time; wait until it has ended, "
+                f"or {self._advice}"
+            ) from None
+        with suppress(OSError):  # a full disk: the number is for messages only
+            os.pwrite(self._handle, f"{os.getpid():<20}".encode(), 0)
+
+    def remove(self) -> None:
+        """Let others write, and leave no file behind."""
+        with suppress(OSError):
+            self._path.unlink()
+        self.release()
+
+    def release(self) -> None:
+        """Let others write; releasing twice is no error."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+_HELD: WeakSet[WriterLock] = WeakSet()
+
+
+def _after_fork() -> None:
+    """A child would keep its parent's lock alive; it closes its copies, which releases nothing of the parent's."""
+    for lock in list(_HELD):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

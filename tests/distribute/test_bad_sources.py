@@ -1,0 +1,232 @@
+"""What cannot be used is refused before anything is encoded, with the file and the line; or left out and counted."""
+
+import gzip
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from likewise.distribute import shards as shards_module
+from likewise.errors import BadInput
+
+from .outputs import content, encoded, jsonl, numbered, rows_of, sentence, settings
+
+GOOD = '{"id": "a", "text": "a red house"}\n'
+
+
+def lines(path: Path, *rows: str | bytes) -> Path:
+    path.write_bytes(b"".join(row if isinstance(row, bytes) else row.encode() for row in rows))
+    return path
+
+
+BAD_LINES = [
+    ('{"id": "b"}\n', "line 2: there is no column 'text'; it has id"),
+    ('{"id": "b", "text": null}\n', "line 2: the text in column 'text' is null"),
+    ('{"id": "b", "text": 3}\n', "line 2: expected a text in column 'text', found '3' .int."),
+    ('{"id": null, "text": "x"}\n', "line 2: the id in column 'id' is None; expected a text or a whole number"),
+    ('{"id": 1.5, "text": "x"}\n', "line 2: the id in column 'id' is 1.5"),
+    ('{"id": true, "text": "x"}\n', "line 2: the id in column 'id' is True"),
+    ('{"id": "", "text": "x"}\n', "line 2: the id in column 'id' is ''"),
+    ('{"id": "b", "text": "x"\n', "line 2 is no JSON"),
+    ("[1, 2]\n", "line 2 holds a list; expected an object or a text"),
+    ('{"id": "b", "text": "\\ud800"}\n', "line 2: the column 'text' holds half of a surrogate pair"),
+    (b'{"id": "b", "text": "\xe9t\xe9"}\n', r"line 2 is not UTF-8 \(byte 22 is 0xe9\)"),
+]
+
+
+@pytest.mark.parametrize(("bad", "words"), BAD_LINES)
+def test_a_bad_row_is_an_error_that_names_it_or_is_left_out_and_counted(static, tmp_path, bad, words):
+    source = lines(tmp_path / "n.jsonl", GOOD, bad, '{"id": "c", "text": "the sea"}\n')
+    with pytest.raises(BadInput, match=words) as error:
+        encoded([source], tmp_path / "out", static, settings(id="id"))
+    assert str(source) in str(error.value)
+    assert not (tmp_path / "out").exists()
+    report = encoded([source], tmp_path / "out", static, settings(1, id="id", skip=True))
+    assert (report.rows, report.left_out) == (2, 1)
+    assert [row["id"] for row in rows_of(tmp_path / "out")] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"), [("b,c,d\n", "line 3: this row has 3 fields"), (b"b,\xff\n", "line 3 is not")]
+)
+def test_a_bad_row_of_a_table_too(static, tmp_path, bad, words):
+    source = lines(tmp_path / "n.csv", "id,text\n", "a,a red house\n", bad, 'c,"the\nsea"\n')
+    with pytest.raises(BadInput, match=words):
+        encoded([source], tmp_path / "out", static, settings(id="id"))
+    assert encoded([source], tmp_path / "out", static, settings(1, id="id", skip=True)).left_out == 1
+    assert [row["text"] for row in rows_of(tmp_path / "out")] == ["a red house", "the\nsea"]
+
+
+def test_a_null_in_parquet_too(static, tmp_path):
+    pq.write_table(pa.table({"text": ["a red house", None, "the sea"]}), tmp_path / "n.parquet")
+    with pytest.raises(BadInput, match=r"n\.parquet, row 1: the text in column 'text' is null"):
+        encoded([tmp_path / "n.parquet"], tmp_path / "out", static, settings())
+    assert encoded([tmp_path / "n.parquet"], tmp_path / "out", static, settings(skip=True)).left_out == 1
+    assert [row["id"][-1] for row in rows_of(tmp_path / "out")] == ["0", "2"]
+
+
+def test_ids_that_occur_twice_are_refused_and_both_places_named(static, tmp_path):
+    sources = [numbered(tmp_path / "a.jsonl", 4), numbered(tmp_path / "b.jsonl", 5, first=3)]
+    with pytest.raises(BadInput, match=r"the rows .*a\.jsonl:4 and .*b\.jsonl:1 have one id"):
+        encoded(sources, tmp_path / "out", static, settings(id="id"))
+    assert not (tmp_path / "out").exists()
+    assert encoded(sources, tmp_path / "out", static, settings()).rows == 9
+
+
+def cut_off(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def compressed_gz(path: Path) -> Path:
+    target = path.with_name(path.name + ".gz")
+    target.write_bytes(gzip.compress(path.read_bytes()))
+    return target
+
+
+def compressed_zst(path: Path) -> Path:
+    zstandard = pytest.importorskip("zstandard")
+    target = path.with_name(path.name + ".zst")
+    frames = [path.read_bytes()[:100], path.read_bytes()[100:]]  # two frames, as concatenated files have
+    target.write_bytes(b"".join(zstandard.ZstdCompressor().compress(frame) for frame in frames))
+    return target
+
+
+@pytest.mark.parametrize("compressed", [compressed_gz, compressed_zst])
+def test_compressed_files_are_read_and_one_that_is_cut_off_or_damaged_is_refused(static, tmp_path, compressed):
+    source = compressed(numbered(tmp_path / "n.jsonl", 30))
+    encoded([tmp_path / "n.jsonl"], tmp_path / "plain", static, settings(7, id="id"))
+    encoded([source], tmp_path / "out", static, settings(7, id="id"))
+    assert rows_of(tmp_path / "out") == rows_of(tmp_path / "plain")
+    whole = source.read_bytes()
+    cut_off(source)
+    with pytest.raises(BadInput, match=r"n\.jsonl\.\w+ is cut off or damaged after line \d+"):
+        encoded([source], tmp_path / "other", static, settings())
+    source.write_bytes(whole[:40] + bytes(20) + whole[60:])
+    with pytest.raises(BadInput, match="is cut off or damaged"):
+        encoded([source], tmp_path / "other", static, settings())
+
+
+def test_parquet_that_is_cut_off_is_refused(static, tmp_path):
+    pq.write_table(pa.table({"text": ["a red house"]}), tmp_path / "n.parquet")
+    cut_off(tmp_path / "n.parquet")
+    with pytest.raises(BadInput, match=r"n\.parquet is no Parquet file"):
+        encoded([tmp_path / "n.parquet"], tmp_path / "out", static, settings())
+
+
+@pytest.mark.parametrize("at", ["plan", "shard"])
+def test_a_file_that_grows_while_it_is_read_is_refused_and_what_is_finished_kept(static, tmp_path, monkeypatch, at):
+    source = numbered(tmp_path / "n.jsonl")
+
+    def append(*_):
+        with source.open("a") as file:
+            file.write(GOOD)
+
+    if at == "plan":
+        monkeypatch.setattr("likewise.distribute.plan.CHECK_EVERY", 4)
+        monkeypatch.setattr("likewise.distribute.plan._Cutter.add", append)  # for ever, as fast as it is read
+    else:
+        plain = shards_module.file_digest
+        monkeypatch.setattr(shards_module, "file_digest", lambda path: (append(), plain(path))[1])
+    with pytest.raises(BadInput, match=r"n\.jsonl has changed since it was first read"):
+        encoded([source], tmp_path / "out", static, settings())
+    assert (tmp_path / "out" / "journal.jsonl").exists() == (at == "shard")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_an_error_that_names_it(static, tmp_path):
+    source = numbered(tmp_path / "n.jsonl")
+    source.chmod(0)
+    with pytest.raises(OSError, match=r"n\.jsonl"):
+        encoded([source], tmp_path / "out", static, settings())
+
+
+def test_a_file_that_is_gone_when_its_shard_is_encoded_is_named(static, tmp_path):
+    source = numbered(tmp_path / "n.jsonl")
+
+    def gone(job, numbers, advance):
+        source.unlink()
+        yield shards_module.encode_shard(job, 0, static)
+
+    with pytest.raises(BadInput, match=r"shard 0 .*n\.jsonl cannot be read again: No such file"):
+        encoded([source], tmp_path / "out", static, settings(), encode_shards=gone)
+
+
+def test_a_full_disk_loses_nothing_and_with_room_the_run_goes_on_to_the_same_bytes(static, tmp_path):
+    resource = pytest.importorskip("resource")
+    source = numbered(tmp_path / "n.jsonl", 40)
+    encoded([source], tmp_path / "whole", static, settings(20))
+    size = (tmp_path / "whole" / "shards" / "000000.parquet").stat().st_size
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for limit in range(0, size, size // 5):
+        child = os.fork()
+        if not child:
+            status = 2
+            try:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+                encoded([source], tmp_path / "out", static, settings(20))
+                status = 0
+            except (BadInput, OSError) as error:
+                status = 1 if "out" in str(error) else 2
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    encoded([source], tmp_path / "out", static, settings(20))
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_clocks_that_jump_change_nothing(static, tmp_path, monkeypatch):
+    source = numbered(tmp_path / "n.jsonl")
+    encoded([source], tmp_path / "whole", static, settings())
+    monkeypatch.setattr("time.time", lambda: -1e9)
+    monkeypatch.setattr("time.time_ns", lambda: -(10**18))
+    encoded([source], tmp_path / "out", static, settings())
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_a_copied_source_with_other_times_is_refused_since_it_may_be_another(static, tmp_path):
+    source = numbered(tmp_path / "n.jsonl")
+    encoded([source], tmp_path / "out", static, settings())
+    os.utime(source, ns=(0, 10**18))
+    with pytest.raises(BadInput, match="modified since"):
+        encoded([source], tmp_path / "out", static, settings())
+
+
+def test_rows_of_no_sources_make_an_output_without_shards(static, tmp_path):
+    report = encoded([jsonl(tmp_path / "n.jsonl", [])], tmp_path / "out", static, settings())
+    assert (report.rows, report.shards, rows_of(tmp_path / "out")) == (0, 0, [])
+
+
+def test_threads_of_one_process_exclude_each_other_too(static, tmp_path):
+    source, refused = numbered(tmp_path / "n.jsonl"), []
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(job, numbers, advance):
+        inside.set()
+        go_on.wait(10)
+        for number in numbers:
+            yield shards_module.encode_shard(job, number, static)
+
+    first = threading.Thread(
+        target=encoded, args=([source], tmp_path / "out", static, settings()), kwargs={"encode_shards": slow}
+    )
+    first.start()
+    inside.wait(10)
+    try:
+        encoded([source], tmp_path / "out", static, settings())
+    except BadInput as error:
+        refused.append(str(error))
+    go_on.set()
+    first.join()
+    assert "is being written by the process" in refused[0]
+    assert [row["text"] for row in rows_of(tmp_path / "out")] == [sentence(i) for i in range(10)]
+
+
+def test_a_folder_is_moved_and_goes_on(static, tmp_path):
+    source = numbered(tmp_path / "n.jsonl")
+    encoded([source], tmp_path / "out", static, settings())
+    shutil.move(tmp_path / "out", tmp_path / "moved")
+    assert encoded([source], tmp_path / "moved", static, settings()).made == 0

@@ -1,0 +1,224 @@
+"""Encoding into a folder: what is there at the end follows from the input alone, whatever happened on the way."""
+
+import json
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from likewise.distribute.encode import in_this_process
+from likewise.errors import BadInput
+from likewise.files.vector_origin import VectorOrigin
+from likewise.runtime.writer_lock import WriterLock
+
+from .outputs import content, encoded, jsonl, numbered, rows_of, sentence, settings
+
+
+class Killed(BaseException):
+    """What ends a run in these tests."""
+
+
+def killed_after(embedder, shards, before_note=False):
+    """Encodes this many shards, and ends; `before_note`: the last one's file is there, and its record is not."""
+
+    def encode_shards(job, numbers, advance):
+        for count, record in enumerate(in_this_process(embedder)(job, numbers, advance), 1):
+            if count > shards:
+                raise Killed
+            if count == shards and before_note:
+                raise Killed
+            yield record
+
+    return encode_shards
+
+
+def test_every_row_is_there_once_in_order_with_the_vector_of_its_text(static, tmp_path):
+    (tmp_path / "lines.txt").write_text("one line\ntwo lines\n")
+    (tmp_path / "table.csv").write_text('name,text,year\na,red house,2020\nb,"blue\nsea, salt",2021\n')
+    sources = [tmp_path / "lines.txt", numbered(tmp_path / "n.jsonl", 5), tmp_path / "table.csv"]
+    report = encoded(sources, tmp_path / "out", static, settings(4, text="text"))
+    assert (report.rows, report.shards, report.made, report.left_out) == (9, 3, 3, 0)
+    rows = rows_of(tmp_path / "out")
+    texts = ["one line", "two lines", *(sentence(i) for i in range(5)), "red house", "blue\nsea, salt"]
+    assert [row["text"] for row in rows] == texts
+    np.testing.assert_array_equal(np.array([row["vector"] for row in rows], np.float32), static.encode(texts))
+    assert [row["year"] for row in rows] == [None] * 7 + ["2020", "2021"]
+    assert [row["id_"] for row in rows] == [None, None, *(f"n{i}" for i in range(5)), None, None]
+    places = ["lines.txt:1", "lines.txt:2", *(f"n.jsonl:{i}" for i in range(1, 6)), "table.csv:2", "table.csv:4"]
+    assert [row["id"] for row in rows] == [f"{tmp_path}/{place}" for place in places]
+
+
+def test_an_id_column_gives_the_ids_and_keep_the_columns(static, tmp_path):
+    rows = [{"key": i, "text": sentence(i), "a": i, "b": "x"} for i in range(3)]
+    encoded([jsonl(tmp_path / "n.jsonl", rows)], tmp_path / "out", static, settings(id="key", keep=("a",)))
+    assert [(row["id"], row["a"]) for row in rows_of(tmp_path / "out")] == [("0", 0), ("1", 1), ("2", 2)]
+    assert list(rows_of(tmp_path / "out")[0]) == ["id", "text", "vector", "a"]
+
+
+@pytest.mark.parametrize("shards", [0, 1, 2])
+@pytest.mark.parametrize("before_note", [False, True])
+def test_ended_after_any_shard_and_run_again_the_bytes_are_those_of_one_run(static, tmp_path, shards, before_note):
+    source = numbered(tmp_path / "n.jsonl")
+    encoded([source], tmp_path / "whole", static, settings())
+    with pytest.raises(Killed):
+        ended = killed_after(static, shards, before_note)
+        encoded([source], tmp_path / "out", static, settings(), encode_shards=ended)
+    kept = max(0, shards - before_note)
+    assert encoded([source], tmp_path / "out", static, settings()).made == 3 - kept
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_a_finished_output_is_left_as_it_is(static, tmp_path):
+    source = numbered(tmp_path / "n.jsonl")
+    encoded([source], tmp_path / "out", static, settings())
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert encoded([source], tmp_path / "out", static, settings()).made == 0
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("damage", [b'{"number": 1, "ro', b'{"number": 1}\n', b"\xff\xfe\n"])
+def test_a_torn_or_damaged_line_of_the_journal_is_made_again(static, tmp_path, damage):
+    source = numbered(tmp_path / "n.jsonl")
+    encoded([source], tmp_path / "whole", static, settings())
+    with pytest.raises(Killed):
+        encoded([source], tmp_path / "out", static, settings(), encode_shards=killed_after(static, 1))
+    with (tmp_path / "out" / "journal.jsonl").open("ab") as file:
+        file.write(damage)
+    assert encoded([source], tmp_path / "out", static, settings()).made == 2
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("harm", ["edit", "shorten", "remove"])
+@pytest.mark.parametrize("complete", [False, True])
+def test_a_finished_shard_that_was_changed_is_made_again(static, tmp_path, harm, complete):
+    source = numbered(tmp_path / "n.jsonl")
+    encoded([source], tmp_path / "whole", static, settings())
+    if complete:
+        encoded([source], tmp_path / "out", static, settings())
+    else:
+        with pytest.raises(Killed):
+            encoded([source], tmp_path / "out", static, settings(), encode_shards=killed_after(static, 2))
+    shard = tmp_path / "out" / "shards" / "000001.parquet"
+    data = shard.read_bytes()
+    shard.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:] if harm == "edit" else data[:-1])
+    if harm == "remove":
+        shard.unlink()
+    report = encoded([source], tmp_path / "out", static, settings())
+    assert report.made == (1 if complete else 2)
+    assert "000001.parquet" in report.damaged[0]
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def other_model(origin):
+    return replace(origin, model="another", fingerprint="f" * 32)
+
+
+def other_prompt(origin):
+    return replace(origin, prompt="query: ")
+
+
+@pytest.mark.parametrize(
+    ("origin", "chosen", "words"),
+    [
+        (other_model, settings(), "static and another: fingerprint '.*' and 'ffff"),
+        (other_prompt, settings(), "prompt '' and 'query: '"),
+        (lambda origin: origin, settings(5), "shard_rows 4 and 5"),
+        (lambda origin: origin, settings(id="id"), "column id None and 'id'"),
+    ],
+)
+def test_another_model_or_option_is_refused_and_both_are_named(static, tmp_path, origin, chosen, words):
+    source = numbered(tmp_path / "n.jsonl")
+    encoded([source], tmp_path / "out", static, settings())
+    before = content(tmp_path / "out")
+    other = origin(VectorOrigin.of(static, "static"))
+    with pytest.raises(BadInput, match=words):
+        encoded([source], tmp_path / "out", static, chosen, origin=other)
+    assert content(tmp_path / "out") == before
+    encoded([source], tmp_path / "out", static, chosen, origin=other, restart=True)
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["origin"]["prompt"] == other.prompt
+
+
+def test_other_sources_are_refused_and_named(static, tmp_path):
+    first, second = numbered(tmp_path / "a.jsonl"), numbered(tmp_path / "b.jsonl")
+    encoded([first], tmp_path / "out", static, settings())
+    with pytest.raises(BadInput, match=r"sources are others: 1 new \(.*b\.jsonl\)"):
+        encoded([first, second], tmp_path / "out", static, settings())
+    with pytest.raises(BadInput, match=r"1 new \(.*b\.jsonl\), 1 gone \(.*a\.jsonl\)"):
+        encoded([second], tmp_path / "out", static, settings())
+
+
+def test_a_source_that_changed_is_refused_and_restart_takes_it(static, tmp_path):
+    source = numbered(tmp_path / "n.jsonl")
+    encoded([source], tmp_path / "out", static, settings())
+    numbered(source, 11)
+    with pytest.raises(BadInput, match=r"n\.jsonl has changed since it was first read: .* bytes then, .* now"):
+        encoded([source], tmp_path / "out", static, settings())
+    assert encoded([source], tmp_path / "out", static, settings(), restart=True).rows == 11
+
+
+def test_restart_leaves_no_shard_of_the_earlier_run(static, tmp_path):
+    encoded([numbered(tmp_path / "n.jsonl", 20)], tmp_path / "out", static, settings())
+    encoded([numbered(tmp_path / "m.jsonl", 4)], tmp_path / "out", static, settings(), restart=True)
+    encoded([tmp_path / "m.jsonl"], tmp_path / "whole", static, settings())
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+
+
+def test_one_process_writes_at_a_time_and_a_refused_one_changes_nothing(static, tmp_path):
+    source = numbered(tmp_path / "n.jsonl")
+    encoded([source], tmp_path / "out", static, settings())
+    lock = WriterLock(tmp_path / "out")
+    before = content(tmp_path / "out")
+    with pytest.raises(BadInput, match=r"out is being written by the process \d+"):
+        encoded([source], tmp_path / "out", static, settings(), restart=True)
+    assert content(tmp_path / "out") == before
+    lock.remove()
+    assert encoded([source], tmp_path / "out", static, settings()).made == 0
+
+
+def test_a_lock_that_was_removed_while_it_was_waited_for_is_locked_anew(tmp_path):
+    """Of many threads that lock and remove the lock in turn, never two hold it."""
+    held, most, ended = 0, 0, 0
+
+    def work():
+        nonlocal held, most, ended
+        for _ in range(200):
+            try:
+                lock = WriterLock(tmp_path)
+            except BadInput:
+                continue
+            held += 1
+            most = max(most, held)
+            held -= 1
+            lock.remove()
+        ended += 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (most, ended, list(tmp_path.iterdir())) == (1, 4, [])
+
+
+def test_a_folder_with_other_files_is_not_written_to(static, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("years of work")
+    for restart in (False, True):
+        with pytest.raises(BadInput, match=r"holds other files \(thesis\.tex\) and no manifest\.json"):
+            encoded([numbered(tmp_path / "n.jsonl")], tmp_path / "out", static, settings(), restart=restart)
+    assert content(tmp_path / "out") == {"thesis.tex": b"years of work"}
+
+
+def test_a_run_that_is_refused_leaves_no_folder(static, tmp_path):
+    with pytest.raises(BadInput, match="there is no column 'body'"):
+        encoded([numbered(tmp_path / "n.jsonl")], tmp_path / "out", static, settings(text="body"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_s_notes_reach_the_caller(static, tmp_path):
+    source = jsonl(tmp_path / "n.jsonl", [{"text": "red house " * 3000}, {"text": "a red house"}])
+    static_notes = encoded([source], tmp_path / "out", static, settings()).notes
+    with pytest.warns(UserWarning) as expected:
+        static.encode(["red house " * 3000, "a red house"], overflow="warn")
+    assert list(static_notes) == [str(note.message) for note in expected]
