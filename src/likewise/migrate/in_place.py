@@ -13,8 +13,10 @@ from pathlib import Path
 
 from ..errors import BadInput
 from ..runtime.progress import Progress
+from ..runtime.syncing import sync_folder
+from ..runtime.writer_lock import WriterLock
 from ..search.collection import Collection
-from ..search.collection.storage import journal, segments, writer_lock
+from ..search.collection.storage import journal
 from ..search.index import ModelIdentity
 from ..search.indexes import open_index, opened_or_created
 from ..search.texts.headings import embedded_text
@@ -54,7 +56,7 @@ def migrate_in_place(
         return _cleared(replaced, keep_old, MigrationReport(0, _count(folder), 0, 0))
     old = replaced if replaced.exists() and not folder.exists() else folder  # killed between the two changes of name
     first = migrate_into(str(old), str(beside), model, width, encode, progress)
-    lock = writer_lock.WriterLock(old)
+    lock = WriterLock(old)
     try:
         last = migrate_into(str(old), str(beside), model, width, encode, progress)
         _change_names(folder, beside, replaced)
@@ -112,7 +114,7 @@ def _change_names(folder: Path, beside: Path, replaced: Path) -> None:
             opened.close()
         folder.rename(replaced)
     beside.rename(folder)
-    segments.sync_folder(folder.absolute().parent)
+    sync_folder(folder.absolute().parent)
 
 
 def _cleared(replaced: Path, keep_old: bool, report: MigrationReport) -> MigrationReport:
