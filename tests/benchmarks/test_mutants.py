@@ -1,6 +1,7 @@
 """Slips leave alone what no test should hold in place, and are put into the text where they belong."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from benchmarks.mutants import __main__ as command
@@ -117,19 +118,11 @@ def test_a_draw_is_that_of_its_seed_and_leaves_out_what_changes_no_result():
     assert first[0] not in draw("search", 20, 1, known)
 
 
-def test_a_draw_leaves_out_files_whose_package_is_not_installed(monkeypatch):
-    drawn = {mutant.file for mutant in draw("pooling", 200, 0, [])}
-    missing = {sorted(drawn)[0]}
-    monkeypatch.setattr(command, "without_package", lambda files: missing & {*files})
-    assert {mutant.file for mutant in draw("pooling", 200, 0, [])} == drawn - missing
-
-
-def test_files_without_their_package_are_found_by_another_process(monkeypatch):
-    needy, other = "likewise/needy.py", "likewise/pooling/__init__.py"
-    monkeypatch.setattr(command, "IMPORT", "import sys; print(*[n for n in sys.argv[1:] if n.endswith('needy')])")
-    assert command.without_package.__wrapped__((needy, other)) == {needy}
-    monkeypatch.undo()
-    assert command.without_package.__wrapped__((other,)) == set()
+def test_a_draw_leaves_out_what_other_tests_are_for():
+    drawn = {mutant.file for mutant in draw("search", 10_000, 0, [])}
+    left_out = {mutant.file for mutant in of_folder("search", SOURCE / "likewise" / "search", SOURCE)} - drawn
+    assert {str(Path(file).parent.parent) for file in left_out} == {"likewise/search/backends"}
+    assert {Path(file).parent.name for file in left_out} == {"faiss_folder", "lance", "milvus", "postgres"}
 
 
 @pytest.mark.parametrize(
