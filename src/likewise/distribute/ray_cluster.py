@@ -1,0 +1,201 @@
+"""Actors on the machines of a Ray cluster encode the shards of one job [extra: ray].
+
+Every machine must reach the sources and the output folder by the same paths (a shared disk), and have likewise and the
+model. Each actor takes the next shard when it is ready; where an actor or its machine is lost, another actor takes its
+shard over, and a new one starts as soon as the cluster has room.
+"""
+
+import socket
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import BadInput, LikewiseError
+from ..runtime.installation import missing_extra
+from ..runtime.progress import Advance
+from ..runtime.temporary_files import remove_abandoned
+from .encode import EncodeShards
+from .model_choice import ModelChoice
+from .output_folder import SHARD_NAME
+from .shards import EncodeJob, ShardRecord, encode_shard
+
+try:
+    import ray
+    from ray.exceptions import RayActorError, RayError, RayTaskError
+except ImportError:
+    raise missing_extra("ray", "ray", "--ray") from None
+
+MOST_DEATHS = 3
+"""Actors that one shard may end, until it is taken to be the cause."""
+PATIENCE = 60.0  # seconds without room for a single actor, until that is an error
+CONNECT_SECONDS = 5.0
+LOOK = 1.0  # seconds between looks at the size of the cluster
+STARTING, LOADING = -2, -1  # what an actor does before its first shard
+
+
+def in_ray(model: ModelChoice, address: str | None = None, actors: int | None = None, gpus: float = 0) -> EncodeShards:
+    """Encodes in actors of a Ray cluster.
+
+    Args:
+        model: what each actor loads.
+        address: of the cluster, `HOST:PORT` or `ray://…` or `auto`; None starts one on this machine.
+        actors: at most this many; by default one for each processor, or each `gpus` GPUs, of the cluster.
+        gpus: GPUs of each actor; 0 for actors of one processor.
+
+    Raises:
+        MissingExtra: ray is not installed.
+    """
+
+    def encode_shards(job: EncodeJob, numbers: Sequence[int], advance: Advance) -> Iterator[ShardRecord]:
+        with connected(address):
+            pool = _ActorPool(job, model, deque(numbers), actors, gpus)
+            try:
+                yield from pool.records(advance)
+            finally:
+                pool.stop()
+
+    return encode_shards
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[None]:
+    """A connection to a cluster, for as long as the block runs; one that this process has already is used, and kept.
+
+    Raises:
+        BadInput: there is no cluster at this address.
+    """
+    if ray.is_initialized():
+        yield
+        return
+    _check_answers(address)
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", configure_logging=address is None)
+    except (ConnectionError, ValueError, RuntimeError, TimeoutError, RayError) as error:
+        raise _no_cluster(address, error) from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _check_answers(address: str | None) -> None:
+    """Refuses a HOST:PORT where nothing listens; Ray itself would try for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise _no_cluster(address, error) from None
+
+
+def _no_cluster(address: str | None, error: Exception) -> BadInput:
+    reason = str(error).partition("\n")[0]
+    return BadInput(f"there is no Ray cluster at {address!r}: {reason}. Begin one with: ray start --head")
+
+
+@ray.remote(max_restarts=0, max_task_retries=0)
+class _ShardActor:
+    """A process on some machine of the cluster, with the model."""
+
+    def __init__(self, job: EncodeJob, model: ModelChoice) -> None:
+        self._job, self._model = job, model
+
+    def start(self) -> None:
+        """Show that the actor has found room."""
+
+    def load(self) -> None:
+        """Load the model; not while the actor is made, so that an error keeps its kind."""
+        self._embedder = self._model.load(self._job.origin)
+
+    def encode(self, number: int) -> ShardRecord:
+        """Encode a shard."""
+        return encode_shard(self._job, number, self._embedder)
+
+
+class _ActorPool:
+    """The actors of a job, what each is doing, and the shards that are still to be given out."""
+
+    def __init__(
+        self, job: EncodeJob, model: ModelChoice, waiting: "deque[int]", actors: int | None, gpus: float
+    ) -> None:
+        self._folder, self._model, self._waiting = job.folder, model, waiting
+        self._most, self._gpus = actors, gpus
+        self._job = ray.put(job)
+        self._running: dict[Any, tuple[Any, int]] = {}
+        """By the reference of a result: who computes it, and which shard it is, or what comes before the first."""
+        self._deaths = Counter[int]()
+
+    def records(self, advance: Advance) -> Iterator[ShardRecord]:
+        """The record of every shard, when it is finished."""
+        left, idle = len(self._waiting), 0.0
+        while left:
+            self._start_missing(left)
+            finished, _ = ray.wait(list(self._running), num_returns=1, timeout=LOOK)
+            idle = idle + LOOK if not finished and self._has_no_room else 0.0
+            if idle > PATIENCE:
+                raise LikewiseError(f"the cluster has had no room for an actor for {PATIENCE:.0f} seconds: {_room()}")
+            for reference in finished:
+                record = self._result(reference)
+                if record is not None:
+                    left -= 1
+                    advance(record.rows, 0)
+                    yield record
+
+    def stop(self) -> None:
+        """End all actors, and remove what those of this machine had half written."""
+        for actor, _ in self._running.values():
+            ray.kill(actor)
+        remove_abandoned(self._folder, SHARD_NAME.pattern)
+
+    @property
+    def _has_no_room(self) -> bool:
+        return all(number == STARTING for _, number in self._running.values())
+
+    def _start_missing(self, left: int) -> None:
+        """Start as many actors as the cluster, as it is now, has room for."""
+        wanted = min(left, self._most or _places(self._gpus))
+        for _ in range(max(1, wanted) - len(self._running)):
+            needs = {"num_gpus": self._gpus} if self._gpus else {"num_cpus": 1}
+            actor = _ShardActor.options(**needs).remote(self._job, self._model)  # type: ignore[attr-defined]
+            self._running[actor.start.remote()] = actor, STARTING
+
+    def _result(self, reference: Any) -> ShardRecord | None:
+        """The record of a shard, if one was finished; the actor goes on with what comes next."""
+        actor, number = self._running.pop(reference)
+        try:
+            record: ShardRecord | None = ray.get(reference)
+        except RayActorError as error:
+            self._lost(number, error)
+            return None
+        except RayTaskError as error:
+            raise error.cause if isinstance(error.cause, Exception) else error from None
+        self._deaths.pop(number, None)
+        if number == STARTING:
+            self._running[actor.load.remote()] = actor, LOADING
+        elif self._waiting:
+            shard = self._waiting.popleft()
+            self._running[actor.encode.remote(shard)] = actor, shard
+        return record
+
+    def _lost(self, number: int, error: Exception) -> None:
+        """Go on without an actor that has ended, or whose machine is gone."""
+        self._deaths[number] += 1
+        if self._deaths[number] >= MOST_DEATHS:
+            at = f"at shard {number}" if number >= 0 else "before they began"
+            reason = str(error).partition("\n")[0]
+            raise LikewiseError(f"{MOST_DEATHS} actors ended {at}; finished shards are kept. The last one: {reason}")
+        if number >= 0:
+            self._waiting.appendleft(number)
+
+
+def _places(gpus: float) -> int:
+    """How many actors the cluster has room for, if nothing else runs there."""
+    resources = ray.cluster_resources()
+    return int(resources.get("GPU", 0) / gpus) if gpus else int(resources.get("CPU", 0))
+
+
+def _room() -> str:
+    resources = ray.available_resources()
+    return f"{resources.get('CPU', 0):g} processors and {resources.get('GPU', 0):g} GPUs are free"
