@@ -77,7 +77,7 @@ parity: .venv/parity
 .venv/integration/made: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --upgrade pip
-	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance,serve,traces]" --group integration --group clients
+	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance,ray,serve,traces]" --group integration --group clients --group clusters
 	@touch $@
 
 integration: .venv/integration/made
