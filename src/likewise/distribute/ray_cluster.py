@@ -5,10 +5,12 @@ model. Each actor takes the next shard when it is ready; where an actor or its m
 shard over, and a new one starts as soon as the cluster has room.
 """
 
+import os
 import socket
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, LikewiseError
@@ -99,8 +101,10 @@ def _no_cluster(address: str | None, error: Exception) -> BadInput:
 class _ShardActor:
     """A process on some machine of the cluster, with the model."""
 
-    def __init__(self, job: EncodeJob, model: ModelChoice) -> None:
+    def __init__(self, job: EncodeJob, model: ModelChoice, working_folder: str) -> None:
+        """Paths of the job may be relative to where it was begun."""
         self._job, self._model = job, model
+        os.chdir(working_folder)
 
     def start(self) -> None:
         """Show that the actor has found room."""
@@ -158,7 +162,7 @@ class _ActorPool:
         wanted = min(left, self._most or _places(self._gpus))
         for _ in range(max(1, wanted) - len(self._running)):
             needs = {"num_gpus": self._gpus} if self._gpus else {"num_cpus": 1}
-            actor = _ShardActor.options(**needs).remote(self._job, self._model)  # type: ignore[attr-defined]
+            actor = _ShardActor.options(**needs).remote(self._job, self._model, str(Path.cwd()))  # type: ignore[attr-defined]
             self._running[actor.start.remote()] = actor, STARTING
 
     def _result(self, reference: Any) -> ShardRecord | None:

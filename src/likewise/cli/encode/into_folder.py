@@ -16,6 +16,7 @@ from ..texts.text_file import STDIN
 if TYPE_CHECKING:
     from ...distribute.encode import EncodeReport, EncodeShards
     from ...distribute.plan import EncodeSettings
+    from ...embedder import Embedder
     from ...files.vector_origin import VectorOrigin
 
 BAD_ROWS = ("error", "skip")
@@ -24,6 +25,7 @@ FOLDER_FLAGS = {
     "keep": "--keep",
     "shard_rows": "--shard-rows",
     "workers": "--workers",
+    "ray": "--ray",
     "restart": "--restart",
 }
 """Options that only a folder has, by their names here; --bad-rows too."""
@@ -47,6 +49,14 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--workers", type=int, metavar="N", help="processes that encode, which share the --threads (default: 1)"
+    )
+    group.add_argument(
+        "--ray",
+        nargs="?",
+        const="local",
+        metavar="ADDRESS",
+        help="encode on the machines of a Ray cluster that share this disk: HOST:PORT, auto or ray://…; without an "
+        "address, on this machine. --workers are then actors, by default one for each processor or GPU (extra: ray)",
     )
     group.add_argument("--restart", action="store_true", help="begin again, in place of going on with an earlier run")
 
@@ -112,21 +122,32 @@ def _settings(args: argparse.Namespace) -> "EncodeSettings":
 
 def _model(args: argparse.Namespace) -> "tuple[VectorOrigin, EncodeShards]":
     """What the vectors are from, and what encodes shards: this process, or several, which load the model themselves."""
-    from ...distribute.encode import in_this_process
-    from ...distribute.model_choice import ModelChoice
-    from ...distribute.workers import in_workers
     from ...files.vector_origin import VectorOrigin
-    from ...native.threads import thread_count
     from ...runtime.arguments import whole_number
 
-    workers = 1 if args.workers is None else whole_number("--workers", args.workers)
+    workers = None if args.workers is None else whole_number("--workers", args.workers)
     embedder = load_from_options(args)
     origin = VectorOrigin.of(
         embedder, args.model, prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow
     )
-    if workers == 1:
-        return origin, in_this_process(embedder)
-    return origin, in_workers(ModelChoice(args.model, loading_options(args)), workers, thread_count())
+    return origin, _encode_shards(args, embedder, workers)
+
+
+def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int | None) -> "EncodeShards":
+    from ...distribute.encode import in_this_process
+    from ...distribute.model_choice import ModelChoice
+    from ...distribute.workers import in_workers
+    from ...native.threads import thread_count
+
+    choice = ModelChoice(args.model, loading_options(args))
+    if args.ray is not None:
+        from ...distribute.ray_cluster import in_ray  # which needs ray
+
+        gpus = int(str(embedder.device).startswith("cuda"))
+        return in_ray(choice, None if args.ray == "local" else args.ray, workers, gpus)
+    if workers is None or workers == 1:
+        return in_this_process(embedder)
+    return in_workers(choice, workers, thread_count())
 
 
 def _print_summary(folder: Path, report: "EncodeReport", seconds: float) -> None:
