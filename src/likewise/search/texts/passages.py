@@ -91,7 +91,7 @@ def file_of_id(name: str) -> str:
 
 
 def _metadata(document: Document, chunk: Chunk, located: bool) -> Mapping[str, Value]:
-    found: dict[str, Value] = {**document.metadata}
+    found: dict[str, Value] = dict(document.metadata) if document.metadata else {}
     if document.file:
         found["file"] = document.file
     if document.title:
