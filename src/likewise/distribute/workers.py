@@ -62,7 +62,8 @@ class _Worker:
         self.shard: int | None = None
         self.texts, self.tokens = 0.0, 0
         self._send({"folder": str(job.folder), "model": {"name": model.name, "options": dict(model.options)}})
-        threading.Thread(target=self._read, args=(replies,), daemon=True).start()
+        self._reader = threading.Thread(target=self._read, args=(replies,), daemon=True)
+        self._reader.start()
 
     def encode(self, shard: int) -> None:
         """Have it encode a shard."""
@@ -82,14 +83,17 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self._reader.join()
 
     def _send(self, content: object) -> None:
         with suppress(OSError):  # it is dead, which its reader notices
             print(json.dumps(content), file=self.process.stdin, flush=True)
 
     def _read(self, replies: "SimpleQueue[_Reply]") -> None:
-        for line in self.process.stdout or ():
-            replies.put((self, json.loads(line)))
+        with self.process.stdout as lines:  # type: ignore[union-attr]  # a pipe
+            for line in lines:
+                with suppress(ValueError):  # a line that its end has cut off
+                    replies.put((self, json.loads(line)))
         replies.put((self, None))
 
 

@@ -122,11 +122,18 @@ def _model(args: argparse.Namespace) -> "tuple[VectorOrigin, EncodeShards]":
     workers = 1 if args.workers is None else whole_number("--workers", args.workers)
     embedder = load_from_options(args)
     origin = VectorOrigin.of(
-        embedder, args.model, prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow
+        embedder, _name_with_options(args), prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow
     )
     if workers == 1:
         return origin, in_this_process(embedder)
     return origin, in_workers(ModelChoice(args.model, loading_options(args)), workers, thread_count())
+
+
+def _name_with_options(args: argparse.Namespace) -> str:
+    """The model's name with the options that make it another model, as `likewise.model_names` reads it."""
+    given = {name: getattr(args, name) for name in ("pooling", "max_length", "truncate")}
+    options = ",".join(f"{name}={value}" for name, value in given.items() if value is not None)
+    return f"{args.model}({options})" if options else str(args.model)
 
 
 def _print_summary(folder: Path, report: "EncodeReport", seconds: float) -> None:
