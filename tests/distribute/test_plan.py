@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.distribute.output_columns import MIXED, kind_of
 from likewise.distribute.plan import make_plan, plan_from_json, plan_to_json
 from likewise.distribute.shards import EncodeJob, shard_rows
+from likewise.distribute.sources.output_columns import MIXED, kind_of
 from likewise.files.vector_origin import VectorOrigin
 
 from .outputs import jsonl, settings

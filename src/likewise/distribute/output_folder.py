@@ -22,7 +22,7 @@ from ..runtime.syncing import sync, sync_folder
 from ..runtime.temporary_files import remove_abandoned
 from .plan import EncodeSettings, plan_from_json, plan_to_json
 from .shards import SHARDS_FOLDER, EncodeJob, ShardRecord, file_digest, record_to_json
-from .source_files import ChosenColumns
+from .sources.source_files import ChosenColumns
 
 MANIFEST, JOURNAL = "manifest.json", "journal.jsonl"
 FORMAT = 1

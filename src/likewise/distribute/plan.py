@@ -9,9 +9,9 @@ from ..errors import BadInput
 from ..files.lines import LinePlace, refuse
 from ..runtime.progress import Advance
 from ..wording import counted
-from .distinct_ids import DistinctIds
-from .output_columns import ColumnKinds, OutputColumn
-from .source_files import ChosenColumns, SourceFile, text_rows
+from .sources.distinct_ids import DistinctIds
+from .sources.output_columns import ColumnKinds, OutputColumn
+from .sources.source_files import ChosenColumns, SourceFile, text_rows
 
 SHARD_ROWS = 1 << 14
 """Rows of a shard: 25 MB of vectors of 384 numbers, and seconds to minutes of work."""

@@ -16,6 +16,7 @@ from ..texts.text_file import STDIN
 if TYPE_CHECKING:
     from ...distribute.encode import EncodeReport, EncodeShards
     from ...distribute.plan import EncodeSettings
+    from ...embedder import Embedder
     from ...files.vector_origin import VectorOrigin
 
 BAD_ROWS = ("error", "skip")
@@ -24,6 +25,7 @@ FOLDER_FLAGS = {
     "keep": "--keep",
     "shard_rows": "--shard-rows",
     "workers": "--workers",
+    "cache": "--cache",
     "restart": "--restart",
 }
 """Options that only a folder has, by their names here; --bad-rows too."""
@@ -47,6 +49,12 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--workers", type=int, metavar="N", help="processes that encode, which share the --threads (default: 1)"
+    )
+    group.add_argument(
+        "--cache",
+        metavar="FOLDER",
+        type=Path,
+        help="keep vectors by their text, and do not compute those that are there (at most 4 GiB per model)",
     )
     group.add_argument("--restart", action="store_true", help="begin again, in place of going on with an earlier run")
 
@@ -101,7 +109,7 @@ def _sources(args: argparse.Namespace) -> list[Path]:
 
 def _settings(args: argparse.Namespace) -> "EncodeSettings":
     from ...distribute.plan import SHARD_ROWS, EncodeSettings
-    from ...distribute.source_files import ChosenColumns
+    from ...distribute.sources.source_files import ChosenColumns
     from ...runtime.arguments import whole_number
 
     keep = None if args.keep is None else tuple(name for name in args.keep.split(",") if name)
@@ -115,18 +123,23 @@ def _model(args: argparse.Namespace) -> "tuple[VectorOrigin, EncodeShards]":
     from ...distribute.encode import in_this_process
     from ...distribute.model_choice import ModelChoice
     from ...distribute.workers import in_workers
-    from ...files.vector_origin import VectorOrigin
     from ...native.threads import thread_count
     from ...runtime.arguments import whole_number
 
     workers = 1 if args.workers is None else whole_number("--workers", args.workers)
     embedder = load_from_options(args)
-    origin = VectorOrigin.of(
-        embedder, _name_with_options(args), prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow
-    )
+    origin = origin_from_options(embedder, args)
     if workers == 1:
-        return origin, in_this_process(embedder)
-    return origin, in_workers(ModelChoice(args.model, loading_options(args)), workers, thread_count())
+        return origin, in_this_process(embedder, args.cache)
+    return origin, in_workers(ModelChoice(args.model, loading_options(args)), workers, thread_count(), args.cache)
+
+
+def origin_from_options(embedder: "Embedder", args: argparse.Namespace) -> "VectorOrigin":
+    """What the vectors of this command are from."""
+    from ...files.vector_origin import VectorOrigin
+
+    name = _name_with_options(args)
+    return VectorOrigin.of(embedder, name, prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow)
 
 
 def _name_with_options(args: argparse.Namespace) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..files.lines import data_ending
-from ..files.read import open_parquet
+from ...files.lines import data_ending
+from ...files.read import open_parquet
 from .source_files import ChosenColumns, TextRow
 
 OWN_COLUMNS = ("id", "text", "vector")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import BadInput
+from ...errors import BadInput
 
 PARTS = 256
 BUFFER_BYTES = 1 << 14

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import BadInput
-from ..files.line_formats import LINE_FORMATS, distinct_columns, json_objects
-from ..files.lines import BEGINNING, LinePlace, data_ending, open_lines, refuse
-from ..files.read import choose_text_column, parquet_rows
+from ...errors import BadInput
+from ...files.line_formats import LINE_FORMATS, distinct_columns, json_objects
+from ...files.lines import BEGINNING, LinePlace, data_ending, open_lines, refuse
+from ...files.read import choose_text_column, parquet_rows
 
 Values = Mapping[str, Any]
 Reject = Callable[[str], None]
