@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from likewise import Embedder
 from likewise.distribute import workers as workers_module
 from likewise.distribute.model_choice import ModelChoice
+from likewise.distribute.output_folder import OutputFolder
 from likewise.distribute.workers import in_workers
 from likewise.errors import BadInput, BadModel, LikewiseError
 from likewise.files.vector_origin import VectorOrigin
@@ -110,3 +112,30 @@ def test_a_small_run_of_the_kills_is_clean():
     )
     assert reported.returncode == 0, reported.stdout + reported.stderr
     assert "0 DIFFERENT" in reported.stdout and "0 NOT WHOLE" in reported.stdout
+
+
+def waiting_for(what, seconds=20.0):
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_by_a_signal_the_command_leaves_what_the_same_command_completes(static, tmp_path, number):
+    source, out = numbered(tmp_path / "n.jsonl", 3000), tmp_path / "out"
+    command = [sys.executable, "-m", "likewise", "encode", str(source), "-o", f"{out}/", "-m", "likewise-mini"]
+    command += ["--engine", "numpy", "--shard-rows", "100", "--workers", "2", "-q"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "PYTHONPATH": str(ROOT / "src")}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    waiting_for((out / "journal.jsonl").exists)
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    _, error = process.communicate(timeout=20)
+    assert process.returncode == 128 + number
+    assert error == f"likewise: stopped by {number.name}; no file is left half written\n"
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)  # no process of it is left
+    assert {path.name for path in out.iterdir()} == {"manifest.json", "journal.jsonl", "shards"}
+    finished = len(list((out / "shards").iterdir()))
+    assert 0 < finished < 30
+    assert all(not problem for problem in OutputFolder.open(out).check_files(OutputFolder.open(out).records).values())
