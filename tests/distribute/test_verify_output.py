@@ -27,7 +27,7 @@ def rewritten(folder, number, change):
     table = change(pq.read_table(path))
     pq.write_table(table, path)
     manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["records"][number]["bytes"], manifest["records"][number]["sha256"] = file_digest(path)
+    manifest["records"][number]["bytes"], manifest["records"][number]["blake2b"] = file_digest(path)
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
-from ..files.lines import LinePlace, refuse
+from ..files.lines import LinePlace, refuse_row
 from ..runtime.progress import Advance
 from ..wording import counted
 from .sources.distinct_ids import DistinctIds
@@ -108,7 +108,7 @@ def make_plan(
     """
     columns, sources = settings.columns, list[SourceFile]()
     cutter, kinds, rejected = _Cutter(settings.shard_rows), ColumnKinds(columns), rejected or Rejected()
-    reject = rejected if settings.skips_bad_rows else refuse
+    reject = rejected if settings.skips_bad_rows else refuse_row
     for number, path in enumerate(paths):
         source = SourceFile.at(path)
         kinds.begin_source(path)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import BadInput, LikewiseError
-from ..files.lines import LinePlace, refuse
+from ..files.lines import LinePlace, refuse_row
 from ..files.vector_origin import VectorOrigin
 from ..runtime.progress import Advance, Meter
 from .plan import EncodePlan, EncodeSettings, Piece, Shard
@@ -44,12 +44,12 @@ class EncodeJob:
 
 @dataclass(frozen=True)
 class ShardRecord:
-    """A finished shard: its number, its rows, and the size and SHA-256 of its file."""
+    """A finished shard: its number, its rows, and the size and BLAKE2b of its file."""
 
     number: int
     rows: int
     bytes: int
-    sha256: str
+    blake2b: str
     notes: tuple[str, ...] = ()
     """Warnings of the model, as of texts that were truncated; they are not stored."""
 
@@ -121,7 +121,7 @@ def shard_rows(job: EncodeJob, shard: Shard) -> Iterator[TextRow]:
 
 
 def _piece_rows(job: EncodeJob, source: SourceFile, piece: Piece) -> Iterator[TextRow]:
-    reject = _ignore if job.settings.skips_bad_rows else refuse
+    reject = _ignore if job.settings.skips_bad_rows else refuse_row
     start = LinePlace(piece.byte, piece.line)
     for row in text_rows(Path(source.path), job.settings.columns, source.text, start, reject):
         if row.after.line > piece.stop:
@@ -189,8 +189,8 @@ def _described(plan: EncodePlan, shard: Shard) -> str:
 
 
 def file_digest(path: Path) -> tuple[int, str]:
-    """The bytes of a file, counted, and their SHA-256."""
-    hasher, size = hashlib.sha256(), 0
+    """The bytes of a file, counted, and their BLAKE2b."""
+    hasher, size = hashlib.blake2b(digest_size=32), 0
     with path.open("rb") as file:
         while block := file.read(DIGEST_BLOCK):
             hasher.update(block)
