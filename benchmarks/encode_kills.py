@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 from likewise.distribute.encode import encode_to_folder, in_this_process
 from likewise.distribute.plan import EncodeSettings
-from likewise.distribute.source_files import ChosenColumns
+from likewise.distribute.sources.source_files import ChosenColumns
 from likewise.files.vector_origin import VectorOrigin
 from likewise.model_names import load_named_embedder
 

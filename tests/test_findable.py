@@ -68,6 +68,7 @@ WORDS = {
     "reranker": "reranker",
     "retrieval": "evaluate/tasks/retrieval.py",
     "SentEval": "evaluate/tasks/senteval.py",
+    "shards": "distribute/shards.py",
     "similarity": "arrays/similarity.py",
     "STS": "evaluate/tasks/sts.py",
     "TF-IDF": "baselines/tfidf.py",
@@ -75,9 +76,11 @@ WORDS = {
     "triplet": "train/objectives/triplets.py",
     "truncation": "text/truncation.py",
     "unknown words": "text/unknown_words.py",
+    "vector cache": "distribute/vector_cache.py",
     "weight decay": "train/settings.py",
     "word pairs": "explain/word_pairs.py",
     "window": "text/windows.py",
+    "workers": "distribute/workers.py",
 }
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from likewise.distribute.encode import EncodeReport, encode_to_folder, in_this_process
 from likewise.distribute.plan import EncodeSettings
-from likewise.distribute.source_files import ChosenColumns
+from likewise.distribute.sources.source_files import ChosenColumns
 from likewise.files.vector_origin import VectorOrigin
 
 WORDS = [

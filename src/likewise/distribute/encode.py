@@ -2,20 +2,20 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BadInput
 from ..files.vector_origin import VectorOrigin
 from ..runtime.atomic_files import check_writable_folder
+from ..runtime.durability.writer_lock import WriterLock
 from ..runtime.progress import Advance, Progress, show_progress
 from ..runtime.temporary_files import temporary_folder
-from ..runtime.writer_lock import WriterLock
-from .distinct_ids import DistinctIds
 from .output_folder import MANIFEST, OWN_FILES, OutputFolder, remove_output
 from .plan import EncodePlan, EncodeSettings, Rejected, make_plan
 from .shards import EncodeJob, ShardRecord, encode_shard
+from .sources.distinct_ids import DistinctIds
 
 if TYPE_CHECKING:
     from ..embedder import Embedder
@@ -96,12 +96,12 @@ def _completed(
     return EncodeReport(job.plan.rows, len(job.plan.shards), len(missing), job.plan.left_out, damaged, tuple(notes))
 
 
-def in_this_process(embedder: "Embedder") -> EncodeShards:
-    """Encodes one shard after another with this model."""
+def in_this_process(embedder: "Embedder", cache: Path | None = None) -> EncodeShards:
+    """Encodes one shard after another with this model, and takes what a cache in this folder has out of it."""
 
     def encode_shards(job: EncodeJob, numbers: Sequence[int], advance: Advance) -> Iterator[ShardRecord]:
         for number in numbers:
-            yield encode_shard(job, number, embedder, advance)
+            yield encode_shard(replace(job, cache=cache), number, embedder, advance)
 
     return encode_shards
 

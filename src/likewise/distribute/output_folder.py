@@ -1,6 +1,6 @@
 """OutputFolder: the folder that `likewise encode` writes: its manifest, its journal while it is written, its shards.
 
-    manifest.json      what was encoded, how, and cut into which shards; once complete, each shard's size and SHA-256
+    manifest.json      what was encoded, how, and cut into which shards; once complete, each shard's size and BLAKE2b
     journal.jsonl      a line for each finished shard, in the order of finishing; until the output is complete
     shards/000000.parquet, …
 
@@ -18,11 +18,11 @@ from typing import Any
 from ..errors import BadInput
 from ..files.vector_origin import VectorOrigin
 from ..runtime.atomic_files import atomic_file, naming_full_disk
-from ..runtime.syncing import sync, sync_folder
+from ..runtime.durability.syncing import sync, sync_folder
 from ..runtime.temporary_files import remove_abandoned
 from .plan import EncodeSettings, plan_from_json, plan_to_json
 from .shards import SHARDS_FOLDER, EncodeJob, ShardRecord, file_digest, record_to_json
-from .source_files import ChosenColumns
+from .sources.source_files import ChosenColumns
 
 MANIFEST, JOURNAL = "manifest.json", "journal.jsonl"
 FORMAT = 1
@@ -110,9 +110,9 @@ class OutputFolder:
             size, digest = file_digest(path)
         except OSError as error:
             return f"{path} cannot be read: {error.strerror}"
-        if (size, digest) == (record.bytes, record.sha256):
+        if (size, digest) == (record.bytes, record.blake2b):
             return ""
-        return f"{path} has been changed: {record.bytes:,} bytes of SHA-256 {record.sha256[:12]}… were written, " + (
+        return f"{path} has been changed: {record.bytes:,} bytes of BLAKE2b {record.blake2b[:12]}… were written, " + (
             f"{size:,} bytes of {digest[:12]}… are there"
         )
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
-from ..files.lines import LinePlace, refuse
+from ..files.lines import LinePlace, refuse_row
 from ..runtime.progress import Advance
 from ..wording import counted
-from .distinct_ids import DistinctIds
-from .output_columns import ColumnKinds, OutputColumn
-from .source_files import ChosenColumns, SourceFile, text_rows
+from .sources.distinct_ids import DistinctIds
+from .sources.output_columns import ColumnKinds, OutputColumn
+from .sources.source_files import ChosenColumns, SourceFile, text_rows
 
 SHARD_ROWS = 1 << 14
 """Rows of a shard: 25 MB of vectors of 384 numbers, and seconds to minutes of work."""
@@ -108,7 +108,7 @@ def make_plan(
     """
     columns, sources = settings.columns, list[SourceFile]()
     cutter, kinds, rejected = _Cutter(settings.shard_rows), ColumnKinds(columns), rejected or Rejected()
-    reject = rejected if settings.skips_bad_rows else refuse
+    reject = rejected if settings.skips_bad_rows else refuse_row
     for number, path in enumerate(paths):
         source = SourceFile.at(path)
         kinds.begin_source(path)

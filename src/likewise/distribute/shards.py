@@ -2,18 +2,22 @@
 
 import hashlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from jaxtyping import Float
+
 from ..errors import BadInput, LikewiseError
-from ..files.lines import LinePlace, refuse
+from ..files.lines import LinePlace, refuse_row
 from ..files.vector_origin import VectorOrigin
 from ..runtime.progress import Advance, Meter
 from .plan import EncodePlan, EncodeSettings, Piece, Shard
-from .source_files import SourceFile, TextRow, text_rows
+from .sources.source_files import SourceFile, TextRow, text_rows
+from .vector_cache import VectorCache
 
 if TYPE_CHECKING:
     from ..embedder import Embedder
@@ -30,6 +34,8 @@ class EncodeJob:
     plan: EncodePlan
     origin: VectorOrigin
     settings: EncodeSettings
+    cache: Path | None = None
+    """The folder of a `VectorCache`, which decides nothing."""
 
     def path(self, number: int) -> Path:
         """The file of a shard."""
@@ -38,12 +44,12 @@ class EncodeJob:
 
 @dataclass(frozen=True)
 class ShardRecord:
-    """A finished shard: its number, its rows, and the size and SHA-256 of its file."""
+    """A finished shard: its number, its rows, and the size and BLAKE2b of its file."""
 
     number: int
     rows: int
     bytes: int
-    sha256: str
+    blake2b: str
     notes: tuple[str, ...] = ()
     """Warnings of the model, as of texts that were truncated; they are not stored."""
 
@@ -71,13 +77,7 @@ def encode_shard(job: EncodeJob, number: int, embedder: "Embedder", advance: Adv
         warnings.simplefilter("always")
         try:
             with shard_writer(path, job.plan.columns, origin) as write:
-                for vectors in embedder.encode_stream(
-                    rows,
-                    prompt=origin.prompt,
-                    overflow=origin.overflow,  # type: ignore[arg-type]  # a VectorOrigin holds texts
-                    progress=_Progress(advance),
-                    batch_tokens=job.settings.batch_tokens,
-                ):
+                for vectors in _vectors(job, rows, embedder, advance):
                     write(rows.take(len(vectors)), vectors)
                 rows.check_complete()
         except LikewiseError as error:
@@ -85,6 +85,26 @@ def encode_shard(job: EncodeJob, number: int, embedder: "Embedder", advance: Adv
             raise
     size, digest = file_digest(path)
     return ShardRecord(number, shard.rows, size, digest, tuple(str(note.message) for note in notes))
+
+
+def _vectors(
+    job: EncodeJob, texts: Iterable[str], embedder: "Embedder", advance: Advance
+) -> Iterator[Float[np.ndarray, "n E"]]:
+    """The vectors of texts, a window at a time, out of the cache where there is one."""
+
+    def encoded(some: Iterable[str]) -> Iterator[Float[np.ndarray, "n E"]]:
+        return embedder.encode_stream(
+            some,
+            prompt=job.origin.prompt,
+            overflow=job.origin.overflow,  # type: ignore[arg-type]  # a VectorOrigin holds texts
+            progress=_Progress(advance),
+            batch_tokens=job.settings.batch_tokens,
+        )
+
+    if job.cache is None:
+        return encoded(texts)
+    cache = VectorCache(job.cache, job.origin)
+    return cache.stream(texts, lambda missing: np.concatenate([*encoded(missing)]), advance)
 
 
 def shard_rows(job: EncodeJob, shard: Shard) -> Iterator[TextRow]:
@@ -101,7 +121,7 @@ def shard_rows(job: EncodeJob, shard: Shard) -> Iterator[TextRow]:
 
 
 def _piece_rows(job: EncodeJob, source: SourceFile, piece: Piece) -> Iterator[TextRow]:
-    reject = _ignore if job.settings.skips_bad_rows else refuse
+    reject = _ignore if job.settings.skips_bad_rows else refuse_row
     start = LinePlace(piece.byte, piece.line)
     for row in text_rows(Path(source.path), job.settings.columns, source.text, start, reject):
         if row.after.line > piece.stop:
@@ -169,8 +189,8 @@ def _described(plan: EncodePlan, shard: Shard) -> str:
 
 
 def file_digest(path: Path) -> tuple[int, str]:
-    """The bytes of a file, counted, and their SHA-256."""
-    hasher, size = hashlib.sha256(), 0
+    """The bytes of a file, counted, and their BLAKE2b."""
+    hasher, size = hashlib.blake2b(digest_size=32), 0
     with path.open("rb") as file:
         while block := file.read(DIGEST_BLOCK):
             hasher.update(block)

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic
@@ -40,6 +41,8 @@ def main() -> None:
 def _serve(lines: "SimpleQueue[str]", replies: TextIO) -> None:
     order = json.loads(lines.get())
     job = OutputFolder.open(Path(order["folder"])).job
+    if order["cache"] is not None:
+        job = replace(job, cache=Path(order["cache"]))
     embedder = ModelChoice(**order["model"]).load(job.origin)
     _reply(replies, ready=True)
     while True:

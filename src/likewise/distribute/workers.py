@@ -8,6 +8,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -28,8 +29,8 @@ MOST_DEATHS = 3
 PATIENCE = 10.0  # seconds that a worker may take to end
 
 
-def in_workers(model: ModelChoice, workers: int, threads: int) -> EncodeShards:
-    """Encodes in this many processes, which share this many threads.
+def in_workers(model: ModelChoice, workers: int, threads: int, cache: Path | None = None) -> EncodeShards:
+    """Encodes in this many processes, which share this many threads, and a cache in this folder.
 
     A process that dies is replaced, and its shard encoded by another.
     """
@@ -37,7 +38,7 @@ def in_workers(model: ModelChoice, workers: int, threads: int) -> EncodeShards:
     threads_each = max(1, threads // workers)
 
     def encode_shards(job: EncodeJob, numbers: Sequence[int], advance: Advance) -> Iterator[ShardRecord]:
-        pool = _Pool(job, model, threads_each, deque(numbers))
+        pool = _Pool(replace(job, cache=cache), model, threads_each, deque(numbers))
         try:
             yield from pool.records(min(workers, len(numbers)), advance)
         finally:
@@ -61,8 +62,10 @@ class _Worker:
         )
         self.shard: int | None = None
         self.texts, self.tokens = 0.0, 0
-        self._send({"folder": str(job.folder), "model": {"name": model.name, "options": dict(model.options)}})
-        threading.Thread(target=self._read, args=(replies,), daemon=True).start()
+        order = {"folder": str(job.folder), "model": {"name": model.name, "options": dict(model.options)}}
+        self._send({**order, "cache": None if job.cache is None else str(job.cache)})
+        self._reader = threading.Thread(target=self._read, args=(replies,), daemon=True)
+        self._reader.start()
 
     def encode(self, shard: int) -> None:
         """Have it encode a shard."""
@@ -82,14 +85,17 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self._reader.join()
 
     def _send(self, content: object) -> None:
         with suppress(OSError):  # it is dead, which its reader notices
             print(json.dumps(content), file=self.process.stdin, flush=True)
 
     def _read(self, replies: "SimpleQueue[_Reply]") -> None:
-        for line in self.process.stdout or ():
-            replies.put((self, json.loads(line)))
+        with self.process.stdout as lines:  # type: ignore[union-attr]  # a pipe
+            for line in lines:
+                with suppress(ValueError):  # a line that its end has cut off
+                    replies.put((self, json.loads(line)))
         replies.put((self, None))
 
 

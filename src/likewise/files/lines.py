@@ -26,7 +26,7 @@ class LinePlace(NamedTuple):
 BEGINNING = LinePlace(0, 0)
 
 
-def refuse(message: str) -> None:
+def refuse_row(message: str) -> None:
     """What to do with a row that cannot be read: the default, an error.
 
     Raises:
@@ -49,7 +49,7 @@ class LineReader:
     source: object
     stream: Iterable[Any]
     start: LinePlace = BEGINNING
-    reject: Callable[[str], None] = refuse
+    reject: Callable[[str], None] = refuse_row
     byte: int = 0
     line: int = 0
     is_broken: bool = False
@@ -98,7 +98,7 @@ class LineReader:
 
 @contextmanager
 def open_lines(
-    path: Path, start: LinePlace = BEGINNING, reject: Callable[[str], None] = refuse
+    path: Path, start: LinePlace = BEGINNING, reject: Callable[[str], None] = refuse_row
 ) -> Iterator[LineReader]:
     """The lines of a file, which is closed when the block ends."""
     with open_bytes(path) as file:

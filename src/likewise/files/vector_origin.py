@@ -66,6 +66,13 @@ class VectorOrigin:
         """The same as texts, for formats that hold texts only; what is none is written as JSON."""
         return {key: value if isinstance(value, str) else json.dumps(value) for key, value in self.as_json().items()}
 
+    @classmethod
+    def from_metadata(cls, found: Mapping[str, str]) -> "VectorOrigin":
+        """The origin that `metadata` described."""
+        texts = {field.name for field in fields(cls) if field.type in (str, "str")}
+        names = [field.name for field in fields(cls)]
+        return cls(**{name: found[name] if name in texts else json.loads(found[name]) for name in names})
+
     def differences(self, other: "VectorOrigin") -> list[str]:
         """What differs and changes vectors, each in words: "precision fp32 and int8"; the name alone does not."""
         mine, theirs = self.as_json(), other.as_json()

@@ -12,7 +12,7 @@ from ...wording import counted
 from ..model_options import add_model, add_overflow, load_from_options
 from ..sources import input_files
 from ..texts.text_file import FORMATS, STDIN, read_texts
-from .into_folder import add_folder_options, check_no_folder_options, names_folder, run_into_folder
+from .into_folder import add_folder_options, check_no_folder_options, names_folder, origin_from_options, run_into_folder
 
 if TYPE_CHECKING:
     from ...embedder import Embedder
@@ -31,7 +31,8 @@ stopped. Every row is a text, so that vectors match rows: a blank line of a .txt
 empty text.
   .npy      an array of float32, one row per text
   .jsonl    one object per text: text, vector
-  .parquet  the columns text and vector, with the model's fingerprint
+  .parquet  the columns text and vector
+The model, its fingerprint and the options are recorded: in Parquet, else beside the file, in OUT.origin.json.
 
 Into a folder, named without an ending or with a / at its end, for texts of any number: files, folders and patterns are
 read in order, and written as shards of Parquet with the columns id, text, vector and the other columns. Memory stays
@@ -96,7 +97,7 @@ def _run_into_file(args: argparse.Namespace) -> int:
     seconds = time.perf_counter() - start
     if args.json:
         summary = {"output": str(args.output), "rows": rows, "width": embedder.width, "seconds": round(seconds, 3)}
-        print(json.dumps({**summary, **_provenance(embedder, args.model)}))
+        print(json.dumps({**summary, **origin_from_options(embedder, args).as_json()}))
     elif not args.quiet:
         speed = f"{seconds:.1f} s ({rows / seconds:,.0f} texts/s)"
         print(f"{args.output}: {counted(rows, 'vector')} of {embedder.width} numbers in {speed}", file=sys.stderr)
@@ -106,10 +107,12 @@ def _run_into_file(args: argparse.Namespace) -> int:
 def _encode_into_file(embedder: "Embedder", texts: Iterable[str], args: argparse.Namespace) -> int:
     """Write texts and vectors block by block; returns the number of rows."""
     from ...files import writer
+    from ...files.origin_files import write_origin
 
     rows, pending = 0, list[str]()  # texts whose vectors are still to come
     recorded = _recorded(texts, pending) if args.file == STDIN else _Recorded(texts, pending)
-    with writer(args.output, embedder.width, _provenance(embedder, args.model)) as write:
+    origin = origin_from_options(embedder, args)
+    with writer(args.output, embedder.width, origin.metadata()) as write:
         for block in embedder.encode_stream(
             recorded,
             prompt=args.prompt,
@@ -121,11 +124,9 @@ def _encode_into_file(embedder: "Embedder", texts: Iterable[str], args: argparse
             write(pending[: len(block)], block)
             del pending[: len(block)]
             rows += len(block)
+    if args.output.suffix.lower() != ".parquet":
+        write_origin(args.output, origin)
     return rows
-
-
-def _provenance(embedder: "Embedder", model: str) -> dict[str, str]:
-    return {"model": model, "fingerprint": embedder.fingerprint, "precision": embedder.precision}
 
 
 def _recorded(texts: Iterable[str], pending: list[str]) -> Iterator[str]:

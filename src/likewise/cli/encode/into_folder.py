@@ -26,6 +26,7 @@ FOLDER_FLAGS = {
     "shard_rows": "--shard-rows",
     "workers": "--workers",
     "ray": "--ray",
+    "cache": "--cache",
     "restart": "--restart",
 }
 """Options that only a folder has, by their names here; --bad-rows too."""
@@ -57,6 +58,12 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="encode on the machines of a Ray cluster that share this disk: HOST:PORT, auto or ray://…; without an "
         "address, on this machine. --workers are then actors, by default one for each processor or GPU (extra: ray)",
+    )
+    group.add_argument(
+        "--cache",
+        metavar="FOLDER",
+        type=Path,
+        help="keep vectors by their text, and do not compute those that are there (at most 4 GiB per model)",
     )
     group.add_argument("--restart", action="store_true", help="begin again, in place of going on with an earlier run")
 
@@ -111,7 +118,7 @@ def _sources(args: argparse.Namespace) -> list[Path]:
 
 def _settings(args: argparse.Namespace) -> "EncodeSettings":
     from ...distribute.plan import SHARD_ROWS, EncodeSettings
-    from ...distribute.source_files import ChosenColumns
+    from ...distribute.sources.source_files import ChosenColumns
     from ...runtime.arguments import whole_number
 
     keep = None if args.keep is None else tuple(name for name in args.keep.split(",") if name)
@@ -122,15 +129,11 @@ def _settings(args: argparse.Namespace) -> "EncodeSettings":
 
 def _model(args: argparse.Namespace) -> "tuple[VectorOrigin, EncodeShards]":
     """What the vectors are from, and what encodes shards: this process, or several, which load the model themselves."""
-    from ...files.vector_origin import VectorOrigin
     from ...runtime.arguments import whole_number
 
     workers = None if args.workers is None else whole_number("--workers", args.workers)
     embedder = load_from_options(args)
-    origin = VectorOrigin.of(
-        embedder, args.model, prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow
-    )
-    return origin, _encode_shards(args, embedder, workers)
+    return origin_from_options(embedder, args), _encode_shards(args, embedder, workers)
 
 
 def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int | None) -> "EncodeShards":
@@ -146,8 +149,23 @@ def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int 
         gpus = int(str(embedder.device).startswith("cuda"))
         return in_ray(choice, None if args.ray == "local" else args.ray, workers, gpus)
     if workers is None or workers == 1:
-        return in_this_process(embedder)
-    return in_workers(choice, workers, thread_count())
+        return in_this_process(embedder, args.cache)
+    return in_workers(choice, workers, thread_count(), args.cache)
+
+
+def origin_from_options(embedder: "Embedder", args: argparse.Namespace) -> "VectorOrigin":
+    """What the vectors of this command are from."""
+    from ...files.vector_origin import VectorOrigin
+
+    name = _name_with_options(args)
+    return VectorOrigin.of(embedder, name, prompt=args.prompt, prompt_name=args.prompt_name, overflow=args.overflow)
+
+
+def _name_with_options(args: argparse.Namespace) -> str:
+    """The model's name with the options that make it another model, as `likewise.model_names` reads it."""
+    given = {name: getattr(args, name) for name in ("pooling", "max_length", "truncate")}
+    options = ",".join(f"{name}={value}" for name, value in given.items() if value is not None)
+    return f"{args.model}({options})" if options else str(args.model)
 
 
 def _print_summary(folder: Path, report: "EncodeReport", seconds: float) -> None:

@@ -64,10 +64,9 @@ def _model(args: argparse.Namespace) -> "Embedder":
     from ...errors import BadModel
 
     origin = OutputFolder.open(args.folder).job.origin
-    args.model = origin.model if args.model is None else args.model
-    args.engine = args.engine or origin.engine
-    args.precision = args.precision or origin.precision
-    args.max_length = args.max_length or origin.max_length
+    if args.model is None:
+        args.model, args.engine = origin.model, args.engine or origin.engine
+        args.precision = args.precision or origin.precision
     embedder = load_from_options(args)
     if embedder.fingerprint != origin.fingerprint:
         raise BadModel(

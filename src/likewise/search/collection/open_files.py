@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from ...errors import BadInput
-from ...runtime.writer_lock import WriterLock
+from ...runtime.durability.writer_lock import WriterLock
 from .collection_folder import CollectionSettings, make_folder, read_settings
 from .storage import journal as journal_file
 from .storage.journal import Journal

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.atomic_files import atomic_file
+from ...runtime.durability.syncing import sync
 from ...runtime.progress import Progress
-from ...runtime.syncing import sync
 from .compaction import rewrite_segments
 from .open_files import OpenFiles
 from .storage.record_table import OF_IDS

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....errors import BadInput
 from ....runtime.atomic_files import atomic_file
-from ....runtime.syncing import sync
+from ....runtime.durability.syncing import sync
 
 FOLDER = "derived"
 HEADER_BYTES = 4096

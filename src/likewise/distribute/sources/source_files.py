@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import BadInput
-from ..files.line_formats import LINE_FORMATS, distinct_columns, json_objects
-from ..files.lines import BEGINNING, LinePlace, data_ending, open_lines, refuse
-from ..files.read import choose_text_column, parquet_rows
+from ...errors import BadInput
+from ...files.line_formats import LINE_FORMATS, distinct_columns, json_objects
+from ...files.lines import BEGINNING, LinePlace, data_ending, open_lines, refuse_row
+from ...files.read import choose_text_column, parquet_rows
 
 Values = Mapping[str, Any]
 Reject = Callable[[str], None]
@@ -74,7 +74,7 @@ class TextRow(NamedTuple):
 
 
 def text_rows(
-    path: Path, columns: ChosenColumns, text: str = "", start: LinePlace = BEGINNING, reject: Reject = refuse
+    path: Path, columns: ChosenColumns, text: str = "", start: LinePlace = BEGINNING, reject: Reject = refuse_row
 ) -> Iterator[TextRow]:
     """The rows from a place on that have a text, and what is wrong with each of the others to `reject`.
 
@@ -106,8 +106,10 @@ def row_problem(values: Values, text: str, id_column: str | None) -> str | None:
         name = values.get(id_column)
         if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
             return f"the id in column {id_column!r} is {name!r:.60}; expected a text or a whole number"
-    broken = next((key for key, value in values.items() if isinstance(value, str) and not is_utf8(value)), None)
-    return None if broken is None else f"the column {broken!r} holds half of a surrogate pair, which is no text"
+    for key, value in values.items():
+        if isinstance(value, str) and not value.isascii() and not is_utf8(value):
+            return f"the column {key!r} holds half of a surrogate pair, which is no text"
+    return None
 
 
 def _no_text(values: Values, text: str) -> str:
@@ -121,8 +123,6 @@ def _no_text(values: Values, text: str) -> str:
 
 def is_utf8(text: str) -> bool:
     """Whether UTF-8 can hold a text: half of a surrogate pair, which JSON's escapes can write, it cannot."""
-    if text.isascii():
-        return True
     try:
         text.encode()
     except UnicodeEncodeError:

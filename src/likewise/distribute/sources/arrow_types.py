@@ -3,7 +3,7 @@
 import base64
 from typing import Any
 
-from ..runtime.installation import missing_extra
+from ...runtime.installation import missing_extra
 
 try:
     import pyarrow as pa

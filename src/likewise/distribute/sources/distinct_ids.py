@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import BadInput
+from ...errors import BadInput
 
 PARTS = 256
 BUFFER_BYTES = 1 << 14
@@ -22,7 +22,7 @@ class DistinctIds:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._written = folder, set[int]()
         self._buffers = [bytearray() for _ in range(PARTS)]
 
     def add(self, name: str, source: int, line: int) -> None:
@@ -39,18 +39,18 @@ class DistinctIds:
         Raises:
             BadInput: names the places of the first two found.
         """
-        for part in range(PARTS):
-            self._write(part)
-            path = self._path(part)
-            if path.exists():
-                _check_part(np.fromfile(path, DIGEST), sources)
-                path.unlink()
+        for part, buffer in enumerate(self._buffers):
+            rows = np.frombuffer(bytes(buffer), DIGEST)
+            if part in self._written:
+                rows = np.concatenate([np.fromfile(self._path(part), DIGEST), rows])
+                self._path(part).unlink()
+            _check_part(rows, sources)
 
     def _write(self, part: int) -> None:
-        if self._buffers[part]:
-            with self._path(part).open("ab") as file:
-                file.write(self._buffers[part])
-            self._buffers[part].clear()
+        with self._path(part).open("ab") as file:
+            file.write(self._buffers[part])
+        self._buffers[part].clear()
+        self._written.add(part)
 
     def _path(self, part: int) -> Path:
         return self._folder / f"{part:03}.ids"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..files.lines import data_ending
-from ..files.read import open_parquet
+from ...files.lines import data_ending
+from ...files.read import open_parquet
 from .source_files import ChosenColumns, TextRow
 
 OWN_COLUMNS = ("id", "text", "vector")
@@ -71,7 +71,7 @@ class ColumnKinds:
             if name not in self._seen:
                 self._begin_column(name)
             if name != row.column and name != self._chosen.id and self._chosen.keeps(name):
-                self._kinds.setdefault(name, set()).add("str" if is_text else kind_of(value))
+                self._kinds.setdefault(name, set()).add("str" if is_text else value_kind(value))
 
     def _begin_column(self, name: str) -> None:
         self._seen.add(name)
@@ -101,7 +101,7 @@ def output_names(sources: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def kind_of(value: Any) -> str:
+def value_kind(value: Any) -> str:
     """The kind of a value: none, bool, int, long (no double holds it), float, str or other."""
     if isinstance(value, bool):
         return "bool"

@@ -1,0 +1,129 @@
+"""VectorCache: the vectors of texts by their content, in a folder, so that an unchanged text is not encoded again.
+
+One SQLite file for each way of computing vectors, that is for all that a `VectorOrigin` has but the model's name. A
+vector is found by the digest of its text. Several processes may read and write at once. Beyond the limit, the vectors
+that were stored first are removed. It is never the truth: the folder may be deleted at any time.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import BadInput
+from ..files.vector_origin import VectorOrigin
+from ..runtime.progress import Advance
+from ..text.inputs import text_chunks
+
+MAX_BYTES = 4 << 30
+"""Of all vectors of one file; SQLite needs about a tenth more."""
+WAIT = 60.0  # seconds for another process's transaction to end
+ASKED_AT_ONCE = 500  # of SQLite's variables in one query, of which older versions take 999
+DIGEST_BYTES = 16
+CHECKSUM_BYTES = 4
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS vectors (number INTEGER PRIMARY KEY, text BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)"
+)
+
+
+class VectorCache:
+    """The vectors of one origin.
+
+    Args:
+        folder: an existing or new folder.
+        origin: the model and its options; vectors of another are in another file.
+        limit: bytes of vectors.
+    """
+
+    def __init__(self, folder: Path, origin: VectorOrigin, limit: int = MAX_BYTES) -> None:
+        self.path = folder / f"{origin_digest(origin)}.sqlite"
+        self._row_bytes = 4 * origin.width + CHECKSUM_BYTES
+        self._limit = limit
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"the cache {folder} cannot be made: {error.strerror}") from None
+        with self._transaction() as db:
+            db.execute(SCHEMA)
+
+    def find(self, texts: Sequence[str]) -> dict[str, Float[np.ndarray, " E"]]:
+        """The vectors of those texts that are stored; a damaged one counts as missing."""
+        by_digest = {text_digest(text): text for text in texts}
+        digests, found = list(by_digest), dict[str, np.ndarray]()
+        with self._transaction() as db:
+            for start in range(0, len(digests), ASKED_AT_ONCE):
+                part = digests[start : start + ASKED_AT_ONCE]
+                marks = ",".join("?" * len(part))
+                for digest, blob in db.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", part):
+                    if (
+                        len(blob) == self._row_bytes
+                        and _checksum(digest, blob[CHECKSUM_BYTES:]) == blob[:CHECKSUM_BYTES]
+                    ):
+                        found[by_digest[digest]] = np.frombuffer(blob, "<f4", offset=CHECKSUM_BYTES)
+        return found
+
+    def add(self, texts: Sequence[str], vectors: Float[np.ndarray, "n E"]) -> None:
+        """Store the vectors of distinct texts; what is beyond the limit goes, the first stored first."""
+        most = max(1, self._limit // self._row_bytes)
+        digests = [text_digest(text) for text in texts]
+        rows = [row.tobytes() for row in np.ascontiguousarray(vectors, "<f4")]
+        blobs = [(digest, _checksum(digest, row) + row) for digest, row in zip(digests, rows, strict=True)]
+        with self._transaction() as db:
+            db.executemany("INSERT OR REPLACE INTO vectors (text, vector) VALUES (?, ?)", blobs)
+            (last,) = db.execute("SELECT max(number) FROM vectors").fetchone()
+            db.execute("DELETE FROM vectors WHERE number <= ?", ((last or 0) - most,))
+
+    def stream(
+        self, texts: Iterable[str], encode: Callable[[list[str]], np.ndarray], advance: Advance
+    ) -> Iterator[Float[np.ndarray, "n E"]]:
+        """The vectors of texts, some at a time: those stored, and the others as `encode` computes them.
+
+        `advance` receives the number of texts that need not be computed, for progress.
+        """
+        for window in text_chunks(texts):
+            vectors = self.find(window)
+            missing = [text for text in dict.fromkeys(window) if text not in vectors]
+            advance(len(window) - len(missing), 0)
+            if missing:
+                computed = encode(missing)
+                self.add(missing, computed)
+                vectors |= dict(zip(missing, computed, strict=True))
+            yield np.stack([vectors[text] for text in window])
+
+    def __len__(self) -> int:
+        """How many vectors are stored."""
+        with self._transaction() as db:
+            return int(db.execute("SELECT count(*) FROM vectors").fetchone()[0])
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own, so that any process or thread may use the cache."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=WAIT)) as db:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.execute("PRAGMA synchronous=NORMAL")
+                with db:
+                    yield db
+        except sqlite3.Error as error:
+            raise BadInput(f"the cache {self.path} cannot be used: {error}; it may be deleted") from None
+
+
+def origin_digest(origin: VectorOrigin) -> str:
+    """32 hexadecimal digits, the same for models that compute the same under different names."""
+    content = {key: value for key, value in origin.as_json().items() if key != "model"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def text_digest(text: str) -> bytes:
+    """16 bytes, another for each text."""
+    return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()
+
+
+def _checksum(digest: bytes, row: bytes) -> bytes:
+    """Of a vector under its text, so that a damaged one, or another's, is not taken for it."""
+    return hashlib.blake2b(digest + row, digest_size=CHECKSUM_BYTES).digest()

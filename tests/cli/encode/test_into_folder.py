@@ -1,0 +1,97 @@
+"""`likewise encode … -o FOLDER` and `likewise verify`."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from likewise.cli.main import main
+from tests.distribute.outputs import content, numbered
+
+MODEL = ("-m", "likewise-static", "--engine", "numpy")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    numbered(Path("a.jsonl"), 5)
+    Path("more").mkdir()
+    Path("more/b.csv").write_text("id,text\nx,the red sea\ny,a stone bridge\n")
+    Path("more/notes.pdf").write_text("no texts")
+    return tmp_path
+
+
+def encode(*options):
+    return main(["encode", "a.jsonl", "more", "-o", "out/", "--id", "id", "--shard-rows", "3", *MODEL, *options])
+
+
+def test_files_and_folders_become_shards_and_the_summary_says_so(here, capsys):
+    assert encode("--json") == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["rows"], summary["shards"], summary["made"]) == (7, 3, 3)
+    assert summary["origin"]["model"] == "likewise-static"
+    assert pq.read_table("out/shards")["id"].to_pylist() == ["n0", "n1", "n2", "n3", "n4", "x", "y"]
+
+
+def test_a_second_run_says_that_all_was_there_and_verify_that_it_is_good(here, capsys):
+    encode("-q")
+    assert encode() == 0
+    assert "out: 7 vectors in 3 shards, 3 of them there already" in capsys.readouterr().err
+    assert main(["verify", "out", "-q"]) == 0
+    shown = capsys.readouterr().out
+    assert "out: 7 rows in 3 shards, all good" in shown and "7 rows encoded again: they differ by 0" in shown
+
+
+def test_verify_ends_with_1_and_encode_makes_the_damaged_shard_again(here, capsys):
+    encode("-q")
+    before = content(Path("out"))
+    shard = Path("out/shards/000001.parquet")
+    shard.write_bytes(shard.read_bytes()[::-1])
+    assert main(["verify", "out", "-q", "-k", "0", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["damaged"]) == ["1"] and not found["is_clean"]
+    assert encode() == 0
+    assert "note: made again: out/shards/000001.parquet has been changed" in capsys.readouterr().err
+    assert content(Path("out")) == before
+
+
+def test_verify_loads_the_model_with_the_options_of_encode(here):
+    assert encode("-q", "--pooling", "max", "--truncate", "32") == 0
+    assert json.loads(Path("out/manifest.json").read_text())["origin"]["width"] == 32
+    assert main(["verify", "out", "-q"]) == 0
+
+
+def test_verify_refuses_another_model_and_names_both(here, capsys):
+    encode("-q")
+    assert main(["verify", "out", "-q", "-m", "likewise-mini"]) == 2
+    error = capsys.readouterr().err
+    assert "out was encoded with likewise-static of fingerprint" in error and "likewise-mini has" in error
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["a.jsonl", "-o", "v.npy", "--id", "id"], "--id is possible where the output is a folder; v.npy is a file"),
+        (["a.jsonl", "more", "-o", "v.npy"], "more than one source is possible where the output is a folder"),
+        (["a.jsonl", "-o", "v.npy", "--bad-rows", "skip"], "--bad-rows is possible where the output is a folder"),
+        (["-", "-o", "out"], "standard input cannot be read again"),
+        (["a.jsonl", "-o", "out", "--shard-rows", "0"], "--shard-rows is 0; expected a whole number, 1 or more"),
+        (["a.jsonl", "-o", "out", "--workers", "0"], "--workers is 0; expected a whole number, 1 or more"),
+        (["a.jsonl", "-o", "a.jsonl/"], "a.jsonl"),
+        (["nowhere", "-o", "out"], "nowhere is not there"),
+        (["more/notes.pdf", "-o", "out"], "ends in '.pdf'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_a_model_is_loaded(here, capsys, options, words):
+    assert main(["encode", *options, "-m", "no-such-model"]) == 2
+    assert words in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
+def test_a_name_without_an_ending_is_a_folder_and_one_with_an_unknown_ending_is_refused(here, capsys):
+    assert main(["encode", "a.jsonl", "-o", "plain", "-q", *MODEL]) == 0
+    assert Path("plain/manifest.json").is_file()
+    assert main(["encode", "a.jsonl", "-o", "some.thing", *MODEL]) == 2
+    assert "some.thing ends in '.thing'" in capsys.readouterr().err
+    assert main(["encode", "a.jsonl", "-o", "some.thing/", "-q", *MODEL]) == 0

@@ -1,0 +1,99 @@
+"""`verify_output` finds whatever is not as it was written."""
+
+import json
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from likewise.distribute.shards import file_digest
+from likewise.distribute.verify_output import verify_output
+from likewise.errors import BadInput
+
+from .outputs import encoded, numbered, settings
+
+
+@pytest.fixture
+def output(static, tmp_path):
+    encoded([numbered(tmp_path / "n.jsonl")], tmp_path / "out", static, settings())
+    return tmp_path / "out"
+
+
+def rewritten(folder, number, change):
+    """Replace a shard by another table, and its checksum in the manifest by the new one, as a careful hand would."""
+    path = folder / "shards" / f"{number:06}.parquet"
+    table = change(pq.read_table(path))
+    pq.write_table(table, path)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["records"][number]["bytes"], manifest["records"][number]["blake2b"] = file_digest(path)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def turned(table):
+    vectors = np.roll(np.array(table["vector"].to_pylist(), np.float32), 1, axis=1)
+    kind = table.schema.field("vector").type
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), kind.list_size).cast(kind)
+    return table.set_column(2, table.schema.field("vector"), column)
+
+
+def test_what_was_written_is_clean_and_every_row_computes_the_same(static, output):
+    report = verify_output(output, static, sample=10, progress=False)
+    assert (report.rows, report.shards, report.compared, report.largest_difference) == (10, 3, 10, 0.0)
+    assert report.is_clean
+
+
+def test_a_changed_byte_a_shorter_file_and_a_missing_one_are_found(static, output):
+    for number, change in enumerate([lambda data: data[:50] + b"\0" + data[51:], lambda data: data[:-1], None]):
+        path = output / "shards" / f"{number:06}.parquet"
+        path.write_bytes(change(path.read_bytes())) if change else path.unlink()
+    report = verify_output(output, static, sample=10, progress=False)
+    assert list(report.damaged) == [0, 1, 2] and not report.is_clean
+    assert "has been changed" in report.damaged[0] and "cannot be read: No such file" in report.damaged[2]
+
+
+def test_rows_columns_and_vectors_are_found_changed_where_the_checksum_was_changed_too(static, output):
+    rewritten(output, 0, lambda table: table.slice(1))
+    rewritten(output, 1, lambda table: table.drop_columns(["id"]))
+    rewritten(output, 2, turned)
+    report = verify_output(output, static, sample=10, progress=False)
+    assert "has 3 rows, expected 4" in report.damaged[0]
+    assert "has other columns or another origin" in report.damaged[1]
+    assert "the vector of" in report.damaged[2] and "differs by" in report.damaged[2]
+
+
+def test_nan_is_a_difference(static, output):
+    def with_nan(table):
+        vectors = np.full((len(table), static.width), np.nan, np.float32)
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), static.width)
+        return table.set_column(2, table.schema.field("vector"), column.cast(table.schema.field("vector").type))
+
+    rewritten(output, 1, with_nan)
+    assert list(verify_output(output, static, sample=10, progress=False).damaged) == [1]
+
+
+def test_what_is_missing_or_strange_is_a_problem(static, output):
+    manifest = json.loads((output / "manifest.json").read_text())
+    manifest["complete"] = False
+    (output / "manifest.json").write_text(json.dumps(manifest))
+    shutil.copy(output / "shards" / "000000.parquet", output / "shards" / "000007.parquet")
+    report = verify_output(output, progress=False)
+    assert report.problems == ["3 of 3 shards are not made yet", "shards/000007.parquet is not in the manifest"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "is no output of `likewise encode`: it has no manifest.json"),
+        ("{", "cannot be read"),
+        ('{"format": 2}', "is not a manifest of format 1"),
+        ('{"format": 1}', "is damaged"),
+        ("[]", "is not a manifest"),
+    ],
+)
+def test_a_folder_without_a_good_manifest_is_refused(tmp_path, content, words):
+    if content is not None:
+        (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(BadInput, match=words):
+        verify_output(tmp_path)

@@ -1,0 +1,141 @@
+"""Several processes: the same bytes as one, whichever of them die on the way."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from likewise import Embedder
+from likewise.distribute import workers as workers_module
+from likewise.distribute.model_choice import ModelChoice
+from likewise.distribute.output_folder import OutputFolder
+from likewise.distribute.workers import in_workers
+from likewise.errors import BadInput, BadModel, LikewiseError
+from likewise.files.vector_origin import VectorOrigin
+
+from .outputs import content, encoded, jsonl, numbered, settings
+
+MODEL = ModelChoice("likewise-static", {"engine": "numpy"})
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Every worker that is started, in order."""
+    found = []
+    plain = workers_module._Worker.__init__
+
+    def start(self, *arguments):
+        plain(self, *arguments)
+        found.append(self)
+
+    monkeypatch.setattr(workers_module._Worker, "__init__", start)
+    return found
+
+
+def test_two_workers_give_the_bytes_of_one_process_also_where_one_is_killed(static, tmp_path, started):
+    source = numbered(tmp_path / "n.jsonl", 24)
+    encoded([source], tmp_path / "whole", static, settings(), origin=VectorOrigin.of(static, MODEL.name))
+    killed = []
+
+    def with_a_kill(job, numbers, advance):
+        for record in in_workers(MODEL, 2, 2)(job, numbers, advance):
+            if not killed:
+                killed.append(started[0].process.pid)
+                os.kill(killed[0], signal.SIGKILL)
+            yield record
+
+    origin = VectorOrigin.of(static, MODEL.name)
+    report = encoded([source], tmp_path / "out", static, settings(), encode_shards=with_a_kill, origin=origin)
+    assert content(tmp_path / "out") == content(tmp_path / "whole")
+    assert report.made == 6
+    assert all(worker.process.returncode is not None for worker in started)
+
+
+def test_a_shard_that_ends_every_worker_is_named_and_the_others_end_too(static, tmp_path, monkeypatch, started):
+    source = numbered(tmp_path / "n.jsonl", 4)
+    plain = workers_module._Worker.encode
+
+    def killed(self, shard):
+        plain(self, shard)
+        self.process.kill()
+
+    monkeypatch.setattr(workers_module._Worker, "encode", killed)
+    monkeypatch.setattr(workers_module, "MOST_DEATHS", 2)
+    origin = VectorOrigin.of(static, MODEL.name)
+    with pytest.raises(LikewiseError, match="2 workers ended at shard 0, the last by signal 9; 9 may mean that memory"):
+        encoded([source], tmp_path / "out", static, settings(), encode_shards=in_workers(MODEL, 1, 1), origin=origin)
+    assert len(started) == 2 and all(worker.process.returncode is not None for worker in started)
+
+
+def test_an_error_of_a_worker_is_raised_here_as_what_it_is_there(static, tmp_path, started):
+    source = jsonl(tmp_path / "n.jsonl", [{"text": "red " * 9000}])
+    origin = VectorOrigin.of(static, MODEL.name, overflow="error")
+    with pytest.raises(BadInput, match=r"shard 0 \(.*n\.jsonl:1 to 1\): texts\[0\] has 9,000 tokens"):
+        encoded([source], tmp_path / "out", static, settings(), encode_shards=in_workers(MODEL, 1, 1), origin=origin)
+    other = Embedder.load("likewise-mini", engine="numpy")
+    with pytest.raises(BadModel, match="likewise-static is not the model that was begun with: fingerprint"):
+        numbered(source)
+        wrong = VectorOrigin.of(other, "likewise-mini")
+        encoded([source], tmp_path / "other", other, settings(), encode_shards=in_workers(MODEL, 1, 1), origin=wrong)
+    assert all(worker.process.returncode is not None for worker in started)
+
+
+def test_threads_are_divided_among_workers(static, tmp_path, monkeypatch):
+    seen = []
+    plain = subprocess.Popen
+
+    def popen(*arguments, **options):
+        seen.append(options["env"]["OMP_NUM_THREADS"])
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    origin = VectorOrigin.of(static, MODEL.name)
+    chosen = settings(5)
+    ten = numbered(tmp_path / "n.jsonl", 10)
+    encoded([ten], tmp_path / "out", static, chosen, encode_shards=in_workers(MODEL, 2, 5), origin=origin)
+    assert seen == ["2", "2"]
+
+
+def test_a_small_run_of_the_kills_is_clean():
+    """benchmarks/encode_kills.py, its short form."""
+    command = [sys.executable, str(ROOT / "benchmarks/encode_kills.py"), "--kills", "6", "--rows", "200"]
+    reported = subprocess.run(
+        [*command, "--longest", "0.2"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+    )
+    assert reported.returncode == 0, reported.stdout + reported.stderr
+    assert "0 DIFFERENT" in reported.stdout and "0 NOT WHOLE" in reported.stdout
+
+
+def waiting_for(what, seconds=20.0):
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_by_a_signal_the_command_leaves_what_the_same_command_completes(static, tmp_path, number):
+    source, out = numbered(tmp_path / "n.jsonl", 3000), tmp_path / "out"
+    command = [sys.executable, "-m", "likewise", "encode", str(source), "-o", f"{out}/", "-m", "likewise-mini"]
+    command += ["--engine", "numpy", "--shard-rows", "100", "--workers", "2", "-q"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "PYTHONPATH": str(ROOT / "src")}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    waiting_for((out / "journal.jsonl").exists)
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    _, error = process.communicate(timeout=20)
+    assert process.returncode == 128 + number
+    assert error == f"likewise: stopped by {number.name}; no file is left half written\n"
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)  # no process of it is left
+    assert {path.name for path in out.iterdir()} == {"manifest.json", "journal.jsonl", "shards"}
+    finished = len(list((out / "shards").iterdir()))
+    assert 0 < finished < 30
+    assert all(not problem for problem in OutputFolder.open(out).check_files(OutputFolder.open(out).records).values())
