@@ -19,10 +19,10 @@ from statistics import median
 
 from likewise import Embedder
 from likewise.distribute.encode import encode_to_folder, in_this_process
-from likewise.distribute.model_choice import ModelChoice
 from likewise.distribute.plan import EncodeSettings
 from likewise.distribute.sources.source_files import ChosenColumns
-from likewise.distribute.workers import in_workers
+from likewise.distribute.workers.model_choice import ModelChoice
+from likewise.distribute.workers.processes import in_workers
 from likewise.files.vector_origin import VectorOrigin
 from likewise.runtime.progress import Meter
 

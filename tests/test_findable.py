@@ -80,7 +80,7 @@ WORDS = {
     "weight decay": "train/settings.py",
     "word pairs": "explain/word_pairs.py",
     "window": "text/windows.py",
-    "workers": "distribute/workers.py",
+    "workers": "distribute/workers/processes.py",
 }
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from likewise import Embedder
-from likewise.distribute import workers as workers_module
-from likewise.distribute.model_choice import ModelChoice
 from likewise.distribute.output_folder import OutputFolder
-from likewise.distribute.workers import in_workers
+from likewise.distribute.workers import processes as workers_module
+from likewise.distribute.workers.model_choice import ModelChoice
+from likewise.distribute.workers.processes import in_workers
 from likewise.errors import BadInput, BadModel, LikewiseError
 from likewise.files.vector_origin import VectorOrigin
 

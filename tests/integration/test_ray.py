@@ -8,8 +8,8 @@ from ray.cluster_utils import Cluster
 
 from likewise import Embedder
 from likewise.distribute.encode import in_this_process
-from likewise.distribute.model_choice import ModelChoice
-from likewise.distribute.ray_cluster import connected, in_ray
+from likewise.distribute.workers.model_choice import ModelChoice
+from likewise.distribute.workers.ray_cluster import connected, in_ray
 from likewise.errors import BadInput
 from tests.distribute.outputs import content, encoded, jsonl, numbered, settings
 
@@ -68,7 +68,7 @@ def test_an_error_of_an_actor_is_that_of_one_process(cluster, static, tmp_path):
 def test_an_actor_that_a_shard_ends_is_not_started_for_ever(cluster, static, tmp_path, monkeypatch):
     source = jsonl(tmp_path / "texts.jsonl", [{"text": "a"}])
     deadly = ModelChoice("likewise-static", {"engine": "numpy"})
-    monkeypatch.setattr("likewise.distribute.ray_cluster.encode_shard", lambda *_: os._exit(9))
+    monkeypatch.setattr("likewise.distribute.workers.ray_cluster.encode_shard", lambda *_: os._exit(9))
     with pytest.raises(Exception, match="3 actors ended at shard 0; finished shards are kept"):
         encoded([source], tmp_path / "out", static, settings(4), encode_shards=in_ray(deadly, cluster.address))
 

@@ -138,14 +138,17 @@ def _model(args: argparse.Namespace) -> "tuple[VectorOrigin, EncodeShards]":
 
 def _encode_shards(args: argparse.Namespace, embedder: "Embedder", workers: int | None) -> "EncodeShards":
     from ...distribute.encode import in_this_process
-    from ...distribute.model_choice import ModelChoice
-    from ...distribute.workers import in_workers
+    from ...distribute.workers.model_choice import ModelChoice
+    from ...distribute.workers.processes import in_workers
+    from ...errors import BadInput
     from ...native.threads import thread_count
 
     choice = ModelChoice(args.model, loading_options(args))
     if args.ray is not None:
-        from ...distribute.ray_cluster import in_ray  # which needs ray
+        from ...distribute.workers.ray_cluster import in_ray  # which needs ray
 
+        if args.cache is not None:
+            raise BadInput("--cache is of one machine; leave it out with --ray")
         gpus = int(str(embedder.device).startswith("cuda"))
         return in_ray(choice, None if args.ray == "local" else args.ray, workers, gpus)
     if workers is None or workers == 1:

@@ -13,15 +13,15 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from .. import errors
-from ..errors import LikewiseError
-from ..runtime.arguments import whole_number
-from ..runtime.progress import Advance
-from ..runtime.temporary_files import remove_abandoned
-from .encode import EncodeShards
+from ... import errors
+from ...errors import LikewiseError
+from ...runtime.arguments import whole_number
+from ...runtime.progress import Advance
+from ...runtime.temporary_files import remove_abandoned
+from ..encode import EncodeShards
+from ..output_folder import SHARD_NAME
+from ..shards import EncodeJob, ShardRecord
 from .model_choice import ModelChoice
-from .output_folder import SHARD_NAME
-from .shards import EncodeJob, ShardRecord
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 MOST_DEATHS = 3
@@ -51,10 +51,10 @@ class _Worker:
     """A process, the shard that it is at, and what it has reported of it."""
 
     def __init__(self, job: EncodeJob, model: ModelChoice, threads: int, replies: "SimpleQueue[_Reply]") -> None:
-        source = str(Path(__file__).parents[2])
+        source = str(Path(__file__).parents[3])
         paths = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "likewise.distribute.worker"],
+            [sys.executable, "-m", "likewise.distribute.workers.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), "PYTHONPATH": paths},

@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput, LikewiseError
-from ..runtime.installation import missing_extra
-from ..runtime.progress import Advance
-from ..runtime.temporary_files import remove_abandoned
-from .encode import EncodeShards
+from ...errors import BadInput, LikewiseError
+from ...runtime.installation import missing_extra
+from ...runtime.progress import Advance
+from ...runtime.temporary_files import remove_abandoned
+from ..encode import EncodeShards
+from ..output_folder import SHARD_NAME
+from ..shards import EncodeJob, ShardRecord, encode_shard
 from .model_choice import ModelChoice
-from .output_folder import SHARD_NAME
-from .shards import EncodeJob, ShardRecord, encode_shard
 
 try:
     import ray

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BadModel
-from ..files.vector_origin import VectorOrigin
+from ...errors import BadModel
+from ...files.vector_origin import VectorOrigin
 
 if TYPE_CHECKING:
-    from ..embedder import Embedder
+    from ...embedder import Embedder
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ModelChoice:
         Raises:
             BadModel: it is another, or computed in another way.
         """
-        from ..model_names import load_named_embedder
+        from ...model_names import load_named_embedder
 
         embedder = load_named_embedder(self.name, **self.options)
         found = VectorOrigin.of(embedder, self.name, prompt=origin.prompt, overflow=origin.overflow)

@@ -16,10 +16,10 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Any, TextIO
 
-from ..errors import LikewiseError
+from ...errors import LikewiseError
+from ..output_folder import OutputFolder
+from ..shards import encode_shard
 from .model_choice import ModelChoice
-from .output_folder import OutputFolder
-from .shards import encode_shard
 
 REPORT_EVERY = 0.2  # seconds between reports of progress
 
