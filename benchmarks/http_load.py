@@ -44,7 +44,7 @@ class _Connection:
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.began, self.is_busy = 0.0, False
+        self.began, self.is_busy, self.is_open = 0.0, False, True
         self.head, self.missing = b"", -1
 
     def send(self, request: bytes, began: float) -> None:
@@ -97,6 +97,7 @@ def open_loop(port: int, requests: Sequence[bytes], rate: float, seconds: float)
     began = time.perf_counter()
     while (now := time.perf_counter()) < began + seconds or _busy(selector):
         while number < rate * (now - began) and now < began + seconds:
+            free = [connection for connection in free if connection.is_open] if free and not free[-1].is_open else free
             connection = free.pop() if free else _opened(selector, port)
             connection.send(requests[number % len(requests)], began + number / rate)
             number += 1
@@ -128,11 +129,13 @@ def _answered(
         if status is None:
             continue
         now = time.perf_counter()
-        result.statuses[status] += 1
-        if status == "closed":
+        if status == "closed":  # an idle connection may be
+            result.statuses["closed without an answer"] += connection.is_busy
             selector.unregister(connection.socket)
             connection.socket.close()
+            connection.is_open = False
             continue
+        result.statuses[status] += 1
         if status == "200":
             result.times.append(now - connection.began)
         yield connection, now
