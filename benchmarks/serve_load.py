@@ -5,7 +5,7 @@ python -m benchmarks.serve_load latency [MODEL …]      one connection beside t
 python -m benchmarks.serve_load fairness [MODEL]       single texts beside requests of 5,000
 python -m benchmarks.serve_load overload [MODEL]       1.5 times what it can: 200 or 429, and memory (--seconds 1800)
 python -m benchmarks.serve_load start [MODEL]          from the command to the first answer
-python -m benchmarks.serve_load peers [MODEL]          beside FastAPI with sentence-transformers (installed by yourself)
+python -m benchmarks.serve_load peers [MODEL]          beside FastAPI with sentence-transformers and infinity-emb
 
 The client runs on the same processors. OMP_NUM_THREADS says how many threads the engine has.
 """
@@ -14,11 +14,12 @@ import argparse
 import os
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -50,18 +51,18 @@ def main() -> None:
 
 
 def throughput(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Texts a second, and the server's share of the engine's: medians over rounds."""
-    embedder = Embedder.load(model, precision=PRECISION)
-    requests = {fmt: _requests(fmt) for fmt in ("base64", "float")}
-    rates: dict[str, list[float]] = {"engine": [], **{fmt: [] for fmt in requests}}
-    with served(model) as (port, _):
-        for fmt in requests:
-            closed_loop(port, requests[fmt], CONNECTIONS, 0.5)
+    """Texts a second, and the share of the engine's: medians over rounds, of one process and of two."""
+    embedder, sent = Embedder.load(model, precision=PRECISION), _requests("base64")
+    rates: dict[str, list[float]] = {"engine": [], "1 process": [], "2 processes": []}
+    with served(model) as (one, _), served(model, "--workers", "2") as (two, _):
+        ports = {"1 process": one, "2 processes": two}
+        for port in ports.values():
+            closed_loop(port, sent, CONNECTIONS, 0.5)
         for _ in range(args.rounds):
             rates["engine"].append(_engine_rate(embedder, args.seconds))
-            for fmt, sent in requests.items():
-                rates[fmt].append(closed_loop(port, sent, CONNECTIONS, args.seconds).rate)
-    shares = {fmt: median(a / b for a, b in zip(rates[fmt], rates["engine"], strict=True)) for fmt in requests}
+            for name, port in ports.items():
+                rates[name].append(closed_loop(port, sent, CONNECTIONS, args.seconds).rate)
+    shares = {name: median(a / b for a, b in zip(rates[name], rates["engine"], strict=True)) for name in ports}
     return {"per_second": {name: round(median(found)) for name, found in rates.items()}, "share": _rounded(shares)}
 
 
@@ -83,13 +84,13 @@ def latency(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 def fairness(model: str, args: argparse.Namespace) -> dict[str, Any]:
     """The 99th percentile of single texts alone, and beside one request of 5,000 texts after another."""
-    large = post("/embed", {"inputs": [f"{TEXTS[i % len(TEXTS)]} {i}" for i in range(5000)], "dimensions": 1})
+    large = post("/embed", {"inputs": [f"{TEXTS[i % len(TEXTS)]} {i}" for i in range(5000)]})
     alone, beside = [], []
     with served(model) as (port, _):
         closed_loop(port, _requests("base64"), 1, 0.3)
         for _ in range(args.rounds):
             alone.append(closed_loop(port, _requests("base64"), 1, args.seconds))
-            crowd = threading.Thread(target=closed_loop, args=(port, [large], 1, args.seconds + 0.4))
+            crowd = get_context("fork").Process(target=closed_loop, args=(port, [large], 1, args.seconds + 0.4))
             crowd.start()
             time.sleep(0.2)
             beside.append(closed_loop(port, _requests("base64"), 1, args.seconds))
@@ -115,7 +116,7 @@ def overload(model: str, args: argparse.Namespace) -> dict[str, Any]:
     """1.5 times the rate of the closed loop: every request is answered, by 200 or 429, and memory stays."""
     with served(model, "--max-requests", "128") as (port, process):
         capacity = closed_loop(port, _requests("base64"), CONNECTIONS, 2.0).rate
-        parts, memory = max(1, round(args.seconds / 60)), [_resident(process)]
+        parts, memory = max(4, round(args.seconds / 60)), [_resident(process)]
         statuses: dict[str, int] = {}
         slowest = 0.0
         for _ in range(parts):
@@ -131,7 +132,7 @@ def overload(model: str, args: argparse.Namespace) -> dict[str, Any]:
         "statuses": statuses,
         "slowest_99_ms": round(slowest, 1),
         "resident_mb": [round(one / 1e6, 1) for one in memory],
-        "growth_after_first_minute": round(memory[-1] / first - 1, 4),
+        "growth_after_the_first_part": round(memory[-1] / first - 1, 4),
         "alive": is_alive,
     }
 
@@ -148,19 +149,33 @@ def start(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def peers(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Requests a second of FastAPI with sentence-transformers, in turn with ours at fp32 and int8."""
-    folder = str(Embedder.load(model).manifest.encoder)
-    rates: dict[str, list[float]] = {"likewise int8": [], "likewise fp32": [], "FastAPI, sentence-transformers": []}
-    with served(model) as (int8, _), served(model, precision="fp32") as (fp32, _), _peer(folder) as peer:
-        ports = dict(zip(rates, (int8, fp32, peer), strict=True))
-        for port in ports.values():
-            closed_loop(port, _requests("float"), CONNECTIONS, 1.0)
+    """Requests a second of other servers that are installed, in turn with ours at fp32 and int8."""
+    folder, installed = str(Embedder.load(model).manifest.encoder), [name for name in PEERS if find_spec(PEERS[name])]
+    with ExitStack() as stack:
+        ports = {f"likewise {p}": stack.enter_context(served(model, precision=p))[0] for p in ("int8", "fp32")}
+        ports |= {name: stack.enter_context(_peer(name, folder)) for name in installed}
+        sent = [post("/embeddings", {"input": text, "model": Path(folder).name}) for text in TEXTS]
+        rates: dict[str, list[float]] = {name: [] for name in ports}
+        for name, port in ports.items():
+            closed_loop(port, _named(sent, model, name), CONNECTIONS, 1.0)
         for _ in range(args.rounds):
             for name, port in ports.items():
-                rates[name].append(closed_loop(port, _requests("float"), CONNECTIONS, args.seconds).rate)
-    last = rates["FastAPI, sentence-transformers"]
-    times = {name: median(a / b for a, b in zip(found, last, strict=True)) for name, found in rates.items()}
-    return {"per_second": {name: round(median(found)) for name, found in rates.items()}, "times_peer": _rounded(times)}
+                rates[name].append(closed_loop(port, _named(sent, model, name), CONNECTIONS, args.seconds).rate)
+    times = {
+        f"{ours} / {name}": median(a / b for a, b in zip(rates[ours], rates[name], strict=True))
+        for name in installed
+        for ours in ("likewise int8", "likewise fp32")
+    }
+    return {"per_second": {name: round(median(found)) for name, found in rates.items()}, "times": _rounded(times)}
+
+
+PEERS = {"FastAPI, sentence-transformers": "fastapi", "infinity-emb, torch": "infinity_emb"}
+"""Other servers, and the package that says whether one is installed."""
+
+
+def _named(sent: list[bytes], model: str, server: str) -> list[bytes]:
+    """The requests under the name that a server has for the model."""
+    return [post("/embeddings", {"input": text, "model": model}) for text in TEXTS] if "likewise" in server else sent
 
 
 WHAT: dict[str, Callable[[str, argparse.Namespace], dict[str, Any]]] = {
@@ -206,14 +221,22 @@ def served(
 
 
 @contextmanager
-def _peer(folder: str) -> Iterator[int]:
-    port = 8799
+def _peer(name: str, folder: str) -> Iterator[int]:
+    """Another server, started: its port."""
+    port = 8799 + [*PEERS].index(name)
     command = [sys.executable, "-m", "benchmarks.serve_peer", folder, str(port), str(thread_count())]
-    process = subprocess.Popen(command)
+    environment = {**os.environ}
+    if "infinity" in name:
+        program = "from infinity_emb.cli import cli; cli()"
+        options = ["v2", "--model-id", folder, "--port", str(port), "--engine", "torch", "--device", "cpu"]
+        command = [sys.executable, "-c", program, *options]
+        environment |= {"INFINITY_BETTERTRANSFORMER": "false", "INFINITY_MODEL_WARMUP": "false", "DO_NOT_TRACK": "1"}
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet)
     try:
         for _ in range(300):
             try:
-                _first_answer(port)
+                _first_answer(port, Path(folder).name)
                 break
             except OSError:
                 time.sleep(0.2)
@@ -223,9 +246,9 @@ def _peer(folder: str) -> Iterator[int]:
         process.wait(60)
 
 
-def _first_answer(port: int) -> None:
-    body = post("/v1/embeddings", {"input": "A cat sleeps."}).partition(b"\r\n\r\n")[2]
-    url = f"http://127.0.0.1:{port}/v1/embeddings"
+def _first_answer(port: int, model: str | None = None) -> None:
+    body = post("/embeddings", {"input": "A cat sleeps.", "model": model}).partition(b"\r\n\r\n")[2]
+    url = f"http://127.0.0.1:{port}/embeddings"
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
         answer.read()

@@ -25,7 +25,7 @@ def peer_app(folder: str) -> FastAPI:
     """Vectors of texts, computed in the framework's threads."""
     model, app = SentenceTransformer(folder, device="cpu"), FastAPI()
 
-    @app.post("/v1/embeddings")
+    @app.post("/embeddings")
     def embeddings(body: EmbeddingsBody) -> dict[str, Any]:
         texts = [body.input] if isinstance(body.input, str) else body.input
         vectors = model.encode(texts, show_progress_bar=False).tolist()

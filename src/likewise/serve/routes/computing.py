@@ -30,11 +30,7 @@ async def computed(
     job = Job(inputs, prompt, truncate is False, exchange.began + settings.deadline)
     assert served.thread is not None
     future = served.thread.submit(job)
-    watch = asyncio.get_running_loop().call_later(PATIENCE, _watch, exchange, future)
-    try:
-        await future
-    finally:
-        watch.cancel()
+    await _watched(exchange, future)
     exchange.notes |= {"model": served.name, "inputs": len(inputs), "tokens": job.tokens, "job": job}
     return job
 
@@ -54,9 +50,23 @@ async def called(exchange: Exchange, served: ServedModel, function: Any) -> Any:
     """The result of a function that has the model to itself, between two batches."""
     assert served.thread is not None
     future = served.thread.call(function)
+    return await _watched(exchange, future)
+
+
+async def _watched(exchange: Exchange, future: "asyncio.Future[Any]") -> Any:
+    """The future's result, unless the caller goes away before it is there.
+
+    Raises:
+        ApiError: the caller has gone; the future is cancelled, and what has not begun is not computed.
+    """
     watch = asyncio.get_running_loop().call_later(PATIENCE, _watch, exchange, future)
     try:
         return await future
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if not future.cancelled() or (task is not None and task.cancelling()):
+            raise
+        raise ApiError("client_gone", "the connection was closed before the answer") from None
     finally:
         watch.cancel()
 
@@ -95,15 +105,9 @@ def shaped(job: Job, served: ServedModel, dimensions: int | None, normalize: boo
             found = f"dimensions: {served.name} gives {rows.shape[1]} numbers; got {dimensions:,}"
             raise ApiError("invalid", found, param="dimensions")
         rows = rows[:, :dimensions]
-    if normalize and (dimensions is not None or not is_unit(served)):
+    if normalize and (dimensions is not None or not served.is_unit):
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return np.ascontiguousarray(rows, np.float32)
-
-
-def is_unit(served: ServedModel) -> bool:
-    """Whether the model's own vectors have length 1."""
-    heads = served.model.head_weights()
-    return bool(heads) and heads[-1].kind == "Normalize"
 
 
 def truncation_report(job: Job) -> list[dict[str, int]]:
