@@ -83,7 +83,7 @@ def latency(model: str, args: argparse.Namespace) -> dict[str, Any]:
 
 def fairness(model: str, args: argparse.Namespace) -> dict[str, Any]:
     """The 99th percentile of single texts alone, and beside one request of 5,000 texts after another."""
-    large = post("/embed", {"inputs": [f"{TEXTS[i % len(TEXTS)]} {i}" for i in range(5000)], "dimensions": 1})
+    large = post("/embed", {"inputs": [f"{TEXTS[i % len(TEXTS)]} {i}" for i in range(5000)]})
     alone, beside = [], []
     with served(model) as (port, _):
         closed_loop(port, _requests("base64"), 1, 0.3)

@@ -30,7 +30,7 @@ class ServeSettings:
     """Seconds in which a body has to arrive."""
     batch_tokens: int = 2048
     """Tokens computed together at most."""
-    slice_seconds: float = 0.002
+    slice_seconds: float = 0.001
     """How long a large request may hold the engine at a time, while others come in."""
     model_memory: int | None = None
     """Bytes of weights kept loaded; None: no limit. Models that were not used for longest make room."""

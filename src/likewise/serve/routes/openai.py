@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from ..serve_settings import ServeSettings
 from ..web.endpoint import ApiRoute
-from ..web.exchange import Exchange, Reply
+from ..web.exchange import Exchange, Reply, json_rows
 from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole, texts_or_ids
 from .computing import (
     as_inputs,
@@ -70,7 +70,7 @@ async def embeddings(exchange: Exchange) -> Reply:
         return Reply(rows.astype("<f4").tobytes(), (*headers, shape), media_type="application/octet-stream")
     answer = {
         "object": "list",
-        "data": _data(rows, body["encoding_format"]),
+        "data": await json_rows(rows, _as_base64 if body["encoding_format"] == "base64" else _as_list),
         "model": served.name,
         "usage": {"prompt_tokens": job.tokens, "total_tokens": job.tokens},
         "truncated": truncation_report(job),
@@ -78,12 +78,13 @@ async def embeddings(exchange: Exchange) -> Reply:
     return Reply(answer, headers)
 
 
-def _data(rows: Float[np.ndarray, "N E"], encoding: str) -> list[dict[str, Any]]:
-    if encoding == "base64":
-        vectors = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in rows]
-    else:
-        vectors = list(rows)  # type: ignore[arg-type]  # orjson writes arrays
-    return [{"object": "embedding", "index": i, "embedding": vector} for i, vector in enumerate(vectors)]
+def _as_list(number: int, row: Float[np.ndarray, " E"]) -> dict[str, Any]:
+    return {"object": "embedding", "index": number, "embedding": row}
+
+
+def _as_base64(number: int, row: Float[np.ndarray, " E"]) -> dict[str, Any]:
+    coded = base64.b64encode(row.astype("<f4", copy=False).tobytes()).decode()
+    return {"object": "embedding", "index": number, "embedding": coded}
 
 
 async def list_models(exchange: Exchange) -> Reply:

@@ -5,7 +5,7 @@ from typing import Any
 from ... import __version__
 from ..serve_settings import ServeSettings
 from ..web.endpoint import ApiRoute
-from ..web.exchange import Exchange, Reply
+from ..web.exchange import Exchange, Reply, json_rows
 from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole, texts_or_ids
 from .computing import as_inputs, characters_of, computed, embedder_of, prompt_of, shaped, timing_headers
 
@@ -50,7 +50,7 @@ async def embed(exchange: Exchange) -> Reply:
         exchange, served, inputs, prompt=prompt_of(served, body["prompt_name"]), truncate=body["truncate"]
     )
     rows = shaped(job, served, body["dimensions"], body["normalize"])
-    return Reply(list(rows), timing_headers(exchange, job, characters_of(inputs)))
+    return Reply(await json_rows(rows, lambda _, row: row), timing_headers(exchange, job, characters_of(inputs)))
 
 
 async def info(exchange: Exchange) -> Reply:

@@ -7,7 +7,7 @@ from ...embedder import Embedder
 from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
-from ..web.exchange import Exchange, Reply
+from ..web.exchange import Exchange, Reply, json_rows
 from ..web.schemas import Alternatives, Field, Flag, ListOf, ObjectOf, Text, Whole
 from .computing import as_inputs, called, embedder_of, prompt_of
 from .tei import truncation_fields
@@ -61,7 +61,7 @@ async def embed_all(exchange: Exchange) -> Reply:
         some = texts[start : start + AT_A_TIME]
         vectors += await called(exchange, served, partial(model.encode_tokens, some, prompt=prompt, overflow=overflow))
     cut = len(model.encode_report(texts, prompt=prompt).cut)
-    return Reply([list(rows) for rows in vectors], ((b"x-truncated-inputs", b"%d" % cut),))
+    return Reply(await json_rows(vectors, lambda _, rows: rows), ((b"x-truncated-inputs", b"%d" % cut),))
 
 
 async def tokenize(exchange: Exchange) -> Reply:

@@ -37,7 +37,8 @@ ERROR_KINDS: dict[str, ErrorKind] = {
 }
 """Everything that a request can be refused for; 424 is TEI's for a model of another kind.
 
-An API may have another status for a kind: `ErrorShape.statuses`."""
+An API may have another status for a kind: `ErrorShape.statuses`.
+"""
 
 
 class ApiError(Exception):

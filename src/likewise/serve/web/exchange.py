@@ -4,12 +4,13 @@ import asyncio
 import itertools
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
+import numpy as np
 import orjson
 
 from .api_errors import ApiError
@@ -19,6 +20,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 JSON = "application/json"
+ROWS_AT_A_TIME = 64
+"""Vectors that are written as JSON before other requests have their turn: about half a millisecond."""
 _numbers = itertools.count(1)
 
 
@@ -146,3 +149,14 @@ def json_bytes(value: Any) -> bytes:
         import json
 
         return json.dumps(value).encode()
+
+
+async def json_rows(rows: Sequence[Any] | np.ndarray, entry: Callable[[int, Any], Any]) -> orjson.Fragment:
+    """A JSON list of an entry for each row, written some at a time, so that other requests have their turn between."""
+    parts = []
+    for start in range(0, len(rows), ROWS_AT_A_TIME):
+        if start:
+            await asyncio.sleep(0)
+        some = [entry(i, row) for i, row in enumerate(rows[start : start + ROWS_AT_A_TIME], start)]
+        parts.append(orjson.dumps(some, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1])
+    return orjson.Fragment(b"[" + b",".join(parts) + b"]")
