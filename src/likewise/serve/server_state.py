@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .access.api_keys import KeyRing
     from .collection_store import CollectionStore
 
-SINGLE, BATCH = 'method="single"', 'method="batch"'
-
 
 class ServerState:
     """The server, as its endpoints see it."""
@@ -90,21 +88,11 @@ class ServerState:
 
     def _count(self, kind: str, job: Job | None, seconds: float, error: BaseException | None) -> None:
         """TEI's counters of one request."""
-        metrics = self.metrics
         if job is None:
             reason = error.name if isinstance(error, ApiError) else type(error).__name__
-            metrics.count("te_request_failure", f'err="{reason}"')
-            return
-        inputs, t = len(job.inputs), job.timings
-        method = SINGLE if inputs == 1 else BATCH
-        metrics.count("te_request_count", method)
-        metrics.count("te_request_success", method)
-        metrics.count(f"te_{kind}_count", times=inputs)
-        metrics.count(f"te_{kind}_success", times=inputs)
-        parts = (("", seconds), ("_tokenization", t.tokenization), ("_queue", t.queue), ("_inference", t.inference))
-        for part, value in parts:
-            metrics.observe(f"te_request{part}_duration", value)
-            metrics.observe(f"te_{kind}{part}_duration", value)
+            self.metrics.count("te_request_failure", f'err="{reason}"')
+        else:
+            self.metrics.observe_request(kind, len(job.inputs), seconds, job.timings)
 
     def observe_batch(self, inputs: int, tokens: int, seconds: float) -> None:
         """Count a batch; called on the models' threads."""

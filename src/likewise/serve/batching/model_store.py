@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from ...embedder import Embedder
 from ...errors import BadInput, ModelNotFound
 from ..serve_settings import ServeSettings
 from .model_thread import BatchObserver, ModelThread
@@ -28,6 +29,8 @@ class ServedModel:
     thread: ModelThread | None = None
     size: int = 0
     """Bytes of its weights, known once it is loaded."""
+    is_unit: bool = False
+    """Whether the model's own vectors have length 1."""
     used: float = 0.0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -101,7 +104,7 @@ class ModelStore:
     async def _start(self, served: ServedModel) -> None:
         model = await asyncio.to_thread(served.load)
         work: ModelWork = EmbedderWork(model) if served.kind == "embedder" else RerankerWork(model)
-        served.model, served.size = model, model_bytes(model)
+        served.model, served.size, served.is_unit = model, model_bytes(model), gives_unit_vectors(model)
         served.thread = ModelThread(served.name, work, self._settings, self._observer)
 
     def _make_room(self, newest: ServedModel) -> None:
@@ -125,6 +128,12 @@ def model_bytes(model: Any) -> int:
     if compiled is not None and hasattr(compiled, "bytes"):
         return int(compiled.bytes)
     return sum(path.stat().st_size for path in Path(model.manifest.encoder).glob("*.safetensors"))
+
+
+def gives_unit_vectors(model: Any) -> bool:
+    """Whether a model is an embedder whose own vectors have length 1."""
+    heads = model.head_weights() if isinstance(model, Embedder) else []
+    return bool(heads) and heads[-1].kind == "Normalize"
 
 
 def embedder_loader(name: str, settings: ServeSettings) -> Loader:

@@ -4,6 +4,8 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..batching.job import Timings
+
 DURATIONS = tuple(1e-5 * 1.5**power for power in range(1, 36))
 """Seconds; TEI's own bounds."""
 SIZES = tuple(float(1 << power) for power in range(13))
@@ -27,6 +29,10 @@ ABOUT = {
 }
 
 
+SINGLE, BATCH = 'method="single"', 'method="batch"'
+KINDS = ("embed", "rerank")
+
+
 class Histogram:
     """How often values were at most each bound."""
 
@@ -37,6 +43,14 @@ class Histogram:
         """Count a value."""
         self.counts[bisect_left(self.bounds, value)] += times
         self.sum += value * times
+
+    @staticmethod
+    def total(parts: Sequence["Histogram"]) -> "Histogram":
+        """The sum of histograms of the same bounds."""
+        found = Histogram(parts[0].bounds)
+        found.counts = [sum(counts) for counts in zip(*(part.counts for part in parts), strict=True)]
+        found.sum = sum(part.sum for part in parts)
+        return found
 
     def lines(self, name: str) -> Iterator[str]:
         """In Prometheus' text format."""
@@ -69,17 +83,39 @@ class Metrics:
             found = self.histograms[name] = Histogram(DURATIONS)
         found.observe(seconds)
 
+    def observe_request(self, kind: str, inputs: int, total: float, timings: Timings) -> None:
+        """Note an answered request of a kind, and its parts; `te_request_…` is the sum over kinds."""
+        self.count("te_request_count", SINGLE if inputs == 1 else BATCH)
+        self.count(f"te_{kind}_count", times=inputs)
+        self.observe(f"te_{kind}_duration", total)
+        self.observe(f"te_{kind}_tokenization_duration", timings.tokenization)
+        self.observe(f"te_{kind}_queue_duration", timings.queue)
+        self.observe(f"te_{kind}_inference_duration", timings.inference)
+
+    def _derived(self) -> tuple[dict[str, dict[str, float]], dict[str, Histogram]]:
+        """All counters and histograms, those that follow from others among them."""
+        counters, histograms = dict(self.counters), dict(self.histograms)
+        for name in ("te_request", *(f"te_{kind}" for kind in KINDS)):
+            if f"{name}_count" in counters:  # what is counted was answered
+                counters[f"{name}_success"] = counters[f"{name}_count"]
+        for part in ("", "_tokenization", "_queue", "_inference"):
+            of_kinds = [histograms[name] for kind in KINDS if (name := f"te_{kind}{part}_duration") in histograms]
+            if of_kinds:
+                histograms[f"te_request{part}_duration"] = Histogram.total(of_kinds)
+        return counters, histograms
+
     def text(self, gauges: Mapping[str, float]) -> str:
         """Everything in Prometheus' text format."""
         lines: list[str] = []
         for name, value in gauges.items():
             lines += [*_head(name, "gauge"), f"{name} {value}"]
-        for name, labelled in sorted(self.counters.items()):
+        counters, histograms = self._derived()
+        for name, labelled in sorted(counters.items()):
             lines += _head(name, "counter")
             lines += [
                 f"{name}{{{label}}} {value:g}" if label else f"{name} {value:g}" for label, value in labelled.items()
             ]
-        for name, histogram in sorted(self.histograms.items()):
+        for name, histogram in sorted(histograms.items()):
             lines += [*_head(name, "histogram"), *histogram.lines(name)]
         return "\n".join(lines) + "\n"
 

@@ -95,15 +95,9 @@ def shaped(job: Job, served: ServedModel, dimensions: int | None, normalize: boo
             found = f"dimensions: {served.name} gives {rows.shape[1]} numbers; got {dimensions:,}"
             raise ApiError("invalid", found, param="dimensions")
         rows = rows[:, :dimensions]
-    if normalize and (dimensions is not None or not is_unit(served)):
+    if normalize and (dimensions is not None or not served.is_unit):
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return np.ascontiguousarray(rows, np.float32)
-
-
-def is_unit(served: ServedModel) -> bool:
-    """Whether the model's own vectors have length 1."""
-    heads = served.model.head_weights()
-    return bool(heads) and heads[-1].kind == "Normalize"
 
 
 def truncation_report(job: Job) -> list[dict[str, int]]:

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -51,17 +50,16 @@ class Exchange:
     """Who asks, where there are API keys."""
     notes: dict[str, Any] = field(default_factory=dict)
     """What the log says of it: model, inputs, tokens …"""
+    headers: dict[bytes, bytes] = field(init=False)
+    """By lower-case name."""
+    request_id: str = field(init=False)
+    """The caller's X-Request-Id, if it is a plain word; else one of ours."""
 
-    @cached_property
-    def headers(self) -> dict[bytes, bytes]:
-        """By lower-case name."""
-        return dict(self.scope["headers"])
-
-    @cached_property
-    def request_id(self) -> str:
-        """The caller's X-Request-Id, if it is a plain word; else one of ours."""
+    def __post_init__(self) -> None:
+        self.headers = dict(self.scope["headers"])
         given = self.headers.get(b"x-request-id", b"")
-        return given.decode() if REQUEST_ID.fullmatch(given) else f"{self.server.process_name}-{next(_numbers):x}"
+        is_plain = given and REQUEST_ID.fullmatch(given)
+        self.request_id = given.decode() if is_plain else f"{self.server.process_name}-{next(_numbers):x}"
 
     @property
     def path_values(self) -> dict[str, str]:
