@@ -14,11 +14,11 @@ import argparse
 import os
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -89,7 +89,7 @@ def fairness(model: str, args: argparse.Namespace) -> dict[str, Any]:
         closed_loop(port, _requests("base64"), 1, 0.3)
         for _ in range(args.rounds):
             alone.append(closed_loop(port, _requests("base64"), 1, args.seconds))
-            crowd = threading.Thread(target=closed_loop, args=(port, [large], 1, args.seconds + 0.4))
+            crowd = get_context("fork").Process(target=closed_loop, args=(port, [large], 1, args.seconds + 0.4))
             crowd.start()
             time.sleep(0.2)
             beside.append(closed_loop(port, _requests("base64"), 1, args.seconds))

@@ -1,6 +1,7 @@
 """Run the server: uvicorn on a socket, until a signal; what has begun is finished."""
 
 import logging
+import os
 import signal
 import socket
 import sys
@@ -52,8 +53,10 @@ def run_on(
     Raises:
         LikewiseError: the first model cannot be loaded.
     """
-    app = create_app(models, rerankers=rerankers, collections=collections, settings=settings)
+    # a few texts at a time are tokenized sooner by one thread than by several that have to be woken on busy processors
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     sys.setswitchinterval(SWITCH_SECONDS)
+    app = create_app(models, rerankers=rerankers, collections=collections, settings=settings)
     server = uvicorn.Server(_config(app, settings))
     _reload_on_hangup(app)
     logging.getLogger("uvicorn.error").addHandler(UvicornLog(app.state.server.log))

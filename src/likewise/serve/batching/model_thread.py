@@ -20,8 +20,8 @@ from .fair_queue import FairQueue, Slot
 from .job import Call, Job
 from .model_work import ModelWork, too_long
 
-AHEAD = 32
-"""Inputs of one request that are tokenized at a time."""
+AHEAD, AHEAD_IN_COMPANY = 128, 8
+"""Inputs of one request that are tokenized at a time: alone, and while small requests come in."""
 SMALL = 8
 """Requests of this many inputs or fewer are waited for by somebody who would notice."""
 QUIET_SECONDS = 1.0
@@ -186,7 +186,8 @@ class ModelThread:
 
     def _tokenize_together(self, jobs: Sequence[Job]) -> list[Job]:
         """The next inputs of some jobs; what cannot be read fails its own job only. Returns those that failed."""
-        parts = [job.inputs[len(job.tokenized) : len(job.tokenized) + AHEAD] for job in jobs]
+        ahead = AHEAD_IN_COMPANY if self._is_in_company() else AHEAD
+        parts = [job.inputs[len(job.tokenized) : len(job.tokenized) + ahead] for job in jobs]
         first = len(jobs[0].tokenized) if len(jobs) == 1 else 0
         try:
             found = self.work.tokenize([text for part in parts for text in part], jobs[0].prompt, first)
@@ -204,9 +205,13 @@ class ModelThread:
                 failed.append(job)
         return failed
 
+    def _is_in_company(self) -> bool:
+        """Whether small requests come in."""
+        return time.perf_counter() - self._last_small < QUIET_SECONDS
+
     def _share(self) -> int:
         """Tokens of a batch that requests of many inputs may fill: little while small requests come in."""
-        if time.perf_counter() - self._last_small > QUIET_SECONDS:
+        if not self._is_in_company():
             return self.settings.batch_tokens
         return max(LEAST_SHARE, int(self.settings.slice_seconds / self._seconds_per_token))
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from ..serve_settings import ServeSettings
 from ..web.endpoint import ApiRoute
-from ..web.exchange import Exchange, Reply, json_rows
+from ..web.exchange import Exchange, Reply, json_around, json_rows
 from ..web.schemas import Choice, Field, Flag, ObjectOf, Text, Whole, texts_or_ids
 from .computing import (
     as_inputs,
@@ -68,14 +68,14 @@ async def embeddings(exchange: Exchange) -> Reply:
     if body["encoding_format"] == "bytes":
         shape = (b"x-embedding-shape", b"%d,%d" % rows.shape)
         return Reply(rows.astype("<f4").tobytes(), (*headers, shape), media_type="application/octet-stream")
-    answer = {
+    data = await json_rows(rows, _as_base64 if body["encoding_format"] == "base64" else _as_list)
+    rest = {
         "object": "list",
-        "data": await json_rows(rows, _as_base64 if body["encoding_format"] == "base64" else _as_list),
         "model": served.name,
         "usage": {"prompt_tokens": job.tokens, "total_tokens": job.tokens},
         "truncated": truncation_report(job),
     }
-    return Reply(answer, headers)
+    return Reply(json_around("data", data, rest), headers)
 
 
 def _as_list(number: int, row: Float[np.ndarray, " E"]) -> dict[str, Any]:

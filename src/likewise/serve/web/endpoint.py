@@ -10,9 +10,11 @@ from typing import Any, Protocol, runtime_checkable
 
 from ...errors import BadInput, LikewiseError, ModelNotFound, TooLong
 from .api_errors import ERROR_SHAPES, ApiError, ErrorShape
-from .exchange import Exchange, Receive, Reply, Scope, Send, json_bytes, parse_json
+from .exchange import Exchange, Pieces, Receive, Reply, Scope, Send, json_bytes, parse_json
 from .schemas import ObjectOf
 
+AT_ONCE = 1 << 16
+"""Bytes of a body that are sent in one piece."""
 Handler = Callable[[Exchange], Awaitable[Reply]]
 
 
@@ -121,16 +123,27 @@ def error_reply(error: ApiError, shape: ErrorShape) -> Reply:
 
 async def send_reply(exchange: Exchange, reply: Reply, send: Send) -> None:
     """Write a reply, with what every reply has."""
-    body = reply.body if isinstance(reply.body, bytes) else json_bytes(reply.body)
+    pieces = pieces_of(reply.body)
     headers = [
         (b"content-type", reply.media_type.encode()),
-        (b"content-length", str(len(body)).encode()),
+        (b"content-length", b"%d" % sum(map(len, pieces))),
         (b"x-request-id", exchange.request_id.encode()),
         *exchange.server.common_headers(exchange),
         *reply.headers,
     ]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if exchange.scope["method"] == "HEAD" else body})
+    for piece in pieces[:-1]:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": pieces[-1]})
+
+
+def pieces_of(body: Any) -> list[bytes]:
+    """A body as what is sent at a time: all of it where it is small."""
+    if isinstance(body, bytes):
+        return [body]
+    if not isinstance(body, Pieces):
+        return [json_bytes(body)]
+    return list(body) if sum(map(len, body)) > AT_ONCE else [b"".join(body)]
 
 
 def _numbers(texts: dict[str, str]) -> dict[str, Any]:
