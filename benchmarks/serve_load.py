@@ -50,18 +50,18 @@ def main() -> None:
 
 
 def throughput(model: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Texts a second, and the server's share of the engine's: medians over rounds."""
-    embedder = Embedder.load(model, precision=PRECISION)
-    requests = {fmt: _requests(fmt) for fmt in ("base64", "float")}
-    rates: dict[str, list[float]] = {"engine": [], **{fmt: [] for fmt in requests}}
-    with served(model) as (port, _):
-        for fmt in requests:
-            closed_loop(port, requests[fmt], CONNECTIONS, 0.5)
+    """Texts a second, and the share of the engine's: medians over rounds, of one process and of two."""
+    embedder, sent = Embedder.load(model, precision=PRECISION), _requests("base64")
+    rates: dict[str, list[float]] = {"engine": [], "1 process": [], "2 processes": []}
+    with served(model) as (one, _), served(model, "--workers", "2") as (two, _):
+        ports = {"1 process": one, "2 processes": two}
+        for port in ports.values():
+            closed_loop(port, sent, CONNECTIONS, 0.5)
         for _ in range(args.rounds):
             rates["engine"].append(_engine_rate(embedder, args.seconds))
-            for fmt, sent in requests.items():
-                rates[fmt].append(closed_loop(port, sent, CONNECTIONS, args.seconds).rate)
-    shares = {fmt: median(a / b for a, b in zip(rates[fmt], rates["engine"], strict=True)) for fmt in requests}
+            for name, port in ports.items():
+                rates[name].append(closed_loop(port, sent, CONNECTIONS, args.seconds).rate)
+    shares = {name: median(a / b for a, b in zip(rates[name], rates["engine"], strict=True)) for name in ports}
     return {"per_second": {name: round(median(found)) for name, found in rates.items()}, "share": _rounded(shares)}
 
 

@@ -210,9 +210,14 @@ class ModelThread:
         return time.perf_counter() - self._last_small < QUIET_SECONDS
 
     def _share(self) -> int:
-        """Tokens of a batch that requests of many inputs may fill: little while small requests come in."""
+        """Tokens of a batch that requests of many inputs may fill.
+
+        Little while small requests come in, and nothing where a request can be answered with this batch.
+        """
         if not self._is_in_company():
             return self.settings.batch_tokens
+        if any(len(job.inputs) - job.taken == 1 for job in self._jobs):
+            return 0
         return max(LEAST_SHARE, int(self.settings.slice_seconds / self._seconds_per_token))
 
     def _compute(self, batch: Sequence[Slot]) -> None:
