@@ -1,5 +1,6 @@
 """Run the server: uvicorn on a socket, until a signal; what has begun is finished."""
 
+import gc
 import logging
 import os
 import signal
@@ -57,7 +58,7 @@ def run_on(
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     sys.setswitchinterval(SWITCH_SECONDS)
     app = create_app(models, rerankers=rerankers, collections=collections, settings=settings)
-    server = uvicorn.Server(_config(app, settings))
+    server = _Server(_config(app, settings))
     _reload_on_hangup(app)
     logging.getLogger("uvicorn.error").addHandler(UvicornLog(app.state.server.log))
     try:
@@ -67,6 +68,15 @@ def run_on(
             raise
     if app.state.failure is not None:
         raise app.state.failure
+
+
+class _Server(uvicorn.Server):  # type: ignore[misc]
+    """uvicorn's server; what is there when it has started stays, so that collections of garbage need not look at it."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        gc.collect()
+        gc.freeze()
 
 
 def _config(app: ServerApplication, settings: ServeSettings) -> uvicorn.Config:

@@ -38,7 +38,7 @@ def token_routes(settings: ServeSettings) -> list[ApiRoute]:
         {"ids": [101, 1037, 4937, 102]},
     )
     refused = [
-        ApiRoute("POST", path, partial(refuse, wanted), f"Refused: {wanted}", "tei", answers_only_errors=True)
+        ApiRoute("POST", path, partial(refuse_route, wanted), f"Refused: {wanted}", "tei", answers_only_errors=True)
         for path, wanted in (("/embed_sparse", SPARSE), ("/predict", PREDICT))
     ]
     return [
@@ -103,7 +103,7 @@ async def decode(exchange: Exchange) -> Reply:
     return Reply([tokenizer.backend.decode(ids, skip_special_tokens=skip) for ids in lists])
 
 
-async def refuse(wanted: str, exchange: Exchange) -> Reply:  # noqa: ARG001, a handler's parameters
+async def refuse_route(wanted: str, exchange: Exchange) -> Reply:  # noqa: ARG001, a handler's parameters
     """Say what is not served, and what to ask in its place."""
     raise ApiError("not_supported", wanted)
 

@@ -142,11 +142,11 @@ class Alternatives:
     """One of several kinds, told apart by the type of the value (and of the first item of a list)."""
 
     by_type: Mapping[str, Schema]
-    """By `text`, `texts`, `ids`, `many ids`, `object`: see `kind_of`."""
+    """By `text`, `texts`, `ids`, `many ids`, `object`: see `json_kind`."""
     wanted: str
 
     def check(self, value: Any, where: str) -> Any:
-        schema = self.by_type.get(kind_of(value))
+        schema = self.by_type.get(json_kind(value))
         if schema is None:
             if value == []:
                 raise ApiError("empty", f"{where}: expected {self.wanted}; got an empty list", param=where)
@@ -157,7 +157,7 @@ class Alternatives:
         return {"anyOf": [schema.as_json_schema() for schema in self.by_type.values()]}
 
 
-def kind_of(value: Any) -> str:
+def json_kind(value: Any) -> str:
     """The name of the kind of a value of JSON, by which `Alternatives` chooses."""
     if type(value) is str:
         return "text"
