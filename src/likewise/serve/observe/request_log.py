@@ -5,7 +5,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from threading import Lock, Timer
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
 
 from ..web.exchange import Exchange, json_bytes
 
@@ -16,10 +16,10 @@ NOTES = ("model", "inputs", "tokens")
 
 
 class RequestLog:
-    """Lines on standard error, or where else they are wanted."""
+    """Lines on standard error."""
 
-    def __init__(self, level: LogLevel = "all", stream: TextIO | None = None) -> None:
-        self.level, self._stream = level, stream
+    def __init__(self, level: LogLevel = "all") -> None:
+        self.level = level
         self._lines: list[str] = []
         self._lock = Lock()
         self._timer: Timer | None = None
@@ -62,6 +62,5 @@ class RequestLog:
         with self._lock:
             lines, self._lines, self._timer = self._lines, [], None
         if lines:
-            stream = self._stream or sys.stderr
-            stream.write("\n".join(lines) + "\n")
-            stream.flush()
+            sys.stderr.write("\n".join(lines) + "\n")
+            sys.stderr.flush()

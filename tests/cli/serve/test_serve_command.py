@@ -1,0 +1,48 @@
+"""`likewise serve`: what is refused before anything is bound, and the keys."""
+
+import pytest
+
+pytest.importorskip("uvicorn")
+
+from likewise.cli.main import main
+from likewise.serve.access.api_keys import KeyRing
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--workers", "0"], "--workers"),
+        (["--port", "70000"], "--port"),
+        (["--max-body", "0"], "--max-body"),
+        (["--rate", "5"], "keys add NAME"),
+        (["--model-memory", "0"], "--model-memory"),
+        (["--host", "0.0.0.0"], "keys add NAME"),
+        (["--collections", "no/such/folder"], "no folder"),
+        (["--keys", "no_such_keys.json"], "has no keys"),
+        (["likewise-mini", "likewise-mini", "--port", "0"], "two models"),
+        (["--host", "192.0.2.1", "--without-keys"], "cannot be used"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_once(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_keys_are_added_listed_and_removed(capsys, tmp_path):
+    file = ["--keys", str(tmp_path / "keys.json")]
+    assert main(["serve", "keys", "add", "alice", "--rate", "90", *file]) == 0
+    secret = capsys.readouterr().out.strip()
+    assert KeyRing(tmp_path / "keys.json").of(secret).rate == 90
+    assert main(["serve", "keys", "list", *file]) == 0
+    assert capsys.readouterr().out == "alice  90 requests a minute\n"
+    assert main(["serve", "keys", "remove", "alice", *file]) == 0
+    assert main(["serve", "keys", "remove", "alice", *file]) == 2
+    assert main(["serve", "keys", "add", "bob", "--rate", "-1", *file]) == 2
+    assert main(["serve", "keys", "turn", "alice", *file]) == 2
+
+
+def test_the_default_file_of_keys_is_in_the_users_configuration(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert main(["serve", "keys", "add", "alice"]) == 0
+    assert (tmp_path / "likewise" / "serve_keys.json").is_file()

@@ -1,0 +1,69 @@
+"""What a server tells of itself: histograms as Prometheus reads them, live load, the log."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("starlette")
+
+from likewise.serve.batching.job import Timings
+from likewise.serve.observe.live_load import LiveLoad
+from likewise.serve.observe.metrics import DURATIONS, Histogram, Metrics
+from likewise.serve.observe.request_log import RequestLog
+
+
+@given(values=st.lists(st.floats(0, 50), max_size=60))
+def test_a_histogram_counts_as_a_loop_would(values):
+    histogram = Histogram(DURATIONS)
+    for value in values:
+        histogram.observe(value)
+    lines = [*histogram.lines("x")]
+    for bound, line in zip((*DURATIONS, float("inf")), lines, strict=False):
+        assert int(line.rpartition(" ")[2]) == sum(value <= bound for value in values)
+    assert float(lines[-2].rpartition(" ")[2]) == pytest.approx(sum(values))
+    assert lines[-1] == f"x_count {len(values)}"
+
+
+def test_requests_are_the_sum_of_their_kinds():
+    metrics = Metrics()
+    metrics.observe_request("embed", 3, 0.5, Timings(tokenization=0.1, inference=0.2, total=0.5))
+    metrics.observe_request("rerank", 1, 0.25, Timings(total=0.25))
+    text = metrics.text({"te_queue_size": 2})
+    for line in (
+        "te_queue_size 2",
+        'te_request_count{method="batch"} 1',
+        'te_request_success{method="single"} 1',
+        "te_embed_count 3",
+        "te_request_duration_sum 0.75",
+        "te_request_duration_count 2",
+        "te_rerank_duration_count 1",
+    ):
+        assert f"\n{line}\n" in f"\n{text}"
+
+
+def test_latencies_are_those_of_good_answers():
+    load = LiveLoad()
+    for milliseconds in range(1, 101):
+        load.observe_request(milliseconds / 1e3, 200, 1)
+    load.observe_request(9.0, 429, 1)
+    load.observe_batch(8, 100, 0.01)
+    found = load.as_json()
+    expected = np.percentile(np.arange(1, 101), [50, 90, 99], method="higher")
+    np.testing.assert_allclose([found["latency_ms"][name] for name in ("p50", "p90", "p99")], expected, atol=1)
+    assert found["batches"]["largest"] == 8
+    assert found["refused_per_second"] > 0
+
+
+def test_nothing_asked_has_no_latency():
+    assert LiveLoad().as_json()["latency_ms"] == {"p50": None, "p90": None, "p99": None}
+
+
+def test_lines_of_the_log_are_json_whatever_they_hold(capsys):
+    log = RequestLog()
+    log.line("info", {"text": 'a "quoted"\nline', "half": "\ud800"})
+    log.flush()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["text"] == 'a "quoted"\nline'
