@@ -123,6 +123,25 @@ def test_a_body_in_chunks_over_the_bound_is_refused(server):
     assert status_of(server, head + chunk * 40 + b"0\r\n\r\n") == b"413"
 
 
+def test_a_caller_that_goes_away_is_noted_and_not_computed():
+    body = json.dumps({"inputs": ["a cat sleeps on a sofa"] * 5000}).encode()
+    with running_server("likewise-mini") as server:
+        with server.connect() as connection:
+            connection.sendall(
+                b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+            )
+            while server.ask("/status")[1]["queue"] == 0:
+                time.sleep(0.002)
+        began = time.perf_counter()
+        while server.ask("/status")[1]["queue"]:
+            time.sleep(0.002)
+        seconds = time.perf_counter() - began
+        _, log = server.end()
+    assert seconds < 0.5  # all of it takes about a second
+    assert '"status":499' in log
+    assert "Traceback" not in log
+
+
 def test_callers_that_go_away_leave_nothing_behind(server):
     body = json.dumps({"inputs": ["a cat sleeps"] * 2000}).encode()
     head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)

@@ -30,11 +30,7 @@ async def computed(
     job = Job(inputs, prompt, truncate is False, exchange.began + settings.deadline)
     assert served.thread is not None
     future = served.thread.submit(job)
-    watch = asyncio.get_running_loop().call_later(PATIENCE, _watch, exchange, future)
-    try:
-        await future
-    finally:
-        watch.cancel()
+    await _watched(exchange, future)
     exchange.notes |= {"model": served.name, "inputs": len(inputs), "tokens": job.tokens, "job": job}
     return job
 
@@ -54,9 +50,23 @@ async def called(exchange: Exchange, served: ServedModel, function: Any) -> Any:
     """The result of a function that has the model to itself, between two batches."""
     assert served.thread is not None
     future = served.thread.call(function)
+    return await _watched(exchange, future)
+
+
+async def _watched(exchange: Exchange, future: "asyncio.Future[Any]") -> Any:
+    """The future's result, unless the caller goes away before it is there.
+
+    Raises:
+        ApiError: the caller has gone; the future is cancelled, and what has not begun is not computed.
+    """
     watch = asyncio.get_running_loop().call_later(PATIENCE, _watch, exchange, future)
     try:
         return await future
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if not future.cancelled() or (task is not None and task.cancelling()):
+            raise
+        raise ApiError("client_gone", "the connection was closed before the answer") from None
     finally:
         watch.cancel()
 
