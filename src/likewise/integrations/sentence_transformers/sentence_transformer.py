@@ -86,7 +86,7 @@ class SentenceTransformer(DropInModel[Embedder]):
         batch_size: int = 32,
         show_progress_bar: bool | None = None,
         output_value: str | None = "sentence_embedding",
-        precision: str = "float32",
+        precision: str | None = "float32",
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         device: Any = None,
@@ -106,7 +106,7 @@ class SentenceTransformer(DropInModel[Embedder]):
         """
         self._check_extra("encode", kwargs)
         whole_number("batch_size", batch_size)
-        known_name("precision", precision, PRECISIONS)
+        precision = known_name("precision", precision or "float32", PRECISIONS)
         texts, one = checked_inputs(inputs)
         self._use(device, pool, chunk_size)
         options = {
@@ -177,7 +177,7 @@ class SentenceTransformer(DropInModel[Embedder]):
         batch_size: int = 32,
         chunk_size: int | None = None,
         show_progress_bar: bool | None = None,
-        precision: str = "float32",
+        precision: str | None = "float32",
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
     ) -> Any:
