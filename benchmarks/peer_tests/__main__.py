@@ -25,6 +25,7 @@ from likewise.integrations.sentence_transformers.refusals import TABLES
 from likewise.model_files import locate
 
 from .local_models import make_cache
+from .reasons import REASONS
 
 ROOT = Path(__file__).parents[2]
 RESULT = ROOT / "benchmarks" / "results" / "peer-tests.json"
@@ -62,13 +63,27 @@ def run(tests: Path, home: Path, drop_in: bool) -> Outcomes:
         return found
 
 
-def verdict(outcome: dict[str, str]) -> tuple[str, str]:
-    """`"passed"`, `"refused"` with the reason, or `"differs"` with the error."""
+def both(tests: Path, home: Path, kept: Path | None) -> tuple[Outcomes, Outcomes]:
+    """The outcomes with sentence-transformers itself, from the file that keeps them, and those with the drop-in."""
+    if kept is not None and kept.exists():
+        theirs = json.loads(kept.read_text("utf-8"))
+    else:
+        theirs = run(tests, home, drop_in=False)
+        if kept is not None:
+            kept.write_text(json.dumps(theirs), "utf-8")
+    return theirs, run(tests, home, drop_in=True)
+
+
+def verdict(test: str, outcome: dict[str, str]) -> tuple[str, str]:
+    """`"passed"`, `"refused"` or `"differs"` with the reason, or `"unexplained"` with the error."""
     if outcome["outcome"] == "passed":
         return "passed", ""
     reasons = {refusal.reason for table in TABLES.values() for refusal in table.values()}
     named = sorted((reason for reason in reasons if reason in outcome["error"]), key=len)
-    return ("refused", named[-1]) if named else ("differs", outcome["error"])
+    if named:
+        return "refused", named[-1]
+    known = REASONS.get(test.rpartition("::")[2].partition("[")[0])
+    return ("differs", known) if known else ("unexplained", outcome["error"])
 
 
 def compared(theirs: Outcomes, ours: Outcomes) -> list[dict[str, str]]:
@@ -76,7 +91,7 @@ def compared(theirs: Outcomes, ours: Outcomes) -> list[dict[str, str]]:
     rows = []
     for test, outcome in theirs.items():
         if outcome["outcome"] == "passed":
-            result, reason = verdict(ours.get(test, {"outcome": "missing", "error": "it did not run"}))
+            result, reason = verdict(test, ours.get(test, {"outcome": "missing", "error": "it did not run"}))
             rows.append({"test": test, "result": result, "reason": reason})
     return rows
 
@@ -86,10 +101,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tests", type=Path, help="the folder tests of a checkout of sentence-transformers")
     parser.add_argument("--commit", default="unknown", help="the checkout's commit, for the record")
+    parser.add_argument(
+        "--theirs", type=Path, help="a file for the outcomes with sentence-transformers itself: read if it is there"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         make_cache(Path(folder), locate(SOURCE_MODEL))
-        theirs, ours = (run(options.tests.resolve(), Path(folder), drop_in) for drop_in in (False, True))
+        theirs, ours = both(options.tests.resolve(), Path(folder), options.theirs)
     rows = compared(theirs, ours)
     counts = Counter(row["result"] for row in rows)
     result = {

@@ -2,23 +2,19 @@
 
 import json
 import os
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from likewise.integrations import sentence_transformers as drop_in
 
 OUTCOMES: dict[str, dict[str, str]] = {}
 PARTS = ("", "util", "util.similarity", "util.retrieval", "util.quantization", "util.tensor")
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def _replace() -> None:
     """Puts the drop-in's classes and functions where the tests import sentence-transformers' from."""
-    config.addinivalue_line("markers", "slow: theirs")
-    if os.environ.get("DROP_IN") != "1":
-        return
-    from importlib import import_module
-
-    from likewise.integrations import sentence_transformers as drop_in
-
     ours = {name: getattr(drop_in.util, name) for name in drop_in.util.__all__}
     ours |= {name: getattr(drop_in, name) for name in ("SentenceTransformer", "CrossEncoder")}
     for part in PARTS:
@@ -45,3 +41,7 @@ def pytest_collectreport(report) -> None:
 def pytest_sessionfinish() -> None:
     """Writes the outcomes."""
     Path(os.environ["OUTCOMES"]).write_text(json.dumps(OUTCOMES, indent=1), "utf-8")
+
+
+if os.environ.get("DROP_IN") == "1":  # when this is imported, as the tests' conftest.py is imported before any hook
+    _replace()

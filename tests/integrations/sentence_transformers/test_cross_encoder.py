@@ -1,5 +1,7 @@
 """The drop-in's CrossEncoder gives the reranker's scores, in sentence-transformers' types and shapes."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
@@ -102,3 +104,13 @@ def test_what_is_no_pair_and_labels_that_are_not_there_are_refused(single, tmp_p
 def test_a_saved_model_scores_as_before(single, tmp_path):
     single.save_pretrained(str(tmp_path / "saved"))
     np.testing.assert_allclose(CrossEncoder(str(tmp_path / "saved")).predict(PAIRS), single.predict(PAIRS), atol=2e-6)
+
+
+def test_the_activation_is_a_module_of_torch_and_can_be_set(single):
+    assert isinstance(single.activation_fn, torch.nn.Sigmoid)
+    other = deepcopy(single)
+    other.activation_fn = "Identity"
+    assert isinstance(other.default_activation_function, torch.nn.Identity)
+    np.testing.assert_array_equal(other.predict(PAIRS), _logits(single)[:, 0])
+    with pytest.raises(BadInput, match="activation_fn is 'zzz'"):
+        other.activation_fn = "zzz"

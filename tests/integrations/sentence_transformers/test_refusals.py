@@ -12,7 +12,7 @@ from likewise.integrations.sentence_transformers import CrossEncoder, SentenceTr
 from likewise.integrations.sentence_transformers.refusals import ATTRIBUTES, CONSTRUCTOR, NAMES, TABLES, UTIL
 from tests.tiny import classifier_folder
 
-IN_KWARGS = ("device_map", "load_in_8bit", "quantization_config")
+IN_KWARGS = ("device_map", "load_in_8bit", "quantization_config", "chat_template")
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_inputs_that_are_no_texts_are_refused_by_name(model):
     [
         ({"batch_size": 0}, "batch_size is 0"),
         ({"chunk_size": 0}, "chunk_size is 0"),
-        ({"precision": "int4"}, "precision is 'int4'"),
+        ({"precision": "int4"}, "Precision 'int4'"),
         ({"output_value": "zzz"}, "output_value is 'zzz'"),
         ({"device": ["cuda:0", "cuda:1"]}, "one call computes on one device"),
         ({"processing_kwargs": {"text": {}}}, "set model.max_seq_length"),

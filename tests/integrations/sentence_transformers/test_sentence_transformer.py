@@ -1,6 +1,8 @@
 """The drop-in's SentenceTransformer gives its embedder's vectors, in sentence-transformers' types and shapes."""
 
 import logging
+import pickle
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -221,3 +223,16 @@ def test_dtypes_are_precisions(folders):
 def test_an_evaluator_is_called_with_the_model(model):
     assert model.evaluate(lambda given, *rest: (given, rest), "out") == (model, ("out",))
     assert model.evaluate(lambda given, *rest: (given, rest)) == (model, ())
+
+
+def test_a_copy_has_settings_of_its_own_and_pickle_loads_the_model_again(own, model, tiny):
+    first = SentenceTransformer(str(own()), prompts={"query": "the "})
+    first.max_seq_length = 20
+    for twin in (deepcopy(first), pickle.loads(pickle.dumps(first))):
+        assert twin.prompts == first.prompts and twin.max_seq_length == 20
+        np.testing.assert_allclose(twin.encode_query(TEXTS), first.encode_query(TEXTS), atol=2e-6)
+        twin.max_seq_length, twin.prompts["query"] = 9, "a "
+        assert first.max_seq_length == 20 and first.prompts["query"] == "the "
+    assert deepcopy(SentenceTransformer(tiny)).embedder is not tiny
+    with pytest.raises(BadInput, match="passed as it is cannot be pickled"):
+        pickle.dumps(SentenceTransformer(tiny))

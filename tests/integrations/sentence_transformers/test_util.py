@@ -141,7 +141,7 @@ def test_quantization_refuses_what_has_no_range():
         util.quantize_embeddings(VECTORS[:1], "int8")
     with pytest.raises(BadInput, match="expected floating-point numbers"):
         util.quantize_embeddings(np.ones((3, 4), np.int8), "binary")
-    with pytest.raises(BadInput, match="precision is 'int4'; expected one of"):
+    with pytest.raises(BadInput, match="Precision 'int4' is not supported; expected one of"):
         util.quantize_embeddings(VECTORS, "int4")
     calibrated = util.quantize_embeddings(VECTORS[:1], "uint8", calibration_embeddings=VECTORS)
     np.testing.assert_array_equal(calibrated, util.quantize_embeddings(VECTORS, "uint8")[:1])

@@ -76,8 +76,7 @@ class CrossEncoder(DropInModel[Reranker]):
         if num_labels is not None and num_labels != self.num_labels:
             raise refuse(f"a model with {self.num_labels} labels", "num_labels", num_labels, CONSTRUCTOR)
         self._set_prompts(prompts, default_prompt_name)
-        self.activation_fn: Activation = self.loaded.activation if activation_fn is None else activation_fn
-        _activated(np.zeros((1, self.num_labels), np.float32), self.activation_fn)  # one that is unknown is refused now
+        self.activation_fn = self.loaded.activation if activation_fn is None else activation_fn
 
     @property
     def reranker(self) -> Reranker:
@@ -90,6 +89,18 @@ class CrossEncoder(DropInModel[Reranker]):
         return len(self.loaded.labels)
 
     @property
+    def activation_fn(self) -> Any:
+        """What turns logits into scores: a module of torch, or the function that was set; without torch its name."""
+        if callable(self._activation) or not has_torch():
+            return self._activation
+        return getattr(import_module("torch").nn, self._activation.rpartition(".")[2])()
+
+    @activation_fn.setter
+    def activation_fn(self, activation: Activation) -> None:
+        _activated(np.zeros((1, self.num_labels), np.float32), activation)  # one that is unknown is refused now
+        self._activation = activation
+
+    @property
     def max_length(self) -> int:
         """The older name of `max_seq_length`."""
         return self.max_seq_length
@@ -99,7 +110,7 @@ class CrossEncoder(DropInModel[Reranker]):
         self._set_length(tokens)
 
     @property
-    def default_activation_function(self) -> Activation:
+    def default_activation_function(self) -> Any:
         """The older name of `activation_fn`."""
         return self.activation_fn
 
@@ -138,7 +149,7 @@ class CrossEncoder(DropInModel[Reranker]):
             overflow="truncate",
             progress=shows_progress(show_progress_bar),
         )
-        scores = _activated(logits, self.activation_fn if activation_fn is None else activation_fn)
+        scores = _activated(logits, self._activation if activation_fn is None else activation_fn)
         if self.num_labels == 1 and scores.ndim > 1:
             scores = scores[:, 0]
         scores = softmax(scores) if apply_softmax and scores.ndim > 1 and len(scores) else scores
@@ -170,8 +181,8 @@ class CrossEncoder(DropInModel[Reranker]):
         """
         if self.num_labels != 1:
             raise BadInput(
-                f"CrossEncoder.rank() only works for models with num_labels=1, and this one has {self.num_labels}; "
-                "predict scores pairs by all labels"
+                "CrossEncoder.rank() only works for models with num_labels=1. Consider using CrossEncoder.predict() "
+                f"with input pairs instead. This model has {self.num_labels}: {', '.join(self.loaded.labels)}"
             )
         scores = self.predict(
             [[query, document] for document in documents],

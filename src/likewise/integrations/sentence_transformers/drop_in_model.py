@@ -2,9 +2,11 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from copy import copy, deepcopy
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Generic, NoReturn, TypeVar
 
 from ...errors import BadInput
@@ -34,7 +36,6 @@ class DropInModel(Generic[Model]):
     """Names of prompts that every model has, if only empty ones."""
     _load_on: Callable[[Any], Model] | None = None
     """Loads the model on a device; None where it was passed as it is."""
-    model_card_data = None
     modalities = ("text",)
     backend = "torch"
     trust_remote_code = False
@@ -54,10 +55,39 @@ class DropInModel(Generic[Model]):
 
     def _take(self, given: Any, load_on: Callable[[Any], Model], device: Any) -> None:
         """The model that the constructor was given, or the one that it names, loaded."""
+        self.model_card_data = SimpleNamespace()  # applications set values on it, for cards that are not written here
         if hasattr(given, "manifest"):
             self.loaded = given
         else:
             self._load_on, self.loaded = load_on, load_on(device)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A copy with settings of its own; weights are shared where no call can change or move them."""
+        twin = object.__new__(type(self))
+        shared = ("loaded", "_load_on")
+        own = {name: deepcopy(value, memo) for name, value in vars(self).items() if name not in shared}
+        vars(twin).update({**vars(self), **own})
+        twin.loaded = deepcopy(self.loaded, memo) if hasattr(self.loaded, "cuda") else copy(self.loaded)
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings, for pickle; a model is loaded again from its name or folder.
+
+        Raises:
+            BadInput: the model was passed as it is.
+        """
+        if self._load_on is None:
+            raise BadInput("a model that was passed as it is cannot be pickled; construct it by its name or folder")
+        place = {"device": str(self._any.device), "length": self.max_seq_length, "manifest": self._any.manifest}
+        return {**{name: value for name, value in vars(self).items() if name != "loaded"}, "place": place}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The model of these settings, loaded."""
+        place = state.pop("place")
+        vars(self).update(state)
+        self.loaded = state["_load_on"](place["device"])
+        self._any.manifest = place["manifest"]
+        self._set_length(place["length"])
 
     def _set_prompts(self, prompts: Mapping[str, str | None] | None, default: str | None) -> None:
         """The model's own prompts under those of the constructor."""
@@ -67,7 +97,8 @@ class DropInModel(Generic[Model]):
         self.default_prompt_name = default if default is not None else own.default_prompt
         if self.default_prompt_name is not None and self.default_prompt_name not in self.prompts:
             raise BadInput(
-                f"Default prompt name {self.default_prompt_name!r} not found among prompts {', '.join(self.prompts)}"
+                f"Default prompt name {self.default_prompt_name!r} not found in the configured prompts dictionary with "
+                f"keys {list(self.prompts)!r}."
             )
 
     def _prompt_text(self, prompt: str | None, prompt_name: str | None) -> str:
@@ -78,7 +109,9 @@ class DropInModel(Generic[Model]):
             return prompt
         name = self.default_prompt_name if prompt_name is None else prompt_name
         if name is not None and name not in self.prompts:
-            raise BadInput(f"Prompt name {name!r} not found among the prompts {', '.join(self.prompts)}")
+            raise BadInput(
+                f"Prompt name {name!r} not found in the configured prompts dictionary with keys {list(self.prompts)!r}."
+            )
         return "" if name is None else self.prompts[name]
 
     @property

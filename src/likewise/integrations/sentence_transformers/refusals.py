@@ -26,7 +26,7 @@ _GRADIENTS = Refusal(
 )
 _MODULES = Refusal(
     "a model is an embedder, and no list of torch modules",
-    "its parts are model.embedder.encoder, .pooling and .tokenizer",
+    "the encoder, the pooling and the tokenizer are those of model.loaded",
 )
 _HUB = Refusal("the drop-in does not upload", "save(folder), then: hf upload")
 _ADAPTERS = Refusal(
@@ -57,6 +57,9 @@ CONSTRUCTOR: dict[str, Refusal] = {
     "load_in_8bit": Refusal("bitsandbytes is not used", "likewise quantize makes an int8 model for the native engine"),
     "quantization_config": Refusal(
         "bitsandbytes is not used", "likewise quantize makes an int8 model for the native engine"
+    ),
+    "chat_template": Refusal(
+        "models that generate text are not used as rerankers", "a sequence classifier is: Reranker.load(name)"
     ),
     "num_labels": Refusal(
         "a model has the labels that it was trained with",
@@ -101,6 +104,8 @@ ATTRIBUTES: dict[str, Refusal] = {
     "named_modules": _MODULES,
     "children": _MODULES,
     "named_children": _MODULES,
+    "add_module": _MODULES,
+    "register_forward_hook": _MODULES,
     "parameters": _GRADIENTS,
     "named_parameters": _GRADIENTS,
     "state_dict": _GRADIENTS,

@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from ...arrays.similarity import SIMILARITIES
 from ...embedder import PROMPT_NAMES, Embedder
 from ...errors import BadInput
-from ...runtime.arguments import known_name, whole_number
+from ...runtime.arguments import whole_number
 from ...runtime.lazy_imports import require_torch
 from ...text.inputs import describe_value
 from .drop_in_model import DropInModel, shows_progress
 from .loading import check_constructor, load_model, load_options
 from .older_names import accepts_older_names, current_names
 from .refusals import CALL
-from .util.bucket_quantization import PRECISIONS, quantize_embeddings
+from .util.bucket_quantization import check_precision, quantize_embeddings
 from .util.similarity_functions import SimilarityFunction, similarity_name
 from .util.tensors import as_array, as_tensor
 
@@ -39,6 +40,8 @@ class SentenceTransformer(DropInModel[Embedder]):
     """
 
     default_prompts = ("query", "document")
+    model_type = "SentenceTransformer"
+    SUPPORTED_SIMILARITY_FN_NAMES = tuple(SIMILARITIES)
 
     @accepts_older_names(tokenizer_kwargs="processor_kwargs")
     def __init__(
@@ -106,7 +109,7 @@ class SentenceTransformer(DropInModel[Embedder]):
         """
         self._check_extra("encode", kwargs)
         whole_number("batch_size", batch_size)
-        precision = known_name("precision", precision or "float32", PRECISIONS)
+        check_precision(precision or "float32")
         texts, one = checked_inputs(inputs)
         self._use(device, pool, chunk_size)
         options = {
@@ -119,7 +122,7 @@ class SentenceTransformer(DropInModel[Embedder]):
             found = self._per_token(texts, output_value, options, width)
             return found[0] if one else found
         rows = self._vectors(texts, options, width, normalize_embeddings)
-        rows = quantize_embeddings(rows, precision) if len(rows) and precision != "float32" else rows
+        rows = quantize_embeddings(rows, precision) if len(rows) and precision not in (None, "float32") else rows
         result = as_output(rows, convert_to_numpy, convert_to_tensor, self.loaded.device)
         return result[0] if one else result
 

@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from ....errors import BadInput
-from ....runtime.arguments import known_name
 from .tensors import Table, as_array
 
 PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
@@ -37,7 +36,9 @@ def quantize_embeddings(
     Raises:
         BadInput: the precision is unknown, the vectors are quantized already, or one vector alone has no range.
     """
-    known_name("precision", precision, PRECISIONS)
+    check_precision(precision)
+    if isinstance(embeddings, list) and not embeddings:
+        return np.empty((0, 0), np.float32)
     vectors = as_array(embeddings)
     if vectors.dtype in (np.int8, np.uint8):
         raise BadInput(f"the embeddings are {vectors.dtype}; expected floating-point numbers, not quantized yet")
@@ -49,6 +50,12 @@ def quantize_embeddings(
         return np.asarray(codes.astype(np.uint8) if precision == "uint8" else (codes - 128).astype(np.int8))
     bits = np.packbits(vectors > 0, axis=-1)
     return np.asarray(bits if precision == "ubinary" else (bits.astype(np.int16) - 128).astype(np.int8))
+
+
+def check_precision(precision: object) -> None:
+    """Refuses what is none of `PRECISIONS`."""
+    if precision not in PRECISIONS:
+        raise BadInput(f"Precision {precision!r} is not supported; expected one of {', '.join(PRECISIONS)}")
 
 
 def _codes(vectors: Any, ranges: Float[np.ndarray, "2 D"]) -> Any:

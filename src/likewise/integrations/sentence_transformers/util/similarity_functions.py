@@ -106,8 +106,9 @@ def similarity_name(function: Any) -> str:
     """
     name = getattr(function, "value", function)
     if name not in _FUNCTIONS:
-        late = " maxsim compares the tokens of two texts, and models of one vector a text have none" * (
-            name in ("maxsim", "meanmaxsim")
+        late = (
+            " MultiVectorEncoder's maxsim compares the tokens of two texts, and models of one vector a text have none"
+            * (name in ("maxsim", "meanmaxsim"))
         )
         raise BadInput(f"similarity_fn_name is {name!r}; it only supports {', '.join(_FUNCTIONS)}.{late}")
     return str(name)
