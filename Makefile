@@ -77,7 +77,8 @@ parity: .venv/parity
 .venv/integration/made: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --upgrade pip
-	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance]" --group integration
+	$(@D)/bin/pip install --quiet torch==2.13.0
+	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance,scikit-learn,langchain,llama-index,haystack,bertopic,keybert,duckdb]" --group integration
 	@touch $@
 
 integration: .venv/integration/made

@@ -20,6 +20,13 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "pgvector": ("psycopg[binary]>=3.2", "pgvector>=0.5"),
     "milvus": ("pymilvus>=2.6",),
     "lance": ("lancedb>=0.40", "pyarrow>=16"),
+    "scikit-learn": ("scikit-learn>=1.4",),
+    "langchain": ("langchain-core>=0.3",),
+    "llama-index": ("llama-index-core>=0.12",),
+    "haystack": ("haystack-ai>=2.10",),
+    "bertopic": ("bertopic>=0.16",),
+    "keybert": ("keybert>=0.8",),
+    "duckdb": ("duckdb>=1.1", "pyarrow>=16"),
     "logs": ("tensorboard>=2.17",),
     "completion": ("argcomplete>=3.5",),
 }
