@@ -32,6 +32,8 @@ LIMITS = {
 FREE_NAMES = ("add", "run", "main")
 """What every verb of the command line has, as its interface: `add(parser)` and `run(arguments)`; and `main`, by which
 Python calls entry points: the process's, which calls the command line's."""
+FOREIGN = "likewise.integrations.sentence_transformers"
+"""The drop-in, whose names and parameters are another library's: neither counts here."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -143,7 +145,7 @@ def cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
 def public_homes(known: Mapping[str, Module]) -> dict[str, list[str]]:
     """Public classes and functions by name, and the modules that define one of that name."""
     homes: dict[str, list[str]] = defaultdict(list)
-    for module in known.values():
+    for module in (module for module in known.values() if not module.name.startswith(FOREIGN)):
         for node in module.tree.body:
             if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(module.name)
@@ -153,6 +155,7 @@ def public_homes(known: Mapping[str, Module]) -> dict[str, list[str]]:
 def measure(known: Mapping[str, Module]) -> tuple[dict[str, float], dict[str, list[str]]]:
     """Each figure of `LIMITS`, and the places that are beyond its limit."""
     every = [(m, f) for m in known.values() for f in functions(m)]
+    own = [(m, f) for m, f in every if not m.name.startswith(FOREIGN)]
     lengths = [length(f) for _, f in every]
     eager = cycles({n: imports(m, known, lazy=False) for n, m in known.items()})
     lazy = cycles({n: imports(m, known, lazy=True) for n, m in known.items()})
@@ -163,7 +166,7 @@ def measure(known: Mapping[str, Module]) -> tuple[dict[str, float], dict[str, li
         "function lines, median": median(lengths),
         "function lines, 90th percentile": quantiles(lengths, n=10)[-1],
         "function lines, longest": max(lengths),
-        "parameters, most": max(parameters(f) for _, f in every),
+        "parameters, most": max(parameters(f) for _, f in own),
         "modules in import cycles": sum(map(len, eager)),
         "modules in cycles, lazy imports counted": sum(map(len, lazy)),
         "files in a room, most": max(rooms.values()),
@@ -174,9 +177,7 @@ def measure(known: Mapping[str, Module]) -> tuple[dict[str, float], dict[str, li
         "function lines, longest": [
             _where(m, f, length(f)) for m, f in every if length(f) > LIMITS["function lines, longest"]
         ],
-        "parameters, most": [
-            _where(m, f, parameters(f)) for m, f in every if parameters(f) > LIMITS["parameters, most"]
-        ],
+        "parameters, most": [_where(m, f, parameters(f)) for m, f in own if parameters(f) > LIMITS["parameters, most"]],
         "modules in import cycles": [" ↔ ".join(group) for group in eager],
         "modules in cycles, lazy imports counted": [" ↔ ".join(group) for group in lazy],
         "files in a room, most": [

@@ -17,12 +17,13 @@ OUT_OF_REACH = ("LocalEntryNotFoundError", "ConnectionError", "ConnectError", "C
 _quiet_until = [0.0]  # on the clock of time.monotonic
 
 
-def snapshot(repository: str, tried: list[str], **how: Any) -> Path | None:
+def snapshot(repository: str, tried: list[str], *, asking: bool = True, **how: Any) -> Path | None:
     """The folder of a repository's files, downloaded or from the hub's cache; None if there is none.
 
     Args:
         repository: `owner/name`.
         tried: a list to which one line with the reason is appended if there is no folder.
+        asking: whether the hub may be asked; False: only its cache is looked at.
         how: further arguments of `huggingface_hub.snapshot_download`.
     """
     if find_spec("huggingface_hub") is None:
@@ -31,10 +32,13 @@ def snapshot(repository: str, tried: list[str], **how: Any) -> Path | None:
     from huggingface_hub import snapshot_download
 
     waits = time.monotonic() < _quiet_until[0]
-    asks = not waits and _has_address()
+    asks = asking and not waits and _has_address()
     try:
         return Path(snapshot_download(repository, **how, local_files_only=not asks))
     except Exception as error:  # the hub's client raises what its network libraries raise
+        if not asking:
+            tried.append(f"the hub's {repository}: not in its cache, and the hub was not to be asked")
+            return None
         if type(error).__name__ in OUT_OF_REACH and not waits:
             _quiet_until[0] = time.monotonic() + RETRY_AFTER
         tried.append(f"the hub's {repository}: {_why(error, asks, waits)}")

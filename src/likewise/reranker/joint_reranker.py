@@ -35,8 +35,6 @@ class JointReranker(Reranker):
     kind = "cross-encoder"
     segmented: bool
     """Whether the encoder is given token types: which text a token is from."""
-    max_content_length: int
-    """The most tokens of both texts, without the special ones."""
 
     def _read_settings(self, config: Config, segments: int) -> None:
         """Set labels, activation and limits, from the config, the manifest, the tokenizer, and how many token types the
@@ -45,12 +43,16 @@ class JointReranker(Reranker):
         self.labels = labels_of(config)
         self.activation = _activation(self.manifest.activation, len(self.labels))
         self.segmented = _segmented(self.tokenizer, segments)
-        self.max_content_length = self.tokenizer.max_length - self.tokenizer.pair.specials
         if self.max_content_length < 2:
             raise BadModel(
                 f"max_length is {self.tokenizer.max_length}, and {self.tokenizer.pair.specials} special tokens leave "
                 "no tokens for two texts"
             )
+
+    @property
+    def max_content_length(self) -> int:
+        """The most tokens of both texts, without the special ones."""
+        return self.tokenizer.max_length - self.tokenizer.pair.specials
 
     @abstractmethod
     def _window_logits(self, contents: list[TokenIdPair], batches: WindowBatches) -> Float[np.ndarray, "n C"]:

@@ -30,6 +30,13 @@ EXTRAS: dict[str, tuple[str, ...]] = {
         "orjson>=3.10",
     ),
     "traces": ("opentelemetry-sdk>=1.27", "opentelemetry-exporter-otlp-proto-http>=1.27"),
+    "scikit-learn": ("scikit-learn>=1.4",),
+    "langchain": ("langchain-core>=0.3",),
+    "llama-index": ("llama-index-core>=0.12",),
+    "haystack": ("haystack-ai>=2.10",),
+    "bertopic": ("bertopic>=0.16",),
+    "keybert": ("keybert>=0.8",),
+    "duckdb": ("duckdb>=1.1", "pyarrow>=16"),
     "logs": ("tensorboard>=2.17",),
     "completion": ("argcomplete>=3.5",),
 }

@@ -108,12 +108,19 @@ def _nearest_others(
     with show_progress(progress, len(vectors)) as advance:
         for start in range(0, len(vectors), BLOCK):
             rows = vectors[start : start + BLOCK]
-            hits = search(rows, vectors, k + 1, threads=threads)
-            own = hits.indices == np.arange(start, start + len(rows))[:, None]
-            own[~own.any(axis=1), -1] = True  # copies of the row come first: the last of them is left out instead
-            shape = len(rows), hits.indices.shape[1] - 1
-            yield Hits(hits.indices[~own].reshape(shape), hits.scores[~own].reshape(shape))
+            yield without_own(search(rows, vectors, k + 1, threads=threads), start)
             advance(len(rows), 0)
+
+
+def without_own(hits: Hits, start: int) -> Hits:
+    """The hits of rows that are searched among themselves, the first at `start`, each without itself.
+
+    Where copies of a row come first and it is not among its own hits, the last of them is left out instead.
+    """
+    own = hits.indices == np.arange(start, start + len(hits.indices))[:, None]
+    own[~own.any(axis=1), -1] = True
+    shape = len(own), own.shape[1] - 1
+    return Hits(hits.indices[~own].reshape(shape), hits.scores[~own].reshape(shape))
 
 
 def closest_pairs(

@@ -1,0 +1,1 @@
+"""sentence-transformers' own tests of inference, run against the drop-in."""

@@ -1,0 +1,127 @@
+"""sentence-transformers' own tests of inference against the drop-in: what passes, what is refused, and why.
+
+git clone https://github.com/huggingface/sentence-transformers peer
+python -m benchmarks.peer_tests peer/tests --commit $(git -C peer rev-parse HEAD)
+
+The tests are read from a checkout of theirs, and none is copied. They run twice: with sentence-transformers itself,
+which tells what can pass here (models that cannot be downloaded are replaced by a local one of the same shape), and
+with the drop-in in its place. Needs the packages of the group `parity`. Results: benchmarks/results/peer-tests.json;
+docs/drop-in.md is drawn from them by python -m benchmarks.drop_in_page.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+from likewise.integrations.sentence_transformers import __version__ as signatures
+from likewise.integrations.sentence_transformers.refusals import TABLES
+from likewise.model_files import locate
+
+from .local_models import make_cache
+from .reasons import REASONS
+
+ROOT = Path(__file__).parents[2]
+RESULT = ROOT / "benchmarks" / "results" / "peer-tests.json"
+FILES = (
+    "sentence_transformer/test_model.py",
+    "sentence_transformer/test_compute_embeddings.py",
+    "sentence_transformer/test_multi_process.py",
+    "cross_encoder/test_model.py",
+    "cross_encoder/test_multi_process.py",
+    "util/test_similarity.py",
+    "util/test_retrieval.py",
+    "util/test_quantization.py",
+    "util/test_tensor.py",
+)
+SOURCE_MODEL = "bert-tiny-splade"
+Outcomes = dict[str, dict[str, str]]
+
+
+def run(tests: Path, home: Path, drop_in: bool) -> Outcomes:
+    """How each test ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        outcomes = Path(folder) / "outcomes.json"
+        environment = {
+            **os.environ,
+            "HF_HOME": str(home),
+            "HF_HUB_OFFLINE": "1",
+            "DROP_IN": str(int(drop_in)),
+            "OUTCOMES": str(outcomes),
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}",
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "benchmarks.peer_tests.plugin"]
+        files = [str(tests / name) for name in FILES]
+        subprocess.run([*command, *files], env=environment, cwd=tests.parent, stdout=sys.stderr, check=False)
+        found: Outcomes = json.loads(outcomes.read_text("utf-8"))
+        return found
+
+
+def both(tests: Path, home: Path, kept: Path | None) -> tuple[Outcomes, Outcomes]:
+    """The outcomes with sentence-transformers itself, from the file that keeps them, and those with the drop-in."""
+    if kept is not None and kept.exists():
+        theirs = json.loads(kept.read_text("utf-8"))
+    else:
+        theirs = run(tests, home, drop_in=False)
+        if kept is not None:
+            kept.write_text(json.dumps(theirs), "utf-8")
+    return theirs, run(tests, home, drop_in=True)
+
+
+def verdict(test: str, outcome: dict[str, str]) -> tuple[str, str]:
+    """`"passed"`, `"refused"` or `"differs"` with the reason, or `"unexplained"` with the error."""
+    if outcome["outcome"] == "passed":
+        return "passed", ""
+    reasons = {refusal.reason for table in TABLES.values() for refusal in table.values()}
+    named = sorted((reason for reason in reasons if reason in outcome["error"]), key=len)
+    if named:
+        return "refused", named[-1]
+    known = REASONS.get(test.rpartition("::")[2].partition("[")[0])
+    return ("differs", known) if known else ("unexplained", outcome["error"])
+
+
+def compared(theirs: Outcomes, ours: Outcomes) -> list[dict[str, str]]:
+    """A row for each test that passes with sentence-transformers itself."""
+    rows = []
+    for test, outcome in theirs.items():
+        if outcome["outcome"] == "passed":
+            result, reason = verdict(test, ours.get(test, {"outcome": "missing", "error": "it did not run"}))
+            rows.append({"test": test, "result": result, "reason": reason})
+    return rows
+
+
+def main() -> None:
+    """Runs both and writes the result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tests", type=Path, help="the folder tests of a checkout of sentence-transformers")
+    parser.add_argument("--commit", default="unknown", help="the checkout's commit, for the record")
+    parser.add_argument(
+        "--theirs", type=Path, help="a file for the outcomes with sentence-transformers itself: read if it is there"
+    )
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        make_cache(Path(folder), locate(SOURCE_MODEL))
+        theirs, ours = both(options.tests.resolve(), Path(folder), options.theirs)
+    rows = compared(theirs, ours)
+    counts = Counter(row["result"] for row in rows)
+    result = {
+        "tests of": options.commit,
+        "signatures of": signatures,
+        "date": date.today().isoformat(),
+        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "theirs": dict(Counter(outcome["outcome"] for outcome in theirs.values())),
+        "counts": dict(counts),
+        "rows": rows,
+    }
+    RESULT.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    print(json.dumps({name: result[name] for name in ("theirs", "counts")}))
+
+
+if __name__ == "__main__":
+    main()

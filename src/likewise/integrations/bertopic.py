@@ -1,0 +1,29 @@
+"""A backend of BERTopic, computed by an embedder [extra: bertopic].
+
+BERTopic(embedding_model=EmbedderBackend(Embedder.load("likewise-mini")))
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from ..embedder import Embedder
+from ..runtime.installation import missing_extra
+
+try:
+    from bertopic.backend import BaseEmbedder
+except ImportError:
+    raise missing_extra("bertopic", "bertopic", "EmbedderBackend") from None
+
+
+class EmbedderBackend(BaseEmbedder):  # type: ignore[misc]
+    """What BERTopic takes as its model of vectors."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        super().__init__(embedding_model=embedder)
+
+    def embed(self, documents: Sequence[str], verbose: bool = False) -> Float[np.ndarray, "N E"]:
+        """A vector for each document; `verbose` shows progress."""
+        found: Float[np.ndarray, "N E"] = self.embedding_model.encode(list(documents), progress=bool(verbose))
+        return found

@@ -1,0 +1,39 @@
+"""A function of SQL in DuckDB: the vector of a text [extra: duckdb].
+
+register_embedder(connection, Embedder.load("likewise-mini"))
+connection.sql("SELECT text FROM notes ORDER BY array_cosine_distance(embed(text), embed('a kitten')) LIMIT 5")
+"""
+
+from typing import Any
+
+from ..embedder import Embedder
+from ..runtime.installation import missing_extra
+from .arrow import arrow_column
+
+try:
+    import duckdb
+    import pyarrow as pa
+except ImportError:
+    raise missing_extra("duckdb", "duckdb", "register_embedder") from None
+
+
+def register_embedder(connection: Any, embedder: Embedder, name: str = "embed") -> None:
+    """Adds the function `name(text) → FLOAT[E]` to a connection; texts arrive in batches, a null has no vector.
+
+    Args:
+        connection: an open connection of DuckDB.
+        embedder: what computes.
+        name: what the function is called in SQL.
+    """
+
+    def embed(texts: Any) -> Any:
+        given = texts.to_pylist()
+        vectors = arrow_column(embedder.encode([text or "" for text in given], progress=False))
+        missing = pa.array([text is None for text in given])
+        column = pa.array(
+            [None if text is None else row for text, row in zip(given, vectors.to_pylist(), strict=True)], vectors.type
+        )
+        return column if missing.true_count else vectors
+
+    kind = duckdb.array_type(duckdb.sqltype("FLOAT"), embedder.width)
+    connection.create_function(name, embed, [duckdb.sqltype("VARCHAR")], kind, type="arrow", null_handling="special")

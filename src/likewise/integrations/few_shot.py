@@ -1,0 +1,100 @@
+"""A classifier from a few texts a class: the model learns which texts belong together, then a regression [extras:
+torch, scikit-learn].
+
+As SetFit (Tunstall et al. 2022, section 3): pairs of examples are labelled 1 where they are of one class and 0 where
+not, the embedder is trained so that its cosines are these, and a logistic regression reads its vectors.
+"""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..embedder import Embedder
+from ..engines.torch.torch_embedder import require_torch_engine
+from ..errors import BadInput
+from ..runtime.arguments import whole_number
+from ..runtime.installation import missing_extra
+from ..train import TrainSettings, load_data, train
+
+try:
+    from sklearn.linear_model import LogisticRegression
+except ImportError:
+    raise missing_extra("scikit-learn", "scikit-learn", "FewShotClassifier") from None
+
+
+class FewShotClassifier:
+    """Classes of texts, learned from a few examples each.
+
+    >>> FewShotClassifier("likewise-mini").fit(texts, labels).predict(["a new text"])    # doctest: +SKIP
+
+    `fit` leaves an embedder that it was given as it was; `embedder` is the trained one.
+    """
+
+    def __init__(
+        self, model: str | Embedder, *, pairs: int = 20, settings: TrainSettings | None = None, seed: int = 0
+    ) -> None:
+        """The model by its name, or an embedder of torch.
+
+        Args:
+            model: the name or folder of a model, or an embedder loaded with `engine="torch"`.
+            pairs: pairs of one class, and as many of two, drawn for each example.
+            settings: how to train; by default one epoch with batches of 16 at a learning rate of 2e-5.
+            seed: of the pairs.
+        """
+        self.model, self.pairs, self.seed = model, whole_number("pairs", pairs), seed
+        self.settings = settings or TrainSettings(epochs=1, batch_size=16, learning_rate=2e-5, progress=False)
+
+    def fit(self, texts: Sequence[str], labels: Sequence[Any]) -> "FewShotClassifier":
+        """Learns from these examples.
+
+        Raises:
+            BadInput: there are not as many labels as texts, or only one class.
+            MissingExtra: torch is not installed.
+        """
+        if len(texts) != len(labels) or len(set(labels)) < 2:
+            raise BadInput(
+                f"there are {len(texts)} texts and {len(labels)} labels of {len(set(labels))} classes; expected a "
+                "label for each text, and two classes or more"
+            )
+        given = self.model
+        if not isinstance(given, Embedder):
+            given = Embedder.load(given, engine="torch", precision="fp32")
+        self.embedder = deepcopy(require_torch_engine(given, "FewShotClassifier"))
+        train(self.embedder, load_data(label_pairs(texts, labels, self.pairs, self.seed), "regression"), self.settings)
+        self.regression = LogisticRegression(max_iter=1000).fit(self.embedder.encode(texts, progress=False), labels)
+        return self
+
+    def predict(self, texts: Sequence[str]) -> Any:
+        """The class of each text."""
+        return self.regression.predict(self.embedder.encode(texts, progress=False))
+
+    def predict_proba(self, texts: Sequence[str]) -> Float[np.ndarray, "N C"]:
+        """The probability of each class, in the order of `classes_`."""
+        return np.asarray(self.regression.predict_proba(self.embedder.encode(texts, progress=False)))
+
+    @property
+    def classes_(self) -> Any:
+        """The classes in their order."""
+        return self.regression.classes_
+
+
+def label_pairs(texts: Sequence[str], labels: Sequence[Any], count: int, seed: int) -> dict[str, list[Any]]:
+    """For each text `count` partners of its own class, with score 1, and `count` of others, with score 0.
+
+    A text that is alone in its class has no partner of its own.
+    """
+    random = np.random.default_rng(seed)
+    of = {label: [i for i, other in enumerate(labels) if other == label] for label in set(labels)}
+    columns: dict[str, list[Any]] = {"sentence1": [], "sentence2": [], "score": []}
+    for i, label in enumerate(labels):
+        own = [j for j in of[label] if j != i]
+        others = [j for j, other in enumerate(labels) if other != label]
+        for partners, score in ((own, 1.0), (others, 0.0)):
+            for j in random.choice(partners, count) if partners else ():
+                columns["sentence1"].append(texts[i])
+                columns["sentence2"].append(texts[int(j)])
+                columns["score"].append(score)
+    return columns

@@ -1,0 +1,29 @@
+"""A backend of KeyBERT, computed by an embedder [extra: keybert].
+
+KeyBERT(model=KeywordBackend(Embedder.load("likewise-mini")))
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from ..embedder import Embedder
+from ..runtime.installation import missing_extra
+
+try:
+    from keybert.backend import BaseEmbedder
+except ImportError:
+    raise missing_extra("keybert", "keybert", "KeywordBackend") from None
+
+
+class KeywordBackend(BaseEmbedder):  # type: ignore[misc]
+    """What KeyBERT takes as its model of vectors."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        super().__init__(embedding_model=embedder)
+
+    def embed(self, documents: Sequence[str], verbose: bool = False) -> Float[np.ndarray, "N E"]:
+        """A vector for each document or word; `verbose` shows progress."""
+        found: Float[np.ndarray, "N E"] = self.embedding_model.encode(list(documents), progress=bool(verbose))
+        return found

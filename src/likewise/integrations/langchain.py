@@ -1,0 +1,29 @@
+"""Embeddings of LangChain, computed by an embedder [extra: langchain].
+
+InMemoryVectorStore(EmbedderEmbeddings(Embedder.load("likewise-mini")))
+"""
+
+from ..embedder import Embedder
+from ..runtime.installation import missing_extra
+
+try:
+    from langchain_core.embeddings import Embeddings
+except ImportError:
+    raise missing_extra("langchain-core", "langchain", "EmbedderEmbeddings") from None
+
+
+class EmbedderEmbeddings(Embeddings):  # type: ignore[misc]
+    """What LangChain's vector stores take; queries and documents get the model's prompts for them, if it has any."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """A vector for each document."""
+        found: list[list[float]] = self.embedder.encode_document(texts).tolist()
+        return found
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a query."""
+        found: list[float] = self.embedder.encode_query([text])[0].tolist()
+        return found

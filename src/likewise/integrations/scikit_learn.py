@@ -1,0 +1,74 @@
+"""A transformer of scikit-learn: a column of texts to vectors, in pipelines and grid searches [extra: scikit-learn].
+
+make_pipeline(EmbeddingTransformer("likewise-mini"), LogisticRegression()).fit(texts, labels)
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..embedder import Embedder
+from ..model_files import DEFAULT_MODEL
+from ..runtime.installation import missing_extra
+
+try:
+    from sklearn.base import BaseEstimator, TransformerMixin
+except ImportError:
+    raise missing_extra("scikit-learn", "scikit-learn", "EmbeddingTransformer") from None
+
+LOADED = 4  # models kept, so that a grid search loads each once
+
+
+class EmbeddingTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Texts to vectors; what it loads is chosen by its parameters, which a grid search may vary.
+
+    `GridSearchCV(pipeline, {"embeddingtransformer__pooling": ["mean", "cls", "max"]})` compares poolings.
+    """
+
+    def __init__(
+        self,
+        model: Any = DEFAULT_MODEL,
+        *,
+        pooling: str | None = None,
+        engine: str | None = None,
+        precision: str | None = None,
+        max_length: int | None = None,
+        overflow: str = "warn",
+        normalize: bool = False,
+    ) -> None:
+        """See `Embedder.load` and `Embedder.encode`; `model` may also be an embedder, used as it is."""
+        self.model, self.pooling, self.engine, self.precision = model, pooling, engine, precision
+        self.max_length, self.overflow, self.normalize = max_length, overflow, normalize
+
+    def fit(self, texts: Iterable[str], y: Any = None) -> "EmbeddingTransformer":  # noqa: ARG002
+        """Nothing is learned; the model is loaded, so that a name without a model is an error here."""
+        self.n_features_out_ = self.embedder.width
+        return self
+
+    def transform(self, texts: Iterable[str]) -> Float[np.ndarray, "N E"]:
+        """A vector for each text."""
+        overflow: Any = self.overflow
+        return self.embedder.encode(texts, overflow=overflow, normalize=self.normalize, progress=False)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:  # noqa: ARG002
+        """A name for each dimension."""
+        return np.array([f"embedding{i}" for i in range(self.embedder.width)], dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """True: it can transform without having been fitted."""
+        return True
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of these parameters."""
+        if isinstance(self.model, Embedder):
+            return self.model
+        return _loaded(self.model, self.pooling, self.engine, self.precision, self.max_length)
+
+
+@lru_cache(LOADED)
+def _loaded(model: Any, pooling: Any, engine: Any, precision: Any, max_length: Any) -> Embedder:
+    return Embedder.load(model, pooling=pooling, engine=engine, precision=precision, max_length=max_length)

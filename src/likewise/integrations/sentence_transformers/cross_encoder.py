@@ -1,0 +1,231 @@
+"""CrossEncoder: `Reranker` under the signatures of sentence-transformers, so that one import changes."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays.activations import ACTIVATIONS, softmax
+from ...errors import BadInput
+from ...reranker import Reranker
+from ...runtime.arguments import whole_number
+from ...runtime.lazy_imports import has_torch, require_torch
+from ...text.inputs import describe_value, is_list_of_rows
+from .drop_in_model import DropInModel, shows_progress
+from .loading import check_constructor, load_model, load_options
+from .older_names import accepts_older_names
+from .refusals import CALL, CONSTRUCTOR, refuse
+from .sentence_transformer import as_output
+from .util.tensors import as_array, as_tensor
+
+Activation = str | Callable[[Any], Any]
+"""A name, such as `"Sigmoid"` or `"torch.nn.Identity"`, or a function of a tensor (of an array, without torch)."""
+
+
+class CrossEncoder(DropInModel[Reranker]):
+    """A model that scores pairs of texts, called as in sentence-transformers.
+
+    >>> model = CrossEncoder("cross-encoder/ms-marco-MiniLM-L6-v2")                      # doctest: +SKIP
+    >>> model.rank("how do cats sleep", ["Cats nap.", "Shares fell."])                   # doctest: +SKIP
+    [{'corpus_id': 0, 'score': 0.93}, {'corpus_id': 1, 'score': 0.02}]
+
+    `CrossEncoder(Reranker.load(name, engine="native", precision="int8"))` takes a reranker as it is.
+    """
+
+    @accepts_older_names(
+        model_name="model_name_or_path",
+        automodel_args="model_kwargs",
+        tokenizer_args="processor_kwargs",
+        tokenizer_kwargs="processor_kwargs",
+        config_args="config_kwargs",
+        cache_dir="cache_folder",
+        default_activation_function="activation_fn",
+    )
+    def __init__(
+        self,
+        model_name_or_path: str | Path | Reranker | None = None,
+        *,
+        modules: Any = None,
+        device: Any = None,
+        prompts: dict[str, str] | None = None,
+        default_prompt_name: str | None = None,
+        cache_folder: str | None = None,
+        trust_remote_code: bool = False,
+        revision: str | None = None,
+        local_files_only: bool = False,
+        token: bool | str | None = None,
+        model_kwargs: dict[str, Any] | None = None,
+        processor_kwargs: dict[str, Any] | None = None,
+        config_kwargs: dict[str, Any] | None = None,
+        model_card_data: Any = None,
+        backend: str = "torch",
+        num_labels: int | None = None,
+        max_length: int | None = None,
+        activation_fn: Activation | None = None,
+        keep_in_fp32_modules: list[str] | None = None,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        check_constructor("CrossEncoder", {name: value for name, value in given.items() if name != "num_labels"})
+        options = load_options("CrossEncoder", model_kwargs, processor_kwargs)
+        options["max_length"] = options["max_length"] if max_length is None else max_length
+        self._take(model_name_or_path, partial(load_model, "CrossEncoder", Reranker.load, given, options), device)
+        if num_labels is not None and num_labels != self.num_labels:
+            raise refuse(f"a model with {self.num_labels} labels", "num_labels", num_labels, CONSTRUCTOR)
+        self._set_prompts(prompts, default_prompt_name)
+        self.activation_fn = self.loaded.activation if activation_fn is None else activation_fn
+
+    @property
+    def reranker(self) -> Reranker:
+        """The reranker of this library that computes."""
+        return self.loaded
+
+    @property
+    def num_labels(self) -> int:
+        """The number of labels; 1: a score."""
+        return len(self.loaded.labels)
+
+    @property
+    def activation_fn(self) -> Any:
+        """What turns logits into scores: a module of torch, or the function that was set; without torch its name."""
+        if callable(self._activation) or not has_torch():
+            return self._activation
+        return getattr(import_module("torch").nn, self._activation.rpartition(".")[2])()
+
+    @activation_fn.setter
+    def activation_fn(self, activation: Activation) -> None:
+        _activated(np.zeros((1, self.num_labels), np.float32), activation)  # one that is unknown is refused now
+        self._activation = activation
+
+    @property
+    def max_length(self) -> int:
+        """The older name of `max_seq_length`."""
+        return self.max_seq_length
+
+    @max_length.setter
+    def max_length(self, tokens: int) -> None:
+        self._set_length(tokens)
+
+    @property
+    def default_activation_function(self) -> Any:
+        """The older name of `activation_fn`."""
+        return self.activation_fn
+
+    @accepts_older_names(("num_workers",), sentences="inputs", activation_fct="activation_fn")
+    def predict(
+        self,
+        inputs: Any,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int = 32,
+        show_progress_bar: bool | None = None,
+        activation_fn: Activation | None = None,
+        apply_softmax: bool | None = False,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: Any = None,
+        pool: dict[str, Any] | None = None,
+        chunk_size: int | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """The scores of pairs of texts, or of one pair; a row of scores each where there are several labels.
+
+        Batches are sized by tokens and no result depends on them, so `batch_size` is checked and otherwise not used.
+
+        Raises:
+            BadInput: an option is unknown or not served, or an input is no pair of texts.
+            MissingExtra: tensors are asked for, and torch is not installed.
+        """
+        self._check_extra("predict", kwargs)
+        whole_number("batch_size", batch_size)
+        pairs, one = checked_pairs(inputs)
+        self._use(device, pool, chunk_size)
+        logits = self.loaded.logits(
+            pairs,
+            prompt=self._prompt_text(prompt, prompt_name),
+            overflow="truncate",
+            progress=shows_progress(show_progress_bar),
+        )
+        scores = _activated(logits, self._activation if activation_fn is None else activation_fn)
+        if self.num_labels == 1 and scores.ndim > 1:
+            scores = scores[:, 0]
+        scores = softmax(scores) if apply_softmax and scores.ndim > 1 and len(scores) else scores
+        result = as_output(scores, convert_to_numpy, convert_to_tensor, self.loaded.device)
+        return result[0] if one else result
+
+    @accepts_older_names(
+        ("num_workers", "apply_softmax", "convert_to_numpy", "convert_to_tensor"), activation_fct="activation_fn"
+    )
+    def rank(
+        self,
+        query: str,
+        documents: list[str],
+        top_k: int | None = None,
+        return_documents: bool = False,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int = 32,
+        show_progress_bar: bool | None = None,
+        activation_fn: Activation | None = None,
+        device: Any = None,
+        pool: dict[str, Any] | None = None,
+        chunk_size: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """The documents by their score with the query, best first: `corpus_id`, `score` and, where asked, `text`.
+
+        Raises:
+            BadInput: the model has several labels.
+        """
+        if self.num_labels != 1:
+            raise BadInput(
+                "CrossEncoder.rank() only works for models with num_labels=1. Consider using CrossEncoder.predict() "
+                f"with input pairs instead. This model has {self.num_labels}: {', '.join(self.loaded.labels)}"
+            )
+        scores = self.predict(
+            [[query, document] for document in documents],
+            prompt_name=prompt_name,
+            prompt=prompt,
+            batch_size=batch_size,
+            show_progress_bar=show_progress_bar,
+            activation_fn=activation_fn,
+            device=device,
+            pool=pool,
+            chunk_size=chunk_size,
+        )
+        order = np.argsort(-scores, kind="stable")[:top_k]
+        texts = [{"text": documents[i]} if return_documents else {} for i in order]
+        return [{"corpus_id": int(i), "score": float(scores[i]), **text} for i, text in zip(order, texts, strict=True)]
+
+    def is_singular_input(self, inputs: Any) -> bool:
+        """Whether this is one pair of texts, and no list of pairs."""
+        return checked_pairs(inputs)[1]
+
+
+def checked_pairs(inputs: Any) -> tuple[list[Any], bool]:
+    """A list of pairs, and whether one pair was given.
+
+    Raises:
+        BadInput: it is neither.
+    """
+    if isinstance(inputs, Mapping) or not is_list_of_rows(inputs, 2):
+        raise BadInput(f"the input is {describe_value(inputs)}; expected pairs of texts: {CALL['inputs'].reason}")
+    pairs = list(inputs)
+    one = len(pairs) == 2 and all(isinstance(text, str) for text in pairs)
+    return ([pairs], True) if one else (pairs, False)
+
+
+def _activated(logits: Float[np.ndarray, "N C"], activation: Activation) -> Float[np.ndarray, "N ..."]:
+    """The logits through an activation: by name in NumPy, a function on a tensor, without torch on an array."""
+    if callable(activation):
+        return np.asarray(as_array(activation(as_tensor(logits) if has_torch() else logits)), np.float32)
+    name = str(activation).rpartition(".")[2]
+    known = {name.lower(): name for name in ACTIVATIONS}
+    if name.lower() in known:
+        return np.asarray(ACTIVATIONS[known[name.lower()]](logits), np.float32)
+    if str(activation).startswith("torch.") and hasattr(import_module("torch").nn, name):
+        require_torch(f"activation_fn={activation!r}")
+        return _activated(logits, getattr(import_module("torch").nn, name)())
+    raise BadInput(f"activation_fn is {activation!r}; expected a function or one of {', '.join(ACTIVATIONS)}")

@@ -1,0 +1,288 @@
+"""What `SentenceTransformer` and `CrossEncoder` share: prompts, lengths, devices, pools of processes, saving."""
+
+import logging
+from collections.abc import Callable, Mapping
+from copy import copy, deepcopy
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Generic, NoReturn, TypeVar
+
+from ...errors import BadInput
+from ...runtime.arguments import whole_number
+from ...runtime.lazy_imports import has_torch
+from ...runtime.unknown_options import explain_attributes
+from ...text.tokenizer import max_input_length
+from .refusals import ATTRIBUTES, CALL, advice, refuse
+from .tokenizer_view import TokenizerView, encoded_batch
+
+Model = TypeVar("Model")
+LOGGER = logging.getLogger("sentence_transformers")
+"""The log whose level decides whether progress is shown, as in sentence-transformers."""
+POOL_KEYS = ("input", "output", "processes")
+
+
+class DropInModel(Generic[Model]):
+    """A model of this library under the methods and attributes of sentence-transformers' models.
+
+    The subclass sets `loaded`, the embedder or reranker, before anything else is used.
+    """
+
+    loaded: Model
+    prompts: dict[str, str]
+    default_prompt_name: str | None
+    default_prompts: tuple[str, ...] = ()
+    """Names of prompts that every model has, if only empty ones."""
+    _load_on: Callable[[Any], Model] | None = None
+    """Loads the model on a device; None where it was passed as it is."""
+    modalities = ("text",)
+    backend = "torch"
+    trust_remote_code = False
+    training = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        explain_attributes(cls, f"the drop-in's {cls.__name__}", advice(ATTRIBUTES))
+
+    def __call__(self, *arguments: Any, **options: Any) -> NoReturn:  # noqa: ARG002
+        """Refused, with the way to gradients."""
+        raise BadInput(f"{type(self).__name__} is not called: {ATTRIBUTES['forward']}")
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        """Refused: there is no list of modules."""
+        raise BadInput(f"{type(self).__name__} is not indexed: {ATTRIBUTES['modules']}")
+
+    def _take(self, given: Any, load_on: Callable[[Any], Model], device: Any) -> None:
+        """The model that the constructor was given, or the one that it names, loaded."""
+        self.model_card_data = SimpleNamespace()  # applications set values on it, for cards that are not written here
+        if hasattr(given, "manifest"):
+            self.loaded = given
+        else:
+            self._load_on, self.loaded = load_on, load_on(device)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A copy with settings of its own; weights are shared where no call can change or move them."""
+        twin = object.__new__(type(self))
+        shared = ("loaded", "_load_on")
+        own = {name: deepcopy(value, memo) for name, value in vars(self).items() if name not in shared}
+        vars(twin).update({**vars(self), **own})
+        twin.loaded = deepcopy(self.loaded, memo) if hasattr(self.loaded, "cuda") else copy(self.loaded)
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings, for pickle; a model is loaded again from its name or folder.
+
+        Raises:
+            BadInput: the model was passed as it is.
+        """
+        if self._load_on is None:
+            raise BadInput("a model that was passed as it is cannot be pickled; construct it by its name or folder")
+        place = {"device": str(self._any.device), "length": self.max_seq_length, "manifest": self._any.manifest}
+        return {**{name: value for name, value in vars(self).items() if name != "loaded"}, "place": place}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The model of these settings, loaded."""
+        place = state.pop("place")
+        vars(self).update(state)
+        self.loaded = state["_load_on"](place["device"])
+        self._any.manifest = place["manifest"]
+        self._set_length(place["length"])
+
+    def _set_prompts(self, prompts: Mapping[str, str | None] | None, default: str | None) -> None:
+        """The model's own prompts under those of the constructor."""
+        own = self._any.manifest
+        joined = {**dict.fromkeys(self.default_prompts), **own.prompts, **(prompts or {})}
+        self.prompts = {name: text or "" for name, text in joined.items()}
+        self.default_prompt_name = default if default is not None else own.default_prompt
+        if self.default_prompt_name is not None and self.default_prompt_name not in self.prompts:
+            raise BadInput(
+                f"Default prompt name {self.default_prompt_name!r} not found in the configured prompts dictionary with "
+                f"keys {list(self.prompts)!r}."
+            )
+
+    def _prompt_text(self, prompt: str | None, prompt_name: str | None) -> str:
+        """The text put before each text; `prompt` goes before `prompt_name`, as there."""
+        if prompt is not None:
+            if prompt_name is not None:
+                LOGGER.warning("both prompt and prompt_name are given; prompt_name=%r is not used", prompt_name)
+            return prompt
+        name = self.default_prompt_name if prompt_name is None else prompt_name
+        if name is not None and name not in self.prompts:
+            raise BadInput(
+                f"Prompt name {name!r} not found in the configured prompts dictionary with keys {list(self.prompts)!r}."
+            )
+        return "" if name is None else self.prompts[name]
+
+    @property
+    def _any(self) -> Any:
+        return self.loaded
+
+    @property
+    def device(self) -> Any:
+        """The device that computes: a `torch.device` where torch is installed, else its name."""
+        return import_module("torch").device(str(self._any.device)) if has_torch() else str(self._any.device)
+
+    @property
+    def _target_device(self) -> Any:
+        return self.device
+
+    @property
+    def dtype(self) -> Any:
+        """The precision that it computes in, as a data type of torch; its name without torch."""
+        names = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
+        name = names[self._any.precision]
+        return getattr(import_module("torch"), name) if has_torch() else name
+
+    def to(self, device: Any = None) -> Any:
+        """The model on another device; weights are loaded there again, unless torch moves them.
+
+        Raises:
+            BadInput: it is a list of devices, or the device is not there.
+        """
+        present = str(self._any.device)
+        if isinstance(device, list | tuple):
+            raise refuse(type(self).__name__, "device", device, CALL)
+        if device is None or present in (str(device), f"{device}:0"):
+            return self
+        if hasattr(self._any, "cuda"):
+            self._any.to(str(device))
+        elif self._load_on is not None:
+            self.loaded = self._load_on(str(device))
+        else:
+            raise BadInput(f"the model was passed as it is, on {present}; load it with device={str(device)!r}")
+        return self
+
+    def cpu(self) -> Any:
+        """The model on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: int | str | None = None) -> Any:
+        """The model on a GPU."""
+        return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+
+    def eval(self) -> Any:
+        """The model itself: it never trains."""
+        return self
+
+    def _use(self, device: Any, pool: Any, chunk_size: int | None) -> None:
+        """Goes to the device of a call; a pool, or several CPUs, are this process with all its cores."""
+        if chunk_size is not None:
+            whole_number("chunk_size", chunk_size)
+        if pool is not None and (not isinstance(pool, Mapping) or set(pool) != set(POOL_KEYS)):
+            raise BadInput(f"pool is {pool!r:.80}; expected what start_multi_process_pool returned")
+        if isinstance(device, list | tuple):
+            names = {str(one) for one in device}
+            if len(names) > 1:
+                raise refuse(type(self).__name__, "device", device, CALL)
+            device = names.pop() if names else None
+        if pool is None and device is not None:
+            self.to(device)
+
+    def start_multi_process_pool(self, target_devices: list[str] | None = None) -> dict[str, Any]:
+        """A pool without processes: `encode` and `predict` use every core of this process.
+
+        Raises:
+            BadInput: several different devices are named.
+        """
+        if target_devices is not None:
+            self._use(list(target_devices), None, None)
+        return {"input": None, "output": None, "processes": []}
+
+    @staticmethod
+    def stop_multi_process_pool(pool: dict[str, Any]) -> None:
+        """Nothing: the pool has no processes."""
+        if set(pool) != set(POOL_KEYS):
+            raise BadInput(f"pool is {pool!r:.80}; expected what start_multi_process_pool returned")
+
+    @property
+    def max_seq_length(self) -> int:
+        """The most tokens of an input, special ones included; longer texts are truncated. It can be set."""
+        return int(self._any.tokenizer.max_length)
+
+    @max_seq_length.setter
+    def max_seq_length(self, tokens: int) -> None:
+        self._set_length(tokens)
+
+    def _set_length(self, tokens: int) -> None:
+        model = self._any
+        limit = max_input_length(tokens, model.tokenizer.max_length, model.encoder.longest)
+        model.tokenizer = replace(model.tokenizer, max_length=limit)
+
+    def get_max_seq_length(self) -> int:
+        """The older name of `max_seq_length`."""
+        return self.max_seq_length
+
+    @property
+    def tokenizer(self) -> TokenizerView:
+        """The tokenizer, under the methods of transformers' that applications use."""
+        return TokenizerView(self._any.tokenizer)
+
+    def preprocess(self, inputs: list[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
+        """The ids of texts, or of pairs of texts, padded to one length, with their mask; arrays without torch."""
+        self._check_extra("preprocess", kwargs)
+        return encoded_batch(self._any.tokenizer, inputs, prompt or "")
+
+    def tokenize(self, texts: list[Any], **kwargs: Any) -> dict[str, Any]:
+        """The older name of `preprocess`."""
+        return self.preprocess(texts, **kwargs)
+
+    def supports(self, modality: Any) -> bool:
+        """Whether inputs of this kind are read: text is."""
+        return modality in self.modalities
+
+    def get_model_kwargs(self) -> list[str]:
+        """Further options of `encode`: there are none."""
+        return []
+
+    def get_backend(self) -> str:
+        """What applications ask for before they load a model: `"torch"`, though another engine may compute."""
+        return self.backend
+
+    def evaluate(self, evaluator: Any, output_path: str | None = None) -> Any:
+        """What an evaluator of sentence-transformers returns for this model."""
+        return evaluator(self) if output_path is None else evaluator(self, output_path)
+
+    def save(
+        self,
+        path: str | Path | None,
+        model_name: str | None = None,  # noqa: ARG002, the card is not written from it
+        create_model_card: bool = True,  # noqa: ARG002
+        train_datasets: list[str] | None = None,  # noqa: ARG002
+        safe_serialization: bool = True,
+    ) -> None:
+        """A folder that this library and sentence-transformers load, with the prompts as they are now.
+
+        Raises:
+            BadInput: the folder cannot be written to, or weights should be pickled.
+        """
+        if not safe_serialization:
+            raise refuse("save", "safe_serialization", safe_serialization, CALL)
+        if path is not None:
+            self._any.manifest = self._current_manifest()
+            self._any.save(path)
+
+    def save_pretrained(self, path: str | Path, **options: Any) -> None:
+        """The other name of `save`."""
+        self.save(path, **options)
+
+    def _current_manifest(self) -> Any:
+        own = self._any.manifest
+        named = {name: text for name, text in self.prompts.items() if text or name in own.prompts}
+        return replace(own, prompts=named, default_prompt=self.default_prompt_name if named else None)
+
+    def _check_extra(self, method: str, options: Mapping[str, Any]) -> None:
+        """Refuses further options of a call; the task of a router is accepted, as no model here has one."""
+        for name, value in options.items():
+            if name in CALL and value:
+                raise refuse(method, name, value, CALL)
+            if name not in ("task", *CALL):
+                raise BadInput(
+                    f"{type(self).__name__}.{method}() has been called with additional keyword arguments that this "
+                    f"model does not use: [{name!r}]"
+                )
+
+
+def shows_progress(asked: bool | None) -> bool:
+    """Whether progress is shown: where it is asked for, or where the log's level is INFO or DEBUG."""
+    return LOGGER.getEffectiveLevel() in (logging.INFO, logging.DEBUG) if asked is None else bool(asked)

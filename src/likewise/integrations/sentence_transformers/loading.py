@@ -1,0 +1,99 @@
+"""The constructors' options, as sentence-transformers names them, to an embedder or a reranker of this library."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ...errors import BadInput, ModelNotFound
+from ...model_files.hub import snapshot
+from ...model_files.names import DOWNLOAD_PATTERNS, IGNORED_PATTERNS, local_models, short_name
+from .refusals import CONSTRUCTOR, refuse
+
+Model = TypeVar("Model")
+DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+"""torch's data types by name, and the precisions of `load`."""
+UNUSED = {
+    "model_kwargs": {"attn_implementation", "use_safetensors", "low_cpu_mem_usage"},
+    "processor_kwargs": {"use_fast", "clean_up_tokenization_spaces"},
+}
+"""Settings that change no vector here: attention is chosen by the engine, weights are safetensors, tokenizers fast."""
+ORGANIZATIONS = {"SentenceTransformer": "sentence-transformers", "CrossEncoder": "cross-encoder"}
+"""On the hub, that of a name without one."""
+
+
+def check_constructor(what: str, given: Mapping[str, Any]) -> None:
+    """Refuses options that are not served, unless they have a value that asks for nothing.
+
+    Raises:
+        BadInput: one does; the message has the reason and what there is in its place.
+    """
+    for name, value in given.items():
+        if name in CONSTRUCTOR and value and not (name == "backend" and value == "torch"):
+            raise refuse(what, name, value, CONSTRUCTOR)
+
+
+def load_options(what: str, model_kwargs: Mapping[str, Any] | None, processor_kwargs: Mapping[str, Any] | None) -> Any:
+    """`precision` and `max_length` for `load`, from the settings that were meant for transformers.
+
+    Raises:
+        BadInput: a setting is not served.
+    """
+    model, processor = dict(model_kwargs or {}), dict(processor_kwargs or {})
+    dtypes = [model.pop(name) for name in ("torch_dtype", "dtype") if model.get(name) is not None]
+    length = processor.pop("model_max_length", None)
+    for given, kind in ((model, "model_kwargs"), (processor, "processor_kwargs")):
+        check_constructor(what, given)
+        unknown = sorted(name for name, value in given.items() if name not in UNUSED[kind] and value is not None)
+        if unknown:
+            raise BadInput(f"{what} does not take {unknown[0]!r} in {kind}; it is a setting of transformers alone")
+    return {"precision": _precision(what, dtypes[0]) if dtypes else "fp32", "max_length": length}
+
+
+def load_model(
+    what: str, load: Callable[..., Model], given: Mapping[str, Any], options: Mapping[str, Any], device: Any
+) -> Model:
+    """The model of a name or folder, from the place that the options of the hub point to.
+
+    Args:
+        what: the name of the class that is constructed.
+        load: of `Embedder` or `Reranker`.
+        given: the arguments of the constructor by name.
+        options: those for `load`.
+        device: where it is computed; None: the default.
+
+    Raises:
+        ModelNotFound: there is no such model.
+        BadInput: no name is given, or an option is not served.
+    """
+    name = given["model_name_or_path"]
+    if name is None:
+        raise BadInput(f"{what} needs the name or the folder of a model; {CONSTRUCTOR['modules'].reason}")
+    return load(_folder(what, str(name), given), device=device, **options)
+
+
+def _folder(what: str, name: str, given: Mapping[str, Any]) -> str | Path:
+    """The name as it is, or the folder that the hub's options give."""
+    hub = {
+        "revision": given["revision"],
+        "cache_dir": given["cache_folder"] or os.environ.get("SENTENCE_TRANSFORMERS_HOME"),
+        "token": given["token"] if given["token"] is not None else given.get("use_auth_token"),
+    }
+    options = {key: value for key, value in hub.items() if value is not None}
+    known = Path(name).expanduser().is_dir() or local_models().get(short_name(name)) is not None
+    if (known and "revision" not in options) or not (options or given["local_files_only"]):
+        return name
+    tried: list[str] = []
+    repository = name if "/" in name else f"{ORGANIZATIONS[what]}/{name}"
+    patterns = {"allow_patterns": DOWNLOAD_PATTERNS, "ignore_patterns": IGNORED_PATTERNS}
+    folder = snapshot(repository, tried, asking=not given["local_files_only"], **patterns, **options)
+    if folder is None:
+        raise ModelNotFound(f"there is no model {name!r} with {options}. Tried:\n  · " + "\n  · ".join(tried))
+    return folder
+
+
+def _precision(what: str, dtype: Any) -> str:
+    name = str(dtype).removeprefix("torch.")
+    if name not in DTYPES:
+        raise BadInput(f"{what} does not take the dtype {dtype!r}; expected one of {', '.join(DTYPES)}")
+    return DTYPES[name]

@@ -1,0 +1,281 @@
+"""SentenceTransformer: `Embedder` under the signatures of sentence-transformers, so that one import changes."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial, wraps
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays.similarity import SIMILARITIES
+from ...embedder import PROMPT_NAMES, Embedder
+from ...errors import BadInput
+from ...runtime.arguments import whole_number
+from ...runtime.lazy_imports import require_torch
+from ...text.inputs import describe_value
+from .drop_in_model import DropInModel, shows_progress
+from .loading import check_constructor, load_model, load_options
+from .older_names import accepts_older_names, current_names
+from .refusals import CALL
+from .util.bucket_quantization import check_precision, quantize_embeddings
+from .util.similarity_functions import SimilarityFunction, similarity_name
+from .util.tensors import as_array, as_tensor
+
+OUTPUTS = ("sentence_embedding", "token_embeddings", None)
+
+
+class SentenceTransformer(DropInModel[Embedder]):
+    """A model that encodes texts, called as in sentence-transformers.
+
+    >>> model = SentenceTransformer("likewise-mini")
+    >>> model.encode(["A cat sleeps.", "A kitten naps."]).shape
+    (2, 384)
+
+    `SentenceTransformer(Embedder.load(name, engine="native", precision="int8"))` takes an embedder as it is.
+    """
+
+    default_prompts = ("query", "document")
+    model_type = "SentenceTransformer"
+    SUPPORTED_SIMILARITY_FN_NAMES = tuple(SIMILARITIES)
+
+    @accepts_older_names(tokenizer_kwargs="processor_kwargs")
+    def __init__(
+        self,
+        model_name_or_path: str | Path | Embedder | None = None,
+        *,
+        modules: Any = None,
+        device: Any = None,
+        prompts: dict[str, str] | None = None,
+        default_prompt_name: str | None = None,
+        cache_folder: str | None = None,
+        trust_remote_code: bool = False,
+        revision: str | None = None,
+        local_files_only: bool = False,
+        token: bool | str | None = None,
+        use_auth_token: bool | str | None = None,
+        model_kwargs: dict[str, Any] | None = None,
+        processor_kwargs: dict[str, Any] | None = None,
+        config_kwargs: dict[str, Any] | None = None,
+        model_card_data: Any = None,
+        backend: str = "torch",
+        similarity_fn_name: Any = None,
+        truncate_dim: int | None = None,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        check_constructor("SentenceTransformer", given)
+        options = load_options("SentenceTransformer", model_kwargs, processor_kwargs)
+        load = partial(load_model, "SentenceTransformer", Embedder.load, given, options)
+        self._take(model_name_or_path, load, device)
+        self._set_prompts(prompts, default_prompt_name)
+        self.truncate_dim = truncate_dim
+        self.similarity_fn_name = similarity_fn_name or self.loaded.manifest.similarity
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of this library that computes."""
+        return self.loaded
+
+    @accepts_older_names(sentences="inputs")
+    def encode(
+        self,
+        inputs: Any,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int = 32,
+        show_progress_bar: bool | None = None,
+        output_value: str | None = "sentence_embedding",
+        precision: str | None = "float32",
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: Any = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        pool: dict[str, Any] | None = None,
+        chunk_size: int | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """One vector per text, as sentence-transformers gives them; texts that are too long are truncated silently.
+
+        Batches are sized by tokens and no result depends on them, so `batch_size` is checked and otherwise not used.
+
+        Raises:
+            BadInput: an option is unknown or not served; the message has the reason.
+            MissingExtra: tensors are asked for, and torch is not installed.
+        """
+        self._check_extra("encode", kwargs)
+        whole_number("batch_size", batch_size)
+        check_precision(precision or "float32")
+        texts, one = checked_inputs(inputs)
+        self._use(device, pool, chunk_size)
+        options = {
+            "prompt": self._prompt_text(prompt, prompt_name),
+            "overflow": "truncate",
+            "progress": shows_progress(show_progress_bar),
+        }
+        width = self.truncate_dim if truncate_dim is None else truncate_dim
+        if output_value != "sentence_embedding":
+            found = self._per_token(texts, output_value, options, width)
+            return found[0] if one else found
+        rows = self._vectors(texts, options, width, normalize_embeddings)
+        rows = quantize_embeddings(rows, precision) if len(rows) and precision not in (None, "float32") else rows
+        result = as_output(rows, convert_to_numpy, convert_to_tensor, self.loaded.device)
+        return result[0] if one else result
+
+    @wraps(encode, assigned=(), updated=())
+    def encode_query(self, *arguments: Any, **options: Any) -> Any:
+        """As `encode`, under the model's prompt for queries."""
+        return self.encode(**self._in_role("query", arguments, options))
+
+    @wraps(encode, assigned=(), updated=())
+    def encode_document(self, *arguments: Any, **options: Any) -> Any:
+        """As `encode`, under the model's prompt for documents: the first of document, passage and corpus."""
+        return self.encode(**self._in_role("document", arguments, options))
+
+    def _in_role(self, role: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of `encode` by name, with the name of the model's first prompt for this role."""
+        bound = signature(SentenceTransformer.encode).bind(
+            self, *arguments, **current_names(options, sentences="inputs")
+        )
+        given = {**bound.arguments, **bound.arguments.get("kwargs", {}), "task": role}
+        if given.get("prompt") is None and given.get("prompt_name") is None:
+            given["prompt_name"] = next((name for name in PROMPT_NAMES[role] if name in self.prompts), None)
+        return {name: value for name, value in given.items() if name not in ("self", "kwargs")}
+
+    def _vectors(
+        self, texts: list[str], options: Mapping[str, Any], width: int | None, normalize: bool
+    ) -> Float[np.ndarray, "N E"]:
+        vectors = self.loaded.encode(texts, **options)[:, :width]
+        if not normalize:
+            return vectors
+        return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12), np.float32)
+
+    def _per_token(
+        self, texts: list[str], output: str | None, options: Mapping[str, Any], width: int | None
+    ) -> list[Any]:
+        """The tensors of every text's tokens; with output None also its ids, mask and vector, by name."""
+        if output not in OUTPUTS:
+            raise BadInput(f"output_value is {output!r}; expected one of {', '.join(map(repr, OUTPUTS))}")
+        require_torch(f"output_value={output!r}")
+        tokens = [as_tensor(rows).to(self.device) for rows in self.loaded.encode_tokens(texts, **options)]
+        if output == "token_embeddings":
+            return tokens
+        vectors = as_tensor(self._vectors(texts, options, width, normalize=False)).to(self.device)
+        found = []
+        for text, rows, vector in zip(texts, tokens, vectors, strict=True):
+            features = {name: row[0] for name, row in self.preprocess([text], options["prompt"]).items()}
+            found.append({**features, "token_embeddings": rows, "sentence_embedding": vector})
+        return found
+
+    def encode_multi_process(
+        self,
+        sentences: list[str],
+        pool: dict[str, Any],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int = 32,
+        chunk_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        precision: str | None = "float32",
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+    ) -> Any:
+        """As `encode`, in this process: every core computes without others."""
+        options = {name: value for name, value in locals().items() if name not in ("self", "sentences")}
+        return self.encode(sentences, **options)
+
+    @property
+    def similarity_fn_name(self) -> str:
+        """What `similarity` computes: `"cosine"`, `"dot"`, `"euclidean"` or `"manhattan"`. It can be set."""
+        return self._similarity_name
+
+    @similarity_fn_name.setter
+    def similarity_fn_name(self, function: Any) -> None:
+        self._similarity_name = "cosine" if function is None else similarity_name(function)
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """The similarity of every vector with every vector; a tensor, without torch an array."""
+        return SimilarityFunction.to_similarity_fn(self.similarity_fn_name)(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """The similarity of vector i and vector i; a tensor, without torch an array."""
+        return SimilarityFunction.to_similarity_pairwise_fn(self.similarity_fn_name)(embeddings1, embeddings2)
+
+    def get_embedding_dimension(self) -> int:
+        """Numbers of a vector, truncated ones not counted."""
+        return min(self.loaded.width, self.truncate_dim or self.loaded.width)
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """The older name of `get_embedding_dimension`."""
+        return self.get_embedding_dimension()
+
+    @contextmanager
+    def truncate_embeddings(self, truncate_dim: int | None) -> Iterator[None]:
+        """A block in which vectors are truncated to so many numbers."""
+        before = self.truncate_dim
+        try:
+            self.truncate_dim = truncate_dim
+            yield
+        finally:
+            self.truncate_dim = before
+
+    @contextmanager
+    def truncate_sentence_embeddings(self, truncate_dim: int | None) -> Iterator[None]:
+        """The older name of `truncate_embeddings`."""
+        with self.truncate_embeddings(truncate_dim):
+            yield
+
+    def set_pooling_include_prompt(self, include_prompt: bool) -> None:
+        """Whether the tokens of a prompt are pooled with those of the text."""
+        self.loaded.manifest = replace(self.loaded.manifest, include_prompt=bool(include_prompt))
+
+    def is_singular_input(self, inputs: Any) -> bool:
+        """Whether this is one text, and no list of texts."""
+        return isinstance(inputs, str)
+
+    @staticmethod
+    def load(input_path: str) -> "SentenceTransformer":
+        """The older way to load a model."""
+        return SentenceTransformer(input_path)
+
+    def _current_manifest(self) -> Any:
+        if self.truncate_dim is not None:
+            raise BadInput(
+                f"the vectors are truncated to {self.truncate_dim}, and a folder says this by a head: save "
+                f"Embedder.load(name, truncate={self.truncate_dim}) instead"
+            )
+        similar = self.loaded.manifest.similarity or ("cosine" if self.similarity_fn_name != "cosine" else None)
+        name = self.similarity_fn_name if similar is not None else None
+        return replace(super()._current_manifest(), similarity=name)
+
+
+def checked_inputs(inputs: Any) -> tuple[list[str], bool]:
+    """A list of texts, and whether one text was given.
+
+    Raises:
+        BadInput: something is no text; images, messages and pairs are refused by name.
+    """
+    if isinstance(inputs, str):
+        return [inputs], True
+    if isinstance(inputs, Mapping) or not hasattr(inputs, "__iter__") or getattr(inputs, "ndim", 1) != 1:
+        raise BadInput(f"the input is {describe_value(inputs)}: {CALL['inputs']}")
+    texts = [text.as_py() if hasattr(text, "as_py") else text for text in inputs]
+    wrong = next((i for i, text in enumerate(texts) if not isinstance(text, str)), None)
+    if wrong is not None:
+        raise BadInput(f"inputs[{wrong}] is {describe_value(texts[wrong])}: {CALL['inputs']}")
+    return [str(text) for text in texts], False
+
+
+def as_output(rows: Any, convert_to_numpy: bool, convert_to_tensor: bool, device: Any) -> Any:
+    """Rows as sentence-transformers returns them: an array, one tensor, or a list of tensors; of none an empty one."""
+    if convert_to_numpy and not convert_to_tensor:
+        return as_array(rows) if len(rows) else np.array([])
+    require_torch("a tensor")
+    if not len(rows):
+        return import_module("torch").tensor([], device=str(device)) if convert_to_tensor else []
+    tensor = as_tensor(rows).to(str(device))
+    return tensor if convert_to_tensor else list(tensor)

@@ -1,0 +1,127 @@
+"""A model's tokenizer under the methods of transformers' tokenizers that applications use to count and cut tokens."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ...errors import BadInput
+from ...runtime.lazy_imports import has_torch
+from ...text.tokenizer import Tokenizer, truncate_longest_first
+
+UNTRUNCATED = (False, None, "do_not_truncate")
+
+
+class TokenizerView:
+    """Ids, word pieces and text of a model's tokenizer; `backend_tokenizer` is that of the tokenizers library."""
+
+    is_fast = True
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self.backend_tokenizer = tokenizer.backend
+
+    @property
+    def model_max_length(self) -> int:
+        """The most tokens of an input, special ones included."""
+        return self._tokenizer.max_length
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of tokens."""
+        return int(self.backend_tokenizer.get_vocab_size())
+
+    def __len__(self) -> int:
+        """The number of tokens."""
+        return self.vocab_size
+
+    def get_vocab(self) -> dict[str, int]:
+        """The id of each token."""
+        vocabulary: dict[str, int] = self.backend_tokenizer.get_vocab()
+        return vocabulary
+
+    def tokenize(self, text: str) -> list[str]:
+        """The word pieces of a text, without special tokens."""
+        tokens: list[str] = self.convert_ids_to_tokens(self._tokenizer.token_ids([text])[0])
+        return tokens
+
+    def encode(
+        self,
+        text: str,
+        add_special_tokens: bool = True,
+        truncation: bool | str | None = False,
+        max_length: int | None = None,
+    ) -> list[int]:
+        """The ids of a text, whole unless it is truncated."""
+        ids = self._tokenizer.token_ids([text])[0]
+        if truncation not in UNTRUNCATED:
+            specials = len(self._tokenizer.prefix) + len(self._tokenizer.suffix) if add_special_tokens else 0
+            ids = ids[: max(0, (max_length or self.model_max_length) - specials)]
+        return self._tokenizer.with_special_tokens(ids) if add_special_tokens else ids
+
+    def __call__(self, text: str | Sequence[str], **options: Any) -> dict[str, Any]:
+        """The `input_ids` and `attention_mask` of a text, or of several, as lists; options as in `encode`.
+
+        Raises:
+            BadInput: padding or tensors are asked for; `model.preprocess` returns them.
+        """
+        for name in ("padding", "return_tensors"):
+            if options.pop(name, None):
+                raise BadInput(f"the drop-in's tokenizer returns lists without {name}; model.preprocess(texts) pads")
+        ids: Any = self.encode(text, **options) if isinstance(text, str) else [self.encode(t, **options) for t in text]
+        mask = [1] * len(ids) if isinstance(text, str) else [[1] * len(row) for row in ids]
+        return {"input_ids": ids, "attention_mask": mask}
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
+        """The text of ids."""
+        return str(self.backend_tokenizer.decode([int(i) for i in ids], skip_special_tokens=skip_special_tokens))
+
+    def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> Any:
+        """The token of an id, or those of several."""
+        if isinstance(ids, int):
+            return self.backend_tokenizer.id_to_token(ids)
+        return [self.backend_tokenizer.id_to_token(int(i)) for i in ids]
+
+    def convert_tokens_to_ids(self, tokens: str | Sequence[str]) -> Any:
+        """The id of a token, or those of several; None for what is no token."""
+        if isinstance(tokens, str):
+            return self.backend_tokenizer.token_to_id(tokens)
+        return [self.backend_tokenizer.token_to_id(token) for token in tokens]
+
+
+def encoded_batch(tokenizer: Tokenizer, inputs: Sequence[Any], prompt: str) -> dict[str, Any]:
+    """The ids of texts, or of pairs of texts, truncated and padded to one length, their mask and their segments."""
+    rows = [
+        _pair(tokenizer, text, prompt) if not isinstance(text, str) else _text(tokenizer, prompt + text)
+        for text in inputs
+    ]
+    width = max((len(ids) for ids, _ in rows), default=0)
+    pad = _pad_id(tokenizer)
+    padded = {
+        "input_ids": [ids + [pad] * (width - len(ids)) for ids, _ in rows],
+        "attention_mask": [[1] * len(ids) + [0] * (width - len(ids)) for ids, _ in rows],
+        "token_type_ids": [kinds + [0] * (width - len(kinds)) for _, kinds in rows],
+    }
+    arrays = {name: np.array(values, np.int64).reshape(len(rows), width) for name, values in padded.items()}
+    return {name: import_module("torch").from_numpy(a) for name, a in arrays.items()} if has_torch() else arrays
+
+
+def _text(tokenizer: Tokenizer, text: str) -> tuple[list[int], list[int]]:
+    ids = tokenizer.with_special_tokens(tokenizer.token_ids([text])[0][: tokenizer.max_content_length])
+    return ids, [0] * len(ids)
+
+
+def _pair(tokenizer: Tokenizer, pair: Any, prompt: str) -> tuple[list[int], list[int]]:
+    if isinstance(pair, Mapping) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
+        raise BadInput(f"an input is {pair!r:.60}; expected a text or a pair of texts")
+    first, second = tokenizer.token_ids([prompt + pair[0], pair[1]])
+    kept = truncate_longest_first(len(first), len(second), tokenizer.max_length - tokenizer.pair.specials)
+    ids = tokenizer.pair.ids(first[: kept[0]], second[: kept[1]])
+    return ids, tokenizer.pair.kinds(*kept)
+
+
+def _pad_id(tokenizer: Tokenizer) -> int:
+    """The id of the padding token, under any of its usual names; masked positions are never read."""
+    ids = (tokenizer.backend.token_to_id(name) for name in ("[PAD]", "<pad>", "<|endoftext|>"))
+    return next((i for i in ids if i is not None), 0)

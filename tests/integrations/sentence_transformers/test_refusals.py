@@ -1,0 +1,185 @@
+"""What the drop-in does not serve is refused by name, wherever it is looked up; and it works without torch."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from likewise.errors import BadInput, ModelNotFound
+from likewise.integrations import sentence_transformers
+from likewise.integrations.sentence_transformers import CrossEncoder, SentenceTransformer, util
+from likewise.integrations.sentence_transformers.refusals import ATTRIBUTES, CONSTRUCTOR, NAMES, TABLES, UTIL
+from tests.tiny import classifier_folder
+
+IN_KWARGS = ("device_map", "load_in_8bit", "quantization_config", "chat_template")
+
+
+@pytest.fixture(scope="module")
+def model(folders):
+    return SentenceTransformer(str(folders("bert")))
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "name", [name for name in CONSTRUCTOR if name not in ("num_labels", "keep_in_fp32_modules", *IN_KWARGS)]
+)
+def test_an_option_of_the_constructor_is_refused_with_its_reason(folders, name):
+    with pytest.raises(BadInput, match="SentenceTransformer does not take") as error:
+        SentenceTransformer(str(folders("bert")), **{name: "onnx"})
+    assert CONSTRUCTOR[name].reason in str(error.value) and CONSTRUCTOR[name].instead in str(error.value)
+
+
+@pytest.mark.parametrize("name", IN_KWARGS)
+def test_a_setting_of_transformers_is_refused_with_its_reason(folders, name):
+    with pytest.raises(BadInput, match=CONSTRUCTOR[name].reason):
+        SentenceTransformer(str(folders("bert")), model_kwargs={name: "auto"})
+
+
+def test_unknown_settings_and_dtypes_are_refused(folders, tmp_path):
+    with pytest.raises(BadInput, match="'zzz' in model_kwargs"):
+        SentenceTransformer(str(folders("bert")), model_kwargs={"zzz": 1})
+    with pytest.raises(BadInput, match="dtype 'auto'; expected one of float32"):
+        SentenceTransformer(str(folders("bert")), model_kwargs={"dtype": "auto"})
+    with pytest.raises(BadInput, match="keep_in_fp32_modules"):
+        CrossEncoder(str(classifier_folder(tmp_path)), keep_in_fp32_modules=["0"])
+    with pytest.raises(BadInput, match="needs the name or the folder"):
+        SentenceTransformer()
+
+
+def test_defaults_ask_for_nothing(folders):
+    kwargs = {"model_kwargs": {"attn_implementation": "sdpa"}, "processor_kwargs": {"use_fast": True}}
+    plain = SentenceTransformer(str(folders("bert")), trust_remote_code=False, backend="torch", modules=None, **kwargs)
+    assert plain.get_backend() == "torch" and plain.get_model_kwargs() == [] and plain.supports("text")
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_a_method_is_refused_with_its_reason(model, name):
+    with pytest.raises(AttributeError) as error:
+        getattr(model, name)
+    assert str(ATTRIBUTES[name]) in str(error.value)
+    assert not hasattr(model, name)
+
+
+def test_a_model_is_neither_called_nor_indexed(model):
+    for act in (lambda: model({}), lambda: model[0]):
+        with pytest.raises(BadInput, match="is not"):
+            act()
+
+
+@pytest.mark.parametrize(("module", "name"), [*((sentence_transformers, n) for n in NAMES), *((util, n) for n in UTIL)])
+def test_a_name_is_refused_with_its_reason(module, name):
+    with pytest.raises(ImportError, match=f"has no {name}: "):
+        getattr(module, name)
+    with pytest.raises(AttributeError, match="has no 'zzz'"):
+        _ = module.zzz
+
+
+def test_every_refusal_says_what_there_is_instead():
+    assert all(refusal.reason and refusal.instead for table in TABLES.values() for refusal in table.values())
+    assert not {*UTIL} & {*util.__all__} and not {*NAMES} & {*sentence_transformers.__all__}
+    assert not [name for name in ATTRIBUTES if name in dir(SentenceTransformer) and name not in ("__call__",)]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_inputs_that_are_no_texts_are_refused_by_name(model):
+    for wrong in ({"text": "a"}, [("a", "b")], [np.zeros(3)], np.zeros((2, 2)), 7, [None]):
+        with pytest.raises(BadInput, match="images, audio, video, messages and pairs are not encoded"):
+            model.encode(wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "batch_size is 0"),
+        ({"chunk_size": 0}, "chunk_size is 0"),
+        ({"precision": "int4"}, "Precision 'int4'"),
+        ({"output_value": "zzz"}, "output_value is 'zzz'"),
+        ({"device": ["cuda:0", "cuda:1"]}, "one call computes on one device"),
+        ({"processing_kwargs": {"text": {}}}, "set model.max_seq_length"),
+        ({"zzz": 1}, "additional keyword arguments that this model does not use"),
+    ],
+)
+def test_an_option_of_a_call_is_refused(model, options, message):
+    with pytest.raises(BadInput, match=message):
+        model.encode(["a cat"], **options)
+
+
+def test_weights_are_not_pickled(model, tmp_path):
+    with pytest.raises(BadInput, match=r"model\.safetensors is always written"):
+        model.save(str(tmp_path / "m"), safe_serialization=False)
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_revision_is_looked_for_on_the_hub(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ModelNotFound, match=r"revision.*refs/pr/2"):
+        SentenceTransformer("some/model", revision="refs/pr/2", cache_folder=str(tmp_path), local_files_only=True)
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+import numpy as np
+from likewise.integrations.sentence_transformers import SentenceTransformer, util
+from likewise.errors import MissingExtra
+model = SentenceTransformer("likewise-static")
+vectors = model.encode(["a cat sleeps", "a kitten naps", "shares fell"])
+scores = model.similarity(vectors, vectors)
+assert isinstance(scores, np.ndarray) and scores.shape == (3, 3), scores
+assert util.pairwise_cos_sim(vectors[0], vectors[0]) > 0.999
+for function in (util.dot_score, util.euclidean_sim, util.manhattan_sim, util.pairwise_dot_score):
+    assert isinstance(function(vectors, vectors), np.ndarray)
+assert util.normalize_embeddings(vectors[0]).shape == (384,)
+assert [h["corpus_id"] for h in util.semantic_search(vectors[:1], vectors, top_k=2)[0]] == [0, 1]
+assert util.paraphrase_mining_embeddings(vectors, top_k=1)[0][1:] == [0, 1]
+assert util.semantic_search(vectors[:1], vectors, top_k=1, score_function=lambda a, b: a @ b.T)[0][0]["corpus_id"] == 0
+assert util.quantize_embeddings(vectors, "binary").shape == (3, 48)
+assert model.device == "cpu" and model.dtype == "float32"
+assert isinstance(model.tokenize(["a cat"])["input_ids"], np.ndarray) and util.get_device_name() == "cpu"
+for options in ({"convert_to_tensor": True}, {"convert_to_numpy": False}, {"output_value": "token_embeddings"}):
+    try:
+        model.encode(["a"], **options)
+    except MissingExtra:
+        continue
+    raise AssertionError(options)
+print("done")
+"""
+
+
+def test_without_torch_all_but_tensors_is_served():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=False)
+    assert done.stdout == "done\n", done.stderr
+
+
+STANDING_IN = """
+import sys
+from likewise.integrations.sentence_transformers import SentenceTransformer as ours, stand_in, util as our_util
+from importlib.util import find_spec
+package = stand_in()
+import sentence_transformers
+from sentence_transformers import SentenceTransformer, CrossEncoder, util
+from sentence_transformers.util import cos_sim
+from sentence_transformers.SentenceTransformer import SentenceTransformer as same
+assert SentenceTransformer is same is ours and cos_sim is our_util.cos_sim and util.cos_sim is cos_sim
+assert find_spec("sentence_transformers") is not None and sentence_transformers is package is stand_in()
+for line in ("from sentence_transformers import losses", "import sentence_transformers.evaluation"):
+    try:
+        exec(line)
+    except ImportError:
+        continue
+    raise AssertionError(line)
+assert "torch" not in sys.modules
+print("done")
+"""
+
+
+def test_it_stands_in_for_libraries_that_import_sentence_transformers():
+    done = subprocess.run([sys.executable, "-c", STANDING_IN], capture_output=True, text=True, check=False)
+    assert done.stdout == "done\n", done.stderr
+
+
+def test_it_does_not_stand_in_for_what_is_imported_already(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", type(sys)("sentence_transformers"))
+    with pytest.raises(BadInput, match="imported already"):
+        sentence_transformers.stand_in()

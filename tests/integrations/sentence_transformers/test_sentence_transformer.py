@@ -1,0 +1,238 @@
+"""The drop-in's SentenceTransformer gives its embedder's vectors, in sentence-transformers' types and shapes."""
+
+import logging
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from likewise import Embedder, similarity
+from likewise.errors import BadInput
+from likewise.integrations.sentence_transformers import SentenceTransformer, util
+from tests.tiny import LONG, TEXTS
+
+PROMPTS = {"prompts": {"query": "the ", "passage": "a "}, "default_prompt_name": "passage"}
+
+
+@pytest.fixture(scope="module")
+def model(folders):
+    return SentenceTransformer(str(folders("bert")), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def vectors(model):
+    return model.embedder.encode(TEXTS)
+
+
+def test_a_list_gives_a_table_and_a_text_a_vector(model, vectors):
+    np.testing.assert_array_equal(model.encode(TEXTS), vectors)
+    assert model.encode(TEXTS).dtype == np.float32
+    np.testing.assert_allclose(model.encode(TEXTS[0]), vectors[0], atol=2e-6)
+
+
+@pytest.mark.parametrize("inputs", [tuple(TEXTS), np.array(TEXTS), iter(TEXTS)], ids=["tuple", "array", "iterator"])
+def test_any_column_of_texts_is_a_list(model, vectors, inputs):
+    np.testing.assert_array_equal(model.encode(inputs), vectors)
+
+
+def test_texts_that_are_too_long_are_truncated_silently(model):
+    np.testing.assert_array_equal(model.encode([LONG]), model.embedder.encode([LONG], overflow="truncate"))
+
+
+def test_the_type_of_the_result_is_the_one_asked_for(model, vectors):
+    tensor, listed = model.encode(TEXTS, convert_to_tensor=True), model.encode(TEXTS, convert_to_numpy=False)
+    assert isinstance(tensor, torch.Tensor) and isinstance(listed, list) and isinstance(listed[0], torch.Tensor)
+    np.testing.assert_array_equal(tensor.numpy(), vectors)
+    np.testing.assert_array_equal(torch.stack(listed).numpy(), vectors)
+
+
+def test_of_no_texts_the_result_is_empty(model):
+    assert model.encode([]).shape == (0,)
+    assert model.encode([], convert_to_tensor=True).shape == (0,)
+    assert model.encode([], convert_to_numpy=False) == []
+
+
+@given(width=st.integers(1, 40), normalize=st.booleans())
+def test_vectors_are_truncated_before_they_are_normalised(model, vectors, width, normalize):
+    expected = vectors[:, :width]
+    expected = expected / np.linalg.norm(expected, axis=1, keepdims=True) if normalize else expected
+    result = model.encode(TEXTS, truncate_dim=width, normalize_embeddings=normalize)
+    np.testing.assert_allclose(result, expected, atol=1e-6)
+
+
+def test_truncation_can_be_set_for_a_block(model, vectors):
+    with model.truncate_sentence_embeddings(5):
+        np.testing.assert_array_equal(model.encode(TEXTS), vectors[:, :5])
+        assert model.get_sentence_embedding_dimension() == 5
+    assert model.encode(TEXTS).shape[1] == model.get_embedding_dimension() == 32
+
+
+@pytest.mark.parametrize("precision", ["int8", "uint8", "binary", "ubinary", "float32", None])
+def test_precision_quantizes_the_vectors(model, vectors, precision):
+    expected = util.quantize_embeddings(vectors, precision or "float32")
+    result = model.encode(TEXTS, precision=precision)
+    assert result.dtype == expected.dtype
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_vectors_of_tokens_are_tensors_of_every_text(model):
+    expected = model.embedder.encode_tokens(TEXTS)
+    for rows, tokens in zip(model.encode(TEXTS, output_value="token_embeddings"), expected, strict=True):
+        np.testing.assert_array_equal(rows.numpy(), tokens)
+    assert isinstance(model.encode(TEXTS[0], output_value="token_embeddings"), torch.Tensor)
+
+
+def test_all_features_are_given_by_name(model, vectors):
+    features = model.encode(TEXTS, output_value=None)
+    assert {"input_ids", "attention_mask", "token_embeddings", "sentence_embedding"} <= set(features[0])
+    for row, vector in zip(features, vectors, strict=True):
+        np.testing.assert_array_equal(row["sentence_embedding"].numpy(), vector)
+        assert len(row["input_ids"]) == len(row["attention_mask"]) == len(row["token_embeddings"])
+
+
+def test_prompts_are_those_of_the_model_and_of_the_constructor(own):
+    model = SentenceTransformer(str(own(spoken=PROMPTS)), prompts={"other": "dog "})
+    plain = Embedder.load(own())
+    cases = {
+        "a ": model.encode(TEXTS),
+        "the ": model.encode(TEXTS, prompt_name="query"),
+        "dog ": model.encode(TEXTS, prompt_name="other"),
+        "cat ": model.encode(TEXTS, prompt="cat ", prompt_name="query"),
+    }
+    for prompt, result in cases.items():
+        np.testing.assert_allclose(result, plain.encode(TEXTS, prompt=prompt), atol=2e-6)
+    np.testing.assert_array_equal(model.encode_query(TEXTS), cases["the "])
+    np.testing.assert_allclose(model.encode_document(TEXTS), plain.encode(TEXTS), atol=2e-6)  # its prompt is empty
+    with pytest.raises(BadInput, match="Prompt name 'zzz' not found"):
+        model.encode(TEXTS, prompt_name="zzz")
+    with pytest.raises(BadInput, match="Default prompt name 'zzz' not found"):
+        SentenceTransformer(str(own()), default_prompt_name="zzz")
+
+
+def test_a_pool_and_several_cores_are_this_process(model, vectors):
+    pool = model.start_multi_process_pool(["cpu", "cpu"])
+    np.testing.assert_array_equal(model.encode(TEXTS, pool=pool, chunk_size=2), vectors)
+    np.testing.assert_array_equal(model.encode_multi_process(TEXTS, pool), vectors)
+    np.testing.assert_array_equal(model.encode(TEXTS, device=["cpu"] * 4), vectors)
+    model.stop_multi_process_pool(pool)
+    with pytest.raises(BadInput, match="what start_multi_process_pool returned"):
+        model.encode(TEXTS, pool={"processes": []})
+
+
+def test_similarity_is_the_models_own_and_can_be_set(own, model, vectors):
+    assert model.similarity_fn_name == "cosine"
+    np.testing.assert_allclose(model.similarity(vectors, vectors), similarity.cosine(vectors, vectors), atol=1e-6)
+    other = SentenceTransformer(str(own(spoken={"similarity_fn_name": "euclidean"})))
+    assert other.similarity_fn_name == "euclidean"
+    other.similarity_fn_name = util.SimilarityFunction.DOT_PRODUCT
+    assert other.similarity_fn_name == "dot"
+    np.testing.assert_allclose(other.similarity_pairwise(vectors, vectors), (vectors**2).sum(1), atol=1e-6)
+    with pytest.raises(BadInput, match="one vector a text have none"):
+        other.similarity_fn_name = "maxsim"
+
+
+def test_the_longest_input_is_read_and_set(own):
+    model = SentenceTransformer(str(own()))
+    before = model.encode([LONG])
+    model.max_seq_length = 9
+    assert model.max_seq_length == model.get_max_seq_length() == model.tokenizer.model_max_length == 9
+    assert model.tokenize([LONG])["input_ids"].shape == (1, 9)
+    assert not np.allclose(before, model.encode([LONG]))
+    with pytest.raises(BadInput, match="this encoder reads 1 to"):
+        model.max_seq_length = 10**6
+
+
+def test_ids_are_padded_with_their_mask(model):
+    batch = model.tokenize(["a cat", "the quick dog", ""])
+    lengths = batch["attention_mask"].sum(1).tolist()
+    expected = [model.tokenizer.encode(text) for text in ["a cat", "the quick dog", ""]]
+    assert lengths == [len(ids) for ids in expected]
+    assert [row[:n].tolist() for row, n in zip(batch["input_ids"], lengths, strict=True)] == expected
+
+
+def test_the_tokenizer_counts_cuts_and_decodes(model):
+    view = model.tokenizer
+    ids = view.encode("the cat and the dog", add_special_tokens=False)
+    assert (
+        view.tokenize("the cat and the dog") == view.convert_ids_to_tokens(ids) == ["the", "cat", "and", "the", "dog"]
+    )
+    assert view.convert_tokens_to_ids("cat") == ids[1] and view.convert_tokens_to_ids(["cat", "zzz"]) == [ids[1], None]
+    assert len(view.encode(LONG, max_length=7, truncation=True)) == 7
+    assert len(view.encode(LONG, max_length=2**32, truncation="do_not_truncate")) > model.max_seq_length
+    assert view("a cat")["input_ids"] == view.encode("a cat") and len(view) == len(view.get_vocab())
+    assert "cat" in view.decode(ids)
+    with pytest.raises(BadInput, match=r"model\.preprocess\(texts\) pads"):
+        view("a cat", return_tensors="pt")
+
+
+def test_a_saved_model_has_its_prompts_and_its_similarity(own, tmp_path):
+    model = SentenceTransformer(str(own()), prompts={"query": "the "}, default_prompt_name="query")
+    model.similarity_fn_name = "dot"
+    model.save_pretrained(str(tmp_path / "saved"))
+    again = SentenceTransformer(str(tmp_path / "saved"))
+    assert again.prompts == {"query": "the ", "document": ""} and again.default_prompt_name == "query"
+    assert again.similarity_fn_name == "dot"
+    np.testing.assert_array_equal(again.encode(TEXTS), model.encode(TEXTS))
+    model.truncate_dim = 4
+    with pytest.raises(BadInput, match=r"Embedder\.load\(name, truncate=4\)"):
+        model.save(str(tmp_path / "other"))
+
+
+def test_progress_is_shown_where_it_is_asked_for(model, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        type(model.embedder), "encode", lambda self, texts, **how: seen.append(how["progress"]) or np.ones((1, 2))
+    )
+    model.encode(["a"], show_progress_bar=True)
+    model.encode(["a"])
+    logging.getLogger("sentence_transformers").setLevel(logging.INFO)
+    try:
+        model.encode(["a"])
+    finally:
+        logging.getLogger("sentence_transformers").setLevel(logging.NOTSET)
+    assert seen == [True, False, True]
+
+
+def test_an_embedder_is_taken_as_it_is(tiny, vectors):
+    model = SentenceTransformer(tiny)
+    assert model.embedder is tiny
+    np.testing.assert_allclose(model.encode(sentences=TEXTS), vectors, atol=2e-6)
+    np.testing.assert_allclose(model.encode_query(sentences=TEXTS), vectors, atol=2e-6)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_device_is_the_one_that_is_there(model, folders):
+    assert model.device == torch.device("cpu") and model.dtype == torch.float32
+    assert model.to("cpu") is model.cpu() is model.eval() is model
+    other = SentenceTransformer(str(folders("bert")), device="cpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(BadInput, match="the device 'cuda' cannot be used here"):
+            other.encode(TEXTS, device="cuda")
+
+
+def test_dtypes_are_precisions(folders):
+    model = SentenceTransformer(str(folders("bert")), model_kwargs={"torch_dtype": torch.bfloat16}, device="cpu")
+    assert model.embedder.precision == "bf16" and model.encode(TEXTS).dtype == np.float32
+    assert SentenceTransformer(str(folders("bert")), tokenizer_kwargs={"model_max_length": 11}).max_seq_length == 11
+
+
+def test_an_evaluator_is_called_with_the_model(model):
+    assert model.evaluate(lambda given, *rest: (given, rest), "out") == (model, ("out",))
+    assert model.evaluate(lambda given, *rest: (given, rest)) == (model, ())
+
+
+def test_a_copy_has_settings_of_its_own_and_pickle_loads_the_model_again(own, model, tiny):
+    first = SentenceTransformer(str(own()), prompts={"query": "the "})
+    first.max_seq_length = 20
+    for twin in (deepcopy(first), pickle.loads(pickle.dumps(first))):
+        assert twin.prompts == first.prompts and twin.max_seq_length == 20
+        np.testing.assert_allclose(twin.encode_query(TEXTS), first.encode_query(TEXTS), atol=2e-6)
+        twin.max_seq_length, twin.prompts["query"] = 9, "a "
+        assert first.max_seq_length == 20 and first.prompts["query"] == "the "
+    assert deepcopy(SentenceTransformer(tiny)).embedder is not tiny
+    with pytest.raises(BadInput, match="passed as it is cannot be pickled"):
+        pickle.dumps(SentenceTransformer(tiny))

@@ -1,0 +1,161 @@
+"""`util` beside slow, obvious references; tensors in, tensors out, with their gradient."""
+
+import heapq
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from likewise import similarity
+from likewise.arrays.similarity import PAIRWISE, SIMILARITIES
+from likewise.errors import BadInput
+from likewise.integrations.sentence_transformers import util
+
+TABLES = {
+    "cosine": util.cos_sim,
+    "dot": util.dot_score,
+    "euclidean": util.euclidean_sim,
+    "manhattan": util.manhattan_sim,
+}
+ROWS = {
+    "cosine": util.pairwise_cos_sim,
+    "dot": util.pairwise_dot_score,
+    "euclidean": util.pairwise_euclidean_sim,
+    "manhattan": util.pairwise_manhattan_sim,
+}
+VECTORS = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy, list], ids=["array", "tensor", "list"])
+def test_similarities_are_those_of_likewise_as_tensors(name, kind):
+    a, b = VECTORS[:7], VECTORS[7:14]
+    table, rows = TABLES[name](kind(a), kind(b)), ROWS[name](kind(a), kind(b))
+    assert isinstance(table, torch.Tensor) and isinstance(rows, torch.Tensor)
+    np.testing.assert_allclose(table, SIMILARITIES[name](a, b), atol=2e-6)
+    np.testing.assert_allclose(rows, PAIRWISE[name](a, b), atol=2e-6)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_gradients_and_types_pass_through(name):
+    a = torch.from_numpy(VECTORS[:3].astype(np.float64)).requires_grad_()
+    TABLES[name](a, a.detach()[1:]).sum().backward()
+    assert a.grad.dtype == torch.float64 and a.grad.isfinite().all()
+    assert TABLES[name](a.half(), a.half()).dtype == torch.float32  # half precision makes scores equal
+
+
+def test_one_vector_is_a_table_of_one_row():
+    assert util.cos_sim(VECTORS[0], VECTORS).shape == (1, 60)
+    assert util.pairwise_cos_sim(VECTORS[0], VECTORS[0]).item() == pytest.approx(1)
+    np.testing.assert_allclose(
+        util.normalize_embeddings(torch.from_numpy(VECTORS)), similarity.unit(VECTORS), atol=1e-6
+    )
+
+
+@given(k=st.integers(1, 70), metric=st.sampled_from(sorted(TABLES)))
+def test_semantic_search_finds_the_best_rows(k, metric):
+    scores = SIMILARITIES[metric](VECTORS[:4], VECTORS)
+    for row, hits in zip(
+        scores, util.semantic_search(VECTORS[:4], VECTORS, top_k=k, score_function=TABLES[metric]), strict=True
+    ):
+        assert [hit["corpus_id"] for hit in hits] == np.argsort(-row, kind="stable")[:k].tolist()
+        np.testing.assert_allclose([hit["score"] for hit in hits], np.sort(row)[::-1][:k], atol=2e-6)
+
+
+def test_semantic_search_takes_a_function_of_the_callers_own():
+    queries, corpus = torch.from_numpy(VECTORS[:4]), torch.from_numpy(VECTORS)
+    found = util.semantic_search(queries, corpus, top_k=3, score_function=lambda a, b: -(a[:, None] - b).abs().amax(-1))
+    expected = [np.argsort(np.abs(q - VECTORS).max(1), kind="stable")[:3].tolist() for q in VECTORS[:4]]
+    assert [[hit["corpus_id"] for hit in hits] for hits in found] == expected
+    assert util.information_retrieval(queries[0], corpus, top_k=1) == [[{"corpus_id": 0, "score": pytest.approx(1)}]]
+    bad = torch.full((2, 8), float("nan"))
+    with pytest.raises(BadInput, match="NaN"):
+        util.semantic_search(bad, corpus, score_function=lambda a, b: a @ b.T)
+
+
+def _mined(scores: np.ndarray, top_k: int, max_pairs: int) -> list[list[float]]:
+    """Every pair in the neighbourhood of one of its rows, the best first."""
+    near = [
+        set(sorted((j for j in range(len(scores)) if j != i), key=lambda j: -row[j])[:top_k])
+        for i, row in enumerate(scores)
+    ]
+    pairs = [(scores[i, j], i, j) for i, j in combinations(range(len(scores)), 2) if j in near[i] or i in near[j]]
+    return [list(pair) for pair in heapq.nlargest(max_pairs, pairs)]
+
+
+@given(top_k=st.integers(1, 8), max_pairs=st.integers(1, 200))
+def test_paraphrases_are_the_best_pairs_of_neighbours(top_k, max_pairs):
+    expected = _mined(similarity.cosine(VECTORS, VECTORS), top_k, max_pairs)
+    found = util.paraphrase_mining_embeddings(VECTORS, top_k=top_k, max_pairs=max_pairs)
+    assert [pair[1:] for pair in found] == [pair[1:] for pair in expected]
+    np.testing.assert_allclose([pair[0] for pair in found], [pair[0] for pair in expected], atol=2e-6)
+
+
+def test_paraphrases_of_texts_are_those_of_their_vectors():
+    class Model:
+        def encode(self, texts, **options):
+            assert options["batch_size"] == 4 and options["prompt"] == "p"
+            return VECTORS[: len(texts)]
+
+    texts = ["x"] * 9
+    found = util.paraphrase_mining(Model(), texts, batch_size=4, prompt="p", top_k=2)
+    assert found == util.paraphrase_mining_embeddings(VECTORS[:9], top_k=2)
+    assert util.paraphrase_mining_embeddings(np.empty((0, 4), np.float32)) == []
+    own = util.paraphrase_mining_embeddings(VECTORS, top_k=2, score_function=lambda a, b: util.cos_sim(a, b))
+    assert [pair[1:] for pair in own] == [pair[1:] for pair in util.paraphrase_mining_embeddings(VECTORS, top_k=2)]
+
+
+def test_communities_are_groups_around_a_centre():
+    centres = np.eye(3, 8, dtype=np.float32)
+    vectors = np.concatenate([centres[[0]].repeat(5, 0), centres[[1]].repeat(3, 0), centres[[2]]]) + VECTORS[:9] * 1e-3
+    assert [sorted(g) for g in util.community_detection(vectors, threshold=0.9, min_community_size=3)] == [
+        [0, 1, 2, 3, 4],
+        [5, 6, 7],
+    ]
+    assert util.community_detection(torch.from_numpy(vectors), min_community_size=10) == []
+    assert (
+        util.community_detection([]) == []
+        and util.community_detection(vectors, threshold=1.5, min_community_size=1) == []
+    )
+    assert len(util.community_detection(vectors, threshold=-2, min_community_size=1)) == 1
+
+
+@given(arrays(np.float32, (6, 11), elements=st.floats(-5, 5, width=16)))
+def test_binary_has_the_signs_and_int8_the_place_in_the_range(vectors):
+    bits = np.unpackbits(util.quantize_embeddings(vectors, "ubinary"), axis=1)[:, :11]
+    np.testing.assert_array_equal(bits, vectors > 0)
+    shifted = util.quantize_embeddings(vectors, "binary").astype(int) + 128
+    np.testing.assert_array_equal(shifted, util.quantize_embeddings(vectors, "ubinary"))
+    ranges = np.stack([np.full(11, -5.0), np.full(11, 5.0)])
+    codes = util.quantize_embeddings(vectors, "uint8", ranges=ranges)
+    np.testing.assert_array_equal(codes.astype(int) - 128, util.quantize_embeddings(vectors, "int8", ranges=ranges))
+    assert np.abs(codes.astype(int) * 10 / 255 - 5 - vectors).max() <= 10 / 255 + 1e-5
+
+
+def test_quantization_refuses_what_has_no_range():
+    with pytest.raises(BadInput, match="ranges from a single embedding"):
+        util.quantize_embeddings(VECTORS[:1], "int8")
+    with pytest.raises(BadInput, match="expected floating-point numbers"):
+        util.quantize_embeddings(np.ones((3, 4), np.int8), "binary")
+    with pytest.raises(BadInput, match="Precision 'int4' is not supported; expected one of"):
+        util.quantize_embeddings(VECTORS, "int4")
+    calibrated = util.quantize_embeddings(VECTORS[:1], "uint8", calibration_embeddings=VECTORS)
+    np.testing.assert_array_equal(calibrated, util.quantize_embeddings(VECTORS, "uint8")[:1])
+
+
+def test_similarities_are_found_by_name():
+    assert util.SimilarityFunction.possible_values() == ["cosine", "dot", "euclidean", "manhattan"]
+    for name, function in TABLES.items():
+        assert util.SimilarityFunction.to_similarity_fn(name) is function
+        assert util.SimilarityFunction.to_similarity_pairwise_fn(util.SimilarityFunction(name)) is ROWS[name]
+
+
+def test_small_things_are_there():
+    assert util.truncate_embeddings(VECTORS, 3).shape == (60, 3)
+    assert util.batch_to_device({"a": torch.ones(2), "b": "c"}, "cpu")["b"] == "c"
+    assert util.get_device_name() in ("cpu", "cuda", "mps")
+    assert util._convert_to_batch(torch.ones(3)).shape == (1, 3)
