@@ -138,6 +138,8 @@ def test_a_suite_has_an_average_only_where_all_of_it_is_there(five, monkeypatch)
     found = rows(format_report(five))["average"]
     expected = np.mean([five[NAMES[0], name].value for name in ("one", "two")])
     assert f"{100 * expected:.2f}" in found
+    monkeypatch.setitem(SUITES, "toys", ("one",))
+    assert "average" not in format_report(five)
     monkeypatch.setitem(SUITES, "toys", ("one", "two", "lost"))
     assert "average" not in format_report(five)
     monkeypatch.setitem(SUITES, "toys", ("one", "two", "three"))

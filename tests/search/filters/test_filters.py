@@ -200,6 +200,9 @@ def test_sqlite_passes_what_the_reference_passes(condition, metadata):
     assert in_sqlite(condition, metadata) is matches(condition, metadata)
 
 
+@example(MatchesPattern("a", "x%", False), {"a": "xy"})
+@example(OneOf("a", (1,), False), {"a": 1})
+@example(IsMissing("a", False), {})
 @given(conditions, metadatas)
 def test_the_opposite_never_passes_with_it_and_always_one_does_where_every_column_has_a_value_of_the_kind(
     condition, metadata
