@@ -2,6 +2,9 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import BadInput
@@ -10,15 +13,19 @@ from ..output import print_json
 from .opening import add_location
 
 if TYPE_CHECKING:
+    from ...distribute.shard_records import ShardRecords
     from ...search.index import Index
     from ...search.records import Records
 
 EPILOG = """examples:
   likewise index copy notes.index backup.index
   likewise index copy notes.index postgresql://localhost/search#notes
+  likewise index copy corpus.vectors/ milvus://localhost:19530/default#corpus
 
-What is copied is stored block by block. Stopped, the same command goes on: what the copy has already is not written
-again. An index that is there must be of the same model and width; passages of equal ids are left as they are there."""
+FROM is an index, or a folder that `likewise encode` wrote: its ids, texts and vectors, and its other columns as
+metadata. What is copied is stored block by block. Stopped, the same command goes on: what the copy has already is not
+written again. An index that is there must be of the same model and width; passages of equal ids are left as they are
+there."""
 
 BLOCK = 5000
 """Records that are stored in one call."""
@@ -36,10 +43,10 @@ def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Copy what is missing."""
-    from ...search.indexes import open_index, opened_or_created
+    from ...search.indexes import opened_or_created
 
     with (
-        open_index(args.location, read_only=True) as source,
+        _source(args.location) as source,
         opened_or_created(args.target, source.width, source.model) as target,
     ):
         if target.location == source.location:
@@ -53,7 +60,19 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _copy(source: "Index", target: "Index", show: bool) -> int:
+@contextmanager
+def _source(location: str) -> "Iterator[Index | ShardRecords]":
+    from ...distribute.shard_records import ShardRecords, is_encoded_folder
+    from ...search.indexes import open_index
+
+    if is_encoded_folder(location):
+        yield ShardRecords(Path(location))
+        return
+    with open_index(location, read_only=True) as index:
+        yield index
+
+
+def _copy(source: "Index | ShardRecords", target: "Index", show: bool) -> int:
     from ...runtime.progress import show_progress
 
     known, copied = set(target.ids()), 0

@@ -1,0 +1,70 @@
+"""ShardRecords: the output of `likewise encode` as records, to be loaded into an index of any kind."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from ..files.read import open_parquet
+from ..search.index import ModelIdentity
+from ..search.records import VALUE_TYPES, Records, Value
+from .output_folder import MANIFEST, OutputFolder
+from .sources.output_columns import OWN_COLUMNS
+
+
+class ShardRecords:
+    """Rows under their ids, with their texts, their vectors, and the carried columns as metadata.
+
+    Raises:
+        BadInput: the folder is no output, or not complete.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._output = OutputFolder.open(folder)
+        self.location = str(folder)
+        if not self._output.is_complete:
+            raise BadInput(f"{folder} is not complete: the same `likewise encode` goes on with it")
+        origin = self._output.job.origin
+        prompts = (("document", origin.prompt),) if origin.prompt else ()
+        self.width, self.model = origin.width, ModelIdentity(origin.model, origin.fingerprint, prompts)
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return self._output.job.plan.rows
+
+    def records(self, block: int = 1000) -> Iterator[Records]:
+        """All rows in order, `block` at a time at most.
+
+        Raises:
+            BadInput: a shard is not the one that was written.
+        """
+        for number in sorted(self._output.records):
+            problem = self._output.check_files([number]).get(number)
+            if problem:
+                raise BadInput(f"{problem}. The same `likewise encode` makes it again")
+            for batch in open_parquet(self._output.job.path(number)).iter_batches(block):
+                yield _records(batch, self.width)
+
+
+def is_encoded_folder(location: str) -> bool:
+    """Whether a location is a folder that `likewise encode` wrote."""
+    return (Path(location) / MANIFEST).is_file()
+
+
+def _records(batch: Any, width: int) -> Records:
+    ids, texts, vectors = (batch.column(name) for name in OWN_COLUMNS)
+    table = vectors.flatten().to_numpy().reshape(-1, width)
+    others = [name for name in batch.schema.names if name not in OWN_COLUMNS]
+    columns: Mapping[str, Sequence[Any]] = {name: batch.column(name).to_pylist() for name in others}
+    rows = [{name: _value(values[i]) for name, values in columns.items()} for i in range(len(table))]
+    return Records(ids.to_pylist(), np.asarray(table, np.float32), texts.to_pylist(), rows)
+
+
+def _value(value: Any) -> Value:
+    """A value as metadata has them; lists, dates and the like become texts."""
+    if isinstance(value, VALUE_TYPES):
+        return value
+    return json.dumps(value, default=str)

@@ -1,0 +1,49 @@
+"""What `likewise encode` wrote is loaded into an index: every row once, however often, and only what was written."""
+
+import numpy as np
+import pytest
+
+from likewise.cli.main import main
+from likewise.distribute.shard_records import ShardRecords
+from likewise.errors import BadInput
+from likewise.search.indexes import open_index
+from likewise.search.texts.text_index import TextIndex
+from tests.distribute.outputs import encoded, jsonl, numbered, settings
+
+
+def test_rows_are_loaded_with_texts_vectors_and_other_columns_and_found_by_their_texts(static, tmp_path, capsys):
+    rows = [{"id": f"n{i}", "text": f"a cat on {i} mats", "year": 2000 + i, "tags": ["a"]} for i in range(11)]
+    source = jsonl(tmp_path / "texts.jsonl", rows)
+    encoded([source], tmp_path / "out", static, settings(4, id="id"))
+    for copied in (11, 0):
+        assert main(["index", "copy", str(tmp_path / "out"), str(tmp_path / "x.index")]) == 0
+        assert f"{copied} passage" in capsys.readouterr().err
+    with open_index(str(tmp_path / "x.index"), read_only=True) as index:
+        found = index.get(["n7"])
+        assert found.texts == ["a cat on 7 mats"] and found.metadata[0] == {"year": 2007, "tags": '["a"]'}
+        assert index.count("year >= 2005") == 6
+        expected = static.encode(["a cat on 7 mats"], normalize=True)
+        np.testing.assert_allclose(found.vectors, expected, atol=1e-3)
+        assert TextIndex(index, static).search("a cat on 3 mats", k=1).passages[0].id == "n3"
+
+
+def test_blocks_are_of_at_most_as_many_rows_as_asked_for(static, tmp_path):
+    encoded([numbered(tmp_path / "t.jsonl", 10)], tmp_path / "out", static, settings(4))
+    records = ShardRecords(tmp_path / "out")
+    blocks = list(records.records(3))
+    assert sum(map(len, blocks)) == len(records) == 10 and max(map(len, blocks)) == 3
+
+
+def test_what_is_not_complete_or_was_changed_is_not_loaded(static, tmp_path):
+    out = tmp_path / "out"
+    encoded([numbered(tmp_path / "t.jsonl", 10)], out, static, settings(4))
+    shard = out / "shards" / "000001.parquet"
+    shard.write_bytes(shard.read_bytes()[:-1])
+    with pytest.raises(BadInput, match=r"000001.parquet has been changed.*makes it again"):
+        list(ShardRecords(out).records())
+    manifest = out / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"complete": true', '"complete": false'))
+    with pytest.raises(BadInput, match="is not complete"):
+        ShardRecords(out)
+    with pytest.raises(BadInput, match="is no output of `likewise encode`"):
+        ShardRecords(tmp_path)
