@@ -13,6 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import quantiles
 
+IDLE_SECONDS = 20.0
+"""A connection that was not used for longer is not used again: the server may be about to close it."""
+
 
 def post(path: str, body: object) -> bytes:
     """The bytes of a request."""
@@ -53,7 +56,10 @@ class _Connection:
 
     def status(self) -> str | None:
         """Read what is there; the status of a reply that is complete. Bodies are counted and not kept."""
-        data = self.socket.recv(1 << 18)
+        try:
+            data = self.socket.recv(1 << 18)
+        except ConnectionResetError:
+            data = b""
         if not data:
             return "closed"
         if self.missing < 0:
@@ -97,7 +103,8 @@ def open_loop(port: int, requests: Sequence[bytes], rate: float, seconds: float)
     began = time.perf_counter()
     while (now := time.perf_counter()) < began + seconds or _busy(selector):
         while number < rate * (now - began) and now < began + seconds:
-            free = [connection for connection in free if connection.is_open] if free and not free[-1].is_open else free
+            while free and (not free[-1].is_open or now - free[-1].began > IDLE_SECONDS):
+                free.pop()
             connection = free.pop() if free else _opened(selector, port)
             connection.send(requests[number % len(requests)], began + number / rate)
             number += 1
