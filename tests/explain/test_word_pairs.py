@@ -54,6 +54,14 @@ def test_contributions_add_up_to_the_cosine(engine, pooling, folders):
     assert bool(found.layers) == pooling.startswith("sbert-wk")
 
 
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_the_layers_parts_of_a_contribution_add_up_to_it_and_to_the_layers_rows_and_columns(pooling, folders):
+    found = explain_pair(Embedder.load(folders("bert"), engine="numpy", pooling=pooling), A, B)
+    np.testing.assert_allclose(found.layer_contributions.sum(0), found.contributions, atol=1e-9)
+    halves = (found.by_layer.sum(0) + found.by_layer.sum(1)) / 2
+    np.testing.assert_allclose(found.layer_contributions.sum((1, 2)), halves, atol=1e-9)
+
+
 def test_a_contribution_is_the_product_of_two_tokens_parts(tiny):
     found = explain_pair(tiny, "cat x", "dog")  # words of one token each
     (first,), (second,) = tiny.encode_tokens(["cat x"]), tiny.encode_tokens(["dog"])

@@ -48,6 +48,9 @@ class PairExplanation:
     """Where the pooling reads several layers, their numbers, and `"bias"` where something constant is added."""
     by_layer: Float[np.ndarray, "S S"]
     """Of each layer of the first text with each of the second; their sum is the cosine too."""
+    layer_contributions: Float[np.ndarray, "S n m"]
+    """The contributions divided among layers: half of a layer's part comes from its words in the first text with all
+    of the second, half the other way round. Their sum over layers is `contributions`."""
 
     @property
     def cosine(self) -> float:
@@ -82,8 +85,13 @@ class PairExplanation:
             }
             for text, words, total in zip(self.texts, self.words, totals, strict=True)
         ]
-        by_layer = {"layers": list(self.layers), "by_layer": self.by_layer.tolist()} if self.layers else {}
-        return {"cosine": self.cosine, "texts": sides, "contributions": self.contributions.tolist(), **by_layer}
+        by_layer = {
+            "layers": list(self.layers),
+            "by_layer": self.by_layer.tolist(),
+            "layer_contributions": self.layer_contributions.tolist(),
+        }
+        found = {"cosine": self.cosine, "texts": sides, "contributions": self.contributions.tolist()}
+        return found | (by_layer if self.layers else {})
 
 
 def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overflow = "warn") -> PairExplanation:
@@ -101,7 +109,8 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
     if not min(lengths):
         raise BadInput("the vector of one of the texts is zero, so that there is no cosine to explain")
     scale = 1 / (lengths[0] * lengths[1])
-    by_word = [_summed(parts.parts.sum(0), word_of) for parts, _, word_of in (left, right)]
+    by_both = [_summed(parts.parts, word_of) for parts, _, word_of in (left, right)]
+    by_word = [parts.sum(0) for parts in by_both]
     by_source = [parts.parts.sum(1) for parts, _, _ in (left, right)]
     several = len({*left[0].sources} - {"bias"}) > 1
     found = PairExplanation(
@@ -110,6 +119,7 @@ def explain_pair(embedder: Embedder, first: str, second: str, *, overflow: Overf
         by_word[0] @ by_word[1].T * scale,
         left[0].sources if several else (),
         by_source[0] @ by_source[1].T * scale,
+        0.5 * scale * (by_both[0] @ by_word[1].T + by_word[0] @ by_both[1].transpose(0, 2, 1)),
     )
     _check_sum(found.cosine, own, embedder.precision)
     return found
@@ -148,10 +158,10 @@ def _words(embedder: Embedder, text: str, count: int) -> tuple[list[Word], list[
     return [*special[:before], *kept, *special[count - after :]], word_of
 
 
-def _summed(parts: Float[np.ndarray, "t E"], word_of: Sequence[int]) -> Float[np.ndarray, "n E"]:
+def _summed(parts: Float[np.ndarray, "S t E"], word_of: Sequence[int]) -> Float[np.ndarray, "S n E"]:
     """The parts of each word, from those of its tokens."""
-    sums = np.zeros((max(word_of) + 1, parts.shape[1]))
-    np.add.at(sums, np.asarray(word_of), parts)
+    sums = np.zeros((len(parts), max(word_of) + 1, parts.shape[2]))
+    np.add.at(sums, (slice(None), np.asarray(word_of)), parts)
     return sums
 
 

@@ -1,26 +1,46 @@
 // Dots written as pixels: as fast without a graphics card, where copying an image for each is slow.
 
-const order = rowsOf.flat().reverse(); // texts in no cluster first, the largest cluster on top
-const inks = groups.map((group) => rgb(group.colour));
-let image = null;
-let pixels = null;
+export class DotImage {
+  constructor() {
+    this.image = null;
+    this.pixels = null;
+  }
 
-function rgb(hex) {
+  // An empty image of this size, in one colour.
+  clear(width, height, paper) {
+    if (!this.image || this.image.width !== width || this.image.height !== height) {
+      this.image = new ImageData(Math.max(1, width), Math.max(1, height));
+      this.pixels = new Uint32Array(this.image.data.buffer);
+    }
+    this.image.data.set([...inkOf(paper), 255]);
+    this.pixels.fill(this.pixels[0]);
+  }
+
+  // A dot at a pixel; what lies outside the image is left out.
+  stamp({ half, side, cover }, x, y, [red, green, blue], strength) {
+    const { width, height, data: bytes } = this.image;
+    const first = Math.max(0, half - x);
+    const last = Math.min(side, width - x + half);
+    for (let down = Math.max(0, half - y); down < Math.min(side, height - y + half); down++) {
+      let at = 4 * ((y - half + down) * width + x - half + first);
+      for (let across = first; across < last; across++, at += 4) {
+        const part = cover[down * side + across] * strength;
+        if (part === 0) continue;
+        bytes[at] += (red - bytes[at]) * part;
+        bytes[at + 1] += (green - bytes[at + 1]) * part;
+        bytes[at + 2] += (blue - bytes[at + 2]) * part;
+      }
+    }
+  }
+}
+
+// Red, green and blue of #rrggbb.
+export function inkOf(hex) {
   return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 }
 
-function clearDots(width, height, paper) {
-  if (!image || image.width !== width || image.height !== height) {
-    image = new ImageData(Math.max(1, width), Math.max(1, height));
-    pixels = new Uint32Array(image.data.buffer);
-  }
-  const [red, green, blue] = rgb(paper);
-  image.data.set([red, green, blue, 255]);
-  pixels.fill(pixels[0]);
-}
-
 // How much of each pixel of a square a dot covers: 0 to 1.
-function dotMask(radius) {
+export function dotMask(radius) {
   const half = Math.ceil(radius);
   const side = 2 * half + 1;
   const cover = new Float32Array(side * side);
@@ -29,21 +49,4 @@ function dotMask(radius) {
     cover[i] = Math.max(0, Math.min(1, radius + 0.5 - distance));
   }
   return { half, side, cover };
-}
-
-// A dot at a pixel; what lies outside the image is left out.
-function stamp({ half, side, cover }, x, y, [red, green, blue], strength) {
-  const { width, height, data: bytes } = image;
-  const first = Math.max(0, half - x);
-  const last = Math.min(side, width - x + half);
-  for (let down = Math.max(0, half - y); down < Math.min(side, height - y + half); down++) {
-    let at = 4 * ((y - half + down) * width + x - half + first);
-    for (let across = first; across < last; across++, at += 4) {
-      const part = cover[down * side + across] * strength;
-      if (part === 0) continue;
-      bytes[at] += (red - bytes[at]) * part;
-      bytes[at + 1] += (green - bytes[at + 1]) * part;
-      bytes[at + 2] += (blue - bytes[at + 2]) * part;
-    }
-  }
 }

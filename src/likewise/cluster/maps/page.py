@@ -8,13 +8,16 @@ import base64
 import hashlib
 import html
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 
 from ...runtime.atomic_files import atomic_file
 from .cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
 
-SCRIPTS = ("points.js", "dots.js", "page.js", "controls.js")
+SCRIPTS = ("points.js", "dots.js", "legend.js", "map_view.js", "map_selection.js", "controls.js", "page.js")
+"""Modules, each behind those it imports; all but the last serve other pages too."""
+LINKS = re.compile(r"^import .*;\n|^export ", re.MULTILINE)
 DIGITS = 5  # of a place between 0 and 1: finer than a pixel at a hundredfold zoom
 
 
@@ -26,7 +29,7 @@ def write_page(shown: ClusterMap, path: Path) -> None:
 
 def map_page(shown: ClusterMap) -> str:
     """The whole page."""
-    script, style = "".join(map(_part, SCRIPTS)), _part("page.css")
+    script, style = one_script(), _part("page.css")
     parts = {
         "title": html.escape(shown.title),
         "script_hash": _hash(script),
@@ -37,6 +40,11 @@ def map_page(shown: ClusterMap) -> str:
     }
     pieces = _part("page.html").split("{{")
     return pieces[0] + "".join(parts[name] + rest for name, _, rest in (piece.partition("}}") for piece in pieces[1:]))
+
+
+def one_script() -> str:
+    """The modules as one script, without what links them: no name is declared in two of them."""
+    return '"use strict";\n' + LINKS.sub("", "".join(map(_part, SCRIPTS)))
 
 
 def _data(shown: ClusterMap) -> dict[str, object]:

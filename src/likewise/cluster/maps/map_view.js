@@ -1,0 +1,177 @@
+// A map, drawn. x to the right and y upwards, both from 0 to 1, become pixels by `view`.
+
+import { DotImage, dotMask, inkOf } from "./dots.js";
+import { swatch } from "./legend.js";
+
+const MOST_NAMES = 36; // on the map at once; zooming in shows those of smaller clusters
+
+export class MapView {
+  // `canvas` and `tip` (with a .cluster and a .text) are elements of one frame; `points` are MapPoints.
+  constructor({ canvas, tip }, points) {
+    Object.assign(this, { canvas, tip, points });
+    this.pen = canvas.getContext("2d");
+    this.dots = new DotImage();
+    this.inks = points.groups.map((group) => inkOf(group.colour));
+    this.view = { x: 0.5, y: 0.5, zoom: 1 };
+    this.chosen = { only: null, found: null, said: "", at: -1 };
+    this.size = { width: 0, height: 0, ratio: 1 };
+    this.shown = new Uint8Array(points.count).fill(1); // 1 for texts that are neither outside the cluster nor the search
+    this.nameWidths = new Map();
+    this.isQueued = false;
+    this.isShown = (row) => this.shown[row] === 1;
+  }
+
+  get scale() {
+    return Math.min(this.size.width, this.size.height) * 0.92 * this.view.zoom;
+  }
+
+  acrossOf(x) {
+    return (x - this.view.x) * this.scale + this.size.width / 2;
+  }
+
+  downOf(y) {
+    return (this.view.y - y) * this.scale + this.size.height / 2;
+  }
+
+  get dotRadius() {
+    const crowd = Math.sqrt((this.size.width * this.size.height) / Math.max(1, this.points.count)) * 0.16;
+    return Math.min(9, Math.max(1.3, Math.min(4.5, crowd)) * this.view.zoom ** 0.4);
+  }
+
+  // Take the size of the canvas on the screen.
+  fit() {
+    const { width, height } = this.canvas.getBoundingClientRect();
+    Object.assign(this.size, { width, height, ratio: window.devicePixelRatio || 1 });
+    this.canvas.width = Math.round(width * this.size.ratio);
+    this.canvas.height = Math.round(height * this.size.ratio);
+    this.placeTip();
+    this.draw();
+  }
+
+  redraw() {
+    if (this.isQueued) return;
+    this.isQueued = true;
+    requestAnimationFrame(() => {
+      this.isQueued = false;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { canvas, pen, chosen, dotRadius: radius } = this;
+    const { ratio } = this.size;
+    const partial = chosen.only !== null || chosen.found !== null;
+    this.dots.clear(canvas.width, canvas.height, colourNamed("--paper"));
+    this.paintDots(radius * ratio, partial ? Number(colourNamed("--dim")) : 1, partial ? 0 : 1);
+    if (partial) this.paintDots((radius + (chosen.found ? 1 : 0)) * ratio, 1, 1);
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.putImageData(this.dots.image, 0, 0);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.drawNames();
+    if (chosen.at >= 0) this.drawRing(chosen.at, radius);
+  }
+
+  // All dots that are shown (1), or all that are not (0).
+  paintDots(radius, strength, which) {
+    const { canvas, points, shown, inks } = this;
+    const mask = dotMask(radius);
+    const factor = this.scale * this.size.ratio;
+    const left = canvas.width / 2 - this.view.x * factor;
+    const top = canvas.height / 2 + this.view.y * factor;
+    for (const row of points.order) {
+      if (shown[row] !== which) continue;
+      const x = Math.round(points.x[row] * factor + left);
+      const y = Math.round(top - points.y[row] * factor);
+      if (x > -mask.half && y > -mask.half && x < canvas.width + mask.half && y < canvas.height + mask.half) {
+        this.dots.stamp(mask, x, y, inks[points.groupOf[row]], strength);
+      }
+    }
+  }
+
+  // Names of clusters, the largest first, where they do not overlap.
+  drawNames() {
+    const { pen, size } = this;
+    const taken = [];
+    pen.font = "600 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.lineJoin = "round";
+    pen.lineWidth = 4;
+    pen.strokeStyle = colourNamed("--paper");
+    pen.fillStyle = colourNamed("--ink");
+    this.points.groups.slice(0, this.points.none).forEach((cluster, group) => {
+      if (this.chosen.only !== null && this.chosen.only !== group) return;
+      if (!this.nameWidths.has(group)) this.nameWidths.set(group, pen.measureText(cluster.name).width);
+      const half = this.nameWidths.get(group) / 2;
+      const middle = this.acrossOf(cluster.place[0]);
+      const x = Math.max(half + 4, Math.min(size.width - half - 4, middle));
+      const y = this.downOf(cluster.place[1]);
+      if (Math.abs(x - middle) > half || y < 8 || y > size.height - 8) return;
+      if (taken.length === MOST_NAMES || taken.some((other) => Math.abs(other.x - x) < other.half + half + 12 && Math.abs(other.y - y) < 24)) return;
+      taken.push({ x, y, half });
+      pen.strokeText(cluster.name, x, y);
+      pen.fillText(cluster.name, x, y);
+    });
+  }
+
+  drawRing(row, radius) {
+    this.pen.lineWidth = 2;
+    this.pen.strokeStyle = colourNamed("--mark");
+    this.pen.beginPath();
+    this.pen.arc(this.acrossOf(this.points.x[row]), this.downOf(this.points.y[row]), radius + 3, 0, 2 * Math.PI);
+    this.pen.stroke();
+  }
+
+  // The text of a row beside its dot; -1 hides it.
+  show(row) {
+    if (row === this.chosen.at && this.tip.hidden === row < 0) return;
+    this.chosen.at = row;
+    this.tip.hidden = row < 0;
+    if (row >= 0) {
+      const group = this.points.groups[this.points.groupOf[row]];
+      this.tip.querySelector(".cluster").replaceChildren(swatch(group), group.name);
+      this.tip.querySelector(".text").textContent = this.points.texts[row];
+      this.placeTip();
+    }
+    this.redraw();
+  }
+
+  placeTip() {
+    const { tip, size, chosen } = this;
+    if (chosen.at < 0) return;
+    const x = this.acrossOf(this.points.x[chosen.at]);
+    const y = this.downOf(this.points.y[chosen.at]);
+    const right = x + 14 + tip.offsetWidth < size.width;
+    const below = y + 14 + tip.offsetHeight < size.height;
+    tip.style.left = `${Math.max(4, right ? x + 14 : x - 14 - tip.offsetWidth)}px`;
+    tip.style.top = `${Math.max(4, below ? y + 14 : y - 14 - tip.offsetHeight)}px`;
+  }
+
+  moveBy(across, down) {
+    this.view.x -= across / this.scale;
+    this.view.y += down / this.scale;
+    this.placeTip();
+    this.redraw();
+  }
+
+  // Zoom so that what is under this point stays there.
+  zoomAt(factor, x = this.size.width / 2, y = this.size.height / 2) {
+    const before = this.scale;
+    this.view.zoom = Math.max(0.5, Math.min(200, this.view.zoom * factor));
+    this.view.x += (x - this.size.width / 2) * (1 / before - 1 / this.scale);
+    this.view.y -= (y - this.size.height / 2) * (1 / before - 1 / this.scale);
+    this.placeTip();
+    this.redraw();
+  }
+
+  showWhole() {
+    Object.assign(this.view, { x: 0.5, y: 0.5, zoom: 1 });
+    this.placeTip();
+    this.redraw();
+  }
+}
+
+// A colour of the style sheet.
+function colourNamed(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}

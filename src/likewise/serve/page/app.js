@@ -1,0 +1,80 @@
+// The page: which view is open, which model is asked, and moving between them.
+
+import { readAddress } from "./parts/address.js";
+import { request } from "./parts/api.js";
+import { failureNotice, h } from "./parts/dom.js";
+
+const VIEWS = ["compare", "why", "search", "map", "layers", "model", "load"];
+const panel = document.getElementById("view");
+const tabs = [...document.querySelectorAll('[role="tab"]')];
+const chooser = document.getElementById("model");
+const context = { model: null, models: [] };
+const opened = new Map(); // name → { element, view }
+let current = null;
+
+async function loadModels() {
+  const { data } = await request("/v1/models");
+  context.models = data.filter((model) => (model.kind ?? "embedder") === "embedder").map((model) => model.id);
+  context.model = context.models.includes(readAddress().values.model) ? readAddress().values.model : context.models[0];
+  chooser.replaceChildren(...context.models.map((name) => h("option", { value: name }, name)));
+  chooser.value = context.model;
+  document.getElementById("model-choice").hidden = context.models.length < 2;
+}
+
+function showTab(name) {
+  for (const tab of tabs) {
+    const isOpen = tab.id === `tab-${name}`;
+    tab.setAttribute("aria-selected", String(isOpen));
+    tab.tabIndex = isOpen ? 0 : -1;
+    if (isOpen) tab.scrollIntoView({ block: "nearest", inline: "center" });
+  }
+  panel.setAttribute("aria-labelledby", `tab-${name}`);
+  document.title = `${document.getElementById(`tab-${name}`).textContent} · likewise`;
+}
+
+async function open() {
+  const { view, values } = readAddress();
+  const name = VIEWS.includes(view) ? view : VIEWS[0];
+  showTab(name);
+  if (current !== name) opened.get(current)?.view.hide?.();
+  current = name;
+  try {
+    if (!context.models.length) await loadModels();
+    const found = opened.get(name) ?? (await create(name));
+    if (current !== name) return;
+    panel.replaceChildren(found.element);
+    found.view.show(values);
+  } catch (failure) {
+    if (current === name) panel.replaceChildren(failureNotice(failure, open));
+  }
+}
+
+async function create(name) {
+  const module = await import(`./views/${name}.js`);
+  const element = h("div", { class: `view ${name}` });
+  const found = { element, view: module.createView(element, context) };
+  opened.set(name, found);
+  return found;
+}
+
+function moveAmongTabs(event) {
+  const at = tabs.indexOf(document.activeElement);
+  const moves = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 };
+  if (at < 0 || !(event.key in moves)) return;
+  event.preventDefault();
+  const next = tabs[(moves[event.key] + tabs.length) % tabs.length];
+  next.focus();
+  location.hash = next.getAttribute("href");
+}
+
+chooser.addEventListener("change", () => {
+  context.model = chooser.value;
+  opened.get(current)?.view.show(readAddress().values);
+});
+document.getElementById("tabs").addEventListener("keydown", moveAmongTabs);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  panel.focus();
+});
+addEventListener("hashchange", open);
+open();

@@ -1,0 +1,78 @@
+// Elements made from plain values: texts become text nodes, never markup.
+
+// h("p", { class: "note", onclick: act, "--share": 0.5 }, "text", child): names that begin with "on" are listeners,
+// those that begin with "--" are properties of the style, true and false set and remove attributes.
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) setAttribute(element, name, value);
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+function setAttribute(element, name, value) {
+  if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+  else if (name.startsWith("--")) element.style.setProperty(name, value);
+  else if (name === "value" && "value" in element && element.tagName !== "LI") element.value = value;
+  else if (value === true) element.setAttribute(name, "");
+  else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+}
+
+let numbered = 0;
+
+// A name for an element's id that no other element of the page has.
+export function freshId(stem) {
+  numbered += 1;
+  return `${stem}-${numbered}`;
+}
+
+// A labelled control: field("Filter", input).
+export function field(name, control) {
+  return h("label", { class: "field" }, h("span", {}, name), control);
+}
+
+// Buttons for examples: each has a name and a value, which is passed on.
+export function exampleChips(title, examples, choose) {
+  const buttons = examples.map(([name, value]) => h("button", { type: "button", onclick: () => choose(value) }, name));
+  return h("div", { class: "chips" }, h("span", { class: "note" }, title), buttons);
+}
+
+// One of a few: radio buttons that look like one switch; `choose` is called with the value of the one that is picked.
+export function segments(legend, options, chosen, choose) {
+  const group = freshId("segments");
+  const labels = options.map(([value, name]) => {
+    const input = h("input", { type: "radio", name: group, value, onchange: () => choose(value) });
+    input.checked = value === chosen;
+    return h("label", {}, input, h("span", {}, name));
+  });
+  return h("div", { class: "segments", role: "radiogroup", "aria-label": legend }, labels);
+}
+
+// A box to tick.
+export function checkBox(name, checked, change) {
+  const input = h("input", { type: "checkbox", onchange: () => change(input.checked) });
+  input.checked = checked;
+  return h("label", { class: "check" }, input, name);
+}
+
+// What stands where nothing can be shown yet, or went wrong.
+export function notice(text, ...more) {
+  return h("div", { class: "notice" }, h("p", {}, text), ...more);
+}
+
+export function failureNotice(failure, again) {
+  const retry = again ? h("button", { type: "button", onclick: again }, "Try again") : null;
+  return h("div", { class: "notice bad", role: "alert" }, h("p", {}, failure.message), retry);
+}
+
+// Call `act` when nothing has called for this many milliseconds.
+export function debounced(act, milliseconds) {
+  let timer = 0;
+  return (...values) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => act(...values), milliseconds);
+  };
+}
+
+export function counted(count, one, many = `${one}s`) {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,48 @@
+// Which layer's part of a cosine is shown: all of them, or one, by a slider above bars of what each contributes.
+
+import { h } from "./dom.js";
+
+export class LayerPicker {
+  // `choose` is called with the number of a layer in the list, or null for all of them.
+  constructor(choose) {
+    this.choose = choose;
+    this.slider = h("input", { type: "range", min: 0, step: 1, oninput: () => this.pick() });
+    this.name = h("output", { class: "number" });
+    this.bars = h("div", { class: "layer-bars", "aria-hidden": "true" });
+    this.element = h("div", { class: "card", hidden: true },
+      h("div", { class: "row spread" }, h("h2", {}, "By layer"), this.name),
+      this.bars,
+      h("label", {}, h("span", { class: "hidden" }, "Layer"), this.slider),
+      h("p", { class: "note" }, "This model's vectors are made from several layers, and so the cosine is a sum over them too. Far left: all layers together."));
+  }
+
+  show({ layers, layer_contributions: parts }) {
+    this.element.hidden = !parts;
+    if (!parts) return;
+    this.layers = layers;
+    this.totals = parts.map((rows) => rows.flat().reduce((total, value) => total + value, 0));
+    const most = Math.max(...this.totals.map(Math.abs)) || 1;
+    const bar = (total) => h("span", { class: total < 0 ? "takes" : "adds", "--share": `${(100 * Math.abs(total)) / most}%` });
+    this.bars.replaceChildren(h("span", { class: "all" }), ...this.totals.map(bar));
+    this.slider.max = layers.length;
+    this.slider.value = 0;
+    this.say();
+  }
+
+  pick() {
+    this.say();
+    const at = Number(this.slider.value) - 1;
+    this.choose(at < 0 ? null : at);
+  }
+
+  say() {
+    const at = Number(this.slider.value) - 1;
+    const cosine = this.totals.reduce((sum, value) => sum + value, 0);
+    const text = at < 0 ? `all layers: ${cosine.toFixed(3)}` : `${nameOf(this.layers[at])}: ${this.totals[at].toFixed(3)} of ${cosine.toFixed(3)}`;
+    this.name.value = text;
+    this.slider.setAttribute("aria-valuetext", text);
+    [...this.bars.children].forEach((bar, n) => bar.classList.toggle("chosen", n === at + 1));
+  }
+}
+
+const nameOf = (layer) => (/^\d+$/.test(layer) ? `layer ${layer}` : layer);

@@ -1,0 +1,33 @@
+// Light or dark, set before the first paint: what was chosen last, else what the system prefers.
+"use strict";
+
+const THEME_KEY = "likewise-theme";
+
+function storedTheme() {
+  try {
+    return localStorage.getItem(THEME_KEY);
+  } catch {
+    return null; // storage is switched off
+  }
+}
+
+function showTheme() {
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = storedTheme() ?? (prefersDark ? "dark" : "light");
+}
+
+function switchTheme() {
+  const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  try {
+    localStorage.setItem(THEME_KEY, next);
+  } catch {
+    // it lasts until the page is left
+  }
+  document.documentElement.dataset.theme = next;
+}
+
+showTheme();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showTheme);
+document.addEventListener("click", (event) => {
+  if (event.target.closest?.("#theme")) switchTheme();
+});

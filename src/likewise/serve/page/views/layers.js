@@ -1,0 +1,141 @@
+// Layers: how one sentence walks through a model: what each layer does to each word, and where words stand.
+
+import { noteAddress } from "../parts/address.js";
+import { isAbort, Latest } from "../parts/api.js";
+import { debounced, exampleChips, failureNotice, field, h, notice, segments } from "../parts/dom.js";
+import { SENTENCES } from "../parts/examples.js";
+import { HeatMap, oneWay, shortened } from "../parts/heat_map.js";
+import { WordPaths } from "../parts/word_paths.js";
+
+// What can be shown of a word at a layer; each is computed from what the server answers.
+const MEASURES = {
+  movement: {
+    name: "Movement",
+    about: "How far a word turns between a layer and the one before it: one less their cosine.",
+    values: (found) => found.movement,
+  },
+  novelty: {
+    name: "Novelty",
+    about: "How much of a word’s vector is new at this layer: not spanned by the layers around it (SBERT-WK).",
+    values: (found) => found.novelty,
+  },
+  alignment: {
+    name: "Alignment",
+    about: "The mean cosine of a word’s vector with the same word at the layers around it (SBERT-WK).",
+    values: (found) => found.alignment,
+  },
+  arrival: {
+    name: "Arrival",
+    about: "How near a word is to where it ends: the cosine with its vector at the last layer.",
+    values: (found) => found.to_last,
+  },
+};
+
+export function createView(root, context) {
+  return new LayersView(root, context);
+}
+
+class LayersView {
+  constructor(root, context) {
+    this.context = context;
+    this.measure = "movement";
+    this.latest = new Latest();
+    this.typed = debounced(() => this.compute(), 150);
+    this.input = h("input", { type: "text", oninput: () => this.typed() });
+    this.about = h("p", { class: "note" });
+    this.said = h("p", { class: "status", role: "status" });
+    this.weights = h("div", { class: "words", "aria-label": "The sentence, coloured by how much each word turns on its way" });
+    this.map = new HeatMap({
+      label: "Words down, layers across",
+      scale: (value) => oneWay(this.least, this.most)(value),
+      shown: (value) => value.toFixed(2).replace(/^(-?)0\./, "$1."),
+      spoken: (value, i, j) => `${this.found.words[i]}, layer ${j + this.first}: ${value.toFixed(2)}`,
+      pick: (i, j) => this.paths.follow(i, j + this.first),
+      leave: () => this.paths.follow(-1, -1),
+    });
+    this.paths = new WordPaths();
+    root.append(...this.layout());
+  }
+
+  layout() {
+    this.result = h("div", { class: "stack" });
+    const choices = Object.entries(MEASURES).map(([value, { name }]) => [value, name]);
+    this.parts = [
+      h("div", { class: "card" },
+        h("div", { class: "row spread" }, h("h2", {}, "Each word at each layer"), segments("What is shown", choices, this.measure, (measure) => this.choose(measure))),
+        this.about, this.map.element),
+      h("div", { class: "pair" },
+        h("div", { class: "card" }, h("h2", {}, "Paths of the words"), this.paths.element,
+          h("p", { class: "note" }, "Every vector of every word, drawn in the two directions in which they differ most. Small dots are early layers, the named end is the last.")),
+        h("div", { class: "card" }, h("h2", {}, "Weight of each word"), this.weights,
+          h("p", { class: "note" }, "SBERT-WK’s weight: words whose vectors keep turning from layer to layer carry more of the sentence."), this.said)),
+    ];
+    return [
+      h("h1", {}, "Through the layers"),
+      h("p", { class: "lede" }, "A transformer reads a sentence layer by layer, and each layer moves the vector of every word a little. Here is the walk of one sentence."),
+      h("div", { class: "stack" },
+        h("div", { class: "stack tight" }, field("Sentence", this.input), exampleChips("Examples:", SENTENCES, (text) => this.use(text))),
+        this.result),
+    ];
+  }
+
+  show(values) {
+    this.input.value = values.t || this.input.value || SENTENCES[0][1];
+    this.compute();
+  }
+
+  hide() {
+    this.latest.cancel();
+  }
+
+  use(text) {
+    this.input.value = text;
+    this.compute();
+  }
+
+  async compute() {
+    const text = this.input.value.trim();
+    noteAddress("layers", { t: text === SENTENCES[0][1] ? "" : text });
+    if (!text) {
+      this.latest.cancel();
+      this.result.replaceChildren(notice("Type a sentence."));
+      return;
+    }
+    try {
+      this.present(await this.latest.request("/dissect", { text, model: this.context.model }));
+    } catch (failure) {
+      if (!isAbort(failure)) this.result.replaceChildren(failureNotice(failure));
+    }
+  }
+
+  present(found) {
+    this.found = found;
+    this.paths.show(found);
+    this.showWeights();
+    this.choose(this.measure);
+    this.said.textContent = found.truncated.map(({ tokens, used }) => `The sentence has ${tokens} tokens, of which ${used} were read.`).join("");
+    if (this.result.firstChild !== this.parts[0]) this.result.replaceChildren(...this.parts);
+  }
+
+  choose(measure) {
+    this.measure = measure;
+    const { values, about } = MEASURES[measure];
+    const byLayer = values(this.found);
+    this.first = this.found.novelty.length - byLayer.length; // movement begins at the second layer
+    this.least = Math.min(0, ...byLayer.flat());
+    this.most = Math.max(...byLayer.flat());
+    this.about.textContent = about;
+    const rows = this.found.words.map((word) => ({ name: shortened(word, 18), title: word }));
+    const columns = byLayer.map((_, layer) => ({ name: layer + this.first === 0 ? "words" : String(layer + this.first), title: layer + this.first === 0 ? "the word vectors, before the first layer" : "" }));
+    this.map.show(this.found.words.map((_, word) => byLayer.map((line) => line[word])), rows, columns);
+  }
+
+  showWeights() {
+    const most = Math.max(...this.found.importance) || 1;
+    this.weights.replaceChildren(...this.found.words.map((word, n) => {
+      const share = this.found.importance[n];
+      const attributes = { class: `word shaded${this.found.special[n] ? " special" : ""}`, "--share": `${(75 * share) / most}%`, title: `${(100 * share).toFixed(1)} %` };
+      return h("span", attributes, word);
+    }));
+  }
+}
