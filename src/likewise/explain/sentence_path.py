@@ -24,6 +24,8 @@ class SentencePath:
     words: tuple[str, ...]
     special: tuple[bool, ...]
     """Whether a token is one that the model adds, such as [CLS]."""
+    movement: Float[np.ndarray, "L-1 t"]
+    """1 minus the cosine of a word's vector at a layer, from the second on, with that at the layer before."""
     novelty: Float[np.ndarray, "L t"]
     """0 to 1: how much of a word's vector at this layer its neighbouring layers do not span."""
     alignment: Float[np.ndarray, "L t"]
@@ -41,7 +43,7 @@ class SentencePath:
 
     def as_json(self) -> dict[str, Any]:
         """Plain lists and numbers."""
-        arrays = ("novelty", "alignment", "importance", "to_last", "between_layers", "context", "places")
+        arrays = ("movement", "novelty", "alignment", "importance", "to_last", "between_layers", "context", "places")
         named = {name: getattr(self, name).round(5).tolist() for name in arrays}
         return {"text": self.text, "words": list(self.words), "special": list(self.special), **named}
 
@@ -66,6 +68,7 @@ def sentence_path(embedder: Embedder, text: str, *, overflow: Overflow = "warn")
         text=text,
         words=tuple(pieces),
         special=special,
+        movement=1 - np.stack([cosines[i, i + 1] for i in range(len(layers) - 1)]),
         novelty=measured.novelty,
         alignment=1 / measured.alignment,
         importance=importance_shares(measured.importance, lengths),

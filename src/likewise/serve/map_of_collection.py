@@ -7,7 +7,7 @@ import numpy as np
 
 from ..cluster import describe_clusters
 from ..cluster.clusterings import cluster_vectors
-from ..cluster.maps.cluster_map import ClusterMap, label_places
+from ..cluster.maps.cluster_map import NO_CLUSTER_COLOUR, ClusterMap, label_places
 from ..cluster.maps.layout import map_layout
 from ..search.collection import Collection
 
@@ -31,7 +31,7 @@ def collection_map(collection: Collection, layout: str, limit: int, clusters: in
         texts = block.texts or [None] * len(block)
         rows += [(block.ids[i], texts[i] or "", block.vectors[i]) for i in chosen]
     if not rows:
-        return {"total": 0, "ids": [], "texts": [], "x": [], "y": [], "labels": [], "clusters": []}
+        return {"total": 0, "ids": [], "texts": [], "x": [], "y": [], "labels": [], "clusters": [], "other": NO_CLUSTER_COLOUR}
     vectors = np.stack([row[2] for row in rows])
     return {"total": count, **_mapped([row[0] for row in rows], [row[1] for row in rows], vectors, layout, clusters)}
 
@@ -49,6 +49,7 @@ def _mapped(ids: list[str], texts: list[str], vectors: np.ndarray, layout: str, 
         "x": places[:, 0].round(5).tolist(),
         "y": places[:, 1].round(5).tolist(),
         "labels": labels.tolist(),
+        "other": NO_CLUSTER_COLOUR,
         "clusters": [
             {
                 "name": one.name,

@@ -1,6 +1,6 @@
 """The page at `/` and its files below `/page/`, sent with a policy that lets a browser load nothing from elsewhere."""
 
-from ..settings import ServeSettings
+from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply

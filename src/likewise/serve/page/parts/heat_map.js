@@ -123,3 +123,9 @@ export function shortened(text, most) {
   const letters = [...text];
   return letters.length > most ? `${letters.slice(0, most - 1).join("").trimEnd()}…` : text;
 }
+
+// A number between -1 and 1 in two digits, as short as it goes: .66, −.05, 0.
+export function cosineText(value) {
+  if (Math.abs(value) < 0.005) return "0";
+  return value.toFixed(2).replace(/^(-?)0\./, "$1.").replace("-", "−");
+}

@@ -4,7 +4,7 @@ import { addressOf, noteAddress } from "../parts/address.js";
 import { isAbort, Latest } from "../parts/api.js";
 import { counted, debounced, exampleChips, failureNotice, field, h, notice } from "../parts/dom.js";
 import { SENTENCE_SETS } from "../parts/examples.js";
-import { HeatMap, oneWay, shortened } from "../parts/heat_map.js";
+import { cosineText, HeatMap, oneWay, shortened } from "../parts/heat_map.js";
 
 const MOST_SENTENCES = 40;
 const MOST_ALIKE = 4;
@@ -25,7 +25,7 @@ class CompareView {
     this.map = new HeatMap({
       label: "How similar each sentence is to each",
       scale: (value, i, j) => (i === j ? { share: 0, kind: "self" } : oneWay(0, 1)(value)),
-      shown: (value, i, j) => (i === j ? "·" : value.toFixed(2).replace(/^(-?)0\./, "$1.")),
+      shown: (value, i, j) => (i === j ? "·" : cosineText(value)),
       spoken: (value, i, j) => `${i + 1} and ${j + 1}: ${value.toFixed(2)}`,
       pick: (i, j) => this.showPair(i, j),
     });

@@ -4,7 +4,7 @@ import { noteAddress } from "../parts/address.js";
 import { isAbort, Latest } from "../parts/api.js";
 import { debounced, exampleChips, failureNotice, field, h, notice, segments } from "../parts/dom.js";
 import { SENTENCES } from "../parts/examples.js";
-import { HeatMap, oneWay, shortened } from "../parts/heat_map.js";
+import { cosineText, HeatMap, oneWay, shortened } from "../parts/heat_map.js";
 import { WordPaths } from "../parts/word_paths.js";
 
 // What can be shown of a word at a layer; each is computed from what the server answers.
@@ -46,14 +46,21 @@ class LayersView {
     this.said = h("p", { class: "status", role: "status" });
     this.weights = h("div", { class: "words", "aria-label": "The sentence, coloured by how much each word turns on its way" });
     this.map = new HeatMap({
-      label: "Words down, layers across",
+      label: "Layers down, words across",
+      upright: true,
       scale: (value) => oneWay(this.least, this.most)(value),
-      shown: (value) => value.toFixed(2).replace(/^(-?)0\./, "$1."),
-      spoken: (value, i, j) => `${this.found.words[i]}, layer ${j + this.first}: ${value.toFixed(2)}`,
-      pick: (i, j) => this.paths.follow(i, j + this.first),
+      shown: cosineText,
+      spoken: (value, i, j) => `${this.found.words[j]}, ${layerName(i + this.first)}: ${value.toFixed(2)}`,
+      pick: (i, j) => this.paths.follow(j, i + this.first),
       leave: () => this.paths.follow(-1, -1),
     });
     this.paths = new WordPaths();
+    this.between = new HeatMap({
+      label: "How alike words are at two layers",
+      scale: (value, i, j) => (i === j ? { share: 0, kind: "self" } : oneWay(0, 1)(value)),
+      shown: (value, i, j) => (i === j ? "·" : cosineText(value)),
+      spoken: (value, i, j) => `${layerName(i)} and ${layerName(j)}: ${value.toFixed(2)}`,
+    });
     root.append(...this.layout());
   }
 
@@ -64,11 +71,13 @@ class LayersView {
       h("div", { class: "card" },
         h("div", { class: "row spread" }, h("h2", {}, "Each word at each layer"), segments("What is shown", choices, this.measure, (measure) => this.choose(measure))),
         this.about, this.map.element),
+      h("div", { class: "card" }, h("h2", {}, "Weight of each word"), this.weights,
+        h("p", { class: "note" }, "SBERT-WK’s weight: words whose vectors keep turning from layer to layer carry more of the sentence."), this.said),
       h("div", { class: "pair" },
         h("div", { class: "card" }, h("h2", {}, "Paths of the words"), this.paths.element,
-          h("p", { class: "note" }, "Every vector of every word, drawn in the two directions in which they differ most. Small dots are early layers, the named end is the last.")),
-        h("div", { class: "card" }, h("h2", {}, "Weight of each word"), this.weights,
-          h("p", { class: "note" }, "SBERT-WK’s weight: words whose vectors keep turning from layer to layer carry more of the sentence."), this.said)),
+          h("p", { class: "note" }, "Every vector of every word, drawn in the two directions in which they differ most. Small dots are early layers; the named end is the last.")),
+        h("div", { class: "card" }, h("h2", {}, "Layers compared"), this.between.element,
+          h("p", { class: "note" }, "The mean cosine of the words at one layer with themselves at another. Layer 0 is the word vectors, before the first layer reads them."))),
     ];
     return [
       h("h1", {}, "Through the layers"),
@@ -112,6 +121,8 @@ class LayersView {
     this.found = found;
     this.paths.show(found);
     this.showWeights();
+    const names = found.between_layers.map((_, layer) => ({ name: String(layer) }));
+    this.between.show(found.between_layers, names, names);
     this.choose(this.measure);
     this.said.textContent = found.truncated.map(({ tokens, used }) => `The sentence has ${tokens} tokens, of which ${used} were read.`).join("");
     if (this.result.firstChild !== this.parts[0]) this.result.replaceChildren(...this.parts);
@@ -125,9 +136,9 @@ class LayersView {
     this.least = Math.min(0, ...byLayer.flat());
     this.most = Math.max(...byLayer.flat());
     this.about.textContent = about;
-    const rows = this.found.words.map((word) => ({ name: shortened(word, 18), title: word }));
-    const columns = byLayer.map((_, layer) => ({ name: layer + this.first === 0 ? "words" : String(layer + this.first), title: layer + this.first === 0 ? "the word vectors, before the first layer" : "" }));
-    this.map.show(this.found.words.map((_, word) => byLayer.map((line) => line[word])), rows, columns);
+    const rows = byLayer.map((_, layer) => ({ name: layerName(layer + this.first) }));
+    const columns = this.found.words.map((word) => ({ name: shortened(word, 16), title: word }));
+    this.map.show(byLayer, rows, columns);
   }
 
   showWeights() {
@@ -139,3 +150,5 @@ class LayersView {
     }));
   }
 }
+
+const layerName = (layer) => (layer === 0 ? "word vectors" : `layer ${layer}`);

@@ -1,0 +1,42 @@
+// Which collection is looked at: a list to choose from, the same in all views.
+
+import { request } from "./api.js";
+import { freshId, h, notice } from "./dom.js";
+
+let lastChosen = null; // by any of the views
+
+export class CollectionPicker {
+  constructor(change) {
+    const id = freshId("collection");
+    this.select = h("select", { id, onchange: () => {
+      lastChosen = this.select.value;
+      change();
+    } });
+    this.element = h("div", { class: "picker" }, h("label", { class: "hidden", for: id }, "Collection"), this.select);
+  }
+
+  // The collections that can be searched; the one of this name is chosen, or the one that was chosen last.
+  async load(name) {
+    const { data } = await request("/v1/collections");
+    this.collections = data.filter((one) => !one.error);
+    const names = this.collections.map((one) => one.name);
+    this.select.replaceChildren(...this.collections.map((one) => h("option", { value: one.name }, `${one.name} (${one.count.toLocaleString("en")})`)));
+    const wanted = [name, lastChosen].find((one) => names.includes(one));
+    if (wanted) this.select.value = wanted;
+    lastChosen = this.chosen;
+    return this.collections;
+  }
+
+  get chosen() {
+    return this.select.value;
+  }
+
+  get count() {
+    return this.collections.find((one) => one.name === this.chosen)?.count ?? 0;
+  }
+}
+
+export function noCollections() {
+  return notice("This server has no collections yet. Make one from your texts, and start the server with it:",
+    h("pre", {}, "likewise index add indexes/notes notes/*.md\nlikewise serve --collections indexes/"));
+}

@@ -1,0 +1,134 @@
+// Map: the texts of a collection as points, near one another where they mean like things.
+
+import { noteAddress } from "../parts/address.js";
+import { isAbort, Latest } from "../parts/api.js";
+import { CollectionPicker, noCollections } from "../parts/collection_picker.js";
+import { debounced, failureNotice, h, notice, segments } from "../parts/dom.js";
+import { MAP_KEYS, MapControls } from "../map/controls.js";
+import { ClusterMap } from "../map/map_selection.js";
+import { MapPoints } from "../map/points.js";
+
+const NEAREST = 40; // texts that a search by meaning shows
+const LAYOUTS = [["pca", "Quick"], ["t-sne", "Detailed"]];
+
+export function createView(root, context) {
+  return new MapPanel(root, context);
+}
+
+class MapPanel {
+  constructor(root) {
+    this.latest = new Latest();
+    this.searches = new Latest();
+    this.layout = "pca";
+    this.typed = debounced(() => this.find(), 120);
+    this.picker = new CollectionPicker(() => this.load());
+    this.search = h("input", { type: "search", placeholder: "Find on the map", "aria-label": "Find on the map", autocomplete: "off", oninput: () => this.typed(), onkeydown: (event) => this.pressInSearch(event) });
+    this.state = h("p", { class: "status clip", role: "status" });
+    this.root = root;
+    this.body = h("div", { class: "map-body" });
+    root.append(h("div", { class: "row spread map-head" },
+      h("h1", {}, "Map"),
+      h("div", { class: "row" }, this.picker.element, segments("Layout", LAYOUTS, this.layout, (layout) => this.changeLayout(layout)), h("div", { class: "grow" }, this.search))),
+      this.body, this.state);
+    new MutationObserver(() => this.map?.redraw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  }
+
+  async show(values) {
+    try {
+      const collections = await this.picker.load(values.c);
+      if (!collections.length) return void this.body.replaceChildren(noCollections());
+      if (values.q) this.search.value = values.q;
+      await this.load();
+    } catch (failure) {
+      this.body.replaceChildren(failureNotice(failure, () => this.show(values)));
+    }
+  }
+
+  hide() {
+    this.latest.cancel();
+    this.searches.cancel();
+  }
+
+  changeLayout(layout) {
+    this.layout = layout;
+    this.load();
+  }
+
+  async load() {
+    const name = this.picker.chosen;
+    const key = `${name} ${this.layout}`;
+    noteAddress("map", { c: name, q: this.search.value });
+    if (this.key === key) return this.find();
+    this.body.replaceChildren(notice(this.layout === "pca" ? "Placing the texts …" : "Placing the texts by t-SNE, which takes a minute for thousands of them …"));
+    this.state.textContent = "";
+    try {
+      const data = await this.latest.request(`/v1/collections/${encodeURIComponent(name)}/map?layout=${this.layout}`);
+      if (!data.texts.length) return void this.body.replaceChildren(notice("This collection is empty."));
+      this.draw(data);
+      this.key = key;
+      this.find();
+    } catch (failure) {
+      this.key = null;
+      if (!isAbort(failure)) this.body.replaceChildren(failureNotice(failure));
+    }
+  }
+
+  draw(data) {
+    this.data = data;
+    this.rows = new Map(data.ids.map((id, row) => [id, row]));
+    const canvas = h("canvas", { tabindex: 0, role: "application", "aria-label": `Map of ${data.texts.length} texts`, "aria-describedby": "map-keys", onkeydown: (event) => this.pressOnMap(event) });
+    const tip = h("div", { class: "tip", hidden: true }, h("p", { class: "cluster" }), h("p", { class: "text" }));
+    const legend = h("ul");
+    const buttons = [["Zoom in", "+", () => this.map.zoomAt(1.6)], ["Zoom out", "−", () => this.map.zoomAt(1 / 1.6)], ["Whole map", "⤢", () => this.map.showWhole()]];
+    this.body.replaceChildren(
+      h("div", { class: "stage" }, canvas, tip, h("div", { class: "zoom" }, buttons.map(([name, sign, act]) => h("button", { type: "button", "aria-label": name, title: name, onclick: act }, sign)))),
+      h("nav", { class: "legend-list", "aria-label": "Clusters" }, legend),
+      h("p", { class: "note keys", id: "map-keys" }, ...keysInWords()));
+    this.map = new ClusterMap({ canvas, tip, legend, state: this.state }, new MapPoints(data));
+    new MapControls(this.map);
+  }
+
+  pressOnMap(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape") this.clear();
+    else if (event.key === "/") this.search.focus();
+    else if (MAP_KEYS[event.key]) MAP_KEYS[event.key](this.map);
+    else return;
+    event.preventDefault();
+  }
+
+  pressInSearch(event) {
+    if (event.key === "Enter") this.map?.step(event.shiftKey ? -1 : 1);
+    else if (event.key === "Escape") this.clear();
+  }
+
+  clear() {
+    this.search.value = "";
+    this.map.isolate(null);
+    this.map.show(-1);
+    this.find();
+  }
+
+  // Texts with the words, and the nearest ones by meaning, as far as they are on the map.
+  async find() {
+    const query = this.search.value.trim();
+    noteAddress("map", { c: this.picker.chosen, q: query });
+    this.searches.cancel();
+    const withWords = this.map.points.rowsWith(query);
+    this.map.find(withWords, query);
+    if (!query) return;
+    try {
+      const { passages } = await this.searches.request("/v1/search", { query, collection: this.picker.chosen, k: 10 * NEAREST });
+      const near = passages.map(({ id }) => this.rows.get(id)).filter((row) => row !== undefined).slice(0, NEAREST);
+      this.map.find(new Set([...withWords, ...near]), query);
+      this.state.textContent = `${withWords.size.toLocaleString("en")} with these words, ${near.filter((row) => !withWords.has(row)).length} more near in meaning`;
+    } catch (failure) {
+      if (!isAbort(failure)) this.state.textContent = failure.message;
+    }
+  }
+}
+
+function keysInWords() {
+  const keys = [["←↑↓→", "move"], ["+ −", "zoom"], ["0", "whole map"], ["/", "find"], ["n p", "next, previous"], ["Esc", "all"]];
+  return keys.flatMap(([key, what]) => [h("kbd", {}, key), ` ${what} `]);
+}

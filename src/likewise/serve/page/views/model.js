@@ -1,0 +1,74 @@
+// Model: what it is, and how good it is, with 95 % intervals.
+
+import { Latest, isAbort } from "../parts/api.js";
+import { counted, failureNotice, h, notice } from "../parts/dom.js";
+
+const FACTS = [
+  ["encoder", "Encoder"], ["layers", "Layers"], ["width", "Width"], ["parameters", "Parameters"], ["pooling", "Pooling"],
+  ["heads", "Heads"], ["numbers", "Numbers in a vector"], ["longest_input", "Longest input"], ["vocabulary", "Vocabulary"],
+  ["precision", "Computed in"], ["base_model", "Made from"], ["language", "Language"], ["license", "Licence"], ["fingerprint", "Fingerprint"],
+];
+const UNITS = { longest_input: "token", vocabulary: "token" };
+
+export function createView(root, context) {
+  return new ModelView(root, context);
+}
+
+class ModelView {
+  constructor(root, context) {
+    this.context = context;
+    this.latest = new Latest();
+    this.body = h("div", { class: "stack" });
+    root.append(this.body);
+  }
+
+  async show() {
+    try {
+      this.present(await this.latest.request(`/card?model=${encodeURIComponent(this.context.model)}`));
+    } catch (failure) {
+      if (!isAbort(failure)) this.body.replaceChildren(failureNotice(failure, () => this.show()));
+    }
+  }
+
+  present({ model, about, facts, scores, notes }) {
+    const rows = FACTS.filter(([name]) => facts[name] !== undefined && facts[name] !== null).map(([name, label]) => h("div", {}, h("dt", {}, label), h("dd", {}, factOf(name, facts[name]))));
+    this.body.replaceChildren(
+      h("div", {}, h("h1", {}, model), h("p", { class: "lede flat" }, about ?? "An embedder: a text becomes a vector, and texts of like meaning get like vectors.")),
+      h("div", { class: "split even" },
+        h("section", { class: "card" }, h("h2", {}, "What it is"), h("dl", { class: "facts" }, rows)),
+        h("section", { class: "card" }, h("h2", {}, "How good it is"), scores.length ? scoresOf(scores) : noScores(model), notesOf(notes))),
+    );
+  }
+}
+
+function factOf(name, value) {
+  if (Array.isArray(value)) return value.join(", ") || "nothing";
+  if (name === "fingerprint") return h("code", { title: value }, `${value.slice(0, 12)}…`);
+  if (UNITS[name]) return counted(value, UNITS[name]);
+  return typeof value === "number" ? value.toLocaleString("en") : String(value);
+}
+
+// A line for each task: a dot at the score, and a bar over its interval. Bars begin at 0: the axis is 0 to 100.
+function scoresOf(scores) {
+  const rows = scores.map(({ name, score, low, high, items }) => {
+    const spread = low === null ? "" : `${low.toFixed(1)} … ${high.toFixed(1)}`;
+    return h("tr", {},
+      h("th", { scope: "row" }, name),
+      h("td", { class: "number" }, score.toFixed(1)),
+      h("td", { class: "number soft spread" }, spread),
+      h("td", { class: "axis", "aria-hidden": "true" }, h("span", { class: "track", "--from": low ?? score, "--to": high ?? score, "--at": score }, h("i", { class: "range" }), h("i", { class: "point" }))),
+      h("td", { class: "number soft items" }, items === null ? "" : items.toLocaleString("en")));
+  });
+  const head = ["Task", "× 100", "95 % interval"].map((name) => h("th", { scope: "col" }, name));
+  return h("table", { class: "scores" },
+    h("thead", {}, h("tr", {}, head, h("td", { class: "axis ends", "aria-hidden": "true" }, h("span", {}, "0"), h("span", {}, "50"), h("span", {}, "100")), h("th", { scope: "col", class: "items" }, "Items"))),
+    h("tbody", {}, rows));
+}
+
+function noScores(model) {
+  return notice("There are no scores in this model’s folder. They can be computed:", h("pre", {}, `likewise evaluate ${model}`));
+}
+
+function notesOf(notes) {
+  return notes.length ? h("details", { class: "notes" }, h("summary", {}, "What to know of them"), h("ul", {}, notes.map((text) => h("li", {}, text)))) : null;
+}

@@ -1,0 +1,119 @@
+"""What a model is and how good: its facts, and the scores that its card has, with their intervals."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...errors import BadModel
+from ...runtime.untrusted_files import read_text
+from ..serve_settings import ServeSettings
+from ..web.endpoint import ApiRoute
+from ..web.exchange import Exchange, Reply
+from ..web.schemas import Field, ObjectOf, Text
+from .computing import embedder_of
+
+CARD = "README.md"
+MOST_BYTES = 1 << 20
+COLUMNS = ("× 100", "95 % interval", "items")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+INTERVAL = re.compile(rf"({NUMBER.pattern}) … ({NUMBER.pattern})")
+
+
+class CardScore(NamedTuple):
+    """A row of a card's table of scores: × 100, with the bounds of its 95 % interval where there is one."""
+
+    name: str
+    score: float
+    low: float | None
+    high: float | None
+    items: int | None
+
+
+def model_card_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
+    """Rows of the table of routes."""
+    query = ObjectOf("CardQuery", {"model": Field(Text(500), None, "the first by default")})
+    answer = {"type": "object", "required": ["model", "facts", "scores", "notes"]}
+    return [ApiRoute("GET", "/card", show_card, "What a model is, and its scores", query=query, answer=answer)]
+
+
+async def show_card(exchange: Exchange) -> Reply:
+    """Facts of a model, and what its card says of it."""
+    served = await embedder_of(exchange, exchange.query["model"])
+    text = await asyncio.to_thread(card_text, Path(served.model.manifest.encoder))
+    named = {field: front_value(text, field) for field in ("license", "language", "base_model")}
+    return Reply(
+        {
+            "model": served.name,
+            "about": about(text),
+            "facts": {**model_facts(served.model), **named},
+            "scores": [score._asdict() for score in card_scores(text)],
+            "notes": card_notes(text),
+        }
+    )
+
+
+def model_facts(embedder: Any) -> dict[str, Any]:
+    """An embedder as plain values, without where it lies."""
+    return {
+        **embedder.describe(),
+        "numbers": embedder.width,
+        "longest_input": embedder.tokenizer.max_length,
+        "vocabulary": embedder.tokenizer.vocabulary,
+        "prompts": dict(embedder.manifest.prompts),
+        "precision": embedder.precision,
+        "fingerprint": embedder.fingerprint,
+    }
+
+
+def card_text(folder: Path) -> str:
+    """The card in a model's folder; empty where there is none that can be read."""
+    try:
+        return read_text(folder / CARD, MOST_BYTES) or ""
+    except BadModel:
+        return ""
+
+
+def front_value(card: str, field: str) -> str | None:
+    """A plain value from the lines between --- at the beginning of a card."""
+    if not card.startswith("---\n"):
+        return None
+    found = re.search(rf"^{field}: *(\S.*)$", card.split("\n---\n", 1)[0], re.MULTILINE)
+    return found[1].strip() if found else None
+
+
+def about(card: str) -> str | None:
+    """The paragraph below a card's title, without Markdown's quotes."""
+    found = re.search(r"^# .+\n+([^#\n|`<\[!-].*)$", card, re.MULTILINE)
+    return found[1].replace("`", "") if found else None
+
+
+def section(card: str, title: str) -> str:
+    """What stands below a heading of the second level."""
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", card, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
+
+
+def card_scores(card: str) -> list[CardScore]:
+    """The rows of the table of scores that likewise writes into cards; tables with other columns are left out."""
+    lines = [line for line in section(card, "Scores").splitlines() if line.startswith("|")]
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    if not table or not {*COLUMNS} <= {*table[0]}:
+        return []
+    places = [table[0].index(column) for column in COLUMNS]
+    rows = [(row[0], *(row[place] for place in places)) for row in table[2:] if len(row) == len(table[0])]
+    return [_score(*row) for row in rows if NUMBER.fullmatch(row[1])]
+
+
+def _score(name: str, score: str, interval: str, items: str) -> CardScore:
+    bounds = INTERVAL.fullmatch(interval)
+    low, high = (float(bounds[1]), float(bounds[2])) if bounds else (None, None)
+    digits = items.replace(",", "")
+    return CardScore(name, float(score), low, high, int(digits) if digits.isdecimal() else None)
+
+
+def card_notes(card: str) -> list[str]:
+    """What a card says of its scores and of the model's limits, a sentence or two each."""
+    said = section(card, "Scores").split("|", 1)[0].split("\n\n")
+    limits = re.findall(r"^- (.+)$", section(card, "Limits"), re.MULTILINE)
+    return [text.replace("`", "").strip() for text in (*said, *limits) if text.strip()]
