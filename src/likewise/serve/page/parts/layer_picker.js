@@ -9,11 +9,12 @@ export class LayerPicker {
     this.slider = h("input", { type: "range", min: 0, step: 1, oninput: () => this.pick() });
     this.name = h("output", { class: "number" });
     this.bars = h("div", { class: "layer-bars", "aria-hidden": "true" });
+    this.names = h("div", { class: "layer-names note", "aria-hidden": "true" });
+    this.picture = h("div", { class: "layer-picture" }, this.bars, this.names, h("label", {}, h("span", { class: "hidden" }, "Layer"), this.slider));
     this.element = h("div", { class: "card", hidden: true },
       h("div", { class: "row spread" }, h("h2", {}, "By layer"), this.name),
-      this.bars,
-      h("label", {}, h("span", { class: "hidden" }, "Layer"), this.slider),
-      h("p", { class: "note" }, "This model's vectors are made from several layers, and so the cosine is a sum over them too. Far left: all layers together."));
+      this.picture,
+      h("p", { class: "note" }, "This model's vectors are made from several layers, and so the cosine is a sum over them too. Move the slider to see the part of one layer."));
   }
 
   show({ layers, layer_contributions: parts }) {
@@ -24,6 +25,8 @@ export class LayerPicker {
     const most = Math.max(...this.totals.map(Math.abs)) || 1;
     const bar = (total) => h("span", { class: total < 0 ? "takes" : "adds", "--share": `${(100 * Math.abs(total)) / most}%` });
     this.bars.replaceChildren(h("span", { class: "all" }), ...this.totals.map(bar));
+    this.names.replaceChildren(...["all", ...layers].map((name) => h("span", {}, name)));
+    this.picture.style.setProperty("--count", layers.length + 1);
     this.slider.max = layers.length;
     this.slider.value = 0;
     this.say();

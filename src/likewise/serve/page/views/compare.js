@@ -44,7 +44,7 @@ class CompareView {
       this.status);
     return [
       h("h1", {}, "Compare sentences"),
-      h("p", { class: "lede" }, "Each sentence becomes a vector; the cosine of two vectors says how alike their meanings are to this model. The darker, the more alike."),
+      h("p", { class: "lede" }, "Each sentence becomes a vector; the cosine of two vectors says how alike their meanings are to this model. The stronger the colour, the more alike."),
       h("div", { class: "split" }, entry, this.result),
     ];
   }

@@ -59,8 +59,7 @@ class MapPanel {
     const key = `${name} ${this.layout}`;
     noteAddress("map", { c: name, q: this.search.value });
     if (this.key === key) return this.find();
-    this.body.replaceChildren(notice(this.layout === "pca" ? "Placing the texts …" : "Placing the texts by t-SNE, which takes a minute for thousands of them …"));
-    this.state.textContent = "";
+    this.wait(name);
     try {
       const data = await this.latest.request(`/v1/collections/${encodeURIComponent(name)}/map?layout=${this.layout}`);
       if (!data.texts.length) return void this.body.replaceChildren(notice("This collection is empty."));
@@ -68,8 +67,20 @@ class MapPanel {
       this.key = key;
       this.find();
     } catch (failure) {
-      this.key = null;
-      if (!isAbort(failure)) this.body.replaceChildren(failureNotice(failure));
+      if (isAbort(failure)) return;
+      this.map = this.data = this.key = null;
+      this.body.replaceChildren(failureNotice(failure));
+    }
+  }
+
+  // While a layout is computed, the map that is there stays, if it is of this collection.
+  wait(name) {
+    const said = this.layout === "pca" ? "Placing the texts …" : "Placing the texts by t-SNE; thousands of them take a minute …";
+    if (this.data?.collection === name) this.state.textContent = said;
+    else {
+      this.state.textContent = "";
+      this.map = null;
+      this.body.replaceChildren(notice(said));
     }
   }
 
@@ -104,8 +115,8 @@ class MapPanel {
 
   clear() {
     this.search.value = "";
-    this.map.isolate(null);
-    this.map.show(-1);
+    this.map?.isolate(null);
+    this.map?.show(-1);
     this.find();
   }
 
@@ -114,6 +125,7 @@ class MapPanel {
     const query = this.search.value.trim();
     noteAddress("map", { c: this.picker.chosen, q: query });
     this.searches.cancel();
+    if (!this.map) return;
     const withWords = this.map.points.rowsWith(query);
     this.map.find(withWords, query);
     if (!query) return;

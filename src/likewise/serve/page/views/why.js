@@ -26,8 +26,8 @@ class WhyView {
       label: "What each pair of words contributes to the cosine, in hundredths",
       upright: true,
       scale: (value) => bothWays(this.most)(value),
-      shown: (value) => (100 * value).toFixed(1).replace("-", "−"),
-      spoken: (value, i, j) => `${this.words(0)[i]} and ${this.words(1)[j]}: ${(100 * value).toFixed(1)}`,
+      shown: hundredths,
+      spoken: (value, i, j) => `${this.words(0)[i]} and ${this.words(1)[j]}: ${hundredths(value)}`,
       pick: (i, j) => this.mark(i, j),
       leave: () => this.mark(-1, -1),
     });
@@ -159,5 +159,6 @@ class WhyView {
   }
 }
 
+const hundredths = (value) => (Math.abs(value) < 0.0005 ? "0" : (100 * value).toFixed(1).replace("-", "−"));
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const swatch = (kind) => h("span", { class: `swatch ${kind}`, "aria-hidden": "true" });
