@@ -73,11 +73,13 @@ fix: setup
 parity: .venv/parity
 	$(BIN)/python -m pytest -q tests/parity
 
-# the indexes' packages and servers, apart from what everything else is tested with
+# The indexes' packages and servers, apart from what everything else is tested with. The page is tested in the system's
+# Chromium (apt-get install chromium npm), by axe-core too.
 .venv/integration/made: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --upgrade pip
 	$(@D)/bin/pip install --quiet -e ".[faiss,pgvector,milvus,lance,ray,serve,traces]" --group integration --group clients --group clusters
+	npm install --silent --no-save --prefix $(@D) axe-core@4
 	@touch $@
 
 integration: .venv/integration/made

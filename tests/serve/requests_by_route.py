@@ -26,6 +26,9 @@ GOOD = {
     ("GET", "/metrics"): None,
     ("GET", "/openapi.json"): None,
     ("GET", "/status"): None,
+    ("GET", "/card"): None,
+    ("GET", "/"): None,
+    ("GET", "/page/{path:path}"): {"path:path": "app.js"},
 }
 
 

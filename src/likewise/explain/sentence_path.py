@@ -24,8 +24,8 @@ class SentencePath:
     words: tuple[str, ...]
     special: tuple[bool, ...]
     """Whether a token is one that the model adds, such as [CLS]."""
-    movement: Float[np.ndarray, "L-1 t"]
-    """1 minus the cosine of a word's vector at a layer, from the second on, with that at the layer before."""
+    movement: Float[np.ndarray, "S t"]
+    """Of each of the S = L - 1 steps: 1 minus the cosine of a word's vectors before and after it."""
     novelty: Float[np.ndarray, "L t"]
     """0 to 1: how much of a word's vector at this layer its neighbouring layers do not span."""
     alignment: Float[np.ndarray, "L t"]

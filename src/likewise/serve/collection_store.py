@@ -73,6 +73,8 @@ class CollectionStore:
         self._busy = 0
         self.maps: dict[tuple[Any, ...], dict[str, Any]] = {}
         """The last maps that were computed."""
+        self.one_map = asyncio.Lock()
+        """Held while a map is computed, which can take a minute: the store's other thread goes on searching."""
 
     def names(self) -> list[str]:
         """The collections that there are, by the names of their folders."""

@@ -12,7 +12,6 @@ CONTENT_POLICY = (
 )
 PAGE_HEADERS = (
     (b"content-security-policy", CONTENT_POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-cache"),  # asked for again every time, and answered by 304 where it is the same
 )

@@ -96,12 +96,13 @@ async def show_map(exchange: Exchange) -> Reply:
     store, query = exchange.server.collections, exchange.query
     found = await store.opened(exchange.path_values["name"])
     key = (found.name, await store.compute(found.collection.count), *query.values())
-    if key not in store.maps:
-        mapped = await store.compute(partial(collection_map, found.collection, **query))
-        store.maps[key] = {"collection": found.name, "layout": query["layout"], **mapped}
-        for old in [*store.maps][: -store.MAPS_KEPT]:
-            del store.maps[old]
-    return Reply(store.maps[key])
+    async with store.one_map:
+        if key not in store.maps:
+            mapped = await store.compute(partial(collection_map, found.collection, **query))
+            store.maps[key] = {"collection": found.name, "layout": query["layout"], **mapped}
+            for old in [*store.maps][: -store.MAPS_KEPT]:
+                del store.maps[old]
+        return Reply(store.maps[key])
 
 
 OBJECT: dict[str, Any] = {"type": "object"}

@@ -73,6 +73,25 @@ export function debounced(act, milliseconds) {
   };
 }
 
+// Call `act` at once; while it is at work, remember that it was called, and call it once more afterwards.
+export function paced(act) {
+  let isBusy = false;
+  let isWanted = false;
+  return async () => {
+    isWanted = true;
+    if (isBusy) return;
+    isBusy = true;
+    try {
+      while (isWanted) {
+        isWanted = false;
+        await act();
+      }
+    } finally {
+      isBusy = false;
+    }
+  };
+}
+
 export function counted(count, one, many = `${one}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }

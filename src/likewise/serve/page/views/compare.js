@@ -2,7 +2,7 @@
 
 import { addressOf, noteAddress } from "../parts/address.js";
 import { isAbort, Latest } from "../parts/api.js";
-import { counted, debounced, exampleChips, failureNotice, field, h, notice } from "../parts/dom.js";
+import { counted, exampleChips, failureNotice, field, h, notice, paced } from "../parts/dom.js";
 import { SENTENCE_SETS } from "../parts/examples.js";
 import { cosineText, HeatMap, oneWay, shortened } from "../parts/heat_map.js";
 
@@ -17,7 +17,7 @@ class CompareView {
   constructor(root, context) {
     this.context = context;
     this.latest = new Latest();
-    this.typed = debounced(() => this.compute(), 90);
+    this.typed = paced(() => this.compute());
     this.area = h("textarea", { rows: 11, spellcheck: "false", oninput: () => this.typed() });
     this.status = h("p", { class: "status", role: "status" });
     this.pair = h("div", { class: "card pair-shown" });

@@ -3,7 +3,7 @@
 import { noteAddress } from "../parts/address.js";
 import { isAbort, Latest, request } from "../parts/api.js";
 import { CollectionPicker, noCollections } from "../parts/collection_picker.js";
-import { checkBox, counted, debounced, exampleChips, failureNotice, field, h, notice } from "../parts/dom.js";
+import { checkBox, counted, exampleChips, failureNotice, field, h, notice, paced } from "../parts/dom.js";
 import { highlighted, wordsOf } from "../parts/highlight.js";
 
 const RESULTS = 12;
@@ -16,7 +16,7 @@ export function createView(root, context) {
 class SearchView {
   constructor(root) {
     this.latest = new Latest();
-    this.typed = debounced(() => this.search(), 60);
+    this.typed = paced(() => this.search());
     this.query = h("input", { type: "search", class: "large", placeholder: "What are you looking for?", autocomplete: "off", "aria-label": "Search", oninput: () => this.typed() });
     this.filter = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: 'year >= 2020 and lang = "en"', oninput: () => this.typed() });
     this.isHybrid = false;

@@ -1,0 +1,136 @@
+"""The web page in Chromium: how soon it is to be seen, and how soon results are there while one types.
+
+python -m benchmarks.serve_page build FOLDER      a collection of 50,000 sentences, to be searched
+python -m benchmarks.serve_page measure FOLDER    writes benchmarks/results/serve_page.json
+python -m benchmarks.serve_page pictures FOLDER OUT    every view, light, dark and on a phone
+
+It needs playwright and the system's Chromium (`make integration` installs the first), and is run with that Python.
+Browser and server share the processors. A result counts when its frame is drawn: from the event of the key on.
+"""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from likewise import Embedder
+from likewise.native.threads import thread_count
+from likewise.search.texts.text_index import TextIndex
+from tests.integration.browser import LOOKS, Tab, chromium
+from tests.serve.running_server import running_server
+
+from .real_sentences import real_sentences
+from .record import save
+
+MODEL = "likewise-mini"
+COUNT = 50_000
+NAME = "sentences"
+VIEWS = ("compare", "why", "search", "map", "layers", "model", "load")
+QUERIES = ("how do I learn to play the guitar", "a dog runs along the beach", "who won the election")
+KEY_EVERY = 120
+"""Milliseconds between keys: a fast typist's."""
+WATCH = """
+() => {
+  window.waits = [];
+  let pressed = null;
+  document.querySelector(".search input.large").addEventListener("input", () => { pressed = performance.now(); }, true);
+  new MutationObserver(() => {
+    const since = pressed;
+    pressed = null;
+    if (since !== null) requestAnimationFrame(() => setTimeout(() => window.waits.push(performance.now() - since)));
+  }).observe(document.querySelector(".search .stack > div:last-child"), { childList: true });
+}
+"""
+"""From the event of a key to the frame with its results. Keys whose results those of a later key replaced do not count."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("build", "measure", "pictures"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path, nargs="?", default=Path("pictures"))
+    parser.add_argument("--rounds", type=int, default=5)
+    args = parser.parse_args()
+    if args.what == "build":
+        build(args.folder)
+    elif args.what == "measure":
+        save("serve_page", measured(args.folder, args.rounds))
+    else:
+        take_pictures(args.folder, args.out)
+
+
+def build(folder: Path) -> None:
+    """A collection of real sentences."""
+    with TextIndex.open(folder / NAME, Embedder.load(MODEL), name=MODEL) as index:
+        print(index.add(real_sentences(COUNT), total=COUNT))
+
+
+@contextmanager
+def page_server(folder: Path) -> Iterator[str]:
+    """A server's address; it is warm."""
+    with running_server(MODEL, "--collections", str(folder), "--log", "off") as server:
+        server.ask("/v1/search", {"query": "warm", "collection": NAME})
+        yield server.url
+
+
+def measured(folder: Path, rounds: int) -> dict[str, Any]:
+    """First paint of each view in a fresh browser profile, and the waits while typing; milliseconds."""
+    with page_server(folder) as url, chromium() as browser:
+        paints = {view: [first_paint(browser, url, view) for _ in range(rounds)] for view in VIEWS}
+        keys, waits = typed(browser, url)
+    every = [paint for found in paints.values() for paint in found]
+    tenths = quantiles(waits, n=20)
+    return {
+        "threads": thread_count(),
+        "first_paint_ms": {view: round(median(found)) for view, found in paints.items()} | {"slowest": round(max(every))},
+        "passages": COUNT,
+        "key_to_results_ms": {"median": median(waits), "p95": tenths[-1], "slowest": max(waits)},
+        "keys": keys,
+        "keys_with_results_of_their_own": len(waits),
+    }
+
+
+def first_paint(browser: Any, url: str, view: str) -> float:
+    """Milliseconds from the address to something that is seen, with nothing in the browser's cache."""
+    tab = Tab(browser, url)
+    tab.open(view).wait_for_selector("h1")
+    found = float(tab.first_paint())
+    tab.context.close()
+    return found
+
+
+def typed(browser: Any, url: str) -> tuple[int, list[float]]:
+    """How many keys were pressed, and the waits for results."""
+    tab = Tab(browser, url)
+    page = tab.open(f"search?c={NAME}")
+    page.wait_for_selector(".result")
+    page.wait_for_selector(".chips")  # the map of the collection, computed once, is not what is measured
+    page.evaluate(WATCH)
+    box = page.get_by_role("searchbox", name="Search")
+    for query in QUERIES:
+        box.fill("")
+        box.press_sequentially(query, delay=KEY_EVERY)
+        page.wait_for_timeout(300)
+    waits: list[float] = page.evaluate("window.waits")
+    tab.context.close()
+    return sum(map(len, QUERIES)), waits
+
+
+def take_pictures(folder: Path, out: Path) -> None:
+    """Write VIEW-LOOK.png for every view."""
+    out.mkdir(parents=True, exist_ok=True)
+    with page_server(folder) as url, chromium() as browser:
+        for look in LOOKS:
+            for view in VIEWS:
+                tab = Tab(browser, url, look)
+                page = tab.open(view)
+                page.wait_for_load_state("networkidle") if view != "load" else page.wait_for_timeout(3000)
+                page.wait_for_timeout(500)
+                page.screenshot(path=out / f"{view}-{look}.png", full_page=True)
+                tab.context.close()
+
+
+if __name__ == "__main__":
+    main()

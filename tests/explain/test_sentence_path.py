@@ -1,0 +1,52 @@
+"""A sentence through the layers: every measure is what a loop over words and layers gives."""
+
+import numpy as np
+import pytest
+
+from likewise import Embedder
+from likewise.errors import BadInput
+from likewise.explain import sentence_path
+
+TEXT = "the quick cat and the dog"
+
+
+@pytest.fixture(scope="module")
+def embedder(folders) -> Embedder:
+    return Embedder.load(folders("bert"), engine="numpy")
+
+
+def cosine(a, b) -> float:
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+def test_movement_arrival_and_likeness_are_cosines_of_a_word_with_itself(embedder):
+    found = sentence_path(embedder, TEXT)
+    (layers,) = embedder.encode_layers([TEXT])
+    count, words = layers.shape[:2]
+    assert len(found.words) == words and found.special == (True, *[False] * (words - 2), True)
+    for word in range(words):
+        for layer in range(count):
+            arrival = cosine(layers[layer, word], layers[-1, word])
+            assert found.to_last[layer, word] == pytest.approx(arrival, abs=1e-5)
+            if layer:
+                moved = 1 - cosine(layers[layer, word], layers[layer - 1, word])
+                assert found.movement[layer - 1, word] == pytest.approx(moved, abs=1e-5)
+    between = np.mean([cosine(layers[0, word], layers[2, word]) for word in range(words)])
+    assert found.between_layers[0, 2] == pytest.approx(between, abs=1e-5)
+    others = [cosine(layers[1, a], layers[1, b]) for a in range(words) for b in range(words) if a != b]
+    assert found.context[1] == pytest.approx(np.mean(others), abs=1e-5)
+
+
+def test_shares_and_novelty_are_shares_and_everything_is_plain_json(embedder):
+    found = sentence_path(embedder, TEXT)
+    assert found.importance.sum() == pytest.approx(1, abs=1e-5)
+    assert ((found.novelty >= 0) & (found.novelty <= 1 + 1e-6)).all()
+    plain = found.as_json()
+    assert plain["words"] == list(found.words)
+    assert np.array(plain["movement"]).shape == (len(found.novelty) - 1, len(found.words))
+    assert np.array(plain["places"]).shape == (*found.novelty.shape, 2)
+
+
+def test_a_model_without_two_blocks_is_refused():
+    with pytest.raises(BadInput, match="expected 2 or more to compare layers"):
+        sentence_path(Embedder.load("likewise-static"), "a cat")

@@ -1,0 +1,180 @@
+"""The web page in a real browser: every view, light, dark and on a phone; with the keyboard; and when things go wrong."""
+
+import pytest
+
+from likewise import Embedder
+from likewise.search.texts.text_index import TextIndex
+from likewise.serve.access.api_keys import add_key
+from tests.integration.browser import LOOKS, Tab, chromium
+from tests.serve.running_server import running_server
+
+LAYERED = "layered=likewise-mini(pooling=sbert-wk:start=0)"
+NOTES = [f"{who} {what} {where}." for who in ("A cat", "The dog", "A child") for what in ("sleeps", "plays", "eats")
+         for where in ("in the sun", "at home", "by the river", "all day")]  # fmt: skip
+SHOWN = {
+    "compare": "td[aria-label='1 and 2: 0.66']",
+    "why": ".words .word >> nth=8",
+    "search": ".results .result >> nth=5",
+    "map": ".legend-list button >> nth=0",
+    "layers": ".layers .heat td[role=gridcell] >> nth=20",
+    "model": ".scores tbody tr >> nth=9",
+    "load": "table.plain tbody tr >> nth=1",
+}
+"""What is to be seen at once in each view."""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("indexes")
+    with TextIndex.open(folder / "notes", Embedder.load("likewise-mini"), name="likewise-mini") as index:
+        index.add(NOTES, progress=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(indexes):
+    with running_server("likewise-mini", LAYERED, "--collections", str(indexes), "--log", "off") as server:
+        yield server
+
+
+@pytest.fixture
+def tab(browser, server):
+    tab = Tab(browser, server.url)
+    yield tab
+    tab.context.close()
+    assert tab.problems == []
+
+
+@pytest.mark.parametrize("view", SHOWN)
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_view_shows_something_at_once_and_keeps_nobody_out(view, look, browser, server):
+    tab = Tab(browser, server.url, look)
+    page = tab.open(view)
+    page.wait_for_selector(SHOWN[view])
+    assert tab.first_paint() < 1000
+    assert tab.overflow() <= 0
+    assert tab.barriers() == []
+    assert tab.problems == []
+    assert all(url.startswith(server.url) for url in tab.asked)
+    tab.context.close()
+
+
+def test_the_matrix_follows_what_is_typed_and_the_arrow_keys(tab):
+    page = tab.open("compare")
+    page.get_by_label("Sentences").fill("A cat sleeps.\nA kitten naps.\nShares fell.")
+    page.wait_for_function("document.querySelectorAll('td[role=gridcell]').length === 9")
+    page.locator("td[role=gridcell]").first.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown", "Home"):
+        page.keyboard.press(key)
+    assert page.evaluate("document.activeElement.dataset.i + document.activeElement.dataset.j") == "20"
+    assert page.locator(".pair-shown .quoted").nth(0).inner_text() == "3 Shares fell."
+
+
+def test_tabs_are_moved_through_with_the_arrow_keys_and_have_addresses(tab):
+    page = tab.open("compare")
+    page.wait_for_selector(SHOWN["compare"])
+    page.locator("#tab-compare").focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector(SHOWN["load"])
+    assert page.url.endswith("#load")
+    page.go_back()
+    page.wait_for_selector(SHOWN["compare"])
+    assert page.locator("[role=tab][aria-selected=true]").inner_text() == "Compare"
+
+
+def test_a_pair_leads_to_why_and_the_words_add_up(tab):
+    page = tab.open("compare")
+    page.wait_for_selector(SHOWN["compare"])
+    page.get_by_role("link", name="Why?").click()
+    page.wait_for_selector(".word")
+    numbers = page.locator(".why td[role=gridcell]").all_inner_texts()
+    total = sum(float(number.replace("−", "-")) for number in numbers) / 100
+    assert total == pytest.approx(float(page.locator(".why .big").inner_text()), abs=0.01)
+
+
+def test_the_slider_shows_the_part_of_one_layer(tab):
+    page = tab.open("why?model=layered")
+    slider = page.get_by_label("Layer")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    assert "layer 0" in slider.get_attribute("aria-valuetext")
+    assert page.locator(".layer-bars .chosen").count() == 1
+
+
+def test_results_come_as_one_types_with_the_words_marked(tab):
+    page = tab.open("search?c=notes")
+    page.get_by_role("searchbox", name="Search").press_sequentially("sleeping dog", delay=10)
+    page.wait_for_selector(".result mark")
+    assert page.locator(".result .passage").first.inner_text().startswith("The dog sleeps")
+    assert page.url.endswith("q=sleeping+dog")
+    page.get_by_label("Words too").check()
+    page.wait_for_selector("text=words ")
+
+
+def test_texts_are_found_on_the_map_and_pointed_at(tab):
+    page = tab.open("map?c=notes")
+    page.wait_for_selector(SHOWN["map"])
+    page.get_by_label("Find on the map").fill("river")
+    page.wait_for_selector("text=9 with these words")
+    page.get_by_label("Find on the map").press("Enter")
+    assert "by the river" in page.locator(".tip .text").inner_text()
+    page.locator("canvas").focus()
+    page.keyboard.press("Escape")
+    assert page.locator(".tip").is_hidden()
+    assert page.get_by_label("Find on the map").input_value() == ""
+
+
+def test_light_and_dark_are_switched_and_remembered(tab):
+    page = tab.open("compare")
+    page.get_by_label("Switch between light and dark").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_texts_are_shown_as_texts(tab):
+    page = tab.open("compare")
+    evil = "<img src=x onerror=alert(1)>"
+    page.get_by_label("Sentences").fill(f"{evil}\n</textarea><script>alert(2)</script>")
+    page.wait_for_function("document.querySelectorAll('td[role=gridcell]').length === 4")
+    assert page.locator(".pair-shown .quoted").first.inner_text() == f"1 {evil}"
+    assert page.locator("img").count() == 0
+
+
+def test_a_filter_that_cannot_be_read_is_explained(browser, server):
+    tab = Tab(browser, server.url)
+    page = tab.open("search?c=notes&q=cats&f=colour+%3D+3")
+    page.wait_for_selector("[role=alert]")
+    assert "colour" in page.locator("[role=alert]").inner_text()
+    assert [problem for problem in tab.problems if "status of 400" not in problem] == []
+    tab.context.close()
+
+
+def test_a_server_without_collections_says_how_to_make_one(browser):
+    with running_server("likewise-static", "--log", "off") as server:
+        tab = Tab(browser, server.url)
+        for view in ("search", "map"):
+            tab.open(view).wait_for_selector("text=likewise index add")
+        tab.open("layers").wait_for_selector("text=expected 2 or more")
+        assert [problem for problem in tab.problems if "status of 400" not in problem] == []
+        server.end()
+        tab.open("compare").wait_for_selector("text=The server does not answer")
+        tab.context.close()
+
+
+def test_a_key_is_asked_for_and_used(browser, tmp_path):
+    secret = add_key(tmp_path / "keys.json", "alice")
+    with running_server("likewise-mini", "--keys", str(tmp_path / "keys.json"), "--log", "off") as server:
+        tab = Tab(browser, server.url)
+        page = tab.open("compare")
+        for key, next_seen in (("wrong", "text=does not know this key"), (secret, SHOWN["compare"])):
+            page.get_by_label("API key").fill(key)
+            page.get_by_role("button", name="Use this key").click()
+            page.wait_for_selector(next_seen)
+        tab.context.close()
