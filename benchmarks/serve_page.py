@@ -15,11 +15,12 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from tests.integration.browser import LOOKS, Tab, chromium
+from tests.serve.running_server import running_server
+
 from likewise import Embedder
 from likewise.native.threads import thread_count
 from likewise.search.texts.text_index import TextIndex
-from tests.integration.browser import LOOKS, Tab, chromium
-from tests.serve.running_server import running_server
 
 from .real_sentences import real_sentences
 from .record import save
@@ -43,7 +44,7 @@ WATCH = """
   }).observe(document.querySelector(".search .stack > div:last-child"), { childList: true });
 }
 """
-"""From the event of a key to the frame with its results. Keys whose results those of a later key replaced do not count."""
+"""From the event of a key to the frame with its results; a key whose results those of a later one replaced has none."""
 
 
 def main() -> None:
@@ -84,7 +85,8 @@ def measured(folder: Path, rounds: int) -> dict[str, Any]:
     tenths = quantiles(waits, n=20)
     return {
         "threads": thread_count(),
-        "first_paint_ms": {view: round(median(found)) for view, found in paints.items()} | {"slowest": round(max(every))},
+        "first_paint_ms": {view: round(median(found)) for view, found in paints.items()}
+        | {"slowest": round(max(every))},
         "passages": COUNT,
         "key_to_results_ms": {"median": median(waits), "p95": tenths[-1], "slowest": max(waits)},
         "keys": keys,

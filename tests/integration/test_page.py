@@ -1,4 +1,4 @@
-"""The web page in a real browser: every view, light, dark and on a phone; with the keyboard; and when things go wrong."""
+"""The web page in a real browser: every view, light, dark and on a phone; by keyboard; and when things go wrong."""
 
 import pytest
 

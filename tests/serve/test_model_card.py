@@ -1,4 +1,4 @@
-"""A model's card as JSON: what the recipes and the packaged models write is read back, and anything else is harmless."""
+"""A model's card as JSON: what the recipes and packaged models write is read back, and anything else is harmless."""
 
 from importlib.resources import as_file, files
 

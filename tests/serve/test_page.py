@@ -46,7 +46,9 @@ def test_the_policy_allows_this_server_and_nothing_else():
 @pytest.mark.parametrize("path", FILES)
 def test_no_file_names_an_address_of_another_machine_or_makes_markup_of_texts(path):
     text = text_of(path).replace(SVG_NAMESPACE, "")
-    assert not re.search(r"https?:|[\"'(]//|@import|url\(|innerHTML|outerHTML|insertAdjacentHTML|eval\(|Function\(", text)
+    assert not re.search(
+        r"https?:|[\"'(]//|@import|url\(|innerHTML|outerHTML|insertAdjacentHTML|eval\(|Function\(", text
+    )
     assert not re.search(r"<script>|<style>| style=| on[a-z]+=\"", text), "the policy would not run it"
 
 
@@ -86,7 +88,13 @@ def test_a_file_that_the_browser_has_is_not_sent_again(client):
 
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=40))
 def test_no_other_path_is_a_file(client, path):
-    for tried in (f"/page/{path}", f"/page/../{path}", f"/page/..%2f{path}", "/page/__init__.py", "/page/page_files.py"):
+    for tried in (
+        f"/page/{path}",
+        f"/page/../{path}",
+        f"/page/..%2f{path}",
+        "/page/__init__.py",
+        "/page/page_files.py",
+    ):
         response = client.get(tried)
         known = str(response.request.url.path).lstrip("/") in {*FILES, ""}
         assert known or response.status_code in (404, 405, 400)

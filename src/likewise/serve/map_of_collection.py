@@ -31,7 +31,16 @@ def collection_map(collection: Collection, layout: str, limit: int, clusters: in
         texts = block.texts or [None] * len(block)
         rows += [(block.ids[i], texts[i] or "", block.vectors[i]) for i in chosen]
     if not rows:
-        return {"total": 0, "ids": [], "texts": [], "x": [], "y": [], "labels": [], "clusters": [], "other": NO_CLUSTER_COLOUR}
+        return {
+            "total": 0,
+            "ids": [],
+            "texts": [],
+            "x": [],
+            "y": [],
+            "labels": [],
+            "clusters": [],
+            "other": NO_CLUSTER_COLOUR,
+        }
     vectors = np.stack([row[2] for row in rows])
     return {"total": count, **_mapped([row[0] for row in rows], [row[1] for row in rows], vectors, layout, clusters)}
 

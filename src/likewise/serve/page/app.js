@@ -1,6 +1,6 @@
 // The page: which view is open, which model is asked, and moving between them.
 
-import { readAddress } from "./parts/address.js";
+import { readAddress, useModel } from "./parts/address.js";
 import { request } from "./parts/api.js";
 import { failureNotice, h } from "./parts/dom.js";
 
@@ -15,10 +15,14 @@ let current = null;
 async function loadModels() {
   const { data } = await request("/v1/models");
   context.models = data.filter((model) => (model.kind ?? "embedder") === "embedder").map((model) => model.id);
-  context.model = context.models.includes(readAddress().values.model) ? readAddress().values.model : context.models[0];
   chooser.replaceChildren(...context.models.map((name) => h("option", { value: name }, name)));
-  chooser.value = context.model;
+  chooseModel(context.models[0]);
   document.getElementById("model-choice").hidden = context.models.length < 2;
+}
+
+function chooseModel(name) {
+  context.model = chooser.value = name;
+  useModel(name === context.models[0] ? null : name);
 }
 
 function showTab(name) {
@@ -40,6 +44,7 @@ async function open() {
   current = name;
   try {
     if (!context.models.length) await loadModels();
+    if (context.models.includes(values.model)) chooseModel(values.model);
     const found = opened.get(name) ?? (await create(name));
     if (current !== name) return;
     panel.replaceChildren(found.element);
@@ -68,7 +73,7 @@ function moveAmongTabs(event) {
 }
 
 chooser.addEventListener("change", () => {
-  context.model = chooser.value;
+  chooseModel(chooser.value);
   opened.get(current)?.view.show(readAddress().values);
 });
 document.getElementById("tabs").addEventListener("keydown", moveAmongTabs);

@@ -1,5 +1,11 @@
 // The part of the address after #: the view, and what is shown in it, so that an address can be passed on.
 
+let model = null; // that is part of every address; null: the server's first
+
+export function useModel(name) {
+  model = name;
+}
+
 // "#why?a=one&b=two" → { view: "why", values: { a: "one", b: "two" } }
 export function readAddress() {
   const [view, query = ""] = decodeHash().split("?", 2);
@@ -21,7 +27,7 @@ export function addressOf(view, values = {}) {
 
 // Say in the address what is shown, without a new entry in the history.
 export function noteAddress(view, values) {
-  const address = addressOf(view, values);
+  const address = addressOf(view, { ...values, model });
   if (readAddress().view === view && location.hash !== address && address.length < 4000) {
     history.replaceState(null, "", address);
   }
