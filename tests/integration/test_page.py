@@ -1,8 +1,11 @@
 """The web page in a real browser: every view, light, dark and on a phone; by keyboard; and when things go wrong."""
 
+import numpy as np
 import pytest
 
 from likewise import Embedder
+from likewise.cluster.maps.cluster_map import ClusterMap
+from likewise.cluster.maps.page import write_page
 from likewise.search.texts.text_index import TextIndex
 from likewise.serve.access.api_keys import add_key
 from tests.integration.browser import LOOKS, Tab, chromium
@@ -67,7 +70,7 @@ def test_every_view_shows_something_at_once_and_keeps_nobody_out(view, look, bro
 
 def test_the_matrix_follows_what_is_typed_and_the_arrow_keys(tab):
     page = tab.open("compare")
-    page.get_by_label("Sentences").fill("A cat sleeps.\nA kitten naps.\nShares fell.")
+    page.get_by_role("textbox", name="Sentences").fill("A cat sleeps.\nA kitten naps.\nShares fell.")
     page.wait_for_function("document.querySelectorAll('td[role=gridcell]').length === 9")
     page.locator("td[role=gridcell]").first.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown", "Home"):
@@ -100,7 +103,8 @@ def test_a_pair_leads_to_why_and_the_words_add_up(tab):
 
 def test_the_slider_shows_the_part_of_one_layer(tab):
     page = tab.open("why?model=layered")
-    slider = page.get_by_label("Layer")
+    page.wait_for_selector(".layer-bars .adds")
+    slider = page.get_by_role("slider", name="Layer")
     slider.focus()
     page.keyboard.press("ArrowRight")
     assert "layer 0" in slider.get_attribute("aria-valuetext")
@@ -141,7 +145,7 @@ def test_light_and_dark_are_switched_and_remembered(tab):
 def test_texts_are_shown_as_texts(tab):
     page = tab.open("compare")
     evil = "<img src=x onerror=alert(1)>"
-    page.get_by_label("Sentences").fill(f"{evil}\n</textarea><script>alert(2)</script>")
+    page.get_by_role("textbox", name="Sentences").fill(f"{evil}\n</textarea><script>alert(2)</script>")
     page.wait_for_function("document.querySelectorAll('td[role=gridcell]').length === 4")
     assert page.locator(".pair-shown .quoted").first.inner_text() == f"1 {evil}"
     assert page.locator("img").count() == 0
@@ -150,8 +154,7 @@ def test_texts_are_shown_as_texts(tab):
 def test_a_filter_that_cannot_be_read_is_explained(browser, server):
     tab = Tab(browser, server.url)
     page = tab.open("search?c=notes&q=cats&f=colour+%3D+3")
-    page.wait_for_selector("[role=alert]")
-    assert "colour" in page.locator("[role=alert]").inner_text()
+    assert "colour" in page.locator(".notice[role=alert]").inner_text()
     assert [problem for problem in tab.problems if "status of 400" not in problem] == []
     tab.context.close()
 
@@ -174,7 +177,22 @@ def test_a_key_is_asked_for_and_used(browser, tmp_path):
         tab = Tab(browser, server.url)
         page = tab.open("compare")
         for key, next_seen in (("wrong", "text=does not know this key"), (secret, SHOWN["compare"])):
-            page.get_by_label("API key").fill(key)
+            page.get_by_role("textbox", name="API key").fill(key)
             page.get_by_role("button", name="Use this key").click()
             page.wait_for_selector(next_seen)
         tab.context.close()
+
+
+def test_a_map_in_a_file_of_its_own_is_drawn_and_searched(browser, tmp_path):
+    places = np.random.default_rng(0).random((len(NOTES), 2))
+    write_page(ClusterMap("Notes", places, np.arange(len(NOTES)) % 3 - 1, NOTES, ["one", "two"]), tmp_path / "map.html")
+    tab = Tab(browser, (tmp_path / "map.html").as_uri())
+    tab.page.goto(tab.url)
+    tab.page.wait_for_selector("#legend button")
+    tab.page.locator("#search").fill("dog river")
+    assert tab.page.locator("#state").inner_text() == "3 of 36 texts with “dog river”"
+    tab.page.locator("#search").press("Enter")
+    assert tab.page.locator("#tip .text").inner_text() == "The dog sleeps by the river."
+    assert tab.barriers() == []
+    assert tab.problems == []
+    tab.context.close()

@@ -161,7 +161,8 @@ def _words(embedder: Embedder, text: str, count: int) -> tuple[list[Word], list[
 def _summed(parts: Float[np.ndarray, "S t E"], word_of: Sequence[int]) -> Float[np.ndarray, "S n E"]:
     """The parts of each word, from those of its tokens."""
     sums = np.zeros((len(parts), max(word_of) + 1, parts.shape[2]))
-    np.add.at(sums, (slice(None), np.asarray(word_of)), parts)
+    for token, word in enumerate(word_of):
+        sums[:, word] += parts[:, token]
     return sums
 
 

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.cluster.maps.cluster_map import ClusterMap
-from likewise.cluster.maps.page import json_for_script, map_page, write_page
+from likewise.cluster.maps.page import SCRIPTS, json_for_script, map_page, one_script, write_page
 
 EVIL = [
     "</script><script>alert(1)</script>",
@@ -75,6 +76,19 @@ def test_the_page_loads_nothing():
     assert not re.search(
         r"https?://|//[a-z]|@import|url\(|\bsrc=|\bhref=|fetch\(|XMLHttp|import\(|innerHTML|eval\(", page
     )
+
+
+def test_the_modules_make_one_script_in_which_nothing_is_declared_twice():
+    script = one_script()
+    names = re.findall(r"^(?:class|function|const|let) (\w+)", script, re.MULTILINE)
+    assert len(names) > 10 and len({*names}) == len(names)
+    assert not re.search(r"^(import|export)\b", script, re.MULTILINE)
+
+
+def test_every_module_stands_behind_those_it_imports():
+    for number, name in enumerate(SCRIPTS):
+        text = files("likewise.cluster.maps").joinpath(name).read_text("utf-8")
+        assert {*re.findall(r'^import .* from "\./(.+)";$', text, re.MULTILINE)} <= {*SCRIPTS[:number]}
 
 
 def test_every_element_that_the_script_looks_for_is_in_the_page():

@@ -1,7 +1,7 @@
 // The page: which view is open, which model is asked, and moving between them.
 
 import { readAddress, useModel } from "./parts/address.js";
-import { request } from "./parts/api.js";
+import { notThere, request } from "./parts/api.js";
 import { failureNotice, h } from "./parts/dom.js";
 
 const VIEWS = ["compare", "why", "search", "map", "layers", "model", "load"];
@@ -55,7 +55,7 @@ async function open() {
 }
 
 async function create(name) {
-  const module = await import(`./views/${name}.js`);
+  const module = await import(`./views/${name}.js`).catch(() => Promise.reject(notThere()));
   const element = h("div", { class: `view ${name}` });
   const found = { element, view: module.createView(element, context) };
   opened.set(name, found);

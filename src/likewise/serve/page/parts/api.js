@@ -31,8 +31,12 @@ async function send(path, body, signal) {
     return await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Failure("The server does not answer. Is it still running?", 0);
+    throw notThere();
   }
+}
+
+export function notThere() {
+  return new Failure("The server does not answer. Is it still running?", 0);
 }
 
 // Each API has its own shape of an error.

@@ -109,8 +109,16 @@ class MapPanel {
   }
 
   pressInSearch(event) {
-    if (event.key === "Enter") this.map?.step(event.shiftKey ? -1 : 1);
+    if (event.key === "Enter") this.goToFound(event.shiftKey ? -1 : 1);
     else if (event.key === "Escape") this.clear();
+  }
+
+  // The next of the texts that were found, or the one before it: the nearest in meaning first.
+  goToFound(by) {
+    if (!this.ranked?.length) return;
+    const from = this.ranked.indexOf(this.map.chosen.at);
+    const next = from < 0 ? 0 : (from + by + this.ranked.length) % this.ranked.length;
+    this.map.goTo(this.ranked[next]);
   }
 
   clear() {
@@ -128,11 +136,13 @@ class MapPanel {
     if (!this.map) return;
     const withWords = this.map.points.rowsWith(query);
     this.map.find(withWords, query);
+    this.ranked = [...(withWords ?? [])];
     if (!query) return;
     try {
       const { passages } = await this.searches.request("/v1/search", { query, collection: this.picker.chosen, k: 10 * NEAREST });
       const near = passages.map(({ id }) => this.rows.get(id)).filter((row) => row !== undefined).slice(0, NEAREST);
-      this.map.find(new Set([...withWords, ...near]), query);
+      this.ranked = [...new Set([...near, ...withWords])];
+      this.map.find(new Set(this.ranked), query);
       this.state.textContent = `${withWords.size.toLocaleString("en")} with these words, ${near.filter((row) => !withWords.has(row)).length} more near in meaning`;
     } catch (failure) {
       if (!isAbort(failure)) this.state.textContent = failure.message;
