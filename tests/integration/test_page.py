@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from likewise import Embedder
 from likewise.cluster.maps.cluster_map import ClusterMap
@@ -71,7 +72,7 @@ def test_every_view_shows_something_at_once_and_keeps_nobody_out(view, look, bro
 def test_the_matrix_follows_what_is_typed_and_the_arrow_keys(tab):
     page = tab.open("compare")
     page.get_by_role("textbox", name="Sentences").fill("A cat sleeps.\nA kitten naps.\nShares fell.")
-    page.wait_for_function("document.querySelectorAll('td[role=gridcell]').length === 9")
+    expect(page.locator("td[role=gridcell]")).to_have_count(9)
     page.locator("td[role=gridcell]").first.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown", "Home"):
         page.keyboard.press(key)
@@ -146,7 +147,7 @@ def test_texts_are_shown_as_texts(tab):
     page = tab.open("compare")
     evil = "<img src=x onerror=alert(1)>"
     page.get_by_role("textbox", name="Sentences").fill(f"{evil}\n</textarea><script>alert(2)</script>")
-    page.wait_for_function("document.querySelectorAll('td[role=gridcell]').length === 4")
+    expect(page.locator("td[role=gridcell]")).to_have_count(4)
     assert page.locator(".pair-shown .quoted").first.inner_text() == f"1 {evil}"
     assert page.locator("img").count() == 0
 
