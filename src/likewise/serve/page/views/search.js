@@ -22,7 +22,7 @@ class SearchView {
     this.isHybrid = false;
     this.picker = new CollectionPicker(() => this.changeCollection());
     this.status = h("p", { class: "status", role: "status" });
-    this.results = h("div");
+    this.results = h("div", { class: "passages" });
     this.themes = h("div");
     this.root = root;
     root.append(h("h1", {}, "Search"), h("p", { class: "lede" }, "Passages are found by what they mean, not only by their words. Results appear as you type."), this.layout());
