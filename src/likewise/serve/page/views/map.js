@@ -24,12 +24,12 @@ class MapPanel {
     this.picker = new CollectionPicker(() => this.load());
     this.search = h("input", { type: "search", placeholder: "Find on the map", "aria-label": "Find on the map", autocomplete: "off", oninput: () => this.typed(), onkeydown: (event) => this.pressInSearch(event) });
     this.state = h("p", { class: "status clip", role: "status" });
-    this.root = root;
+    this.sample = h("p", { class: "note" });
     this.body = h("div", { class: "map-body" });
     root.append(h("div", { class: "row spread map-head" },
       h("h1", {}, "Map"),
       h("div", { class: "row" }, this.picker.element, segments("Layout", LAYOUTS, this.layout, (layout) => this.changeLayout(layout)), h("div", { class: "grow" }, this.search))),
-      this.body, this.state);
+      this.body, this.state, this.sample);
     new MutationObserver(() => this.map?.redraw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   }
 
@@ -78,7 +78,7 @@ class MapPanel {
     const said = this.layout === "pca" ? "Placing the texts …" : "Placing the texts by t-SNE; thousands of them take a minute …";
     if (this.data?.collection === name) this.state.textContent = said;
     else {
-      this.state.textContent = "";
+      this.state.textContent = this.sample.textContent = "";
       this.map = null;
       this.body.replaceChildren(notice(said));
     }
@@ -86,6 +86,8 @@ class MapPanel {
 
   draw(data) {
     this.data = data;
+    const isPart = data.total > data.texts.length;
+    this.sample.textContent = isPart ? `The map has ${data.texts.length.toLocaleString("en")} of the collection’s ${data.total.toLocaleString("en")} texts, evenly chosen.` : "";
     this.rows = new Map(data.ids.map((id, row) => [id, row]));
     const canvas = h("canvas", { tabindex: 0, role: "application", "aria-label": `Map of ${data.texts.length} texts`, "aria-describedby": "map-keys", onkeydown: (event) => this.pressOnMap(event) });
     const tip = h("div", { class: "tip", hidden: true }, h("p", { class: "cluster" }), h("p", { class: "text" }));

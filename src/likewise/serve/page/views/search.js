@@ -24,7 +24,6 @@ class SearchView {
     this.status = h("p", { class: "status", role: "status" });
     this.results = h("div", { class: "passages" });
     this.themes = h("div");
-    this.root = root;
     root.append(h("h1", {}, "Search"), h("p", { class: "lede" }, "Passages are found by what they mean, not only by their words. Results appear as you type."), this.layout());
   }
 
