@@ -75,6 +75,8 @@ class _Connection:
         if self.missing > 0:
             return None
         self.is_busy = False
+        if b"connection: close" in self.head:
+            self.is_open = False
         return self.head[9:12].decode()
 
 
@@ -145,7 +147,11 @@ def _answered(
         result.statuses[status] += 1
         if status == "200":
             result.times.append(now - connection.began)
-        yield connection, now
+        if connection.is_open:
+            yield connection, now
+        else:
+            selector.unregister(connection.socket)
+            connection.socket.close()
 
 
 def _close(selector: selectors.BaseSelector) -> None:
