@@ -16,7 +16,8 @@ expected = Embedder.load("likewise-static").encode(TEXTS)
 SCRIPTS = {
     "langchain": """
 from langchain_huggingface import HuggingFaceEmbeddings
-model = HuggingFaceEmbeddings(model_name="likewise-static", model_kwargs={"device": "cpu"}, encode_kwargs={"batch_size": 2})
+options = {"model_kwargs": {"device": "cpu"}, "encode_kwargs": {"batch_size": 2}}
+model = HuggingFaceEmbeddings(model_name="likewise-static", **options)
 assert type(model._client) is ours
 np.testing.assert_allclose(model.embed_documents(TEXTS), expected, atol=2e-6)
 np.testing.assert_allclose(model.embed_query(TEXTS[0]), expected[0], atol=2e-6)
