@@ -4,9 +4,7 @@ import asyncio
 
 import numpy as np
 import pytest
-from bertopic import BERTopic
 from haystack import Document, Pipeline
-from keybert import KeyBERT
 from langchain_core.documents import Document as Passage
 from langchain_core.vectorstores import InMemoryVectorStore
 from llama_index.core import Document as Text
@@ -15,13 +13,12 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 
 from likewise import Embedder
-from likewise.integrations.bertopic import EmbedderBackend
 from likewise.integrations.haystack import LikewiseDocumentEmbedder, LikewiseTextEmbedder
-from likewise.integrations.keybert import KeywordBackend
 from likewise.integrations.langchain import EmbedderEmbeddings
 from likewise.integrations.llama_index import EmbedderEmbedding
 
 TEXTS = ["A cat sleeps on the sofa.", "The kitten naps.", "Stocks fell on Monday.", "Shares lost value."] * 4
+pytestmark = pytest.mark.filterwarnings("default")
 QUERY = "a sleeping kitten"
 
 
@@ -52,7 +49,7 @@ def test_haystacks_pipeline_embeds_and_is_written_and_read(embedder):
     pipeline = Pipeline()
     pipeline.add_component("documents", LikewiseDocumentEmbedder("likewise-static"))
     pipeline.add_component("query", LikewiseTextEmbedder("likewise-static"))
-    again = Pipeline.loads(pipeline.dumps())
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["likewise.integrations.haystack"])
     found = again.run(
         {"documents": {"documents": [Document(content=text) for text in TEXTS]}, "query": {"text": QUERY}}
     )
@@ -62,6 +59,10 @@ def test_haystacks_pipeline_embeds_and_is_written_and_read(embedder):
 
 
 def test_bertopic_groups_by_our_vectors(embedder):
+    from bertopic import BERTopic  # here, as importing it warns, which only a test may let pass
+
+    from likewise.integrations.bertopic import EmbedderBackend
+
     parts = {"umap_model": PCA(2), "hdbscan_model": KMeans(2, n_init=3, random_state=0)}
     topics, _ = BERTopic(embedding_model=EmbedderBackend(embedder), **parts).fit_transform(TEXTS)
     assert len({*topics[::4], *topics[1::4]}) == 1 and len({*topics[2::4], *topics[3::4]}) == 1
@@ -69,6 +70,10 @@ def test_bertopic_groups_by_our_vectors(embedder):
 
 
 def test_keybert_ranks_words_by_our_vectors(embedder):
+    from keybert import KeyBERT
+
+    from likewise.integrations.keybert import KeywordBackend
+
     words = KeyBERT(model=KeywordBackend(embedder)).extract_keywords(TEXTS[0], top_n=2)
     sentence, *vectors = embedder.encode([TEXTS[0], *(word for word, _ in words)])
     expected = [v @ sentence / np.linalg.norm(v) / np.linalg.norm(sentence) for v in vectors]

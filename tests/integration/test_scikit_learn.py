@@ -22,6 +22,7 @@ TEXTS = [
     "the bank lent",
     "prices rise",
 ]
+pytestmark = pytest.mark.filterwarnings("default")
 LABELS = ["animal"] * 4 + ["money"] * 4
 
 

@@ -15,6 +15,7 @@ from likewise.integrations.arrow import arrow_column, vectors_of_column
 from likewise.integrations.dataframes import vector_batches, with_vectors
 from likewise.integrations.duckdb import register_embedder
 
+pytestmark = pytest.mark.filterwarnings("default")
 TEXTS = ["a cat sleeps", "the kitten naps", "stocks fell"]
 
 
@@ -65,7 +66,7 @@ def test_duckdb_orders_rows_by_their_meaning(embedder):
     connection.executemany("INSERT INTO notes VALUES (?)", [[text] for text in TEXTS])
     query = "SELECT text FROM notes ORDER BY array_cosine_distance(embed(text), embed('a kitten')) LIMIT 1"
     assert connection.sql(query).fetchall() == [("the kitten naps",)]
-    row = connection.sql("SELECT embed('a cat sleeps'), embed(NULL)").fetchone()
+    (row,) = connection.sql("SELECT embed('a cat sleeps'), embed(NULL)").fetchall()
     np.testing.assert_allclose(row[0], embedder.encode(TEXTS[:1])[0], atol=1e-6)
     assert row[1] is None
 

@@ -183,3 +183,9 @@ def test_it_does_not_stand_in_for_what_is_imported_already(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", type(sys)("sentence_transformers"))
     with pytest.raises(BadInput, match="imported already"):
         sentence_transformers.stand_in()
+
+
+@pytest.mark.parametrize("name", ["Transformer", "Pooling", "Normalize", "Dense", "StaticEmbedding"])
+def test_modules_have_their_names_and_are_not_made(name):
+    with pytest.raises(BadInput, match="a model is not put together from torch modules"):
+        getattr(sentence_transformers.models, name)("bert-base-uncased")

@@ -14,7 +14,7 @@ from ...runtime.lazy_imports import lazy_names
 from .refusals import NAMES, advice
 
 if TYPE_CHECKING:
-    from . import util
+    from . import models, util
     from .cross_encoder import CrossEncoder
     from .sentence_transformer import SentenceTransformer
     from .standing_in import stand_in
@@ -25,6 +25,7 @@ __all__ = [
     "CrossEncoder",
     "SentenceTransformer",
     "SimilarityFunction",
+    "models",
     "quantize_embeddings",
     "stand_in",
     "util",
@@ -40,6 +41,7 @@ __getattr__, __dir__ = lazy_names(
         "sentence_transformer": ["SentenceTransformer"],
         "util.similarity_functions": ["SimilarityFunction"],
         "standing_in": ["stand_in"],
+        "models": [],
         "util": [],
     },
     ["__version__"],

@@ -192,7 +192,6 @@ NAMES: dict[str, Refusal] = {
     "evaluation": Refusal(
         "evaluators are that library's own", "they take a model of the drop-in; ours: likewise evaluate"
     ),
-    "models": _MODULES,
     "SentenceTransformerModelCardData": CONSTRUCTOR["model_card_data"],
     "CrossEncoderModelCardData": CONSTRUCTOR["model_card_data"],
     "DefaultBatchSampler": Refusal(_TRAINING, "likewise.train schedules batches"),

@@ -8,7 +8,13 @@ from types import ModuleType
 from ...errors import BadInput
 
 PEER = "sentence_transformers"
-PARTS = {"": "", "util": "util", "cross_encoder": "cross_encoder", "SentenceTransformer": "sentence_transformer"}
+PARTS = {
+    "": "",
+    "util": "util",
+    "cross_encoder": "cross_encoder",
+    "models": "models",
+    "SentenceTransformer": "sentence_transformer",
+}
 """Modules that are imported by name, and the modules here."""
 
 
