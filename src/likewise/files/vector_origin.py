@@ -71,7 +71,7 @@ class VectorOrigin:
         """The origin that `metadata` described."""
         texts = {field.name for field in fields(cls) if field.type in (str, "str")}
         names = [field.name for field in fields(cls)]
-        return cls(**{name: found[name] if name in texts else json.loads(found[name]) for name in names})
+        return cls.from_json({name: found[name] if name in texts else json.loads(found[name]) for name in names})
 
     def differences(self, other: "VectorOrigin") -> list[str]:
         """What differs and changes vectors, each in words: "precision fp32 and int8"; the name alone does not."""
