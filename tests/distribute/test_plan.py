@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from likewise.distribute.plan import make_plan, plan_from_json, plan_to_json
 from likewise.distribute.shards import EncodeJob, shard_rows
-from likewise.distribute.sources.output_columns import MIXED, kind_in_parquet
+from likewise.distribute.sources.output_columns import MIXED, column_kind
 from likewise.files.vector_origin import VectorOrigin
 
 from .outputs import jsonl, settings
@@ -98,7 +98,7 @@ def test_a_carried_column_has_a_type_that_holds_every_value(values):
 
 
 def test_kinds_know_what_a_double_holds():
-    assert [kind_in_parquet(value) for value in (None, True, 1 << 53, 1 << 54, 1 << 63, 0.5, "a", [])] == [
+    assert [column_kind(value) for value in (None, True, 1 << 53, 1 << 54, 1 << 63, 0.5, "a", [])] == [
         "none", "bool", "int", "long", "other", "float", "str", "other",
     ]  # fmt: skip
 

@@ -70,8 +70,8 @@ class VectorOrigin:
     def from_metadata(cls, found: Mapping[str, str]) -> "VectorOrigin":
         """The origin that `metadata` described."""
         texts = {field.name for field in fields(cls) if field.type in (str, "str")}
-        others = {field.name: json.loads(found[field.name]) for field in fields(cls) if field.name not in texts}
-        return cls.from_json({**found, **others})
+        names = [field.name for field in fields(cls)]
+        return cls.from_json({name: found[name] if name in texts else json.loads(found[name]) for name in names})
 
     def differences(self, other: "VectorOrigin") -> list[str]:
         """What differs and changes vectors, each in words: "precision fp32 and int8"; the name alone does not."""

@@ -71,7 +71,7 @@ class ColumnKinds:
             if name not in self._seen:
                 self._begin_column(name)
             if name != row.column and name != self._chosen.id and self._chosen.keeps(name):
-                self._kinds.setdefault(name, set()).add("str" if is_text else kind_in_parquet(value))
+                self._kinds.setdefault(name, set()).add("str" if is_text else column_kind(value))
 
     def _begin_column(self, name: str) -> None:
         self._seen.add(name)
@@ -101,7 +101,7 @@ def output_names(sources: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def kind_in_parquet(value: Any) -> str:
+def column_kind(value: Any) -> str:
     """The kind of a value: none, bool, int, long (no double holds it), float, str or other."""
     if isinstance(value, bool):
         return "bool"
