@@ -103,6 +103,13 @@ def test_the_openapi_document_has_every_route_and_only_schemas_that_are_there(cl
     assert all(reference.partition('"')[0] in names for reference in references)
 
 
+@answering
+def test_the_document_has_the_media_type_of_the_answer(route, client):
+    described = client.get("/openapi.json").json()["paths"][route.path.replace(":path", "")][route.method.lower()]
+    answered = ask(client, route).headers["content-type"].partition(";")[0]
+    assert answered in described["responses"]["200"]["content"]
+
+
 def test_operations_have_names_of_their_own(client):
     paths = client.get("/openapi.json").json()["paths"]
     names = [operation["operationId"] for methods in paths.values() for operation in methods.values()]

@@ -4,7 +4,7 @@ from ..serve_settings import ServeSettings
 from ..web.api_errors import ApiError
 from ..web.endpoint import ApiRoute
 from ..web.exchange import Exchange, Reply
-from .page_files import page_files
+from .page_files import MEDIA_TYPES, page_files
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -19,9 +19,12 @@ PAGE_HEADERS = (
 
 def page_routes(settings: ServeSettings) -> list[ApiRoute]:  # noqa: ARG001, one signature for all
     """Rows of the table of routes; the page is open to all: what it asks for needs the key that its reader enters."""
+    file_types = tuple(name.partition(";")[0] for name in MEDIA_TYPES.values())
     return [
-        ApiRoute("GET", "/", show_page, "The web page", is_open=True),
-        ApiRoute("GET", "/page/{path:path}", show_page_file, "A file of the web page", is_open=True),
+        ApiRoute("GET", "/", show_page, "The web page", is_open=True, media_types=("text/html",)),
+        ApiRoute(
+            "GET", "/page/{path:path}", show_page_file, "A file of the web page", is_open=True, media_types=file_types
+        ),
     ]
 
 

@@ -33,6 +33,8 @@ class ApiRoute:
     """Values of the query string; whole numbers are read as such."""
     answer: dict[str, Any] | None = None
     """The JSON Schema of a good answer; None: not JSON."""
+    media_types: tuple[str, ...] = ("text/plain",)
+    """Of a good answer that is not JSON."""
     is_open: bool = False
     """Whether it is answered without an API key."""
     answers_only_errors: bool = False

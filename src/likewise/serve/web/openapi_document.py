@@ -56,7 +56,8 @@ def _good(route: ApiRoute) -> dict[str, Any]:
     if route.answers_only_errors:
         return {}
     if route.answer is None:
-        return {"200": {"description": route.summary, "content": {"text/plain": {"schema": {"type": "string"}}}}}
+        plain = {name: {"schema": {"type": "string"}} for name in route.media_types}
+        return {"200": {"description": route.summary, "content": plain}}
     content: dict[str, Any] = {"application/json": {"schema": route.answer}}
     if route.body is not None and "encoding_format" in route.body.fields:
         content["application/octet-stream"] = {"schema": {"type": "string", "format": "binary"}}
