@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from likewise import Embedder
+from likewise.native.threads import thread_count
 
-from .record import RESULTS, in_turn, machine, save
+from .record import RESULTS, in_turn, save
 from .throughput import abstracts, sts_sentences
 
 PAGE = Path(__file__).parent.parent / "docs" / "scale.md"
@@ -44,7 +45,7 @@ def measure() -> None:
         works = {name: lambda e=one, some=some: e.encode(some, overflow="truncate") for name, one in embedders.items()}
         for name, seconds in in_turn(works, ROUNDS).items():
             rates[name][kind] = len(some) / sorted(seconds)[ROUNDS // 2]
-    save("encoding_rates", {"cores": machine()["cores"], "texts_per_s": rates})
+    save("encoding_rates", {"threads": thread_count(), "texts_per_s": rates})
 
 
 def core_hours(rate: float, cores: int, texts: int) -> float:
@@ -56,7 +57,7 @@ def encoding_rows(results: Mapping[str, Any]) -> Iterator[str]:
     """Core hours and their price, by model and kind of text."""
     for name, kinds in results["texts_per_s"].items():
         for kind, rate in kinds.items():
-            hours = [core_hours(rate, results["cores"], texts) for texts in SIZES]
+            hours = [core_hours(rate, results["threads"], texts) for texts in SIZES]
             cells = [f"{shown(h)} h, ${shown(h * CORE_HOUR)}" for h in hours]
             yield f"| {name}, {kind} | {rate:,.0f} | {' | '.join(cells)} |"
 
@@ -105,7 +106,7 @@ def drawn() -> str:
     rule = "|---" * (len(SIZES) + 2) + "|"
     return "\n".join(
         [
-            f"**Encoding**: measured texts a second on {rates['results']['cores']} cores together "
+            f"**Encoding**: measured texts a second on {rates['results']['threads']} threads together, a core each "
             f"({where['cpu']}, {where['date']}, commit {where['commit']}; medians of {ROUNDS} rounds), and projected "
             f"core hours, at ${CORE_HOUR} a core hour.",
             "",
