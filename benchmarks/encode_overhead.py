@@ -3,9 +3,10 @@
 python -m benchmarks.encode_overhead            encoding alone and into a folder, in turn
 python -m benchmarks.encode_overhead --workers  one worker and two, each with one thread, in turn
 
-Both write results/encode_overhead.json or results/encode_workers.json. Encoding alone has its texts in memory; into a
-folder they are read from JSON twice, once to check them, and vectors, texts and ids are written to Parquet, synced to
-the disk, and hashed. Workers are compared without their start: from the first report of each to the end.
+They write results/encode_overhead-N-threads.json (N: OMP_NUM_THREADS) and results/encode_workers.json. Encoding alone
+has its texts in memory; into a folder they are read from JSON twice, once to check them, and vectors, texts and ids are
+written to Parquet, synced to the disk, and hashed. Workers are compared with their start, and without: from the first
+report of progress to the last.
 """
 
 import argparse
@@ -81,7 +82,7 @@ def measure_overhead(path: Path, texts: list[str], embedder: Embedder, args: arg
     print({name: round(median(times), 2) for name, times in seconds.items()}, f"overhead {overhead:+.1%}")
     threads = os.environ.get("OMP_NUM_THREADS", "all")
     save(
-        "encode_overhead",
+        f"encode_overhead-{threads}-threads",
         {"model": MODEL, "texts": len(texts), "threads": threads, "seconds": seconds, "overhead": overhead},
     )
 

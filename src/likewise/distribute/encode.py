@@ -71,13 +71,20 @@ def encode_to_folder(
             output = OutputFolder.open(folder)
             _check_same(output.job, paths, origin, settings)
         else:
-            _check_empty(folder)
-            plan = planned(paths, settings, folder, progress)
-            output = OutputFolder.create(EncodeJob(folder, plan, origin, settings))
+            output = _begun(paths, folder, origin, settings, progress)
         damaged = output.check_files(list(output.records))
         if damaged:
             output.forget(damaged)
         return _completed(output, encode_shards, tuple(damaged.values()), progress)
+
+
+def _begun(
+    paths: Sequence[Path], folder: Path, origin: VectorOrigin, settings: EncodeSettings, progress: Progress
+) -> OutputFolder:
+    """A new output, which has its plan and no shard."""
+    _check_empty(folder)
+    plan = planned(paths, settings, folder, progress)
+    return OutputFolder.create(EncodeJob(folder, plan, origin, settings))
 
 
 def _completed(

@@ -1,6 +1,6 @@
 """EncodePlan: which rows of which files make up each shard, and which columns the output has; from the input alone."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from ..runtime.progress import Advance
 from ..wording import counted
 from .sources.distinct_ids import DistinctIds
 from .sources.output_columns import ColumnKinds, OutputColumn
-from .sources.source_files import ChosenColumns, SourceFile, text_rows
+from .sources.source_files import ChosenColumns, SourceFile, TextRow, text_rows
 
 SHARD_ROWS = 1 << 14
 """Rows of a shard: 25 MB of vectors of 384 numbers, and seconds to minutes of work."""
@@ -106,30 +106,36 @@ def make_plan(
     Raises:
         BadInput: a source cannot be read, or a row cannot be used; the message names the line.
     """
-    columns, sources = settings.columns, list[SourceFile]()
-    cutter, kinds, rejected = _Cutter(settings.shard_rows), ColumnKinds(columns), rejected or Rejected()
+    rejected = Rejected() if rejected is None else rejected
     reject = rejected if settings.skips_bad_rows else refuse_row
+    cutter, kinds, sources = _Cutter(settings.shard_rows), ColumnKinds(settings.columns), list[SourceFile]()
     for number, path in enumerate(paths):
-        source = SourceFile.at(path)
+        source, text = SourceFile.at(path), ""
         kinds.begin_source(path)
         cutter.begin_source(number)
-        rows, text = 0, ""
-        for row in text_rows(path, columns, reject=reject):
-            text = row.column
+        rows = 0
+        for row in _watched(text_rows(path, settings.columns, reject=reject), source, advance):
             cutter.add(row.after)
             kinds.add(row)
             if ids is not None:
                 ids.add(row.id, number, row.after.line)
-            rows += 1
-            if rows % CHECK_EVERY == 0:  # also, because a file that grows as fast as it is read has no end
-                advance(CHECK_EVERY, 0)
-                source.check_unchanged()
-        advance(rows % CHECK_EVERY, 0)
-        source.check_unchanged()
+            rows, text = rows + 1, row.column
         sources.append(replace(source, text=text, rows=rows))
     if ids is not None:
         ids.check([source.path for source in sources])
     return EncodePlan(tuple(sources), cutter.finish(), kinds.columns(), rejected.count)
+
+
+def _watched(rows: Iterable[TextRow], source: SourceFile, advance: Advance) -> Iterator[TextRow]:
+    """The rows, with progress; now and then and at the end the source is checked to be unchanged."""
+    count = 0
+    for count, row in enumerate(rows, 1):
+        yield row
+        if count % CHECK_EVERY == 0:  # not only at the end: a file that grows as fast as it is read has none
+            advance(CHECK_EVERY, 0)
+            source.check_unchanged()
+    advance(count % CHECK_EVERY, 0)
+    source.check_unchanged()
 
 
 class _Cutter:
