@@ -2,21 +2,35 @@
 
 import json
 import os
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from likewise.integrations import sentence_transformers as drop_in
+from likewise.integrations.sentence_transformers.refusals import HELPER, UTIL
 
 OUTCOMES: dict[str, dict[str, str]] = {}
 PARTS = ("", "util", "util.similarity", "util.retrieval", "util.quantization", "util.tensor")
+
+
+def _refusing(name: str) -> Callable[..., NoReturn]:
+    """In place of a function that is not served, so that no test passes by theirs."""
+
+    def refuse(*arguments: Any, **options: Any) -> NoReturn:  # noqa: ARG001
+        raise ImportError(f"the drop-in's util has no {name}: {UTIL[name]}")
+
+    refuse.__name__ = name
+    return refuse
 
 
 def _replace() -> None:
     """Puts the drop-in's classes and functions where the tests import sentence-transformers' from."""
     ours = {name: getattr(drop_in.util, name) for name in drop_in.util.__all__}
     ours |= {name: getattr(drop_in, name) for name in ("SentenceTransformer", "CrossEncoder")}
+    ours |= {name: _refusing(name) for name, refusal in UTIL.items() if refusal is not HELPER}
     for part in PARTS:
         module = import_module(f"sentence_transformers.{part}".rstrip("."))
         for name in ours.keys() & vars(module).keys():

@@ -18,6 +18,7 @@ REASONS: dict[str, str] = {
     "test_classifier_dropout_is_set": "dropout is a setting of training",
     "test_default_activation_fn": "it expects a warning about the older name of an attribute",
     "test_mean_maxsim_matches_length_normalized_maxsim": "models of one vector a token are not served",
+    "test_maxsim_takes_no_data_dependent_branch": "models of one vector a token are not served",
     "test_quantize_multi_vector_handles_empty_matrices": "models of one vector a token are not served",
     "test_quantize_empty_list_returns_empty_list": "of no vectors the result is an empty array",
 }

@@ -36,6 +36,8 @@ class CrossEncoder(DropInModel[Reranker]):
     `CrossEncoder(Reranker.load(name, engine="native", precision="int8"))` takes a reranker as it is.
     """
 
+    model_type = "CrossEncoder"
+
     @accepts_older_names(
         model_name="model_name_or_path",
         automodel_args="model_kwargs",

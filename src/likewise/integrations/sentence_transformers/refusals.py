@@ -37,7 +37,7 @@ _LATE = Refusal(
     "models of one vector a token are not served", "Embedder.encode_tokens gives the vectors of tokens of any model"
 )
 _PROCESSES = Refusal("it is a tool of training in several processes", "likewise.train.process_group")
-_HELPER = Refusal("it is a helper of training or of that library's own files", "likewise has no use for it")
+HELPER = Refusal("it is a helper of training or of that library's own files", "likewise has no use for it")
 
 CONSTRUCTOR: dict[str, Refusal] = {
     "modules": Refusal(
@@ -119,6 +119,18 @@ ATTRIBUTES: dict[str, Refusal] = {
     "gradient_checkpointing_enable": Refusal(_TRAINING, "likewise train --gradient-checkpointing"),
     "share_memory": Refusal("no worker processes are started", "encode uses every core of this process"),
     "get_sentence_features": _MODULES,
+    "active_adapter": _ADAPTERS,
+    "delete_adapter": _ADAPTERS,
+    "check_peft_compatible_model": _ADAPTERS,
+    "has_peft_compatible_model": _ADAPTERS,
+    "clear_placement_cache": CONSTRUCTOR["device_map"],
+    "model_card_data_class": CONSTRUCTOR["model_card_data"],
+    "default_huggingface_organization": Refusal(
+        "names are looked for in the same places", "likewise models lists them"
+    ),
+    "get_default_activation_fn": Refusal("the model's own activation is its default", "model.activation_fn"),
+    "set_keep_in_fp32_modules": CONSTRUCTOR["keep_in_fp32_modules"],
+    "smart_batching_collate_text_only": Refusal(_TRAINING, "batches are made by likewise.train"),
 }
 """Methods and attributes of models; an AttributeError, so that `hasattr` is False."""
 
@@ -173,7 +185,7 @@ UTIL: dict[str, Refusal] = {
             "append_to_last_row",
             "ORIGINAL_TRANSFORMER_MODELS",
         ),
-        _HELPER,
+        HELPER,
     ),
 }
 """Names of `util`."""
@@ -181,6 +193,10 @@ UTIL: dict[str, Refusal] = {
 NAMES: dict[str, Refusal] = {
     "SparseEncoder": _SPARSE,
     "MultiVectorEncoder": _LATE,
+    **dict.fromkeys(("SparseEncoderTrainer", "SparseEncoderTrainingArguments", "SparseEncoderModelCardData"), _SPARSE),
+    **dict.fromkeys(
+        ("MultiVectorEncoderTrainer", "MultiVectorEncoderTrainingArguments", "MultiVectorEncoderModelCardData"), _LATE
+    ),
     "InputExample": Refusal(_TRAINING, "data are columns: likewise.train.load_data('pairs.csv', 'contrastive')"),
     "SentencesDataset": Refusal(_TRAINING, "data are columns: likewise.train.load_data('pairs.csv', 'contrastive')"),
     "ParallelSentencesDataset": Refusal(_TRAINING, "likewise train --objective distillation reads translations"),
@@ -199,7 +215,7 @@ NAMES: dict[str, Refusal] = {
     "export_optimized_onnx_model": CONSTRUCTOR["backend"],
     "export_dynamic_quantized_onnx_model": CONSTRUCTOR["backend"],
     "export_static_quantized_openvino_model": CONSTRUCTOR["backend"],
-    "LoggingHandler": _HELPER,
+    "LoggingHandler": HELPER,
     **{name: UTIL[name] for name in ("mine_hard_negatives", "resolve_ids")},
 }
 """Names of the package."""

@@ -1,0 +1,113 @@
+"""Draws docs/drop-in.md: what the drop-in serves and refuses, and how sentence-transformers' own tests end with it.
+
+python -m benchmarks.drop_in_page
+
+The tests' outcomes are those of benchmarks/results/peer-tests.json (python -m benchmarks.peer_tests).
+"""
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from likewise.integrations.sentence_transformers.refusals import TABLES
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "drop-in.md"
+RESULT = ROOT / "benchmarks" / "results" / "peer-tests.json"
+PLACES = {
+    "constructor": "Options of the constructors, and of `model_kwargs` and `processor_kwargs`",
+    "call": "Inputs and options of `encode`, `predict` and `save`",
+    "model": "Methods and attributes of a model",
+    "util": "Names of `util`",
+    "package": "Names of the package",
+}
+TOP = """# A drop-in for sentence-transformers
+
+```python
+from likewise.integrations.sentence_transformers import SentenceTransformer, CrossEncoder, util
+```
+
+With this line in place of theirs an application runs on this library's engines: the signatures are those of
+sentence-transformers 6.2, results agree within 2e-6 in fp32 and have the same types, and neither transformers nor torch
+is needed until a tensor is asked for. `make parity` compares both. Where torch is not installed, `util` and
+`similarity` take and return NumPy arrays.
+
+A library that imports sentence-transformers itself gets the drop-in after
+
+```python
+from likewise.integrations.sentence_transformers import stand_in
+
+stand_in()
+```
+
+BERTopic, KeyBERT and LangChain's `HuggingFaceEmbeddings` run unchanged on it (`make integration`). An engine or a
+precision is chosen by passing a model as it is:
+`SentenceTransformer(Embedder.load(name, engine="native", precision="int8"))`.
+
+What differs: `batch_size` and `chunk_size` are checked and not used, as no result depends on them; a pool has no
+processes, as every core computes in this one; distances between near vectors are exact, where theirs lose digits; of
+equal scores the earlier row comes first; a row that is NaN or infinite is an error. This page is written by
+`python -m benchmarks.drop_in_page`.
+"""
+TESTS = """## Their own tests of inference
+
+Of the {total} tests in these files that pass with sentence-transformers itself on the same machine (without the hub:
+models that cannot be downloaded are replaced by a local one of the same shape), **{passed} pass with the drop-in**,
+{refused} meet a refusal listed below, and {otherwise} end otherwise. Their tests are read from their repository at
+{commit}, and none is copied: `python -m benchmarks.peer_tests`, {date}, {machine}.
+
+| file | pass | refused | otherwise |
+|---|---|---|---|
+{files}
+
+| | reason | tests |
+|---|---|---|
+{reasons}"""
+
+
+def tests_section(result: dict[str, Any]) -> str:
+    """How their tests end, and why some end otherwise."""
+    files: dict[str, Counter[str]] = defaultdict(Counter)
+    reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in result["rows"]:
+        file, _, name = row["test"].partition("::")
+        files[file.removeprefix("tests/")][row["result"]] += 1
+        if row["result"] != "passed":
+            reasons[row["result"], row["reason"]].append(name.partition("[")[0])
+    counts = Counter(row["result"] for row in result["rows"])
+    return TESTS.format(
+        total=len(result["rows"]),
+        passed=counts["passed"],
+        refused=counts["refused"],
+        otherwise=counts["differs"] + counts["unexplained"],
+        commit=result["tests of"][:10],
+        date=result["date"],
+        machine=result["machine"],
+        files="\n".join(f"| {f} | {c['passed']} | {c['refused']} | {c['differs']} |" for f, c in sorted(files.items())),
+        reasons="\n".join(f"| {kind} | {why} | {named(names)} |" for (kind, why), names in sorted(reasons.items())),
+    )
+
+
+def named(names: list[str]) -> str:
+    """Names of tests, each once with its number of cases."""
+    return ", ".join(f"{name} ({count})" if count > 1 else name for name, count in Counter(names).items())
+
+
+def refusals_section() -> str:
+    """Every table of refusals."""
+    parts = ["## What is refused, and what there is instead"]
+    for place, table in TABLES.items():
+        rows = [f"| `{name}` | {refusal.reason} | {refusal.instead} |" for name, refusal in table.items()]
+        parts.append("\n".join([f"### {PLACES[place]}", "", "| name | reason | instead |", "|---|---|---|", *rows]))
+    return "\n\n".join(parts)
+
+
+def page() -> str:
+    """The page as Markdown."""
+    result = json.loads(RESULT.read_text("utf-8"))
+    return "\n\n".join([TOP.strip(), tests_section(result), refusals_section()]) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")
