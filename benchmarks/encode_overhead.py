@@ -2,11 +2,12 @@
 
 python -m benchmarks.encode_overhead            encoding alone and into a folder, in turn
 python -m benchmarks.encode_overhead --workers  one worker and two, each with one thread, in turn
+python -m benchmarks.encode_overhead --ray      two workers and two actors of a Ray cluster on this machine, in turn
 
-They write results/encode_overhead-N-threads.json (N: OMP_NUM_THREADS) and results/encode_workers.json. Encoding alone
+They write results/encode_overhead-N-threads.json (N: OMP_NUM_THREADS), encode_workers.json and encode_ray.json. Encoding alone
 has its texts in memory; into a folder they are read from JSON twice, once to check them, and vectors, texts and ids are
 written to Parquet, synced to the disk, and hashed. Workers are compared with their start, and without: from the first
-report of progress to the last.
+report of progress to the last. Ray's start is left out: from the first finished shard to the last.
 """
 
 import argparse
@@ -14,18 +15,20 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
 
 from likewise import Embedder
-from likewise.distribute.encode import encode_to_folder, in_this_process
+from likewise.distribute.encode import EncodeShards, encode_to_folder, in_this_process
 from likewise.distribute.plan import EncodeSettings
+from likewise.distribute.shards import EncodeJob, ShardRecord
 from likewise.distribute.sources.source_files import ChosenColumns
 from likewise.distribute.workers.model_choice import ModelChoice
 from likewise.distribute.workers.processes import in_workers
 from likewise.files.vector_origin import VectorOrigin
-from likewise.runtime.progress import Meter
+from likewise.runtime.progress import Advance, Meter
 
 from .index_add import short_texts
 from .record import in_turn, ratio, save
@@ -64,12 +67,14 @@ def main() -> None:
     parser.add_argument("--shard-rows", type=int, default=EncodeSettings.shard_rows)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", action="store_true")
+    parser.add_argument("--ray", action="store_true")
     args = parser.parse_args()
     texts, embedder = short_texts(args.count), Embedder.load(MODEL)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "texts.jsonl")
         path.write_text("".join(json.dumps({"id": f"d{i}", "text": text}) + "\n" for i, text in enumerate(texts)))
-        (measure_workers if args.workers else measure_overhead)(path, texts, embedder, args)
+        measure = measure_ray if args.ray else measure_workers if args.workers else measure_overhead
+        measure(path, texts, embedder, args)
 
 
 def measure_overhead(path: Path, texts: list[str], embedder: Embedder, args: argparse.Namespace) -> None:
@@ -98,6 +103,35 @@ def measure_workers(path: Path, texts: list[str], embedder: Embedder, args: argp
     print(seconds, f"two workers: {whole:.2f}× with their start, {working:.2f}× without")
     figures = {"texts": len(texts), "shard_rows": args.shard_rows, "seconds": seconds}
     save("encode_workers", {"model": MODEL, **figures, "times": whole, "times_without_start": working})
+
+
+def measure_ray(path: Path, texts: list[str], embedder: Embedder, args: argparse.Namespace) -> None:
+    from likewise.distribute.workers.ray_cluster import in_ray
+
+    model, seconds = ModelChoice(MODEL), {"workers": list[float](), "actors": list[float]()}
+    contenders = {"workers": in_workers(model, 2, 2), "actors": in_ray(model, actors=2)}
+    for _ in range(args.rounds):
+        for name, encode_shards in contenders.items():
+            seconds[name].append(seconds_between_shards(path, embedder, encode_shards, args.shard_rows))
+    times = ratio(seconds, "actors", "workers")
+    print(seconds, f"two actors: {times:.2f}× two workers")
+    save("encode_ray", {"model": MODEL, "texts": len(texts), "seconds": seconds, "times_workers": times})
+
+
+def seconds_between_shards(path: Path, embedder: Embedder, encode_shards: EncodeShards, shard_rows: int) -> float:
+    """From the first finished shard to the last."""
+    finished = list[float]()
+
+    def noted(job: EncodeJob, numbers: Sequence[int], advance: Advance) -> Iterator[ShardRecord]:
+        for record in encode_shards(job, numbers, advance):
+            finished.append(time.perf_counter())
+            yield record
+
+    with tempfile.TemporaryDirectory() as folder:
+        settings = EncodeSettings(ChosenColumns(id="id"), shard_rows)
+        origin = VectorOrigin.of(embedder, MODEL)
+        encode_to_folder([path], Path(folder, "out"), origin, noted, settings, progress=False)
+    return finished[-1] - finished[0]
 
 
 if __name__ == "__main__":
