@@ -4,9 +4,9 @@ python -m benchmarks.encode_overhead            encoding alone and into a folder
 python -m benchmarks.encode_overhead --workers  one worker and two, each with one thread, in turn
 python -m benchmarks.encode_overhead --ray      two workers and two actors of a Ray cluster on this machine, in turn
 
-They write results/encode_overhead-N-threads.json (N: OMP_NUM_THREADS), encode_workers.json and encode_ray.json. Encoding alone
-has its texts in memory; into a folder they are read from JSON twice, once to check them, and vectors, texts and ids are
-written to Parquet, synced to the disk, and hashed. Workers are compared with their start, and without: from the first
+They write results/encode_overhead-N-threads.json (N: OMP_NUM_THREADS), encode_workers.json and encode_ray.json.
+Encoding alone has its texts in memory; into a folder they are read from JSON twice, once to check them, and vectors,
+texts and ids are written to Parquet, synced to the disk, and hashed. Workers are compared with their start, and without: from the first
 report of progress to the last. Ray's start is left out: from the first finished shard to the last.
 """
 
