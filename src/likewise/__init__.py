@@ -24,8 +24,10 @@ __all__ = ["Embedder", "LikewiseError", "Ragged", "Reranker", "TextIndex", "simi
 __version__ = "0.1.0"
 
 NAME_ADVICE = {
-    "SentenceTransformer": "a model is loaded by Embedder.load('all-MiniLM-L6-v2')",
-    "CrossEncoder": "cross-encoders are loaded by Reranker.load(name)",
+    "SentenceTransformer": "a model is loaded by Embedder.load('all-MiniLM-L6-v2'); a class that is called like theirs "
+    "is in likewise.integrations.sentence_transformers",
+    "CrossEncoder": "cross-encoders are loaded by Reranker.load(name); a class that is called like theirs is in "
+    "likewise.integrations.sentence_transformers",
     "SparseEncoder": "its models give dense vectors: Embedder.load(name); words are matched by likewise.search.bm25",
     "util": "see likewise.similarity (cosine …), likewise.search (search, closest_pairs) and likewise.cluster "
     "(communities)",
