@@ -6,8 +6,9 @@ python -m benchmarks.encode_overhead --ray      two workers and two actors of a 
 
 They write results/encode_overhead-N-threads.json (N: OMP_NUM_THREADS), encode_workers.json and encode_ray.json.
 Encoding alone has its texts in memory; into a folder they are read from JSON twice, once to check them, and vectors,
-texts and ids are written to Parquet, synced to the disk, and hashed. Workers are compared with their start, and without: from the first
-report of progress to the last. Ray's start is left out: from the first finished shard to the last.
+texts and ids are written to Parquet, synced to the disk, and hashed. Workers are compared with their start, and
+without: from the first report of progress to the last. Ray's start is left out: from the first finished shard to the
+last.
 """
 
 import argparse

@@ -55,16 +55,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def draw(area: str, count: int, seed: int, equivalents: Sequence[dict[str, str]]) -> list[Mutant]:
-    """Slips of an area, `count` of them, none known to change no result.
-
-    Indexes of other packages and servers are left out: `make integration` tests them.
-    """
-    path = SOURCE / "likewise" / area
-    slips = of_folder(area, path if path.exists() else path.with_suffix(".py"), SOURCE)
-    every = [slip for slip in slips if not slip.file.startswith(ELSEWHERE)]
+    """Slips of an area, `count` of them, none known to change no result."""
+    every = drawable(area)
     mixed = random.Random(f"{seed} {area}").sample(every, len(every))
     found = (m for m in mixed if not _is_known(m, equivalents) and is_another(m, (SOURCE / m.file).read_bytes()))
     return [mutant for _, mutant in zip(range(count), found, strict=False)]
+
+
+def drawable(area: str) -> list[Mutant]:
+    """All slips of an area but those in indexes of other packages and servers, which `make integration` tests."""
+    path = SOURCE / "likewise" / area
+    slips = of_folder(area, path if path.exists() else path.with_suffix(".py"), SOURCE)
+    return [slip for slip in slips if not slip.file.startswith(ELSEWHERE)]
 
 
 def equivalents() -> list[dict[str, str]]:
