@@ -62,7 +62,7 @@ def empty_indexes(width: int) -> Iterator[dict[str, Index]]:
             place = {"pgvector": postgres, "milvus": milvus}.get(kind)
             location = f"{INDEXES[kind].scheme}{folder}/{kind}"
             if place is not None:
-                location = place.location("questions", f"&{option}" if option else "")
+                location = place.location(f"questions_{len(indexes)}", f"&{option}" if option else "")
             indexes[name] = stack.enter_context(INDEXES[kind].index_class().create(location, width))
         yield indexes
 
