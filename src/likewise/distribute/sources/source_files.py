@@ -103,7 +103,9 @@ def row_problem(values: Values, text: str, id_column: str | None) -> str | None:
     if not isinstance(found, str):
         return _no_text(values, text)
     if id_column is not None:
-        name = values.get(id_column)
+        if id_column not in values:
+            return f"there is no column {id_column!r} for ids; it has {', '.join(values) or 'none'}"
+        name = values[id_column]
         if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
             return f"the id in column {id_column!r} is {name!r:.60}; expected a text or a whole number"
     for key, value in values.items():
