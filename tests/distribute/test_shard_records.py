@@ -25,6 +25,11 @@ def test_rows_are_loaded_with_texts_vectors_and_other_columns_and_found_by_their
         expected = static.encode(["a cat on 7 mats"], normalize=True)
         np.testing.assert_allclose(found.vectors, expected, atol=1e-3)
         assert TextIndex(index, static).search("a cat on 3 mats", k=1).passages[0].id == "n3"
+    assert (
+        main(["search", str(tmp_path / "x.index"), "a cat on 3 mats", "-m", "likewise-static", "--engine", "numpy"])
+        == 0
+    )
+    assert "n3" in capsys.readouterr().out  # where a passage is from no file, its id is shown
 
 
 def test_blocks_are_of_at_most_as_many_rows_as_asked_for(static, tmp_path):

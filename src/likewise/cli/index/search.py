@@ -154,7 +154,7 @@ def _indented(text: Any) -> Any:
 def place(passage: "Passage") -> str:
     """Where a passage stands: file, row or characters, title and headings."""
     found = passage.metadata
-    place = shown_path(passage.file) or "(no file)"
+    place = shown_path(passage.file) or passage.id
     place += f", row {found['row']}" if "row" in found else ""
     place += f", characters {found['start']}–{found['stop']}" if "start" in found else ""
     names = [str(found[key]) for key in ("title", "headings") if found.get(key)]
