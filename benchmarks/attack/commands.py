@@ -44,11 +44,12 @@ TABLES = ALL[1:]
 
 READINGS: Mapping[str, Reading] = {
     "encode": Reading(
-        lambda s, f: ("encode", f, "-o", "v.npy", "-m", s.models / "bert", "-q", *_column(f)), _vectors, ALL, ("v.npy",)
+        lambda s, f: ("encode", f, "-o", "v.npy", "-m", s.models / "bert", "-q", *_column(f)), _vectors, ALL,
+        ("v.npy", "v.npy.origin.json")
     ),
     "encode-jsonl": Reading(
         lambda s, f: ("encode", f, "-o", "v.jsonl", "-m", s.models / "words", "--json", *_column(f)),
-        lambda said: json.loads(said.out)["rows"], ALL, ("v.jsonl",),
+        lambda said: json.loads(said.out)["rows"], ALL, ("v.jsonl", "v.jsonl.origin.json"),
     ),
     "rerank": Reading(
         lambda s, f: ("rerank", f, "-m", s.models / "cross-bert", "--query", "a cat", "--json", *_column(f)),
@@ -117,7 +118,9 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
     for name in [n for n in FILES if ".txt" in FILES[n].only][::step]:
         for verb in ("encode", "similarity", "rerank"):
             yield Attempt(
-                f"commands/{verb}-from-stdin/{name}", partial(_try_stdin, setup, verb, name), ("v.jsonl", *GIVEN)
+                f"commands/{verb}-from-stdin/{name}",
+                partial(_try_stdin, setup, verb, name),
+                ("v.jsonl", "v.jsonl.origin.json", *GIVEN),
             )
     yield from outputs.attempts(setup, step)
     yield from lines.attempts(setup, step)

@@ -140,8 +140,10 @@ def _table(_: Setup) -> None:
 
 MODEL = ("out", "out/*")
 VICTIMS: Mapping[str, Victim] = {
-    "encode-npy": Victim(partial(_encode, "v.npy"), _texts, files=("v.npy",), outputs=("v.npy",)),
-    "encode-jsonl": Victim(partial(_encode, "v.jsonl"), _texts, files=("v.jsonl",), outputs=("v.jsonl",)),
+    "encode-npy": Victim(partial(_encode, "v.npy"), _texts, files=("v.npy",), outputs=("v.npy", "v.npy.origin.json")),
+    "encode-jsonl": Victim(
+        partial(_encode, "v.jsonl"), _texts, files=("v.jsonl",), outputs=("v.jsonl", "v.jsonl.origin.json")
+    ),
     "encode-parquet-over": Victim(
         partial(_encode, "v.parquet"), partial(_old_file, "v.parquet"), files=("v.parquet",), outputs=("v.parquet",)
     ),
@@ -171,7 +173,7 @@ def attempts(setup: Setup) -> Iterator[Attempt]:
             yield _attempt(setup, name, signal.SIGTERM, f"before-change-{event}")
     draw = random.Random(setup.seed)
     for i in range(1 if setup.quick else 6):
-        yield Attempt(f"kills/start/SIGINT/{i}", partial(_interrupt, setup, draw.uniform(0.02, 0.8)), ("v.npy",))
+        yield Attempt(f"kills/start/SIGINT/{i}", partial(_interrupt, setup, draw.uniform(0.02, 0.8)), ("v.npy*",))
 
 
 def _attempt(setup: Setup, name: str, number: signal.Signals, moment: str) -> Attempt:

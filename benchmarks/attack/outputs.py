@@ -106,8 +106,11 @@ def _outputs() -> Iterator[tuple[str, Output]]:
     for verb in WRITERS:
         yield from _unwritable(verb, ENDINGS.get(verb, ""))
         yield from _files(verb, ENDINGS[verb]) if verb in ENDINGS else _folders(verb)
-    yield "encode-no-ending", Output(_writing("encode", "vectors"), _ready())
-    read_only = Output(_writing("encode", "v.npy"), _ready(partial(_old, "v.npy")), (0, 2), ("v.npy",))
+    folder = ("vectors", "vectors/*", "vectors/*/*")
+    yield "encode-no-ending", Output(_writing("encode", "vectors"), _ready(), (0,), folder)
+    read_only = Output(
+        _writing("encode", "v.npy"), _ready(partial(_old, "v.npy")), (0, 2), ("v.npy", "v.npy.origin.json")
+    )
     yield "encode-over-read-only", read_only
 
 
@@ -135,9 +138,10 @@ def _folders(verb: str) -> Iterator[tuple[str, Output]]:
 
 
 def _files(verb: str, end: str) -> Iterator[tuple[str, Output]]:
-    path, outputs = Path(f"x{end}"), (f"x{end}", "real*", "out", "out/*", "cache", "cache/*")
+    path, outputs = Path(f"x{end}"), (f"x{end}", f"x{end}.origin.json", "real*", "out", "out/*", "cache", "cache/*")
     command = _writing(verb, str(path))
-    yield f"{verb}-a-folder", Output(command, _ready(path.mkdir))
+    codes = (0,) if verb == "encode" else (2,)  # which may write a folder of shards
+    yield f"{verb}-a-folder", Output(command, _ready(path.mkdir), codes, (*outputs, f"{path}/*", f"{path}/*/*"))
     yield f"{verb}-pipe", Output(command, _ready(partial(_pipe, path)), (0, 2), outputs)
     full = _ready(partial(path.symlink_to, "/dev/full"))
     yield f"{verb}-link-to-full", Output(command, full, (0, 2), outputs)

@@ -100,4 +100,4 @@ def attempts(setup: Setup, step: int) -> Iterator[Attempt]:
     """A quarter of verbs × streams."""
     for verb, stream in [(v, s) for v in STREAMED for s in STREAMS][:: 4 * step]:
         work = partial(_try_stream, setup, verb, stream)
-        yield Attempt(f"commands/stream/{verb}/{stream}", work, ("v.npy", "cache/*"))
+        yield Attempt(f"commands/stream/{verb}/{stream}", work, ("v.npy", "v.npy.origin.json", "cache/*"))
