@@ -183,8 +183,8 @@ class CrossEncoder(DropInModel[Reranker]):
         """
         if self.num_labels != 1:
             raise BadInput(
-                "CrossEncoder.rank() only works for models with num_labels=1. Consider using CrossEncoder.predict() "
-                f"with input pairs instead. This model has {self.num_labels}: {', '.join(self.loaded.labels)}"
+                f"rank needs a model with one label, and this one has {self.num_labels}: "
+                f"{', '.join(self.loaded.labels)}. predict gives a score for each of them"
             )
         scores = self.predict(
             [[query, document] for document in documents],

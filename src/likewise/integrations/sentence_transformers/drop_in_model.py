@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Generic, NoReturn, TypeVar
 
 from ...errors import BadInput
-from ...runtime.arguments import whole_number
+from ...runtime.arguments import known_name, whole_number
 from ...runtime.lazy_imports import has_torch
 from ...runtime.unknown_options import explain_attributes
 from ...text.tokenizer import max_input_length
@@ -95,11 +95,8 @@ class DropInModel(Generic[Model]):
         joined = {**dict.fromkeys(self.default_prompts), **own.prompts, **(prompts or {})}
         self.prompts = {name: text or "" for name, text in joined.items()}
         self.default_prompt_name = default if default is not None else own.default_prompt
-        if self.default_prompt_name is not None and self.default_prompt_name not in self.prompts:
-            raise BadInput(
-                f"Default prompt name {self.default_prompt_name!r} not found in the configured prompts dictionary with "
-                f"keys {list(self.prompts)!r}."
-            )
+        if self.default_prompt_name is not None:
+            known_name("default_prompt_name", self.default_prompt_name, self.prompts)
 
     def _prompt_text(self, prompt: str | None, prompt_name: str | None) -> str:
         """The text put before each text; `prompt` goes before `prompt_name`, as there."""
@@ -108,11 +105,7 @@ class DropInModel(Generic[Model]):
                 LOGGER.warning("both prompt and prompt_name are given; prompt_name=%r is not used", prompt_name)
             return prompt
         name = self.default_prompt_name if prompt_name is None else prompt_name
-        if name is not None and name not in self.prompts:
-            raise BadInput(
-                f"Prompt name {name!r} not found in the configured prompts dictionary with keys {list(self.prompts)!r}."
-            )
-        return "" if name is None else self.prompts[name]
+        return "" if name is None else self.prompts[known_name("prompt_name", name, self.prompts)]
 
     @property
     def _any(self) -> Any:
@@ -277,10 +270,7 @@ class DropInModel(Generic[Model]):
             if name in CALL and value:
                 raise refuse(method, name, value, CALL)
             if name not in ("task", *CALL):
-                raise BadInput(
-                    f"{type(self).__name__}.{method}() has been called with additional keyword arguments that this "
-                    f"model does not use: [{name!r}]"
-                )
+                raise BadInput(f"{type(self).__name__}.{method} has no option {name!r}")
 
 
 def shows_progress(asked: bool | None) -> bool:
