@@ -2,7 +2,7 @@
 
 python -m benchmarks.encode_memory [--counts 200000 2000000] [--model likewise-static] [--id]
 
-Each count is a process of its own; its memory is read every 50 ms. The peaks go to results/encode_memory.json, the
+Each count runs in its own process, whose memory is read every 50 ms. The peaks go to results/encode_memory.json, the
 curves to docs/figures/encode_memory.png.
 """
 

@@ -4,7 +4,7 @@ git clone https://github.com/huggingface/sentence-transformers peer
 python -m benchmarks.peer_tests peer/tests --commit $(git -C peer rev-parse HEAD)
 
 The tests are read from a checkout of theirs, and none is copied. They run twice: with sentence-transformers itself,
-which tells what can pass here (models that cannot be downloaded are replaced by a local one of the same shape), and
+which shows what can pass here (a model that cannot be downloaded is replaced by a local one of the same shape), and
 with the drop-in in its place. Needs the packages of the group `parity`. Results: benchmarks/results/peer-tests.json;
 docs/drop-in.md is drawn from them by python -m benchmarks.drop_in_page.
 """

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from .arrays.similarity import PAIRWISE
+from .arrays.similarity import PAIRWISE, unit
 from .embedder_advice import ATTRIBUTE_ADVICE, ENCODE_ADVICE, LOAD_ADVICE
 from .engine_registry import LoadOptions, load_with_engine
 from .errors import BadInput
@@ -309,7 +309,7 @@ class Embedder(ABC):
                 for block in infer(
                     text_chunks(texts), tokenize, lambda p, b: self._vectors(p, hides_prompt, b), started
                 ):
-                    yield _unit_length(block) if normalize else block
+                    yield unit(block) if normalize else block
 
         return blocks()
 
@@ -573,7 +573,3 @@ class Embedder(ABC):
         if unknown is not None:
             index = start + int(np.flatnonzero(rows == pieces[unknown[0]].text_index)[0])
             raise BadInput(f"texts[{index}] holds the token {unknown[1]!r}, for which the encoder has no vector")
-
-
-def _unit_length(vectors: Float[np.ndarray, "n E"]) -> Float[np.ndarray, "n E"]:
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))

@@ -84,7 +84,7 @@ class FewShotClassifier:
 def label_pairs(texts: Sequence[str], labels: Sequence[Any], count: int, seed: int) -> dict[str, list[Any]]:
     """For each text `count` partners of its own class, with score 1, and `count` of others, with score 0.
 
-    A text that is alone in its class has no partner of its own.
+    A text that is alone in its class is in no pair of one class.
     """
     random = np.random.default_rng(seed)
     of = {label: [i for i, other in enumerate(labels) if other == label] for label in set(labels)}

@@ -7,14 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...wording import counted, counted_of
-from ..calibration_options import (
-    add_calibration,
-    check_calibration,
-    check_same_model,
-    cut_off_as_json,
-    cut_off_in_words,
-    load_calibration,
-)
+from .. import calibration_options
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import print_json
 from ..sources import input_files
@@ -82,7 +75,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument(
         "--max-memory", type=float, default=4.0, metavar="GB", help="GB that distances may take (default: %(default)s)"
     )
-    add_calibration(parser, "groups of texts")
+    calibration_options.add_calibration(parser, "groups of texts")
     _add_output(parser)
     add_overflow(parser)
     add_model(parser)
@@ -120,8 +113,8 @@ def run(args: argparse.Namespace) -> int:
     distinct = list(dict.fromkeys(text for text in table.texts if text.strip()))
     if distinct:
         check_count(args.method, len(distinct), options)
-    calibration, embedder = load_calibration(args), load_from_options(args)
-    check_same_model(calibration, embedder, args.model)
+    calibration, embedder = calibration_options.load_calibration(args), load_from_options(args)
+    calibration_options.check_same_model(calibration, embedder, args.model)
     vectors = embedder.encode(distinct, overflow=args.overflow, progress=not args.quiet and None)
     options, cut = _with_cut_off(args, options, vectors, calibration)
     labels = cluster_with_options(vectors, args.method, options)
@@ -138,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
             {
                 **about,
                 **counts,
-                **cut_off_as_json(cut),
+                **calibration_options.cut_off_as_json(cut),
                 "clusters": [_as_json(summary, distinct) for summary in summaries],
             }
         )
@@ -146,7 +139,7 @@ def run(args: argparse.Namespace) -> int:
         show_clusters(summaries, distinct, args.show)
         print(_summary(len(distinct), in_none, len(summaries), args), file=sys.stderr)
         if cut is not None:
-            print(cut_off_in_words(cut), file=sys.stderr)
+            print(calibration_options.cut_off_in_words(cut), file=sys.stderr)
     return 0
 
 
@@ -165,7 +158,7 @@ def _checked(args: argparse.Namespace) -> "ClusterOptions":
     from ...cluster.clusterings import checked_options
     from ...errors import BadInput
 
-    check_calibration(args)
+    calibration_options.check_calibration(args)
     if args.fdr is not None and (args.k is not None or args.threshold is not None):
         raise BadInput("--fdr chooses the threshold; expected it, -k or --threshold")
     options = checked_options(args.method, args.k, args.threshold if args.fdr is None else 1.0, args.min_size)

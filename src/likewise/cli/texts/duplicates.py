@@ -9,14 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...wording import counted, counted_of
-from ..calibration_options import (
-    add_calibration,
-    check_calibration,
-    check_same_model,
-    cut_off_as_json,
-    cut_off_in_words,
-    load_calibration,
-)
+from .. import calibration_options
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import print_json
 from ..sources import input_files
@@ -59,7 +52,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         help="least cosine of a copy to its representative; 1 finds only equal vectors (default: "
         f"{NEARLY_EQUAL}, or by --fdr)",
     )
-    add_calibration(parser, "copies")
+    calibration_options.add_calibration(parser, "copies")
     parser.add_argument(
         "-k", type=int, default=SHOWN, metavar="N", help="number of groups to show (default: %(default)s)"
     )
@@ -104,10 +97,10 @@ class DuplicateGroup:
 def run(args: argparse.Namespace) -> int:
     """Find the groups, print them, and write the rows that are left."""
     above = _check(args)
-    calibration = load_calibration(args)
+    calibration = calibration_options.load_calibration(args)
     table = read_text_rows(args.file, args.column)
     embedder, progress = load_from_options(args), not args.quiet and None
-    check_same_model(calibration, embedder, args.model)
+    calibration_options.check_same_model(calibration, embedder, args.model)
     distinct = list(dict.fromkeys(table.texts))
     vectors = embedder.encode(distinct, overflow=args.overflow, progress=progress)
     cut = None
@@ -120,10 +113,17 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         about = {"model": args.model, "fingerprint": embedder.fingerprint, "above": above}
         counts = {"texts": len(table.texts), "kept": len(table.texts) - len(copies)}
-        print_json({**about, **counts, **cut_off_as_json(cut), "groups": [asdict(group) for group in groups]})
+        print_json(
+            {
+                **about,
+                **counts,
+                **calibration_options.cut_off_as_json(cut),
+                "groups": [asdict(group) for group in groups],
+            }
+        )
     elif not args.quiet:
         show_groups(groups, args.k)
-        least = f"cosine {above:g} or more" if cut is None else cut_off_in_words(cut)
+        least = f"cosine {above:g} or more" if cut is None else calibration_options.cut_off_in_words(cut)
         print(_summary(len(table.texts), len(copies), len(groups), least, args.output), file=sys.stderr)
     return 0
 
@@ -133,7 +133,7 @@ def _check(args: argparse.Namespace) -> float:
     from ...errors import BadInput
     from ...files import check_table
 
-    check_calibration(args)
+    calibration_options.check_calibration(args)
     above: float = NEARLY_EQUAL if args.above is None else args.above
     if not -1 <= above <= 1:
         raise BadInput(f"--above is {above}; expected a cosine from -1 to 1")

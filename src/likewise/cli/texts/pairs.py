@@ -7,14 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...wording import counted
-from ..calibration_options import (
-    add_calibration,
-    check_calibration,
-    check_same_model,
-    cut_off_as_json,
-    cut_off_in_words,
-    load_calibration,
-)
+from .. import calibration_options
 from ..model_options import add_model, add_overflow, load_from_options
 from ..output import print_json
 from ..sources import input_files
@@ -62,7 +55,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "-k", type=int, metavar="N", help=f"number of pairs (default: {SHOWN}; with the options below, all)"
     )
     parser.add_argument("--above", type=float, metavar="X", help="only pairs with a cosine of X or more (-1 to 1)")
-    add_calibration(parser, "pairs")
+    calibration_options.add_calibration(parser, "pairs")
     parser.add_argument("--per-text", type=int, metavar="N", help="for each text, its N most similar other texts")
     parser.add_argument(
         "--margin",
@@ -87,13 +80,13 @@ def run(args: argparse.Namespace) -> int:
     from ...files import check_table, write_table
 
     _check(args)
-    calibration = load_calibration(args)
+    calibration = calibration_options.load_calibration(args)
     files = [args.file, *([args.other] if args.other else [])]
     if args.output is not None:
         check_table(args.output, input_files(*files))
     sides = [DistinctTexts.read(file, args.column) for file in files]
     embedder = load_from_options(args)
-    check_same_model(calibration, embedder, args.model)
+    calibration_options.check_same_model(calibration, embedder, args.model)
     pairs, cut = _pairs([_encode(embedder, side, args) for side in sides], args, calibration)
     columns = {**_columns(pairs, sides[0], sides[-1]), **calibrated_columns(pairs, calibration)}
     about = {"model": args.model, "fingerprint": embedder.fingerprint}
@@ -102,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
         write_table(args.output, columns)
     if args.json:
         found = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        print_json({**about, **counts, **cut_off_as_json(cut), "pairs": found})
+        print_json({**about, **counts, **calibration_options.cut_off_as_json(cut), "pairs": found})
     elif args.output is None:
         show_pairs(columns)
     if not args.json and not args.quiet:
@@ -137,7 +130,7 @@ def _check(args: argparse.Namespace) -> None:
             raise BadInput(f"{name} is {value}; expected 1 or more pairs")
     if args.above is not None and not -1 <= args.above <= 1:
         raise BadInput(f"--above is {args.above}; expected a cosine from -1 to 1")
-    check_calibration(args)
+    calibration_options.check_calibration(args)
     if args.calibration is not None and args.margin is not None:
         raise BadInput("--calibration is of cosines, and --margin of margins; expected one of them")
     if sum(value is not None for value in (args.above, args.per_text, args.margin, args.fdr)) > 1:
@@ -206,7 +199,7 @@ def _summary(pairs: int, sides: Sequence[DistinctTexts], args: argparse.Namespac
     of = f"the {counted(sizes[0] * (sizes[0] - 1) // 2, 'pair')} among {counted(sizes[0], 'distinct text')}"
     bound = f" with a cosine of {args.above:g} or more" if args.above is not None else ""
     if cut is not None:
-        bound = f"; {cut_off_in_words(cut)}"
+        bound = f"; {calibration_options.cut_off_in_words(cut)}"
     if args.per_text is not None:
         of, bound = f"{counted(sizes[0], 'distinct text')}, each with", f" its {args.per_text:,} nearest"
         return f"{where}{counted(pairs, 'pair')} of {of}{bound}{equal}"

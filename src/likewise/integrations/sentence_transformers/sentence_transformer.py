@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays.similarity import SIMILARITIES
+from ...arrays.similarity import SIMILARITIES, unit
 from ...embedder import PROMPT_NAMES, Embedder
 from ...errors import BadInput
 from ...runtime.arguments import whole_number
@@ -150,9 +150,7 @@ class SentenceTransformer(DropInModel[Embedder]):
         self, texts: list[str], options: Mapping[str, Any], width: int | None, normalize: bool
     ) -> Float[np.ndarray, "N E"]:
         vectors = self.loaded.encode(texts, **options)[:, :width]
-        if not normalize:
-            return vectors
-        return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12), np.float32)
+        return unit(vectors) if normalize else vectors
 
     def _per_token(
         self, texts: list[str], output: str | None, options: Mapping[str, Any], width: int | None

@@ -20,7 +20,7 @@ class WriterLock:
 
     Args:
         folder: what is locked, by the file `lock` in it.
-        advice: what else one may do than wait, as the end of a sentence for messages.
+        advice: what to do instead of waiting; ends the message.
     """
 
     def __init__(self, folder: Path, advice: str = "open it with read_only=True") -> None:

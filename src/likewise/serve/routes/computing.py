@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from ...arrays.similarity import unit
 from ..batching.job import Job
 from ..batching.model_store import ServedModel
 from ..web.api_errors import ApiError
@@ -106,7 +107,7 @@ def shaped(job: Job, served: ServedModel, dimensions: int | None, normalize: boo
             raise ApiError("invalid", found, param="dimensions")
         rows = rows[:, :dimensions]
     if normalize and (dimensions is not None or not served.is_unit):
-        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        rows = unit(rows)
     return np.ascontiguousarray(rows, np.float32)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays.similarity import cosine
+from ...arrays.similarity import cosine, unit
 from ...errors import BadInput
 from ..data.examples import MIN_EXAMPLES, Examples
 
@@ -24,8 +24,8 @@ def unlabelled_examples(vectors: Float[np.ndarray, "S E"], pairs: int, *, seed: 
     right = near[left, generator.integers(near.shape[1], size=pairs)]
     stranger = (left + generator.integers(1, len(vectors), size=pairs)) % len(vectors)
     right = np.where(np.arange(pairs) % 2 == 0, right, stranger)
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    cosines = np.einsum("ne,ne->n", unit[left], unit[right]).astype(np.float64)
+    directions = unit(vectors)
+    cosines = np.einsum("ne,ne->n", directions[left], directions[right]).astype(np.float64)
     return Examples.checked(np.stack([left, right], axis=1), cosines)
 
 

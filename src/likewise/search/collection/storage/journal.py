@@ -11,9 +11,7 @@ from ....errors import BadInput
 
 FILE = "collection.sqlite"
 WAIT = 60.0  # seconds for another process's transaction to end
-CACHE_BYTES = (
-    1 << 26
-)  # of pages kept in memory: ids lie in the order of their hashes, so that a block touches most pages
+CACHE_BYTES = 1 << 26  # of pages in memory; ids are sorted by their hashes, so that a block of rows touches most pages
 PAGE_BYTES = 1 << 12  # SQLite's default
 WAL_BYTES = 1 << 26  # of the write-ahead log before it is copied into the file, and that stay on the disk after that
 
