@@ -66,7 +66,7 @@ ABLATION = {  # its table 6: STS-B dev
 def main(lines: Path = LINES, page: Path = PAGE) -> None:
     """Reads the lines, writes the page."""
     if not lines.exists():
-        sys.exit(f"{lines} is not there: a recipe makes it (recipes/README.md)")
+        sys.exit(f"{lines} is not there: a recipe makes it (docs/recipes.md)")
     runs = read(lines)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n".join(drawn(runs)) + "\n", "utf-8")
@@ -94,7 +94,7 @@ def drawn(runs: Sequence[Line]) -> Iterator[str]:
         "(2019) print of **their own models**, on other backbones and more data than ours: they stand here to compare "
         "with, and were not measured by us. Each run is a line of "
         "[training.jsonl](../benchmarks/results/training.jsonl), with machine and commit; the recipes are in "
-        "[recipes/](../recipes/README.md). Bundled models stand here before they are put in eight bits; their cards "
+        "[recipes](recipes.md). Bundled models stand here before they are put in eight bits; their cards "
         "have the scores of what ships.\n"
     )
     plain = [line for line in runs if not line["recipe"].startswith("ablation")]

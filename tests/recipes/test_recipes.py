@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.training_table import ABLATION
-from recipes.ablation_pooling_concatenation import CELLS, cells
 
 from likewise import Reranker
 from likewise.arrays.correlation import spearman
@@ -21,18 +20,29 @@ from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput
 from likewise.evaluate.tasks.sentence_pairs import RatedPairs
 from likewise.evaluate.tasks.sts import STS_NAMES, STS_SETS
+from likewise.recipes import argument_similarity
+from likewise.recipes import recipe as shared
+from likewise.recipes.ablation_pooling_concatenation import CELLS, cells
+from likewise.recipes.distillation import bundle, mini, unlabelled
+from likewise.recipes.distillation.distil import principal
+from likewise.recipes.distillation.static import alone, word_piece_table
 from likewise.train.data.batch import TrainingRows
 from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS
 from likewise.train.output import console
 from likewise.train.output.log import TIMING_FIELDS, read_log
-from recipes import argument_similarity, mini
-from recipes import recipe as shared
 from tests.tiny import model_folder
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*(published rows|the known copy|the catalogue's copy)"
 )  # the data are meant to be others
 
+ROOT = Path(__file__).parents[2]
+PLACES = {
+    path.stem: ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+    for path in Path(shared.__file__).parent.rglob("*.py")
+    if path.stem != "__init__"
+}
+"""The module of each recipe."""
 WORDS = ["the", "cat", "dog", "query", "a", "b", "quick", "on", "sleeps", "7", "barks", "naps", "42"]
 LINE = ("model", "recipe", "backbone", "seed", "stsb_train", *(f"sts{year}" for year in range(12, 17)))
 LINE += ("stsb", "sickr", "avg", "seconds", "device", "commit", "rows", "steps")
@@ -103,9 +113,7 @@ def carried_out(name, backbone, place, *more, out="out", steps=2):
         "--device",
         "cpu",
     ]
-    found = importlib.import_module(f"recipes.{name}").main(
-        [*args, *(["--max-steps", str(steps)] if steps else []), *more]
-    )
+    found = importlib.import_module(PLACES[name]).main([*args, *(["--max-steps", str(steps)] if steps else []), *more])
     return found, json.loads((place / "runs.jsonl").read_text().splitlines()[-1])
 
 
@@ -132,14 +140,9 @@ CASES = [(name, flags) for name, several in RECIPES.items() for flags in several
 
 
 def test_every_recipe_is_tried_and_told_of():
-    files = {path.stem for path in Path(shared.__file__).parent.glob("*.py")} - {
-        "__init__",
-        "recipe",
-        "unlabelled",
-        "bundle",
-    }
-    page = (Path(shared.__file__).parent / "README.md").read_text()
-    assert files == set(RECIPES) and all(f"python -m recipes.{name} " in page for name in files)
+    files = set(PLACES) - {"recipe", "unlabelled", "bundle"}
+    page = (ROOT / "docs" / "recipes.md").read_text()
+    assert files == set(RECIPES) and all(f"python -m {PLACES[name]} " in page for name in files)
 
 
 @pytest.mark.parametrize(("name", "flags"), CASES, ids=lambda c: c if isinstance(c, str) else "".join(c))
@@ -309,8 +312,6 @@ def test_a_student_of_another_width_learns_from_projected_vectors(to, place, mod
 
 
 def test_what_a_test_holds_is_left_out_of_the_sentences(place, model, monkeypatch):
-    from recipes import unlabelled
-
     teacher, letters = TorchEmbedder.load(model, device="cpu"), unlabelled.letters
     asked = next(unlabelled.texts_of("stsb/dev"))
     assert letters(asked) in unlabelled.tested(("nli/train",))
@@ -331,20 +332,16 @@ def test_the_lessons_of_one_teacher_serve_several_students(place, model, monkeyp
 
 
 def test_a_narrowed_model_is_about_what_it_was(model):
-    from recipes.mini import narrowed
-
     whole = TorchEmbedder.load(model, device="cpu")
-    made = narrowed(whole, 31, 48)
+    made = mini.narrowed(whole, 31, 48)
     texts = ["the quick cat sleeps", "a dog barks on a cat"]
     cosines = (whole.encode(texts) * made.encode(texts)).sum(1)
     assert cosines.min() > 0.9
     with pytest.raises(BadInput, match="inner units"):
-        narrowed(whole, 31, 49)
+        mini.narrowed(whole, 31, 49)
 
 
 def test_a_finished_run_is_bundled_with_its_card(place, model, capsys, monkeypatch):
-    from recipes import bundle
-
     carried_out("mini", model, place, "--keep", "1", "--words", "12", "--inner", "20", "--teacher", model,
                 "--sentences", "nli/train")  # fmt: skip
     told = [str(place / "out"), "--name", "tiny-mini", "--into", str(place / "models"), "--tasks", "stsb,sts12"]
@@ -410,20 +407,16 @@ def test_few_rows_do_not_wait_for_all_lessons(place, model, monkeypatch):
 
 
 def test_a_table_begins_with_the_vector_of_each_piece_alone(model):
-    from recipes.static import alone, table
-
     whole = TorchEmbedder.load(model, device="cpu")
-    made = table(whole, whole.width)
+    made = word_piece_table(whole, whole.width)
     row = made.heads[0].linear(made.encoder.table.weight).detach()
     cosines = torch.nn.functional.cosine_similarity(row[7], alone(whole)[7].detach(), dim=0)
     assert float(cosines) == pytest.approx(1, abs=1e-5) and row[7].norm() < row[-1].norm()
     with pytest.raises(BadInput, match="expected 1 to"):
-        table(whole, whole.width + 1)
+        word_piece_table(whole, whole.width + 1)
 
 
 def test_principal_axes_about_the_origin_keep_dot_products_best():
-    from recipes.distil import principal
-
     vectors = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32) @ np.eye(3, 8, dtype=np.float32) + 0
     np.testing.assert_allclose(principal(vectors, 3) @ principal(vectors, 3).T, vectors @ vectors.T, atol=1e-4)
     kept = np.random.default_rng(1).normal(size=(40, 8)).astype(np.float32)

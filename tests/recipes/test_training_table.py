@@ -70,7 +70,7 @@ def test_a_stage_made_again_is_reported_once(drawn):
 
 
 def test_without_runs_it_says_what_makes_them(tmp_path):
-    with pytest.raises(SystemExit, match=r"recipes/README\.md"):
+    with pytest.raises(SystemExit, match=r"docs/recipes\.md"):
         main(tmp_path / "none.jsonl", tmp_path / "page.md")
 
 

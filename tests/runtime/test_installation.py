@@ -15,8 +15,7 @@ ROOT = Path(__file__).parents[2]
 SHOWN = [
     *ROOT.glob("*.md"),
     *ROOT.glob("docs/*.md"),
-    *(path for place in ("src", "recipes", "examples", "benchmarks") for path in (ROOT / place).rglob("*.py")),
-    *ROOT.glob("recipes/*.md"),
+    *(path for place in ("src", "examples", "benchmarks") for path in (ROOT / place).rglob("*.py")),
     ROOT / "Makefile",
 ]
 

@@ -6,11 +6,10 @@ Twelve runs, each in a folder of its own; figures are those of STS-B's developme
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.errors import BadInput
-from likewise.train.data.schedule import DataSource
-from likewise.train.objectives import CONCATENATIONS, Classification
-
-from .recipe import Recipe, backbone, data_source, flags, folder_of, settings_of, start
+from ..errors import BadInput
+from ..train.data.schedule import DataSource
+from ..train.objectives import CONCATENATIONS, Classification
+from .recipe import Recipe, backbone, data_by_name, flags, folder_of, paper_settings, start
 from .sbert_nli import POOLINGS
 from .sbert_stsb import stsb
 
@@ -49,10 +48,10 @@ def cells(only: str | None) -> list[str]:
 
 
 def _cell(args: Any, name: str, pooling: str, parts: tuple[str, ...]) -> dict[str, Any]:
-    data: DataSource = data_source("nli/train", Classification(concatenation=parts), args) if parts else stsb(args)
+    data: DataSource = data_by_name("nli/train", Classification(concatenation=parts), args) if parts else stsb(args)
     print(f"{name}: {len(data.rows)} rows")  # type: ignore[arg-type]
     folder = folder_of("ablation", args) / name.replace("|", "")
-    settings = settings_of(args, epochs=args.epochs if parts else 4 * args.epochs)
+    settings = paper_settings(args, epochs=args.epochs if parts else 4 * args.epochs)
     recipe = Recipe("ablation-" + ("nli" if parts else "stsb"), args, folder=folder)
     return recipe.train(backbone(args, pooling), [data], settings)
 

@@ -9,10 +9,9 @@ STS-B's training split holds many pairs of STS12 to STS16, so those figures are 
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.train.data.schedule import DataSource
-from likewise.train.objectives import CoSENT, Objective, Regression
-
-from .recipe import Recipe, backbone, data_source, flags, settings_of, start
+from ..train.data.schedule import DataSource
+from ..train.objectives import CoSENT, Objective, Regression
+from .recipe import Recipe, backbone, data_by_name, flags, paper_settings, start
 from .sbert_nli import POOLINGS
 
 
@@ -26,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parts = ["" if args.objective == "regression" else args.objective, "" if args.pooling == "mean" else args.pooling]
     name = "-".join(filter(None, ("sbert-stsb", *parts)))
     objective = CoSENT(args.scale) if args.objective == "cosent" else Regression()
-    return Recipe(name, args).train(backbone(args, args.pooling), [stsb(args, objective)], settings_of(args))
+    return Recipe(name, args).train(backbone(args, args.pooling), [stsb(args, objective)], paper_settings(args))
 
 
 OBJECTIVES = ("regression", "cosent")
@@ -34,7 +33,7 @@ OBJECTIVES = ("regression", "cosent")
 
 def stsb(args: Any, objective: Objective | None = None) -> DataSource:
     """Pairs with their scores as cosines, 0 to 1; by squared error unless told."""
-    return data_source("stsb/train", objective or Regression(), args, names={"score": "score/5"})
+    return data_by_name("stsb/train", objective or Regression(), args, names={"score": "score/5"})
 
 
 if __name__ == "__main__":

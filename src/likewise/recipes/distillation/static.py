@@ -1,7 +1,7 @@
 """likewise-static: a table of word pieces whose weighted mean is to be a teacher's vector; nothing looks around.
 
 It begins with the teacher's vector of each piece alone, in its first principal axes (as Model2Vec does, Tulkens and van
-Dongen 2024), then learns from sentences; recipes/bundle.py stores it in eight bits. A piece's weight is the
+Dongen 2024), then learns from sentences; bundle.py stores it in eight bits. A piece's weight is the
 length of its row.
 """
 
@@ -13,18 +13,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from likewise import Embedder
-from likewise.arrays.ragged import Ragged
-from likewise.encoders.families import FAMILIES
-from likewise.engines.torch.torch_embedder import TorchEmbedder
-from likewise.errors import BadInput
-from likewise.heads import Dense, Normalize
-from likewise.model_files import Manifest
-from likewise.model_files.names import RECOMMENDED_MODEL
-from likewise.pooling import Reduce
-
+from ...arrays.ragged import Ragged
+from ...encoders.families import FAMILIES
+from ...engines.torch.torch_embedder import TorchEmbedder
+from ...errors import BadInput
+from ...heads import Dense, Normalize
+from ...model_files import Manifest
+from ...model_files.names import RECOMMENDED_MODEL
+from ...pooling import Reduce
+from ..recipe import backbone, flags, paper_settings, placed, start
 from .distil import fitting, principal_axes, student_of, taught, teacher_of, with_teacher
-from .recipe import backbone, flags, placed, settings_of, start
 
 LONGEST = 4096
 """Tokens read of a text, for want of a reason to read fewer."""
@@ -41,16 +39,16 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = parser.parse_args(argv)
     teacher = teacher_of(args)
     whole = backbone(args)
-    base, student = whole.fingerprint, placed(table(whole, args.words), args)
+    base, student = whole.fingerprint, placed(word_piece_table(whole, args.words), args)
     student.tokenizer = replace(student.tokenizer, max_length=LONGEST)
     objective, width = fitting(student, teacher, args.to)
     sources = list(taught(teacher, args, objective, width))
-    settings = settings_of(args, warmup_ratio=0.05, weight_decay=0.0)
+    settings = paper_settings(args, warmup_ratio=0.05, weight_decay=0.0)
     return student_of("static", args, teacher, base, words=args.words).train(student, sources, settings)
 
 
 @torch.no_grad()
-def table(model: Embedder, width: int) -> Embedder:
+def word_piece_table(model: TorchEmbedder, width: int) -> TorchEmbedder:
     """A table for the model's tokenizer: its vector of each piece alone, in their first `width` principal axes."""
     vectors = alone(model)
     if not 0 < width <= vectors.shape[1]:
@@ -68,7 +66,7 @@ def table(model: Embedder, width: int) -> Embedder:
     return TorchEmbedder(model.tokenizer, encoder, Reduce.parse("mean"), heads, manifest).eval()
 
 
-def alone(model: Embedder) -> Float[Tensor, "V E"]:
+def alone(model: TorchEmbedder) -> Float[Tensor, "V E"]:
     """The model's vector of each id of its tokenizer, alone between the special ones."""
     ids = [model.tokenizer.with_special_tokens([i]) for i in range(model.tokenizer.vocabulary)]
     parts = [ids[i : i + AT_ONCE] for i in range(0, len(ids), AT_ONCE)]

@@ -11,34 +11,35 @@ from typing import Any
 import numpy as np
 import torch
 
-from likewise import Embedder
-from likewise.data.column_names import ColumnNames
-from likewise.data.datasets import check_dataset, dataset_credit, load_dataset, read_dataset
-from likewise.data.leaks import find_leaks, text_columns
-from likewise.errors import LikewiseError, ModelNotFound
-from likewise.evaluate.runner import evaluate
-from likewise.evaluate.task import EvaluationSettings
-from likewise.evaluate.tasks.registry import TASKS
-from likewise.evaluate.tasks.sts import STS_NAMES
-from likewise.model_files import locate
-from likewise.model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
-from likewise.model_names import load_torch_embedder
-from likewise.runtime.devices import device_and_dtype as placed_at
-from likewise.runtime.progress import StatusLine
-from likewise.runtime.untrusted_files import read_object
-from likewise.train.data.batch import TrainingRows
-from likewise.train.data.schedule import DataSource
-from likewise.train.data.sources import load_data
-from likewise.train.evaluators import SpearmanEvaluator
-from likewise.train.objectives import Objective
-from likewise.train.output.record import RECORD as RUN
-from likewise.train.output.record import append_result_line, data_description, training_record, write_record
-from likewise.train.output.run_folder import TrainingJob, finished_record, save_finished, train_in_folder
-from likewise.train.settings import TrainSettings
-from likewise.train.step.trainable import Trainable
-from likewise.train.step_state import TrainResult
+from ..data.column_names import ColumnNames
+from ..data.datasets import check_dataset, dataset_credit, load_dataset, read_dataset
+from ..data.leaks import find_leaks, text_columns
+from ..engines.torch.torch_embedder import TorchEmbedder
+from ..errors import LikewiseError, ModelNotFound
+from ..evaluate.runner import evaluate
+from ..evaluate.task import EvaluationSettings
+from ..evaluate.tasks.registry import TASKS
+from ..evaluate.tasks.sts import STS_NAMES
+from ..model_files import locate
+from ..model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
+from ..model_names import load_torch_embedder
+from ..runtime.devices import device_and_dtype as placed_at
+from ..runtime.progress import StatusLine
+from ..runtime.untrusted_files import read_object
+from ..train.data.batch import TrainingRows
+from ..train.data.schedule import DataSource
+from ..train.data.sources import load_data
+from ..train.evaluators import SpearmanEvaluator
+from ..train.objectives import Objective
+from ..train.output.record import RECORD, append_result_line, data_description, training_record, write_record
+from ..train.output.run_folder import TrainingJob, finished_record, save_finished, train_in_folder
+from ..train.settings import TrainSettings
+from ..train.step.trainable import Trainable
+from ..train.step_state import TrainResult
 
-RECORD = Path(__file__).parent.parent / "benchmarks" / "results" / "training.jsonl"
+OUTPUT = Path("out")
+"""The folder that holds the runs' folders, unless flags name others."""
+RUN_LIST = OUTPUT / "training.jsonl"
 MAX_LENGTH = 130  # tokens: the authors' 128 and the two special ones
 DEV = "stsb/dev"
 
@@ -69,7 +70,13 @@ def flags(
     add("--adam-bias-correction", action="store_true", help="correct Adam's moments, as the authors' code did not")
     add("--ema-decay", type=float, default=0.0, metavar="X", help="save a moving average of the weights: try 0.99")
     add("--fresh", action="store_true", help="start over; without it the same command resumes from its checkpoint")
-    add("--record", type=Path, default=RECORD, metavar="FILE", help="append a line about the run to this .jsonl file")
+    add(
+        "--record",
+        type=Path,
+        default=RUN_LIST,
+        metavar="FILE",
+        help="append a line about the run to this .jsonl file (default: %(default)s)",
+    )
     return parser
 
 
@@ -84,7 +91,7 @@ def start(recipe: Callable[[], Any]) -> None:
         sys.exit(f"likewise: {error}")
 
 
-def backbone(args: argparse.Namespace, pooling: str | None = None, name: str | Path | None = None) -> Embedder:
+def backbone(args: argparse.Namespace, pooling: str | None = None, name: str | Path | None = None) -> TorchEmbedder:
     """The model to start from, in fp32, with the authors' maximum input length."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "(?s).*pooling")  # a plain folder has none; recipes name theirs
@@ -92,7 +99,7 @@ def backbone(args: argparse.Namespace, pooling: str | None = None, name: str | P
     return placed(model, args)
 
 
-def placed(embedder: Embedder, args: argparse.Namespace) -> Embedder:
+def placed(embedder: TorchEmbedder, args: argparse.Namespace) -> TorchEmbedder:
     """On the device of the flags, and with the authors' maximum input length."""
     torch.set_num_threads(args.threads or torch.get_num_threads())
     embedder.to(placed_at(args.device, "fp32")[0])
@@ -107,12 +114,12 @@ SETTINGS = (
 """Flags of every recipe that are training settings."""
 
 
-def settings_of(args: argparse.Namespace, **more: Any) -> TrainSettings:
+def paper_settings(args: argparse.Namespace, **more: Any) -> TrainSettings:
     """The paper's optimizer: Adam as its authors had it, without bias correction, 10 % warm-up."""
     return TrainSettings(**{name: getattr(args, name) for name in SETTINGS} | more)
 
 
-def data_source(name: str, objective: Objective, args: argparse.Namespace, **columns: Any) -> DataSource:
+def data_by_name(name: str, objective: Objective, args: argparse.Namespace, **columns: Any) -> DataSource:
     """Rows of a data set by its name, for an objective; `columns` are those of `ColumnNames`."""
     source = load_data(name, objective, ColumnNames(**columns))
     assert isinstance(source.rows, TrainingRows)
@@ -182,7 +189,9 @@ class Recipe:
             print_result(record, folder)
         return record
 
-    def evaluate(self, embedder: Embedder, sources: Sequence[DataSource] = (), seconds: float = 0.0) -> dict[str, Any]:
+    def evaluate(
+        self, embedder: TorchEmbedder, sources: Sequence[DataSource] = (), seconds: float = 0.0
+    ) -> dict[str, Any]:
         """A model that was fitted without steps, or not at all: evaluate it, append a line; save it, if fitted."""
         earlier = _run_of(str(self.args.backbone)) if self.origin is None else {}
         if earlier:
@@ -304,7 +313,7 @@ KEYS = {"sick-r": "sickr"}
 
 def folder_of(recipe: str, args: argparse.Namespace) -> Path:
     """The folder of a run, unless the flags name another."""
-    return args.output or Path("out") / f"{recipe}-{Path(str(args.backbone)).name}-{args.seed}"
+    return args.output or OUTPUT / f"{recipe}-{Path(str(args.backbone)).name}-{args.seed}"
 
 
 def test_leaks(sources: Sequence[DataSource], tasks: Sequence[str]) -> Iterator[str]:
@@ -342,6 +351,6 @@ def named_shortly(name: str | Path) -> str:
 def _run_of(name: str) -> dict[str, Any]:
     """The record of the finished run in the folder of this name, if there is one."""
     try:
-        return read_object(locate(name) / RUN)
+        return read_object(locate(name) / RECORD)
     except ModelNotFound:
         return {}

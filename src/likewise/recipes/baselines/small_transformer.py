@@ -7,11 +7,10 @@ backbone lends its tokenizer alone. It learns from inference, by ranking in the 
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.baselines.untrained import small_transformer
-from likewise.model_files.names import RECOMMENDED_MODEL
-
-from .recipe import Recipe, flags, placed, settings_of, start
-from .sbert_nli import OBJECTIVES, nli
+from ...baselines.untrained import small_transformer
+from ...model_files.names import RECOMMENDED_MODEL
+from ..recipe import Recipe, flags, paper_settings, placed, start
+from ..sbert_nli import OBJECTIVES, nli
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
@@ -28,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     note = ", ".join(f"{key} {value}" for key, value in shape.items())
     origin = {"name": "random weights", "fingerprint": embedder.fingerprint, "local": True}
     return Recipe(name, args, note=note, origin=origin, random_weights=True).train(
-        embedder, [nli(args, args.objective)], settings_of(args)
+        embedder, [nli(args, args.objective)], paper_settings(args)
     )
 
 

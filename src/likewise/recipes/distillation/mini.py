@@ -1,7 +1,7 @@
 """likewise-mini: a model of our own, small enough to be bundled, distilled from texts alone.
 
 The student is the backbone with few of its blocks, of their inner layers those units that weigh most, and word vectors
-in their first principal axes. It learns to have the teacher's vectors; recipes/bundle.py stores it in eight bits.
+in their first principal axes. It learns to have the teacher's vectors; bundle.py stores it in eight bits.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,12 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
-from likewise import Embedder
-from likewise.encoders.architectures.bert import Bert, Embeddings
-from likewise.encoders.families import FAMILIES
-from likewise.engines.torch.torch_embedder import TorchEmbedder
-from likewise.errors import BadInput
-from likewise.model_files.names import RECOMMENDED_MODEL
-
+from ...encoders.architectures.bert import Bert, Embeddings
+from ...encoders.families import FAMILIES
+from ...engines.torch.torch_embedder import TorchEmbedder
+from ...errors import BadInput
+from ...model_files.names import RECOMMENDED_MODEL
+from ..recipe import backbone, flags, paper_settings, start
 from .distil import (
     fitting,
     kept,
@@ -27,11 +26,10 @@ from .distil import (
     student_of,
     taught,
     teacher_of,
-    unit,
     with_blocks,
     with_teacher,
+    with_unit_length,
 )
-from .recipe import backbone, flags, settings_of, start
 
 PLACE = 5  # a usual position: words are narrowed as they are there
 
@@ -49,16 +47,16 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     base = whole.fingerprint
     longest = min(teacher.tokenizer.max_length, whole.encoder.longest)
     whole.tokenizer = replace(whole.tokenizer, max_length=longest)
-    student = unit(narrowed(kept(whole, args.keep), args.words, args.inner))
+    student = with_unit_length(narrowed(kept(whole, args.keep), args.words, args.inner))
     objective, width = fitting(student, teacher, args.to)
     sources = list(taught(teacher, args, objective, width))
     shape = {"blocks": args.keep, "words": args.words, "inner": args.inner}
-    settings = settings_of(args, warmup_ratio=0.05)
+    settings = paper_settings(args, warmup_ratio=0.05)
     return student_of("mini", args, teacher, base, **shape).train(student, sources, settings)
 
 
 @torch.no_grad()
-def narrowed(whole: Embedder, width: int, inner: int) -> Embedder:
+def narrowed(whole: TorchEmbedder, width: int, inner: int) -> TorchEmbedder:
     """The model with `inner` units in each block's inner layer and word vectors of this width; without dropout."""
     encoder = whole.encoder
     if not isinstance(encoder, Bert) or encoder.config.get("model_type") != "bert":

@@ -14,24 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from likewise.arrays.similarity import PAIRWISE
-from likewise.data.datasets import read_dataset
-from likewise.data.splits import TrainTestSplit, folds, train_test_splits
-from likewise.evaluate.task import EvaluationSettings
-from likewise.evaluate.tasks.arguments import ARGUMENT_SETS, folds_within_topics
-from likewise.evaluate.tasks.sentence_pairs import RatedPairs, correlation_score, read_pairs
-from likewise.runtime.atomic_files import atomic_file
-from likewise.runtime.untrusted_files import read_object
-from likewise.train.data.batch import TrainingRows
-from likewise.train.data.schedule import DataSource
-from likewise.train.data.sources import rows_digest
-from likewise.train.objectives import Regression
-from likewise.train.output.console import ConsoleProgress
-from likewise.train.output.interrupt import stop_requested
-from likewise.train.settings import TrainSettings
-from likewise.train.trainer import Trainer
-
-from .recipe import Recipe, backbone, flags, folder_of, sample_rows, settings_of, start
+from ..arrays.similarity import PAIRWISE
+from ..data.datasets import read_dataset
+from ..data.splits import TrainTestSplit, folds, train_test_splits
+from ..evaluate.task import EvaluationSettings
+from ..evaluate.tasks.arguments import ARGUMENT_SETS, folds_within_topics
+from ..evaluate.tasks.sentence_pairs import RatedPairs, correlation_score, read_pairs
+from ..runtime.atomic_files import atomic_file
+from ..runtime.untrusted_files import read_object
+from ..train.data.batch import TrainingRows
+from ..train.data.schedule import DataSource
+from ..train.data.sources import rows_digest
+from ..train.objectives import Regression
+from ..train.output.console import ConsoleProgress
+from ..train.output.interrupt import stop_requested
+from ..train.settings import TrainSettings
+from ..train.trainer import Trainer
+from .recipe import Recipe, backbone, flags, folder_of, paper_settings, sample_rows, start
 
 SEED = EvaluationSettings().seed
 WAYS: dict[str, Callable[[RatedPairs], list[TrainTestSplit]]] = {
@@ -58,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         "sentence2": pairs.second,
         "score": (pairs.gold / max_score).astype(np.float32),
     }
-    rows, settings = TrainingRows.of(columns, Regression()), settings_of(args)
+    rows, settings = TrainingRows.of(columns, Regression()), paper_settings(args)
     scores: dict[str, Any] = {}
     for way in args.ways:
         cosines = _cosines_of_folds(args, way, WAYS[way](pairs), rows, settings)

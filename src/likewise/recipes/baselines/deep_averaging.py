@@ -7,10 +7,9 @@ numbers a sentence; here it learns from inference alone, by softmax or by rankin
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.baselines.untrained import deep_averaging
-
-from .recipe import Recipe, flags, placed, settings_of, start
-from .sbert_nli import OBJECTIVES, nli
+from ...baselines.untrained import deep_averaging
+from ..recipe import Recipe, flags, paper_settings, placed, start
+from ..sbert_nli import OBJECTIVES, nli
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
@@ -22,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = parser.parse_args(argv)
     embedder = placed(deep_averaging(args.backbone, pairs=args.pairs, layers=args.layers, seed=args.seed), args)
     name = "deep-averaging" + ("" if args.objective == "classification" else f"-{args.objective}")
-    return Recipe(name, args, random_weights=True).train(embedder, [nli(args, args.objective)], settings_of(args))
+    return Recipe(name, args, random_weights=True).train(embedder, [nli(args, args.objective)], paper_settings(args))
 
 
 if __name__ == "__main__":

@@ -6,10 +6,9 @@ Table 1's averaged BERT and BERT CLS (Reimers and Gurevych 2019), and the contro
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.baselines.untrained import random_weights
-
-from .recipe import Recipe, backbone, flags, start
-from .sbert_nli import POOLINGS
+from ...baselines.untrained import random_weights
+from ..recipe import Recipe, backbone, flags, start
+from ..sbert_nli import POOLINGS
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:

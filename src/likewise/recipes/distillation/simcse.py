@@ -7,11 +7,10 @@ a dense layer above CLS while training, which is not made here.
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.train.data.batch import TrainingRows
-from likewise.train.data.schedule import DataSource
-from likewise.train.objectives import SimCSE
-
-from .recipe import Recipe, backbone, flags, sentences, settings_of, start
+from ...train.data.batch import TrainingRows
+from ...train.data.schedule import DataSource
+from ...train.objectives import SimCSE
+from ..recipe import Recipe, backbone, flags, paper_settings, sentences, start
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
@@ -22,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = parser.parse_args(argv)
     objective = SimCSE(temperature=0.05)
     source = DataSource(TrainingRows.of(sentences(args.sentences, args).texts, objective), objective, args.sentences)
-    settings = settings_of(args, eval_steps=125)  # as theirs, on STS-B's development split
+    settings = paper_settings(args, eval_steps=125)  # as theirs, on STS-B's development split
     return Recipe("simcse", args).train(backbone(args, args.pooling), [source], settings)
 
 

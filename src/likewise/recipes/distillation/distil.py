@@ -16,21 +16,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from likewise import Embedder
-from likewise.encoders.layers import without_dropout
-from likewise.encoders.prune_layers import prune_layers
-from likewise.engines.torch.torch_embedder import TorchEmbedder
-from likewise.errors import BadInput
-from likewise.heads import Normalize
-from likewise.model_files.names import RECOMMENDED_MODEL
-from likewise.model_files.provenance import provenance
-from likewise.model_names import load_torch_embedder
-from likewise.train.data.batch import TrainingRows
-from likewise.train.data.schedule import DataSource
-from likewise.train.distillation.teacher_outputs import teacher_outputs
-from likewise.train.objectives import Distillation
-
-from .recipe import Recipe, backbone, flags, named_shortly, sample_rows, settings_of, start
+from ...encoders.layers import without_dropout
+from ...encoders.prune_layers import prune_layers
+from ...engines.torch.torch_embedder import TorchEmbedder
+from ...errors import BadInput
+from ...heads import Normalize
+from ...model_files.names import RECOMMENDED_MODEL
+from ...model_files.provenance import provenance
+from ...model_names import load_torch_embedder
+from ...train.data.batch import TrainingRows
+from ...train.data.schedule import DataSource
+from ...train.distillation.teacher_outputs import teacher_outputs
+from ...train.objectives import Distillation
+from ..recipe import Recipe, backbone, flags, named_shortly, paper_settings, sample_rows, start
 from .unlabelled import SOURCES, unlabelled
 
 LESSONS = Path("out") / "lessons"
@@ -41,16 +39,16 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = with_blocks(with_teacher(flags(__doc__, batch_size=128, learning_rate=3e-4))).parse_args(argv)
     teacher, whole = teacher_of(args), backbone(args, "mean")
     base = whole.fingerprint
-    student = unit(kept(whole, args.keep))
+    student = with_unit_length(kept(whole, args.keep))
     without_dropout(student)  # no label is there to be learned by heart
     objective, width = fitting(student, teacher, args.to)
     sources = list(taught(teacher, args, objective, width))
     blocks = {} if args.keep is None else {"blocks": args.keep}
     recipe = student_of("distil", args, teacher, base, **blocks)
-    return recipe.train(student, sources, settings_of(args))
+    return recipe.train(student, sources, paper_settings(args))
 
 
-def student_of(name: str, args: Namespace, teacher: Embedder, base: str, **shape: Any) -> Recipe:
+def student_of(name: str, args: Namespace, teacher: TorchEmbedder, base: str, **shape: Any) -> Recipe:
     """The recipe of a student of this shape; it is known by what it was made of, the backbone's fingerprint `base`."""
     shape = {key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in shape.items()}
     note = ", ".join([*(f"{key} {value}" for key, value in shape.items()), f"from {named_shortly(args.teacher)}"])
@@ -77,12 +75,12 @@ def with_teacher(parser: ArgumentParser) -> ArgumentParser:
     return parser
 
 
-def teacher_of(args: Namespace) -> Embedder:
+def teacher_of(args: Namespace) -> TorchEmbedder:
     """In bf16, whose vectors have a cosine of 0.9999 with those of fp32, at twice the speed."""
     return load_torch_embedder(args.teacher, precision="bf16", device=args.device)
 
 
-def kept(whole: Embedder, blocks: Sequence[int] | None) -> Embedder:
+def kept(whole: TorchEmbedder, blocks: Sequence[int] | None) -> TorchEmbedder:
     """The model with these blocks of its encoder alone."""
     if blocks is None:
         return whole
@@ -92,14 +90,16 @@ def kept(whole: Embedder, blocks: Sequence[int] | None) -> Embedder:
     return built.to(whole.device).eval()
 
 
-def unit(student: Embedder) -> Embedder:
+def with_unit_length(student: TorchEmbedder) -> TorchEmbedder:
     """The student with vectors of length 1, as the teachers' are: what is learned is their direction."""
-    if not any(isinstance(head, Normalize) for head in student.heads):
-        student.heads = nn.Sequential(*student.heads, Normalize())
+    heads = student.heads
+    assert isinstance(heads, nn.Sequential)
+    if not any(isinstance(head, Normalize) for head in heads):
+        student.heads = nn.Sequential(*heads, Normalize())
     return student
 
 
-def fitting(student: Embedder, teacher: Embedder, how: str) -> tuple[Distillation, int | None]:
+def fitting(student: TorchEmbedder, teacher: TorchEmbedder, how: str) -> tuple[Distillation, int | None]:
     """The objective, and the width that the teacher's vectors are to be projected to, if any."""
     if student.width == teacher.width:
         return Distillation(), None
@@ -111,7 +111,7 @@ def fitting(student: Embedder, teacher: Embedder, how: str) -> tuple[Distillatio
 
 
 def taught(
-    teacher: Embedder, args: Namespace, objective: Distillation, width: int | None = None
+    teacher: TorchEmbedder, args: Namespace, objective: Distillation, width: int | None = None
 ) -> Iterator[DataSource]:
     """The texts with the teacher's vectors, a course a data set; encoded once, and kept for other students."""
     result = unlabelled(args.sentences, teacher)
@@ -135,7 +135,7 @@ def taught(
         )
 
 
-def lessons_file(teacher: Embedder, args: Namespace, found: Mapping[str, Sequence[str]]) -> Path:
+def lessons_file(teacher: TorchEmbedder, args: Namespace, found: Mapping[str, Sequence[str]]) -> Path:
     """Where this teacher's vectors of these texts are kept."""
     texts = "\0".join(text for one in found.values() for text in one)
     known = hashlib.sha256(f"{teacher.fingerprint}\0{texts}".encode()).hexdigest()[:12]

@@ -8,13 +8,12 @@ to mean 0 and deviation 1, as they are of the first training pairs.
 from collections.abc import Sequence
 from typing import Any
 
-from likewise import Embedder, Reranker
-from likewise.data.datasets import read_dataset
-from likewise.reranker import PolyEncoder
-from likewise.train.evaluators import predict_scores
-from likewise.train.objectives import PairRegression
-
-from .recipe import Recipe, backbone, data_source, flags, settings_of, start
+from ..data.datasets import read_dataset
+from ..engines.torch.torch_embedder import TorchEmbedder
+from ..reranker import PolyEncoder, Reranker
+from ..train.evaluators import predict_scores
+from ..train.objectives import PairRegression
+from .recipe import Recipe, backbone, data_by_name, flags, paper_settings, start
 
 FIRST = 512
 """Pairs by which logits are standardised."""
@@ -29,13 +28,13 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     below, poly = backbone(args, "mean"), args.kind == "poly"
     model = PolyEncoder.start(below, args.codes, seed=args.seed) if poly else Reranker.start(below, seed=args.seed)
     objective = standardised(below, args.codes) if poly else PairRegression()
-    data = data_source("stsb/train", objective, args, names={"score": "score/5"})
+    data = data_by_name("stsb/train", objective, args, names={"score": "score/5"})
     note = f"{args.codes} codes" if poly else ""
     recipe = Recipe(f"{args.kind}-encoder-stsb", args, pairs=True, note=note, base=below.fingerprint)
-    return recipe.train(model, [data], settings_of(args))
+    return recipe.train(model, [data], paper_settings(args))
 
 
-def standardised(below: Embedder, codes: int) -> PairRegression:
+def standardised(below: TorchEmbedder, codes: int) -> PairRegression:
     """With the temperature and offset that bring an untrained poly-encoder's logits to mean 0 and deviation 1.
 
     They are one seed's, so that runs of all seeds are of one setting.

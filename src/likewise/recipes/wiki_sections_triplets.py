@@ -7,9 +7,8 @@ built the same way.
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.train.objectives import Triplet
-
-from .recipe import Recipe, backbone, data_source, flags, settings_of, start
+from ..train.objectives import Triplet
+from .recipe import Recipe, backbone, data_by_name, flags, paper_settings, start
 
 DATA = "wiki_sections/triplets"
 
@@ -18,8 +17,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Trains, measures (accuracy on articles that were not trained on, too), records."""
     args = flags(__doc__).parse_args(argv)
     recipe = Recipe("wiki-sections-triplets", args, dev=None, tasks=("wiki-sections",))
-    triplets = data_source(DATA, Triplet(margin=1.0, distance="euclidean"), args, where="split==train")
-    return recipe.train(backbone(args, "mean"), [triplets], settings_of(args))
+    triplets = data_by_name(DATA, Triplet(margin=1.0, distance="euclidean"), args, where="split==train")
+    return recipe.train(backbone(args, "mean"), [triplets], paper_settings(args))
 
 
 if __name__ == "__main__":

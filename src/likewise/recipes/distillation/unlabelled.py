@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from likewise import Embedder
-from likewise.data.catalogue.entry import TEXT_COLUMNS
-from likewise.data.datasets import check_dataset, load_dataset
-from likewise.evaluate.tasks.registry import TASKS
-from likewise.text.normalization import normalized
+from ...data.catalogue.entry import TEXT_COLUMNS
+from ...data.datasets import check_dataset, load_dataset
+from ...engines.torch.torch_embedder import TorchEmbedder
+from ...evaluate.tasks.registry import TASKS
+from ...text.normalization import normalized
 
 VOCABULARY = "vocabulary"
 """The teacher's own words, each alone, so that those no sentence holds are learned as well."""
@@ -25,7 +25,7 @@ ALIKE = {"wiki_sections/sentences": "wiki_sections/triplets"}
 letters = partial(normalized, punctuation=False)
 
 
-def unlabelled(sources: Sequence[str], teacher: Embedder) -> dict[str, list[str]]:
+def unlabelled(sources: Sequence[str], teacher: TorchEmbedder) -> dict[str, list[str]]:
     """The distinct texts of each source, in their order, less those that a test has, by letters and digits alone.
 
     A test made of a source itself (`touched`) is none for what is learned here. Single words of the vocabulary are
@@ -51,7 +51,7 @@ def tested(sources: Sequence[str] = ()) -> set[str]:
     return {letters(text) for file in _others(sources) for text in texts_of(file)}
 
 
-def single_words(model: Embedder, sources: Sequence[str] = SOURCES) -> dict[str, tuple[int, int]]:
+def single_words(model: TorchEmbedder, sources: Sequence[str] = SOURCES) -> dict[str, tuple[int, int]]:
     """How many of its distinct texts a test has that are words of the vocabulary; of those that have any."""
     known = {letters(word) for word in words(model)}
     forms = {file: {letters(text) for text in texts_of(file)} for file in _others(sources)}
@@ -83,6 +83,6 @@ def texts_of(name: str) -> Iterator[str]:
         yield from columns.get(column, ())
 
 
-def words(teacher: Embedder) -> list[str]:
+def words(teacher: TorchEmbedder) -> list[str]:
     """The whole words of two letters or more in a vocabulary of word pieces."""
     return sorted(word for word in teacher.tokenizer.backend.get_vocab() if len(word) > 1 and word.isalpha())

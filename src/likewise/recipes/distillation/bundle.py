@@ -1,6 +1,7 @@
 """Bundle a finished run with the package: weights in eight bits, with a model card, in the package's folder of models.
 
-    python -m recipes.mini --precision bf16 -o out/likewise-mini && python -m recipes.bundle out/likewise-mini
+    python -m likewise.recipes.distillation.mini --precision bf16 -o out/likewise-mini
+    python -m likewise.recipes.distillation.bundle out/likewise-mini
 
 The card's scores are those of the weights that ship. What is printed at the end belongs into model_files/names.py.
 """
@@ -16,22 +17,20 @@ from typing import Any
 
 import numpy as np
 
-import likewise
-from likewise import Embedder
-from likewise.errors import BadInput
-from likewise.evaluate import Cache, evaluate
-from likewise.evaluate.tasks.senteval import SENTEVAL_NAMES as SENTEVAL
-from likewise.evaluate.tasks.sts import STS_NAMES
-from likewise.model_files.names import RECOMMENDED_MODEL
-from likewise.runtime.progress import StatusLine
-from likewise.runtime.untrusted_files import read_object
-from likewise.train.output.model_card import model_card
-from likewise.train.output.record import RECORD
-
-from .recipe import start
+from ...engines.torch.torch_embedder import TorchEmbedder
+from ...errors import BadInput
+from ...evaluate import Cache, evaluate
+from ...evaluate.tasks.senteval import SENTEVAL_NAMES as SENTEVAL
+from ...evaluate.tasks.sts import STS_NAMES
+from ...model_files.names import RECOMMENDED_MODEL
+from ...runtime.progress import StatusLine
+from ...runtime.untrusted_files import read_object
+from ...train.output.model_card import model_card
+from ...train.output.record import RECORD
+from ..recipe import start
 from .unlabelled import VOCABULARY, single_words, touched
 
-MODELS = Path(likewise.__file__).parent / "bundled"
+MODELS = Path(__file__).parents[2] / "bundled"
 LARGEST = 12_000_000
 """Bytes of weights."""
 TEACHERS = "Apache-2.0 (the teacher's)"
@@ -50,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> Path:
     if not record:
         raise BadInput(f"{run} holds no {RECORD}, so it is no finished run")
     name = args.name or run.name
-    place = args.into.resolve() / name
+    place: Path = args.into.resolve() / name
     if place in (run, *run.parents) or place.name != name:
         raise BadInput(f"{place} holds the run itself; expected another name or folder for the model")
     args.into.mkdir(parents=True, exist_ok=True)
@@ -67,11 +66,11 @@ def main(argv: Sequence[str] | None = None) -> Path:
 
 def write_bundle(place: Path, run: Path, record: Mapping[str, Any], tasks: str) -> Path:
     """The model of a run in eight bits with its card, in a new folder."""
-    Embedder.load(run, engine="torch", device="cpu").save(place, weights="int8")
+    TorchEmbedder.load(run, device="cpu").save(place, weights="int8")
     size = sum(path.stat().st_size for path in place.rglob("*.safetensors"))
     if size > LARGEST:
         raise BadInput(f"{run} in eight bits has {size:,} bytes of weights; expected {LARGEST:,} at most")
-    model = Embedder.load(place, engine="torch", device="cpu")
+    model = TorchEmbedder.load(place, device="cpu")
     data = [{**one, "licence": TEACHERS} if one["name"] == VOCABULARY else one for one in record["data"]]
     changed = {"fingerprint": model.fingerprint, "only_likewise": model.only_here(weights="int8")}
     described = {**record, "data": data, "model": {**record["model"], **changed}}
@@ -80,7 +79,7 @@ def write_bundle(place: Path, run: Path, record: Mapping[str, Any], tasks: str) 
     return place
 
 
-def measured(name: str, model: Embedder, tasks: str) -> dict[str, Any]:
+def measured(name: str, model: TorchEmbedder, tasks: str) -> dict[str, Any]:
     """The scores of what ships: first what chose the best step, then the means, then each task."""
     line = StatusLine()
     result = evaluate({name: model}, f"stsb-dev,{tasks}", cache=Cache.of_user(), callback=line)
@@ -98,7 +97,7 @@ def measured(name: str, model: Embedder, tasks: str) -> dict[str, Any]:
     return {"stsb-dev": scores.pop("stsb-dev", {"value": float("nan")}), **means, **scores}
 
 
-def shipped(record: Mapping[str, Any], model: Embedder, name: str, size: int) -> str:
+def shipped(record: Mapping[str, Any], model: TorchEmbedder, name: str, size: int) -> str:
     """The run's card, and what is to be said of a model that comes with the package."""
     card = model_card(record, name).replace("  # the folder with this file", "  # comes with the package")
     card = card.replace("tags:\n", "license: apache-2.0\nlanguage: en\ntags:\n", 1)
@@ -118,7 +117,7 @@ And some tasks are made of texts that were read (of MRPC, those of its training 
 {limits}"""
 
 
-def single_words_note(model: Embedder) -> str:
+def single_words_note(model: TorchEmbedder) -> str:
     """Which tests have single words of the vocabulary as texts, and how many."""
     result = single_words(model).items()
     return ", ".join(f"{shared:,} of the {whole:,} of {file}" for file, (shared, whole) in result) or "none"

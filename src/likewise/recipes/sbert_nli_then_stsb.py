@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .recipe import Recipe, backbone, flags, folder_of, settings_of, start
+from .recipe import Recipe, backbone, flags, folder_of, paper_settings, start
 from .sbert_nli import EVERY, OBJECTIVES, POOLINGS, nli
 from .sbert_stsb import stsb
 
@@ -25,10 +25,10 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     folder = folder_of(recipe.name, args)
     first = replace(recipe, name="sbert-nli", folder=folder / "nli", stage=True)
     record = first.train(
-        backbone(args, args.pooling), [nli(args, args.objective)], settings_of(args, epochs=1, **EVERY)
+        backbone(args, args.pooling), [nli(args, args.objective)], paper_settings(args, epochs=1, **EVERY)
     )
     second = replace(recipe, folder=folder, before=record["data"], origin=record["backbone"])
-    return second.train(backbone(args, name=folder / "nli"), [stsb(args)], settings_of(args))
+    return second.train(backbone(args, name=folder / "nli"), [stsb(args)], paper_settings(args))
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.arrays.correlation import spearman
-from likewise.train.data.examples import deduplicated
-from likewise.train.layers.early_exit import try_exits
-from likewise.train.layers.fusion_training import FusionEvaluation, layer_vectors
-from likewise.train.layers.fusion_training import FusionSettings as How
-from likewise.train.objectives import CoSENT
-
-from .recipe import Recipe, backbone, data_source, flags, start
+from ..arrays.correlation import spearman
+from ..train.data.batch import TrainingRows
+from ..train.data.examples import deduplicated
+from ..train.layers.early_exit import try_exits
+from ..train.layers.fusion_training import FusionEvaluation, layer_vectors
+from ..train.layers.fusion_training import FusionSettings as How
+from ..train.objectives import CoSENT
+from .recipe import Recipe, backbone, data_by_name, flags, start
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
@@ -23,10 +23,11 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         argv
     )
     how = How(seed=args.seed, batch_size=args.batch_size, learning_rate=args.learning_rate, epochs=int(args.epochs))
-    embedder, data = backbone(args), data_source("stsb/train", CoSENT(), args, names={"score": "score/5"})
-    started = time.perf_counter()
-    pairs = [data.rows.texts[name] for name in ("sentence1", "sentence2")]
-    texts, examples = deduplicated(pairs, data.rows.numbers["score"].tolist())
+    embedder, data = backbone(args), data_by_name("stsb/train", CoSENT(), args, names={"score": "score/5"})
+    rows, started = data.rows, time.perf_counter()
+    assert isinstance(rows, TrainingRows)
+    pairs = [rows.texts[name] for name in ("sentence1", "sentence2")]
+    texts, examples = deduplicated(pairs, rows.numbers["score"].tolist())
     vectors = layer_vectors(embedder, texts)
     depths, evaluation = [embedder.encoder.depth], FusionEvaluation(spearman)
     (exit_result,) = try_exits(embedder, texts, vectors, examples, depths, evaluation, how)

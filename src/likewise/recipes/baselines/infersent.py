@@ -8,10 +8,9 @@ are ours.
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.baselines.untrained import infersent
-from likewise.train.objectives import Classification
-
-from .recipe import Recipe, data_source, flags, placed, settings_of, start
+from ...baselines.untrained import infersent
+from ...train.objectives import Classification
+from ..recipe import Recipe, data_by_name, flags, paper_settings, placed, start
 
 PARTS = ("u", "v", "|u-v|", "u*v")
 
@@ -23,9 +22,9 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     args = parser.parse_args(argv)
     embedder = placed(infersent(args.backbone, width=args.width, seed=args.seed), args)
     embedder.encoder.words.requires_grad_(False)
-    data = data_source("nli/train", Classification(concatenation=PARTS), args)
+    data = data_by_name("nli/train", Classification(concatenation=PARTS), args)
     note = f"{args.width} units a direction"
-    return Recipe("infersent", args, note=note, random_weights=True).train(embedder, [data], settings_of(args))
+    return Recipe("infersent", args, note=note, random_weights=True).train(embedder, [data], paper_settings(args))
 
 
 if __name__ == "__main__":

@@ -6,10 +6,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from likewise.train.data.schedule import DataSource
-from likewise.train.objectives import Classification, Contrastive
-
-from .recipe import Recipe, backbone, data_source, flags, settings_of, start
+from ..train.data.schedule import DataSource
+from ..train.objectives import Classification, Contrastive
+from .recipe import Recipe, backbone, data_by_name, flags, paper_settings, start
 
 POOLINGS = ("mean", "cls", "max")
 
@@ -23,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     plain = args.objective == "classification"
     parts = ["sbert-nli", *([] if plain else [args.objective]), *([] if args.pooling == "mean" else [args.pooling])]
     embedder = backbone(args, args.pooling)
-    return Recipe("-".join(parts), args).train(embedder, [nli(args, args.objective)], settings_of(args, **EVERY))
+    return Recipe("-".join(parts), args).train(embedder, [nli(args, args.objective)], paper_settings(args, **EVERY))
 
 
 EVERY = {"eval_steps": 1000}  # steps; the authors evaluated on STS-B's development split as often, and kept the best
@@ -36,7 +35,7 @@ OBJECTIVES = {
 def nli(args: Any, objective: str = "classification") -> DataSource:
     """The data, with the objective."""
     name, objective_class = OBJECTIVES[objective]
-    return data_source(name, objective_class(), args)
+    return data_by_name(name, objective_class(), args)
 
 
 if __name__ == "__main__":
