@@ -8,7 +8,7 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo test fuzz check fix parity stats integration attack mutants native wheels bench bench-peers table clean
+.PHONY: help setup demo test fuzz check fix parity stats integration attack mutants native wheels bench bench-peers docs table clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
@@ -22,6 +22,7 @@ help:
 	@echo "make stats   the shape of the source: functions, cycles, rooms, names"
 	@echo "make attack  over a thousand attempts to break it; zero failures"
 	@echo "make mutants small slips in the source, and whether a test notices (long)"
+	@echo "make docs    the documentation as a site in build/site, its links checked"
 	@echo "make native  the compiled library by itself: its tests, and its own checks in C++"
 	@echo "make wheels  wheels for Linux (x86_64, aarch64; glibc 2.17 or newer), checked by auditwheel, in dist/"
 	@echo "make bench   measurements into benchmarks/results, and README's table from them"
@@ -114,6 +115,16 @@ wheel-%: build/venv-wheels/made
 	  _PYTHON_HOST_PLATFORM=linux-$* build/venv-wheels/bin/pip wheel --quiet --no-deps --wheel-dir build/wheel-$* .
 	PATH="$(CURDIR)/build/venv-wheels/bin:$$PATH" auditwheel repair --wheel-dir dist build/wheel-$*/*.whl
 	build/venv-wheels/bin/auditwheel show dist/*manylinux_2_17_$*.whl
+
+build/venv-docs/made: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --upgrade pip
+	$(@D)/bin/pip install --quiet --group docs
+	@touch $@
+
+docs: build/venv-docs/made
+	NO_MKDOCS_2_WARNING=1 build/venv-docs/bin/mkdocs build --strict --quiet --site-dir build/site
+	build/venv-docs/bin/python docs/site/check_built.py build/site
 
 bench: .venv/parity
 	$(BIN)/python -m benchmarks.run

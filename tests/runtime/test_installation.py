@@ -14,7 +14,7 @@ from likewise.runtime.installation import EXTRAS, TORCH_FOR_CPUS, checkout, inst
 ROOT = Path(__file__).parents[2]
 SHOWN = [
     *ROOT.glob("*.md"),
-    *ROOT.glob("docs/*.md"),
+    *ROOT.glob("docs/**/*.md"),
     *(path for place in ("src", "examples", "benchmarks") for path in (ROOT / place).rglob("*.py")),
     ROOT / "Makefile",
 ]

@@ -1,0 +1,95 @@
+"""Files of the repository outside docs/ that pages link to: where each is on the site, and the page it becomes.
+
+The site has the repository's folders, docs/ as its root: docs/search.md is search/ and recipes/README.md is recipes/.
+A program becomes a page that shows it, a folder a page that lists it; data are copied. Nothing here needs MkDocs.
+"""
+
+import ast
+import os
+import re
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).resolve().parents[2]
+COPIED = (".json", ".jsonl", ".png", ".svg")
+LANGUAGES = {".py": "python", ".cpp": "cpp", ".h": "cpp", ".toml": "toml", ".sh": "sh", ".conf": "nginx"}
+HIDDEN = "---\nsearch:\n  exclude: true\n---\n"
+CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
+
+
+def prose(page: str) -> list[str]:
+    """A page in parts: those at even places are prose, those at odd ones code, which is not to be changed."""
+    return CODE.split(page)
+
+
+def is_external(target: str) -> bool:
+    """Whether a link leaves the repository."""
+    return re.match(r"[a-z]+:", target) is not None
+
+
+def resolved(source: str, target: str) -> str:
+    """The path in the repository that a link in the file `source` leads to, both as in `docs/search.md`."""
+    path = os.path.normpath(PurePosixPath(source).parent / target)
+    if path.startswith("..") or not (ROOT / path).exists():
+        raise FileNotFoundError(f"{source} links to {target}, and there is no {path} in the repository")
+    return path
+
+
+def linked_files(source: str) -> set[str]:
+    """The files and folders of the repository that the prose of a Markdown file links to."""
+    text = "".join(prose((ROOT / source).read_text("utf-8"))[::2])
+    targets = [found["target"] for found in LINK.finditer(text)]
+    return {resolved(source, target) for target in targets if not is_external(target)}
+
+
+def site_path(path: str) -> str:
+    """Where a file of the repository is on the site, before MkDocs makes HTML of it."""
+    if path == "README.md":
+        return "index.md"
+    if path.startswith("docs/") or path.endswith((".md", *COPIED)):
+        return path.removeprefix("docs/")
+    if (ROOT / path).is_dir():
+        return f"{path}/README.md" if (ROOT / path / "README.md").exists() else f"{path}/index.md"
+    return f"{path}.md"
+
+
+def with_links_of_the_site(source: str, text: str) -> str:
+    """The text of the repository's file `source`, its links leading to where the files are on the site."""
+    folder = PurePosixPath(site_path(source)).parent
+
+    def link(found: re.Match[str]) -> str:
+        if is_external(found["target"]):
+            return found[0]
+        place = os.path.relpath(site_path(resolved(source, found["target"])), folder)
+        return f"]({place}{found['anchor'] or ''})"
+
+    parts = prose(text)
+    parts[::2] = [LINK.sub(link, part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def outside_files(pages: list[str]) -> list[str]:
+    """What is outside docs/ and linked to, from these pages or from Markdown that they link to, README.md apart."""
+    found: set[str] = set()
+    waiting = list(pages)
+    while waiting:
+        new = {path for path in linked_files(waiting.pop()) if not path.startswith("docs/")} - found - {"README.md"}
+        found |= new
+        waiting += [path for path in new if path.endswith(".md")]
+    return sorted(found)
+
+
+def first_sentence(path: Path) -> str:
+    """What a Python file says about itself in its first line; nothing for other files."""
+    documented = ast.get_docstring(ast.parse(path.read_text("utf-8"))) if path.suffix == ".py" else None
+    return (documented or "").partition("\n")[0].replace("|", "\\|")
+
+
+def shown(path: str) -> str:
+    """The page that shows a program or lists a folder."""
+    place = ROOT / path
+    if place.is_dir():
+        files = sorted(file for file in place.iterdir() if file.is_file() and not file.name.startswith("."))
+        rows = [f"| `{file.name}` | {first_sentence(file)} |" for file in files]
+        return "\n".join([f"{HIDDEN}# {path}/", "", "| file | |", "|---|---|", *rows, ""])
+    return f"{HIDDEN}# {path}\n\n````{LANGUAGES.get(place.suffix, 'text')}\n{place.read_text('utf-8')}\n````\n"
