@@ -11,8 +11,8 @@ import likewise
 from .attempt import expect
 from .tables import HEAD, ROWS, text
 
-ROOT = Path(likewise.__file__).parents[2]
-"""Of the copy of the library that is attacked."""
+IMPORTED_FROM = Path(likewise.__file__).parents[1]
+"""The folder that has the copy of the library that is attacked: a checkout's src, or where a wheel was installed."""
 GOOD_CODES = {0: "answered", 1: "refused", 2: "refused", 130: "refused"}
 TINY_RUN = ("--max-steps", 1, "--batch-size", 4, "--threads", 1)
 

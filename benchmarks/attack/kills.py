@@ -28,7 +28,7 @@ from likewise import Embedder
 from likewise.errors import LikewiseError
 
 from .attempt import Attempt, Failed, Setup, expect, leftovers, listing
-from .command import ROOT, cli, stsb
+from .command import IMPORTED_FROM, cli, stsb
 from .tables import text
 
 WRITING = (
@@ -342,7 +342,7 @@ def _interrupt(setup: Setup, after: float) -> str:
 
     Path("given.txt").write_text(text(".txt"))
     command = [sys.executable, "-m", "likewise", "encode", "given.txt", "-o", "v.npy", "-m", str(setup.models / "bert")]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    env = {**os.environ, "PYTHONPATH": str(IMPORTED_FROM)}
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         time.sleep(after)
         process.send_signal(signal.SIGINT)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .attempt import Attempt, Setup, expect
-from .command import GOOD_CODES, ROOT, TINY_RUN, CommandOutput, outcome_of, stsb
+from .command import GOOD_CODES, IMPORTED_FROM, TINY_RUN, CommandOutput, outcome_of, stsb
 from .tables import N, text
 
 STREAMED: Mapping[str, Callable[[Setup], Sequence[object]]] = {
@@ -55,7 +55,7 @@ def _try_stream(setup: Setup, verb: str, stream: str) -> str:
         Path(f"given{suffix}").write_text(text(suffix).replace("sleeps", "schläft 漢"), "utf-8")
     stsb()
     how = STREAMS[stream]
-    env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}", **how.get("env", {})}
+    env = {**os.environ, "PYTHONPATH": str(IMPORTED_FROM), **how.get("env", {})}
     output = _process([str(part) for part in STREAMED[verb](setup)], how, env)
     for path in [*Path().glob("given.*"), Path("data/stsb/test.csv")]:
         path.unlink()

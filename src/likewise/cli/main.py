@@ -89,7 +89,7 @@ def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.Ar
         "and train models.",
         epilog=EPILOG,
     )
-    top.add_argument("--version", action="version", version=f"likewise {__version__}")
+    top.add_argument("--version", nargs=0, action=_VersionAction, help="show the version and the commit, and exit")
     subparsers = top.add_subparsers(title="verbs", metavar="VERB", required=True, action=_VerbsAction)
     for verb in verbs:
         if options:
@@ -97,6 +97,17 @@ def parser(verbs: Iterable[str] = VERBS, *, options: bool = True) -> argparse.Ar
         else:
             subparsers.add_parser(verb)
     return top
+
+
+class _VersionAction(argparse.Action):
+    """Prints version and commit; git, where it is needed, is asked only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print and exit."""
+        from ..source_commit import commit_phrase, source_commit
+
+        print(f"likewise {__version__} ({commit_phrase(source_commit())})")
+        parser.exit()
 
 
 class _VerbsAction(argparse._SubParsersAction):  # type: ignore[type-arg]  # generic in stubs alone

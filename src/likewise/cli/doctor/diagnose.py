@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ...source_commit import commit_phrase
 from ...wording import counted
 from ..output import print_json
 
@@ -66,7 +67,8 @@ def show_diagnosis(report: Mapping[str, Any]) -> None:
 
 
 def _likewise(report: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{report['likewise']['version']}, in {report['likewise']['folder']}"
+    described = report["likewise"]
+    yield f"{described['version']} ({commit_phrase(described['commit'])}), in {described['folder']}"
 
 
 def _python(report: Mapping[str, Any]) -> Iterator[str]:

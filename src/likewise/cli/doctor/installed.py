@@ -11,16 +11,18 @@ from typing import Any
 from ... import __version__
 from ...errors import NativeUnavailable
 from ...runtime.installation import EXTRAS, checkout, install_command, install_hint
+from ...source_commit import source_commit
 
 CORE = ("numpy", "tokenizers", "safetensors", "jaxtyping", "rich")
 TEXT = "Does it work?"
 
 
 def likewise() -> dict[str, Any]:
-    """The version, and where it runs from."""
+    """The version, its commit, and where it runs from."""
     source = checkout()
     return {
         "version": __version__,
+        "commit": source_commit(),
         "folder": str(Path(__file__).parents[2]),
         "checkout": str(source) if source else None,
     }

@@ -4,7 +4,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ import torch
 
 from ... import __version__
 from ...runtime.atomic_files import atomic_file
+from ...source_commit import source_commit
 from ..data.batch import TrainingRows
 from ..data.schedule import DataSource
 from ..data.sources import rows_digest
@@ -132,7 +132,7 @@ def machine_description(device: torch.device) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "platform": platform.system(),
-        "commit": _commit(),
+        "commit": source_commit(),
         "versions": {
             "likewise": __version__,
             "python": platform.python_version(),
@@ -145,15 +145,3 @@ def _cpu_name() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-def _commit() -> str | None:
-    """The commit of a checkout of likewise itself; an installed one has only its version."""
-    home = Path(__file__).parents[4]
-    if not (home / ".git").exists():
-        return None
-    try:
-        git = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=home, capture_output=True, check=True)
-        return git.stdout.decode().strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None

@@ -1,0 +1,44 @@
+"""Which commit this copy of likewise is of: git knows in a checkout, `_build.json` in what was built from one.
+
+Imports nothing of likewise: hatch_build.py loads this file by its path while it builds.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+BUILD_FILE = "_build.json"
+"""Beside this file in wheels and source distributions, written by hatch_build.py; never in a checkout."""
+PACKAGE = Path(__file__).parent
+DIRTY = "-dirty"
+
+
+def source_commit() -> str | None:
+    """The first twelve digits of the commit, with -dirty if files had been changed since; None if it is not known."""
+    noted = PACKAGE / BUILD_FILE
+    if noted.is_file():
+        return str(json.loads(noted.read_text("utf-8"))["commit"])
+    return commit_of_checkout(PACKAGE.parents[1])
+
+
+def commit_of_checkout(root: Path) -> str | None:
+    """The same, asked of git; None if the folder is not the top of a checkout, or git is not there or refuses."""
+    if not (root / ".git").exists():  # a file in worktrees
+        return None
+    command = ["git", "describe", "--always", f"--dirty={DIRTY}", "--abbrev=12", "--exclude=*"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment["GIT_OPTIONAL_LOCKS"] = "0"  # the index is not written
+    try:
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def commit_phrase(commit: str | None) -> str:
+    """The result of `source_commit` in words."""
+    if commit is None:
+        return "commit unknown: built or copied from a folder without git's history"
+    changed = ", with changes that are not committed" if commit.endswith(DIRTY) else ""
+    return f"commit {commit.removesuffix(DIRTY)}{changed}"
