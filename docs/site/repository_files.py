@@ -1,6 +1,6 @@
 """Files of the repository outside docs/ that pages link to: where each is on the site, and the page it becomes.
 
-The site has the repository's folders, docs/ as its root: docs/search.md is search/ and recipes/README.md is recipes/.
+The site has the repository's folders, docs/ as its root: docs/search.md is search/ and examples/a.py is examples/a/.
 A program becomes a page that shows it, a folder a page that lists it; data are copied. Nothing here needs MkDocs.
 """
 
