@@ -8,12 +8,10 @@ Writes benchmarks/results/evaluation.json part by part, and fills the tables of 
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from likewise.data.datasets import read_dataset as read_data
@@ -21,11 +19,11 @@ from likewise.data.leaks import find_leaks
 from likewise.evaluate import SUITES, Cache, EvaluationSettings, Results, evaluate
 from likewise.evaluate.tasks.sts import STS_NAMES
 
+from .pages import PageTables, draw
 from .record import RESULTS, machine
 
 FEW = EvaluationSettings(resamples=100)
 
-PAGE = Path(__file__).parent.parent / "docs" / "evaluation.md"
 FILE = RESULTS / "evaluation.json"
 MODEL = "all-MiniLM-L6-v2"
 FIELD = (MODEL, "avg-glove", "tf-idf", "bert-avg(minilm-l6-h384-raw)", "bert-cls(minilm-l6-h384-raw)")
@@ -41,7 +39,7 @@ def main() -> None:
         output = read()
         output[part] = {"machine": machine(), "results": PARTS[part]()}
         FILE.write_text(json.dumps(output, indent=2) + "\n", "utf-8")
-    draw(read())
+    draw(TABLES)
 
 
 def read() -> dict[str, Any]:
@@ -117,35 +115,9 @@ PARTS: dict[str, Callable[[], Any]] = {
 }
 
 
-def draw(record: dict[str, Any]) -> None:
-    """Puts the tables into the page."""
-    text = PAGE.read_text("utf-8")
-    tables = {
-        "aggregates": (aggregates_table, "aggregates"),
-        "sts": (lambda part: baselines_table(part, SUITES["sts"]), "baselines"),
-        "senteval": (lambda part: baselines_table(part, SUITES["senteval"]), "baselines"),
-        "time": (time_table, "time"),
-        "shared": (shared_table, "shared"),
-    }
-    for name, (table, part) in tables.items():
-        if part in record:
-            lines = "\n".join([*table(record[part]["results"]), "", _when(record[part]["machine"])])
-            begin, end = f"<!-- table: {name} -->", "<!-- end -->"
-            text = re.sub(rf"{begin}\n.*?{end}", lambda _, b=begin, t=lines, e=end: f"{b}\n{t}\n{e}", text, flags=re.S)
-    agreement = RESULTS / "senteval_agreement.json"
-    if agreement.exists():
-        text = _filled(text, "agreement", agreement_table(json.loads(agreement.read_text("utf-8"))))
-    PAGE.write_text(text, "utf-8")
-    print(f"written: {PAGE.relative_to(PAGE.parent.parent)}")
-
-
-def _filled(text: str, name: str, lines: Sequence[str]) -> str:
-    begin, end = f"<!-- table: {name} -->", "<!-- end -->"
-    return re.sub(rf"{begin}\n.*?{end}", lambda _: "\n".join([begin, *lines, end]), text, flags=re.S)
-
-
-def agreement_table(record: dict[str, Any]) -> list[str]:
+def agreement_table() -> list[str]:
     """Both modes' accuracies, and how long each took, of the processor."""
+    record = json.loads((RESULTS / "senteval_agreement.json").read_text("utf-8"))
     lines = ["| task | fast | faithful | items that differ | CPU time, fast | faithful |", "|---|---|---|---|---|---|"]
     for name, row in record["results"]["tasks"].items():
         if "faithful" in row:
@@ -196,6 +168,23 @@ def shared_table(record: dict[str, Any]) -> list[str]:
 def _when(where: dict[str, Any]) -> str:
     return f"{where['cpu']}, {where['cores']} cores, torch {where['torch']}, {where['date']}, commit {where['commit']}."
 
+
+def dated(part: str, table: Callable[[Any], list[str]]) -> list[str]:
+    """A part's table, then when and where it was measured."""
+    record = read()[part]
+    return [*table(record["results"]), "", _when(record["machine"])]
+
+
+TABLES: PageTables = {
+    "docs/evaluation.md": {
+        "aggregates": lambda: dated("aggregates", aggregates_table),
+        "sts": lambda: dated("baselines", lambda found: baselines_table(found, SUITES["sts"])),
+        "senteval": lambda: dated("baselines", lambda found: baselines_table(found, SUITES["senteval"])),
+        "agreement": agreement_table,
+        "time": lambda: dated("time", time_table),
+        "shared": lambda: dated("shared", shared_table),
+    }
+}
 
 if __name__ == "__main__":
     main()

@@ -12,14 +12,11 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from tests.integration.conftest import running
-from tests.integration.servers import Milvus, Postgres
 
 from likewise import Embedder
 from likewise.data.datasets import read_dataset
@@ -27,10 +24,9 @@ from likewise.search.index import Index
 from likewise.search.indexes import INDEXES
 from likewise.search.records import Records
 
+from .pages import PageTables, draw
 from .record import RESULTS, in_turn, save
 
-PAGE = Path(__file__).parent.parent / "docs" / "indexes.md"
-BEGIN, END = "<!-- indexes: drawn by benchmarks/indexes.py -->", "<!-- end of indexes -->"
 ROWS, QUERIES, BLOCK = 10_000, 20, 1000
 FILTER = "place < 1000"  # a tenth
 LABELS = {
@@ -55,6 +51,9 @@ def embedded() -> tuple[Records, Any]:
 @contextmanager
 def empty_indexes(width: int) -> Iterator[dict[str, Index]]:
     """An empty index of each kind, exact ones first."""
+    from tests.integration.conftest import running
+    from tests.integration.servers import Milvus, Postgres
+
     with TemporaryDirectory() as folder, running(Postgres) as postgres, running(Milvus) as milvus, ExitStack() as stack:
         indexes: dict[str, Index] = {}
         for name in LABELS:
@@ -108,10 +107,11 @@ def ids_found(index: Index, queries: Any) -> list[set[str]]:
     return [{match.id for match in row} for row in index.search(queries, 10)]
 
 
-def table(record: dict[str, Any]) -> str:
+def table() -> list[str]:
     """The results in Markdown."""
+    record = json.loads((RESULTS / "indexes.json").read_text("utf-8"))
     found, machine = record["results"], record["machine"]
-    lines = [
+    return [
         "| index | add all | a query | with a filter | recall of the exact ten |",
         "|---|---|---|---|---|",
         *(
@@ -124,15 +124,9 @@ def table(record: dict[str, Any]) -> str:
         f"{found['queries']} queries, one after the other, medians of rounds in turn; filter `{found['filter']}`. "
         f"{machine['cpu']}, {machine['cores']} cores, {machine['date']}, commit {machine['commit']}.",
     ]
-    return "\n".join(lines)
 
 
-def draw() -> None:
-    """The table between the marks of the page."""
-    text = PAGE.read_text("utf-8")
-    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    drawn = table(json.loads((RESULTS / "indexes.json").read_text("utf-8")))
-    PAGE.write_text(f"{before}{BEGIN}\n{drawn}\n{END}{after}", "utf-8")
+TABLES: PageTables = {"docs/indexes.md": {"indexes": table}}
 
 
 def main() -> None:
@@ -142,7 +136,7 @@ def main() -> None:
     args = parser.parse_args()
     if not args.draw:
         save("indexes", measure(args.rounds))
-    draw()
+    draw(TABLES)
 
 
 if __name__ == "__main__":

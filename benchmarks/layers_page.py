@@ -7,13 +7,13 @@ Without --figures only the tables are drawn anew.
 
 import argparse
 import json
-import re
 from pathlib import Path
 from typing import Any
 
+from .pages import PageTables, draw
 from .record import RESULTS
 
-PAGE = Path(__file__).parent.parent / "docs" / "what-is-in-a-layer.md"
+FIGURES = Path(__file__).parent.parent / "docs" / "figures"
 SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "mean of seven")
 
 
@@ -23,13 +23,7 @@ def main() -> None:
     args = parser.parse_args()
     for name in args.figures:
         figures(name)
-    text = PAGE.read_text("utf-8")
-    for name, table in {"quality": quality, "overhead": overhead, "fusion": fusion, "nli": nli, "depth": depth}.items():
-        lines = "\n".join(table())
-        begin, end = f"<!-- table: {name} -->", "<!-- end -->"
-        text = re.sub(rf"{begin}\n.*?{end}", lambda _, b=begin, t=lines, e=end: f"{b}\n{t}\n{e}", text, flags=re.S)
-    PAGE.write_text(text, "utf-8")
-    print(f"written: {PAGE.relative_to(PAGE.parent.parent)}")
+    draw(TABLES)
 
 
 def figures(name: str) -> None:
@@ -42,9 +36,9 @@ def figures(name: str) -> None:
     from likewise.explain.plots import plot_layers, plot_path
 
     result, short = anatomy(Embedder.load(name, engine="torch", device="cpu"), sample()), Path(name).name
-    for kind, draw in {"layers": plot_layers, "path": plot_path}.items():
-        figure = draw(result, short)
-        target = PAGE.parent / "figures" / f"{short}-{kind}.png"
+    for kind, plot in {"layers": plot_layers, "path": plot_path}.items():
+        figure = plot(result, short)
+        target = FIGURES / f"{short}-{kind}.png"
         target.parent.mkdir(exist_ok=True)
         figure.savefig(target, dpi=110, bbox_inches="tight")
         plt.close(figure)
@@ -129,6 +123,16 @@ def depth() -> list[str]:
         )
     return lines
 
+
+TABLES: PageTables = {
+    "docs/what-is-in-a-layer.md": {
+        "quality": quality,
+        "overhead": overhead,
+        "fusion": fusion,
+        "nli": nli,
+        "depth": depth,
+    }
+}
 
 if __name__ == "__main__":
     main()

@@ -11,7 +11,6 @@ and draws a table of them. Scores are kept in the user's cache: a run that was s
 import argparse
 import json
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -33,13 +32,14 @@ from likewise.model_names import load_named_embedder
 from likewise.runtime.plot_style import BLUE, ORANGE, STYLE
 from likewise.runtime.progress import StatusLine
 
+from .pages import PageTables, draw
 from .record import RESULTS, in_turn, machine, ratio
 
 REFERENCE = "all-MiniLM-L6-v2"
 FIELD = ("likewise-mini", "likewise-static", REFERENCE, "avg-glove", "bert-tiny-splade", "minilm-l6-h384-raw")
 OURS = "likewise-"
-PAGE = Path(__file__).parent.parent / "docs" / "models.md"
-PICTURE = PAGE.parent / "figures" / "models.png"
+FILE = RESULTS / "models.json"
+PICTURE = Path(__file__).parent.parent / "docs" / "figures" / "models.png"
 TASKS = {"sts": STS_NAMES, "usual": (*STS_NAMES, *SENTEVAL, "scifact"), "all": ("all",)}
 
 
@@ -51,8 +51,7 @@ def main() -> None:
     parser.add_argument("--tasks", choices=TASKS, default="usual", help="beside STS's they take minutes (%(default)s)")
     parser.add_argument("--only", choices=("speed", "quality", "draw"), help="one part; the rest is as it was")
     args = parser.parse_args()
-    path = RESULTS / "models.json"
-    records = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    records = read()
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "quality": lambda: quality(args.models, TASKS[args.tasks]),
         "speed": lambda: speed(args.models, args),
@@ -61,9 +60,10 @@ def main() -> None:
         if args.only in (None, part):
             results = {**records.get(part, {}).get("results", {}), **measure()}
             records[part] = {"machine": machine(), "threads": args.threads, "results": results}
-            path.write_text(json.dumps(records, indent=2) + "\n", "utf-8")
+            FILE.write_text(json.dumps(records, indent=2) + "\n", "utf-8")
     if {*parts} <= {*records}:
-        draw(records)
+        draw(TABLES)
+        draw_picture()
 
 
 def quality(names: Sequence[str], tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -126,21 +126,24 @@ def _weights(model: Embedder) -> int:
     return sum(path.stat().st_size for place in {*places} for path in Path(place).glob("*.safetensors"))
 
 
-def draw(record: Mapping[str, Any]) -> None:
-    """The page's tables, and the picture."""
-    rows = {
-        name: {**record["speed"]["results"].get(name, {}), **row} for name, row in record["quality"]["results"].items()
-    }
-    page = PAGE.read_text("utf-8")
-    for name, lines in {"models": table(rows, record), "tasks": every_task(record["quality"])}.items():
-        begin, end = f"<!-- {name}: drawn by benchmarks/models.py -->", "<!-- end -->"
-        drawn = "\n".join([begin, *lines, end])
-        page = re.sub(f"{begin}.*?{end}", lambda _, drawn=drawn: drawn, page, flags=re.DOTALL)
-    PAGE.write_text(page, "utf-8")
+def read() -> dict[str, Any]:
+    """All parts that were measured."""
+    records: dict[str, Any] = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
+    return records
+
+
+def rows_of(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Speed and quality of each model."""
+    speeds = record["speed"]["results"]
+    return {name: {**speeds.get(name, {}), **row} for name, row in record["quality"]["results"].items()}
+
+
+def draw_picture() -> None:
+    """Speed against quality."""
     with matplotlib.rc_context(STYLE):
         PICTURE.parent.mkdir(exist_ok=True)
-        picture(rows).savefig(PICTURE, dpi=160)
-    print(f"written: {PAGE}, {PICTURE}")
+        picture(rows_of(read())).savefig(PICTURE, dpi=160)
+    print(f"written: {PICTURE}")
 
 
 def table(rows: Mapping[str, Mapping[str, Any]], record: Mapping[str, Any]) -> list[str]:
@@ -217,6 +220,13 @@ def _placed(row: Mapping[str, Any], every: Sequence[Mapping[str, Any]]) -> dict[
         return {"xytext": (0, -10), "ha": "center", "va": "top"}
     return {"xytext": (0, 10), "ha": "center", "va": "bottom"}
 
+
+TABLES: PageTables = {
+    "docs/models.md": {
+        "models": lambda: table(rows_of(read()), read()),
+        "tasks": lambda: every_task(read()["quality"]),
+    }
+}
 
 if __name__ == "__main__":
     main()

@@ -24,8 +24,13 @@ This page is written by `python -m benchmarks.objectives_page`.
 """  # noqa: E501
 
 
+def page() -> str:
+    """The whole page."""
+    return OPENING + objectives_markdown()
+
+
 def main() -> None:
-    PAGE.write_text(OPENING + objectives_markdown(), "utf-8")
+    PAGE.write_text(page(), "utf-8")
     print(PAGE)
 
 

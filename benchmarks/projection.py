@@ -11,17 +11,15 @@ grow in proportion to vectors, since they are bound by memory; both are assumpti
 import argparse
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from likewise import Embedder
 from likewise.native.threads import thread_count
 
+from .pages import PageTables, draw
 from .record import RESULTS, in_turn, save
 from .throughput import abstracts, sts_sentences
 
-PAGE = Path(__file__).parent.parent / "docs" / "scale.md"
-BEGIN, END = "<!-- projection: drawn by benchmarks/projection.py -->", "<!-- end of projection -->"
 CONTENDERS = {
     "likewise-static": ("likewise-static", "fp32"),
     "likewise-mini, int8": ("likewise-mini", "int8"),
@@ -136,10 +134,10 @@ def main() -> None:
     parser.add_argument("--measure", action="store_true", help="measure texts a second first")
     if parser.parse_args().measure:
         measure()
-    before, rest = PAGE.read_text("utf-8").split(BEGIN)
-    PAGE.write_text(before + BEGIN + "\n" + drawn() + "\n" + END + rest.split(END)[1], "utf-8")
-    print(drawn())
+    draw(TABLES)
 
+
+TABLES: PageTables = {"docs/scale.md": {"projection": lambda: drawn().split("\n")}}
 
 if __name__ == "__main__":
     main()

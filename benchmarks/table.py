@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
+from .pages import PageTables, draw
 from .record import RESULTS
 
-README = Path(__file__).parent.parent / "README.md"
-BEGIN, END = "<!-- numbers: drawn by benchmarks/table.py -->", "<!-- end of numbers -->"
 OURS, OURS_FP32, PEER = "likewise native int8", "likewise native fp32", "sentence-transformers fp32"
 CORPORA = {"sentences": "sentences", "paragraphs": "paragraphs of 230 tokens", "mix": "texts of mixed lengths"}
 
@@ -71,15 +69,15 @@ def fastest_other(contenders: Mapping[str, Any], precision: str) -> tuple[str, f
     return best, speeds[f"likewise native {precision}"] / speeds[best]
 
 
-def drawn() -> str:
-    """All that stands between the marks."""
+def drawn() -> list[str]:
+    """Speed, memory, size and training."""
     contenders = read("peers")["contenders"]
     others = [
         f"{times:.1f} × {name.removesuffix(' ' + precision)} in {precision}"
         for precision in ("int8", "fp32")
         for name, times in [fastest_other(contenders, precision)]
     ]
-    lines = [
+    return [
         "| all-MiniLM-L6-v2, one thread | sentence-transformers 6.2, fp32 | likewise, fp32 | likewise, int8 |",
         "|---|---|---|---|",
         *encoding(contenders),
@@ -100,15 +98,9 @@ def drawn() -> str:
         f"{read('memory')['results']['added_mb']:.0f} MB beyond the model. Contenders ran in turn, figures are "
         "medians; scripts and raw figures are in [benchmarks/](benchmarks/).",
     ]
-    return "\n".join(lines)
 
 
-def main() -> None:
-    """Write the table into README."""
-    before, rest = README.read_text("utf-8").split(BEGIN)
-    README.write_text(before + BEGIN + "\n" + drawn() + "\n" + END + rest.split(END)[1], "utf-8")
-    print(drawn())
-
+TABLES: PageTables = {"README.md": {"numbers": drawn}}
 
 if __name__ == "__main__":
-    main()
+    draw(TABLES)

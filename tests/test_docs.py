@@ -6,7 +6,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-from benchmarks.table import drawn
 
 from likewise.cli.main import parser
 from likewise.errors import MissingExtra
@@ -75,7 +74,3 @@ def test_links_within_the_documentation_lead_somewhere(page):
     targets = [target for target, _ in LINK.findall(page.read_text("utf-8")) if "://" not in target]
     missing = [target for target in targets if not (page.parent / target).exists()]
     assert not missing
-
-
-def test_the_readmes_figures_are_those_of_the_results():
-    assert drawn() in (ROOT / "README.md").read_text("utf-8")

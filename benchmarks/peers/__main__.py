@@ -20,6 +20,7 @@ from typing import Any
 
 from likewise.model_files.names import RECOMMENDED_MODEL
 
+from ..pages import PageTables, draw
 from ..record import RESULTS, machine
 from .process import ROOT
 from .report import markdown, tables
@@ -28,9 +29,7 @@ from .targets import targets
 from .texts import FULL, QUICK
 
 RESULT = RESULTS / "peers.json"
-PAGE = ROOT / "docs" / "speed.md"
 FIGURE = ROOT / "docs" / "figures" / "peers.png"
-BEGIN, END = "<!-- peers: drawn by benchmarks/peers -->", "<!-- end of peers -->"
 SCRATCH = ROOT / "build" / "peers"
 
 
@@ -41,7 +40,9 @@ def main(argv: list[str] | None = None) -> None:
     found = json.loads(out.read_text("utf-8")) if args.draw else measure(args, out)
     show(found)
     for_docs = out == RESULT
-    draw(found, PAGE if for_docs else None, FIGURE if for_docs else out.with_suffix(".png"))
+    draw_figure(found, FIGURE if for_docs else out.with_suffix(".png"))
+    if for_docs:
+        draw(TABLES)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -122,23 +123,22 @@ def show(found: Mapping[str, Any]) -> None:
         print("\n" + "\n".join(markdown(["target", "wanted", "measured", ""], rows)))
 
 
-def draw(found: Mapping[str, Any], page: Path | None, figure: Path) -> None:
-    """Writes the plot, and the tables into the page between its marks."""
+def draw_figure(found: Mapping[str, Any], figure: Path) -> None:
+    """Writes the plot, where matplotlib is there."""
     from .plot import draw as draw_plot
 
     if draw_plot(found, figure):
         print(f"written: {figure}", file=sys.stderr)
-    if page is not None:
-        page.write_text(replaced(page.read_text("utf-8"), found, figure.exists()), "utf-8")
-        print(f"written: {page}", file=sys.stderr)
 
 
-def replaced(text: str, found: Mapping[str, Any], plotted: bool) -> str:
-    """A page with these tables between its marks."""
-    before, rest = text.split(BEGIN)
-    lines = [*tables(found), *(["", "![speed against quality](figures/peers.png)"] if plotted else [])]
-    return before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + rest.split(END)[1]
+def with_figure(found: Mapping[str, Any], plotted: bool) -> list[str]:
+    """The tables, and the plot below them."""
+    return [*tables(found), *(["", "![speed against quality](figures/peers.png)"] if plotted else [])]
 
+
+TABLES: PageTables = {
+    "docs/speed.md": {"peers": lambda: with_figure(json.loads(RESULT.read_text("utf-8")), FIGURE.exists())}
+}
 
 if __name__ == "__main__":
     main()

@@ -7,7 +7,7 @@ from statistics import median
 import numpy as np
 import pytest
 from benchmarks.peers import installed, report, summary, targets
-from benchmarks.peers.__main__ import BEGIN, END, PAGE, replaced
+from benchmarks.peers.__main__ import with_figure
 from benchmarks.peers.contenders import PRECISIONS, REFERENCE, chosen, contenders
 from benchmarks.peers.failures import FailureNote
 from benchmarks.peers.limit import Probe, Work, work_of
@@ -136,15 +136,10 @@ def test_tables_are_aligned():
     assert len({len(line) for line in lines}) == 1 and lines[1] == "| -------- | --- |"
 
 
-def test_the_page_keeps_what_is_outside_its_marks():
-    page = replaced(f"before\n{BEGIN}\nold\n{END}\nafter\n", found(), plotted=True)
-    assert page.startswith(f"before\n{BEGIN}\n**1 thread**") and page.endswith(f"{END}\nafter\n")
-    assert "old" not in page and "(figures/peers.png)" in page
-
-
-def test_the_page_has_its_marks_once():
-    text = PAGE.read_text("utf-8")
-    assert text.count(BEGIN) == text.count(END) == 1 and text.index(BEGIN) < text.index(END)
+def test_the_page_has_the_tables_and_the_plot_below_them():
+    lines = with_figure(found(), plotted=True)
+    assert lines[0].startswith("**1 thread**") and "(figures/peers.png)" in lines[-1]
+    assert lines[:-2] == with_figure(found(), plotted=False)
 
 
 def test_every_engine_of_ours_takes_part_in_every_precision():

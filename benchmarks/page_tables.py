@@ -1,0 +1,237 @@
+"""Draws the measured tables of docs/similarity.md, docs/search.md and docs/scale.md from benchmarks/results.
+
+    python -m benchmarks.page_tables
+
+See benchmarks/pages.py.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from .pages import PageTables, draw
+from .table import read
+
+MODELS = ("likewise-mini", "all-MiniLM-L6-v2")
+CLUSTERINGS = {
+    "ward, k = 23": "ward, k = 23",
+    "k-means, k = 23": "kmeans, k = 23",
+    "average, k = 23": "average, k = 23",
+    "complete, k = 23": "complete, k = 23",
+    "HDBSCAN after t-SNE": "hdbscan",
+    "average, default threshold": "average",
+    "complete, default threshold": "complete",
+    "communities, default threshold": "communities",
+}
+SEARCHES = {
+    "words (BM25)": "BM25",
+    "likewise-mini": "likewise-mini",
+    "hybrid of likewise-mini": "hybrid of likewise-mini",
+    "all-MiniLM-L6-v2": "all-MiniLM-L6-v2(precision=int8)",
+    "hybrid of all-MiniLM-L6-v2": "hybrid of all-MiniLM-L6-v2(precision=int8)",
+    "hybrid of likewise-mini, its best 100 by all-MiniLM-L6-v2's cosine": (
+        "hybrid of likewise-mini, re-ranked by all-MiniLM-L6-v2(precision=int8)"
+    ),
+}
+
+
+def results(name: str) -> Any:
+    """The figures of a result file, without its machine."""
+    return read(name)["results"]
+
+
+def fraction(value: float, digits: int = 3) -> str:
+    """0.0314 as .031, with a minus sign."""
+    text = f"{value:.{digits}f}"
+    return re.sub(r"^(-?)0\.", r"\1.", text).replace("-", "−")
+
+
+def signed(value: float) -> str:
+    """A difference: +.031."""
+    return ("+" if value >= 0 else "") + fraction(value)
+
+
+def interval(values: Sequence[float], show: Callable[[float], str] = fraction) -> str:
+    """A value and the ends of its interval: .031 [.020, .042]."""
+    value, low, high = values
+    return f"{show(value)} [{show(low)}, {show(high)}]"
+
+
+def difference(values: Sequence[float]) -> str:
+    """+.110 [.099, .120]: only the difference has a sign, and what is negative."""
+    value, low, high = values
+    return f"{signed(value)} [{fraction(low)}, {fraction(high)}]"
+
+
+def rows(head: str, body: Iterable[Iterable[str]]) -> list[str]:
+    """A table in Markdown; the head is `a | b | c`."""
+    return [f"| {head} |".replace("|  |", "| |"), "|---" * len(head.split("|")) + "|"] + [
+        f"| {' | '.join(cells)} |" for cells in body
+    ]
+
+
+def clustering() -> list[str]:
+    """Methods of clustering on sentences of 23 articles."""
+    methods = results("clustering_quality")["methods"]
+    of = [(shown, methods[name]) for shown, name in CLUSTERINGS.items()]
+    cells = (
+        (shown, f"{m['clusters']}", f"{m['in none']:,}", fraction(m["V-measure"]), fraction(m["adjusted Rand"]))
+        for shown, m in of
+    )
+    return rows("method | clusters | in none | V-measure | adjusted Rand", cells)
+
+
+def false_pairs() -> list[str]:
+    """The share of false pairs among those found, at three stated rates."""
+    kinds = (("planted copies", "diverse_text", "planted"), ("QQP", "qqp_subset", "mixed"))
+    body = []
+    for model in MODELS:
+        for shown, data, part in kinds:
+            of = results("calibration")[model][data][part]
+            cells = [f"{fraction(of[rate]['observed'])} ± {fraction(of[rate]['standard error'])}" for rate in RATES]
+            body.append([f"{model}, {shown}", *cells])
+    return rows(" | stated .05 | .1 | .2", body)
+
+
+RATES = ("0.05", "0.1", "0.2")
+
+
+def deleted_words() -> list[str]:
+    """How far the cosine falls without a word."""
+    body = []
+    for name, of in results("explanations").items():
+        shown = "all-MiniLM-L6-v2, SBERT-WK" if "sbert-wk" in name else name
+        top, other = fraction(of["top"][0]), fraction(of["other"][0])
+        body.append([shown, top, other, difference(of["top - other"]), difference(of["top - longest"])])
+    head = "model | the word ranked first | another word | difference | difference from the longest word"
+    return rows(head, body)
+
+
+def mapped() -> list[str]:
+    """Search through a map between two models."""
+    found, body = results("migration"), []
+    small, large = MODELS
+    for kind, shown in (("queries", "{0}'s queries in an index of {1}"), ("documents", "documents, {0} → {1}")):
+        for source, target in ((small, large), (large, small)):
+            of = found["mapped"][f"{source} -> {target}, 8000 texts"][kind]
+            own = found["own"][target]["ndcg"][0]
+            cells = interval(of["recall"]), fraction(of["ndcg"][0]), fraction(own)
+            body.append([shown.format(source, target), *cells])
+    return rows("used as | recall@10 kept | nDCG@10 | nDCG@10 of the index's own model", body)
+
+
+def exact_search() -> list[str]:
+    """Exact search beside faiss."""
+    speed = results("search-2-threads")["speed"]
+    shown = {
+        "faiss with BLAS": "faiss, BLAS",
+        "float32": "float32",
+        "int8, re-scored": "int8",
+        "one bit, re-scored": "one bit",
+    }
+    body = []
+    for row, name in shown.items():
+        many, one = speed["100 queries"][name], speed["1 queries"][name]
+        body.append([row, _ms(many["ms"]), f"{many['times_faiss']:.3g}", _ms(one["ms"])])
+    return rows(" | 100 queries | × faiss with BLAS | one query", body)
+
+
+def _ms(value: float) -> str:
+    return f"{value:,.0f} ms" if value >= 100 else f"{value:.1f} ms"
+
+
+def late_chunking() -> list[str]:
+    """Chunks embedded alone, late, and with their title."""
+    body = []
+    for size, queries in results("late_chunking")["models"]["likewise-mini"].items():
+        for k, (query, ways) in enumerate(queries.items()):
+            for metric, shown in (("ndcg@10", "nDCG@10"), ("mrr@10", "MRR@10")):
+                first = [f"{size} tokens" if not k else "", query] if metric == "ndcg@10" else ["", ""]
+                body.append([*first, shown, *(_late(way[metric]) for way in ways.values())])
+    table = rows("chunks | query | metric | alone | late | title + chunk", body)
+    return [line.replace("|  |", "| |").replace("|  |", "| |") for line in table]
+
+
+def _late(cell: Mapping[str, Any]) -> str:
+    score, against = fraction(cell["score"][0]), cell["against_alone"]
+    return score if against is None else f"{score} ({interval(against, signed)})"
+
+
+def scifact() -> list[str]:
+    """Searches on SciFact."""
+    scores = results("scifact")["scores"]
+    body = (
+        [shown, interval(scores[name]["ndcg@10"]), fraction(scores[name]["recall@100"])]
+        for shown, name in SEARCHES.items()
+    )
+    return rows("search | nDCG@10 | recall@100", body)
+
+
+def shards() -> list[str]:
+    """What encoding into folders of shards takes and withstands."""
+    alone, workers = results("encode_kills-1-workers"), results("encode_kills-2-workers")
+    for kills in (alone, workers):
+        assert not any(kills[failure] for failure in FAILURES), kills
+    peaks, growth = results("encode_memory")["peak_mb"], results("encode_memory")["growth"]
+    small, large = (f"{value:.0f} MB" for value in peaks.values())
+    one, two = (results(f"encode_overhead-{threads}-threads")["overhead"] for threads in (1, 2))
+    pair, ray = results("encode_workers"), results("encode_ray")
+    overhead = "-m benchmarks.encode_overhead"
+    body = (
+        (
+            f"{alone['kills']} kills by SIGKILL at random moments, one process",
+            "`python benchmarks/encode_kills.py`",
+            f"{alone['outputs completed']} outputs completed, all byte for byte the uninterrupted one; every shard "
+            "whole after each kill",
+        ),
+        (
+            f"{workers['kills']} kills of commands with two workers, or of a worker",
+            f"`python benchmarks/encode_kills.py --workers 2 --kills {workers['kills']}`",
+            "the same; no worker outlives its command",
+        ),
+        (
+            "peak memory of 200,000 and of 2,000,000 short texts, likewise-static, ids checked",
+            "`python -m benchmarks.encode_memory --id`",
+            f"{small} and {large}, {growth:+.1%}".replace("%", " %"),
+        ),
+        (
+            "a folder of shards in place of vectors in memory, likewise-mini, one thread",
+            f"`OMP_NUM_THREADS=1 python {overhead} --count 12000`",
+            f"{one:+.1%}".replace("%", " %"),
+        ),
+        (
+            "the same on two threads, where encoding takes half the time",
+            f"`OMP_NUM_THREADS=2 python {overhead} --count 16000`",
+            f"{two:+.1%}".replace("%", " %"),
+        ),
+        (
+            "two workers in place of one, likewise-mini, one thread each",
+            f"`python {overhead} --workers --count 12000 --shard-rows 500`",
+            f"{pair['times_without_start']:.2f} ×; {pair['times']:.2f} × with their start",
+        ),
+        (
+            "two actors of Ray in place of two workers, after the start",
+            f"`python {overhead} --ray --count 12000 --shard-rows 500`",
+            f"{ray['times_workers']:.2f} ×",
+        ),
+    )
+    return rows("what | command | measured", body)
+
+
+FAILURES = ("DIFFERENT", "NOT WHOLE", "WORKERS THAT OUTLIVE THEIR COMMAND")
+
+TABLES: PageTables = {
+    "docs/similarity.md": {
+        "clustering": clustering,
+        "false pairs": false_pairs,
+        "deleted words": deleted_words,
+        "mapped": mapped,
+        "exact search": exact_search,
+    },
+    "docs/search.md": {"late chunking": late_chunking, "scifact": scifact},
+    "docs/scale.md": {"shards": shards},
+}
+
+
+if __name__ == "__main__":
+    draw(TABLES)

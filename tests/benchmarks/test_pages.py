@@ -1,0 +1,45 @@
+"""Tables of measurements are those that their scripts draw from the results, and sentences tell the same figures."""
+
+import re
+from pathlib import Path
+
+import pytest
+from benchmarks.page_sentences import SENTENCES
+from benchmarks.pages import ROOT, all_tables, filled
+
+from benchmarks import objectives_page, training_table
+
+TABLES = all_tables()
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", TABLES)
+def test_a_measured_table_is_drawn_from_the_results(page):
+    text = (ROOT / page).read_text("utf-8")
+    assert filled(text, TABLES[page]) == text
+
+
+def test_every_place_for_a_table_has_one():
+    marked = {(str(page.relative_to(ROOT)), name) for page in PAGES for name in marks(page)}
+    assert marked == {(page, name) for page, tables in TABLES.items() for name in tables}
+
+
+def marks(page: Path) -> list[str]:
+    return re.findall(r"<!-- table: (.*?) -->", page.read_text("utf-8"))
+
+
+def test_a_place_that_is_missing_or_there_twice_is_refused():
+    for text in ("", 2 * "<!-- table: a -->\n<!-- end -->\n"):
+        with pytest.raises(ValueError, match="places are marked"):
+            filled(text, {"a": list})
+
+
+def test_whole_pages_are_drawn_from_the_results():
+    runs = training_table.read(training_table.LINES)
+    assert training_table.PAGE.read_text("utf-8") == "\n".join(training_table.drawn(runs)) + "\n"
+    assert objectives_page.PAGE.read_text("utf-8") == objectives_page.page()
+
+
+@pytest.mark.parametrize(("page", "sentence"), [(page, s) for page, some in SENTENCES.items() for s in some()])
+def test_a_sentence_tells_the_figures_of_the_results(page, sentence):
+    assert " ".join(sentence.split()) in " ".join((ROOT / page).read_text("utf-8").split())
