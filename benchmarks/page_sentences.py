@@ -1,4 +1,4 @@
-"""Sentences of README and docs that tell measured figures, made from benchmarks/results: a test looks for them there."""
+"""Sentences of README and docs that tell measured figures, made from benchmarks/results; a test looks for them."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,7 +13,8 @@ def clustering() -> list[str]:
     average, complete = (results(f"clustering_{linkage}") for linkage in ("average", "complete"))
     ours, theirs = average["seconds"], average["scipy from vectors, once"]
     return [
-        f"{average['sentences']:,} sentences take {ours['likewise']:.2f} s from vectors to the average-linkage tree, where "
+        f"{average['sentences']:,} sentences take {ours['likewise']:.2f} s from vectors to the average-linkage "
+        "tree, where "
         f"scipy takes {theirs:.1f} s from vectors, and {ours['scipy, from distances']:.2f} s from ready distances "
         f"(fastcluster {ours['fastcluster, from distances']:.2f} s from ready distances); "
         f"complete linkage {complete['seconds']['likewise']:.2f} s."
@@ -26,7 +27,8 @@ def calibration() -> list[str]:
     own, other = (100 * of["diverse_text"]["held out"]["rejected at 0.05"] for of in (small, large))
     questions = {100 * of["qqp_subset"]["held out"]["rejected at 0.05"] for of in (small, large)}
     return [
-        f"a Kolmogorov–Smirnov test at .05 rejects {own:g} % and {other:g} % on diverse_text, {min(questions):g} % on QQP.",
+        f"a Kolmogorov–Smirnov test at .05 rejects {own:g} % and {other:g} % on diverse_text, "
+        f"{min(questions):g} % on QQP.",
         *([] if len(questions) == 1 else ["the two models differ on QQP"]),
     ]
 
@@ -44,10 +46,13 @@ def exact_search() -> list[str]:
         f"faiss as shipped uses no BLAS for so few queries and takes "
         f"{found['speed']['100 queries']['faiss, as shipped']['ms'] / 1000:.1f} s.",
         f"int8 {recall['int8, 2 candidates']:.3f} with 2 candidates re-scored for each row asked for, one bit "
-        f"{fraction(recall['one bit, 20 candidates'])} with 20. Reading {bytes_read / 1e6:.0f} MB of int8 from memory takes "
+        f"{fraction(recall['one bit, 20 candidates'])} with 20. Reading {bytes_read / 1e6:.0f} MB of int8 from "
+        "memory takes "
         f"{bytes_read / found['read_gb_per_s'] / 1e6:.0f} ms on that machine.",
-        f"All {whole['found']:,} pairs of cosine .8 or more among 100,000 sentences take {whole['seconds']:.1f} s; among "
-        f"{turns['sentences']:,} sentences {ours['pairs']:.2f} s, where sentence-transformers' `paraphrase_mining` takes "
+        f"All {whole['found']:,} pairs of cosine .8 or more among 100,000 sentences take {whole['seconds']:.1f} "
+        "s; among "
+        f"{turns['sentences']:,} sentences {ours['pairs']:.2f} s, where sentence-transformers' "
+        "`paraphrase_mining` takes "
         f"{theirs['pairs']:.1f} s, and communities {ours['communities']:.2f} s against {theirs['communities']:.1f} s",
         f"without a map the two models share {fraction(results('migration')['both models share'][0])} of their top 10",
     ]
@@ -59,10 +64,12 @@ def searching() -> list[str]:
     encode, whole = (median(add["seconds"][part]) for part in ("encode", "add"))
     seconds = opened["seconds"]
     return [
-        f"encoding alone takes {encode:.1f} s, reading, cutting, encoding and storing them with full text, synced to the "
+        f"encoding alone takes {encode:.1f} s, reading, cutting, encoding and storing them with full text, "
+        "synced to the "
         f"disk, {whole:.1f} s: {100 * add['overhead']:.0f} % more",
         f"Opening an index of {opened['records']:,} passages takes {seconds['open']:.2f} s, counting them "
-        f"{seconds['count']:.2f} s, the first search {seconds['first search']:.2f} s, the whole process with its imports "
+        f"{seconds['count']:.2f} s, the first search {seconds['first search']:.2f} s, the whole process with "
+        "its imports "
         f"{seconds['process']:.1f} s",
         *scifact(),
     ]
@@ -96,7 +103,8 @@ def first_paint() -> list[str]:
     paint = {view: ms for view, ms in found["first_paint_ms"].items() if view != "slowest"}.values()
     keys = found["input_to_results_ms"]
     return [
-        f"first paint {min(paint)} to {max(paint)} ms by view, results {keys['median']:.0f} ms after the key in the median, "
+        f"first paint {min(paint)} to {max(paint)} ms by view, results {keys['median']:.0f} ms after the key in "
+        "the median, "
         f"{keys['slowest']:.0f} ms at the slowest of {found['inputs_with_results_of_their_own']}"
     ]
 
