@@ -79,7 +79,7 @@ def named(model: str, local: str) -> str:
 def evaluation_identity(name: str, measures: Measures, quick: bool) -> dict[str, Any]:
     """What the figures of a model depend on: its fingerprint, the files' digests, the settings."""
     return {
-        "model": fingerprint(name),
+        "model": model_fingerprint(name),
         "tasks": {column: list(measure) for column, measure in measures.items()},
         "data": files_identity([file for task, _ in measures.values() for file in TASKS[task].data]),
         "rows": QUICK_ROWS if quick else None,
@@ -112,7 +112,7 @@ def evaluated_figures(
 
 
 @lru_cache
-def fingerprint(name: str) -> str:
+def model_fingerprint(name: str) -> str:
     """The fingerprint of the model of this name, computed once."""
     return str(opened(name).fingerprint)
 

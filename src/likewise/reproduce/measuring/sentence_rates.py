@@ -21,7 +21,7 @@ from ...engines.torch.torch_embedder import TorchEmbedder
 from ...evaluate.statistics.hypothesis_tests import over_seeds
 from ...model_names import load_named_embedder, load_torch_embedder
 from ..paper_table import Effort, Experiment, ExperimentResult, Measured, PaperTable
-from .evaluated import files_identity, fingerprint
+from .evaluated import files_identity, model_fingerprint
 from .timing import in_turn
 
 DATA = "stsb/test"
@@ -105,7 +105,7 @@ PAPER_RATE = 137.0  # sentences a second of InferSent on the paper's CPU, an i7-
 def rate_identity(name: str, quick: bool) -> dict[str, Any]:
     """What a rate depends on, besides the machine and the moment."""
     return {
-        "rate of": fingerprint(name),
+        "rate of": model_fingerprint(name),
         "data": files_identity([DATA]),
         "sentences": QUICK_SENTENCES if quick else SENTENCES,
         "batch": BATCH,

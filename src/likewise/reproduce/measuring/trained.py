@@ -13,7 +13,7 @@ from typing import Any
 
 from ...recipes.recipe import KEYS
 from ..paper_table import Effort, Experiment, ExperimentResult, Measured, PaperTable
-from .evaluated import BACKBONE, evaluated_figures, files_identity, fingerprint
+from .evaluated import BACKBONE, evaluated_figures, files_identity, model_fingerprint
 
 RUN_KEYS = {column: task for task, column in KEYS.items()}
 """Columns by their names in recipes' records, where these differ."""
@@ -83,7 +83,7 @@ class _Training:
         """What the figures depend on."""
         files = files_identity(data)
         known = {"recipe": self.recipe, "flags": list(self.flags), "data": files}
-        return {**known, "model": fingerprint(self.start), "tasks": sorted(self.measures)}
+        return {**known, "model": model_fingerprint(self.start), "tasks": sorted(self.measures)}
 
     def result(self, folder: Path) -> ExperimentResult:
         """Train or resume, and read what the recipe recorded; the model is deleted once it is measured."""
