@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ..data.datasets import check_dataset
 
@@ -86,6 +86,7 @@ class ExperimentResult:
     notes: tuple[str, ...] = ()
 
 
+@runtime_checkable
 class Method(Protocol):
     """How a system's figures are measured."""
 

@@ -55,13 +55,13 @@ class TablesRun:
 def run_tables(
     tables: Sequence[PaperTable], effort: Effort, folder: Path, *, callback: Callable[[object], None] | None = None
 ) -> TablesRun:
-    """Compute every experiment that the folder's ledger lacks: models as they are first, then what is trained.
+    """Compute every experiment that the folder's ledger lacks: models as they are first, then seed by seed.
 
     An experiment that cannot be computed here (a missing package, model or data set) is recorded as missing.
     """
     ledger, run = Ledger(folder), TablesRun()
     planned = [(table.name, one) for table in tables for one in table.experiments(effort)]
-    planned.sort(key=lambda pair: pair[1].seed is not None)
+    planned.sort(key=lambda pair: -1 if pair[1].seed is None else pair[1].seed)
     progress = RunProgress(len(planned), sum(one.seconds for _, one in planned))
     with ledger.writing():
         for name, experiment in planned:

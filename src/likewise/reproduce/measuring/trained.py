@@ -58,7 +58,7 @@ class TrainedByRecipe:
         return Experiment(
             system=system,
             backbone=name,
-            columns=self.columns,
+            columns=tuple(column for column in self.columns if column in table.columns),
             settings=" ".join(flags),
             seed=seed,
             quick=quick,

@@ -54,7 +54,8 @@ def _rows(table: PaperTable, finished: Finished) -> Iterator[dict[str, Any]]:
     groups: dict[tuple[str, str, str], list[Entry]] = {}
     for experiment, entry in finished:
         groups.setdefault((experiment.system, experiment.backbone, experiment.settings), []).append(entry)
-    for (name, backbone, settings), entries in groups.items():
+    order = [system.name for system in table.systems]
+    for (name, backbone, settings), entries in sorted(groups.items(), key=lambda group: order.index(group[0][0])):
         system = table.system(name)
         yield _row(
             table,
