@@ -16,6 +16,7 @@ from likewise.evaluate.tasks.sts import STS_NAMES as STS
 from likewise.reproduce.reporting.claims import checked_claims
 from likewise.reproduce.reporting.run_lines import Line, concatenation, over_the_seeds, read_runs
 from likewise.reproduce.tables.sbert_ablation import ABLATION
+from likewise.reproduce.tables.sbert_sts import AVERAGES
 
 from .record import RESULTS
 
@@ -26,17 +27,12 @@ HEADS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "avg")
 OWN = ("wiki-sections", "ukp-aspect", "afs")
 """Beginnings of figures that some recipes have beside the seven."""
 STAGES = re.compile(r"(?<![\w-])([a-z][a-z-]*)(?:, \1\b(?!-))+")
-PAPERS = {  # Reimers and Gurevych 2019, table 1, without STS data: the average as printed; the rest is PUBLISHED's
-    "sbert-nli": {
-        "SBERT-NLI-base": 74.89,
-        "SBERT-NLI-large": 76.55,
-        "SRoBERTa-NLI-base": 74.21,
-        "SRoBERTa-NLI-large": 76.68,
-    },
-    "mini": {"SBERT-NLI-base": 74.89},
-    "static": {"SBERT-NLI-base": 74.89},
-    "infersent": {"InferSent": 65.01},
-    "deep-averaging": {"USE": 71.22},
+PAPERS = {  # Reimers and Gurevych 2019, table 1, without STS data
+    "sbert-nli": ("SBERT-NLI-base", "SBERT-NLI-large", "SRoBERTa-NLI-base", "SRoBERTa-NLI-large"),
+    "mini": ("SBERT-NLI-base",),
+    "static": ("SBERT-NLI-base",),
+    "infersent": ("InferSent",),
+    "deep-averaging": ("USE",),
 }
 ALONE = {  # its tables 2, 3, 4: one figure each, by the column that ours has
     "sbert-stsb": ("stsb", {"SBERT-base": "84.67 ± 0.19", "SBERT-large": "84.45 ± 0.43"}),
@@ -84,8 +80,8 @@ def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator
     for recipe in recipes:
         for group in over_the_seeds([line for line in runs if line["recipe"] == recipe]):
             yield _cells([*_description(group), *(_figure(group, key) for key in COLUMNS)])
-        for model, average in PAPERS.get(recipe, {}).items() if papers else ():
-            row = (*(PUBLISHED_STS[task][model] for task in STS), average)
+        for model in PAPERS.get(recipe, ()) if papers else ():
+            row = (*(PUBLISHED_STS[task][model] for task in STS), AVERAGES[model])
             theirs = "sbert-nli" if model.startswith("SBERT-NLI") else recipe
             yield _cells([f"*{theirs}*", f"*{model}*", "*the paper's*", "", "", *(f"*{x:.2f}*" for x in row)])
     if any(line["stsb_train"] for line in runs):

@@ -7,6 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..data.datasets import check_dataset
 
+MEAN = "avg"
+"""The column that is the plain mean of a table's others."""
 QUICK_ROWS = 500
 """Rows of a file of test data with --quick: a random sample, the same for every system."""
 
@@ -146,7 +148,7 @@ class PaperTable:
     claims_on: tuple[str, ...] = ()
     claims: Mapping[str, str] = field(default_factory=dict)
     mean: bool = False
-    unit: str = "× 100"
+    unit: str = "scores × 100"
 
     def experiments(self, effort: Effort) -> list[Experiment]:
         """All pieces of work, row by row."""

@@ -34,7 +34,7 @@ PROJECTION = (
     "bound by matrix products, as encoders are; averaging words is bound by memory and Python, and would project poorly"
 )
 ENCODE, UNSORTED, SORTED, GAIN, PROJECTED = "rate", "unsorted", "sorted", "gain", "projected"
-SENTENCES, QUICK_SENTENCES, ROUNDS, QUICK_ROUNDS = 512, 128, 5, 3
+SENTENCES, QUICK_SENTENCES, ROUNDS, QUICK_ROUNDS = 256, 128, 5, 3
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from ...evaluate.reports.text_table import TextTable
 from .verdict import NOT_COMPARABLE
 
 Values = Mapping[str, Any]
+RECORDED = "(recorded)"
 INTERVAL = (
     "A figure ± half the width of its 95 % interval: over items by the bootstrap for one run, Student's over seeds for "
-    "several. A verdict is *within noise* if the paper's figure lies in our interval; the noise of that is not known."
+    "several. A verdict is *within noise* if the paper's figure lies in our interval; the paper gives none."
 )
 
 
@@ -25,9 +26,11 @@ def _lines(results: Values) -> Iterator[str]:
         yield "**Quick**: fewer rows and steps than the protocol asks for; every such row says so.\n"
     elif results["quick"] == "training":
         yield "**Quick training**: what is trained learned from fewer rows than the protocol asks for, and says so.\n"
-    yield f"{INTERVAL} Figures are in {results['unit']}.\n"
+    yield f"{INTERVAL} Figures are {results['unit']}.\n"
     yield f"![our figures beside the paper's]({results['table']}.png)\n"
     yield f"## Measured here\n\n{_measured(results)}\n"
+    if any(row["system"].endswith(RECORDED) for row in results["rows"]):
+        yield f"Rows marked {RECORDED} are of finished training runs elsewhere: the lists that `--runs` names.\n"
     yield f"## What the paper prints\n\n{_printed(results)}\n"
     if results["claims"]:
         yield f"## The papers' claims on these figures\n\n{_claims(results['claims'])}\n"
@@ -100,9 +103,7 @@ def _claims(claims: Sequence[Values]) -> str:
 
 def _made(results: Values) -> str:
     made = results["made"]
-    quick = {None: "", "all": " --quick", "training": " --quick-training"}[results["quick"]]
-    command = f"likewise reproduce {results['table']}{quick}"
     return (
         f"{made['experiments']} experiments, {made['seconds']:,} s of computing: {' and '.join(made['machines'])}; "
-        f"{made['from']} to {made['to']}; commits {', '.join(made['commits'])}. Made by `{command}`."
+        f"{made['from']} to {made['to']}; commits {', '.join(made['commits'])}. Made by `{made['command']}`."
     )

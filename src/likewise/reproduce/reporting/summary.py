@@ -6,12 +6,11 @@ from typing import Any
 
 from ...recipes.recipe import KEYS
 from ..ledger import Entry, measured_figures
-from ..paper_table import Effort, Experiment, Measured, PaperRow, PaperTable, System, data_reasons
+from ..paper_table import MEAN, Effort, Experiment, Measured, PaperRow, PaperTable, System, data_reasons
 from .claims import CheckedClaim, checked_claims, difference_text, holds
 from .run_lines import Line, distinct_runs, over_the_seeds
 from .verdict import mean_of_columns, over_runs, verdict
 
-MEAN = "avg"
 Finished = Sequence[tuple[Experiment, Entry]]
 
 
@@ -45,7 +44,7 @@ def summarized(
         "rows": rows,
         "claims": [_claim(one) for one in _claims(table, [*own, *runs])] + measured_claims(table, rows),
         "missing": [dict(zip(("system", "backbone", "why"), one, strict=True)) for one in missing],
-        "made": _made(finished),
+        "made": _made(finished) | {"command": _command(table, effort, runs)},
     }
 
 
@@ -90,13 +89,8 @@ def _settings_text(flags: str, entries: Sequence[Entry]) -> str:
 def run_text(run: Line) -> str:
     """The settings of a finished run in words."""
     epochs = f"{run['epochs']:g} epochs" if run["epochs"] != 1 else "1 epoch"
-    parts = [
-        f"{run['rows']:,} rows",
-        epochs,
-        f"{run['steps']:,} steps",
-        f"batch {run['batch']}",
-        f"rate {run['rate']:g}",
-    ]
+    parts = [f"{run['rows']:,} rows", epochs, f"{run['steps']:,} steps", f"batch {run['batch']}"]
+    parts += [f"rate {run['rate']:g}", run.get("precision", "fp32")]
     trained = parts if run["steps"] else parts[:1]
     return ", ".join([*filter(None, [run.get("note", "")]), *trained])
 
@@ -200,6 +194,13 @@ def measured_claims(table: PaperTable, rows: Sequence[Mapping[str, Any]]) -> lis
         for column, figure in row["figures"].items()
         if figure["low"] is not None and (row["system"] in by_row or column in table.claims)
     ]
+
+
+def _command(table: PaperTable, effort: Effort, runs: Sequence[Line]) -> str:
+    """The command line that gives these results."""
+    quick = "--quick" if effort.quick else "--quick-training" if effort.quick_training else ""
+    flags = (f"likewise reproduce {table.name}", quick, f"--seeds {effort.seeds}", "--runs FILE" if runs else "")
+    return " ".join(filter(None, flags))
 
 
 def _made(finished: Finished) -> dict[str, Any]:
