@@ -5,18 +5,19 @@ data, and runs on other data than the known copies, have a table of their own; t
 steps. The papers' figures stand beside ours, on their own models.
 """
 
-import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
 
 from likewise.evaluate.tasks.sts import PUBLISHED_STS
 from likewise.evaluate.tasks.sts import STS_NAMES as STS
+from likewise.reproduce.reporting.claims import checked_claims
+from likewise.reproduce.reporting.run_lines import Line, concatenation, over_the_seeds, read_runs
+from likewise.reproduce.tables.sbert_ablation import ABLATION
+from likewise.reproduce.tables.sbert_sts import AVERAGES
 
-from .claims import tested
 from .record import RESULTS
 
 LINES = RESULTS / "training.jsonl"
@@ -26,20 +27,12 @@ HEADS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "avg")
 OWN = ("wiki-sections", "ukp-aspect", "afs")
 """Beginnings of figures that some recipes have beside the seven."""
 STAGES = re.compile(r"(?<![\w-])([a-z][a-z-]*)(?:, \1\b(?!-))+")
-LATER = {"PairRegression": {"offset": 0.0}}
-"""Options of objectives that lines from before do not have."""
-Line = Mapping[str, Any]
-PAPERS = {  # Reimers and Gurevych 2019, table 1, without STS data: the average as printed; the rest is PUBLISHED's
-    "sbert-nli": {
-        "SBERT-NLI-base": 74.89,
-        "SBERT-NLI-large": 76.55,
-        "SRoBERTa-NLI-base": 74.21,
-        "SRoBERTa-NLI-large": 76.68,
-    },
-    "mini": {"SBERT-NLI-base": 74.89},
-    "static": {"SBERT-NLI-base": 74.89},
-    "infersent": {"InferSent": 65.01},
-    "deep-averaging": {"USE": 71.22},
+PAPERS = {  # Reimers and Gurevych 2019, table 1, without STS data
+    "sbert-nli": ("SBERT-NLI-base", "SBERT-NLI-large", "SRoBERTa-NLI-base", "SRoBERTa-NLI-large"),
+    "mini": ("SBERT-NLI-base",),
+    "static": ("SBERT-NLI-base",),
+    "infersent": ("InferSent",),
+    "deep-averaging": ("USE",),
 }
 ALONE = {  # its tables 2, 3, 4: one figure each, by the column that ours has
     "sbert-stsb": ("stsb", {"SBERT-base": "84.67 ± 0.19", "SBERT-large": "84.45 ± 0.43"}),
@@ -47,42 +40,16 @@ ALONE = {  # its tables 2, 3, 4: one figure each, by the column that ours has
     "wiki-sections-triplets": ("wiki-sections", {"SBERT-base": "80.42", "SBERT-large": "80.78"}),
     "argument-similarity-afs": ("afs spearman 10-fold", {"SBERT-base": "74.13", "SBERT-large": "75.93"}),
 }
-ABLATION = {  # its table 6: STS-B dev
-    ("ablation-nli", "mean", "u v |u-v|"): 80.78,
-    ("ablation-nli", "max", "u v |u-v|"): 79.07,
-    ("ablation-nli", "cls", "u v |u-v|"): 79.80,
-    ("ablation-nli", "mean", "u v"): 66.04,
-    ("ablation-nli", "mean", "|u-v|"): 69.78,
-    ("ablation-nli", "mean", "u*v"): 70.54,
-    ("ablation-nli", "mean", "|u-v| u*v"): 78.37,
-    ("ablation-nli", "mean", "u v u*v"): 77.44,
-    ("ablation-nli", "mean", "u v |u-v| u*v"): 80.44,
-    ("ablation-stsb", "mean", ""): 87.44,
-    ("ablation-stsb", "max", ""): 69.92,
-    ("ablation-stsb", "cls", ""): 86.62,
-}
 
 
 def main(lines: Path = LINES, page: Path = PAGE) -> None:
     """Reads the lines, writes the page."""
     if not lines.exists():
         sys.exit(f"{lines} is not there: a recipe makes it (docs/recipes.md)")
-    runs = read(lines)
+    runs = read_runs(lines)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n".join(drawn(runs)) + "\n", "utf-8")
     print(f"written: {page}, from {len(runs)} runs")
-
-
-def read(path: Path) -> list[Line]:
-    """Its lines, of equal runs the last one."""
-    result = [_completed(json.loads(text)) for text in path.read_text("utf-8").splitlines() if text.strip()]
-    return list({(*_row(line), line["seed"], tuple(line["data"])): line for line in result}.values())
-
-
-def _completed(line: dict[str, Any]) -> Line:
-    """A line with the options that came after it, as they were then."""
-    objective = line["objective"]
-    return {**line, "objective": {**LATER.get(objective.get("objective"), {}), **objective}}
 
 
 def drawn(runs: Sequence[Line]) -> Iterator[str]:
@@ -111,10 +78,10 @@ def _section(title: str, runs: Sequence[Line], papers: bool = False) -> Iterator
     yield from _table(("recipe", "backbone", "settings", "rows", "seeds", *HEADS))
     recipes = dict.fromkeys(line["recipe"] for line in runs)
     for recipe in recipes:
-        for group in _groups([line for line in runs if line["recipe"] == recipe]):
+        for group in over_the_seeds([line for line in runs if line["recipe"] == recipe]):
             yield _cells([*_description(group), *(_figure(group, key) for key in COLUMNS)])
-        for model, average in PAPERS.get(recipe, {}).items() if papers else ():
-            row = (*(PUBLISHED_STS[task][model] for task in STS), average)
+        for model in PAPERS.get(recipe, ()) if papers else ():
+            row = (*(PUBLISHED_STS[task][model] for task in STS), AVERAGES[model])
             theirs = "sbert-nli" if model.startswith("SBERT-NLI") else recipe
             yield _cells([f"*{theirs}*", f"*{model}*", "*the paper's*", "", "", *(f"*{x:.2f}*" for x in row)])
     if any(line["stsb_train"] for line in runs):
@@ -128,7 +95,7 @@ def _alone(runs: Sequence[Line], papers: bool) -> Iterator[str]:
     rows = []
     for recipe in dict.fromkeys(line["recipe"] for line in runs):
         of = [line for line in runs if line["recipe"] == recipe]
-        for group in _groups(of):
+        for group in over_the_seeds(of):
             keys = [key for key in group[0] if key.startswith(OWN) and isinstance(group[0][key], float)]
             rows += [_cells([*_description(group), key, _figure(group, key)]) for key in keys]
         key, known = ALONE.get(recipe, ("", {}))
@@ -152,8 +119,8 @@ def _ablation(runs: Sequence[Line]) -> Iterator[str]:
     yield from _table(
         ("trained on", "pooling", "parts", "backbone", "rows", "steps", "rate", "seeds", "STS-B dev", "*the paper's*")
     )
-    for group in _groups(runs):
-        recipe, pooling, parts = (group[0]["recipe"], group[0]["pooling"], " ".join(_parts(group[0])))
+    for group in over_the_seeds(runs):
+        recipe, pooling, parts = (group[0]["recipe"], group[0]["pooling"], " ".join(concatenation(group[0])))
         theirs = None if group[0]["other_data"] else ABLATION.get((recipe, pooling, parts))
         cells = [recipe.removeprefix("ablation-"), pooling, parts and f"`{parts}`", group[0]["backbone"]]
         settings = [f"{group[0]['rows']:,}", f"{group[0]['steps']:,}", f"{group[0]['rate']:g}", str(len(group))]
@@ -163,7 +130,7 @@ def _ablation(runs: Sequence[Line]) -> Iterator[str]:
 
 
 def _claims(runs: Sequence[Line]) -> Iterator[str]:
-    result = list(tested(_groups(runs)))
+    result = list(checked_claims(over_the_seeds(runs)))
     if not result:
         return
     yield "## The papers' claims, tested on these runs\n"
@@ -185,32 +152,8 @@ def _claims(runs: Sequence[Line]) -> Iterator[str]:
     yield ""
 
 
-def _groups(runs: Sequence[Line]) -> list[list[Line]]:
-    """Runs that differ in nothing but the seed."""
-    result: dict[tuple[Any, ...], list[Line]] = {}
-    for line in runs:
-        result.setdefault(_row(line), []).append(line)
-    return list(result.values())
-
-
-def _row(line: Line) -> tuple[Any, ...]:
-    settings = tuple(line[key] for key in ("recipe", "backbone", "pooling", "epochs", "batch", "rate", "rows", "steps"))
-    settings += (line.get("precision", "fp32"), line.get("note", ""))
-    return (
-        *settings,
-        json.dumps(line["objective"], sort_keys=True),
-        tuple(line["data"]),
-        line["whole"],
-        tuple(line["other_data"]),
-    )
-
-
 def _whole(line: Line) -> bool:
     return bool(line["whole"]) and not line["other_data"]
-
-
-def _parts(line: Line) -> list[str]:
-    return list(line["objective"].get("concatenation", line["objective"].get("parts", ())))
 
 
 def _description(group: Sequence[Line]) -> list[str]:

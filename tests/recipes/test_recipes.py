@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from benchmarks.training_table import ABLATION
 
 from likewise import Reranker
 from likewise.arrays.correlation import spearman
@@ -26,6 +25,7 @@ from likewise.recipes.ablation_pooling_concatenation import CELLS, cells
 from likewise.recipes.distillation import bundle, mini, unlabelled
 from likewise.recipes.distillation.distil import principal
 from likewise.recipes.distillation.static import alone, word_piece_table
+from likewise.reproduce.tables.sbert_ablation import ABLATION
 from likewise.train.data.batch import TrainingRows
 from likewise.train.distillation.teacher_outputs import TEACHER_OUTPUTS
 from likewise.train.output import console

@@ -48,6 +48,7 @@ VERBS = {
     "mine": Verb("mine", "find hard negatives for pairs"),
     "train": Verb("train.command", "train a model on pairs, triplets or scores"),
     "evaluate": Verb("evaluate", "evaluate models on tasks or your own data, with confidence intervals and tests"),
+    "reproduce": Verb("reproduce", "measure the tables of Sentence-BERT and SBERT-WK here, beside the papers' figures"),
     "serve": Verb(
         "serve.serve_command", "serve models and collections over HTTP: OpenAI's, TEI's, Cohere's and Jina's APIs"
     ),

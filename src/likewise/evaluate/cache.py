@@ -38,7 +38,11 @@ KEY_BYTES = 16  # of a text's digest
 RESULT_NAME = re.compile(r"[0-9a-f]{32}\.json")
 MODEL_NAME = re.compile(r"[0-9a-f]{32}")
 VECTORS_NAME = re.compile(r"[0-9a-f]{24}\.safetensors")
-EXCLUDED_FOLDERS = ("cli", "cluster", "data", "evaluate", "explain", "files", "integrations", "mine", "search", "train")
+REPORTING_FOLDERS = ("cli", "recipes", "reproduce")
+"""Folders of this package whose code affects neither vectors nor results."""
+EXCLUDED_FOLDERS = (
+    *(*REPORTING_FOLDERS, "cluster", "data", "evaluate", "explain", "files", "integrations", "mine", "search", "train"),
+)
 """Folders of this package whose code does not affect vectors."""
 
 
@@ -195,7 +199,7 @@ def columns_digest(columns: Mapping[str, Iterable[Any]]) -> str:
 
 
 @cache
-def source_digest(exclude: tuple[str, ...] = ("cli",)) -> str:
+def source_digest(exclude: tuple[str, ...] = REPORTING_FOLDERS) -> str:
     """The digest of this package's version and source: a result is not reused after the code has changed."""
     root = Path(__file__).parent.parent
     hasher = hashlib.sha256(__version__.encode())

@@ -18,7 +18,7 @@ from ..engines.torch.torch_embedder import TorchEmbedder
 from ..errors import LikewiseError, ModelNotFound
 from ..evaluate.runner import evaluate
 from ..evaluate.task import EvaluationSettings
-from ..evaluate.tasks.registry import TASKS
+from ..evaluate.tasks.registry import TASKS, select_tasks
 from ..evaluate.tasks.sts import STS_NAMES
 from ..model_files import locate
 from ..model_files.provenance import UNKNOWN_PROVENANCE, Provenance, provenance, write_provenance
@@ -64,6 +64,7 @@ def flags(
     add("--learning-rate", type=float, default=learning_rate, metavar="X", help="peak rate (default: %(default)g)")
     add("--rows", type=int, metavar="N", help="train on N random rows only, the same ones for every seed")
     add("--max-steps", type=int, metavar="N", help="stop after N steps")
+    add("--tasks", metavar="NAMES", help="evaluate on these tasks alone, separated by commas (default: the STS sets)")
     add("--threads", type=int, metavar="N", help="number of CPU threads")
     add("--device", help="cpu, cuda …; a GPU if there is one")
     add("--precision", choices=("fp32", "bf16"), default="fp32", help="of matrix products (default: %(default)s)")
@@ -256,6 +257,8 @@ class Recipe:
     def _tasks(self) -> list[str]:
         if self.pairs:
             return ["stsb"]
+        if self.args.tasks is not None:
+            return [task.name for task in select_tasks(self.args.tasks)]
         return [*(["stsb-dev"] if self.dev == DEV else []), *STS_NAMES, *self.tasks]
 
     def _is_whole(self) -> bool:

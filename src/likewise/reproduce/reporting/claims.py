@@ -1,23 +1,18 @@
-"""What the papers claim of one way to train beside another, and whether the runs at hand bear it out."""
+"""What the papers claim of one way to train beside another, and whether finished runs bear it out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-from likewise.evaluate.statistics.hypothesis_tests import over_seeds
+from ...evaluate.statistics.hypothesis_tests import over_seeds
+from .run_lines import UNTRAINED, Group, Line, concatenation
 
-Line = Mapping[str, Any]
-Group = Sequence[Line]
-"""Runs that differ in nothing but the seed."""
 SAME = ("backbone", "whole", "other_data", "precision")
 """What both kinds of runs share under every claim, beside what the claim names; and the pooling, if it names none."""
 SETTINGS = ("rows", "epochs", "batch", "rate")
 BUT_THE_RATE = (*SAME, "recipe", "pooling", "objective", "note", "data", *SETTINGS[:3])
 DEV = "stsb-dev"
-
-
-UNTRAINED = "untrained"
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ CLAIMS = (
 
 
 @dataclass(frozen=True)
-class Tested:
+class CheckedClaim:
     """A claim on two groups of runs that differ in their seeds alone."""
 
     claim: Claim
@@ -89,11 +84,20 @@ class Tested:
         if len(differences) < 2:
             return f"{differences[0]:+.2f}", "one seed: unknown"
         result = over_seeds(differences)
-        verdict = "yes" if result.low > 0 else "no, the other way" if result.high < 0 else "not distinguishable"
-        return f"{result.mean:+.2f} [{result.low:+.2f}, {result.high:+.2f}]", verdict
+        return difference_text(result.mean, result.low, result.high), holds(result.low, result.high)
 
 
-def tested(groups: Sequence[Group]) -> Iterator[Tested]:
+def holds(low: float, high: float) -> str:
+    """Whether a claim of a difference above 0 holds, by the interval of the difference."""
+    return "yes" if low > 0 else "no, the other way" if high < 0 else "not distinguishable"
+
+
+def difference_text(value: float, low: float, high: float) -> str:
+    """A difference with its interval."""
+    return f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"
+
+
+def checked_claims(groups: Sequence[Group]) -> Iterator[CheckedClaim]:
     """Every claim on every backbone and setting for which both kinds of runs are there.
 
     Where a claim leaves the rate free, each kind has the rate that is best for it.
@@ -104,7 +108,7 @@ def tested(groups: Sequence[Group]) -> Iterator[Tested]:
         for a in some:
             for b in some:
                 if claim.compares(a[0], b[0]) and (result := by_seed(a, b, claim.column)):
-                    yield Tested(claim, a, b, result)
+                    yield CheckedClaim(claim, a, b, result)
 
 
 def at_their_best_rates(groups: Sequence[Group]) -> list[Group]:
@@ -135,5 +139,5 @@ def _figures(runs: Group, column: str) -> dict[int, float]:
 
 
 def _is(line: Line, expected: Mapping[str, Any]) -> bool:
-    described = {**line, "parts": list(line["objective"].get("concatenation", line["objective"].get("parts", ())))}
+    described = {**line, "parts": concatenation(line)}
     return all(described.get(key) == value for key, value in expected.items())

@@ -1,0 +1,81 @@
+"""The pages of docs/reproduced and their results, from the output folder of `likewise reproduce`.
+
+    likewise reproduce all --output reproduced/ --runs benchmarks/results/training.jsonl
+    python -m benchmarks.reproduced_pages reproduced/     takes results and ledger, and draws the pages
+    python -m benchmarks.reproduced_pages                 draws the pages again
+
+Results are in benchmarks/results/reproduce: a file a table, and the ledger with a line for every experiment.
+"""
+
+import argparse
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from likewise.reproduce.ledger import LEDGER
+from likewise.reproduce.reporting.comparison_plot import draw_comparison
+from likewise.reproduce.reporting.page import drawn_page
+from likewise.reproduce.tables.paper_tables import PAPER_TABLES
+
+from .record import RESULTS
+
+FOLDER = RESULTS / "reproduce"
+PAGES = Path(__file__).parent.parent / "docs" / "reproduced"
+VERDICTS = ("within noise", "better", "worse", "not comparable")
+Results = Mapping[str, Any]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Take what a run left, if its folder is named, and draw all pages."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output", type=Path, nargs="?", help="the folder of a run")
+    output = parser.parse_args(argv).output
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    PAGES.mkdir(parents=True, exist_ok=True)
+    for name in (LEDGER, *(f"{table}.json" for table in PAPER_TABLES)):
+        if output is not None and (output / name).exists():
+            shutil.copyfile(output / name, FOLDER / name)
+    results = committed()
+    for one in results:
+        (PAGES / f"{one['table']}.md").write_text(drawn_page(one), "utf-8")
+        draw_comparison(one, PAGES / f"{one['table']}.png")
+    (PAGES / "README.md").write_text(overview(results), "utf-8")
+    print(f"drawn: {len(results)} tables in docs/reproduced")
+
+
+def committed() -> list[Results]:
+    """The results of every table that has some, in the order of the papers."""
+    paths = [FOLDER / f"{name}.json" for name in PAPER_TABLES]
+    return [json.loads(path.read_text("utf-8")) for path in paths if path.exists()]
+
+
+def overview(results: Sequence[Results]) -> str:
+    """The page that lists the tables with their verdicts, and every claim of the papers."""
+    return "\n".join(_overview(results)) + "\n"
+
+
+def _overview(results: Sequence[Results]) -> Iterator[str]:
+    yield "# The papers' tables, measured here\n"
+    yield (
+        "Drawn by `python -m benchmarks.reproduced_pages` from benchmarks/results/reproduce; `likewise reproduce all` "
+        "measures the tables anew. Figures are comparable where the backbones are the papers' own (`--model "
+        "bert-base-uncased`); with the small ones used here directions are: see the claims below.\n"
+    )
+    yield f"| table | rows | {' | '.join(VERDICTS)} | time |\n|---|---|{'---|' * len(VERDICTS)}---|"
+    for one in results:
+        texts = [text for row in one["rows"] for text in row["verdicts"].values()]
+        counts = [str(sum(text.startswith(verdict) for text in texts)) for verdict in VERDICTS]
+        title = f"[{one['title']}]({one['table']}.md)"
+        yield f"| {title} | {len(one['rows'])} | {' | '.join(counts)} | {one['made']['seconds']:,} s |"
+    yield "\n## Every claim\n"
+    yield "| claim | table | on | measure | seeds | difference | holds? |\n|---|---|---|---|---|---|---|"
+    for one in results:
+        for claim in one["claims"]:
+            cells = (claim["claim"], one["table"], *(str(claim[k]) for k in ("on", "measure", "seeds")))
+            yield "| " + " | ".join(c.replace("|", "\\|") for c in (*cells, claim["difference"], claim["holds"])) + " |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Measuring a model as it is: the tasks of a table's columns, each an experiment of its own, vectors cached."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, Literal
+
+import numpy as np
+
+from ...data.columns import DatasetColumns
+from ...data.datasets import dataset_credit, read_dataset
+from ...errors import BadInput
+from ...evaluate.cache import Cache
+from ...evaluate.runner import evaluate
+from ...evaluate.task import EvaluationSettings, Result, Score
+from ...evaluate.tasks.registry import TASKS
+from ...model_names import load_model
+from ..paper_table import QUICK_ROWS, Effort, Experiment, ExperimentResult, Measured, PaperTable
+
+BACKBONE = "{backbone}"
+"""Stands for the name of each local backbone in the name of a model."""
+TUNED = "{model}"
+"""The same of each local model that is tuned for sentences."""
+SECONDS, QUICK_SECONDS = 60.0, 3.0  # a guess at one task's time
+RESAMPLES = 2_000
+Measures = Mapping[str, tuple[str, str | None]]
+
+
+@dataclass(frozen=True)
+class ModelOnTasks:
+    """A model by its name, `{backbone}` or `{model}` in it standing for each local one, on the tasks of the columns.
+
+    Attributes:
+        model: its name, as `likewise evaluate` takes it.
+        columns: those that it has; all if empty.
+    """
+
+    model: str
+    columns: tuple[str, ...] = ()
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """Nothing is trained."""
+        return ()
+
+    def experiments(self, system: str, table: PaperTable, effort: Effort) -> list[Experiment]:
+        """One for every model and column."""
+        columns, names = self.columns or tuple(table.measures), local_names(self.model, effort)
+        return [self._experiment(system, table, effort, name, column) for name in names for column in columns]
+
+    def _experiment(self, system: str, table: PaperTable, effort: Effort, local: str, column: str) -> Experiment:
+        name = named(self.model, local)
+        measures = {column: table.measures[column]}
+        return Experiment(
+            system=system,
+            backbone=local or self.model,
+            columns=(column,),
+            settings=f"{QUICK_ROWS} rows of each file" if effort.quick else "",
+            seed=None,
+            quick=effort.quick,
+            seconds=QUICK_SECONDS if effort.quick else SECONDS,
+            identity=partial(evaluation_identity, name, measures, effort.quick),
+            compute=lambda _: ExperimentResult(*evaluated_figures(name, measures, effort.quick)),
+        )
+
+
+def local_names(model: str, effort: Effort) -> tuple[str, ...]:
+    """The local models that a placeholder in a model's name stands for; one empty name if there is none."""
+    if BACKBONE in model:
+        return effort.backbones
+    return effort.models if TUNED in model else ("",)
+
+
+def named(model: str, local: str) -> str:
+    """A model's name with a local model in the place of its placeholder."""
+    return model.replace(BACKBONE, local).replace(TUNED, local)
+
+
+def evaluation_identity(name: str, measures: Measures, quick: bool) -> dict[str, Any]:
+    """What the figures of a model depend on: its fingerprint, the files' digests, the settings."""
+    return {
+        "model": model_fingerprint(name),
+        "tasks": {column: list(measure) for column, measure in measures.items()},
+        "data": files_identity([file for task, _ in measures.values() for file in TASKS[task].data]),
+        "rows": QUICK_ROWS if quick else None,
+        "resamples": RESAMPLES,
+    }
+
+
+def files_identity(files: Sequence[str]) -> dict[str, str | None]:
+    """The digests of files of data sets; None for one that is missing."""
+    return {name: dataset_credit(name)["sha256"] for name in dict.fromkeys(files)}
+
+
+def evaluated_figures(
+    name: str, measures: Measures, quick: bool
+) -> tuple[dict[str, Measured], Literal[None], tuple[str, ...]]:
+    """The figures of a model in these columns, no run, and the tasks' notes.
+
+    Raises:
+        BadInput: a task could not be computed; the message is its reason.
+    """
+    tasks = list(dict.fromkeys(task for task, _ in measures.values()))
+    settings = EvaluationSettings(resamples=RESAMPLES)
+    read = sampled_dataset if quick else read_dataset
+    results = evaluate({name: opened(name)}, tasks, settings=settings, read=read, cache=Cache.of_user())
+    for cell in results.failed:
+        raise BadInput(f"{cell.task}: {cell.error}")
+    by_task = {cell.task: cell.result for cell in results.cells.values() if cell.result}
+    figures = {column: _figure(by_task[task], score) for column, (task, score) in measures.items()}
+    return figures, None, tuple(dict.fromkeys(note for result in by_task.values() for note in result.notes))
+
+
+@lru_cache
+def model_fingerprint(name: str) -> str:
+    """The fingerprint of the model of this name, computed once."""
+    return str(opened(name).fingerprint)
+
+
+@lru_cache(maxsize=1)
+def opened(name: str) -> Any:
+    """The model of this name; the last one stays in memory."""
+    return load_model(name)
+
+
+def sampled_dataset(name: str) -> DatasetColumns:
+    """A random sample of the rows of a data set, in their order; the same one every time."""
+    columns = read_dataset(name)
+    count = len(next(iter(columns.values())))
+    if count <= QUICK_ROWS:
+        return columns
+    rows = np.sort(np.random.default_rng(0).permutation(count)[:QUICK_ROWS])
+    return {column: [values[i] for i in rows] for column, values in columns.items()}
+
+
+def _figure(result: Result, name: str | None) -> Measured:
+    score: Score = result.headline if name is None else next(one for one in result.scores if one.name == name)
+    between = score.interval
+    if between is None:
+        return Measured(100 * score.value, n=score.n)
+    return Measured(100 * score.value, 100 * between.low, 100 * between.high, score.n)
