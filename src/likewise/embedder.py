@@ -123,7 +123,7 @@ class Embedder(ABC):
             precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA), `"fp16"` (torch only) or
                 `"int8"` (native only).
             device: `"cpu"`, `"cuda"` …; by default the first GPU if there is one.
-            pooling: another pooling than the folder's: `"cls"`, `"mean+max"`, `"sbert-wk:start=2"` …
+            pooling: another pooling than the folder's: `"cls"`, `"mean:layers=0+6"`, `"sbert-wk:start=2"` …
             max_length: another maximum input length, in tokens with the special ones.
             truncate: keep only this many dimensions of each vector (Matryoshka), normalised again if the model does.
 

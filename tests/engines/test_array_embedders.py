@@ -31,7 +31,7 @@ from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, ModelNotFound, TooLong
 from likewise.heads import Dense, Norm, Normalize
-from likewise.pooling import Dissection, Fusion, Reduce, Stack
+from likewise.pooling import Dissection, Fusion, LayerMean, Reduce, Stack
 from likewise.pooling.reductions import REDUCTIONS as OURS
 from tests.encoders.test_config_defaults import REQUIRED
 from tests.native_library import needs_native
@@ -100,7 +100,7 @@ def test_every_activation_is_that_of_torch(own, activation, alike):
     alike(own(changes={"hidden_act": activation}))
 
 
-@pytest.mark.parametrize("spec", [*OURS, "cls+mean+max"])
+@pytest.mark.parametrize("spec", [*OURS, "cls+mean+max", "mean:layers=0+3", "max:layers=1+2"])
 @pytest.mark.parametrize("hidden", [False, True], ids=["prompt read", "prompt hidden"])
 def test_every_pooling_is_that_of_torch(own, spec, hidden, alike):
     folder = own(heads=("Normalize",), spoken={"prompts": {"query": "the quick "}})
@@ -148,6 +148,7 @@ OWN_POOLINGS = {
     "a dissection": lambda: Dissection(1, 1, "symmetric", "paper"),
     "a fusion of all layers": lambda: _fusion("mean", 0, 3),
     "a fusion of lower layers": lambda: _fusion("cls+max+weighted-mean", 1, 2),
+    "a mean of layers": lambda: LayerMean(("cls", "mean"), (0, 1, 3)),
 }
 
 
@@ -191,7 +192,7 @@ def test_a_pooling_of_ours_that_is_not_known_is_named_with_those_that_are(own, t
     rows = json.loads((folder / "modules.json").read_text())
     rows[1]["type"] = "likewise.pooling.Median"
     write(folder / "modules.json", rows)
-    with pytest.raises(BadModel, match="holds a pooling 'Median'; known are Dissection, Fusion"):
+    with pytest.raises(BadModel, match="holds a pooling 'Median'; known are Dissection, Fusion, LayerMean"):
         light.load(folder)
 
 
