@@ -168,6 +168,22 @@ def test_poolings_that_only_this_library_has_are_read_and_saved_again(own, tmp_p
     assert light.load(tmp_path / "again").fingerprint == loaded.fingerprint
 
 
+@pytest.mark.parametrize("pooling", ["cls", "mean:layers=0+2", "sbert-wk:start=1"])
+def test_another_pooling_of_a_model_is_that_of_loading_it_so(folders, pooling, light):
+    for engine in (light, TorchEmbedder):
+        named = engine.load(folders("bert"), pooling=pooling)
+        changed = engine.load(folders("bert")).with_pooling(pooling)
+        np.testing.assert_array_equal(changed.encode(TEXTS[:3]), named.encode(TEXTS[:3]))
+        assert changed.fingerprint == named.fingerprint
+
+
+def test_another_pooling_that_the_heads_cannot_take_is_refused(own, tmp_path, light):
+    folder = _headed(own, tmp_path, ("Dense",))
+    for engine in (light, TorchEmbedder):
+        with pytest.raises(BadModel, match=r"the pooling cls\+mean gives 64 numbers"):
+            engine.load(folder).with_pooling("cls+mean")
+
+
 def test_the_weights_of_a_fusion_are_part_of_the_fingerprint(own, tmp_path, light):
     folder = _with_pooling(own, tmp_path, _fusion("mean", 0, 3))
     before = light.load(folder).fingerprint
