@@ -103,7 +103,9 @@ def test_every_pooling_of_a_set_of_tokens_is_pooled_late(own, pooling):
     np.testing.assert_allclose(two.vectors, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("pooling", [*(name for name in REDUCTIONS if name not in POOLED), "cls+mean", "sbert-wk"])
+@pytest.mark.parametrize(
+    "pooling", [*(name for name in REDUCTIONS if name not in POOLED), "cls+mean", "sbert-wk", "mean:layers=0+3"]
+)
 def test_other_poolings_are_refused_with_the_way_to_vectors(own, pooling):
     embedder = Embedder.load(own(heads=()), pooling=pooling)
     with pytest.raises(BadInput, match=r"this model's pooling is .* encode\(texts\)"):

@@ -123,7 +123,7 @@ class Embedder(ABC):
             precision: `"fp32"` (the default on a CPU), `"bf16"` (the default on CUDA), `"fp16"` (torch only) or
                 `"int8"` (native only).
             device: `"cpu"`, `"cuda"` …; by default the first GPU if there is one.
-            pooling: another pooling than the folder's: `"cls"`, `"mean+max"`, `"sbert-wk:start=2"` …
+            pooling: another pooling than the folder's: `"cls"`, `"mean:layers=0+6"`, `"sbert-wk:start=2"` …
             max_length: another maximum input length, in tokens with the special ones.
             truncate: keep only this many dimensions of each vector (Matryoshka), normalised again if the model does.
 
@@ -188,6 +188,14 @@ class Embedder(ABC):
     @abstractmethod
     def head_weights(self) -> list[HeadWeights]:
         """The heads in their order, with weights in fp32; a truncation is a Dense that keeps the first dimensions."""
+
+    @abstractmethod
+    def with_pooling(self, pooling: str) -> "Embedder":
+        """The same encoder and heads under another pooling, by its name; weights are shared.
+
+        Raises:
+            BadModel: the pooling is unknown, or does not fit the encoder or the heads.
+        """
 
     @abstractmethod
     def pooling_weights(self) -> Mapping[str, np.ndarray]:
@@ -432,6 +440,10 @@ class Embedder(ABC):
         """Every layer of sequences of token ids, the special ones among them, in one batch."""
         tokens = sum(len(sequence) for sequence in ids)
         return self._layers(ids, False, WindowBatches(len(ids), max(1, tokens), lambda *_: None))
+
+    def through_heads(self, pooled: Float[np.ndarray, "n W"]) -> Float[np.ndarray, "n E"]:
+        """Pooled vectors through the model's heads, for what pools its layers in another way (`layers_of`)."""
+        return self._through_heads(pooled)
 
     def encode_windows(self, windows: Sequence[TextWindow], *, hides_prompt: bool = False) -> Float[np.ndarray, "n E"]:
         """The vectors of texts that are tokenized already, in one batch; for servers, which put batches together.

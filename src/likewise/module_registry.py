@@ -24,8 +24,8 @@ def check_pooling(pooling: object) -> None:
         from .arrays.reductions import REDUCTIONS  # here, so that --help loads no NumPy
 
         raise BadInput(
-            f"pooling is {pooling!r}; expected a name, one of {', '.join(REDUCTIONS)}, a sum such as cls+mean, or "
-            "sbert-wk"
+            f"pooling is {pooling!r}; expected a name, one of {', '.join(REDUCTIONS)}, a sum such as cls+mean, "
+            "layers such as mean:layers=0+6, or sbert-wk"
         )
 
 

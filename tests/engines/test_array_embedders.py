@@ -31,7 +31,7 @@ from likewise.engines.numpy.numpy_embedder import NumpyEmbedder
 from likewise.engines.torch.torch_embedder import TorchEmbedder
 from likewise.errors import BadInput, BadModel, ModelNotFound, TooLong
 from likewise.heads import Dense, Norm, Normalize
-from likewise.pooling import Dissection, Fusion, Reduce, Stack
+from likewise.pooling import Dissection, Fusion, LayerMean, Reduce, Stack
 from likewise.pooling.reductions import REDUCTIONS as OURS
 from tests.encoders.test_config_defaults import REQUIRED
 from tests.native_library import needs_native
@@ -100,7 +100,7 @@ def test_every_activation_is_that_of_torch(own, activation, alike):
     alike(own(changes={"hidden_act": activation}))
 
 
-@pytest.mark.parametrize("spec", [*OURS, "cls+mean+max"])
+@pytest.mark.parametrize("spec", [*OURS, "cls+mean+max", "mean:layers=0+3", "max:layers=1+2"])
 @pytest.mark.parametrize("hidden", [False, True], ids=["prompt read", "prompt hidden"])
 def test_every_pooling_is_that_of_torch(own, spec, hidden, alike):
     folder = own(heads=("Normalize",), spoken={"prompts": {"query": "the quick "}})
@@ -148,6 +148,7 @@ OWN_POOLINGS = {
     "a dissection": lambda: Dissection(1, 1, "symmetric", "paper"),
     "a fusion of all layers": lambda: _fusion("mean", 0, 3),
     "a fusion of lower layers": lambda: _fusion("cls+max+weighted-mean", 1, 2),
+    "a mean of layers": lambda: LayerMean(("cls", "mean"), (0, 1, 3)),
 }
 
 
@@ -165,6 +166,22 @@ def test_poolings_that_only_this_library_has_are_read_and_saved_again(own, tmp_p
         found, wanted = (m.encode(LONG, overflow="mean", prompt_name=prompt_name) for m in (again, loaded))
         np.testing.assert_allclose(found, wanted, atol=1e-5)
     assert light.load(tmp_path / "again").fingerprint == loaded.fingerprint
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean:layers=0+2", "sbert-wk:start=1"])
+def test_another_pooling_of_a_model_is_that_of_loading_it_so(folders, pooling, light):
+    for engine in (light, TorchEmbedder):
+        named = engine.load(folders("bert"), pooling=pooling)
+        changed = engine.load(folders("bert")).with_pooling(pooling)
+        np.testing.assert_array_equal(changed.encode(TEXTS[:3]), named.encode(TEXTS[:3]))
+        assert changed.fingerprint == named.fingerprint
+
+
+def test_another_pooling_that_the_heads_cannot_take_is_refused(own, tmp_path, light):
+    folder = _headed(own, tmp_path, ("Dense",))
+    for engine in (light, TorchEmbedder):
+        with pytest.raises(BadModel, match=r"the pooling cls\+mean gives 64 numbers"):
+            engine.load(folder).with_pooling("cls+mean")
 
 
 def test_the_weights_of_a_fusion_are_part_of_the_fingerprint(own, tmp_path, light):
@@ -191,7 +208,7 @@ def test_a_pooling_of_ours_that_is_not_known_is_named_with_those_that_are(own, t
     rows = json.loads((folder / "modules.json").read_text())
     rows[1]["type"] = "likewise.pooling.Median"
     write(folder / "modules.json", rows)
-    with pytest.raises(BadModel, match="holds a pooling 'Median'; known are Dissection, Fusion"):
+    with pytest.raises(BadModel, match="holds a pooling 'Median'; known are Dissection, Fusion, LayerMean"):
         light.load(folder)
 
 

@@ -20,7 +20,14 @@ from tests.native_library import NATIVE
 from tests.tiny import LONG
 
 A, B = "The cat and the dog", "a quick query, on 7 dogs"
-POOLINGS = ("mean", "mean-sqrt-len", "weighted-mean", "sbert-wk:start=0", "sbert-wk:start=1,window=1")
+POOLINGS = (
+    "mean",
+    "mean-sqrt-len",
+    "weighted-mean",
+    "sbert-wk:start=0",
+    "sbert-wk:start=1,window=1",
+    "mean:layers=0+3",
+)
 ENGINE_NAMES = [name for name in ENGINES if name != "native" or NATIVE]
 
 
@@ -51,7 +58,7 @@ def test_contributions_add_up_to_the_cosine(engine, pooling, folders):
     assert found.cosine == pytest.approx(expected, abs=1e-5)
     assert found.by_layer.sum() == pytest.approx(expected, abs=1e-5)
     assert found.contributions.shape == tuple(len(words) for words in found.words)
-    assert bool(found.layers) == pooling.startswith("sbert-wk")
+    assert bool(found.layers) == (":" in pooling)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -135,7 +142,7 @@ def test_a_fusion_of_another_reduction_is_refused(tiny):
 
 
 @pytest.mark.parametrize("included", [True, False])
-@pytest.mark.parametrize("pooling", ["mean", "weighted-mean", "sbert-wk:start=0"])
+@pytest.mark.parametrize("pooling", ["mean", "weighted-mean", "sbert-wk:start=0", "mean:layers=1+3"])
 def test_a_prompt_is_read_and_left_out_as_the_model_does(included, pooling, own):
     folder = own(
         "bert",

@@ -23,7 +23,7 @@ from likewise.model_files.companions import is_model_file
 from likewise.model_files.folder import read_manifest
 from likewise.model_files.saving import SAVING_MARK, atomic_folder
 from likewise.module_registry import HEADS
-from likewise.pooling import OWN_POOLINGS, Dissection, Fusion, Reduce, Stack
+from likewise.pooling import OWN_POOLINGS, Dissection, Fusion, LayerMean, Reduce, Stack
 from likewise.pooling.reductions import REDUCTIONS
 from likewise.reranker import PolyEncoder
 from likewise.runtime.atomic_files import target_folder
@@ -48,6 +48,7 @@ POOLINGS = {
     "several": lambda: Reduce.parse("max+cls"),
     "Dissection": lambda: Dissection(start=1, window=1, boundary="symmetric"),
     "Fusion": lambda: _jolted(Fusion(Stack(Reduce.parse("mean"), 1, 3), WIDTH)),
+    "LayerMean": lambda: LayerMean(("cls", "mean"), (0, 2)),
 }
 
 

@@ -116,6 +116,7 @@ def reduction_names(spec: str) -> tuple[str, ...]:
     names = spec.split("+")
     if len({*names}) != len(names) or not {*names} <= {*REDUCTIONS}:
         raise BadModel(
-            f"the pooling {spec!r} is unknown here; there are {', '.join(REDUCTIONS)}, and sums such as cls+mean"
+            f"the pooling {spec!r} is unknown here; there are {', '.join(REDUCTIONS)}, sums such as cls+mean, "
+            "and means of layers such as mean:layers=0+6"
         )
     return tuple(name for name in REDUCTIONS if name in names)

@@ -43,6 +43,7 @@ VERBS = {
     "download": Verb("models.download", "download a published model"),
     "dissect": Verb("models.dissect", "how words change through a model's layers"),
     "fuse": Verb("models.fuse", "train a map over all layers, in seconds; the encoder does not change"),
+    "select-layers": Verb("models.select_layers", "choose which layers to average, from plain texts without labels"),
     "quantize": Verb("models.quantize", "write a model with int8 weights, and measure how much its vectors change"),
     "data": Verb("data.command", "list data sets, describe one, and find test data in training data"),
     "mine": Verb("mine", "find hard negatives for pairs"),

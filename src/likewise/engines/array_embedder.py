@@ -15,7 +15,7 @@ from ..embedder import Embedder, HeadWeights
 from ..encoders.config import in_eight_bits, read_config
 from ..encoders.families import model_type
 from ..engine_registry import LoadOptions
-from ..errors import BadInput
+from ..errors import BadInput, BadModel
 from ..inference import WindowBatches
 from ..model_files import POOLING_FOLDER, Manifest, ModulePart, atomic_folder, read_manifest, write_manifest
 from ..model_files.folder import check_same
@@ -159,6 +159,18 @@ class ArrayEmbedder(Embedder):
     def head_weights(self) -> list[HeadWeights]:
         """The heads in their order; a truncation is a Dense that keeps the first dimensions."""
         return [HeadWeights(head.kind, head.activation, head.arrays) for head in self.heads]
+
+    def with_pooling(self, pooling: str) -> "ArrayEmbedder":
+        """The same encoder and heads under another pooling, by its name; weights are shared.
+
+        Raises:
+            BadModel: the pooling is unknown, or does not fit the encoder or the heads.
+        """
+        chosen = array_pooling(pooling, self.encoder.depth)
+        before, after = (one.width(self.encoder.width) for one in (self.pooling, chosen))
+        if self.heads and before != after:
+            raise BadModel(f"the pooling {pooling} gives {after} numbers, and the heads take {before}")
+        return type(self)(self.tokenizer, self.encoder, chosen, self.heads, self.manifest)
 
     def pooling_weights(self) -> Mapping[str, Array]:
         """The weights of the pooling, by their names in files; most poolings have none."""

@@ -1,7 +1,8 @@
 """A text's vector as a sum: the part that each token has in it, by layer where the pooling reads several.
 
-Exact for poolings that are a weighted sum of tokens (means, SBERT-WK, a learned fusion of means) and for heads that are
-linear (Dense without activation, Normalize, which divides by one number per text). Anything else is refused.
+Exact for poolings that are a weighted sum of tokens (means, also over layers; SBERT-WK; a learned fusion of means) and
+for heads that are linear (Dense without activation, Normalize, which divides by one number per text). Anything else is
+refused.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..arrays.dissection import DissectionSettings, dissection_weights
+from ..arrays.layer_means import LayerMeanSettings
 from ..embedder import Embedder, HeadWeights
 from ..errors import BadInput
 from ..module_registry import FusionShape
@@ -74,13 +76,17 @@ def _pooled_parts(embedder: Embedder, layers: Float[Array, "L t D"], skip: int) 
         if not np.isfinite(weights).all():
             raise BadInput("SBERT-WK gives words of this text infinite weights; load the model with robust=true")
         return _parts(layers[pooling.start :] * weights[..., None], range(pooling.start, len(layers)), weights.sum(0))
+    if isinstance(pooling, LayerMeanSettings) and "+".join(pooling.reduce) in TOKEN_WEIGHTS:
+        weights = _after(TOKEN_WEIGHTS[pooling.reduce[0]], count, skip)
+        read = layers[list(pooling.layers)] / len(pooling.layers)
+        return _parts(read * weights[:, None], pooling.layers, weights)
     if isinstance(shape, FusionShape) and len(shape.reduce) == 1 and shape.reduce[0] in TOKEN_WEIGHTS:
         weights = _after(TOKEN_WEIGHTS[shape.reduce[0]], count, skip)
         return _fused_parts(shape, embedder.pooling_weights(), layers, weights)
     raise BadInput(
         f"the pooling is {pooling.spec}, which is no weighted sum of all words; poolings that can be explained: "
-        f"{', '.join(TOKEN_WEIGHTS)}, sbert-wk, and a fusion of one of the first. Another one: --pooling mean, if the "
-        "model suits it"
+        f"{', '.join(TOKEN_WEIGHTS)}, sbert-wk, and layers or a fusion of one of the first. Another one: --pooling "
+        "mean, if the model suits it"
     )
 
 

@@ -8,10 +8,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ..arrays.dissection import NAME
+from ..arrays.layer_means import is_layer_mean
 from ..arrays.ragged import Layers, Ragged
 from ..errors import BadModel
 from .dissection import Dissection
 from .fusion import Fusion, Stack
+from .layer_means import LayerMean
 from .reductions import Reduce
 
 
@@ -26,13 +28,19 @@ class Pooling(Protocol):
 
 
 def pooling_of(spec: str, depth: int) -> Pooling:
-    """The pooling of this name, `"mean"`, `"cls+max"`, `"sbert-wk:start=2"` …, for an encoder of `depth` blocks."""
+    """The pooling of this name, `"mean"`, `"mean:layers=0+6"`, `"sbert-wk"` …, for an encoder of `depth` blocks."""
     if spec.partition(":")[0] == NAME:
         return Dissection.parse(spec, depth)
+    if is_layer_mean(spec):
+        return LayerMean.parse(spec, depth)
     return Reduce.parse(spec)
 
 
-OWN_POOLINGS: dict[str, type[Dissection] | type[Fusion]] = {"Dissection": Dissection, "Fusion": Fusion}
+OWN_POOLINGS: dict[str, type[Dissection] | type[Fusion] | type[LayerMean]] = {
+    "Dissection": Dissection,
+    "Fusion": Fusion,
+    "LayerMean": LayerMean,
+}
 """Poolings that sentence-transformers does not have: each has `config`, from which `read` builds it again."""
 
 _OF_LAYERS = (
@@ -71,6 +79,7 @@ __all__ = [
     "OWN_POOLINGS",
     "Dissection",
     "Fusion",
+    "LayerMean",
     "Pooling",
     "Reduce",
     "Stack",

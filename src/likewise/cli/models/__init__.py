@@ -1,1 +1,1 @@
-"""Commands about models: list, describe, download, dissect, fuse, quantize."""
+"""Commands about models: list, describe, download, dissect, fuse, select-layers, quantize."""

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...arrays.dissection import NAME, DissectionSettings, dissected_sums
+from ...arrays.layer_means import LayerMeanSettings, is_layer_mean
 from ...arrays.reductions import reduce_sentences, reduction_names, without_first
 from ...errors import BadModel
 from ...model_files import ModulePart
@@ -85,6 +86,24 @@ class ArrayDissection(DissectionSettings):
         return dissected_sums(self, layers, lengths)
 
 
+@dataclass(frozen=True)
+class ArrayLayerMean(LayerMeanSettings):
+    """The mean of some layers, then a reduction of its tokens."""
+
+    @property
+    def arrays(self) -> Mapping[str, Array]:
+        return {}
+
+    @property
+    def described(self) -> ModulePart:
+        return ModulePart("LayerMean", self.config, Path())
+
+    def __call__(self, encoder: ArrayEncoder, ids: Ids, skips: Skips) -> Float[Array, "N W"]:
+        first, last = self.layers[0], self.layers[-1]
+        layers = encoder.layers(ids, first, last)[[number - first for number in self.layers]]
+        return reduce_sentences(layers.mean(0, dtype=np.float32), token_counts(ids), self.reduce, skips)
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayFusion:
     """A learned fusion: a linear map of the pooled vectors of several layers, side by side."""
@@ -127,6 +146,8 @@ def array_pooling(described: str | ModulePart, depth: int) -> ArrayPooling:
     if isinstance(described, str):
         if described.partition(":")[0] == NAME:
             return ArrayDissection.parse(described, depth)
+        if is_layer_mean(described):
+            return ArrayLayerMean.parse(described, depth)
         return ArrayReduce(reduction_names(described))
     if described.kind not in OWN_POOLINGS:
         raise BadModel(f"{described.folder} holds a pooling {described.kind!r}; known are {', '.join(OWN_POOLINGS)}")
@@ -136,5 +157,6 @@ def array_pooling(described: str | ModulePart, depth: int) -> ArrayPooling:
 OWN_POOLINGS: dict[str, Callable[[Mapping[str, Any], Path, int], ArrayPooling]] = {
     "Dissection": ArrayDissection.read,
     "Fusion": ArrayFusion.read,
+    "LayerMean": ArrayLayerMean.read,
 }
 """In NumPy, by the names of `likewise.pooling.OWN_POOLINGS`: from settings, folder and depth to the pooling."""

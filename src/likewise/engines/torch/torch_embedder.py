@@ -115,6 +115,15 @@ class TorchEmbedder(MovableModule, Embedder):
         found = head_settings(self.heads, self.pooling.width(self.encoder.width))
         return [HeadWeights(kind, head_shapes(kind, config, Path(kind))[1], _arrays(w)) for kind, config, w in found]
 
+    def with_pooling(self, pooling: str) -> "TorchEmbedder":
+        """The same encoder and heads under another pooling, by its name; weights are shared.
+
+        Raises:
+            BadModel: the pooling is unknown, or does not fit the encoder or the heads.
+        """
+        chosen = pooling_of(pooling, self.encoder.depth)
+        return TorchEmbedder(self.tokenizer, self.encoder, chosen, self.heads, self.manifest).eval()
+
     def pooling_weights(self) -> Mapping[str, np.ndarray]:
         """The weights of the pooling, by their names in files; most poolings have none."""
         return _arrays(self.pooling.state_dict()) if isinstance(self.pooling, nn.Module) else {}

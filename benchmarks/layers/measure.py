@@ -1,0 +1,130 @@
+"""What poolings that read several layers give on every task, beside mean pooling, in SBERT-WK's own protocol and STS's.
+
+    LIKEWISE_DATA=data LIKEWISE_MODELS=models python -m benchmarks.layers.measure [MODEL …] [--tasks sts,sbert-wk,…]
+
+For each model and task, texts go through the encoder once for all poolings. Each pooling's difference to mean pooling
+has the interval and p of a paired bootstrap on the same items. Classifiers have a hidden layer of 50 units, as in
+SBERT-WK. Each result is a line of cells.jsonl in the folder `--work`, so that a run that was stopped goes on; all of
+them, and how the contenders were chosen, go to benchmarks/results/layers.json. `python -m benchmarks.layers.page` draws
+the page.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from likewise.data.datasets import read_dataset
+from likewise.evaluate.statistics.comparison import compare, estimate
+from likewise.evaluate.task import EvaluationSettings, Result, Task
+from likewise.evaluate.tasks.registry import select_tasks
+from likewise.evaluate.tasks.sts import SBERT_WK_NAMES, STS_NAMES
+from likewise.runtime.atomic_files import atomic_file
+from likewise.runtime.progress import StatusLine
+
+from ..record import RESULTS, machine
+from .contenders import CONTENDERS, FUSED_STSB, MEAN, field_of
+from .one_pass import OnePass
+
+MODELS = ("likewise-mini", "bert-tiny-splade", "all-MiniLM-L6-v2", "minilm-l6-h384-raw")
+SENTEVAL = ("cr", "mrpc", "trec", "sick-e", "sst2", "mpqa", "mr", "subj")  # the cheapest first
+TASKS = (*STS_NAMES, *SBERT_WK_NAMES, *SENTEVAL)
+SETTINGS = EvaluationSettings(hidden=50)
+RESULT = RESULTS / "layers.json"
+Cell = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", default=MODELS, help="(%(default)s)")
+    parser.add_argument("--tasks", default=",".join(TASKS), help="names or suites, separated by commas")
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "likewise-layers")
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    for name in args.models:
+        measure(name, select_tasks(args.tasks), args.work)
+    write_results(args.work)
+
+
+def measure(name: str, tasks: Sequence[Task], work: Path) -> None:
+    """Add the cells of a model that are missing."""
+    model, log = Path(name).name, work / "cells.jsonl"
+    done = {(cell["task"], cell["pooling"]) for cell in read_cells(log) if cell["model"] == model}
+    missing = [task for task in tasks if not {(task.name, title) for title in allowed(task.name)} <= done]
+    if not missing:
+        return
+    line = StatusLine()
+    field = field_of(name, work)
+    with atomic_file(work / f"{model}.json") as partial:
+        partial.write_text(json.dumps({"machine": machine(), **field.about}), "utf-8")
+    encodes = OnePass(field.embedder, field.poolings, lambda at, of: line(f"{model}: {at:,} of {of:,} texts"))
+    for i, task in enumerate(missing):
+        if i and folder(task) != folder(missing[i - 1]):
+            encodes.forget()
+        cells = task_cells(model, task, encodes)
+        with log.open("a", encoding="utf-8") as file:
+            file.write("".join(json.dumps(cell) + "\n" for cell in cells))
+        line.note(f"{model} · {task.name}: " + ", ".join(f"{c['pooling']} {100 * c['value']:.2f}" for c in cells))
+
+
+def task_cells(model: str, task: Task, encodes: OnePass) -> list[Cell]:
+    """One task under every pooling that may be scored on it."""
+    results, seconds = dict[str, Result](), dict[str, float]()
+    for title in allowed(task.name):
+        began = time.perf_counter()
+        results[title] = task.run(encodes.encoder_of(title), read_dataset, SETTINGS)
+        seconds[title] = time.perf_counter() - began
+    return [cell_of(model, title, results, seconds[title]) for title in results]
+
+
+def allowed(task: str) -> tuple[str, ...]:
+    """The contenders of a task: STS12 to STS16 share hundreds of pairs with STS-B's training split."""
+    return tuple(title for title in CONTENDERS if not (title == FUSED_STSB and task.startswith("sts1")))
+
+
+def cell_of(model: str, title: str, results: Mapping[str, Result], seconds: float) -> Cell:
+    """A score with its interval, and its difference to mean pooling on the same items."""
+    score, plain = results[title].headline, results[MEAN].headline
+    assert score.evidence is not None and plain.evidence is not None, "every headline here has evidence"
+    own = estimate(score.evidence)
+    cell = {"model": model, "task": results[title].task, "pooling": title, "score": score.name, "n": score.n}
+    cell |= {"value": score.value, "interval": [own.low, own.high], "seconds": round(seconds, 1)}
+    if title != MEAN:
+        compared = compare(score.evidence, plain.evidence)
+        difference = compared.difference
+        cell |= {"difference": [difference.value, difference.low, difference.high], "p": compared.p}
+    return cell
+
+
+def folder(task: Task) -> str:
+    """The folder of a task's data; tasks of one folder share texts."""
+    return task.data[0].partition("/")[0]
+
+
+def read_cells(log: Path) -> list[Cell]:
+    """The cells so far; a line that a kill cut short is left out, and computed again."""
+    cells = []
+    for text in log.read_text("utf-8").splitlines() if log.exists() else []:
+        try:
+            cells.append(json.loads(text))
+        except json.JSONDecodeError:
+            continue
+    return cells
+
+
+def write_results(work: Path) -> None:
+    """Write all cells and what is known of the models to benchmarks/results/layers.json, one cell a line."""
+    cells = {(c["model"], c["task"], c["pooling"]): c for c in read_cells(work / "cells.jsonl")}
+    names = dict.fromkeys(model for model, _, _ in cells)
+    about = {name: json.loads((work / f"{name}.json").read_text("utf-8")) for name in names}
+    lines = ",\n".join(json.dumps(cell) for cell in cells.values())
+    with atomic_file(RESULT) as partial:
+        partial.write_text(f'{{"models": {json.dumps(about, indent=1)},\n"cells": [\n{lines}\n]}}\n', "utf-8")
+    print(f"written: {RESULT.name}, {len(cells)} cells")
+
+
+if __name__ == "__main__":
+    main()

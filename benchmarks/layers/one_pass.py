@@ -1,0 +1,86 @@
+"""Vectors of several poolings from one pass through the encoder: blocks are computed once for all."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from likewise.arrays.reductions import reduce_sentences
+from likewise.engines.array_embedder import ArrayEmbedder
+from likewise.engines.array_encoder import ArrayEncoder, Ids, token_counts
+from likewise.engines.numpy.poolings import ArrayPooling
+from likewise.text.packing import plan_batches
+
+TOKENS = 4096  # of a batch
+
+Array = np.ndarray
+Report = Callable[[int, int], None]
+"""Called with texts done and in total."""
+
+
+class OnePass:
+    """An embedder's `encode` under each of several poolings; a text is computed for all of them at its first request.
+
+    Texts are truncated to the model's input, as by `encode(overflow="truncate")`, and the heads follow each pooling.
+    """
+
+    def __init__(self, embedder: ArrayEmbedder, poolings: Mapping[str, ArrayPooling], report: Report | None = None):
+        self.embedder, self.poolings, self.report = embedder, dict(poolings), report or (lambda *_: None)
+        self.rows: dict[str, tuple[Array, ...]] = {}
+
+    def encoder_of(self, name: str) -> Callable[[Sequence[str]], Float[Array, "N E"]]:
+        """Texts to their vectors under this pooling."""
+        at = list(self.poolings).index(name)
+
+        def encode(texts: Sequence[str]) -> Float[Array, "N E"]:
+            self._compute([text for text in dict.fromkeys(texts) if text not in self.rows])
+            return np.stack([self.rows[text][at] for text in texts])
+
+        return encode
+
+    def forget(self) -> None:
+        """Drop all vectors."""
+        self.rows.clear()
+
+    def _compute(self, texts: list[str]) -> None:
+        ids, done = token_ids(self.embedder, texts), 0
+        for batch in plan_batches([len(sequence) for sequence in ids], TOKENS):
+            sequences = [ids[i] for i in batch]
+            encoder = ComputedLayers(self.embedder.encoder, sequences)
+            pooled = [pooling(encoder, sequences, None) for pooling in self.poolings.values()]
+            vectors = [self.embedder.through_heads(rows) for rows in pooled]
+            for i, *rows in zip(batch, *vectors, strict=True):
+                self.rows[texts[i]] = tuple(rows)
+            done += len(batch)
+            self.report(done, len(texts))
+
+
+class ComputedLayers:
+    """The layers of one batch, computed once, as the encoder that a pooling asks."""
+
+    def __init__(self, encoder: ArrayEncoder, ids: Ids) -> None:
+        self.width, self.depth, self.longest = encoder.width, encoder.depth, encoder.longest
+        self.vocabulary, self.parameters = encoder.vocabulary, encoder.parameters
+        self.precision = encoder.precision
+        self.ids, self.every = ids, encoder.layers(ids, 0, encoder.depth)
+
+    def layers(self, ids: Ids, first: int, last: int) -> Float[Array, "L T D"]:
+        """The layers `first` to `last` of the batch."""
+        assert ids is self.ids, "these layers are another batch's"
+        return self.every[first : last + 1]
+
+    def pooled(
+        self, ids: Ids, names: Sequence[str], skips: Sequence[int] | None, segments: Ids | None = None
+    ) -> Float[Array, "N W"]:
+        """These reductions of the last layer."""
+        assert ids is self.ids and segments is None, "these layers are another batch's"
+        return reduce_sentences(self.every[-1], token_counts(ids), names, skips)
+
+
+def token_ids(embedder: ArrayEmbedder, texts: Sequence[str]) -> list[list[int]]:
+    """What the model reads of each text."""
+    tokenizer = embedder.tokenizer
+    return [
+        tokenizer.with_special_tokens(content[: tokenizer.max_content_length])
+        for content in tokenizer.token_ids(list(texts))
+    ]

@@ -1,0 +1,93 @@
+"""A mean of some layers as a pooling, without torch: its settings, which every engine shares, and its name.
+
+A token's vector is the mean of its vectors at these layers; what follows is a reduction of tokens, such as their mean.
+Averages of the first and the last layer, or of the last two, are old baselines (Li et al. 2020, Su et al. 2021);
+Hosseini et al. (2023, "BERT Has More to Offer") show that the best layers depend on the model and the data.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..errors import BadModel
+from .reductions import reduction_names
+
+Settings = TypeVar("Settings", bound="LayerMeanSettings")
+
+KEY = ":layers="
+EXPECTED = f"expected a reduction and layers from 0, the embeddings, up, such as mean{KEY}0+6"
+
+
+@dataclass(frozen=True)
+class LayerMeanSettings:
+    """The settings of a mean of layers, by name `"mean:layers=0+6"`.
+
+    Args:
+        reduce: how the tokens are pooled: names of `REDUCTIONS`.
+        layers: which layers are averaged, ascending; 0 is the embeddings.
+    """
+
+    reduce: tuple[str, ...]
+    layers: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.layers or self.layers[0] < 0 or list(self.layers) != sorted({*self.layers}):
+            raise BadModel(f"a mean of the layers {self.layers!r:.200}; expected them from 0 up, ascending, each once")
+
+    @classmethod
+    def parse(cls: type[Settings], spec: str, depth: int) -> Settings:
+        """The pooling of this name, for an encoder of `depth` blocks (which yields one layer more)."""
+        names, key, numbers = spec.partition(KEY)
+        parts = numbers.split("+")
+        if not key or not all(part.isascii() and part.isdecimal() for part in parts):
+            raise BadModel(f"the pooling {spec!r} is unknown; {EXPECTED}")
+        layers = [int(part) for part in parts]
+        if len({*layers}) < len(layers):
+            raise BadModel(f"the pooling {spec!r} names a layer twice; {EXPECTED}")
+        built = cls(reduction_names(names), tuple(sorted(layers)))
+        built.check(depth)
+        return built
+
+    @classmethod
+    def read(cls: type[Settings], config: Mapping[str, Any], folder: Path, depth: int) -> Settings:
+        """The mean of layers that the folder of a model of `depth` blocks describes."""
+        reduce, layers = config.get("reduce"), config.get("layers")
+        if (
+            not isinstance(reduce, str)
+            or not isinstance(layers, list)
+            or any(type(layer) is not int for layer in layers)
+        ):
+            raise BadModel(f"{folder} describes a mean of the layers {layers!r:.200} by {reduce!r:.200}; {EXPECTED}")
+        try:
+            built = cls(reduction_names(reduce), tuple(layers))
+            built.check(depth)
+        except BadModel as error:
+            raise BadModel(f"{folder}: {error}") from None
+        return built
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The settings that `read` needs."""
+        return {"reduce": "+".join(self.reduce), "layers": list(self.layers)}
+
+    @property
+    def spec(self) -> str:
+        """The name that `parse` reads."""
+        return f"{'+'.join(self.reduce)}{KEY}{'+'.join(map(str, self.layers))}"
+
+    def width(self, encoder_width: int) -> int:
+        """Dimensions of a pooled vector."""
+        return len(self.reduce) * encoder_width
+
+    def check(self, depth: int) -> None:
+        """Refuses an encoder that yields too few layers."""
+        if self.layers[-1] > depth:
+            raise BadModel(
+                f"the pooling {self.spec} reads layer {self.layers[-1]}, and the last of this encoder is {depth}"
+            )
+
+
+def is_layer_mean(spec: str) -> bool:
+    """Whether a name of a pooling is that of a mean of layers."""
+    return KEY in spec

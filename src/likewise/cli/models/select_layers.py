@@ -1,0 +1,111 @@
+"""`likewise select-layers`: which layers to average, chosen from plain texts without labels."""
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...runtime.atomic_files import check_not_input, check_writable_folder
+from ...wording import counted
+from ..model_options import MODEL, output_folder
+from ..output import print_json
+from ..sources import model_folders
+from .dissect import read_lines, sample
+
+if TYPE_CHECKING:
+    from ...train.layers.layer_selection import LayerScore, LayerSelection
+
+SHOWN = 10  # candidates in the table
+EPILOG = """examples:
+  likewise select-layers all-MiniLM-L6-v2
+  likewise select-layers ./my-encoder --texts sentences.txt -o my-encoder-layers
+  likewise select-layers './my-encoder(pooling=cls)' --texts sentences.txt --json
+  likewise encode sentences.txt -m ./my-encoder --pooling mean:layers=0+1 -o vectors.npy
+
+column of what is printed:
+  separation  how far the cosines of a text with its own copy, a fifth of its tokens left out, lie above those of
+              different texts, in units of their spread; higher is better
+
+Layer 0 is the embeddings. No labels are used, and nothing is trained. Where labelled pairs are at hand, compare on
+them: likewise evaluate, or likewise fuse, which trains a map over all layers."""
+
+
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The verb's options."""
+    parser = verbs.add_parser(
+        "select-layers",
+        description="Compares the means of up to three layers of a model on plain texts, without labels, and names the "
+        "best pooling. An encoder that was never tuned for sentences often gains much over the mean of its last layer; "
+        "a tuned one seldom does.",
+        epilog=EPILOG,
+    )
+    option = parser.add_argument
+    option("model", metavar="MODEL", help=MODEL)
+    option(
+        "--texts",
+        type=Path,
+        metavar="FILE",
+        help="one text per line, 50 or more, of which 500 are used (default: Python's documentation)",
+    )
+    option("--most", type=int, default=3, metavar="N", help="layers in a mean at most (default: %(default)s)")
+    option("--seed", type=int, default=0, metavar="N", help="seed of the tokens left out (default: %(default)s)")
+    option("-o", "--output", type=output_folder, metavar="FOLDER", help="save the model with the best pooling here")
+    option("--json", action="store_true", help="print all candidates as JSON")
+    option("--threads", type=int, metavar="N", help="number of CPU threads (default: all that this process may use)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare the candidates, show them, and save the model if asked."""
+    from ...model_names import load_named_embedder
+    from ...train.layers.layer_selection import select_layers
+
+    if args.output:
+        check_not_input(args.output, model_folders(args.model))
+        check_writable_folder(args.output)
+    texts = read_lines(args.texts) if args.texts else sample()
+    embedder = load_named_embedder(args.model)
+    selection = select_layers(embedder, texts, most=args.most, seed=args.seed)
+    if args.json:
+        print_json(record(args.model, selection))
+    else:
+        show(Path(args.model).name, selection)
+    if args.output:
+        embedder.with_pooling(selection.best.pooling).save(args.output)
+        if not args.json:
+            print(f"\nsaved in {args.output}, with the pooling {selection.best.pooling}")
+    return 0
+
+
+def record(model: str, selection: "LayerSelection") -> dict[str, Any]:
+    """The selection as plain values."""
+    return {
+        "model": model,
+        "texts": selection.texts,
+        "best": selection.best.pooling,
+        "last": asdict(selection.last),
+        "candidates": [asdict(candidate) for candidate in selection.candidates],
+    }
+
+
+def show(name: str, selection: "LayerSelection") -> None:
+    """The best candidates, the last layer's among them, and what to do."""
+    from ..terminal_tables import aligned, printable, table
+
+    first = selection.candidates[:SHOWN]
+    rows = table("pooling", ">separation")
+    for candidate in first if selection.last in first else (*first, selection.last):
+        rows.add_row(candidate.pooling, f"{candidate.separation:.2f}")
+    print(f"{name}: {counted(len(selection.candidates), 'mean')} of layers compared on {selection.texts:,} texts\n")
+    printable(rows)
+    aligned("\n" + advice(selection.best, selection.last))
+
+
+def advice(best: "LayerScore", last: "LayerScore") -> str:
+    """What to do with the best candidate, in a sentence."""
+    if best == last:
+        return f"Keep {last.pooling} of the last layer: no mean of other layers separates texts better."
+    return (
+        f"Try --pooling {best.pooling}: it separates texts by {best.separation:.2f}, {last.pooling} of the last layer "
+        f"by {last.separation:.2f}. This is a choice without labels; labelled pairs, where there are some, decide."
+    )

@@ -1,0 +1,172 @@
+"""Which layers to average, chosen from plain texts without labels.
+
+A text that loses a few words should stay closer to itself than to any other text. So each text is encoded as it is and
+with a fifth of its tokens left out, and layers are compared by how far the cosines of these pairs lie from those of
+different texts, in units of their spread: the sensitivity index d' of signal detection (Green and Swets 1966),
+
+    separation = (mean of same − mean of others) / √((variance of same + variance of others) / 2)
+
+That a text's copy with words left out is a positive pair is the idea of contrastive training without labels (Wu et al.
+2020, CLEAR); here nothing is trained, and the pairs only choose. Candidates are the means of up to three layers, the
+plain last one among them. That the best combination depends on model and data is from Hosseini et al. (2023, "BERT Has
+More to Offer"). benchmarks/layers/criteria.py compares this criterion with others, on development data.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays.layer_means import LayerMeanSettings
+from ...arrays.reductions import reduce_sentences, reduction_names
+from ...arrays.similarity import unit
+from ...embedder import Embedder
+from ...errors import BadInput, BadModel
+from ...runtime.arguments import whole_number
+from ...runtime.progress import Progress, show_progress
+from ...text.inputs import text_chunks
+from ...text.packing import plan_batches
+
+LEFT_OUT = 0.2  # of a text's tokens
+MIN_TOKENS = 4  # of a text, without special ones; of fewer nothing can be left out that does not change what it says
+MIN_TEXTS = 50
+MAX_TEXTS = 500  # each is compared with every other; more choose no better
+BATCH_TOKENS = 4096
+LINEAR = ("cls", "mean", "mean-sqrt-len", "weighted-mean", "last-token")
+"""Reductions of which it holds that the reduction of a mean of layers is the mean of their reductions."""
+
+LayerVectors = Float[np.ndarray, "N L W"]
+
+
+@dataclass(frozen=True)
+class LayerScore:
+    """A pooling that averages some layers, and its separation; higher is better."""
+
+    layers: tuple[int, ...]
+    pooling: str
+    separation: float
+
+
+@dataclass(frozen=True)
+class LayerSelection:
+    """The outcome of a selection: every candidate, best first, and the plain pooling of the last layer among them."""
+
+    texts: int
+    candidates: tuple[LayerScore, ...]
+    last: LayerScore
+
+    @property
+    def best(self) -> LayerScore:
+        """The candidate with the greatest separation."""
+        return self.candidates[0]
+
+
+def select_layers(
+    embedder: Embedder, texts: Sequence[str], *, most: int = 3, seed: int = 0, progress: Progress = None
+) -> LayerSelection:
+    """Compare the means of up to `most` layers on plain texts; no labels are used.
+
+    Args:
+        embedder: of any engine; its pooling's reduction of tokens and its heads are kept.
+        texts: of the kind that will be encoded; the first 500 distinct ones of four tokens or more are used.
+        most: layers in a mean at most; with 12 blocks there are 377 means of up to three layers.
+        seed: of the tokens left out.
+        progress: as in `Embedder.encode`.
+
+    Raises:
+        BadInput: fewer than 50 texts are long enough, or the pooling is none whose layers can be averaged.
+    """
+    most, reduce = whole_number("most", most), _linear_reduction(embedder)
+    whole = _contents(embedder, texts)
+    drawn = random.Random(seed)
+    sequences = [embedder.tokenizer.with_special_tokens(c) for c in (*whole, *(_shortened(c, drawn) for c in whole))]
+    vectors = layer_vectors_of(embedder, sequences, reduce, progress)
+    depth = embedder.encoder.depth
+    scores = [_score(embedder, vectors, layers, reduce) for layers in layer_subsets(depth + 1, most)]
+    ranked = sorted(scores, key=lambda score: -score.separation)
+    last = next(score for score in scores if score.layers == (depth,))
+    return LayerSelection(len(whole), tuple(ranked), last)
+
+
+def layer_subsets(count: int, most: int) -> Iterator[tuple[int, ...]]:
+    """The sets of up to `most` of `count` layers; the last layer alone comes first, so that it wins a tie."""
+    singles = [(layer,) for layer in reversed(range(count))]
+    yield from singles
+    for size in range(2, min(most, count) + 1):
+        yield from combinations(range(count), size)
+
+
+def layer_vectors_of(
+    embedder: Embedder, sequences: Sequence[list[int]], reduce: Sequence[str], progress: Progress = None
+) -> LayerVectors:
+    """Every layer of each sequence of token ids, reduced to one vector: the embeddings first."""
+    width = len(reduce) * embedder.encoder.width
+    vectors = np.empty((len(sequences), embedder.encoder.depth + 1, width), np.float32)
+    with show_progress(progress, len(sequences)) as advance:
+        for batch in plan_batches([len(sequence) for sequence in sequences], BATCH_TOKENS):
+            for i, layers in zip(batch, embedder.layers_of([sequences[i] for i in batch]), strict=True):
+                lengths = np.array([layers.shape[1]])
+                vectors[i] = np.concatenate([reduce_sentences(x, lengths, reduce) for x in layers])
+            advance(len(batch), sum(len(sequences[i]) for i in batch))
+    return vectors
+
+
+def separation(same: Float[np.ndarray, "N E"], changed: Float[np.ndarray, "N E"]) -> float:
+    """How far the cosines of row i of both lie above those of different rows, in units of their spread.
+
+    0 where no cosine differs from another: such vectors separate nothing.
+    """
+    cosines = (unit(same) @ unit(changed).T).astype(np.float64)
+    own = np.diagonal(cosines)
+    others = cosines[~np.eye(len(cosines), dtype=bool)]
+    spread = float(np.sqrt((own.var() + others.var()) / 2))
+    return float(own.mean() - others.mean()) / spread if spread > 1e-12 else 0.0
+
+
+def _score(embedder: Embedder, vectors: LayerVectors, layers: tuple[int, ...], reduce: tuple[str, ...]) -> LayerScore:
+    """The separation of a mean of layers; the first half of the rows are whole texts, the second their copies."""
+    pooled = vectors[:, list(layers)].mean(1)
+    whole, shortened = np.split(embedder.through_heads(pooled), 2)
+    plain = layers == (embedder.encoder.depth,)
+    name = "+".join(reduce) if plain else LayerMeanSettings(reduce, layers).spec
+    return LayerScore(layers, name, separation(whole, shortened))
+
+
+def _contents(embedder: Embedder, texts: Sequence[str]) -> list[list[int]]:
+    """The tokens of the texts that are used, as far as the model reads them."""
+    tokenizer, contents = embedder.tokenizer, list[list[int]]()
+    for chunk in text_chunks(list(dict.fromkeys(texts))):
+        read = (ids[: tokenizer.max_content_length] for ids in tokenizer.token_ids(chunk))
+        contents += [ids for ids in read if len(ids) >= MIN_TOKENS]
+        if len(contents) >= MAX_TEXTS:
+            break
+    if len(contents) < MIN_TEXTS:
+        raise BadInput(
+            f"{len(contents)} distinct texts have {MIN_TOKENS} tokens or more; expected {MIN_TEXTS} or more, best "
+            f"{MAX_TEXTS}, of the kind that will be encoded"
+        )
+    return contents[:MAX_TEXTS]
+
+
+def _shortened(ids: list[int], drawn: random.Random) -> list[int]:
+    """A text's tokens with a fifth of them, one at least, left out."""
+    left_out = {*drawn.sample(range(len(ids)), max(1, round(LEFT_OUT * len(ids))))}
+    return [token for i, token in enumerate(ids) if i not in left_out]
+
+
+def _linear_reduction(embedder: Embedder) -> tuple[str, ...]:
+    """How the model pools the tokens of a layer, if layers can be averaged before or after it alike."""
+    pooling = embedder.pooling
+    try:
+        names = pooling.reduce if isinstance(pooling, LayerMeanSettings) else reduction_names(pooling.spec)
+    except BadModel:  # SBERT-WK, a fusion
+        names = ("",)
+    if not {*names} <= {*LINEAR}:
+        raise BadInput(
+            f"the pooling is {pooling.spec}; layers are selected for {', '.join(LINEAR)} and sums of these. Another "
+            "one: load the model with pooling='mean', in a name: NAME(pooling=mean)"
+        )
+    return names

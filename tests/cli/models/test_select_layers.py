@@ -1,0 +1,56 @@
+"""likewise select-layers, as it is called from a shell."""
+
+import json
+
+import numpy as np
+import pytest
+
+from likewise import Embedder
+from likewise.cli import main
+from tests.train.test_layer_selection import sentences
+
+
+@pytest.fixture
+def texts(tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("\n\n".join(sentences(60)), "utf-8")
+    return path
+
+
+def test_it_shows_the_best_candidates_the_last_layer_and_what_to_do(folders, texts, capsys):
+    assert main(["select-layers", str(folders("bert")), "--texts", str(texts)]) == 0
+    output = capsys.readouterr().out
+    assert "14 means of layers compared on 60 texts" in output
+    assert "separation" in output and "\nmean " in output
+    assert "Keep mean" in output or "Try --pooling mean:layers=" in output
+
+
+def test_json_holds_every_candidate_and_a_folder_is_the_model_under_the_best(folders, texts, tmp_path, capsys):
+    command = ["select-layers", f"{folders('bert')}", "--texts", str(texts), "--most", "2", "--json"]
+    assert main([*command, "-o", str(tmp_path / "out")]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert len(record["candidates"]) == 10 and record["texts"] == 60
+    assert record["best"] == record["candidates"][0]["pooling"] and record["last"] in record["candidates"]
+    saved = Embedder.load(tmp_path / "out")
+    assert saved.pooling.spec == record["best"]
+    wanted = Embedder.load(folders("bert"), pooling=record["best"]).encode(["a cat"])
+    np.testing.assert_array_equal(saved.encode(["a cat"]), wanted)
+
+
+def test_a_pooling_in_the_name_of_the_model_is_no_obstacle(folders, texts, tmp_path, capsys):
+    name = f"{folders('bert')}(pooling=cls)"
+    assert main(["select-layers", name, "--texts", str(texts), "-o", str(tmp_path / "out")]) == 0
+    assert Embedder.load(tmp_path / "out").pooling.spec.startswith("cls")
+    assert "saved in" in capsys.readouterr().out
+
+
+def test_the_default_texts_are_enough(folders, capsys):
+    assert main(["select-layers", str(folders("bert")), "--most", "1"]) == 0
+    assert "4 means of layers compared on" in capsys.readouterr().out
+
+
+def test_the_model_itself_is_not_written_over(own, texts, capsys):
+    folder = own()
+    assert main(["select-layers", str(folder), "--texts", str(texts), "-o", str(folder)]) == 2
+    assert "bert" in capsys.readouterr().err and (folder / "config.json").exists()
+    assert Embedder.load(folder).pooling.spec == "mean"
