@@ -33,7 +33,7 @@ from likewise.evaluate.task import Evidence
 from likewise.train import TrainSettings, load_data, train
 
 MODEL = "likewise-mini"
-SIZES = (30, 100, 300, 1000, 3000)
+SIZES = (30, 100, 300, 1000)
 Columns = dict[str, list[str]]
 
 
