@@ -113,6 +113,14 @@ def test_every_option_is_explained_by_a_phrase(verb):
         assert action.help and len(action.help.split()) > 1, (verb, action.option_strings or action.dest)
 
 
+@pytest.mark.parametrize("words", ["search", "verify", "encode", "index add", "index migrate"])
+def test_a_default_is_explained_where_there_is_no_fixed_one(words, capsys):
+    with pytest.raises(SystemExit):
+        main([*words.split(), "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "(default: " in shown and "default: None" not in shown
+
+
 def test_the_list_of_verbs_imports_none_of_them():
     script = (
         "import sys\nfrom likewise.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"

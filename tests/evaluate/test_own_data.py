@@ -43,6 +43,38 @@ def test_scores_labels_and_triplets_each_have_their_measure():
     assert headline(TRIPLETS) == ("accuracy/cosine", 1.0)
 
 
+def mean_reciprocal_rank(anchors, positives):
+    """By hand: the place of the best own positive among all distinct ones, 0 beyond the tenth."""
+    documents, places = list(dict.fromkeys(positives)), []
+    for anchor in dict.fromkeys(anchors):
+        own = {positive for a, positive in zip(anchors, positives, strict=True) if a == anchor}
+        closest = sorted(documents, key=lambda text: -cosines({"sentence1": [anchor], "sentence2": [text]})[0])
+        place = 1 + min(closest.index(text) for text in own)
+        places.append(1 / place if place <= 10 else 0.0)
+    return sum(places) / len(places)
+
+
+@pytest.mark.parametrize("count", [2, 6, 20])
+def test_pairs_without_a_score_are_found_among_all_positives(count):
+    anchors = [f"{WORDS[i % 4]} {'no' * (i % 3)} {'st' * (i // 4)}" for i in range(count)]
+    positives = [f"{WORDS[i % 5]} {'we' * (i % 7)}" for i in range(count)]
+    expected = mean_reciprocal_rank(anchors, positives)
+    assert (expected < 1) == (count > 2)
+    assert headline({"anchor": anchors, "positive": positives}) == ("mrr@10", pytest.approx(expected))
+
+
+def test_an_anchor_with_two_positives_counts_once():
+    pairs = {"anchor": ["a cat", "a cat", "it rains"], "positive": ["a dog", "a cat", "rain falls"]}
+    result = data_task(pairs).run(encode, {}.__getitem__, EvaluationSettings())
+    assert result.headline.n == 2 and result["hit@1"] == 1.0
+    assert "2 anchors" in result.protocol and "all 3" in result.protocol
+
+
+def test_one_positive_for_all_is_refused():
+    with pytest.raises(BadInput, match="all positives are the same text"):
+        headline({"anchor": ["a cat", "a dog"], "positive": ["it rains"] * 2})
+
+
 @pytest.mark.parametrize("written", [[str(x) for x in LABELS], [bool(x) for x in LABELS], [float(x) for x in LABELS]])
 def test_labels_may_be_written_in_several_ways(written):
     assert headline({**PAIRS, "label": written}) == headline({**PAIRS, "label": LABELS})
@@ -83,6 +115,7 @@ def test_texts_are_lower_cased_where_asked():
     ("data", "columns", "message"),
     [
         ({"a": WORDS}, None, r"own data has the columns a; expected sentence1, sentence2, score; or .*--columns"),
+        ({"q": WORDS, "a": WORDS}, None, "renamed: --columns anchor=q,positive=a$"),
         ({"sentence1": WORDS, "sentence2": WORDS[:3], "score": SCORES}, None, "of one length; found lengths 3, 6"),
         ({"sentence1": [], "sentence2": [], "score": []}, None, "no rows"),
         ({**PAIRS, "sentence2": [*WORDS[:5], " "], "score": SCORES}, None, "row 5: sentence2 is ' '; expected a text"),

@@ -125,7 +125,9 @@ def test_progress_is_in_plain_lines_and_each_measure_has_one(capsys, monkeypatch
                 step, scores={"dev": step / 20} if step in (5, 10) else None, best_score=0.25 if step == 5 else 0.5
             )
         )
+    live(state_of(11, 11, scores={"dev": 0.5}, best_score=0.5))
     output = capsys.readouterr().err
+    assert "step 11: dev 0.5000\n" in output, "a tie is not better"
     assert "step 5: dev 0.2500, the best so far\n" in output and "step 10: dev 0.5000" in output
     assert "\r" not in output and "step 10 of 10 (epoch 2.00) · loss" in output and "best 0.5000" in output
 

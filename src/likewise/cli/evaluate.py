@@ -22,7 +22,8 @@ EXAMPLES = """examples:
   likewise evaluate all-MiniLM-L6-v2 ./my-model --tasks sts,trec --plot scores.png
   likewise evaluate ./before ./after --tasks stsb --compare
   likewise evaluate all-MiniLM-L6-v2 --data pairs.csv
-  likewise evaluate --data faq.csv --columns sentence1=question,sentence2=answer,score=rating
+  likewise evaluate --data faq.csv --columns anchor=question,positive=answer
+  likewise evaluate --data rated.csv --columns sentence1=question,sentence2=answer,score=rating
   likewise evaluate all-MiniLM-L6-v2 --tasks supervised --faithful --json > scores.json
   likewise evaluate mine.models:encode --tasks stsb
   likewise evaluate --list
@@ -38,6 +39,7 @@ your own data (--data):
   sentence1, sentence2, score      correlation of cosine with the scores
   sentence1, sentence2, label      1 or 0: average precision, best F1 and accuracy
   anchor, positive, negative       accuracy of triplets
+  anchor, positive                 MRR@10 of finding the positive among all positives
 
 cache:
   Data sets are read from the folder LIKEWISE_DATA. Vectors and results are stored

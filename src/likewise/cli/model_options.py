@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 MODEL = "a folder, a name listed by `likewise models`, or a name on the Hugging Face hub"
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add --model, and the options for how it is computed."""
+def add_model(parser: argparse.ArgumentParser, unnamed: str = "") -> None:
+    """Add --model, and the options for how it is computed; `unnamed`: what is used if not the default model."""
     group = parser.add_argument_group("model")
     group.add_argument(
-        "-m", "--model", default=DEFAULT_MODEL, metavar="MODEL", help=f"model: {MODEL} (default: %(default)s)"
+        "-m",
+        "--model",
+        default=None if unnamed else DEFAULT_MODEL,
+        metavar="MODEL",
+        help=f"model: {MODEL} (default: {unnamed or DEFAULT_MODEL})",
     )
     add_loading(group)
 

@@ -1,4 +1,4 @@
-"""Evaluation on your own data: pairs with a score or a label, or triplets; the columns decide what is measured.
+"""Evaluation on your own data: pairs, with a score, a label or neither, or triplets; the columns decide the measure.
 
 evaluate("all-MiniLM-L6-v2", data_task("pairs.csv"))
 evaluate(my_function, data_task("faq.csv", {"sentence1": "question", "sentence2": "answer", "score": "rating"}))
@@ -18,11 +18,13 @@ from ..errors import BadInput
 from ..files import READABLE, Table
 from .task import Encode, EvaluationSettings, ReadDataset, Result, Task, TaskVectors
 from .tasks.duplicates import LabelledPairs, baseline_note, similarity_scores, threshold_protocol
+from .tasks.retrieval import RetrievalCollection, score_pair_retrieval
 from .tasks.sentence_pairs import read_pairs, text_casing
 from .tasks.sts import correlate_pairs
 from .tasks.triplets import SIDES, score_triplets
 
 SUITE = "own data"
+PAIR = ("anchor", "positive")
 BOOLEANS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 """How a label may be written."""
 RunOnColumns = Callable[[Encode, DatasetColumns, EvaluationSettings, str], Result]
@@ -42,7 +44,7 @@ def data_task(
         name: the task's name in results (default: the file as given).
 
     Raises:
-        BadInput: the file cannot be read, or its columns are not those of scored pairs, labelled pairs or triplets.
+        BadInput: the file cannot be read, or its columns are none of those in MEASURES.
     """
     title = name or ("own data" if isinstance(data, Mapping) else str(data))
     table, places = _table(data)
@@ -95,8 +97,15 @@ def _expected_columns(columns: DatasetColumns, title: str) -> tuple[str, ...]:
     kinds = "; or ".join(", ".join(expected) for expected in MEASURES)
     raise BadInput(
         f"{title} has the columns {', '.join(columns) or '(none)'}; expected {kinds}. Columns of other names are "
-        "renamed with --columns sentence1=NAME,sentence2=NAME,score=NAME"
+        f"renamed: --columns {_rename_example(columns)}"
     )
+
+
+def _rename_example(columns: DatasetColumns) -> str:
+    """With the names that are there, where they are two; else what a score needs."""
+    if len(columns) != len(PAIR):
+        return "sentence1=NAME,sentence2=NAME,score=NAME"
+    return ",".join(f"{name}={column}" for name, column in zip(PAIR, columns, strict=True))
 
 
 def _check_texts(columns: DatasetColumns, places: Sequence[str], title: str) -> None:
@@ -156,9 +165,22 @@ def _triplets(encode: Encode, columns: DatasetColumns, settings: EvaluationSetti
     return score_triplets(encode, columns, settings, name=title, headline="cosine")
 
 
+def _pairs(encode: Encode, columns: DatasetColumns, settings: EvaluationSettings, title: str) -> Result:
+    case = str.lower if settings.lowercase else str
+    anchors, positives = ([case(text) for text in columns[name]] for name in PAIR)
+    collection = RetrievalCollection.of_pairs(anchors, positives, title)
+    scores, notes = score_pair_retrieval(encode, collection)
+    protocol = (
+        f"mrr@10: for each of {len(collection.queries):,} anchors, the place of its positive among all "
+        f"{len(collection.documents):,} by cosine, {text_casing(settings)}"
+    )
+    return Result(title, tuple(scores), protocol, notes)
+
+
 MEASURES: dict[tuple[str, ...], tuple[str, RunOnColumns]] = {
     ("sentence1", "sentence2", "score"): ("Spearman correlation of cosine with the scores", _scored_pairs),
     ("sentence1", "sentence2", "label"): ("average precision of cosine for pairs with label 1", _labelled_pairs),
     SIDES: ("accuracy: the anchor is closer to the positive than to the negative", _triplets),
+    PAIR: ("MRR@10: the anchor finds its positive among all positives", _pairs),
 }
 """The columns of each kind of data, in order of preference, and what is measured."""

@@ -1,9 +1,9 @@
-"""Evaluators score a model during training: correlation with people's scores of pairs, or accuracy of labels."""
+"""Evaluators score a model during training: by scores of pairs, by labels, or by finding positives."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -16,20 +16,19 @@ from ..evaluate.statistics.significance import interval
 from ..files import Table
 from ..reranker import Reranker
 from .data.sources import file_path
+from .retrieval_evaluator import RetrievalEvaluator
 from .step.trainable import Trainable
 
 SCORED_PAIRS = ("sentence1", "sentence2", "score")
 LABELLED_PAIRS = ("sentence1", "sentence2", "label")
-TRAINING_PAIRS = (("anchor", "positive"),)
+UNSCORED_PAIRS = ("anchor", "positive")
 TEXT_PAIRS = (
-    *TRAINING_PAIRS,
-    *(
-        ("query", "document"),
-        ("question", "answer"),
-        ("text1", "text2"),
-        ("premise", "hypothesis"),
-        ("first", "second"),
-    ),
+    UNSCORED_PAIRS,
+    ("query", "document"),
+    ("question", "answer"),
+    ("text1", "text2"),
+    ("premise", "hypothesis"),
+    ("first", "second"),
 )
 """Other names of the columns of two texts, suggested for sentence1 and sentence2."""
 NUMBERS = ("score", "label", "similarity", "relatedness", "rating")
@@ -103,17 +102,21 @@ class AccuracyEvaluator:
         return {name: {"value": value, "n": len(self.columns["label"])} for name, value in self(model).items()}
 
 
+PairEvaluator: TypeAlias = SpearmanEvaluator | AccuracyEvaluator | RetrievalEvaluator
+
+
 def load_evaluator(
     data: str | Path,
     columns: ColumnNames | None = None,
     *,
     training_columns: ColumnNames | None = None,
     labels: int = 1,
-) -> SpearmanEvaluator | AccuracyEvaluator:
+) -> PairEvaluator:
     """The evaluator over pairs of a file or of a data set.
 
     Args:
-        data: pairs with the columns sentence1, sentence2 and score; for a classifier of `labels` > 1, label.
+        data: pairs with the columns sentence1, sentence2 and score, or anchor and positive; for a classifier of
+            `labels` > 1, sentence1, sentence2 and label.
         columns: other names of columns: `ColumnNames({"sentence1": "question"})`.
         training_columns: names that were given for the training data; used where `columns` is not given and they fit.
         labels: of the model.
@@ -124,6 +127,8 @@ def load_evaluator(
     expected, name = LABELLED_PAIRS if labels > 1 else SCORED_PAIRS, str(data)
     path = file_path(data)
     values = load_dataset(name).columns if path is None else Table.read(path, list).columns
+    if labels <= 1 and (pairs := _unscored_pairs(values, columns, training_columns, name)):
+        return RetrievalEvaluator(pairs, name)
     names = columns or (training_columns or ColumnNames()).applicable(values, expected)
     renamed = names.rename(values)
     _check_present(renamed, expected, name)
@@ -133,6 +138,17 @@ def load_evaluator(
         whole = [int(number) if float(number).is_integer() else number for number in numbers]
         return AccuracyEvaluator({**texts, "label": whole}, name)
     return SpearmanEvaluator({**texts, "score": numbers}, name)
+
+
+def _unscored_pairs(
+    values: PairColumns, columns: ColumnNames | None, training_columns: ColumnNames | None, name: str
+) -> dict[str, list[str]]:
+    """The columns of texts of pairs and triplets that have no score; empty where these are other data."""
+    renamed = (columns or (training_columns or ColumnNames()).applicable(values, UNSCORED_PAIRS)).rename(values)
+    if "score" in renamed or not set(UNSCORED_PAIRS) <= set(renamed):
+        return {}
+    wanted = [column for column in renamed if column in UNSCORED_PAIRS or column.startswith("negative")]
+    return {column: _checked_texts(renamed[column], column, name) for column in wanted}
 
 
 def final_scores(evaluator: Any, model: Trainable) -> FinalScores:
@@ -185,19 +201,20 @@ def _checked_texts(values: Sequence[Any], column: str, name: str) -> list[str]:
 def _check_present(columns: PairColumns, expected: Sequence[str], name: str) -> None:
     missing = [column for column in expected if column not in columns]
     if missing:
+        alternative = f" (or {', '.join(UNSCORED_PAIRS)})" if "score" in expected else ""
         raise BadInput(
-            f"{name} has no column {missing[0]!r}; expected {', '.join(expected)}, found {', '.join(columns)}. "
-            + _rename_hint(columns, missing, name)
+            f"{name} has no column {missing[0]!r}; expected {', '.join(expected)}{alternative}, "
+            f"found {', '.join(columns)}. {_rename_hint(columns, missing)}"
         )
 
 
-def _rename_hint(columns: PairColumns, missing: Sequence[str], name: str) -> str:
-    """The columns that are probably meant; or that there are none, where nothing looks like a score or a label."""
+def _rename_hint(columns: PairColumns, missing: Sequence[str]) -> str:
+    """The columns that are probably meant; of pairs without a score or a label, an anchor and its positive."""
     texts = next((pair for pair in TEXT_PAIRS if set(pair) <= set(columns)), ("COLUMN", "COLUMN"))
     number = next((column for column in NUMBERS if column in columns), "")
-    if missing[-1] in NUMBERS and not number and texts in TRAINING_PAIRS:
-        hint = f"Pairs without a {missing[-1]} cannot be evaluated on in training: choose others, such as stsb/dev"
-        triplets = f"; triplets are evaluated afterwards: likewise evaluate MODEL --data {name}"
-        return hint + triplets * ("negative" in columns)
+    if missing[-1] == "score" and len(columns) == len(UNSCORED_PAIRS):
+        texts = SCORED_PAIRS[:2] if set(SCORED_PAIRS[:2]) <= set(columns) else texts
+        meant = dict(zip(UNSCORED_PAIRS, texts, strict=True))
+        return "Rename columns with --dev-columns " + ",".join(f"{name}={column}" for name, column in meant.items())
     meant = dict.fromkeys(missing, number or "COLUMN") | dict(zip(SCORED_PAIRS[:2], texts, strict=True))
     return "Rename columns with --dev-columns " + ",".join(f"{column}={meant[column]}" for column in missing)

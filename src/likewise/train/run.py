@@ -45,7 +45,8 @@ def train(
         settings: how to train.
         output: the folder of the finished model; without one, the model is only trained.
         evaluator: scores the model before the first step and in training; the best model is kept. A callable, or pairs
-            (a file or a data set) with sentence1, sentence2 and score, or label for classifiers.
+            (a file or a data set) with sentence1, sentence2 and score; anchor and positive, which is then to be found
+            among all positives; or label for classifiers.
         callbacks: called with a `StepState` after every step.
         resume: False starts over: it deletes the checkpoints and the finished run in `output`.
 

@@ -70,6 +70,16 @@ def test_the_largest_clusters_are_shown(words, capsys):
     assert "8 of 8 distinct texts are in 3 clusters (average)" in summary
 
 
+def test_where_texts_are_in_no_cluster_the_least_size_is_named(words, capsys):
+    assert main([*words, "--threshold", "1", "--min-size", "2"]) == 0
+    summary = capsys.readouterr().err
+    assert (
+        "2 of 8 distinct texts are in 1 cluster of 2 texts or more (average); for smaller ones: --min-size" in summary
+    )
+    assert main([*words, "--threshold", "1", "--min-size", "1"]) == 0
+    assert "--min-size" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("ending", [".html", ".png", ".svg", ".pdf"])
 def test_a_map_is_drawn(ending, words, tmp_path, capsys):
     path = tmp_path / f"map{ending}"

@@ -38,8 +38,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the choice of rows (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON, with all that is damaged")
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
-    add_model(parser)
-    parser.set_defaults(run=run, model=None)
+    add_model(parser, "the one that the manifest names")
+    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from ...model_files.names import DEFAULT_MODEL
 from ...wording import counted
 from ..model_options import add_model
 from ..output import print_json
@@ -62,8 +63,8 @@ def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     )
     parser.add_argument("--json", action="store_true", help="print a summary as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
-    add_model(parser)
-    parser.set_defaults(run=run, model=None)
+    add_model(parser, f"the index's own; for a new one {DEFAULT_MODEL}")
+    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

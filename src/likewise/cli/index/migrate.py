@@ -36,8 +36,8 @@ def add(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("--keep-old", action="store_true", help="keep the old index under another name")
     parser.add_argument("--json", action="store_true", help="print a summary as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
-    add_model(parser)
-    parser.set_defaults(run=run, model=None)
+    add_model(parser, "none; one must be named")
+    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

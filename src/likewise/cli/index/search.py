@@ -54,8 +54,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("--budget", type=float, metavar="MS", help="milliseconds for the reranker (default: no limit)")
     calibration_options.add_calibration(parser, "passages")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_model(parser)
-    parser.set_defaults(run=run, model=None)
+    add_model(parser, "the index's own")
+    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -137,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
         )
     elif not args.quiet:
         show_clusters(summaries, distinct, args.show)
-        print(_summary(len(distinct), in_none, len(summaries), args), file=sys.stderr)
+        print(_summary(len(distinct), in_none, len(summaries), options.min_size, args), file=sys.stderr)
         if cut is not None:
             print(calibration_options.cut_off_in_words(cut), file=sys.stderr)
     return 0
@@ -209,7 +209,9 @@ def _as_json(summary: "ClusterSummary", texts: list[str]) -> dict[str, Any]:
     }
 
 
-def _summary(texts: int, in_none: int, clusters: int, args: argparse.Namespace) -> str:
+def _summary(texts: int, in_none: int, clusters: int, least: int, args: argparse.Namespace) -> str:
+    """How many texts are in how many clusters; where some are in none, also how small a cluster may be."""
     grouped = counted_of(texts - in_none, counted(texts, "distinct text"), "is", "are")
     written = "".join(f"; written: {path}" for path in (args.output, args.map) if path is not None)
-    return f"{grouped} in {counted(clusters, 'cluster')} ({args.method}){written}"
+    of, hint = (f" of {least} texts or more", "; for smaller ones: --min-size") if in_none and least > 1 else ("", "")
+    return f"{grouped} in {counted(clusters, 'cluster')}{of} ({args.method}){hint}{written}"

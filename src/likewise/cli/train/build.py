@@ -7,7 +7,7 @@ from pathlib import Path
 from ...data.column_names import ColumnNames
 from ...train.data.schedule import DataSource
 from ...train.data.sources import load_data
-from ...train.evaluators import AccuracyEvaluator, SpearmanEvaluator, load_evaluator
+from ...train.evaluators import PairEvaluator, load_evaluator
 from ...train.output.run_folder import TrainingJob
 from ...train.run import training_job
 from ..model_options import prepare_runtime, set_threads
@@ -21,7 +21,7 @@ class ReadyToTrain:
 
     command: TrainCommand
     job: TrainingJob
-    evaluator: SpearmanEvaluator | AccuracyEvaluator | None
+    evaluator: PairEvaluator | None
 
     @property
     def folder(self) -> Path:
@@ -48,8 +48,8 @@ def data_source(one: DataOptions, kind: Kind = "embedder") -> DataSource:
     return load_data(one.file, one.objective, columns, objectives=objectives, licence=one.licence, hub=one.hub)
 
 
-def _evaluator(command: TrainCommand, labels: int) -> SpearmanEvaluator | AccuracyEvaluator | None:
-    """Scores the model on --dev: by correlation with scores, or by accuracy where the model has several labels."""
+def _evaluator(command: TrainCommand, labels: int) -> PairEvaluator | None:
+    """Scores the model on --dev: by correlation with scores, by positives found, or by accuracy of several labels."""
     options = command.options
     if not options.dev:
         return None

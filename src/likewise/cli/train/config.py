@@ -54,7 +54,8 @@ class CommandOptions:
     ] = None
     dev: Annotated[
         str | None,
-        "pairs to evaluate on (a file or a data set): sentence1, sentence2 and score; label for classifiers",
+        "pairs to evaluate on (a file or a data set): sentence1, sentence2 and score; anchor and positive, which is to "
+        "be found among all positives; label for classifiers",
         _OUTPUT,
     ] = None
     dev_columns: Annotated[

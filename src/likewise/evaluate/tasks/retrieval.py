@@ -21,6 +21,7 @@ DEPTH = 100  # documents retrieved for a query
 QUERY_BATCH = 64  # queries whose pairs are scored in one call
 RETRIEVAL_METRICS = ("ndcg@10", "mrr@10", "map@10", "recall@1", "recall@5", "recall@10", "recall@100")
 RERANKING_METRICS = ("ndcg@10", "mrr@10", "map@100")
+PAIR_METRICS = ("mrr@10", "hit@1", "hit@5", "hit@10", "ndcg@10")
 
 Ranking = Int[np.ndarray, " _"]
 """Indices of documents, best first."""
@@ -37,6 +38,22 @@ class RetrievalCollection:
     queries: tuple[str, ...]
     documents: tuple[str, ...]
     judged: tuple[Mapping[int, float], ...]
+
+    @classmethod
+    def of_pairs(cls, anchors: Sequence[str], positives: Sequence[str], name: str) -> "RetrievalCollection":
+        """Each distinct anchor is a query, each distinct positive a document; relevant are those that pairs connect.
+
+        Raises:
+            BadInput: all positives are the same, so that there is nothing to find.
+        """
+        queries = {text: i for i, text in enumerate(dict.fromkeys(anchors))}
+        rows = {text: i for i, text in enumerate(dict.fromkeys(positives))}
+        if len(rows) < 2:
+            raise BadInput(f"{name}: all positives are the same text; expected two or more to find the right one among")
+        judged: list[dict[int, float]] = [{} for _ in queries]
+        for anchor, positive in zip(anchors, positives, strict=True):
+            judged[queries[anchor]][rows[positive]] = 1.0
+        return cls(tuple(queries), tuple(rows), tuple(judged))
 
     def first_stage(self) -> list[Ranking]:
         """The best DEPTH documents by BM25; fewer if fewer share a word with the query."""
@@ -85,6 +102,13 @@ def retrieval_task(encode: Encode, read: ReadDataset, settings: EvaluationSettin
     hits = search(vectors[collection.queries], vectors[collection.documents], k=DEPTH)
     scores = collection.scores(list(hits.indices), RETRIEVAL_METRICS)
     return Result("scifact", tuple(scores), f"{_description(collection)}, exact search by cosine", vectors.notes)
+
+
+def score_pair_retrieval(encode: Encode, collection: RetrievalCollection) -> tuple[list[Score], tuple[str, ...]]:
+    """PAIR_METRICS of ranking a collection's documents for each query by cosine, and notes about the vectors."""
+    vectors = TaskVectors.of(encode, collection.queries, collection.documents)
+    hits = search(vectors[collection.queries], vectors[collection.documents], k=min(DEPTH, len(collection.documents)))
+    return collection.scores(list(hits.indices), PAIR_METRICS), vectors.notes
 
 
 def cosine_reranking_task(encode: Encode, read: ReadDataset, settings: EvaluationSettings) -> Result:  # noqa: ARG001

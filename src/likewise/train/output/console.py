@@ -53,6 +53,7 @@ class ConsoleProgress:
 
     line: StatusLine = field(default_factory=StatusLine)
     rate: StepRate | None = None
+    best_score: float | None = None
 
     def __call__(self, state: StepState) -> None:
         scores = ", ".join(f"{name} {value:.4f}" for name, value in state.scores.items())
@@ -65,7 +66,8 @@ class ConsoleProgress:
             self.rate.update(state)
         if state.scores:
             self.rate.best = "" if state.best_score is None else f"best {state.best_score:.4f}"
-            is_best = next(iter(state.scores.values())) == state.best_score
+            is_best = next(iter(state.scores.values())) == state.best_score != self.best_score  # a tie is not better
+            self.best_score = state.best_score
             self.line.note(f"step {state.step:,}: {scores}{', the best so far' if is_best else ''}")
         if state.step < state.max_steps:
             self.line(self.rate)
