@@ -1,9 +1,9 @@
-"""What cosine do two unrelated texts have, and two that people call equal? By model, on STS-B's test sentences.
+"""What cosine do two unrelated texts have, two related ones, and two equal ones? By model, on STS-B's test sentences.
 
     python -m benchmarks.chance_cosines
 
-Writes benchmarks/results/chance_cosines.json: quantiles of the cosines of all pairs of different sentences (chance), and of
-the pairs that people gave 4 or more of 5 (equal). docs/concepts/how-high-is-high.md has the figure.
+Writes benchmarks/results/chance_cosines.json: quantiles of the cosines of all pairs of different sentences (chance) and
+of the pairs that people gave from 2 to 3 (related) or 4 to 5 (equal) of 5 points. docs/concepts/how-high-is-high.md has the figure.
 """
 
 from typing import Any
@@ -17,19 +17,19 @@ from .record import data, save
 
 MODELS = ("likewise-mini", "likewise-static", "all-MiniLM-L6-v2", "minilm-l6-h384-raw")
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-EQUAL = 4.0
-"""The least score, of 0 to 5, of pairs that mean the same but for details."""
+BANDS = {"related": (2.0, 3.0), "equal": (4.0, 5.0)}
+"""Scores of pairs on one subject that differ in what they say, and of pairs that mean the same but for details."""
 
 
 def cosines_of(model: str, pairs: dict[str, list[Any]]) -> dict[str, Any]:
-    """The quantiles of a model's cosines, of chance pairs and of equal ones."""
+    """The quantiles of a model's cosines, of chance pairs and of each band."""
     embedder = Embedder.load(model)
     texts = sorted({*pairs["sentence1"], *pairs["sentence2"]})
     vectors = embedder.encode(texts)
     chance = similarity.cosine(vectors, vectors)[np.triu_indices(len(texts), 1)]
-    equal = [score >= EQUAL for score in pairs["score"]]
-    scores = embedder.pair_scores(pairs["sentence1"], pairs["sentence2"])[equal]
-    found = {"chance": chance, "equal": scores}
+    cosines, scores = embedder.pair_scores(pairs["sentence1"], pairs["sentence2"]), np.array(pairs["score"])
+    bands = {kind: cosines[(scores >= low) & (scores <= high)] for kind, (low, high) in BANDS.items()}
+    found = {"chance": chance, **bands}
     return {kind: {"pairs": len(x), "quantiles": np.quantile(x, QUANTILES).tolist()} for kind, x in found.items()}
 
 

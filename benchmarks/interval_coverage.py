@@ -1,9 +1,10 @@
-"""How often does a 95 % interval hold the true score? SICK's test pairs stand for the world, samples of them for test sets.
+"""How often does a 95 % interval hold the true score? SICK's test pairs are the world here, samples of them test sets.
 
     python -m benchmarks.interval_coverage
 
 Of each sample of 300 pairs, the interval of a model's score, and of the difference of two models on the same pairs, as
-`likewise evaluate` computes them. Writes benchmarks/results/interval_coverage.json; docs/concepts/intervals.md has the figure.
+`likewise evaluate` computes them. Writes benchmarks/results/interval_coverage.json; docs/concepts/intervals.md has the
+figure.
 """
 
 from typing import Any
