@@ -3,7 +3,8 @@
     python -m benchmarks.chance_cosines
 
 Writes benchmarks/results/chance_cosines.json: quantiles of the cosines of all pairs of different sentences (chance) and
-of the pairs that people gave from 2 to 3 (related) or 4 to 5 (equal) of 5 points. docs/concepts/how-high-is-high.md has the figure.
+of the pairs that people gave from 2 to 3 (related) or 4 to 5 (equal) of 5 points. The figure is in
+docs/concepts/how-high-is-high.md.
 """
 
 from typing import Any
