@@ -33,8 +33,8 @@ class Docstrings(griffe.Extension):
         if obj.docstring:
             obj.docstring.value = with_fences(obj.docstring.value)
 
-    def on_attribute(self, *, attr: griffe.Attribute, **_: Any) -> None:
-        """Document a field by the text of its annotation."""
+    def on_attribute_instance(self, *, attr: griffe.Attribute, **_: Any) -> None:
+        """Document a field by the text of its annotation, as soon as it is read: signatures are made of fields."""
         found = annotated(str(attr.annotation)) if attr.annotation else None
         if found:
             attr.annotation, text = found
