@@ -1,0 +1,55 @@
+"""How often does a 95 % interval hold the true score? SICK's test pairs are the world here, samples of them test sets.
+
+    python -m benchmarks.interval_coverage
+
+Of each sample of 300 pairs, the interval of a model's score, and of the difference of two models on the same pairs, as
+`likewise evaluate` computes them. Writes benchmarks/results/interval_coverage.json; docs/concepts/intervals.md has the
+figure.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from likewise import Embedder
+from likewise.evaluate.statistics.significance import Interval, difference, interval
+
+from .record import data, save
+
+MODELS = ("all-MiniLM-L6-v2", "likewise-mini")
+SAMPLES, PAIRS, RESAMPLES = 400, 300, 2000
+KEPT = 40
+"""Samples that the figure shows."""
+
+
+def covered(found: list[Interval], truth: float) -> float:
+    """The share of intervals that hold the true value."""
+    return float(np.mean([one.low <= truth <= one.high for one in found]))
+
+
+def summary(found: list[Interval], truth: float) -> dict[str, Any]:
+    """The true value, how many intervals hold it, their mean half width, and the first of them."""
+    first = [[one.value, one.low, one.high] for one in found[:KEPT]]
+    half = float(np.mean([one.half for one in found]))
+    return {"truth": truth, "covered": covered(found, truth), "mean half width": half, "first": first}
+
+
+def main() -> None:
+    """Draw samples, compute both intervals of each, and save."""
+    pairs = pq.read_table(data("sick", "test.parquet")).to_pydict()
+    gold = np.array(pairs["score"], np.float64)
+    ours, theirs = (
+        Embedder.load(model).pair_scores(pairs["sentence1"], pairs["sentence2"]).astype(np.float64) for model in MODELS
+    )
+    draws = np.random.default_rng(0)
+    samples = [draws.choice(len(gold), PAIRS, replace=False) for _ in range(SAMPLES)]
+    scores = [interval(ours[s], gold[s], resamples=RESAMPLES, seed=i) for i, s in enumerate(samples)]
+    gaps = [difference(ours[s], theirs[s], gold[s], resamples=RESAMPLES, seed=i) for i, s in enumerate(samples)]
+    whole = interval(ours, gold, resamples=2).value, difference(ours, theirs, gold, resamples=2).value
+    sizes = {"models": MODELS, "world": len(gold), "samples": SAMPLES, "pairs": PAIRS}
+    save("interval_coverage", {**sizes, "score": summary(scores, whole[0]), "difference": summary(gaps, whole[1])})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Files outside docs/ that pages link to are part of the site, and links lead to where they are there."""
+
+import pytest
+from docs.site.repository_files import linked_files, outside_files, resolved, shown, site_path, with_links_of_the_site
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("docs/search.md", "search.md"),
+        ("docs/figures/peers.png", "figures/peers.png"),
+        ("README.md", "index.md"),
+        ("recipes/README.md", "recipes/README.md"),
+        ("ARCHITECTURE.md", "ARCHITECTURE.md"),
+        ("benchmarks/results/pairs.json", "benchmarks/results/pairs.json"),
+        ("benchmarks/pairs.py", "benchmarks/pairs.py.md"),
+        ("benchmarks", "benchmarks/index.md"),
+        ("native", "native/README.md"),
+    ],
+)
+def test_the_site_is_laid_out_as_the_repository(path, place):
+    assert site_path(path) == place
+
+
+def test_links_lead_to_where_files_are_on_the_site():
+    text = "[a](../ARCHITECTURE.md#x) [b](search.md) [c](https://e.org) `[d](../no)`\n\n```\n[e](../no)\n```\n"
+    changed = text.replace("../ARCHITECTURE.md#x", "ARCHITECTURE.md#x")
+    assert with_links_of_the_site("docs/speed.md", text) == changed
+    assert with_links_of_the_site("ARCHITECTURE.md", "[a](docs/search.md)") == "[a](search.md)"
+    assert (
+        with_links_of_the_site("recipes/README.md", "[a](../benchmarks/pairs.py)") == "[a](../benchmarks/pairs.py.md)"
+    )
+
+
+def test_a_link_to_what_is_not_there_or_not_in_the_repository_is_refused():
+    for target in ("no.md", "../../elsewhere"):
+        with pytest.raises(FileNotFoundError, match=r"docs/search\.md links to"):
+            resolved("docs/search.md", target)
+
+
+def test_what_linked_pages_link_to_is_there_too():
+    found = outside_files(["docs/index.md"])
+    assert {"ARCHITECTURE.md", "CHANGELOG.md"} <= {*found} and "README.md" not in found
+    further = linked_files("CONTRIBUTING.md") - {"README.md"}
+    assert {path for path in further if not path.startswith("docs/")} <= {*found}
+
+
+def test_programs_and_folders_become_pages():
+    assert "# benchmarks/pairs.py\n\n````python\n" in shown("benchmarks/pairs.py")
+    assert "| `pairs.py` | " in shown("benchmarks")
