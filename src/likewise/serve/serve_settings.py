@@ -20,6 +20,8 @@ class ServeSettings:
     """Texts of one request."""
     max_characters: int = 1_000_000
     """Characters of one text."""
+    max_connections: int = 4096
+    """Connections of a process. As many more are answered by 429 and closed, and those beyond them closed unanswered."""
     max_requests: int = 512
     """Requests that may wait or be computed at once, for each model; more are answered by 429."""
     max_waiting_texts: int = 20_000
