@@ -79,4 +79,3 @@ class BoundedProtocol(HttpToolsProtocol):  # type: ignore[misc]
     def _close_silent(self) -> None:
         if self._in_headers and not self.transport.is_closing():
             self.transport.close()
-

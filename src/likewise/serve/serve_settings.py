@@ -21,7 +21,7 @@ class ServeSettings:
     max_characters: int = 1_000_000
     """Characters of one text."""
     max_connections: int = 4096
-    """Connections of a process. As many more are answered by 429 and closed, and those beyond them closed unanswered."""
+    """Connections of a process. As many more are answered by 429 and closed; beyond these they are closed at once."""
     max_requests: int = 512
     """Requests that may wait or be computed at once, for each model; more are answered by 429."""
     max_waiting_texts: int = 20_000
