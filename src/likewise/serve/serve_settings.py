@@ -28,6 +28,8 @@ class ServeSettings:
     """Texts of all waiting requests of a model; a request that finds the queue empty is taken whatever its size."""
     deadline: float = 60.0
     """Seconds after which a request that waits is given up."""
+    map_deadline: float = 300.0
+    """Seconds that the map of a collection may take."""
     body_timeout: float = 20.0
     """Seconds in which a body has to arrive."""
     batch_tokens: int = 2048
