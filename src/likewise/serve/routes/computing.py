@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays.similarity import unit
 from ..batching.job import Job
 from ..batching.model_store import ServedModel
 from ..batching.model_thread import DeadlinePassed
@@ -154,26 +153,8 @@ def query_prompt(served: ServedModel) -> str:
     return str(prompts.get("query", served.model.default_prompt))
 
 
-def shaped(job: Job, served: ServedModel, dimensions: int | None, normalize: bool) -> Float[Array, "N e"]:
-    """The vectors, with their first numbers only if fewer are wanted, and of length 1 if that is.
-
-    Raises:
-        ApiError: more numbers are wanted than there are.
-    """
-    rows = job.rows
-    assert rows is not None
-    if dimensions is not None:
-        if dimensions > rows.shape[1]:
-            found = f"dimensions: {served.name} gives {rows.shape[1]} numbers; got {dimensions:,}"
-            raise ApiError("invalid", found, param="dimensions")
-        rows = rows[:, :dimensions]
-    if normalize and (dimensions is not None or not served.is_unit):
-        rows = unit(rows)
-    return np.ascontiguousarray(rows, np.float32)
-
-
 def truncation_report(job: Job) -> list[dict[str, int]]:
-    """What is said of texts that were cut: which, how many tokens they have, and how many were read."""
+    """Of texts that were cut: which, how many tokens they have, and how many were read."""
     return [{"index": one.position, "tokens": one.tokens, "used": one.used} for one in job.truncated]
 
 
@@ -191,15 +172,3 @@ def timing_headers(exchange: Exchange, job: Job, characters: int) -> tuple[tuple
         (b"x-truncated-inputs", len(job.truncated)),
     )
     return ((b"x-compute-type", b"cpu"), *((name, b"%d" % number) for name, number in numbers))
-
-
-def characters_of(inputs: Sequence[Any]) -> int:
-    """Characters of texts; of token ids, how many there are."""
-    return sum(map(len, inputs))
-
-
-def as_inputs(given: Any) -> Sequence[Any]:
-    """A text, texts, ids or lists of ids as a list of inputs."""
-    if isinstance(given, str):
-        return (given,)
-    return (given,) if isinstance(given[0], int) else given
